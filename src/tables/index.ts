@@ -22,6 +22,7 @@ import {
 } from "./namespaces.ts";
 import { createSubjectFilters, type SubjectFilters } from "./query/subject-filters.ts";
 import { createTableService } from "./service.ts";
+import { sizeEndpoints } from "./sizes/endpoints.ts";
 import type { PrepareJob } from "./transaction/handle.ts";
 import { trialEndpoints } from "./trial/endpoints.ts";
 import { createTrials } from "./trial/trial.ts";
@@ -77,6 +78,7 @@ export function createTablesArea(deps: {
       ...tableEndpoints(service),
       ...transactionEndpoints(service),
       ...instanceEndpoints(instances, deps.audit),
+      ...sizeEndpoints(service.measure),
       ...trialEndpoints(createTrials({ ...deps, namespaces }), deps.account),
     ],
     describe: () => describeTables(namespaces, service),

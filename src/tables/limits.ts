@@ -219,3 +219,6 @@ export const SAMPLED_RECORD_MAX_BYTES = 16 * 1024;
 export const TRACED_LOOKUPS_MAX = 200;
 /** Characters of a lookup's filter, and of an error, in the answer of a trial. */
 export const TRACED_FILTER_CHARACTERS = 1_000;
+
+/** First and last records, each so many, by which the bytes of a large table are estimated. */
+export const MEASURED_RECORDS = 250;

@@ -36,6 +36,7 @@ import { type Asker, createRecordRights, denied } from "./rules/access.ts";
 import { createAsking, type WriteGrants } from "./rules/asking.ts";
 import { createInstanceRights } from "./rules/instance-access.ts";
 import { createSearch } from "./search/search.ts";
+import { createMeasuring, type MeasureTable } from "./sizes/size.ts";
 import { createTableDoor } from "./table-door.ts";
 import { type AppTransactions, createAppTransactions } from "./transaction/app-transactions.ts";
 import type { PrepareJob } from "./transaction/handle.ts";
@@ -150,6 +151,7 @@ export interface TableService extends TableReads, TableWrites, TableBatches, Tra
   /** Carries out requests with an idempotency key once. */
   readonly once: Once;
   readonly lookups: TableLookups;
+  readonly measure: MeasureTable;
   /** Waits for the hooks after writes. */
   stop(): Promise<void>;
 }
@@ -201,6 +203,7 @@ export function createTableService(deps: {
     once: createOnce({ ...deps, instances, rights, lookups }),
     door: createTableDoor({ sources, namespaces: deps.namespaces, rights, instances, lookups }),
     lookups,
+    measure: createMeasuring(sources),
     async stop() {
       await Promise.all([stopSweep(), afterHooks.ended()]);
     },

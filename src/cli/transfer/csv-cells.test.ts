@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { FieldType } from "../../config/types.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
-import { formatCell, formatRows, parseCell } from "./csv-cells.ts";
+import { formatCell, parseCell } from "../../kernel/transfer/csv-cells.ts";
+import { formatRows } from "./csv-rows.ts";
 
 const bare = (text: string) => ({ text, isQuoted: false });
 const quoted = (text: string) => ({ text, isQuoted: true });

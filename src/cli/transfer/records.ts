@@ -3,11 +3,11 @@ import { JSONParser } from "@streamparser/json";
 import { CsvError, parse } from "csv-parse";
 import { describeFault, isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 import { jsonTextFault } from "../../kernel/json/text.ts";
+import { type Cell, parseCell, parseText } from "../../kernel/transfer/csv-cells.ts";
 import { plural } from "../amounts.ts";
 import { CommandError } from "../errors.ts";
 import { LINE_MAX_CHARACTERS } from "../limits.ts";
 import type { FieldTypes } from "./client.ts";
-import { type Cell, parseCell, parseText } from "./csv-cells.ts";
 import type { Format } from "./format.ts";
 
 export interface SourceRecord {

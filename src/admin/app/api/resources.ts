@@ -10,6 +10,10 @@ export interface Field {
   generated: boolean;
   min?: number;
   max?: number;
+  pattern?: string;
+  patternFlags?: string;
+  /** An SQL expression. */
+  check?: string;
   enum?: readonly (string | number)[];
   default?: unknown;
   references?: { table: string; column: string; onDelete: string };
@@ -19,7 +23,7 @@ export interface Field {
 export interface TableSchema {
   schemaless: boolean;
   fields: Readonly<Record<string, Field>>;
-  fts: { fields: readonly string[] } | null;
+  fts: { fields: readonly string[]; tokenize: string } | null;
   indexes: readonly { fields: readonly string[]; unique: boolean }[];
 }
 

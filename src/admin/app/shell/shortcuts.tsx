@@ -7,6 +7,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["?", "Show these keys"],
   ["↑ ↓ ← →", "Move in a grid"],
   ["Enter", "Edit a cell, save it"],
+  ["Alt Enter", "Open what a cell refers to"],
   ["Escape", "Cancel, close"],
 ];
 

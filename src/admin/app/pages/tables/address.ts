@@ -9,7 +9,8 @@ export interface TableAddress {
 /** In addresses of pages, for a namespace without instances. */
 export const NO_INSTANCE = "-";
 
-const segments = (...parts: string[]): string => parts.map(encodeURIComponent).join("/");
+/** Parts of a path. */
+export const segments = (...parts: string[]): string => parts.map(encodeURIComponent).join("/");
 
 /** The path of the table's endpoints. */
 export const pathOf = ({ namespace, instance, table }: TableAddress): string =>

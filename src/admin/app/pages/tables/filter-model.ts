@@ -17,6 +17,20 @@ export type Operator =
 /** As the server takes it. */
 export type Condition = readonly [field: string, operator: Operator, value: unknown];
 
+/** What narrows a list: all of `all` must match, and one of `any` where there are some. */
+export interface Conditions {
+  all: readonly Condition[];
+  any: readonly Condition[];
+}
+
+export const isNarrowed = ({ all, any }: Conditions): boolean => all.length + any.length > 0;
+
+/** As parameters of a request. */
+export const parametersOf = ({ all, any }: Conditions): { filter?: string; orFilter?: string } => ({
+  ...(all.length === 0 ? {} : { filter: JSON.stringify(all) }),
+  ...(any.length === 0 ? {} : { orFilter: JSON.stringify(any) }),
+});
+
 const ORDERED: readonly Operator[] = ["==", "!=", ">", ">=", "<", "<=", "in", "not in"];
 const TEXT: readonly Operator[] = [...ORDERED, "icontains", "istartsWith", "contains", "startsWith"];
 

@@ -1,22 +1,23 @@
-import { Button, Group, Pill, Popover, Select, Stack, TextInput } from "@mantine/core";
+import { Button, Group, Pill, Popover, SegmentedControl, Select, Stack, Text, TextInput } from "@mantine/core";
 import { IconFilter } from "@tabler/icons-react";
 import { type SyntheticEvent, useState } from "react";
 import type { TableSchema } from "../../api/resources.ts";
-import { type Condition, type Operator, operatorsOf, textOf, typedValue } from "./filter-model.ts";
+import { type Condition, type Conditions, type Operator, operatorsOf, textOf, typedValue } from "./filter-model.ts";
 
 interface FilterProps {
   schema: TableSchema;
-  filter: readonly Condition[];
-  onChange(filter: readonly Condition[]): void;
+  conditions: Conditions;
+  onChange(conditions: Conditions): void;
 }
 
 /** Adds a condition: a field, an operator and a value. */
-export function FilterButton({ schema, filter, onChange }: FilterProps) {
+export function FilterButton({ schema, conditions, onChange }: FilterProps) {
   const names = Object.keys(schema.fields);
   const [isOpen, setIsOpen] = useState(false);
   const [name, setName] = useState(names[0] ?? "id");
   const [operator, setOperator] = useState<Operator>("==");
   const [text, setText] = useState("");
+  const [list, setList] = useState<keyof Conditions>("all");
   const field = schema.fields[name] ?? { type: "string" as const };
   const operators = operatorsOf(field);
   const used = operators.includes(operator) ? operator : "==";
@@ -24,7 +25,7 @@ export function FilterButton({ schema, filter, onChange }: FilterProps) {
   const isOne = used === "==" || used === "!=";
   const submit = (event: SyntheticEvent): void => {
     event.preventDefault();
-    onChange([...filter, [name, used, typedValue(text, used, field)]]);
+    onChange({ ...conditions, [list]: [...conditions[list], [name, used, typedValue(text, used, field)]] });
     setText("");
     setIsOpen(false);
   };
@@ -44,6 +45,7 @@ export function FilterButton({ schema, filter, onChange }: FilterProps) {
           <Stack gap="xs">
             <Select
               label="Field"
+              openOnFocus={false}
               data={names}
               value={name}
               onChange={(next) => setName(next ?? name)}
@@ -76,6 +78,17 @@ export function FilterButton({ schema, filter, onChange }: FilterProps) {
                 description={used === "in" || used === "not in" ? "Separated by commas" : undefined}
               />
             )}
+            <SegmentedControl
+              aria-label="Match"
+              size="xs"
+              value={list}
+              // The lists are these two.
+              onChange={(next) => setList(next as keyof Conditions)}
+              data={[
+                { value: "all", label: "Must match" },
+                { value: "any", label: "One of several" },
+              ]}
+            />
             <Button type="submit">Apply</Button>
           </Stack>
         </form>
@@ -85,23 +98,46 @@ export function FilterButton({ schema, filter, onChange }: FilterProps) {
 }
 
 /** The conditions that hold now. Each can be removed. */
-export function Conditions({ filter, onChange }: Omit<FilterProps, "schema">) {
-  if (filter.length === 0) return null;
+export function ConditionList({ conditions, onChange }: Omit<FilterProps, "schema">) {
+  const { all, any } = conditions;
+  if (all.length + any.length === 0) return null;
+  const without = (list: readonly Condition[], condition: Condition) => list.filter((other) => other !== condition);
   return (
     <Group gap={6}>
-      {filter.map((condition) => {
-        const text = `${condition[0]} ${condition[1]} ${textOf(condition[2])}`;
-        return (
-          <Pill
-            key={text}
-            withRemoveButton
-            removeButtonProps={{ "aria-label": `Remove the condition ${text}`, tabIndex: 0 }}
-            onRemove={() => onChange(filter.filter((other) => other !== condition))}
-          >
-            {text}
-          </Pill>
-        );
-      })}
+      {all.map((condition) => (
+        <ConditionPill
+          key={JSON.stringify(condition)}
+          condition={condition}
+          onRemove={() => onChange({ all: without(all, condition), any })}
+        />
+      ))}
+      {any.length === 0 ? null : (
+        <Text size="sm" c="dimmed">
+          {all.length === 0 ? "one of" : "and one of"}
+        </Text>
+      )}
+      {any.map((condition) => (
+        <ConditionPill
+          key={JSON.stringify(condition)}
+          condition={condition}
+          onRemove={() => onChange({ all, any: without(any, condition) })}
+        />
+      ))}
     </Group>
+  );
+}
+
+function ConditionPill({ condition, onRemove }: { condition: Condition; onRemove(): void }) {
+  const text = `${condition[0]} ${condition[1]} ${textOf(condition[2])}`;
+  return (
+    <Pill
+      withRemoveButton
+      maw="100%"
+      // The component hides it from those who cannot use a mouse.
+      removeButtonProps={{ "aria-label": `Remove the condition ${text}`, "aria-hidden": false, tabIndex: 0 }}
+      onRemove={onRemove}
+    >
+      {text}
+    </Pill>
   );
 }

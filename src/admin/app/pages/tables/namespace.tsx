@@ -1,10 +1,8 @@
-import { Anchor, Group, Table, Text, TextInput } from "@mantine/core";
-import { IconSearch } from "@tabler/icons-react";
+import { Anchor, Group, Table, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
 import { useResources } from "../../api/resources.ts";
 import { server } from "../../api/server.ts";
-import { usePathParameters } from "../../parts/address.ts";
+import { usePageState, usePathParameters } from "../../parts/address.ts";
 import { bytesText } from "../../parts/format.ts";
 import { Page } from "../../parts/page.tsx";
 import { Paged, usePaged } from "../../parts/paged.tsx";
@@ -12,13 +10,15 @@ import { Empty } from "../../parts/states.tsx";
 import { Ago } from "../../parts/time.tsx";
 import { Wide } from "../../parts/wide.tsx";
 import { pageOf } from "./address.ts";
+import { SearchInput } from "./search-input.tsx";
 
 const PAGE = 100;
 
 /** The instances of a namespace. */
 export default function NamespacePage() {
   const { namespace } = usePathParameters<"namespace">();
-  const [prefix, setPrefix] = useState("");
+  const { state, change } = usePageState<{ prefix?: string }>();
+  const { prefix = "" } = state;
   const schema = useResources();
   const tables = Object.keys(schema.data?.namespaces[namespace]?.tables ?? {});
   const list = usePaged({
@@ -27,15 +27,19 @@ export default function NamespacePage() {
   });
   return (
     <Page title={namespace} hint={`One file per instance, each with ${tables.join(", ")}`}>
-      <TextInput
-        aria-label="Search"
+      <SearchInput
         placeholder="Beginning of the id"
-        leftSection={<IconSearch size={16} aria-hidden />}
-        w={280}
-        value={prefix}
-        onChange={(event) => setPrefix(event.currentTarget.value)}
+        text={prefix}
+        onChange={(text) => change({ prefix: text === "" ? undefined : text }, { replace: true })}
       />
-      <Paged list={list} empty={<Empty title="No instances">An instance begins with its first record.</Empty>}>
+      <Paged
+        list={list}
+        empty={
+          <Empty title={prefix === "" ? "No instances" : "No instance begins so"}>
+            {prefix === "" ? "An instance begins with its first record." : "The search is for the beginning of the id."}
+          </Empty>
+        }
+      >
         {(instances) => (
           <Wide minWidth={520}>
             <Table>

@@ -1,16 +1,22 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
-import { useCallback, useMemo } from "react";
+import { useCallback } from "react";
+import type { Administrator } from "../../../../client/admin/administrator.ts";
 import { queries } from "../../api/server.ts";
 import { SHOWN_ROWS_MAX } from "../../limits.ts";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
 import { keyOf, pathOf, type TableAddress } from "./address.ts";
-import type { Condition } from "./filter-model.ts";
+import { type Conditions, parametersOf } from "./filter-model.ts";
+import { MARKS } from "./grid/marked.tsx";
 
-export type Row = { readonly id: string } & Readonly<Record<string, unknown>>;
+export type Row = {
+  readonly id: string;
+  /** Of a search: texts with what was found between `MARKS`. */
+  readonly highlights?: Readonly<Record<string, string>>;
+} & Readonly<Record<string, unknown>>;
 
 /** What the grid shows. */
 export interface Listing {
-  filter: readonly Condition[];
+  conditions: Conditions;
   /** `field:asc` or `field:desc`; null: by id. */
   sort: string | null;
   /** Words to search for; empty: a list. */
@@ -20,49 +26,74 @@ export interface Listing {
 interface Page {
   items: Row[];
   total: number | null;
-  highlights?: Readonly<Record<string, unknown>>;
 }
 
 export const PAGE_ROWS = 100;
+const HIGHLIGHT = { highlightPre: MARKS.pre, highlightPost: MARKS.post };
 
 export const listKey = (address: TableAddress): readonly unknown[] => [...keyOf(address), "rows"];
+
+const pageKey = (address: TableAddress, as: string | null, listing: Listing, page: number): readonly unknown[] => [
+  ...listKey(address),
+  as,
+  listing,
+  page,
+];
+
+function loadPage(
+  server: Administrator,
+  address: TableAddress,
+  { conditions, sort, search }: Listing,
+  page: number,
+  signal: AbortSignal,
+): Promise<Page> {
+  const common = { ...parametersOf(conditions), limit: PAGE_ROWS };
+  if (search !== "") {
+    const query = { ...common, q: search, offset: page * PAGE_ROWS, ...HIGHLIGHT };
+    return server.request<Page>("GET", `${pathOf(address)}/search`, { query, signal });
+  }
+  const query = { ...common, page: page + 1, ...(sort === null ? {} : { sort }) };
+  return server.request<Page>("GET", pathOf(address), { query, signal });
+}
+
+const NO_ROWS: readonly Row[] = [];
+const WHOLE_TABLE: Listing = { conditions: { all: [], any: [] }, sort: null, search: "" };
+
+/** Loads the first rows of a table that is about to be opened. */
+export const prefetchRows = (server: Administrator, as: string | null, address: TableAddress): void =>
+  void queries.prefetchQuery({
+    queryKey: pageKey(address, as, WHOLE_TABLE, 0),
+    queryFn: ({ signal }) => loadPage(server, address, WHOLE_TABLE, 0, signal),
+  });
 
 /** The rows of a table, loaded a page at a time as they are shown. */
 export function useRows(address: TableAddress, listing: Listing, pages: readonly number[]) {
   const server = useServer();
   const as = useViewAs();
-  const { filter, sort, search } = listing;
-  const key = useMemo(() => [...listKey(address), as, { filter, sort, search }], [address, as, filter, sort, search]);
   const load = useCallback(
-    (page: number, signal: AbortSignal): Promise<Page> => {
-      const common = { ...(filter.length === 0 ? {} : { filter: JSON.stringify(filter) }), limit: PAGE_ROWS };
-      if (search !== "") {
-        const query = { ...common, q: search, offset: page * PAGE_ROWS };
-        return server.request<Page>("GET", `${pathOf(address)}/search`, { query, signal });
-      }
-      const query = { ...common, page: page + 1, ...(sort === null ? {} : { sort }) };
-      return server.request<Page>("GET", pathOf(address), { query, signal });
-    },
-    [server, address, filter, sort, search],
+    (page: number, signal: AbortSignal) => loadPage(server, address, listing, page, signal),
+    [server, address, listing],
   );
-  const first = useQuery({ queryKey: [...key, 0], queryFn: ({ signal }) => load(0, signal) });
+  const keyAt = (page: number) => pageKey(address, as, listing, page);
+  const first = useQuery({ queryKey: keyAt(0), queryFn: ({ signal }) => load(0, signal) });
   const others = useQueries({
     queries: pages
       .filter((page) => page > 0)
       .map((page) => ({
-        queryKey: [...key, page],
+        queryKey: keyAt(page),
         queryFn: ({ signal }: { signal: AbortSignal }) => load(page, signal),
       })),
   });
   const total = first.data?.total ?? null;
   const rowAt = (index: number): Row | undefined => {
     const page = Math.floor(index / PAGE_ROWS);
-    const data = page === 0 ? first.data : queries.getQueryData<Page>([...key, page]);
+    const data = page === 0 ? first.data : queries.getQueryData<Page>(keyAt(page));
     return data?.items[index % PAGE_ROWS];
   };
   const failed = first.error ?? others.find(({ error }) => error !== null)?.error ?? null;
   return {
     total,
+    first: first.data?.items ?? NO_ROWS,
     rowAt,
     error: failed,
     isLoading: first.data === undefined && first.error === null,
@@ -76,7 +107,10 @@ export function useRows(address: TableAddress, listing: Listing, pages: readonly
 export function showRecord(address: TableAddress, record: Row): void {
   queries.setQueriesData<Page>({ queryKey: listKey(address) }, (page) =>
     page?.items.some(({ id }) => id === record.id) === true
-      ? { ...page, items: page.items.map((item) => (item.id === record.id ? { ...item, ...record } : item)) }
+      ? {
+          ...page,
+          items: page.items.map((item) => (item.id === record.id ? { ...item, ...record, highlights: {} } : item)),
+        }
       : page,
   );
 }

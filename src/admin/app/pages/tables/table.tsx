@@ -1,5 +1,6 @@
-import { ActionIcon, Button, Checkbox, Group, Menu, Text, TextInput, Tooltip } from "@mantine/core";
-import { IconColumns, IconPlus, IconSearch, IconTrash } from "@tabler/icons-react";
+import { Button, Tabs } from "@mantine/core";
+import { IconPlus, IconTrash } from "@tabler/icons-react";
+import { useNavigate } from "@tanstack/react-router";
 import { useCallback, useMemo, useState } from "react";
 import { type TableSchema, useResources } from "../../api/resources.ts";
 import { useRights } from "../../api/session.tsx";
@@ -10,20 +11,28 @@ import { Empty, Failure, Loadable, Loading } from "../../parts/states.tsx";
 import { useServer } from "../../shell/view-as.tsx";
 import { NO_INSTANCE, pathOf, type TableAddress } from "./address.ts";
 import { deleteSoon, useHidden } from "./deletions.tsx";
-import { Conditions, FilterButton } from "./filter.tsx";
-import type { Condition } from "./filter-model.ts";
-import { type Columns, useColumns } from "./grid/columns.ts";
+import { type Condition, isNarrowed } from "./filter-model.ts";
+import { useColumns } from "./grid/columns.ts";
 import { Grid } from "./grid/grid.tsx";
 import { useLive } from "./live.ts";
-import { NEW_RECORD, RecordDrawer } from "./record.tsx";
-import { type Row, showRecord, useRows } from "./rows.ts";
+import { NEW_RECORD, RecordDrawer, type RecordState } from "./record/drawer.tsx";
+import { useReferenceTarget } from "./record/reference.tsx";
+import { type Listing, type Row, showRecord, useRows } from "./rows.ts";
+import { SchemaTab } from "./schema.tsx";
+import { withFoundFields } from "./schemaless.ts";
+import { Summary } from "./summary.tsx";
+import { Toolbar } from "./toolbar.tsx";
+import { Transfer } from "./transfer/transfer.tsx";
 
 /** In the address of the page. */
-interface TableState {
-  filter?: Condition[];
+interface TableState extends RecordState {
+  tab?: "schema";
+  filter?: readonly Condition[];
+  orFilter?: readonly Condition[];
   sort?: string;
   q?: string;
-  record?: string;
+  /** The column whose summary is shown. */
+  summary?: string;
 }
 
 export default function TablePage() {
@@ -51,31 +60,29 @@ function TableOf({ address, schema }: { address: TableAddress; schema: TableSche
   const server = useServer();
   const { may } = useRights();
   const { state, change } = usePageState<TableState>();
-  const { filter = NO_CONDITIONS, sort = null, q = "", record } = state;
+  const { filter = NO_CONDITIONS, orFilter = NO_CONDITIONS, sort = null, q = "", record, tab } = state;
   const [pages, setPages] = useState<readonly number[]>([0]);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const listing = useMemo(() => ({ filter, sort, search: q }), [filter, sort, q]);
+  const listing = useMemo(
+    () => ({ conditions: { all: filter, any: orFilter }, sort, search: q }),
+    [filter, orFilter, sort, q],
+  );
   const rows = useRows(address, listing, pages);
-  const columns = useColumns(address, schema);
-  const flashing = useLive(address);
-  const hidden = useHidden();
   const rightTo = (action: string): boolean => may("db", address.namespace, address.table, action);
-
-  const save = async (row: Row, field: string, value: unknown): Promise<void> => {
-    const path = `${pathOf(address)}/${encodeURIComponent(row.id)}`;
-    showRecord(address, await server.request<Row>("PATCH", path, { body: { [field]: value } }));
-  };
   const remove = (ids: readonly string[]): void => {
     deleteSoon(server, address, ids);
     setSelected(new Set());
   };
-  const open = useCallback((id: string | undefined) => change({ record: id }), [change]);
-  const isEmpty = !rows.isLoading && rows.error === null && rows.count === 0;
+  const open = useCallback(
+    (id: string | undefined, from?: string) => change({ record: id, from, panel: undefined, tryAs: undefined }),
+    [change],
+  );
+  const place = address.instance === null ? address.namespace : `${address.namespace} / ${address.instance}`;
   return (
     <Page
-      fills
+      fills={tab !== "schema"}
       title={address.table}
-      hint={`${address.instance === null ? address.namespace : `${address.namespace} / ${address.instance}`}${rows.total === null ? "" : `, ${numberText(rows.total)} records`}`}
+      hint={`${place}${rows.total === null ? "" : `, ${numberText(rows.total)} records`}`}
       actions={
         <>
           {selected.size > 0 && rightTo("delete") ? (
@@ -96,123 +103,145 @@ function TableOf({ address, schema }: { address: TableAddress; schema: TableSche
         </>
       }
     >
-      <Toolbar schema={schema} columns={columns} filter={filter} q={q} selectedCount={selected.size} change={change} />
-      {rows.error === null ? null : <Failure error={rows.error} onRetry={rows.refetch} />}
-      {rows.isLoading ? <Loading rows={12} /> : null}
-      {isEmpty ? (
-        <Empty title={filter.length === 0 && q === "" ? "No records yet" : "Nothing matches"}>
-          {filter.length === 0 && q === ""
-            ? "Insert one, or import a file with platform import."
-            : "Remove a condition to see more."}
-        </Empty>
-      ) : null}
-      {rows.count === 0 ? null : (
-        <Grid
-          name={address.table}
+      <Tabs
+        value={tab ?? "records"}
+        onChange={(next) => change({ tab: next === "schema" ? "schema" : undefined })}
+        keepMounted={false}
+      >
+        <Tabs.List>
+          <Tabs.Tab value="records">Records</Tabs.Tab>
+          <Tabs.Tab value="schema">Schema</Tabs.Tab>
+        </Tabs.List>
+      </Tabs>
+      {tab === "schema" ? (
+        <SchemaTab address={address} schema={schema} />
+      ) : (
+        <Records
+          address={address}
           schema={schema}
-          columns={columns}
-          count={rows.count}
-          rowAt={rows.rowAt}
+          rows={rows}
+          listing={listing}
+          summary={state.summary}
+          isReadOnly={!rightTo("update")}
+          mayInsert={rightTo("insert")}
+          change={change}
           onPages={setPages}
-          sort={sort}
-          onSort={(next) => change({ sort: next ?? undefined })}
           selected={selected}
           onSelect={setSelected}
-          flashing={flashing}
-          hidden={hidden}
-          isReadOnly={!rightTo("update")}
-          save={save}
-          open={({ id }) => open(id)}
+          open={open}
         />
       )}
       {record === undefined ? null : (
         <RecordDrawer
-          key={record}
+          key={`${record} ${state.from}`}
           address={address}
           schema={schema}
           id={record}
           isReadOnly={record === NEW_RECORD ? !rightTo("insert") : !rightTo("update")}
           onClose={() => open(undefined)}
-          onDelete={(id) => remove([id])}
+          onDuplicate={rightTo("insert") ? (id) => open(NEW_RECORD, id) : undefined}
+          onDelete={rightTo("delete") ? (id) => remove([id]) : undefined}
         />
       )}
     </Page>
   );
 }
 
-type Change = ReturnType<typeof usePageState<TableState>>["change"];
-
-function Toolbar({
-  schema,
-  columns,
-  filter,
-  q,
-  selectedCount,
-  change,
-}: {
+interface RecordsProps {
+  address: TableAddress;
   schema: TableSchema;
-  columns: Columns;
-  filter: readonly Condition[];
-  q: string;
-  selectedCount: number;
-  change: Change;
-}) {
-  const filterBy = (next: readonly Condition[]): void => change({ filter: next.length === 0 ? undefined : [...next] });
-  return (
-    <Group gap="xs">
-      {schema.fts === null ? null : (
-        <SearchInput text={q} onChange={(text) => change({ q: text === "" ? undefined : text }, { replace: true })} />
-      )}
-      <FilterButton schema={schema} filter={filter} onChange={filterBy} />
-      <ColumnMenu columns={columns} />
-      <Conditions filter={filter} onChange={filterBy} />
-      {selectedCount === 0 ? null : (
-        <Text size="sm" c="dimmed">
-          {numberText(selectedCount)} selected
-        </Text>
-      )}
-    </Group>
-  );
+  rows: ReturnType<typeof useRows>;
+  listing: Listing;
+  summary: string | undefined;
+  isReadOnly: boolean;
+  mayInsert: boolean;
+  change: ReturnType<typeof usePageState<TableState>>["change"];
+  onPages(pages: readonly number[]): void;
+  selected: ReadonlySet<string>;
+  onSelect(selected: ReadonlySet<string>): void;
+  open(id: string): void;
 }
 
-function SearchInput({ text, onChange }: { text: string; onChange(text: string): void }) {
+/** The grid, with what narrows and sums it up. */
+function Records({ address, schema: declared, rows, listing, summary, change, ...props }: RecordsProps) {
+  const schema = useMemo(() => withFoundFields(declared, rows.first), [declared, rows.first]);
+  const server = useServer();
+  const navigate = useNavigate();
+  const { table: columns, forget } = useColumns(address, schema);
+  const flashing = useLive(address);
+  const hidden = useHidden();
+  const targetOf = useReferenceTarget(address);
+  const { conditions, sort, search } = listing;
+  const isPart = isNarrowed(conditions) || search !== "";
+  const isEmpty = !rows.isLoading && rows.error === null && rows.count === 0;
+  const save = async (row: Row, field: string, value: unknown): Promise<void> => {
+    const path = `${pathOf(address)}/${encodeURIComponent(row.id)}`;
+    showRecord(address, await server.request<Row>("PATCH", path, { body: { [field]: value } }));
+  };
+  const onSort = useCallback((next: string | null) => change({ sort: next ?? undefined }), [change]);
+  const onSummary = useCallback((column: string) => change({ summary: column }), [change]);
+  // Sums are made of declared fields.
+  const hasSummary = useCallback((column: string) => declared.fields[column] !== undefined, [declared]);
   return (
-    <TextInput
-      aria-label="Search"
-      placeholder="Search"
-      leftSection={<IconSearch size={16} aria-hidden />}
-      defaultValue={text}
-      onChange={(event) => onChange(event.currentTarget.value)}
-      w={220}
-    />
-  );
-}
-
-/** Which columns are shown, and which stay in view. */
-function ColumnMenu({ columns }: { columns: Columns }) {
-  return (
-    <Menu closeOnItemClick={false} position="bottom-start">
-      <Menu.Target>
-        <Tooltip label="Columns">
-          <ActionIcon variant="default" size={36} aria-label="Columns">
-            <IconColumns size={16} />
-          </ActionIcon>
-        </Tooltip>
-      </Menu.Target>
-      <Menu.Dropdown mah={360} style={{ overflowY: "auto" }}>
-        <Menu.Label>Shown</Menu.Label>
-        {columns.getAllLeafColumns().map((column) => (
-          <Menu.Item key={column.id} component="div">
-            <Checkbox
-              size="xs"
-              label={column.id}
-              checked={column.getIsVisible()}
-              disabled={column.id === "id"}
-              onChange={(event) => column.toggleVisibility(event.currentTarget.checked)}
-            />
-          </Menu.Item>
-        ))}
-      </Menu.Dropdown>
-    </Menu>
+    <>
+      <Toolbar
+        schema={schema}
+        columns={columns}
+        conditions={conditions}
+        q={search}
+        selectedCount={props.selected.size}
+        onFilter={({ all, any }) =>
+          change({ filter: all.length === 0 ? undefined : all, orFilter: any.length === 0 ? undefined : any })
+        }
+        onSearch={(words) => change({ q: words === "" ? undefined : words }, { replace: true })}
+        onResetColumns={forget}
+      >
+        <Transfer address={address} schema={schema} listing={listing} mayImport={props.mayInsert} />
+      </Toolbar>
+      {rows.error === null ? null : <Failure error={rows.error} onRetry={rows.refetch} />}
+      {rows.isLoading ? <Loading rows={12} /> : null}
+      {isEmpty ? (
+        <Empty title={isPart ? "Nothing matches" : "No records yet"}>
+          {isPart ? "Remove a condition to see more." : "Insert one, or import a file."}
+        </Empty>
+      ) : null}
+      {rows.count === 0 ? null : (
+        <Grid
+          address={address}
+          schema={schema}
+          table={columns}
+          count={rows.count}
+          rowAt={rows.rowAt}
+          onPages={props.onPages}
+          sort={sort}
+          onSort={onSort}
+          onSummary={onSummary}
+          hasSummary={hasSummary}
+          selected={props.selected}
+          onSelect={props.onSelect}
+          flashing={flashing}
+          hidden={hidden}
+          isReadOnly={props.isReadOnly}
+          save={save}
+          open={({ id }) => props.open(id)}
+          follow={(row, { id, field }) => {
+            const value = row[id];
+            if (field?.references === undefined || value === null || value === undefined) return;
+            const target = targetOf(field.references, String(value));
+            if (target !== null) void navigate(target);
+          }}
+        />
+      )}
+      {summary === undefined || declared.fields[summary] === undefined ? null : (
+        <Summary
+          address={address}
+          schema={schema}
+          column={summary}
+          conditions={conditions}
+          isSearch={search !== ""}
+          onClose={() => change({ summary: undefined })}
+        />
+      )}
+    </>
   );
 }

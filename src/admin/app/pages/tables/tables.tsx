@@ -7,6 +7,7 @@ import { Page } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
 import { pageOf, pathOf, type TableAddress } from "./address.ts";
+import { prefetchRows } from "./rows.ts";
 
 /** Every namespace with its tables. */
 export default function TablesPage() {
@@ -71,10 +72,17 @@ function TableLine({ address }: { address: TableAddress }) {
     queryKey: ["count", address, as],
     queryFn: () => server.request<{ total: number }>("GET", `${pathOf(address)}/count`),
   });
+  const prefetch = (): void => prefetchRows(server, as, address);
   return (
     <Table.Tr>
       <Table.Td>
-        <Anchor component={Link} to={pageOf(address)}>
+        <Anchor
+          component={Link}
+          to={pageOf(address)}
+          search={(({ as: view }: { as?: string }) => (view === undefined ? {} : { as: view })) as never}
+          onPointerEnter={prefetch}
+          onFocus={prefetch}
+        >
           {address.table}
         </Anchor>
       </Table.Td>

@@ -1,9 +1,11 @@
 import { useLocalStorage } from "@mantine/hooks";
 import {
   type ColumnDef,
+  type ColumnOrderState,
   type ColumnPinningState,
   type ColumnSizingState,
   type ColumnVisibilityState,
+  columnOrderingFeature,
   columnPinningFeature,
   columnResizingFeature,
   columnSizingFeature,
@@ -18,6 +20,7 @@ import { keyOf, type TableAddress } from "../address.ts";
 import type { Row } from "../rows.ts";
 
 const features = tableFeatures({
+  columnOrderingFeature,
   columnPinningFeature,
   columnResizingFeature,
   columnSizingFeature,
@@ -35,6 +38,8 @@ const WIDTHS: Readonly<Record<Field["type"], number>> = {
   json: 220,
 };
 const ID_WIDTH = 150;
+/** The column of the checkboxes. */
+export const CHECK_PX = 40;
 /** Rows are not the table's: only those on the screen are loaded. */
 const NO_ROWS: Row[] = [];
 
@@ -43,14 +48,20 @@ interface Chosen {
   columnVisibility: ColumnVisibilityState;
   columnPinning: ColumnPinningState;
   columnSizing: ColumnSizingState;
+  columnOrder: ColumnOrderState;
 }
 
-const CHOSEN: Chosen = { columnVisibility: {}, columnPinning: { start: ["id"], end: [] }, columnSizing: {} };
+const CHOSEN: Chosen = {
+  columnVisibility: {},
+  columnPinning: { start: ["id"], end: [] },
+  columnSizing: {},
+  columnOrder: [],
+};
 
-/** The columns of a table: which are shown, which are pinned, and how wide each one is. */
+/** The columns of a table: which are shown, in which order, which are pinned, and how wide each one is. */
 export function useColumns(address: TableAddress, schema: TableSchema) {
   const { namespace, table: name } = address;
-  const [chosen, setChosen] = useLocalStorage<Chosen>({
+  const [chosen, setChosen, forget] = useLocalStorage<Partial<Chosen>>({
     key: `platform.columns ${keyOf({ namespace, instance: null, table: name }).join(" ")}`,
     defaultValue: CHOSEN,
     getInitialValueInEffect: false,
@@ -70,25 +81,82 @@ export function useColumns(address: TableAddress, schema: TableSchema) {
   const change =
     <Part extends keyof Chosen>(part: Part) =>
     (next: Chosen[Part] | ((before: Chosen[Part]) => Chosen[Part])): void =>
-      setChosen((before) => ({ ...before, [part]: typeof next === "function" ? next(before[part]) : next }));
-  return useTable({
+      setChosen((before) => ({
+        ...before,
+        [part]: typeof next === "function" ? next(before[part] ?? CHOSEN[part]) : next,
+      }));
+  const table = useTable({
     features,
     columns,
     data: NO_ROWS,
-    state: chosen,
+    state: { ...CHOSEN, ...chosen },
     columnResizeMode: "onChange",
     onColumnVisibilityChange: change("columnVisibility"),
     onColumnPinningChange: change("columnPinning"),
     onColumnSizingChange: change("columnSizing"),
+    onColumnOrderChange: change("columnOrder"),
   });
+  return { table, forget };
 }
 
-export type Columns = ReturnType<typeof useColumns>;
-export type Column = ReturnType<Columns["getVisibleLeafColumns"]>[number];
+export type Columns = ReturnType<typeof useColumns>["table"];
+type Column = ReturnType<Columns["getVisibleLeafColumns"]>[number];
 
 /** In the order in which they are shown: the pinned ones first. */
-export const shownColumns = (columns: Columns): readonly Column[] => [
+const shownColumns = (columns: Columns): readonly Column[] => [
   ...columns.getStartVisibleLeafColumns(),
   ...columns.getCenterVisibleLeafColumns(),
   ...columns.getEndVisibleLeafColumns(),
 ];
+
+/** A column as rows show it. */
+export interface GridColumn {
+  id: string;
+  /** undefined: of a record without a declared schema. */
+  field: Field | undefined;
+  width: number;
+  /** Pixels from the left edge, where the column is pinned. */
+  left: number | null;
+  className: string;
+}
+
+const KINDS: Partial<Record<Field["type"], string>> = { integer: "is-number", number: "is-number", json: "is-json" };
+
+export function gridColumns(columns: Columns, schema: TableSchema): GridColumn[] {
+  return shownColumns(columns).map((column) => {
+    const field = schema.fields[column.id];
+    const isPinned = column.getIsPinned() === "start";
+    const kind = column.id === "id" ? "is-id" : field === undefined ? "" : (KINDS[field.type] ?? "");
+    return {
+      id: column.id,
+      field,
+      width: column.getSize(),
+      left: isPinned ? CHECK_PX + column.getStart("start") : null,
+      className: `grid-cell ${kind} ${isPinned ? "is-pinned" : ""}`,
+    };
+  });
+}
+
+/** Moves a column past its neighbour on that side. A pinned one stays among the pinned ones. */
+export function moveColumn(columns: Columns, id: string, by: -1 | 1): void {
+  const shown = shownColumns(columns);
+  const column = shown.find((one) => one.id === id);
+  if (column === undefined) return;
+  const isPinned = column.getIsPinned();
+  const alike = shown.filter((one) => one.getIsPinned() === isPinned).map((one) => one.id);
+  const neighbour = alike[alike.indexOf(id) + by];
+  if (neighbour === undefined) return;
+  const swapped = (ids: readonly string[]): string[] =>
+    ids.map((one) => (one === id ? neighbour : one === neighbour ? id : one));
+  if (isPinned === "start") columns.setColumnPinning((before) => ({ ...before, start: swapped(before.start ?? []) }));
+  else columns.setColumnOrder(swapped(allInOrder(columns)));
+}
+
+/** All columns, hidden ones included, as they are ordered. */
+const allInOrder = (columns: Columns): string[] => columns.getAllLeafColumns().map(({ id }) => id);
+
+/** Whether there is a column beside this one, on that side, past which it can be moved. */
+export function canMove(shown: readonly GridColumn[], index: number, by: -1 | 1): boolean {
+  const [column, neighbour] = [shown[index], shown[index + by]];
+  return column !== undefined && neighbour !== undefined && (column.left === null) === (neighbour.left === null);
+}

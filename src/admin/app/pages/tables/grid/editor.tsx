@@ -2,9 +2,12 @@ import { Loader, Popover, Select, Text, Textarea, TextInput } from "@mantine/cor
 import { type KeyboardEvent, useState } from "react";
 import { messageOf } from "../../../api/failure.ts";
 import type { Field } from "../../../api/resources.ts";
+import type { TableAddress } from "../address.ts";
+import { ReferenceInput } from "../record/reference.tsx";
 import { editText, parsed } from "./cell-text.ts";
 
 interface EditorProps {
+  address: TableAddress;
   name: string;
   field: Field;
   value: unknown;
@@ -14,7 +17,7 @@ interface EditorProps {
 }
 
 /** Edits one cell in its place: Enter saves, Escape cancels, and what the server refuses is said at the cell. */
-export function CellEditor({ name, field, value, save, close }: EditorProps) {
+export function CellEditor({ address, name, field, value, save, close }: EditorProps) {
   const [text, setText] = useState(() => editText(value, field));
   const [problem, setProblem] = useState<string | null>(null);
   const [isSaving, setIsSaving] = useState(false);
@@ -69,6 +72,16 @@ export function CellEditor({ name, field, value, save, close }: EditorProps) {
                 setText(next ?? "");
                 void submit(next ?? "");
               }}
+            />
+          ) : field.references !== undefined ? (
+            <ReferenceInput
+              {...common}
+              address={address}
+              references={field.references}
+              isOpenAtFirst
+              value={text}
+              onChange={setText}
+              onPick={(picked) => void submit(picked)}
             />
           ) : isMany ? (
             <Textarea

@@ -1,29 +1,40 @@
 import "./grid.css";
-import { Checkbox } from "@mantine/core";
-import { IconArrowDown, IconArrowUp } from "@tabler/icons-react";
+import { useDebouncedValue } from "@mantine/hooks";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type CSSProperties, type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
-import type { Field, TableSchema } from "../../../api/resources.ts";
+import {
+  type CSSProperties,
+  type FocusEvent,
+  type KeyboardEvent,
+  type MouseEvent,
+  type RefObject,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
+import type { TableSchema } from "../../../api/resources.ts";
+import type { TableAddress } from "../address.ts";
 import type { Row } from "../rows.ts";
 import { PAGE_ROWS } from "../rows.ts";
-import { cellText } from "./cell-text.ts";
-import { type Column, type Columns, shownColumns } from "./columns.ts";
-import { CellEditor } from "./editor.tsx";
+import { CHECK_PX, type Columns, type GridColumn, gridColumns } from "./columns.ts";
+import { Head } from "./head.tsx";
+import { canEdit, GridRow, ROW_PX, type RowActions } from "./row.tsx";
 
-const ROW_PX = 35;
-const CHECK_PX = 40;
-const OVERSCAN_ROWS = 12;
+const OVERSCAN_ROWS = 8;
+const PASSING_MS = 50;
 
 export interface GridProps {
-  name: string;
+  address: TableAddress;
   schema: TableSchema;
-  columns: Columns;
+  table: Columns;
   count: number;
   rowAt(index: number): Row | undefined;
   /** Called with the pages of rows that are on the screen. */
   onPages(pages: readonly number[]): void;
   sort: string | null;
   onSort(sort: string | null): void;
+  onSummary(column: string): void;
+  hasSummary(column: string): boolean;
   selected: ReadonlySet<string>;
   onSelect(selected: ReadonlySet<string>): void;
   flashing: ReadonlySet<string>;
@@ -32,6 +43,8 @@ export interface GridProps {
   /** Resolves when the server has taken the value. */
   save(row: Row, field: string, value: unknown): Promise<void>;
   open(row: Row): void;
+  /** Opens what the field of the record refers to. */
+  follow(row: Row, column: GridColumn): void;
 }
 
 interface Place {
@@ -41,80 +54,80 @@ interface Place {
 
 /** Rows of a table, of which those on the screen exist. */
 export function Grid(props: GridProps) {
-  const { columns, count, onPages, rowAt } = props;
+  const { table, schema, count, onPages, rowAt, selected, flashing, hidden, isReadOnly } = props;
   const box = useRef<HTMLDivElement>(null);
   const [focus, setFocus] = useState<Place>({ row: 0, column: 0 });
   const [editing, setEditing] = useState<Place | null>(null);
-  const rows = useVirtualizer({
-    count,
-    getScrollElement: () => box.current,
-    estimateSize: () => ROW_PX,
-    overscan: OVERSCAN_ROWS,
+  const columns = useGridColumns(table, schema);
+  const { rows, first, last, pool } = useShownRows(box, count, onPages);
+  // The way into the grid by the keyboard, where the cell with the focus has been scrolled away.
+  const entry = focus.row >= first && focus.row <= last ? focus : { ...focus, row: rows.range?.startIndex ?? first };
+  const focusCell = (place: Place): void => {
+    rows.scrollToIndex(place.row);
+    setFocus(place);
+    const focusNow = (): boolean => {
+      const cell = box.current?.querySelector<HTMLElement>(`[data-row="${place.row}"][data-column="${place.column}"]`);
+      cell?.focus({ preventScroll: true });
+      cell?.scrollIntoView({ block: "nearest", inline: "nearest" });
+      return cell !== null && cell !== undefined;
+    };
+    // A row that has been far away is there with the next frame.
+    if (!focusNow()) requestAnimationFrame(focusNow);
+  };
+  const begin = (place: Place): void => {
+    const row = rowAt(place.row);
+    if (row === undefined) return;
+    if (!isReadOnly && canEdit(columns[place.column])) setEditing(place);
+    else props.open(row);
+  };
+  const actions = useActions({
+    toggle: (id) => props.onSelect(toggled(selected, id)),
+    save: props.save,
+    endEditing() {
+      setEditing(null);
+      focusCell(focus);
+    },
   });
-  const shown = shownColumns(columns);
-  const items = rows.getVirtualItems();
-  const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0];
-  const pages = useMemo(() => {
-    const [from, to] = [Math.floor(first / PAGE_ROWS), Math.floor(last / PAGE_ROWS)];
-    return Array.from({ length: to - from + 1 }, (_, index) => from + index);
-  }, [first, last]);
-  useEffect(() => onPages(pages), [onPages, pages]);
-
-  const focusCell = ({ row, column }: Place): void => {
-    rows.scrollToIndex(row);
-    setFocus({ row, column });
-    requestAnimationFrame(() =>
-      box.current?.querySelector<HTMLElement>(`[data-row="${row}"][data-column="${column}"]`)?.focus(),
-    );
-  };
-  const move = (rowBy: number, columnBy: number): void =>
-    focusCell({
-      row: Math.max(0, Math.min(count - 1, focus.row + rowBy)),
-      column: Math.max(0, Math.min(shown.length - 1, focus.column + columnBy)),
-    });
-  const onKeyDown = (event: KeyboardEvent): void => {
-    if (!(event.target instanceof HTMLElement) || event.target.dataset["row"] === undefined) return;
-    const rowsOfScreen = Math.floor((box.current?.clientHeight ?? 0) / ROW_PX) - 2;
-    const by = moveOf(event.key, { rows: rowsOfScreen, columns: shown.length });
-    const row = rowAt(focus.row);
-    if (by !== null) move(...by);
-    else if (event.key === "Enter") setEditing(focus);
-    else if (event.key === " " && row !== undefined) props.onSelect(toggled(props.selected, row.id));
-    else return;
-    event.preventDefault();
-  };
-  const width = CHECK_PX + columns.getTotalSize();
+  const handlers = handlersOf(props, { columns, focus, setFocus, focusCell, begin, toggle: actions.toggle, box });
   return (
     <div
       ref={box}
       className="grid"
       role="grid"
-      aria-label={props.name}
+      aria-label={props.address.table}
       aria-rowcount={count + 1}
-      aria-colcount={shown.length + 1}
+      aria-colcount={columns.length + 1}
       aria-multiselectable="true"
       tabIndex={-1}
-      onKeyDown={onKeyDown}
+      style={templateOf(columns)}
+      {...handlers}
     >
-      <Head {...props} shown={shown} width={width} />
-      <div className="grid-body" role="rowgroup" style={{ height: rows.getTotalSize(), width }}>
-        {items.map(({ index, start }) => {
+      <Head
+        columns={columns}
+        table={table}
+        sort={props.sort}
+        onSort={props.onSort}
+        onSummary={props.onSummary}
+        hasSummary={props.hasSummary}
+      />
+      <div className="grid-body" role="rowgroup" style={{ height: rows.getTotalSize() }}>
+        {rows.getVirtualItems().map(({ index }) => {
           const row = rowAt(index);
           return (
             <GridRow
-              key={row?.id ?? index}
-              {...props}
-              shown={shown}
+              // Elements are used again for other rows, which costs a fraction of making them.
+              key={index % pool}
+              address={props.address}
+              columns={columns}
+              actions={actions}
               row={row}
               index={index}
-              style={{ transform: `translateY(${start}px)`, width, height: ROW_PX }}
-              focus={focus}
-              editing={editing}
-              onFocus={setFocus}
-              onEdit={(place) => {
-                setEditing(place);
-                if (place === null) focusCell(focus);
-              }}
+              focusedColumn={entry.row === index ? entry.column : -1}
+              editingColumn={editing?.row === index ? editing.column : -1}
+              isReadOnly={isReadOnly}
+              isSelected={row !== undefined && selected.has(row.id)}
+              isFlashing={row !== undefined && flashing.has(row.id)}
+              isHidden={row !== undefined && hidden.has(row.id)}
             />
           );
         })}
@@ -123,213 +136,155 @@ export function Grid(props: GridProps) {
   );
 }
 
-/** By how many rows and columns a key moves; null: it does not. */
-function moveOf(key: string, screen: { rows: number; columns: number }): [rows: number, columns: number] | null {
+/** What keys and clicks do; the cells of thousands of rows have no handlers of their own. */
+function handlersOf(
+  { count, rowAt, open, follow }: GridProps,
+  grid: {
+    columns: readonly GridColumn[];
+    focus: Place;
+    setFocus(place: Place): void;
+    focusCell(place: Place): void;
+    begin(place: Place): void;
+    toggle(id: string): void;
+    box: RefObject<HTMLDivElement | null>;
+  },
+) {
+  const { columns, focus } = grid;
+  return {
+    onKeyDown(event: KeyboardEvent): void {
+      if (placeOf(event.target, { isCell: true }) === null) return;
+      const rowsOfScreen = Math.floor((grid.box.current?.clientHeight ?? 0) / ROW_PX) - 2;
+      const next = nextPlace(event, focus, { rowsOfScreen, rows: count, columns: columns.length });
+      const [row, column] = [rowAt(focus.row), columns[focus.column]];
+      if (next !== null) grid.focusCell(next);
+      else if (event.key === "Enter" && event.altKey && row !== undefined && column !== undefined) follow(row, column);
+      else if (event.key === "Enter") grid.begin(focus);
+      else if (event.key === " " && row !== undefined) grid.toggle(row.id);
+      else return;
+      event.preventDefault();
+    },
+    onClick(event: MouseEvent): void {
+      const place = placeOf(event.target);
+      const row = place === null ? undefined : rowAt(place.row);
+      const column = place === null ? undefined : columns[place.column];
+      if (row === undefined || column === undefined) return;
+      const isFollowed = event.target instanceof Element && event.target.closest("[data-follow]") !== null;
+      if (isFollowed) follow(row, column);
+      else if (column.id === "id") open(row);
+    },
+    onDoubleClick(event: MouseEvent): void {
+      const place = placeOf(event.target);
+      if (place !== null) grid.begin(place);
+    },
+    onFocus(event: FocusEvent): void {
+      const place = placeOf(event.target, { isCell: true });
+      if (place !== null) grid.setFocus(place);
+    },
+  };
+}
+
+/** The rows on the screen. `pool`: more than there ever were at once. */
+function useShownRows(box: RefObject<HTMLDivElement | null>, count: number, onPages: GridProps["onPages"]) {
+  const rows = useVirtualizer({
+    count,
+    getScrollElement: () => box.current,
+    estimateSize: () => ROW_PX,
+    overscan: OVERSCAN_ROWS,
+  });
+  const items = rows.getVirtualItems();
+  const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0];
+  const pages = useMemo(() => {
+    const [from, to] = [Math.floor(first / PAGE_ROWS), Math.floor(last / PAGE_ROWS)];
+    return Array.from({ length: to - from + 1 }, (_, index) => from + index);
+  }, [first, last]);
+  // Of pages that pass by within a moment only the last ones are loaded.
+  const [wanted] = useDebouncedValue(pages, PASSING_MS, { leading: true });
+  useEffect(() => onPages(wanted), [onPages, wanted]);
+  const pool = useRef(0);
+  pool.current = Math.max(pool.current, items.length + 1);
+  return { rows, first, last, pool: pool.current };
+}
+
+/** The columns as rows show them; the same array until something about them changes. */
+function useGridColumns(table: Columns, schema: TableSchema): readonly GridColumn[] {
+  const now = gridColumns(table, schema);
+  const known = useRef(now);
+  const isSame = (column: GridColumn, index: number): boolean => {
+    const before = known.current[index];
+    return (
+      before?.id === column.id &&
+      before.width === column.width &&
+      before.left === column.left &&
+      before.field === column.field
+    );
+  };
+  if (now.length !== known.current.length || !now.every(isSame)) known.current = now;
+  return known.current;
+}
+
+/** The latest actions, by functions that stay the same. */
+function useActions(actions: RowActions): RowActions {
+  const latest = useRef(actions);
+  latest.current = actions;
+  return useMemo(
+    () => ({
+      toggle: (id) => latest.current.toggle(id),
+      save: (row, field, value) => latest.current.save(row, field, value),
+      endEditing: () => latest.current.endEditing(),
+    }),
+    [],
+  );
+}
+
+function templateOf(columns: readonly GridColumn[]): CSSProperties {
+  const widths = [CHECK_PX, ...columns.map(({ width }) => width)];
+  const width = widths.reduce((sum, one) => sum + one, 0);
+  return { "--columns": widths.map((one) => `${one}px`).join(" "), "--width": `${width}px` } as CSSProperties;
+}
+
+/** The cell of an event. `isCell`: the event is the cell's own, and not of something in it. */
+function placeOf(target: EventTarget, { isCell }: { isCell: boolean } = { isCell: false }): Place | null {
+  if (!(target instanceof Element)) return null;
+  const cell = target.closest<HTMLElement>("[data-row]");
+  if (cell === null || (isCell && cell !== target) || target.closest(".cell-editor") !== null) return null;
+  return { row: Number(cell.dataset["row"]), column: Number(cell.dataset["column"]) };
+}
+
+/** Where a key leads; null: nowhere. */
+function nextPlace(
+  { key, ctrlKey, metaKey }: KeyboardEvent,
+  { row, column }: Place,
+  { rowsOfScreen, rows, columns }: { rowsOfScreen: number; rows: number; columns: number },
+): Place | null {
+  const to = (toRow: number, toColumn: number): Place => ({
+    row: Math.max(0, Math.min(rows - 1, toRow)),
+    column: Math.max(0, Math.min(columns - 1, toColumn)),
+  });
+  const isFar = ctrlKey || metaKey;
   switch (key) {
     case "ArrowDown":
-      return [1, 0];
+      return to(row + 1, column);
     case "ArrowUp":
-      return [-1, 0];
+      return to(row - 1, column);
     case "ArrowLeft":
-      return [0, -1];
+      return to(row, column - 1);
     case "ArrowRight":
-      return [0, 1];
+      return to(row, column + 1);
     case "PageDown":
-      return [screen.rows, 0];
+      return to(row + rowsOfScreen, column);
     case "PageUp":
-      return [-screen.rows, 0];
+      return to(row - rowsOfScreen, column);
     case "Home":
-      return [0, -screen.columns];
+      return isFar ? to(0, column) : to(row, 0);
     case "End":
-      return [0, screen.columns];
+      return isFar ? to(rows - 1, column) : to(row, columns - 1);
     default:
       return null;
   }
-}
-
-function GridRow({
-  shown,
-  row,
-  index,
-  style,
-  focus,
-  editing,
-  ...props
-}: GridProps & {
-  shown: readonly Column[];
-  row: Row | undefined;
-  index: number;
-  style: CSSProperties;
-  focus: Place;
-  editing: Place | null;
-  onFocus(place: Place): void;
-  onEdit(place: Place | null): void;
-}) {
-  const { selected, onSelect, flashing, hidden } = props;
-  const isHidden = row !== undefined && hidden.has(row.id);
-  return (
-    <div
-      role="row"
-      aria-rowindex={index + 2}
-      aria-selected={row !== undefined && selected.has(row.id)}
-      className={`grid-row ${row !== undefined && flashing.has(row.id) ? "is-flashing" : ""}`}
-      style={{ ...style, opacity: isHidden ? 0.35 : 1 }}
-    >
-      <div className="grid-cell is-pinned" role="gridcell" style={{ width: CHECK_PX, left: 0 }}>
-        {row === undefined ? null : (
-          <Checkbox
-            size="xs"
-            mt={9}
-            tabIndex={-1}
-            aria-label={`Select ${row.id}`}
-            checked={selected.has(row.id)}
-            onChange={() => onSelect(toggled(selected, row.id))}
-          />
-        )}
-      </div>
-      {shown.map((column, at) => (
-        <Cell
-          key={column.id}
-          {...props}
-          column={column}
-          row={row}
-          place={{ row: index, column: at }}
-          isFocused={focus.row === index && focus.column === at}
-          isEditing={editing?.row === index && editing.column === at}
-        />
-      ))}
-    </div>
-  );
 }
 
 function toggled(selected: ReadonlySet<string>, id: string): ReadonlySet<string> {
   const next = new Set(selected);
   if (!next.delete(id)) next.add(id);
   return next;
-}
-
-/** Pinned columns stay where they are when the others are scrolled. */
-const styleOf = (column: Column): CSSProperties =>
-  column.getIsPinned() === "start"
-    ? { width: column.getSize(), left: CHECK_PX + column.getStart("start") }
-    : { width: column.getSize() };
-
-const pinnedClass = (column: Column): string => (column.getIsPinned() === "start" ? "is-pinned" : "");
-
-function Head({
-  schema,
-  sort,
-  onSort,
-  columns,
-  shown,
-  width,
-}: Pick<GridProps, "schema" | "sort" | "onSort" | "columns"> & { shown: readonly Column[]; width: number }) {
-  const [sortedBy, direction] = sort?.split(":") ?? [];
-  const headers = new Map(columns.getLeafHeaders().map((header) => [header.column.id, header]));
-  return (
-    <div className="grid-head" role="row" aria-rowindex={1} style={{ width }}>
-      <div
-        className="grid-cell is-pinned"
-        role="columnheader"
-        aria-label="Selection"
-        style={{ width: CHECK_PX, left: 0 }}
-      />
-      {shown.map((column) => {
-        const isSorted = column.id === sortedBy;
-        const next = !isSorted ? `${column.id}:asc` : direction === "asc" ? `${column.id}:desc` : null;
-        const isDescending = direction === "desc";
-        return (
-          <div
-            key={column.id}
-            className={`grid-cell ${pinnedClass(column)}`}
-            role="columnheader"
-            aria-sort={isSorted ? (isDescending ? "descending" : "ascending") : "none"}
-            style={styleOf(column)}
-          >
-            {schema.fields[column.id]?.type === "json" ? (
-              <span>{column.id}</span>
-            ) : (
-              <button type="button" className="grid-sort" onClick={() => onSort(next)}>
-                {column.id}
-              </button>
-            )}
-            {isSorted ? (
-              isDescending ? (
-                <IconArrowDown size={14} aria-hidden />
-              ) : (
-                <IconArrowUp size={14} aria-hidden />
-              )
-            ) : null}
-            <span className="grid-resize" aria-hidden onPointerDown={headers.get(column.id)?.getResizeHandler()} />
-          </div>
-        );
-      })}
-    </div>
-  );
-}
-
-function Cell({
-  schema,
-  column,
-  row,
-  place,
-  isFocused,
-  isEditing,
-  isReadOnly,
-  onFocus,
-  onEdit,
-  save,
-  open,
-}: Pick<GridProps, "schema" | "isReadOnly" | "save" | "open"> & {
-  column: Column;
-  row: Row | undefined;
-  place: Place;
-  isFocused: boolean;
-  isEditing: boolean;
-  onFocus(place: Place): void;
-  onEdit(place: Place | null): void;
-}) {
-  const field: Field | undefined = schema.fields[column.id];
-  const value = row?.[column.id];
-  const canEdit = !isReadOnly && row !== undefined && field !== undefined && !field.generated && column.id !== "id";
-  const isShownInEditor = isEditing && canEdit;
-  const kind =
-    field?.type === "integer" || field?.type === "number" ? "is-number" : field?.type === "json" ? "is-json" : "";
-  const begin = (): void => {
-    if (canEdit) onEdit(place);
-    else if (row !== undefined) open(row);
-  };
-  return (
-    <div
-      role="gridcell"
-      tabIndex={isFocused ? 0 : -1}
-      data-row={place.row}
-      data-column={place.column}
-      aria-readonly={!canEdit}
-      className={`grid-cell ${pinnedClass(column)} ${kind} ${column.id === "id" ? "is-id" : ""} ${isShownInEditor ? "is-editing" : ""}`}
-      style={styleOf(column)}
-      onFocus={() => onFocus(place)}
-      onDoubleClick={begin}
-      onClick={() => {
-        if (column.id === "id" && row !== undefined) open(row);
-      }}
-      onKeyDown={(event) => {
-        if (event.key === "Enter" && !canEdit && row !== undefined && !isShownInEditor) open(row);
-      }}
-    >
-      {isShownInEditor && field !== undefined && row !== undefined ? (
-        <CellEditor
-          name={column.id}
-          field={field}
-          value={value}
-          save={(next) => save(row, column.id, next)}
-          close={() => onEdit(null)}
-        />
-      ) : value === null || value === undefined ? (
-        <span className="is-null">{row === undefined ? "" : "–"}</span>
-      ) : (
-        cellText(value, field)
-      )}
-    </div>
-  );
 }

@@ -1,7 +1,10 @@
-import { stringify } from "csv-stringify/sync";
-import type { FieldType } from "../../config/types.ts";
-import type { JsonValue } from "../../kernel/json/json.ts";
-import { isHeld } from "../../kernel/json/text.ts";
+import type { JsonValue } from "../json/json.ts";
+import { isHeld } from "../json/text.ts";
+
+// Values as cells of CSV files, for the command line and for the dashboard.
+
+/** The types of fields. */
+type FieldType = "string" | "text" | "integer" | "number" | "boolean" | "datetime" | "json";
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
@@ -58,8 +61,8 @@ export function formatCell(value: JsonValue | undefined, type: FieldType | undef
   return FORMULA.test(value) ? `'${value}` : value;
 }
 
-/** An empty text is quoted, which distinguishes it from null; spaces at the ends are, as some readers remove them otherwise. */
-const QUOTED = /^$|^\s|\s$/;
-
-export const formatRows = (rows: readonly (readonly (string | null)[])[]): string =>
-  stringify([...rows], { record_delimiter: "windows", quoted_match: QUOTED });
+/**
+ * How rows are written, for `csv-stringify`. An empty text is quoted, which distinguishes it from null; spaces at the ends are, as
+ * some readers remove them otherwise.
+ */
+export const CSV_STYLE = { record_delimiter: "windows", quoted_match: /^$|^\s|\s$/ } as const;

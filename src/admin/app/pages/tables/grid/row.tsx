@@ -1,0 +1,116 @@
+import { IconExternalLink } from "@tabler/icons-react";
+import { memo } from "react";
+import type { TableAddress } from "../address.ts";
+import type { Row } from "../rows.ts";
+import { cellText } from "./cell-text.ts";
+import type { GridColumn } from "./columns.ts";
+import { CellEditor } from "./editor.tsx";
+import { MARKS, Marked } from "./marked.tsx";
+
+export const ROW_PX = 35;
+
+/** What rows do; the same object for all of them, so that a row is drawn again only when it changes. */
+export interface RowActions {
+  toggle(id: string): void;
+  save(row: Row, field: string, value: unknown): Promise<void>;
+  endEditing(): void;
+}
+
+interface RowProps {
+  address: TableAddress;
+  columns: readonly GridColumn[];
+  actions: RowActions;
+  /** undefined: not loaded yet. */
+  row: Row | undefined;
+  index: number;
+  /** -1: none. */
+  focusedColumn: number;
+  editingColumn: number;
+  isReadOnly: boolean;
+  isSelected: boolean;
+  isFlashing: boolean;
+  isHidden: boolean;
+}
+
+export const canEdit = (column: GridColumn | undefined): boolean =>
+  column?.field !== undefined && !column.field.generated && column.id !== "id";
+
+/** One row. Its clicks and keys are handled by the grid. */
+export const GridRow = memo(function GridRow({ address, columns, actions, row, index, ...state }: RowProps) {
+  const { focusedColumn, editingColumn, isReadOnly, isSelected, isFlashing, isHidden } = state;
+  const classes = [
+    "grid-row",
+    isFlashing ? "is-flashing" : "",
+    isHidden ? "is-hidden" : "",
+    editingColumn === -1 ? "" : "is-edited",
+  ];
+  return (
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      aria-selected={isSelected}
+      aria-busy={row === undefined}
+      className={classes.join(" ")}
+      style={{ transform: `translateY(${index * ROW_PX}px)` }}
+    >
+      <div className="grid-cell is-pinned" role="gridcell" style={CHECK_STYLE}>
+        {row === undefined ? null : (
+          <input
+            type="checkbox"
+            className="grid-check"
+            tabIndex={-1}
+            aria-label={`Select ${row.id}`}
+            checked={isSelected}
+            onChange={() => actions.toggle(row.id)}
+          />
+        )}
+      </div>
+      {columns.map((column, at) => {
+        const isEditing = at === editingColumn && row !== undefined && canEdit(column);
+        return (
+          <div
+            key={column.id}
+            role="gridcell"
+            tabIndex={at === focusedColumn ? 0 : -1}
+            data-row={index}
+            data-column={at}
+            aria-readonly={isReadOnly || !canEdit(column)}
+            className={isEditing ? `${column.className} is-editing` : column.className}
+            style={column.left === null ? undefined : { left: column.left }}
+          >
+            {isEditing && column.field !== undefined ? (
+              <CellEditor
+                address={address}
+                name={column.id}
+                field={column.field}
+                value={row[column.id]}
+                save={(next) => actions.save(row, column.id, next)}
+                close={actions.endEditing}
+              />
+            ) : row === undefined ? null : (
+              <CellContent column={column} row={row} />
+            )}
+          </div>
+        );
+      })}
+    </div>
+  );
+});
+
+const CHECK_STYLE = { left: 0 };
+
+function CellContent({ column, row }: { column: GridColumn; row: Row }) {
+  const value = row[column.id];
+  if (value === null || value === undefined) return <span className="is-null">–</span>;
+  const marked = row.highlights?.[column.id];
+  const text = marked?.includes(MARKS.pre) === true ? <Marked text={marked} /> : cellText(value, column.field);
+  if (column.field?.references === undefined) return text;
+  return (
+    <>
+      <span className="grid-follow" title={`Open in ${column.field.references.table}`} data-follow aria-hidden>
+        <IconExternalLink size={14} aria-hidden />
+      </span>
+      {text}
+    </>
+  );
+}

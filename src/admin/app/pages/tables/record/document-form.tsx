@@ -1,0 +1,84 @@
+import { Alert, JsonInput, Stack, TextInput } from "@mantine/core";
+import { type SyntheticEvent, useState } from "react";
+import { messageOf } from "../../../api/failure.ts";
+import type { TableAddress } from "../address.ts";
+import type { Row } from "../rows.ts";
+import { FormButtons, type RecordActions } from "./actions.tsx";
+import { useSave } from "./save.ts";
+
+/** What the server sets, and what says which record it is. */
+const SERVER_FIELDS = ["id", "createdAt", "updatedAt"];
+
+const fieldsOf = (record: Row | null): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(record ?? {}).filter(([name]) => !SERVER_FIELDS.includes(name)));
+
+/** A record of a table without a schema, as JSON. */
+export function DocumentForm({
+  address,
+  stored,
+  copied = null,
+  isReadOnly,
+  ...actions
+}: RecordActions & { address: TableAddress; stored: Row | null; copied?: Row | null; isReadOnly: boolean }) {
+  const [id, setId] = useState(stored?.id ?? "");
+  const [text, setText] = useState(() => JSON.stringify(fieldsOf(stored ?? copied), null, 2));
+  const [problem, setProblem] = useState<string | null>(null);
+  const save = useSave(address, stored, actions.onClose);
+  const submit = (event: SyntheticEvent): void => {
+    event.preventDefault();
+    const fields = objectOf(text);
+    setProblem(fields === null ? "The fields are a JSON object" : null);
+    if (fields === null) return;
+    if (stored === null) save.mutate(id === "" ? fields : { ...fields, id });
+    else save.mutate(changesOf(fieldsOf(stored), fields));
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="sm">
+        <TextInput
+          label="id"
+          placeholder="Set by the server"
+          readOnly={stored !== null || isReadOnly}
+          value={id}
+          onChange={(event) => setId(event.currentTarget.value)}
+        />
+        <JsonInput
+          label="Fields"
+          autosize
+          minRows={6}
+          maxRows={24}
+          readOnly={isReadOnly}
+          value={text}
+          error={problem}
+          onChange={setText}
+        />
+        {save.error === null ? null : (
+          <Alert color="red" role="alert">
+            {messageOf(save.error)}
+          </Alert>
+        )}
+        <FormButtons {...actions} stored={stored} isReadOnly={isReadOnly} isSaving={save.isPending} />
+      </Stack>
+    </form>
+  );
+}
+
+/** null: it is no JSON object. */
+function objectOf(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
+    return Object.fromEntries(Object.entries(value));
+  } catch {
+    return null;
+  }
+}
+
+/** What is new or different, and an operator for what is gone. */
+function changesOf(before: Record<string, unknown>, after: Record<string, unknown>): Record<string, unknown> {
+  const changed = Object.entries(after).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]),
+  );
+  const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name));
+  return Object.fromEntries([...changed, ...gone.map((name) => [name, { $op: "deleteField" }])]);
+}

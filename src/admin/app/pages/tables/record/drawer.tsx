@@ -1,0 +1,98 @@
+import { Code, Drawer, Tabs } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import type { TableSchema } from "../../../api/resources.ts";
+import { useRights } from "../../../api/session.tsx";
+import { usePageState } from "../../../parts/address.ts";
+import { Loadable } from "../../../parts/states.tsx";
+import { useServer, useViewAs } from "../../../shell/view-as.tsx";
+import { keyOf, pathOf, type TableAddress } from "../address.ts";
+import type { Row } from "../rows.ts";
+import type { RecordActions } from "./actions.tsx";
+import { DocumentForm } from "./document-form.tsx";
+import { RecordForm } from "./form.tsx";
+import { RuleTester } from "./rules.tsx";
+
+/** In the address of the page. */
+export interface RecordState {
+  /** The id of a record; NEW_RECORD: one that does not exist yet. */
+  record?: string;
+  /** The record that a new one is a copy of. */
+  from?: string;
+  panel?: "json" | "rules";
+  /** Whose rights the rules are tried with; by default whose view it is. */
+  tryAs?: string;
+}
+
+interface DrawerProps extends RecordActions {
+  address: TableAddress;
+  schema: TableSchema;
+  id: string;
+  isReadOnly: boolean;
+}
+
+export const NEW_RECORD = "new";
+
+/** One record: its fields, its JSON and its rules; or a new one. */
+export function RecordDrawer(props: DrawerProps) {
+  const { address, id, onClose } = props;
+  const { isRoot } = useRights();
+  const { state, change } = usePageState<RecordState>();
+  const isNew = id === NEW_RECORD;
+  const source = useRecord(address, isNew ? state.from : id);
+  const Form = props.schema.schemaless ? DocumentForm : RecordForm;
+  const title = isNew ? `New record in ${address.table}` : id;
+  const panel = state.panel === "rules" && !isRoot ? undefined : state.panel;
+  return (
+    <Drawer
+      opened
+      onClose={onClose}
+      position="right"
+      size="lg"
+      title={title}
+      closeButtonProps={{ "aria-label": "Close" }}
+      styles={{ title: { overflowWrap: "anywhere" } }}
+    >
+      {isNew && state.from === undefined ? <Form {...props} stored={null} /> : null}
+      {isNew && state.from !== undefined ? (
+        <Loadable query={source}>{(copied) => <Form {...props} stored={null} copied={copied} />}</Loadable>
+      ) : null}
+      {isNew ? null : (
+        <Tabs
+          value={panel ?? "fields"}
+          keepMounted={false}
+          onChange={(next) =>
+            // The tabs are those below.
+            change({ panel: next === "fields" ? undefined : (next as "json" | "rules") }, { replace: true })
+          }
+        >
+          <Tabs.List mb="md">
+            <Tabs.Tab value="fields">Fields</Tabs.Tab>
+            <Tabs.Tab value="json">JSON</Tabs.Tab>
+            {isRoot ? <Tabs.Tab value="rules">Rules</Tabs.Tab> : null}
+          </Tabs.List>
+          <Tabs.Panel value="fields">
+            <Loadable query={source}>
+              {(stored) => <Form {...props} stored={stored} key={String(stored["updatedAt"])} />}
+            </Loadable>
+          </Tabs.Panel>
+          <Tabs.Panel value="json">
+            <Loadable query={source}>{(stored) => <Code block>{JSON.stringify(stored, null, 2)}</Code>}</Loadable>
+          </Tabs.Panel>
+          <Tabs.Panel value="rules">
+            <RuleTester address={address} id={id} />
+          </Tabs.Panel>
+        </Tabs>
+      )}
+    </Drawer>
+  );
+}
+
+function useRecord(address: TableAddress, id: string | undefined) {
+  const server = useServer();
+  const as = useViewAs();
+  return useQuery({
+    queryKey: [...keyOf(address), "record", as, id],
+    enabled: id !== undefined,
+    queryFn: () => server.request<Row>("GET", `${pathOf(address)}/${encodeURIComponent(id ?? "")}`),
+  });
+}

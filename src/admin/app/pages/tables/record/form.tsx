@@ -1,0 +1,83 @@
+import { Alert, Stack } from "@mantine/core";
+import { type SyntheticEvent, useState } from "react";
+import { messageOf, PlatformError } from "../../../api/failure.ts";
+import type { Field, TableSchema } from "../../../api/resources.ts";
+import type { TableAddress } from "../address.ts";
+import { editText, parsed } from "../grid/cell-text.ts";
+import type { Row } from "../rows.ts";
+import { FormButtons, type RecordActions } from "./actions.tsx";
+import { FieldInput } from "./input.tsx";
+import { useSave } from "./save.ts";
+
+interface FormProps extends RecordActions {
+  address: TableAddress;
+  schema: TableSchema;
+  /** null: a new one. */
+  stored: Row | null;
+  /** The record that a new one begins as. */
+  copied?: Row;
+  isReadOnly: boolean;
+}
+
+/** The server fills it in, or it says which record it is: of a copy it is another. */
+const isOwn = (name: string, field: Field): boolean => field.generated || name === "id";
+
+/** All fields of a record, of which those that were changed are sent. */
+export function RecordForm({ address, schema, stored, copied, isReadOnly, ...actions }: FormProps) {
+  const fields = Object.entries(schema.fields).filter(
+    ([name, field]) => stored !== null || name === "id" || !isOwn(name, field),
+  );
+  const [texts, setTexts] = useState<Record<string, string>>(() =>
+    Object.fromEntries(
+      fields.map(([name, field]) => {
+        const value = stored?.[name] ?? (isOwn(name, field) ? undefined : copied?.[name]);
+        return [name, editText(value, field)];
+      }),
+    ),
+  );
+  const save = useSave(address, stored, actions.onClose);
+  const problems = save.error instanceof PlatformError ? save.error.fields : {};
+  const [unread, setUnread] = useState<Record<string, string>>({});
+  const submit = (event: SyntheticEvent): void => {
+    event.preventDefault();
+    const body: Record<string, unknown> = {};
+    const wrong: Record<string, string> = {};
+    for (const [name, field] of fields) {
+      const text = texts[name] ?? "";
+      if (text === editText(stored?.[name], field)) continue;
+      try {
+        body[name] = parsed(text, field);
+      } catch {
+        wrong[name] = "This is no JSON";
+      }
+    }
+    setUnread(wrong);
+    if (Object.keys(wrong).length === 0) save.mutate(body);
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack gap="sm">
+        {fields.map(([name, field]) => (
+          <FieldInput
+            key={name}
+            name={name}
+            field={field}
+            address={address}
+            text={texts[name] ?? ""}
+            stored={editText(stored?.[name], field)}
+            problem={unread[name] ?? problems[name]?.message ?? null}
+            // An id may be chosen for a new record.
+            isReadOnly={isReadOnly || (isOwn(name, field) && !(stored === null && name === "id"))}
+            onChange={(text) => setTexts((before) => ({ ...before, [name]: text }))}
+          />
+        ))}
+        {save.error === null || Object.keys(problems).some((name) => name in schema.fields) ? null : (
+          <Alert color="red" role="alert">
+            {messageOf(save.error)}
+          </Alert>
+        )}
+        <FormButtons {...actions} stored={stored} isReadOnly={isReadOnly} isSaving={save.isPending} />
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,90 @@
+import { JsonInput, Select, Textarea, TextInput } from "@mantine/core";
+import type { Field } from "../../../api/resources.ts";
+import type { TableAddress } from "../address.ts";
+import { ReferenceInput, ReferenceLink } from "./reference.tsx";
+
+interface FieldInputProps {
+  name: string;
+  field: Field;
+  address: TableAddress;
+  text: string;
+  /** As it is in the record; empty for a new one. */
+  stored: string;
+  problem: string | null;
+  isReadOnly: boolean;
+  onChange(text: string): void;
+}
+
+/** The input for a field of a form. */
+export function FieldInput({ name, field, address, text, stored, problem, isReadOnly, onChange }: FieldInputProps) {
+  const common = {
+    label: name,
+    error: problem,
+    readOnly: isReadOnly,
+    withAsterisk: field.required && !field.generated,
+    styles: { label: { overflowWrap: "anywhere" as const } },
+  };
+  const options = field.type === "boolean" ? ["true", "false"] : field.enum?.map(String);
+  if (options !== undefined && !isReadOnly) {
+    return (
+      <Select
+        {...common}
+        data={options}
+        value={text === "" ? null : text}
+        clearable
+        onChange={(next) => onChange(next ?? "")}
+      />
+    );
+  }
+  if (field.type === "json") {
+    return (
+      <JsonInput
+        validationError="This is no JSON"
+        {...common}
+        autosize
+        minRows={2}
+        maxRows={16}
+        value={text}
+        onChange={onChange}
+      />
+    );
+  }
+  if (field.type === "text") {
+    return (
+      <Textarea
+        {...common}
+        autosize
+        minRows={2}
+        maxRows={12}
+        value={text}
+        onChange={(event) => onChange(event.currentTarget.value)}
+      />
+    );
+  }
+  const { references } = field;
+  if (references !== undefined) {
+    return (
+      <ReferenceInput
+        {...common}
+        address={address}
+        references={references}
+        description={
+          text === "" || text !== stored ? undefined : (
+            <ReferenceLink address={address} references={references} value={text} />
+          )
+        }
+        value={text}
+        onChange={onChange}
+      />
+    );
+  }
+  const placeholder = field.generated && !isReadOnly ? "Set by the server" : undefined;
+  return (
+    <TextInput
+      {...common}
+      placeholder={placeholder}
+      value={text}
+      onChange={(event) => onChange(event.currentTarget.value)}
+    />
+  );
+}

@@ -1,0 +1,83 @@
+import { ActionIcon, Button, Checkbox, Group, Menu, Text, Tooltip } from "@mantine/core";
+import { IconColumns } from "@tabler/icons-react";
+import type { ReactNode } from "react";
+import type { TableSchema } from "../../api/resources.ts";
+import { numberText } from "../../parts/format.ts";
+import { ConditionList, FilterButton } from "./filter.tsx";
+import type { Conditions } from "./filter-model.ts";
+import type { Columns } from "./grid/columns.ts";
+import { SearchInput } from "./search-input.tsx";
+
+/** What narrows the list, and which columns it shows. */
+export function Toolbar({
+  schema,
+  columns,
+  conditions,
+  q,
+  selectedCount,
+  onFilter,
+  onSearch,
+  onResetColumns,
+  children,
+}: {
+  schema: TableSchema;
+  columns: Columns;
+  conditions: Conditions;
+  q: string;
+  selectedCount: number;
+  onFilter(conditions: Conditions): void;
+  onSearch(words: string): void;
+  onResetColumns(): void;
+  children?: ReactNode;
+}) {
+  return (
+    <Group gap="xs">
+      {schema.fts === null ? null : <SearchInput text={q} onChange={onSearch} />}
+      <FilterButton schema={schema} conditions={conditions} onChange={onFilter} />
+      <ColumnsMenu columns={columns} onReset={onResetColumns} />
+      {children}
+      <ConditionList conditions={conditions} onChange={onFilter} />
+      {selectedCount === 0 ? null : (
+        <Text size="sm" c="dimmed">
+          {numberText(selectedCount)} selected
+        </Text>
+      )}
+    </Group>
+  );
+}
+
+/** Which columns are shown. */
+function ColumnsMenu({ columns, onReset }: { columns: Columns; onReset(): void }) {
+  return (
+    <Menu closeOnItemClick={false} position="bottom-start" shadow="md">
+      <Menu.Target>
+        <Tooltip label="Columns">
+          <ActionIcon variant="default" size={36} aria-label="Columns">
+            <IconColumns size={16} />
+          </ActionIcon>
+        </Tooltip>
+      </Menu.Target>
+      <Menu.Dropdown mah={360} maw={320} style={{ overflowY: "auto" }}>
+        <Menu.Label>Shown</Menu.Label>
+        {columns.getAllLeafColumns().map((column) => (
+          <Menu.Item key={column.id} component="div" py={6}>
+            <Checkbox
+              size="xs"
+              label={column.id}
+              styles={{ label: { overflowWrap: "anywhere" } }}
+              checked={column.getIsVisible()}
+              disabled={column.id === "id"}
+              onChange={(event) => column.toggleVisibility(event.currentTarget.checked)}
+            />
+          </Menu.Item>
+        ))}
+        <Menu.Divider />
+        <Menu.Item component="div" py={4}>
+          <Button variant="subtle" size="compact-sm" onClick={onReset}>
+            As declared
+          </Button>
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
