@@ -1,16 +1,20 @@
-import { statSync } from "node:fs";
+import { createReadStream, createWriteStream, statSync } from "node:fs";
 import { basename, relative, resolve } from "node:path";
+import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
-import { constants, zstdCompressSync } from "node:zlib";
+import { constants, createZstdCompress, zstdCompressSync } from "node:zlib";
 import type { BunPlugin } from "bun";
 import { PARTS } from "./client/build.ts";
 import { queryTexts } from "./query-texts.ts";
 
 // `npm run build`: the whole program as one executable, dist/platform. `--target bun-linux-arm64` builds for another
-// system, `--outfile FILE` to another path, `--no-bytecode` without the parsed form of the sources, which shortens the start.
+// system, `--outfile FILE` to another path, `--no-bytecode` without the parsed form of the sources, which shortens the start,
+// `--zst` a compressed copy beside it, for a release.
 
 const root = resolve(import.meta.dir, "..");
 const BYTES_PER_MIB = 1024 * 1024;
+/** The highest level that takes no special option, and little memory, to decompress. */
+const RELEASE_LEVEL = 19;
 
 const { values } = parseArgs({
   args: process.argv.slice(2),
@@ -19,6 +23,7 @@ const { values } = parseArgs({
     outfile: { type: "string", default: resolve(root, "dist/platform") },
     target: { type: "string" },
     bytecode: { type: "boolean", default: true },
+    zst: { type: "boolean", default: false },
   },
 });
 
@@ -30,6 +35,15 @@ for (const path of [...new Bun.Glob("src/**/*-job.ts").scanSync({ cwd: root })].
   if (text === undefined) throw new Error(`${path} gave no bundle`);
   programs[path.replace(/^src\/|\.ts$/g, "")] = text;
 }
+
+/** Parts of acme-client that nothing here calls: its older cryptography, and forms that its HTTP client could send. */
+const uncalled: BunPlugin = {
+  name: "uncalled",
+  setup(build) {
+    build.onResolve({ filter: /^(?:\.\/crypto\/forge|form-data)$/ }, ({ path }) => ({ path, namespace: "uncalled" }));
+    build.onLoad({ filter: /./, namespace: "uncalled" }, () => ({ loader: "js", contents: "module.exports = {};" }));
+  },
+};
 
 const define = {
   "process.env.NODE_ENV": JSON.stringify("production"),
@@ -58,13 +72,13 @@ const filesOutside: BunPlugin = {
 const common = { entrypoints, target: "bun", splitting: true, minify: true, define } as const;
 
 /** The program's chunks by their names, from which the executable builds others (src/cli/product). */
-const bundled = await Bun.build({ ...common, plugins: [queryTexts, filesOutside] });
+const bundled = await Bun.build({ ...common, plugins: [queryTexts, uncalled, filesOutside] });
 const chunks = await Promise.all(bundled.outputs.map(async (chunk) => [basename(chunk.path), await chunk.text()]));
 const program = Buffer.from(JSON.stringify(Object.fromEntries(chunks)));
 
 /** What the program imports as `platform:…`: files that exist in the executable only. */
 const embedded: Readonly<Record<string, Uint8Array>> = {
-  "platform:program": zstdCompressSync(program, { params: { [constants.ZSTD_c_compressionLevel]: 19 } }),
+  "platform:program": zstdCompressSync(program, { params: { [constants.ZSTD_c_compressionLevel]: RELEASE_LEVEL } }),
   "platform:client-module": await PARTS.module(),
   "platform:client-package": await PARTS.package(),
   "platform:dashboard": await PARTS.dashboard(),
@@ -100,11 +114,20 @@ const built = await Bun.build({
   },
   format: "esm",
   bytecode: values.bytecode,
-  plugins: [queryTexts, embeddedFiles],
+  plugins: [queryTexts, uncalled, embeddedFiles],
   throw: false,
 });
 for (const log of built.logs) console.error(String(log));
 if (!built.success) process.exit(1);
-const sizeMib = Math.round(statSync(outfile).size / BYTES_PER_MIB);
 const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-console.log(`${relative(process.cwd(), outfile)}: ${sizeMib} MiB, built in ${seconds} s`);
+console.log(`${describe(outfile)}, built in ${seconds} s`);
+if (values.zst) {
+  const packed = `${outfile}.zst`;
+  const compress = createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: RELEASE_LEVEL } });
+  await pipeline(createReadStream(outfile), compress, createWriteStream(packed));
+  console.log(describe(packed));
+}
+
+function describe(file: string): string {
+  return `${relative(process.cwd(), file)}: ${Math.round(statSync(file).size / BYTES_PER_MIB)} MiB`;
+}

@@ -5,9 +5,9 @@ import type { Bench, Result, Section } from "../support/section.ts";
 import { median, milliseconds } from "../support/statistics.ts";
 
 const STARTS = 15;
-const COLD_START_MAX_MS = 200;
+const COLD_START_MAX_MS = 100;
 const SETTLE_MS = 5_000;
-const IDLE_MAX_BYTES = 90e6;
+const IDLE_MAX_BYTES = 80e6;
 const INSTANCES = 10_000;
 const INSTANCES_MAX_BYTES = 250e6;
 const REQUESTS_AT_ONCE = 32;

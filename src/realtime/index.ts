@@ -11,6 +11,8 @@ import { createParser } from "../kernel/schema/parser.ts";
 import type { Visiting } from "../sockets/connection.ts";
 import type { Sockets } from "../sockets/index.ts";
 import { createPendingPlaces } from "../sockets/pending-places.ts";
+import { createChannelMeter } from "./administration/channel-meter.ts";
+import { realtimeOverviewEndpoint } from "./administration/endpoints.ts";
 import { createFeeds, type Feeds } from "./changes/feeds.ts";
 import { realtimeEndpoints } from "./endpoints.ts";
 import {
@@ -57,6 +59,8 @@ export function createRealtimeArea(deps: {
   logger: Logger;
 }): RealtimeArea {
   const { config, sockets, clock, logger, tables } = deps;
+  const meter = createChannelMeter(clock);
+  const onSent = (channel: string, messages = 1): void => meter.sent(channel, messages);
   const topics = createFanOut(clock, sockets.server);
   const batchThreshold = config.batchThreshold ?? BATCH_THRESHOLD;
   const feeds = createFeeds({
@@ -64,11 +68,12 @@ export function createRealtimeArea(deps: {
     logger,
     topics,
     batchThreshold,
+    onSent,
     feedName: () => deps.ids.secret(FEED_NAME_BYTES),
     review: (address, about) => askers.review(address, about),
   });
-  const presence = createPresence({ clock, topics, ttlMs: config.presenceTtl ?? PRESENCE_TTL_MS });
-  const broadcasts = createBroadcasts(topics);
+  const presence = createPresence({ clock, topics, ttlMs: config.presenceTtl ?? PRESENCE_TTL_MS, onSent });
+  const broadcasts = createBroadcasts(topics, onSent);
   const rights = createRights({ access: config.access ?? {}, tables, lookups: deps.lookups, clock, logger });
   const askers = createAskers({
     rights,
@@ -85,13 +90,16 @@ export function createRealtimeArea(deps: {
   });
   const seenViews = createSeenViews(clock);
   const subscriptions = createTableSubscriptions({ feeds, seenViews, askers, clock });
-  const subscribing = createSubscribing({ tables, askers, topicRights, subscriptions, presence, broadcasts });
+  const subscribing = createSubscribing({ tables, askers, topicRights, subscriptions, presence, broadcasts, meter });
   const connections = sockets.serve(createProtocol({ tables, rights, topicRights, subscribing, presence, broadcasts }));
   const places = createPendingPlaces(clock, config.pendingPerAddress ?? PENDING_PER_ADDRESS_MAX);
   const broadcastParser = createParser(Broadcast, { member: "an argument of broadcast" });
 
   return {
-    endpoints: realtimeEndpoints({ connections, limits: connectionLimits(config), places, broadcasts }),
+    endpoints: [
+      ...realtimeEndpoints({ connections, limits: connectionLimits(config), places, broadcasts }),
+      realtimeOverviewEndpoint({ connections, meter, presence }),
+    ],
     publishChanges: feeds.publishChanges,
     endInstance({ namespace, instanceId }) {
       connections.each((connection) => {

@@ -34,6 +34,13 @@ export const EVENT_DATA_MAX_BYTES = 1024 * 1024;
 /** All records in the events of one request on one channel; further ones are left out. */
 export const EVENTS_DATA_MAX_BYTES = 4 * 1024 * 1024;
 
+/** Over which the messages of a channel are counted for its rate. */
+export const RATE_WINDOW_MS = 10 * SECOND_MS;
+/** Channels in one list for administrators, and channels that are looked at in one turn of the event loop. */
+export const LISTED_CHANNELS_DEFAULT = 100;
+export const LISTED_CHANNELS_MAX = 500;
+export const CHANNELS_LOOKED_PER_TURN = 5_000;
+
 export const SUBSCRIPTIONS_PER_CONNECTION_MAX = 200;
 /** Characters of the id that a client gives a subscription. */
 export const SUBSCRIPTION_ID_LENGTH_MAX = 128;

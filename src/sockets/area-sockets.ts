@@ -32,6 +32,10 @@ export interface AreaSockets<State> {
   each(visit: (connection: Connection<State>) => void): void;
   /** Open connections, unauthenticated ones included. */
   readonly count: number;
+  /** Different users who have authenticated. */
+  readonly userCount: number;
+  /** Connections of service keys. */
+  readonly serviceKeyCount: number;
   /** Opens no connection any more, and hears no message. */
   refuse(): void;
   /** The same, and closes every connection with 1001. */
@@ -142,6 +146,12 @@ export function createAreaSockets<State, Code extends string>(
     },
     get count() {
       return connections.size;
+    },
+    get userCount() {
+      return index.userCount;
+    },
+    get serviceKeyCount() {
+      return index.ofKeys.size;
     },
     refuse,
     stop() {

@@ -6,6 +6,11 @@ export class SessionIndex<Connection> {
   readonly #byUser = new Map<string, Set<Connection>>();
   readonly ofKeys = new Set<Connection>();
 
+  /** Different users. */
+  get userCount(): number {
+    return this.#byUser.size;
+  }
+
   add(connection: Connection, principal: Principal): void {
     if (principal.kind === "serviceKey") this.ofKeys.add(connection);
     if (principal.kind !== "user") return;

@@ -153,6 +153,7 @@ const PAGES = [
     "/key-value",
     "/sql",
     "/rooms",
+    "/realtime",
     "/jobs",
     "/analytics",
     "/logs",

@@ -159,6 +159,12 @@ test("[TC341] live rooms are listed, shown and closed, and players kicked", asyn
   expect(await codeOf(admin.rooms.kick("game", "sunday", userId))).toBe("not_found");
   await client.rooms("game").join("monday");
   expect(await admin.rooms.close("game", "monday")).toBe(1);
+  client.broadcast("overview").on("said", () => {});
+  await until("it listens", () => client.broadcast("overview").status === "live");
+  expect(await admin.realtime.overview({ prefix: "broadcast:overview" })).toMatchObject({
+    channels: [{ name: "broadcast:overview", kind: "broadcast", subscribers: 1 }],
+    total: 1,
+  });
   client.close();
 });
 

@@ -11,9 +11,12 @@ export const FLASH_MS = 1_200;
 export const UNDO_MS = 10_000;
 /** Writes of one batch, by the server. */
 export const BATCH_MAX = 500;
-/** Time between two looks at jobs, and at the log. */
+/** Time between two looks at jobs, and at the log of push. */
 export const JOBS_EVERY_MS = 3_000;
 export const LOGS_EVERY_MS = 2_000;
+/** Lines of the log that are read at first, and that are kept. */
+export const LOG_LINES_READ = 300;
+export const LOG_LINES_MAX = 500;
 /** Statements that the SQL page remembers of a database, and characters of one that it remembers or has in its address. */
 export const SQL_HISTORY_MAX = 100;
 export const SQL_HISTORY_CHARACTERS_MAX = 10_000;
@@ -32,3 +35,8 @@ export const FIGURES_EVERY_MS = 5_000;
 export const SAMPLES_MAX = 720;
 /** Rows of a chart's numbers. */
 export const CHART_TABLE_ROWS_MAX = 120;
+/** Time between two looks at realtime. */
+export const REALTIME_EVERY_MS = 1_000;
+/** Messages of a channel that are kept, and characters of one that are shown in a line. */
+export const TAIL_MESSAGES_MAX = 200;
+export const TAIL_LINE_CHARACTERS = 300;

@@ -30,6 +30,7 @@ const routeTree = root.addChildren([
   page("/sql", () => import("./pages/sql/sql.tsx")),
   page("/rooms", () => import("./pages/rooms/rooms.tsx")),
   page("/rooms/$namespace/$id", () => import("./pages/rooms/room.tsx")),
+  page("/realtime", () => import("./pages/realtime/realtime.tsx")),
   page("/push", () => import("./pages/push/push.tsx")),
   page("/jobs", () => import("./pages/jobs/jobs.tsx")),
   page("/analytics", () => import("./pages/analytics/analytics.tsx")),

@@ -22,4 +22,9 @@ export const theme = createTheme({
   defaultRadius: "sm",
   cursorType: "pointer",
   autoContrast: true,
+  components: {
+    // Without it the cross has no name.
+    Modal: { defaultProps: { closeButtonProps: { "aria-label": "Close" } } },
+    Drawer: { defaultProps: { closeButtonProps: { "aria-label": "Close" } } },
+  },
 });

@@ -3,8 +3,8 @@ import type { Transport } from "../transport/types.ts";
 import { createBackups } from "./backups.ts";
 import { createAnalytics, createAudit } from "./history.ts";
 import type { AdminAnalytics, AdminAudit } from "./history-types.ts";
-import { createAdminRooms } from "./live.ts";
-import type { AdminRooms } from "./live-types.ts";
+import { createAdminRealtime, createAdminRooms } from "./live.ts";
+import type { AdminRealtime, AdminRooms } from "./live-types.ts";
 import { type AdminBroadcast, createAdminBroadcast, createInstances, createJobs } from "./operations.ts";
 import { createAdminPush } from "./push.ts";
 import { createBuckets, createKeyValue, createSql, createVectors } from "./stores.ts";
@@ -38,6 +38,7 @@ export interface Administration {
   readonly analytics: AdminAnalytics;
   /** Rooms that are live now. */
   readonly rooms: AdminRooms;
+  readonly realtime: AdminRealtime;
   readonly backups: AdminBackups;
 }
 
@@ -54,5 +55,6 @@ export const createAdministration = (transport: Transport): Administration => ({
   audit: createAudit(transport),
   analytics: createAnalytics(transport),
   rooms: createAdminRooms(transport),
+  realtime: createAdminRealtime(transport),
   backups: createBackups(transport, systemRuntime),
 });

@@ -1,5 +1,5 @@
 import { type Runtime, systemRuntime } from "../runtime.ts";
-import { socketOf } from "../socket/socket.ts";
+import { createSocket, socketOf } from "../socket/socket.ts";
 import type { Socket } from "../socket/types.ts";
 import { createBucket } from "../storage/bucket.ts";
 import type { Bucket } from "../storage/types.ts";
@@ -33,6 +33,8 @@ export interface Administrator extends Administration {
   as(userId: string | null): Administrator;
   /** Realtime, with the rights of the key. */
   readonly socket: Socket;
+  /** Another WebSocket of the server that takes tickets, such as `/api/admin/logs/live`. Nothing is opened before it is held. */
+  openSocket(path: string): Socket;
   /** The address of a path, for links and pictures. */
   url: Transport["url"];
   close(): void;
@@ -68,15 +70,18 @@ interface AdministratorDeps {
 }
 
 function administratorOf(deps: AdministratorDeps): Administrator {
-  let ticket: string | null = null;
-  const context = keyContext(deps, {
-    /** A connection keeps its ticket: the next one needs another. */
-    async token() {
-      if (ticket === null || socket.status !== "connected") {
+  /** A connection keeps its ticket: the next one needs another. */
+  const ticketsFor = (connection: () => Socket): Transport["token"] => {
+    let ticket: string | null = null;
+    return async () => {
+      if (ticket === null || connection().status !== "connected") {
         ticket = (await request<{ ticket: string }>("POST", "/api/admin/socket-ticket")).ticket;
       }
       return ticket;
-    },
+    };
+  };
+  const context = keyContext(deps, {
+    token: ticketsFor(() => socket),
     socket: async () => socket,
   });
   const { transport } = context;
@@ -103,6 +108,13 @@ function administratorOf(deps: AdministratorDeps): Administrator {
     as: (userId) =>
       administratorOf({ ...deps, userId, headers: { ...HEADERS, "X-Platform-Act-As": userId ?? NOBODY } }),
     socket,
+    openSocket(path) {
+      const opened: Socket = createSocket(
+        { ...context, transport: { ...transport, token: ticketsFor(() => opened) } },
+        path,
+      );
+      return opened;
+    },
     url,
     close: context.close,
   };

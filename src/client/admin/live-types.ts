@@ -31,6 +31,30 @@ export interface RoomState {
   isTruncated: boolean;
 }
 
+/** A channel of realtime that has subscribers. */
+export interface ChannelEntry {
+  name: string;
+  kind: "table" | "presence" | "broadcast";
+  subscribers: number;
+  /** Since its first subscriber. */
+  messages: number;
+  /** Messages a second, over the last ten seconds. */
+  perSecond: number;
+  /** Of a presence channel; else null. */
+  entries: number | null;
+}
+
+export interface AdminRealtime {
+  /** What is connected now, and the channels with the most subscribers, or messages (`limit`: 100 by default, at most 500). */
+  overview(options?: { prefix?: string; sort?: "subscribers" | "rate"; limit?: number }): Promise<{
+    connections: { total: number; users: number; serviceKeys: number };
+    subscriptions: number;
+    channels: ChannelEntry[];
+    /** Channels beyond `limit` included. */
+    total: number;
+  }>;
+}
+
 export interface AdminRooms {
   /** Live rooms, the fullest first. `total` counts those beyond `limit` (100 by default, at most 500). */
   list(options?: { namespace?: string; prefix?: string; limit?: number }): Promise<{

@@ -8,6 +8,8 @@ import { type ChangeType, changeTypesFor, type View } from "./visibility.ts";
 /** The subscribers of one channel that see every change alike: it is evaluated and serialised once for all. */
 export interface Audience {
   readonly key: string;
+  /** Of its subscriptions. */
+  readonly channel: string;
   /** Its name in the changes; null: they carry none. */
   readonly feed: string | null;
   readonly topic: Topic;
@@ -72,6 +74,7 @@ export function createAudience(deps: {
   };
   const audience: Audience = {
     key: deps.key,
+    channel: channel.name,
     feed,
     topic,
     view,

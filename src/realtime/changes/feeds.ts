@@ -42,6 +42,8 @@ export function createFeeds(deps: {
   logger: Logger;
   topics: FanOut;
   batchThreshold: number;
+  /** Learns of the changes on each channel with subscribers. */
+  onSent(channel: string, changes: number): void;
   /** A new name, which says nothing about other feeds. */
   feedName(): string;
   /** Asks rules again where that is due; changes for these audiences wait for it. null: nothing is to be waited for. */
@@ -89,7 +91,8 @@ export function createFeeds(deps: {
           if (entries === undefined) byFeed.set(feed, [entry]);
           else entries.push(entry);
         }
-        for (const [feed, entries] of byFeed) enqueue(feed, entries, delivery, held.get(feed));
+        for (const [feed, entries] of byFeed)
+          enqueue(feed, entries, { delivery, held: held.get(feed), onSent: deps.onSent });
       }
       delivery.run();
       found.log.trim(at);
@@ -141,19 +144,32 @@ const isOf =
   (change: Change): boolean =>
     change.table === feed.log.address.table;
 
-function enqueue(feed: Feed, entries: readonly Entry[], delivery: Delivery, held: Held | undefined): void {
+function enqueue(
+  feed: Feed,
+  entries: readonly Entry[],
+  {
+    delivery,
+    held,
+    onSent,
+  }: { delivery: Delivery; held: Held | undefined; onSent: (channel: string, changes: number) => void },
+): void {
   const readyOf = (audience: Audience) => (held?.audiences.has(audience) === true ? held.ready : null);
-  for (const audience of feed.audiences.values()) {
-    audience.enqueue(entries, readyOf(audience));
-    delivery.add(audience);
-  }
+  const add = (audiences: ReadonlyMap<string, Audience>, own: readonly Entry[]): void => {
+    let channel: string | null = null;
+    for (const audience of audiences.values()) {
+      audience.enqueue(own, readyOf(audience));
+      delivery.add(audience);
+      channel = audience.channel;
+    }
+    // Audiences of the same records are of one channel.
+    if (channel !== null) onSent(channel, own.length);
+  };
+  add(feed.audiences, entries);
   if (feed.documents.size === 0) return;
   const byDocument = Map.groupBy(entries, (entry) => entry.change.id);
   for (const [docId, own] of byDocument) {
-    for (const audience of feed.documents.get(docId)?.values() ?? []) {
-      audience.enqueue(own, readyOf(audience));
-      delivery.add(audience);
-    }
+    const audiences = feed.documents.get(docId);
+    if (audiences !== undefined) add(audiences, own);
   }
 }
 

@@ -24,7 +24,12 @@ const tracked = (id: number): Tracked => ({
 
 test("[RT32] a channel has at most 20,000 entries, and room again when they time out", () => {
   const clock = testClock();
-  const presence = createPresence({ clock, topics: createFanOut(clock, silentSockets), ttlMs: PRESENCE_TTL_MS });
+  const presence = createPresence({
+    clock,
+    topics: createFanOut(clock, silentSockets),
+    ttlMs: PRESENCE_TTL_MS,
+    onSent() {},
+  });
   for (let id = 0; id < PRESENCE_MEMBERS_MAX; id++)
     expect(presence.track(tracked(id), "presence:x", "{}")).toBe("tracked");
   const late = tracked(-1);

@@ -24,14 +24,22 @@ export interface Presence {
   track(tracked: Tracked, channel: string, state: string): "tracked" | "full" | "busy";
   /** Ends one entry, or all of them. */
   untrack(tracked: Tracked, channel: string | null, reason: LeaveReason): void;
+  /** How many entries the channel has. */
+  entriesOf(channel: string): number;
   /** Extends the time to live of its entries. */
   touch(tracked: Tracked): void;
   stop(): void;
 }
 
 /** Presence on all channels. States are JSON. [RT28 to RT32] */
-export function createPresence(deps: { clock: Clock; topics: FanOut; ttlMs: number }): Presence {
-  const { clock, topics, ttlMs } = deps;
+export function createPresence(deps: {
+  clock: Clock;
+  topics: FanOut;
+  ttlMs: number;
+  /** Learns of each message that listeners are sent. */
+  onSent: (channel: string) => void;
+}): Presence {
+  const { clock, topics, ttlMs, onSent } = deps;
   const channels = new Map<string, PresenceChannel>();
   /** Connections with entries, in the order in which their time to live is over. */
   const seen = new Set<Tracked>();
@@ -49,6 +57,7 @@ export function createPresence(deps: { clock: Clock; topics: FanOut; ttlMs: numb
     tracked.channels.delete(name);
     const channel = channels.get(name);
     channel?.delete(tracked.connectionId, reason);
+    onSent(name);
     if (channel?.isUnused === true) channels.delete(name);
     tracked.left(name);
   };
@@ -95,6 +104,7 @@ export function createPresence(deps: { clock: Clock; topics: FanOut; ttlMs: numb
       seen.add(tracked);
       touch(tracked);
       channel.set(userId, connectionId, state);
+      onSent(name);
       scheduleExpiry();
       return "tracked";
     },
@@ -103,6 +113,7 @@ export function createPresence(deps: { clock: Clock; topics: FanOut; ttlMs: numb
       leave(tracked, name, reason);
       if (tracked.channels.size === 0) seen.delete(tracked);
     },
+    entriesOf: (name) => channels.get(name)?.size ?? 0,
     touch,
     stop() {
       cancelExpiry?.();

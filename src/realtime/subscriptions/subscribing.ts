@@ -1,6 +1,7 @@
 import type { ReadAccess, TableDoor } from "../../access/table-door.ts";
 import { chain, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { Visiting } from "../../sockets/connection.ts";
+import type { ChannelMeter } from "../administration/channel-meter.ts";
 import { type Channel, parseChannel } from "../channel.ts";
 import { denied, type Failure, failure, unknownChannel } from "../failures.ts";
 import { SUBSCRIPTIONS_PER_CONNECTION_MAX } from "../limits.ts";
@@ -65,16 +66,18 @@ interface SubscribingDeps {
   subscriptions: TableSubscriptions;
   presence: Presence;
   broadcasts: Broadcasts;
+  meter: Pick<ChannelMeter, "begun" | "ended">;
 }
 
 export function createSubscribing(deps: SubscribingDeps): Subscribing {
-  const { tables, topicRights, askers, subscriptions, presence, broadcasts } = deps;
+  const { tables, topicRights, askers, subscriptions, presence, broadcasts, meter } = deps;
 
   const end = (connection: RealtimeConnection, subscription: Subscription): void => {
     const own = connection.state.subscriptions;
     const key = keyOf(subscription);
     if (own.get(key) !== subscription) return;
     own.delete(key);
+    meter.ended(subscription);
     const { kind, name } = subscription;
     if (kind === "table") subscriptions.end(connection, subscription);
     // Unless another subscription of this connection listens to the same channel.
@@ -157,7 +160,7 @@ interface Replacing {
 const isListening = ({ state }: RealtimeConnection, { kind, name }: TopicSubscription): boolean =>
   state.subscriptions.values().some((other) => other.kind === kind && other.name === name);
 
-function createTopicSubscribing({ topicRights, presence, broadcasts }: SubscribingDeps, replacing: Replacing) {
+function createTopicSubscribing({ topicRights, presence, broadcasts, meter }: SubscribingDeps, replacing: Replacing) {
   const begin = (connection: RealtimeConnection, subscription: TopicSubscription): void => {
     const { kind, name, id } = subscription;
     const own = connection.state.subscriptions;
@@ -167,6 +170,7 @@ function createTopicSubscribing({ topicRights, presence, broadcasts }: Subscribi
     connection.send({ type: "subscribed", channel: name, serverFilter: false, ...(id === null ? {} : { id }) });
     // Sending may have closed it as too slow.
     if (connection.isClosed) return;
+    if (!own.has(keyOf(subscription))) meter.begun(subscription);
     own.set(keyOf(subscription), subscription);
     if (kind === "broadcast") {
       broadcasts.listen(name, connection);
@@ -194,7 +198,10 @@ function createTopicSubscribing({ topicRights, presence, broadcasts }: Subscribi
   };
 }
 
-function createTableSubscribing({ tables, askers, subscriptions }: SubscribingDeps, { refuse, endEarlier }: Replacing) {
+function createTableSubscribing(
+  { tables, askers, subscriptions, meter }: SubscribingDeps,
+  { refuse, endEarlier }: Replacing,
+) {
   return (
     connection: RealtimeConnection,
     principal: Visiting,
@@ -216,7 +223,10 @@ function createTableSubscribing({ tables, askers, subscriptions }: SubscribingDe
       const subscription = subscriptions.begin(connection, { channel, id, filters, asked }, since);
       // Sending may have closed it as too slow.
       if (connection.isClosed) subscriptions.end(connection, subscription);
-      else own.set(keyOf(subscription), subscription);
+      else {
+        meter.begun(subscription);
+        own.set(keyOf(subscription), subscription);
+      }
       // Where data changed while the rule was awaited.
       void askers.settle(subscription);
       return null;

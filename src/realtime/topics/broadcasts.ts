@@ -36,7 +36,8 @@ export interface Broadcasts {
   send(broadcast: Broadcast, except?: Listener | null): boolean;
 }
 
-export function createBroadcasts(topics: FanOut): Broadcasts {
+/** `onSent` learns of each message that subscribers are sent. */
+export function createBroadcasts(topics: FanOut, onSent: (channel: string) => void): Broadcasts {
   /** By channel, where it has subscribers. */
   const channels = new Map<string, Topic>();
   return {
@@ -56,6 +57,7 @@ export function createBroadcasts(topics: FanOut): Broadcasts {
       if (topic === undefined) return true;
       if (topic.isBehind) return false;
       topic.publish(JSON.stringify({ type: "broadcast_event", channel, event, data: payload }), except);
+      onSent(channel);
       return true;
     },
   };

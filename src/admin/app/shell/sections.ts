@@ -1,6 +1,7 @@
 import {
   IconBell,
   IconBriefcase,
+  IconBroadcast,
   IconChartBar,
   IconDatabase,
   IconDoor,
@@ -43,6 +44,7 @@ export const SECTIONS: readonly Section[] = [
   { name: "Key-value", path: "/key-value", icon: IconKey, rights: [["kv", "namespace", "*", "read"]] },
   { name: "SQL", path: "/sql", icon: IconDatabase, rights: [["d1", "database", "*", "*"]] },
   { name: "Rooms", path: "/rooms", icon: IconDoor, rights: [["rooms", "*", "*", "read"]] },
+  { name: "Realtime", path: "/realtime", icon: IconBroadcast, rights: [["realtime", "*", "*", "read"]] },
   {
     name: "Push",
     path: "/push",

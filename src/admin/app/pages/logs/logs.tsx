@@ -1,47 +1,38 @@
-import { Badge, Code, Group, SegmentedControl, Table, Text, TextInput } from "@mantine/core";
-import { IconSearch } from "@tabler/icons-react";
-import { useQuery } from "@tanstack/react-query";
-import { server } from "../../api/server.ts";
-import { LOGS_EVERY_MS } from "../../limits.ts";
+import { Alert, Badge, Button, Code, Group, SegmentedControl, Table, Text, TextInput } from "@mantine/core";
+import { IconPlayerPause, IconPlayerPlay, IconSearch } from "@tabler/icons-react";
+import { useState } from "react";
 import { usePageState } from "../../parts/address.ts";
-import { timeText } from "../../parts/format.ts";
+import { ConnectionBadge } from "../../parts/connection.tsx";
+import { numberText, timeText } from "../../parts/format.ts";
 import { Page } from "../../parts/page.tsx";
-import { Empty, Loadable } from "../../parts/states.tsx";
+import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { Wide } from "../../parts/wide.tsx";
+import { type Level, type Line, logSocket, newerThan, useLogLines } from "./log-lines.ts";
 
-type Level = "info" | "warn" | "error";
-
-interface Line {
-  at: string;
-  level: Level;
-  message: string;
-  facts: object | null;
-}
-
-const LINES = 300;
 const COLOURS: Readonly<Record<Level, string>> = { info: "blue", warn: "yellow", error: "red" };
 
-/** The last lines of the server's log, the newest first. */
+/** The last lines of the server's log, the newest first, and the next ones as they are written. */
 export default function LogsPage() {
   const { state, change } = usePageState<{ level: Level; q: string }>();
   const { level = "info", q = "" } = state;
-  const logs = useQuery({
-    queryKey: ["logs", level, q],
-    refetchInterval: LOGS_EVERY_MS,
-    queryFn: () =>
-      server.request<{ lines: Line[] }>("GET", "/api/admin/logs", {
-        query: { level, limit: LINES, q: q === "" ? null : q },
-      }),
-  });
+  const { read, lines: present, refused } = useLogLines({ level, q });
+  /** What is shown while it is paused. */
+  const [paused, setPaused] = useState<readonly Line[] | null>(null);
+  const isPaused = paused !== null;
+  const missed = paused === null ? 0 : newerThan(paused, present ?? []);
+  const lines = paused ?? present;
   return (
-    <Page title="Logs">
+    <Page title="Logs" actions={<ConnectionBadge socket={logSocket} />}>
       <Group gap="xs">
         <SegmentedControl
           aria-label="Level"
           data={["info", "warn", "error"]}
           value={level}
           // The options are levels.
-          onChange={(next) => change({ level: next as Level })}
+          onChange={(next) => {
+            setPaused(null);
+            change({ level: next as Level });
+          }}
         />
         <TextInput
           aria-label="Search"
@@ -49,44 +40,83 @@ export default function LogsPage() {
           leftSection={<IconSearch size={16} aria-hidden />}
           w={280}
           defaultValue={q}
-          onChange={(event) => change({ q: event.currentTarget.value || undefined }, { replace: true })}
+          onChange={(event) => {
+            setPaused(null);
+            change({ q: event.currentTarget.value || undefined }, { replace: true });
+          }}
         />
+        <Button
+          variant="default"
+          leftSection={isPaused ? <IconPlayerPlay size={16} aria-hidden /> : <IconPlayerPause size={16} aria-hidden />}
+          onClick={() => setPaused(isPaused ? null : (present ?? []))}
+        >
+          {isPaused ? "Resume" : "Pause"}
+        </Button>
+        {isPaused ? (
+          <Text size="sm" c="dimmed" role="status">
+            {missed === 0 ? "Nothing new" : missed === 1 ? "One new line" : `${numberText(missed)} new lines`}
+          </Text>
+        ) : null}
       </Group>
-      <Loadable query={logs} rows={10}>
-        {({ lines }) =>
-          lines.length === 0 ? (
-            <Empty title="No lines">Nothing of this level has been logged since the start.</Empty>
-          ) : (
-            <Wide minWidth={640}>
-              <Table verticalSpacing={4} aria-label="Log">
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th w={190}>Time</Table.Th>
-                    <Table.Th w={80}>Level</Table.Th>
-                    <Table.Th>Message</Table.Th>
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {lines.map((line) => (
-                    <Table.Tr key={`${line.at} ${line.message} ${JSON.stringify(line.facts)}`}>
-                      <Table.Td className="number">{timeText(line.at)}</Table.Td>
-                      <Table.Td>
-                        <Badge size="sm" variant="light" color={COLOURS[line.level]}>
-                          {line.level}
-                        </Badge>
-                      </Table.Td>
-                      <Table.Td>
-                        <Text size="sm">{line.message}</Text>
-                        {line.facts === null ? null : <Code>{JSON.stringify(line.facts)}</Code>}
-                      </Table.Td>
-                    </Table.Tr>
-                  ))}
-                </Table.Tbody>
-              </Table>
-            </Wide>
-          )
-        }
-      </Loadable>
+      {refused === null ? null : (
+        <Alert color="red" role="alert">
+          {refused}
+        </Alert>
+      )}
+      {read.error === null ? null : <Failure error={read.error} onRetry={() => void read.refetch()} />}
+      {lines === null ? (
+        read.error === null ? (
+          <Loading rows={10} />
+        ) : null
+      ) : lines.length === 0 ? (
+        <Empty title="No lines">
+          {q === ""
+            ? "Nothing of this level has been logged since the start."
+            : "No line since the start has these words."}
+        </Empty>
+      ) : (
+        <Lines lines={lines} />
+      )}
     </Page>
+  );
+}
+
+function Lines({ lines }: { lines: readonly Line[] }) {
+  /** Equal lines of one moment are told apart by how many there were before. */
+  const seen = new Map<string, number>();
+  const keyOf = (line: Line): string => {
+    const text = `${line.at} ${line.message} ${JSON.stringify(line.facts)}`;
+    const count = seen.get(text) ?? 0;
+    seen.set(text, count + 1);
+    return `${text} ${count}`;
+  };
+  return (
+    <Wide minWidth={640}>
+      <Table verticalSpacing={4} aria-label="Log">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th w={190}>Time</Table.Th>
+            <Table.Th w={80}>Level</Table.Th>
+            <Table.Th>Message</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {lines.map((line) => (
+            <Table.Tr key={keyOf(line)}>
+              <Table.Td className="number">{timeText(line.at)}</Table.Td>
+              <Table.Td>
+                <Badge size="sm" variant="light" color={COLOURS[line.level]}>
+                  {line.level}
+                </Badge>
+              </Table.Td>
+              <Table.Td className="log-message">
+                <Text size="sm">{line.message}</Text>
+                {line.facts === null ? null : <Code>{JSON.stringify(line.facts)}</Code>}
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Wide>
   );
 }

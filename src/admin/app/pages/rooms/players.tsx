@@ -4,8 +4,8 @@ import { useState } from "react";
 import type { RoomState } from "../../../../client/admin/live-types.ts";
 import { useRights } from "../../api/session.tsx";
 import { PLAYERS_SHOWN } from "../../limits.ts";
+import { JsonTree } from "../../parts/code/json-tree.tsx";
 import { numberText } from "../../parts/format.ts";
-import { JsonTree } from "../../parts/json-tree.tsx";
 
 /** Who is in a room, with the state that each of them sees alone. */
 export function Players({ room, onKick }: { room: RoomState; onKick: ((userId: string) => void) | null }) {

@@ -1,4 +1,5 @@
 import "./code.css";
+import { json } from "@codemirror/lang-json";
 import { defaultHighlightStyle, HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { Compartment, type Extension, Prec } from "@codemirror/state";
 import { EditorView, keymap } from "@codemirror/view";
@@ -14,6 +15,8 @@ const colours = HighlightStyle.define([
   { tag: [tags.comment, tags.lineComment, tags.blockComment], color: "var(--code-comment)", fontStyle: "italic" },
   { tag: [tags.typeName, tags.propertyName, tags.standard(tags.name)], color: "var(--code-name)" },
 ]);
+
+export const jsonCode: Extension = json();
 
 interface CodeEditorProps {
   /** The accessible name. */

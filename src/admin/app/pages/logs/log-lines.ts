@@ -1,0 +1,84 @@
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { queries, server } from "../../api/server.ts";
+import { LOG_LINES_MAX, LOG_LINES_READ } from "../../limits.ts";
+
+export type Level = "info" | "warn" | "error";
+
+export interface Line {
+  at: string;
+  level: Level;
+  message: string;
+  facts: object | null;
+}
+
+/** The log as it is written. */
+export const logSocket = server.openSocket("/api/admin/logs/live");
+
+const textOf = ({ at, level, message, facts }: Line): string => JSON.stringify([at, level, message, facts]);
+
+/** `newer` and then `lines`, without those of `newer` that were read as well. */
+function joined(newer: readonly Line[], lines: readonly Line[]): readonly Line[] {
+  const newest = lines[0];
+  if (newest === undefined) return newer;
+  const read = new Set(lines.filter(({ at }) => at === newest.at).map(textOf));
+  const unread = newer.filter((line) => line.at > newest.at || (line.at === newest.at && !read.has(textOf(line))));
+  return [...unread, ...lines].slice(0, LOG_LINES_MAX);
+}
+
+/**
+ * The last lines of the log, the newest first, and the next ones as they are written. After a lost connection the last lines are
+ * read again, as those of the time between were not sent.
+ */
+export function useLogLines({ level, q }: { level: Level; q: string }) {
+  const read = useQuery({
+    queryKey: ["logs", level, q],
+    staleTime: Number.POSITIVE_INFINITY,
+    refetchOnWindowFocus: false,
+    queryFn: () =>
+      server.request<{ lines: Line[] }>("GET", "/api/admin/logs", {
+        query: { level, limit: LOG_LINES_READ, q: q === "" ? null : q },
+      }),
+  });
+  const [newer, setNewer] = useState<readonly Line[]>([]);
+  const [refused, setRefused] = useState<string | null>(null);
+  useEffect(() => {
+    setNewer([]);
+    setRefused(null);
+    let waiting: Line[] = [];
+    let frame: number | null = null;
+    const show = (): void => {
+      frame = null;
+      const lines = waiting.reverse();
+      waiting = [];
+      setNewer((before) => [...lines, ...before].slice(0, LOG_LINES_MAX));
+    };
+    const release = logSocket.hold();
+    const ends = [
+      logSocket.onConnected(() => logSocket.send({ type: "follow", level, q })),
+      logSocket.on("following", () => void queries.invalidateQueries({ queryKey: ["logs", level, q] })),
+      logSocket.on("error", ({ message }) => setRefused(String(message))),
+      logSocket.on("line", ({ line }) => {
+        // A line as the server writes it. However many come at once are shown together.
+        waiting.push(line as Line);
+        waiting = waiting.slice(-LOG_LINES_MAX);
+        frame ??= requestAnimationFrame(show);
+      }),
+    ];
+    return () => {
+      for (const end of ends) end();
+      if (frame !== null) cancelAnimationFrame(frame);
+      release();
+    };
+  }, [level, q]);
+  return { read, refused, lines: read.data === undefined ? null : joined(newer, read.data.lines) };
+}
+
+/** How many of the lines are newer than those that were shown at a pause. */
+export function newerThan(paused: readonly Line[], lines: readonly Line[]): number {
+  const [first] = paused;
+  if (first === undefined) return lines.length;
+  const text = textOf(first);
+  const index = lines.findIndex((line) => textOf(line) === text);
+  return index === -1 ? lines.length : index;
+}
