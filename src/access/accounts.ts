@@ -66,6 +66,25 @@ export type AccountChanges = {
     | "customClaims"]?: Account[Field] | undefined;
 };
 
+/** What a user is signed in with, and can sign in with; without secrets. Times are ISO 8601. */
+export interface SignInMeans {
+  /** Live ones, newest first, at most `SESSIONS_SHOWN_MAX`. */
+  sessions: {
+    id: string;
+    createdAt: string;
+    lastUsedAt: string;
+    expiresAt: string;
+    ip: string | null;
+    userAgent: string | null;
+  }[];
+  factors: { id: string; type: "totp"; verified: boolean; createdAt: string }[];
+  identities: { id: string; provider: string; email: string | null; createdAt: string; lastSignInAt: string }[];
+  passkeys: { id: string; name: string | null; deviceType: string; createdAt: string; lastUsedAt: string | null }[];
+}
+
+/** What `removeMeans` removes. */
+export type RemovableMeans = "session" | "identity" | "passkey";
+
 /** An administrator's access to accounts. When a promise resolves, the change is durable and in effect. */
 export interface Accounts {
   /** null: no such user. */
@@ -100,6 +119,10 @@ export interface Accounts {
   revoke(id: string, by: Actor): Promise<void>;
   /** Removes all MFA factors and recovery codes. Errors: 404. */
   removeFactors(id: string, by: Actor): Promise<void>;
+  /** Errors: 404. */
+  means(id: string): SignInMeans;
+  /** Ends a session, or removes an identity or a passkey, also the last way to sign in. Errors: 404 for one that is not this user's. */
+  removeMeans(id: string, removed: { kind: RemovableMeans; id: string }, by: Actor): Promise<void>;
   /** Why this hash cannot be used to check a password, as in "must be …"; null if it can. */
   passwordHashProblem(text: string): string | null;
 }

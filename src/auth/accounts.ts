@@ -1,9 +1,10 @@
 import type { Account, Accounts, NewAccount } from "../access/accounts.ts";
 import type { Readable } from "../db/query.ts";
-import { type AppError, conflict, type FieldProblems, notFound } from "../kernel/errors.ts";
+import { type AppError, conflict, type FieldProblems } from "../kernel/errors.ts";
 import { nextTurn } from "../kernel/time/next-turn.ts";
 import type { Invitations } from "./invitations/service.ts";
 import { IMPORT_SLICE_USERS } from "./limits.ts";
+import { createMeans, requireUser } from "./means.ts";
 import { userValues } from "./new-user.ts";
 import { deleteFactors } from "./statements/factors.ts";
 import { entriesAfter, entryByEmail } from "./statements/user-lists.ts";
@@ -94,16 +95,13 @@ export function createAccounts(deps: AuthDeps & Pick<Invitations, "invite">): Ac
       });
     },
 
+    ...createMeans(deps),
     passwordHashProblem: passwords.hashProblem,
   };
 }
 
 function withoutHash({ passwordHash: _, ...account }: SecretAccount): Account {
   return account;
-}
-
-function requireUser(sql: Readable, id: string): void {
-  if (userById.get(sql, { id: id }) === null) throw notFound(`There is no user "${id}"`);
 }
 
 const singleName = (_index: number, field: string): string => field;

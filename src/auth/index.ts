@@ -19,6 +19,8 @@ import { createMailAccessor } from "./email/app-mail.ts";
 import { emailEndpoints } from "./email/endpoints.ts";
 import { createMailTokens, type MailDeps } from "./email/mail-tokens.ts";
 import { createMailer } from "./email/mailer.ts";
+import { outboxEndpoints } from "./email/outbox-endpoints.ts";
+import { createOutboxReader } from "./email/outbox-reader.ts";
 import { createResetService } from "./email/reset-service.ts";
 import { createMailSignInService } from "./email/sign-in-service.ts";
 import type { EndpointDeps } from "./endpoint-parts.ts";
@@ -130,6 +132,7 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
         resets: createResetService(mailDeps, mailTokens),
         signIns: createMailSignInService({ ...mailDeps, rule }, mailTokens, signIns),
       }),
+      ...outboxEndpoints(createOutboxReader(deps.dataDirectory)),
       ...invitationEndpoints(endpointDeps, invitations),
       ...mfaEndpoints({ ...endpointDeps, mfa, passwords }),
       ...oauthEndpoints({ ...endpointDeps, oauth, publicUrl: deps.publicUrl }),

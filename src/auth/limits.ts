@@ -65,6 +65,8 @@ export const SESSIONS_IN_MEMORY_MAX = 200_000;
  * It bounds what a list holds, and what the end of all sessions takes.
  */
 export const SESSIONS_PER_USER_MAX = 1_000;
+/** Of a user, to administrators. */
+export const SESSIONS_SHOWN_MAX = 100;
 /** Sessions that one sign-in ends to make room. */
 export const SESSIONS_ENDED_AT_ONCE_MAX = 200;
 export const USER_AGENT_MAX_CHARACTERS = 512;
@@ -128,6 +130,9 @@ export const MAIL_SUBJECT_MAX_CHARACTERS = 998;
 export const MAIL_CONTENT_MAX_CHARACTERS = 1024 * 1024;
 /** Messages kept in the outbox; the oldest are removed. */
 export const OUTBOX_FILES_MAX = 1_000;
+/** Of a page of the outbox. */
+export const OUTBOX_LIMIT_DEFAULT = 50;
+export const OUTBOX_LIMIT_MAX = 100;
 
 /** How long a CAPTCHA provider may take to answer; then the request is 503. */
 export const CAPTCHA_TIMEOUT_MS = 5 * SECOND_MS;

@@ -57,7 +57,7 @@ export function createJobsArea(
   const records = createJobRecords({ core, clock, isDrill: deps.isDrill });
 
   return {
-    endpoints: jobEndpoints(createJobsService({ core, records, audit: deps.audit })),
+    endpoints: jobEndpoints(createJobsService({ core, records, schedules: () => schedules.view(), audit: deps.audit })),
     queue: core.queue,
     pass: core.pass,
     schedules,

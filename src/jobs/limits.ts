@@ -57,3 +57,5 @@ export const LIST_LIMIT_DEFAULT = 50;
 export const LIST_LIMIT_MAX = 200;
 /** Bytes of data after which a page ends. */
 export const LIST_MAX_BYTES = 2 * 1024 * 1024;
+/** Of a schedule, to administrators. */
+export const NEXT_RUNS_SHOWN = 5;

@@ -281,6 +281,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       logs,
       sockets: areas.sockets,
       watched: { dataDirectory, engine, jobs: () => jobs.load },
+      keyUse: areas.access.serviceKeys.lastUsed,
       load: () => ({
         ...engine.load,
         ...backups.load,

@@ -1,7 +1,7 @@
 import type { PlatformConfig } from "../config/types.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { AnswerListener } from "../http/http.ts";
-import type { Clock } from "../kernel/clock.ts";
+import type { Clock, Millis } from "../kernel/clock.ts";
 import type { HealthChecks } from "../kernel/observing/health.ts";
 import type { LogLines } from "../kernel/observing/log-lines.ts";
 import { SECOND_MS } from "../kernel/time/duration.ts";
@@ -16,6 +16,7 @@ import { createTail } from "./logs/tail.ts";
 import { createMetrics, type ServerLoad } from "./metrics.ts";
 import { describePublicConfig } from "./public-config.ts";
 import { resourcesEndpoint } from "./resources.ts";
+import { configEndpoint } from "./running-config.ts";
 import { describeSchema } from "./schema.ts";
 
 export type { ServerLoad } from "./metrics.ts";
@@ -38,6 +39,8 @@ export function createSystemArea(deps: {
   sockets: Pick<Sockets, "serve">;
   watched: Watched;
   load: () => ServerLoad;
+  /** When the service key with this name was last used since the start; null: not since then. */
+  keyUse: (name: string) => Millis | null;
 }): SystemArea {
   const { config, clock, isDrill, health } = deps;
   addChecks(health, clock, deps.watched);
@@ -64,7 +67,7 @@ export function createSystemArea(deps: {
     },
   });
   return {
-    endpoints: [...endpoints, resourcesEndpoint(config), ...logs],
+    endpoints: [...endpoints, resourcesEndpoint({ config, keyUse: deps.keyUse }), configEndpoint(config), ...logs],
     onAnswer: metrics.record,
     stop: () => tail.stop(),
   };

@@ -3,7 +3,9 @@ import type { Principal } from "../access/principal.ts";
 import { configWarnings } from "../config/loading/warnings.ts";
 import type { BucketConfig, NamespaceConfig, PlatformConfig } from "../config/types.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import type { Millis } from "../kernel/clock.ts";
 import { nullable } from "../kernel/schema/types.ts";
+import { isoTime } from "../kernel/time/iso-datetime.ts";
 import { describeSchema, SchemaDescription } from "./schema.ts";
 
 const Names = Type.Array(Type.String());
@@ -29,6 +31,7 @@ const Resources = Type.Object(
     vectorize: Type.Array(Type.Object({ name: Type.String(), dimensions: Type.Integer(), metric: Type.String() })),
     rooms: Names,
     jobs: Names,
+    webhooks: Names,
     cron: Type.Array(Type.Object({ name: Type.String(), schedule: Type.String(), timezone: nullable(Type.String()) })),
     serviceKeys: Type.Array(
       Type.Object({
@@ -36,6 +39,7 @@ const Resources = Type.Object(
         scopes: nullable(Names),
         expiresAt: nullable(Type.String()),
         ips: nullable(Names),
+        lastUsedAt: nullable(Type.String({ description: "Since the start of the server; null: not since then" })),
       }),
       { description: "Without the keys themselves; only for `system:*:*:read`" },
     ),
@@ -47,9 +51,15 @@ const Resources = Type.Object(
 );
 type Resources = Static<typeof Resources>;
 
+interface Described {
+  config: PlatformConfig;
+  /** When the key with this name was last used since the start; null: not since then. */
+  keyUse: (name: string) => Millis | null;
+}
+
 /** What this key may know of the config. Every member is copied by name, so that no secret gets into the answer by accident. */
 function describe(
-  config: PlatformConfig,
+  { config, keyUse }: Described,
   warnings: () => Resources["warnings"],
   may: (...right: [string, string, string, string]) => boolean,
 ): Resources {
@@ -80,10 +90,11 @@ function describe(
       .map(([name, { dimensions, metric = "cosine" }]) => ({ name, dimensions, metric })),
     rooms: named(config.rooms, (name) => maySystem || mayAny("rooms", "*", name, ["read", "write"])),
     jobs: named(config.jobs, jobs),
+    webhooks: named(config.webhooks, (name) => jobs(`webhook:${name}`)),
     cron: Object.entries(config.cron ?? {})
       .filter(([name]) => jobs(name))
       .map(([name, { schedule, timezone = null }]) => ({ name, schedule, timezone })),
-    serviceKeys: maySystem ? keysOf(config.serviceKeys ?? {}) : [],
+    serviceKeys: maySystem ? keysOf(config.serviceKeys ?? {}, keyUse) : [],
     warnings: maySystem ? warnings() : [],
   };
 }
@@ -130,15 +141,22 @@ function rulesOf(databases: NonNullable<PlatformConfig["databases"]>): Resources
   );
 }
 
-const keysOf = (keys: NonNullable<PlatformConfig["serviceKeys"]>): Resources["serviceKeys"] =>
+const keysOf = (
+  keys: NonNullable<PlatformConfig["serviceKeys"]>,
+  keyUse: Described["keyUse"],
+): Resources["serviceKeys"] =>
   Object.entries(keys).map(([name, { scopes, expiresAt, ips }]) => ({
     name,
     scopes: scopes === undefined ? null : [...scopes],
     expiresAt: expiresAt ?? null,
     ips: ips === undefined ? null : [...ips],
+    lastUsedAt: timeText(keyUse(name)),
   }));
 
-export function resourcesEndpoint(config: PlatformConfig): Endpoint {
+const timeText = (at: Millis | null): string | null => (at === null ? null : isoTime(at));
+
+export function resourcesEndpoint(described: Described): Endpoint {
+  const { config } = described;
   /** They ask rules of the config: once. */
   let known: Resources["warnings"] | null = null;
   const warnings = () => {
@@ -156,7 +174,7 @@ export function resourcesEndpoint(config: PlatformConfig): Endpoint {
     },
     ({ principal, query }) => {
       query();
-      return describe(config, warnings, mayOf(principal));
+      return describe(described, warnings, mayOf(principal));
     },
   );
 }

@@ -9,6 +9,7 @@ import { created, OK } from "../http/reply.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import { AnyObject } from "../kernel/schema/types.ts";
 import { LIST_QUERY, readListQuery } from "./list-query.ts";
+import { meansEndpoints } from "./means-endpoints.ts";
 import {
   CreatedUser,
   Imported,
@@ -34,7 +35,15 @@ const DONE = { 200: Type.Object({ ok: Type.Literal(true) }, { description: "Done
 
 /** The administration of users, with a service key. */
 export function userEndpoints(deps: EndpointDeps): readonly Endpoint[] {
-  return [list(deps), create(deps), invite(deps), importUsers(deps), ...oneUser(deps), ...actions(deps)];
+  return [
+    list(deps),
+    create(deps),
+    invite(deps),
+    importUsers(deps),
+    ...oneUser(deps),
+    ...actions(deps),
+    ...meansEndpoints(deps),
+  ];
 }
 
 const ofAdministration = (limit: EndpointDeps["limit"]) =>

@@ -48,6 +48,43 @@ export const UserDetail = Type.Object(
   { ...user, name: nullable(Type.String({ description: "The displayName" })) },
   { description: "The user" },
 );
+export const SignInMeans = Type.Object(
+  {
+    sessions: Type.Array(
+      Type.Object({
+        id: Type.String(),
+        createdAt: Time,
+        lastUsedAt: Time,
+        expiresAt: Time,
+        ip: nullable(Type.String()),
+        userAgent: nullable(Type.String()),
+      }),
+      { description: "Live ones, newest first, at most 100" },
+    ),
+    factors: Type.Array(
+      Type.Object({ id: Type.String(), type: Type.Literal("totp"), verified: Type.Boolean(), createdAt: Time }),
+    ),
+    identities: Type.Array(
+      Type.Object({
+        id: Type.String(),
+        provider: Type.String(),
+        email: nullable(Type.String()),
+        createdAt: Time,
+        lastSignInAt: Time,
+      }),
+    ),
+    passkeys: Type.Array(
+      Type.Object({
+        id: Type.String(),
+        name: nullable(Type.String()),
+        deviceType: Type.String(),
+        createdAt: Time,
+        lastUsedAt: nullable(Time),
+      }),
+    ),
+  },
+  { description: "Without secrets" },
+);
 export const CreatedUser = Type.Object({ user: Type.Object(user) }, { description: "The user; no tokens" });
 export const Imported = Type.Object(
   { results: Type.Array(Type.Object({ id: Type.String(), success: Type.Literal(true) })) },

@@ -1,5 +1,12 @@
 import { requireMetadataSize } from "../access/account-fields.ts";
-import type { AccountChanges, Accounts, Invitation, NewAccount } from "../access/accounts.ts";
+import type {
+  AccountChanges,
+  Accounts,
+  Invitation,
+  NewAccount,
+  RemovableMeans,
+  SignInMeans,
+} from "../access/accounts.ts";
 import { CLAIMS_MAX_BYTES } from "../access/limits.ts";
 import type { Actor } from "../db/index.ts";
 import { notFound } from "../kernel/errors.ts";
@@ -32,6 +39,10 @@ export interface UsersService {
   revoke(id: string, by: Actor): Promise<void>;
   /** Errors: 404. */
   removeFactors(id: string, by: Actor): Promise<void>;
+  /** Errors: 404. */
+  means(id: string): SignInMeans;
+  /** Errors: 404. */
+  removeMeans(id: string, removed: { kind: RemovableMeans; id: string }, by: Actor): Promise<void>;
   /** All or none. Errors: 400, 409 naming `users.N.field`. */
   import(users: readonly ImportedUser[], by: Actor): Promise<{ results: { id: string; success: true }[] }>;
 }
@@ -77,6 +88,8 @@ export function createUsersService({ accounts }: { accounts: Accounts }): UsersS
     },
     revoke: (id, by) => accounts.revoke(id, by),
     removeFactors: (id, by) => accounts.removeFactors(id, by),
+    means: accounts.means,
+    removeMeans: accounts.removeMeans,
     async import(users, by) {
       const ids = await accounts.import(await readImport(users, accounts.passwordHashProblem), by);
       return { results: ids.map((id) => ({ id, success: true })) };

@@ -7,6 +7,8 @@ import {
   ID_LENGTH_MAX,
   LENGTH_MAX,
   LENGTH_MIN,
+  LIST_DEFAULT,
+  LIST_MAX,
   METADATA_MAX_BYTES,
   NUMBERS_PER_TURN_MAX,
   TOP_K_DEFAULT,
@@ -14,7 +16,7 @@ import {
   VECTORS_MAX,
 } from "./limits.ts";
 import { parseMetadataFilter } from "./search/metadata-filter.ts";
-import type { IndexDefinition, SearchQuery, StoredVector } from "./types.ts";
+import type { IndexDefinition, ListQuery, SearchQuery, StoredVector } from "./types.ts";
 
 const Id = refine(
   Type.String({ minLength: 1, maxLength: ID_LENGTH_MAX }),
@@ -40,6 +42,12 @@ export const Action = Type.Union([
   }),
   Type.Object({ action: Type.Literal("delete"), ids: Ids }),
   Type.Object({ action: Type.Literal("getByIds"), ids: Ids }),
+  Type.Object({
+    action: Type.Literal("list"),
+    prefix: optional(Type.String({ maxLength: ID_LENGTH_MAX, description: "Ids that begin with this" })),
+    limit: optional(Type.Integer({ minimum: 1, maximum: LIST_MAX, default: LIST_DEFAULT })),
+    cursor: optional(Type.String({ maxLength: ID_LENGTH_MAX, description: "`cursor` of the previous page" })),
+  }),
   Type.Object({ action: Type.Literal("describe") }),
 ]);
 /** What a request, or a call of `app.vectors(name)`, asks for. */
@@ -81,6 +89,12 @@ export function searchQuery(index: IndexDefinition, action: ActionOf<"search">):
     returnValues: returnValues ?? false,
   };
 }
+
+export const listQuery = ({ prefix, limit, cursor }: ActionOf<"list">): ListQuery => ({
+  prefix: prefix ?? "",
+  limit: limit ?? LIST_DEFAULT,
+  after: cursor ?? "",
+});
 
 /** Numbers are stored as 32-bit floats; a larger one would become infinite. */
 function floatsOf(

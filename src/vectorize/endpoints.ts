@@ -6,7 +6,8 @@ import { answerBody } from "../http/bodies/answer-body.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { notFound, unreachable } from "../kernel/errors.ts";
-import { Action, searchQuery, storedVectors } from "./actions.ts";
+import { nullable } from "../kernel/schema/types.ts";
+import { Action, listQuery, searchQuery, storedVectors } from "./actions.ts";
 import type { VectorService } from "./service.ts";
 
 const Values = Type.Array(Type.Number());
@@ -22,6 +23,10 @@ const Answer = Type.Union(
     Type.Object({ ok: Type.Literal(true), count: Type.Integer() }),
     Type.Object({ matches: Type.Array(Match), count: Type.Integer() }),
     Type.Object({ vectors: Type.Array(Type.Object({ id: Type.String(), values: Values, metadata: Metadata })) }),
+    Type.Object({
+      vectors: Type.Array(Type.Object({ id: Type.String(), metadata: Metadata })),
+      cursor: nullable(Type.String()),
+    }),
     Type.Object({ vectorCount: Type.Integer(), dimensions: Type.Integer(), metric: Type.String() }),
   ],
   { description: "What the action returns" },
@@ -32,7 +37,7 @@ export function vectorEndpoints(services: ReadonlyMap<string, VectorService>, cl
     "POST /api/vectorize/:index",
     {
       tag: "Vectors",
-      summary: "Upsert, search, delete, read or describe vectors",
+      summary: "Upsert, search, delete, read, list or describe vectors",
       description:
         "`score` is the similarity for `cosine` and the product for `dot-product` (higher is nearer), the distance for " +
         "`euclidean` (lower is nearer). Matches come nearest first.",
@@ -78,6 +83,8 @@ async function perform(asked: {
       return { ok: true, count: await service.delete(action.ids, by) };
     case "getByIds":
       return json(await service.getByIds(action.ids, caller));
+    case "list":
+      return json(await service.list(listQuery(action), caller));
     case "describe":
       return service.describe();
     default:

@@ -1,6 +1,9 @@
 /** Matches of a search (`topK`). */
 export const TOP_K_DEFAULT = 10;
 export const TOP_K_MAX = 100;
+/** Vectors of one page of a list. */
+export const LIST_DEFAULT = 50;
+export const LIST_MAX = 100;
 /** Vectors of one upsert, and ids of one delete or getByIds. */
 export const VECTORS_MAX = 1000;
 /** Numbers of an upsert that are converted in one turn of the event loop. */

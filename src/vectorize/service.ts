@@ -19,7 +19,7 @@ import { Action, numbersCopy, searchQuery, storedVectors } from "./actions.ts";
 import type { Compaction } from "./compaction.ts";
 import type { Searches } from "./searches.ts";
 import type { VectorStore } from "./store.ts";
-import type { IndexDefinition, SearchQuery, SearchTask, StoredVector } from "./types.ts";
+import type { IndexDefinition, ListQuery, SearchQuery, SearchTask, StoredVector } from "./types.ts";
 
 export interface VectorService {
   readonly index: IndexDefinition;
@@ -31,6 +31,8 @@ export interface VectorService {
   delete(ids: readonly string[], by: Actor): Promise<number>;
   /** The JSON of `{ vectors }`, in the order of `ids`, without those that do not exist. */
   getByIds(ids: readonly string[], caller: ReadCaller): Promise<AnswerText>;
+  /** The JSON of `{ vectors, cursor }`: ids and metadata, by id. */
+  list(query: ListQuery, caller: ReadCaller): Promise<AnswerText>;
   describe(): { vectorCount: number; dimensions: number; metric: VectorMetric };
 }
 
@@ -72,6 +74,7 @@ export function createVectorService(deps: {
       return count;
     },
     getByIds: (ids, caller) => read(store.getJob(ids), caller),
+    list: (query, caller) => read(store.listJob(query), caller),
     describe() {
       file.assertReadable();
       return { vectorCount, dimensions: index.dimensions, metric: index.metric };

@@ -4,7 +4,16 @@ import { type Actor, type DatabaseFile, layOut, SERVER_ACTOR, type Transaction }
 import { SerialisedJson } from "../kernel/json/shown.ts";
 import { CHUNK_BYTES, CHUNK_VECTORS_MAX, CHUNK_VECTORS_MIN } from "./limits.ts";
 import { conditionsSql } from "./search/metadata-filter.ts";
-import type { Bound, IndexDefinition, ProductJob, QueryJob, SearchQuery, SearchTask, StoredVector } from "./types.ts";
+import type {
+  Bound,
+  IndexDefinition,
+  ListQuery,
+  ProductJob,
+  QueryJob,
+  SearchQuery,
+  SearchTask,
+  StoredVector,
+} from "./types.ts";
 
 /**
  * One index's file, `vectorize/NAME.db`: `items` has ids and metadata, and `vectors`, a table of sqlite-vec that searches
@@ -46,6 +55,7 @@ export interface VectorStore {
   count(): number;
   searchJob(query: SearchQuery): SearchTask;
   getJob(ids: readonly string[]): SearchTask;
+  listJob(query: ListQuery): SearchTask;
 }
 
 const FIND = "SELECT rowid FROM items WHERE id = ?1";
@@ -112,6 +122,13 @@ export function createVectorStore(file: DatabaseFile, index: IndexDefinition): V
       sql: `SELECT items.id, items.metadata, vectors.embedding FROM json_each(?1) AS wanted
         JOIN items ON items.id = wanted.value JOIN vectors ON vectors.rowid = items.rowid ORDER BY wanted.key`,
       params: [JSON.stringify(ids)],
+    }),
+    listJob: ({ prefix, after, limit }) => ({
+      shape: "list",
+      sql: "SELECT id, metadata FROM items WHERE id > ?1 AND id >= ?2 ORDER BY id LIMIT ?3",
+      params: [after, prefix, limit + 1],
+      prefix,
+      limit,
     }),
   };
 }

@@ -20,6 +20,13 @@ export interface SearchQuery {
   returnValues: boolean;
 }
 
+/** Ids that begin with `prefix`, after `after` in the order of their bytes. */
+export interface ListQuery {
+  prefix: string;
+  after: string;
+  limit: number;
+}
+
 export type FilterPrimitive = string | number | boolean | null;
 
 /** All conditions of a filter must match. `path` is the member's name. */
@@ -38,7 +45,7 @@ export interface SearchPlace {
   extensionPath: string;
 }
 
-export type SearchTask = QueryJob | ProductJob;
+export type SearchTask = QueryJob | ProductJob | ListJob;
 
 /** One query whose rows are the answer. `matches`: id, score, metadata, values or null. `vectors`: id, metadata, values. */
 export interface QueryJob {
@@ -56,4 +63,13 @@ export interface ProductJob {
   topK: number;
   /** Returns rowid, id, metadata, values or null of the chosen ones, by id, given the JSON of their rowids. */
   sql: string;
+}
+
+/** Returns the ids and metadata of a page, and one row more. */
+export interface ListJob {
+  shape: "list";
+  sql: string;
+  params: Bound[];
+  prefix: string;
+  limit: number;
 }

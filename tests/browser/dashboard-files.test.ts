@@ -81,6 +81,19 @@ browserTest("[AD33] buckets, folders and files are found by clicks, and the addr
   expect(problems).toEqual([]);
 });
 
+browserTest("[AD33] the search finds files by the beginning of their keys", async () => {
+  const { page } = await signedIn("/admin/users");
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  await page.keyboard.press("/");
+  await page.getByRole("dialog").getByRole("textbox", { name: "Search" }).fill("films/42/");
+  await page.getByRole("dialog").getByText("posters/films/42/poster.gif").waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "Files" }).waitFor();
+  await page.getByRole("dialog").getByRole("heading", { name: "poster.gif" }).waitFor();
+  expect(page.url()).toContain("prefix=films%2F42%2F");
+});
+
 browserTest("[AD33] a large folder is loaded page by page", async () => {
   const { page } = await signedIn("/admin/files?bucket=posters&prefix=many%2F");
   const rows = page.getByRole("table", { name: "Files" }).getByRole("link");

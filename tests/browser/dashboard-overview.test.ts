@@ -102,3 +102,18 @@ browserTest("[AD30] charts and long names are accessible and fit", async () => {
     await context.close();
   });
 });
+
+browserTest("[AD78] ? lists the keys, / searches, and Escape closes both", async () => {
+  const { page } = await open("/admin");
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+  await page.keyboard.press("?");
+  const keys = page.getByRole("dialog", { name: "Keys" });
+  await keys.getByText("Search tables, users and pages").waitFor();
+  await page.keyboard.press("Escape");
+  await keys.waitFor({ state: "detached" });
+  await page.keyboard.press("/");
+  await page.getByRole("dialog").getByRole("textbox", { name: "Search" }).fill("aud");
+  await page.getByRole("dialog").getByText("Audit").waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "Audit" }).waitFor();
+});

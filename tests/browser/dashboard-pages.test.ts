@@ -101,8 +101,8 @@ browserTest("[AD28] logs are narrowed by level and words, and the audit shows wh
 
 browserTest("[AD29] settings show keys with their scopes, schedules, and the sources of rules", async () => {
   const { page } = await signedIn("/admin/settings");
-  await page.getByText("auth:admin:*:read").waitFor();
-  await page.getByText("0 3 * * *").waitFor();
+  await page.getByText("auth:admin:*:read", { exact: true }).waitFor();
+  await page.getByText("0 3 * * *", { exact: true }).waitFor();
   expect(await page.getByRole("region", { name: "Rules" }).textContent()).toContain("shared / notes");
   expect(await page.content()).not.toContain(READER);
 });

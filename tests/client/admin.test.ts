@@ -71,6 +71,7 @@ test("[TC111] key-value, SQL and vectors", async () => {
   expect(await vectors.upsert([{ id: "x", values: [1, 0], metadata: { n: 1 } }])).toBe(1);
   expect((await vectors.search([1, 0], { topK: 1 }))[0]).toMatchObject({ id: "x", metadata: { n: 1 } });
   expect((await vectors.get(["x"]))[0]?.id).toBe("x");
+  expect(await vectors.list({ prefix: "x" })).toEqual({ items: [{ id: "x", metadata: { n: 1 } }], cursor: null });
   expect((await vectors.describe()).vectorCount).toBe(1);
   expect(await vectors.delete(["x"])).toBe(1);
 });

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import ipaddr from "ipaddr.js";
 import type { ServiceKeyConfig } from "../../config/types.ts";
-import type { Clock } from "../../kernel/clock.ts";
+import type { Clock, Millis } from "../../kernel/clock.ts";
 import { AppError, forbidden } from "../../kernel/errors.ts";
 import { parseIsoDateTime } from "../../kernel/time/iso-datetime.ts";
 import type { Principal } from "../principal.ts";
@@ -20,6 +20,8 @@ export interface ServiceKeys {
    * for `named`.
    */
   stampOf(name: string): string | null;
+  /** When the key with this name was last used, since the start; null: not since then, or no such key. */
+  lastUsed(name: string): Millis | null;
   /** Errors: 403 where the key with this name may not be used from this address, which is called only for keys with `ips`. */
   checkAddress(name: string, address: () => string): void;
 }
@@ -34,6 +36,7 @@ interface KnownKey {
   expiresAtMs: number;
   ranges: readonly AddressRange[] | null;
   principal: ServiceKeyPrincipal;
+  lastUsedAt: Millis | null;
 }
 
 type AddressRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
@@ -57,6 +60,7 @@ export function createServiceKeys(deps: {
     expiresAtMs: Number.POSITIVE_INFINITY,
     ranges: null,
     principal: { kind: "serviceKey", name: ROOT_KEY_NAME, scopes: EVERY_SCOPE },
+    lastUsedAt: null,
   };
   const known = [root, ...Object.entries(deps.declared).map(([name, config]) => knownKey(name, config))];
 
@@ -77,6 +81,7 @@ export function createServiceKeys(deps: {
         throw new InvalidServiceKey();
       }
       requireAddress(found, address);
+      found.lastUsedAt = clock.now();
       return found.principal;
     },
     named: (name) => find(name)?.principal ?? null,
@@ -85,6 +90,7 @@ export function createServiceKeys(deps: {
       if (key === null) return null;
       return new Bun.CryptoHasher("sha256", deps.secret).update(key.digest).digest("base64url");
     },
+    lastUsed: (name) => known.find(({ principal }) => principal.name === name)?.lastUsedAt ?? null,
     checkAddress(name, address) {
       const key = find(name);
       if (key !== null) requireAddress(key, address);
@@ -113,6 +119,7 @@ function knownKey(name: string, config: ServiceKeyConfig): KnownKey {
       name,
       scopes: config.scopes === undefined ? EVERY_SCOPE : createScopes(config.scopes),
     },
+    lastUsedAt: null,
   };
 }
 

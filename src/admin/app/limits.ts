@@ -40,3 +40,11 @@ export const REALTIME_EVERY_MS = 1_000;
 /** Messages of a channel that are kept, and characters of one that are shown in a line. */
 export const TAIL_MESSAGES_MAX = 200;
 export const TAIL_LINE_CHARACTERS = 300;
+/** Fields that are searched for the records of a user. */
+export const MENTIONS_MAX = 40;
+/** Time between two looks at backups. */
+export const BACKUPS_EVERY_MS = 3_000;
+/** Fields of a table that the diagram of the schema draws. */
+export const DIAGRAM_FIELDS_MAX = 14;
+/** Time between two looks at whether the server answers. */
+export const SERVER_EVERY_MS = 4_000;

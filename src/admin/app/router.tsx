@@ -1,6 +1,6 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
-import { Failure } from "./parts/states.tsx";
 import { Layout } from "./shell/layout.tsx";
+import { PageFailure } from "./shell/server-notes.tsx";
 
 /** The state of pages is in the address; each page reads the parameters that it knows. */
 export interface PageSearch {
@@ -12,11 +12,15 @@ export interface PageSearch {
 const root = createRootRoute({
   component: Layout,
   validateSearch: (search: Record<string, unknown>): PageSearch => search,
-  errorComponent: ({ error }) => <Failure error={error} onRetry={() => location.reload()} />,
 });
 
 const page = <Path extends string>(path: Path, load: () => Promise<{ default: () => React.ReactNode }>) =>
-  createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(load) });
+  createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(() => load().catch(notLoaded)) });
+
+/** The router would reload the whole page for the browser's own error, which leaves nothing while the server is away. */
+function notLoaded(cause: unknown): never {
+  throw new Error("The code of this page could not be loaded", { cause });
+}
 
 const routeTree = root.addChildren([
   page("/", () => import("./pages/overview/overview.tsx")),
@@ -28,6 +32,7 @@ const routeTree = root.addChildren([
   page("/files", () => import("./pages/files/files.tsx")),
   page("/key-value", () => import("./pages/key-value/key-value.tsx")),
   page("/sql", () => import("./pages/sql/sql.tsx")),
+  page("/vectors", () => import("./pages/vectors/vectors.tsx")),
   page("/rooms", () => import("./pages/rooms/rooms.tsx")),
   page("/rooms/$namespace/$id", () => import("./pages/rooms/room.tsx")),
   page("/realtime", () => import("./pages/realtime/realtime.tsx")),
@@ -39,7 +44,12 @@ const routeTree = root.addChildren([
   page("/settings", () => import("./pages/settings/settings.tsx")),
 ]);
 
-export const router = createRouter({ routeTree, basepath: "/admin", defaultPreload: "intent" });
+export const router = createRouter({
+  routeTree,
+  basepath: "/admin",
+  defaultPreload: "intent",
+  defaultErrorComponent: PageFailure,
+});
 
 declare module "@tanstack/react-router" {
   interface Register {

@@ -34,9 +34,12 @@ export interface TransportDeps {
   logger: Logger;
 }
 
+/** The folder of the outbox, in which a file's name is the id of its mail. */
+export const outboxOf = (dataDirectory: string): string => join(dataDirectory, "outbox");
+
 /** One JSON file per message, with the link or code beside the text, for development and tests. */
 export function createOutbox(deps: TransportDeps): Transport {
-  const directory = join(deps.dataDirectory, "outbox");
+  const directory = outboxOf(deps.dataDirectory);
   return {
     async send({ id: _, ...message }, secrets) {
       mkdirSync(directory, { recursive: true, mode: 0o700 });

@@ -8,17 +8,8 @@ import type { AdminRealtime, AdminRooms } from "./live-types.ts";
 import { type AdminBroadcast, createAdminBroadcast, createInstances, createJobs } from "./operations.ts";
 import { createAdminPush } from "./push.ts";
 import { createBuckets, createKeyValue, createSql, createVectors } from "./stores.ts";
-import type {
-  AdminBackups,
-  AdminBuckets,
-  AdminJobs,
-  AdminPush,
-  AdminUsers,
-  Instances,
-  KeyValue,
-  Sql,
-  Vectors,
-} from "./types.ts";
+import type { AdminBackups, AdminBuckets, AdminJobs, AdminPush, Instances, KeyValue, Sql, Vectors } from "./types.ts";
+import type { AdminUsers } from "./user-types.ts";
 import { createUsers } from "./users.ts";
 
 /** What a service key may do beside tables and files: the same in scripts and in the dashboard. Errors of all: `PlatformError`. */

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { Transport } from "../transport/types.ts";
-import type { AdminJobs, InstanceEntry, Instances, JobRecord } from "./types.ts";
+import type { AdminJobs, InstanceEntry, Instances, JobRecord, ScheduleRecord } from "./types.ts";
 
 export function createJobs({ request }: Transport): AdminJobs {
   const change = async (id: string, action: string) => {
@@ -13,6 +13,7 @@ export function createJobs({ request }: Transport): AdminJobs {
       });
       return { items: answer.jobs, cursor: answer.cursor };
     },
+    schedules: async () => (await request<{ schedules: ScheduleRecord[] }>("GET", "/api/admin/schedules")).schedules,
     retry: (id) => change(id, "retry"),
     cancel: (id) => change(id, "cancel"),
     runNow: (id) => change(id, "run-now"),

@@ -48,6 +48,13 @@ export function createVectors({ request }: Transport, name: string): Vectors {
       (await act<{ matches: VectorMatch[] }>({ action: "search", vector, ...options })).matches,
     get: async (ids) =>
       (await act<{ vectors: (Required<Vector> & { metadata: JsonObject })[] }>({ action: "getByIds", ids })).vectors,
+    async list(options) {
+      const { vectors, cursor } = await act<{
+        vectors: { id: string; metadata: JsonObject }[];
+        cursor: string | null;
+      }>({ action: "list", ...options });
+      return { items: vectors, cursor };
+    },
     delete: async (ids) => (await act<{ count: number }>({ action: "delete", ids })).count,
     describe: () => act({ action: "describe" }),
   };

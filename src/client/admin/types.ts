@@ -1,89 +1,5 @@
 import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
 
-/** A user in a list. */
-export interface UserEntry {
-  id: string;
-  /** null for anonymous users. */
-  email: string | null;
-  displayName: string | null;
-  role: string;
-  emailVerified: boolean;
-  isAnonymous: boolean;
-  disabled: boolean;
-  createdAt: string;
-}
-
-/** A user as administrators see one. */
-export interface AdminUser extends UserEntry {
-  avatarUrl: string | null;
-  emailVisibility: "public" | "private";
-  /** Written by the user. */
-  metadata: JsonObject;
-  /** Never sent to clients. */
-  appMetadata: JsonObject;
-  customClaims: JsonObject;
-}
-
-export interface NewUser {
-  email: string;
-  password: string;
-  displayName?: string | null;
-  /** `user` by default. */
-  role?: string;
-}
-
-export interface ImportedUser {
-  id?: string;
-  email: string;
-  /** Either this or `passwordHash`. */
-  password?: string;
-  /** bcrypt, or `pbkdf2:sha256:ITERATIONS:BASE64_SALT:BASE64_HASH`. */
-  passwordHash?: string;
-  displayName?: string | null;
-  avatarUrl?: string | null;
-  role?: string;
-  verified?: boolean;
-  metadata?: JsonObject;
-  appMetadata?: JsonObject;
-}
-
-/** Absent members stay; `metadata` and `appMetadata` are replaced as a whole. */
-export interface UserChanges {
-  displayName?: string | null;
-  avatarUrl?: string | null;
-  role?: string;
-  emailVisibility?: "public" | "private";
-  /** true ends every session. */
-  disabled?: boolean;
-  metadata?: JsonObject;
-  appMetadata?: JsonObject;
-}
-
-export interface AdminUsers {
-  /** null when there is no such user. */
-  get(id: string): Promise<AdminUser | null>;
-  /** In order of creation; with `q`, those whose address or name begins so. */
-  list(options?: { limit?: number; cursor?: string | null; q?: string }): Promise<{
-    items: UserEntry[];
-    /** For the next page; null on the last one. */
-    cursor: string | null;
-  }>;
-  /** Errors: `conflict` for a known address. */
-  create(user: NewUser): Promise<AdminUser>;
-  /** Mails a link at which the user sets a password. */
-  invite(invitation: { email: string; role?: string; metadata?: JsonObject; redirectUrl?: string }): Promise<AdminUser>;
-  /** Up to 1,000 users, all or none. Gives their ids in order. */
-  import(users: readonly ImportedUser[]): Promise<string[]>;
-  update(id: string, changes: UserChanges): Promise<AdminUser>;
-  delete(id: string): Promise<void>;
-  /** Replaces all custom claims, which the user's next token contains. */
-  setClaims(id: string, claims: JsonObject): Promise<void>;
-  /** Ends every session of the user. */
-  revokeSessions(id: string): Promise<void>;
-  /** Removes the second factors and recovery codes. */
-  removeFactors(id: string): Promise<void>;
-}
-
 export interface KeyValue {
   /** null when missing or expired. */
   get<T = JsonValue>(key: string): Promise<T | null>;
@@ -167,6 +83,11 @@ export interface Vectors {
     options?: { topK?: number; filter?: JsonObject; returnValues?: boolean },
   ): Promise<VectorMatch[]>;
   get(ids: readonly string[]): Promise<Required<Vector>[]>;
+  /** By id, without values. */
+  list(options?: { prefix?: string; limit?: number; cursor?: string | null }): Promise<{
+    items: { id: string; metadata: JsonObject }[];
+    cursor: string | null;
+  }>;
   /** Gives how many there were. */
   delete(ids: readonly string[]): Promise<number>;
   describe(): Promise<{ vectorCount: number; dimensions: number; metric: string }>;
@@ -273,6 +194,16 @@ export interface JobRecord {
   finishedAt: string | null;
 }
 
+export interface ScheduleRecord {
+  /** Of its jobs: `cron:NAME`. */
+  name: string;
+  schedule: string;
+  timezone: string;
+  /** The next 5 runs; none in a drill. */
+  next: string[];
+  lastAt: string | null;
+}
+
 export interface AdminJobs {
   /** Newest first. */
   list(options?: {
@@ -284,6 +215,7 @@ export interface AdminJobs {
   /** Errors: `conflict` for a job that has not failed. */
   retry(id: string): Promise<void>;
   cancel(id: string): Promise<void>;
+  schedules(): Promise<ScheduleRecord[]>;
   /** Runs a waiting job now. */
   runNow(id: string): Promise<void>;
 }

@@ -1,9 +1,11 @@
 import { PlatformError } from "../transport/errors.ts";
 import type { Transport } from "../transport/types.ts";
-import type { AdminUser, AdminUsers, UserEntry } from "./types.ts";
+import type { AdminUser, AdminUsers, OutboxEntry, OutboxMail, SignInMeans, UserEntry } from "./user-types.ts";
 
 const USERS = "/api/auth/admin/users";
+const OUTBOX = "/api/auth/admin/outbox";
 const IMPORTS = "/api/admin/auth/users";
+const PARTS = { session: "sessions", identity: "identities", passkey: "passkeys" };
 const pathOf = (id: string): string => `${USERS}/${encodeURIComponent(id)}`;
 
 export const createUsers = ({ request }: Transport): AdminUsers => ({
@@ -38,5 +40,16 @@ export const createUsers = ({ request }: Transport): AdminUsers => ({
   },
   async removeFactors(id) {
     await request("DELETE", `${pathOf(id)}/mfa`);
+  },
+  async outbox(query) {
+    const answer = await request<{ mails: OutboxEntry[]; cursor: string | null }>("GET", OUTBOX, {
+      query: { ...query },
+    });
+    return { items: answer.mails, cursor: answer.cursor };
+  },
+  outboxMail: (id) => request<OutboxMail>("GET", `${OUTBOX}/${encodeURIComponent(id)}`),
+  signInMeans: (id) => request<SignInMeans>("GET", `${pathOf(id)}/means`),
+  async removeSignInMeans(id, kind, removedId) {
+    await request("DELETE", `${pathOf(id)}/${PARTS[kind]}/${encodeURIComponent(removedId)}`);
   },
 });

@@ -2,6 +2,7 @@ import { Type } from "typebox";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { JsonText, OK } from "../../http/reply.ts";
 import { nullable } from "../../kernel/schema/types.ts";
+import { isoTime } from "../../kernel/time/iso-datetime.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../limits.ts";
 import type { JobsService } from "./service.ts";
 
@@ -28,6 +29,14 @@ const JobRecord = Type.Object({
   finishedAt: nullable(Time),
 });
 
+const Schedule = Type.Object({
+  name: Type.String({ description: "The name of its jobs" }),
+  schedule: Type.String(),
+  timezone: Type.String(),
+  next: Type.Array(Time, { description: "The next 5 runs; none in a drill" }),
+  lastAt: nullable(Type.String({ format: "date-time", description: "The last time of the schedule that came" })),
+});
+
 export function jobEndpoints(service: JobsService): readonly Endpoint[] {
   const list = endpoint(
     "GET /api/admin/jobs",
@@ -50,7 +59,28 @@ export function jobEndpoints(service: JobsService): readonly Endpoint[] {
     },
     ({ principal, query }) => new JsonText(service.list(principal, query)),
   );
-  return [list, ...changes(service)];
+  const schedules = endpoint(
+    "GET /api/admin/schedules",
+    {
+      tag: TAG,
+      summary: "List schedules with their next runs",
+      description: "Those of `cron`, and of scheduled backups. A key sees those whose jobs it may read.",
+      caller: "serviceKey",
+      answers: { 200: Type.Object({ schedules: Type.Array(Schedule) }) },
+    },
+    ({ principal, query }) => {
+      const found = service.schedules(principal);
+      query();
+      return {
+        schedules: found.map(({ next, last, ...schedule }) => ({
+          ...schedule,
+          next: next.map(isoTime),
+          lastAt: last === null ? null : isoTime(last),
+        })),
+      };
+    },
+  );
+  return [list, schedules, ...changes(service)];
 }
 
 const CHANGES = [

@@ -2,6 +2,7 @@ import { actorOf, type Principal } from "../../access/principal.ts";
 import { requireAnyServiceKey } from "../../access/service-key-right.ts";
 import type { RecordChange } from "../../db/index.ts";
 import { badField, forbidden } from "../../kernel/errors.ts";
+import type { ScheduleView } from "../cron/schedules.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../limits.ts";
 import type { QueueCore } from "../queue/core.ts";
 import { type JobState, RUNNING } from "../queue/states.ts";
@@ -18,6 +19,8 @@ export interface JobQuery {
 export interface JobsService {
   /** The page as JSON. Errors: 401, 403, 400 for a cursor that no page returned. */
   list(principal: Principal, query: () => JobQuery): string;
+  /** The schedules whose jobs the key may read. Errors: 401, 403. */
+  schedules(principal: Principal): ScheduleView[];
   /** `form` is called once the rights are known. Errors: 401, 403, 404, 409. */
   change(principal: Principal, id: string, action: "retry" | "cancel" | "run-now", form: () => unknown): Promise<void>;
 }
@@ -27,6 +30,7 @@ const ANY = "*";
 export function createJobsService(deps: {
   core: QueueCore;
   records: JobRecords;
+  schedules: () => ScheduleView[];
   /** Writes down what the current caller has done to a job that runs, whose end is in a transaction with others. */
   audit: RecordChange;
 }): JobsService {
@@ -76,6 +80,10 @@ export function createJobsService(deps: {
         limit: Math.min(limit, LIST_LIMIT_MAX),
       });
       return `{"jobs":[${jobs.join(",")}],"cursor":${next === null ? "null" : JSON.stringify(encodeCursor(next))}}`;
+    },
+    schedules(principal) {
+      const names = readable(principal);
+      return deps.schedules().filter(({ name }) => names === null || names.includes(name));
     },
     async change(principal, id, action, form) {
       const row = writable(principal, id, form);

@@ -2,7 +2,7 @@ import type { Clock, Millis } from "../../kernel/clock.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { isoTime } from "../../kernel/time/iso-datetime.ts";
-import { SLEEP_MAX_MS } from "../limits.ts";
+import { NEXT_RUNS_SHOWN, SLEEP_MAX_MS } from "../limits.ts";
 import type { QueueCore } from "../queue/core.ts";
 import type { JobRun } from "../types.ts";
 import { lastTime, noteTime } from "./last-times.ts";
@@ -33,7 +33,21 @@ export interface Schedules {
   add(schedule: Schedule): void;
 }
 
+/** A schedule, as administrators see it. */
+export interface ScheduleView {
+  /** The name of its jobs. */
+  name: string;
+  schedule: string;
+  timezone: string;
+  /** The next times, in order, at most `NEXT_RUNS_SHOWN`; none in a drill. */
+  next: Millis[];
+  /** The last time for which it has made a job, or skipped one; null: none yet. */
+  last: Millis | null;
+}
+
 interface RunningSchedules extends Schedules {
+  /** In the order in which they were added. */
+  view(): ScheduleView[];
   start(): Promise<void>;
   stop(): void;
 }
@@ -115,6 +129,16 @@ export function createSchedules(deps: {
           schedule.run({ id, scheduledAt: scheduledAtOf(data), attempt, signal, log }),
       });
     },
+    view() {
+      const store = core.existing();
+      return added.map(({ name, schedule, timezone }) => ({
+        name,
+        schedule,
+        timezone,
+        next: deps.isDrill ? [] : nextRuns({ schedule, timezone }, clock.now()),
+        last: store === null ? null : lastTime(store.file, name),
+      }));
+    },
     async start() {
       if (deps.isDrill) return;
       for (const schedule of added) {
@@ -130,6 +154,13 @@ export function createSchedules(deps: {
       cancels.clear();
     },
   };
+}
+
+function nextRuns({ schedule, timezone }: Pick<Schedule, "schedule" | "timezone">, now: Millis): Millis[] {
+  const times = cronTimes(schedule, timezone);
+  const runs: Millis[] = [];
+  for (let at = times.next(now); at !== null && runs.length < NEXT_RUNS_SHOWN; at = times.next(at)) runs.push(at);
+  return runs;
 }
 
 /** Written by `enqueue` above. */

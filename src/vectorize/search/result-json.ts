@@ -15,6 +15,16 @@ export function vectorsJson(rows: readonly unknown[][]): string {
   return `{"vectors":[${vectors.join(",")}]}`;
 }
 
+/** Rows of ids and metadata as a page; the row beyond it says that there is another one. */
+export function listJson(rows: readonly unknown[][], { prefix, limit }: { prefix: string; limit: number }): string {
+  const end = rows.findIndex(([id]) => !String(id).startsWith(prefix));
+  const found = end < 0 ? rows : rows.slice(0, end);
+  const page = found.slice(0, limit);
+  const vectors = page.map(([id, metadata]) => `{"id":${JSON.stringify(id)},"metadata":${String(metadata)}}`);
+  const cursor = found.length > limit ? page.at(-1)?.[0] : null;
+  return `{"vectors":[${vectors.join(",")}],"cursor":${JSON.stringify(cursor)}}`;
+}
+
 function valuesJson(bytes: Uint8Array): string {
   // A blob may be unaligned for 32-bit floats, so it is copied.
   return `[${Array.from(new Float32Array(bytes.slice().buffer), shortestFloat).join(",")}]`;

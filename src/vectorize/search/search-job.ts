@@ -7,7 +7,7 @@ import { loadVectorExtension } from "../extension/load.ts";
 import { MMAP_MAX_BYTES } from "../limits.ts";
 import type { SearchJob, SearchPlace } from "../types.ts";
 import { productRows } from "./product.ts";
-import { matchesJson, vectorsJson } from "./result-json.ts";
+import { listJson, matchesJson, vectorsJson } from "./result-json.ts";
 
 /**
  * The program of the search processes. It maps index files into memory, so all processes share the system's page cache. It uses
@@ -36,6 +36,8 @@ function resultOf(database: Database, job: SearchJob): string {
       return matchesJson(database.query(job.sql).values(...job.params));
     case "vectors":
       return vectorsJson(database.query(job.sql).values(...job.params));
+    case "list":
+      return listJson(database.query(job.sql).values(...job.params), job);
     case "products":
       return matchesJson(productRows(database, job));
     default:

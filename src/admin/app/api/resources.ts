@@ -43,12 +43,15 @@ export interface Resources {
   vectorize: readonly { name: string; dimensions: number; metric: string }[];
   rooms: readonly string[];
   jobs: readonly string[];
+  webhooks: readonly string[];
   cron: readonly { name: string; schedule: string; timezone: string | null }[];
   serviceKeys: readonly {
     name: string;
     scopes: readonly string[] | null;
     expiresAt: string | null;
     ips: readonly string[] | null;
+    /** Since the start of the server; null: not since then. */
+    lastUsedAt: string | null;
   }[];
   /** Of the config, as `platform check` prints them. */
   warnings: readonly { path: string; message: string }[];

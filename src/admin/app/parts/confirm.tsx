@@ -2,11 +2,21 @@ import { Button, Group, Modal, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 
 /** Something that cannot be undone: a button that asks once. */
-export function Confirm({ action, question, onConfirm }: { action: string; question: string; onConfirm(): void }) {
+export function Confirm({
+  action,
+  question,
+  size = "sm",
+  onConfirm,
+}: {
+  action: string;
+  question: string;
+  size?: "sm" | "compact-sm";
+  onConfirm(): void;
+}) {
   const [isOpen, { open, close }] = useDisclosure(false);
   return (
     <>
-      <Button color="red" variant="light" onClick={open}>
+      <Button color="red" variant="light" size={size} onClick={open}>
         {action}
       </Button>
       <Modal opened={isOpen} onClose={close} title={action}>

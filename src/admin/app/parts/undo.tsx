@@ -9,7 +9,7 @@ import { UNDO_MS } from "../limits.ts";
 export type Sending = Pick<RequestOptions, "fetch">;
 
 export interface Deletion {
-  /** What is hidden meanwhile: names that no other deletion has, such as `files/BUCKET/KEY`. */
+  /** What is hidden meanwhile, such as `files/BUCKET/KEY`, or the ids of records. */
   names: readonly string[];
   /** What has happened, such as `2 files deleted`. */
   message: string;
@@ -50,6 +50,15 @@ async function finish(id: string): Promise<void> {
   pending.delete(id);
   one.deletion.done();
   changed();
+}
+
+/** Begins each request when the one before has ended; all at once where the page goes away. */
+export async function inTurn({ fetch }: Sending, requests: readonly (() => Promise<unknown>)[]): Promise<void> {
+  if (fetch !== undefined) {
+    await Promise.all(requests.map((request) => request()));
+    return;
+  }
+  for (const request of requests) await request();
 }
 
 /** Hides what is deleted, and deletes it unless that is undone. */

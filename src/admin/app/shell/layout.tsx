@@ -1,7 +1,6 @@
 import {
   ActionIcon,
   AppShell,
-  Badge,
   Burger,
   Button,
   Group,
@@ -14,12 +13,11 @@ import {
 } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconLogout, IconMoon, IconSearch, IconSun, IconUserCircle } from "@tabler/icons-react";
-import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
-import { server } from "../api/server.ts";
 import { signOut, useRights } from "../api/session.tsx";
 import { openSearch, Search } from "./search.tsx";
 import { useSections } from "./sections.ts";
+import { ServerNotes } from "./server-notes.tsx";
 import { Shortcuts } from "./shortcuts.tsx";
 import { ViewAs } from "./view-as.tsx";
 
@@ -45,7 +43,6 @@ export function Layout() {
             <Text fw={700} component={Link} to="/" c="inherit" td="none">
               Platform
             </Text>
-            <DrillBadge />
           </Group>
           <Group gap="xs" wrap="nowrap">
             <SearchButton />
@@ -59,6 +56,7 @@ export function Layout() {
         <Navigation onNavigate={close} />
       </AppShell.Navbar>
       <AppShell.Main id="content">
+        <ServerNotes />
         <Outlet />
       </AppShell.Main>
       <Search />
@@ -155,13 +153,4 @@ function Account() {
       </Menu.Dropdown>
     </Menu>
   );
-}
-
-/** A drill must not be mistaken for the server. */
-function DrillBadge() {
-  const health = useQuery({
-    queryKey: ["health"],
-    queryFn: () => server.request<{ drill?: boolean }>("GET", "/api/health"),
-  });
-  return health.data?.drill === true ? <Badge color="orange">Drill</Badge> : null;
 }

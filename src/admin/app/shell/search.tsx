@@ -1,25 +1,30 @@
 import { createSpotlight, Spotlight, type SpotlightActionData } from "@mantine/spotlight";
-import { IconSearch, IconTable, IconUser } from "@tabler/icons-react";
+import { IconFile, IconSearch, IconTable, IconUser } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useResources } from "../api/resources.ts";
 import { server } from "../api/server.ts";
 import { useRights } from "../api/session.tsx";
+import { plainName } from "../parts/name.tsx";
 import { useSections } from "./sections.ts";
 
 const [store, spotlight] = createSpotlight();
 export const openSearch = (): void => spotlight.open();
 
 const FOUND_MAX = 7;
+/** Buckets in which files are looked for, and files of each. */
+const BUCKETS_MAX = 8;
+const FILES_OF_BUCKET_MAX = 3;
 
-/** `/` searches pages, tables and users. */
+/** `/` searches pages, tables, users and files. */
 export function Search() {
   const [query, setQuery] = useState("");
   const navigate = useNavigate();
   const sections = useSections();
   const schema = useResources();
   const users = useFoundUsers(query.trim());
+  const files = useFoundFiles(query.trim());
 
   const pages = sections.map(
     ({ name, path, icon: Icon }): SpotlightActionData => ({
@@ -51,6 +56,20 @@ export function Search() {
       onClick: () => void navigate({ to: `/users/${id}` }),
     }),
   );
+  const found = files.map(
+    ({ bucket, key }): SpotlightActionData => ({
+      id: `file ${bucket} ${key}`,
+      label: plainName(key.split("/").at(-1) ?? key),
+      description: plainName(`${bucket}/${key}`),
+      keywords: query,
+      leftSection: <IconFile size={18} />,
+      onClick: () => {
+        const prefix = key.slice(0, key.lastIndexOf("/") + 1);
+        const search = { bucket, file: key, ...(prefix === "" ? {} : { prefix }) };
+        void navigate({ to: "/files", search: search as never });
+      },
+    }),
+  );
   return (
     <Spotlight
       store={store}
@@ -61,6 +80,7 @@ export function Search() {
         { group: "Pages", actions: pages },
         { group: "Tables", actions: tables },
         { group: "Users", actions: people },
+        { group: "Files", actions: found },
       ]}
       highlightQuery
       scrollable
@@ -68,7 +88,7 @@ export function Search() {
       nothingFound="Nothing has this name"
       searchProps={{
         leftSection: <IconSearch size={18} />,
-        placeholder: "Pages, tables, users",
+        placeholder: "Pages, tables, users, files",
         "aria-label": "Search",
       }}
     />
@@ -90,4 +110,25 @@ function useFoundUsers(query: string): readonly FoundUser[] {
       server.request<{ users: FoundUser[] }>("GET", "/api/auth/admin/users", { query: { q: query, limit: FOUND_MAX } }),
   });
   return found.data?.users ?? [];
+}
+
+/** The files whose keys begin so, in the first buckets that the key may read. */
+function useFoundFiles(query: string): readonly { bucket: string; key: string }[] {
+  const { may } = useRights();
+  const buckets = (useResources().data?.buckets ?? [])
+    .map(({ name }) => name)
+    .filter((name) => may("storage", "bucket", name, "read"))
+    .slice(0, BUCKETS_MAX);
+  const found = useQuery({
+    queryKey: ["files", "search", query, buckets],
+    enabled: query.length >= 2 && buckets.length > 0,
+    async queryFn() {
+      const lists = buckets.map(async (bucket) => {
+        const { items } = await server.storage(bucket).list({ prefix: query, limit: FILES_OF_BUCKET_MAX });
+        return items.map(({ key }) => ({ bucket, key }));
+      });
+      return (await Promise.all(lists)).flat();
+    },
+  });
+  return found.data ?? [];
 }

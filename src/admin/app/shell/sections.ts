@@ -13,6 +13,7 @@ import {
   IconShieldCheck,
   IconTable,
   IconUsers,
+  IconVectorTriangle,
 } from "@tabler/icons-react";
 import { useRights } from "../api/session.tsx";
 
@@ -43,6 +44,15 @@ export const SECTIONS: readonly Section[] = [
   },
   { name: "Key-value", path: "/key-value", icon: IconKey, rights: [["kv", "namespace", "*", "read"]] },
   { name: "SQL", path: "/sql", icon: IconDatabase, rights: [["d1", "database", "*", "*"]] },
+  {
+    name: "Vectors",
+    path: "/vectors",
+    icon: IconVectorTriangle,
+    rights: [
+      ["vectorize", "index", "*", "read"],
+      ["vectorize", "index", "*", "write"],
+    ],
+  },
   { name: "Rooms", path: "/rooms", icon: IconDoor, rights: [["rooms", "*", "*", "read"]] },
   { name: "Realtime", path: "/realtime", icon: IconBroadcast, rights: [["realtime", "*", "*", "read"]] },
   {

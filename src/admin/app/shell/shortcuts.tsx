@@ -3,7 +3,7 @@ import { useHotkeys } from "@mantine/hooks";
 import { useState } from "react";
 
 const KEYS: readonly (readonly [string, string])[] = [
-  ["/", "Search tables, users and pages"],
+  ["/", "Search tables, users, files and pages"],
   ["?", "Show these keys"],
   ["↑ ↓ ← →", "Move in a grid"],
   ["Enter", "Edit a cell, save it"],

@@ -1,9 +1,10 @@
-import { Button, Code, Group, Table, Text, TextInput } from "@mantine/core";
+import { Button, Group, Table, Text, TextInput } from "@mantine/core";
 import { Fragment, useState } from "react";
 import type { AuditEntry } from "../../../../client/admin/index.ts";
 import { server } from "../../api/server.ts";
 import { usePageState } from "../../parts/address.ts";
 import { timeText } from "../../parts/format.ts";
+import { Json } from "../../parts/json.tsx";
 import { Page } from "../../parts/page.tsx";
 import { Paged, usePaged } from "../../parts/paged.tsx";
 import { Empty } from "../../parts/states.tsx";
@@ -109,9 +110,9 @@ function EntryLines({ entry }: { entry: AuditEntry }) {
               Request {requestId ?? "unknown"}
             </Text>
             <Text size="sm">Before</Text>
-            <Code block>{JSON.stringify(before, null, 2)}</Code>
+            <Json value={before} />
             <Text size="sm">After</Text>
-            <Code block>{JSON.stringify(after, null, 2)}</Code>
+            <Json value={after} />
           </Table.Td>
         </Table.Tr>
       ) : null}

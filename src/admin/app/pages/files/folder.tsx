@@ -4,7 +4,7 @@ import type { FolderPage } from "../../../../client/storage/types.ts";
 import { queries } from "../../api/server.ts";
 import { Paged, type PagedList, usePaged } from "../../parts/paged.tsx";
 import { Empty } from "../../parts/states.tsx";
-import { deleteSoon, type Sending, useHidden } from "../../parts/undo.tsx";
+import { deleteSoon, inTurn, type Sending, useHidden } from "../../parts/undo.tsx";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
 import { hiddenName, type Layout, nameOf } from "./address.ts";
 import { DELETED_AT_ONCE_MAX, FILES_PAGE } from "./limits.ts";
@@ -48,10 +48,11 @@ export function useDeleteFiles(bucket: string): (keys: readonly string[]) => voi
       names: keys.map((key) => hiddenName(bucket, key)),
       message: keys.length === 1 ? "One file deleted" : `${keys.length} files deleted`,
       run: (sending) =>
-        Promise.all(
-          Array.from({ length: Math.ceil(keys.length / DELETED_AT_ONCE_MAX) }, (_, index) =>
-            send(keys.slice(index * DELETED_AT_ONCE_MAX, (index + 1) * DELETED_AT_ONCE_MAX), sending),
-          ),
+        inTurn(
+          sending,
+          Array.from({ length: Math.ceil(keys.length / DELETED_AT_ONCE_MAX) }, (_, index) => () => {
+            return send(keys.slice(index * DELETED_AT_ONCE_MAX, (index + 1) * DELETED_AT_ONCE_MAX), sending);
+          }),
         ),
       done: () => void queries.invalidateQueries({ queryKey: ["files", bucket] }),
     });

@@ -1,147 +1,61 @@
-import { Badge, Button, Code, Group, SegmentedControl, Table, Text } from "@mantine/core";
-import { notifications } from "@mantine/notifications";
-import { useMutation } from "@tanstack/react-query";
-import { Fragment, useState } from "react";
-import type { JobRecord, JobState } from "../../../../client/admin/index.ts";
-import { messageOf } from "../../api/failure.ts";
-import { queries, server } from "../../api/server.ts";
+import { Tabs } from "@mantine/core";
+import { useResources } from "../../api/resources.ts";
 import { useRights } from "../../api/session.tsx";
-import { JOBS_EVERY_MS } from "../../limits.ts";
 import { usePageState } from "../../parts/address.ts";
 import { Page } from "../../parts/page.tsx";
-import { Paged, usePaged } from "../../parts/paged.tsx";
-import { Empty } from "../../parts/states.tsx";
-import { Ago } from "../../parts/time.tsx";
-import { Wide } from "../../parts/wide.tsx";
+import { JobsView } from "./jobs-view.tsx";
+import { Mails } from "./mails.tsx";
+import { Schedules } from "./schedules.tsx";
+import { Webhooks } from "./webhooks.tsx";
 
-const PAGE = 50;
-const COLOURS: Readonly<Record<JobState, string>> = {
-  waiting: "blue",
-  running: "yellow",
-  done: "green",
-  failed: "red",
+const VIEWS = ["jobs", "schedules", "webhooks", "mail"] as const;
+type View = (typeof VIEWS)[number];
+const NAMES: Readonly<Record<View, string>> = {
+  jobs: "Queue",
+  schedules: "Schedules",
+  webhooks: "Webhooks",
+  mail: "Mail outbox",
 };
-const STATES = ["all", "waiting", "running", "failed", "done"];
 
-/** Background work: jobs of the config, mail, webhooks and schedules, the newest first. */
+/** Background work: jobs, schedules with their next runs, deliveries of webhooks, and mails that no server took. */
 export default function JobsPage() {
-  const { state: address, change } = usePageState<{ state: JobState }>();
-  const { state = "all" } = address;
-  const list = usePaged({
-    queryKey: ["jobs", state],
-    refetchInterval: JOBS_EVERY_MS,
-    load: (cursor) => server.jobs.list({ limit: PAGE, cursor, ...(state === "all" ? {} : { state }) }),
-  });
+  const { state, change } = usePageState<{ view: View }>();
+  const { view = "jobs" } = state;
+  const { may } = useRights();
+  const resources = useResources();
+  const isShown: Readonly<Record<View, boolean>> = {
+    jobs: true,
+    schedules: true,
+    webhooks: (resources.data?.webhooks.length ?? 0) > 0,
+    mail: may("auth", "admin", "*", "read"),
+  };
   return (
     <Page title="Jobs">
-      <SegmentedControl
-        aria-label="State"
-        w="fit-content"
-        data={STATES}
-        value={state}
-        // The options are states.
-        onChange={(next) => change({ state: next === "all" ? undefined : (next as JobState) })}
-      />
-      <Paged
-        list={list}
-        empty={
-          <Empty title={state === "all" ? "No jobs yet" : `No ${state} jobs`}>
-            Jobs are declared under <code>jobs</code> and <code>cron</code>; mail and webhooks are jobs too.
-          </Empty>
-        }
+      <Tabs
+        value={view}
+        onChange={(next) => change({ view: VIEWS.find((one) => one === next && one !== "jobs") })}
+        keepMounted={false}
       >
-        {(jobs) => (
-          <Wide minWidth={720}>
-            <Table>
-              <Table.Thead>
-                <Table.Tr>
-                  <Table.Th>Job</Table.Th>
-                  <Table.Th>State</Table.Th>
-                  <Table.Th ta="right">Tries</Table.Th>
-                  <Table.Th>Enqueued</Table.Th>
-                  <Table.Th>Due or done</Table.Th>
-                  <Table.Th aria-label="Actions" />
-                </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody>
-                {jobs.map((job) => (
-                  <JobLines key={job.id} job={job} />
-                ))}
-              </Table.Tbody>
-            </Table>
-          </Wide>
-        )}
-      </Paged>
+        <Tabs.List mb="md">
+          {VIEWS.filter((one) => isShown[one]).map((one) => (
+            <Tabs.Tab key={one} value={one}>
+              {NAMES[one]}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        <Tabs.Panel value="jobs">
+          <JobsView />
+        </Tabs.Panel>
+        <Tabs.Panel value="schedules">
+          <Schedules />
+        </Tabs.Panel>
+        <Tabs.Panel value="webhooks">
+          <Webhooks names={resources.data?.webhooks ?? []} />
+        </Tabs.Panel>
+        <Tabs.Panel value="mail">
+          <Mails />
+        </Tabs.Panel>
+      </Tabs>
     </Page>
-  );
-}
-
-function JobLines({ job }: { job: JobRecord }) {
-  const [isOpen, setIsOpen] = useState(false);
-  const { id, name, state, waitingFor, attempt, data, error, createdAt, dueAt, finishedAt } = job;
-  return (
-    <Fragment>
-      <Table.Tr>
-        <Table.Td>
-          <Button variant="subtle" size="compact-sm" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
-            {name}
-          </Button>
-        </Table.Td>
-        <Table.Td>
-          <Badge color={COLOURS[state]} variant="light">
-            {waitingFor === "drill" ? "waits for the drill to end" : state}
-          </Badge>
-        </Table.Td>
-        <Table.Td ta="right" className="number">
-          {attempt}
-        </Table.Td>
-        <Table.Td>
-          <Ago time={createdAt} />
-        </Table.Td>
-        <Table.Td>
-          <Ago time={finishedAt ?? dueAt} />
-        </Table.Td>
-        <Table.Td>
-          <JobActions job={job} />
-        </Table.Td>
-      </Table.Tr>
-      {isOpen ? (
-        <Table.Tr>
-          <Table.Td colSpan={6}>
-            <Text size="xs" c="dimmed" ff="monospace" mb={4}>
-              {id}
-            </Text>
-            {error === null ? null : (
-              <Text size="sm" c="red" mb={4}>
-                {error}
-              </Text>
-            )}
-            <Code block>{JSON.stringify(data, null, 2)}</Code>
-          </Table.Td>
-        </Table.Tr>
-      ) : null}
-    </Fragment>
-  );
-}
-
-function JobActions({ job: { id, name, state } }: { job: JobRecord }) {
-  const { may } = useRights();
-  const act = useMutation({
-    mutationFn: (action: string) => server.request("POST", `/api/admin/jobs/${encodeURIComponent(id)}/${action}`),
-    onSettled: () => queries.invalidateQueries({ queryKey: ["jobs"] }),
-    onError: (error) => notifications.show({ color: "red", title: "This did not work", message: messageOf(error) }),
-  });
-  if (!may("jobs", "*", name, "write")) return null;
-  const button = (label: string, action: string) => (
-    <Button key={action} size="compact-sm" variant="default" loading={act.isPending} onClick={() => act.mutate(action)}>
-      {label}
-    </Button>
-  );
-  return (
-    <Group gap={6} justify="flex-end" wrap="nowrap">
-      {state === "failed" ? button("Retry", "retry") : null}
-      {state === "waiting" ? button("Run", "run-now") : null}
-      {state === "waiting" || state === "running" ? button("Cancel", "cancel") : null}
-    </Group>
   );
 }

@@ -64,7 +64,7 @@ function Found({ label, isLabelHidden = false, user, onChange }: UserSelectProps
       onSearchChange={setText}
       value={user === "" ? null : user}
       onChange={(next) => onChange(next ?? "")}
-      w={{ base: "100%", sm: 280 }}
+      {...(isLabelHidden ? { w: { base: "100%", sm: 280 } } : {})}
     />
   );
 }

@@ -13,6 +13,7 @@ import {
 import { useDisclosure } from "@mantine/hooks";
 import { IconBroadcast, IconSearch } from "@tabler/icons-react";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { lazy, Suspense } from "react";
 import type { ChannelEntry } from "../../../../client/admin/live-types.ts";
 import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
@@ -22,8 +23,10 @@ import { numberText } from "../../parts/format.ts";
 import { Page } from "../../parts/page.tsx";
 import { Empty, Failure, Loadable } from "../../parts/states.tsx";
 import { Wide } from "../../parts/wide.tsx";
-import { BroadcastForm } from "./broadcast.tsx";
 import { TailDrawer } from "./tail.tsx";
+
+/** Loaded when it is opened: its editor is larger than the page. */
+const BroadcastForm = lazy(async () => ({ default: (await import("./broadcast.tsx")).BroadcastForm }));
 
 interface RealtimePageState {
   q: string;
@@ -112,7 +115,9 @@ export default function RealtimePage() {
         />
       )}
       {isSending ? (
-        <BroadcastForm channel={channel?.startsWith("broadcast:") ? channel : "broadcast:"} onClose={sending.close} />
+        <Suspense>
+          <BroadcastForm channel={channel?.startsWith("broadcast:") ? channel : "broadcast:"} onClose={sending.close} />
+        </Suspense>
       ) : null}
     </Page>
   );

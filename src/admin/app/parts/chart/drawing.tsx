@@ -14,6 +14,7 @@ const DAY_SECONDS = 86_400;
 /** Of the axis of times, in seconds. */
 const SHORTEST_SECONDS = 300;
 const POINT_PX = 4;
+const SPARSE_MAX = 20;
 const HEADROOM = 1.1;
 
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
@@ -64,10 +65,13 @@ export default function Drawing({ data, onPoint }: { data: ChartData; onPoint(in
   );
 }
 
-const valuesOf = ({ times, series }: ChartData): UPlot.AlignedData => [
-  times.map((time) => time / 1000),
-  ...series.map(({ values }) => [...values]),
-];
+/** A time alone would be drawn on an axis of years: it gets one before it. */
+function valuesOf({ times, series }: ChartData): UPlot.AlignedData {
+  const seconds = times.map((time) => time / 1000);
+  const [first] = seconds;
+  if (first === undefined || seconds.length > 1) return [seconds, ...series.map(({ values }) => [...values])];
+  return [[first - SHORTEST_SECONDS, first], ...series.map(({ values }) => [null, ...values])];
+}
 
 /** What a sighted reader gets at a glance. */
 function summaryOf({ title, series, format }: ChartData): string {
@@ -79,6 +83,13 @@ function summaryOf({ title, series, format }: ChartData): string {
   });
   return `${title}. ${lines.join("; ")}`;
 }
+
+/** Few values are points, as a value between two gaps has no line. */
+const isSparse = ({ data }: UPlot, index: number): boolean => {
+  let known = 0;
+  for (const value of data[index] ?? []) if (value !== null && value !== undefined) known++;
+  return known <= SPARSE_MAX;
+};
 
 function optionsOf({
   width,
@@ -100,7 +111,7 @@ function optionsOf({
   return {
     width,
     height: CHART_HEIGHT_PX,
-    padding: [8, 8, 0, 0],
+    padding: [8, 20, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
     scales: {
@@ -127,7 +138,7 @@ function optionsOf({
           stroke,
           fill: `${stroke}${FILL_ALPHA}`,
           width: LINE_WIDTH_PX,
-          points: { size: POINT_PX },
+          points: { size: POINT_PX, show: isSparse },
         };
       }),
     ],

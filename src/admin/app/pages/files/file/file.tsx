@@ -3,7 +3,7 @@ import { IconDownload } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { bytesText, numberText, timeText } from "../../../parts/format.ts";
 import { Name } from "../../../parts/name.tsx";
-import { Empty, Loadable } from "../../../parts/states.tsx";
+import { Empty, Failure, Loadable } from "../../../parts/states.tsx";
 import { useServer, useViewAs } from "../../../shell/view-as.tsx";
 import { nameOf } from "../address.ts";
 import { useAddresses } from "../addresses.ts";
@@ -45,6 +45,9 @@ export function OpenFile(props: FileProps) {
             <Empty title="There is no such file">It may have been deleted meanwhile.</Empty>
           ) : (
             <Stack gap="md">
+              {addresses.error === null ? null : (
+                <Failure error={addresses.error} onRetry={() => void addresses.refetch()} />
+              )}
               <Preview bucket={bucket} file={found} address={addresses.data?.get(file)} key={found.uploaded} />
               <Table variant="vertical" layout="fixed" withTableBorder={false}>
                 <Table.Tbody>

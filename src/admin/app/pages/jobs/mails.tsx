@@ -1,0 +1,109 @@
+import { Anchor, Modal, Stack, Table, Tabs, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { server } from "../../api/server.ts";
+import { usePageState } from "../../parts/address.ts";
+import { Paged, usePaged } from "../../parts/paged.tsx";
+import { Empty, Loadable } from "../../parts/states.tsx";
+import { Ago } from "../../parts/time.tsx";
+import { Wide } from "../../parts/wide.tsx";
+
+const PAGE = 50;
+const PREVIEW_HEIGHT_PX = 420;
+
+/** The mails of a server without a mail server, and of a drill. */
+export function Mails() {
+  const { state, change } = usePageState<{ mail: string }>();
+  const list = usePaged({
+    queryKey: ["outbox"],
+    load: (cursor) => server.users.outbox({ limit: PAGE, cursor }),
+  });
+  return (
+    <>
+      <Paged
+        list={list}
+        empty={
+          <Empty title="The outbox is empty">
+            Mails wait here where no <code>auth.mail.smtp</code> is configured, and in a drill. Sent mails are jobs with
+            the name <code>platform.mail</code>.
+          </Empty>
+        }
+      >
+        {(mails) => (
+          <Wide minWidth={560}>
+            <Table aria-label="Mails">
+              <Table.Thead>
+                <Table.Tr>
+                  <Table.Th>Subject</Table.Th>
+                  <Table.Th>To</Table.Th>
+                  <Table.Th>Kind</Table.Th>
+                  <Table.Th>When</Table.Th>
+                </Table.Tr>
+              </Table.Thead>
+              <Table.Tbody>
+                {mails.map(({ id, subject, to, kind, sentAt }) => (
+                  <Table.Tr key={id}>
+                    <Table.Td maw={300}>
+                      <Anchor component="button" size="sm" maw="100%" truncate onClick={() => change({ mail: id })}>
+                        {subject}
+                      </Anchor>
+                    </Table.Td>
+                    <Table.Td maw={240}>
+                      <Text size="sm" truncate>
+                        {to}
+                      </Text>
+                    </Table.Td>
+                    <Table.Td>{kind}</Table.Td>
+                    <Table.Td>
+                      <Ago time={sentAt} />
+                    </Table.Td>
+                  </Table.Tr>
+                ))}
+              </Table.Tbody>
+            </Table>
+          </Wide>
+        )}
+      </Paged>
+      {state.mail === undefined ? null : <Preview id={state.mail} onClose={() => change({ mail: undefined })} />}
+    </>
+  );
+}
+
+/** As readers see it. HTML has neither scripts nor anything from elsewhere. */
+function Preview({ id, onClose }: { id: string; onClose(): void }) {
+  const mail = useQuery({ queryKey: ["outbox", id], queryFn: () => server.users.outboxMail(id) });
+  return (
+    <Modal opened onClose={onClose} size="lg" title={mail.data?.subject ?? "Mail"}>
+      <Loadable query={mail}>
+        {({ from, to, text, html }) => (
+          <Stack gap="xs">
+            <Text size="sm" c="dimmed">
+              From {from} to {to}. Its link and code are hidden.
+            </Text>
+            <Tabs defaultValue={html === null ? "text" : "html"} keepMounted={false}>
+              <Tabs.List mb="xs">
+                {html === null ? null : <Tabs.Tab value="html">HTML</Tabs.Tab>}
+                <Tabs.Tab value="text">Text</Tabs.Tab>
+              </Tabs.List>
+              {html === null ? null : (
+                <Tabs.Panel value="html">
+                  <iframe
+                    className="mail-preview"
+                    title="The mail as HTML"
+                    sandbox=""
+                    srcDoc={html}
+                    height={PREVIEW_HEIGHT_PX}
+                  />
+                </Tabs.Panel>
+              )}
+              <Tabs.Panel value="text">
+                <Text size="sm" className="wrapped">
+                  {text}
+                </Text>
+              </Tabs.Panel>
+            </Tabs>
+          </Stack>
+        )}
+      </Loadable>
+    </Modal>
+  );
+}

@@ -1,0 +1,81 @@
+import { Anchor, Code, Table, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { server } from "../../api/server.ts";
+import { agoText, timeText } from "../../parts/format.ts";
+import { Empty, Loadable } from "../../parts/states.tsx";
+import { Ago } from "../../parts/time.tsx";
+import { Wide } from "../../parts/wide.tsx";
+
+/** What runs at times, and when it runs next. */
+export function Schedules() {
+  const schedules = useQuery({ queryKey: ["schedules"], queryFn: () => server.jobs.schedules() });
+  return (
+    <Loadable query={schedules}>
+      {(found) =>
+        found.length === 0 ? (
+          <Empty title="No schedules">
+            Declare code that runs at times under <code>cron</code>; <code>backups</code> have a schedule too.
+          </Empty>
+        ) : (
+          <>
+            <Wide minWidth={680}>
+              <Table aria-label="Schedules">
+                <Table.Thead>
+                  <Table.Tr>
+                    <Table.Th>Schedule</Table.Th>
+                    <Table.Th>Times</Table.Th>
+                    <Table.Th>Last</Table.Th>
+                    <Table.Th>Next</Table.Th>
+                  </Table.Tr>
+                </Table.Thead>
+                <Table.Tbody>
+                  {found.map(({ name, schedule, timezone, lastAt, next }) => (
+                    <Table.Tr key={name}>
+                      <Table.Td>{name}</Table.Td>
+                      <Table.Td>
+                        <Code>{schedule}</Code>
+                        <Text size="xs" c="dimmed">
+                          {timezone}
+                        </Text>
+                      </Table.Td>
+                      <Table.Td>
+                        <Ago time={lastAt} />
+                      </Table.Td>
+                      <Table.Td>
+                        <NextRuns next={next} />
+                      </Table.Td>
+                    </Table.Tr>
+                  ))}
+                </Table.Tbody>
+              </Table>
+            </Wide>
+            <Text size="sm" mt="xs">
+              Each run is a job with the name of the schedule: see the{" "}
+              <Anchor component={Link} to="/jobs" size="sm" underline="always">
+                queue
+              </Anchor>
+              .
+            </Text>
+          </>
+        )
+      }
+    </Loadable>
+  );
+}
+
+/** In local time, as the title of each says the time from now. */
+function NextRuns({ next }: { next: readonly string[] }) {
+  if (next.length === 0) return <Text size="sm">never</Text>;
+  return (
+    <ul className="plain-list">
+      {next.map((time) => (
+        <li key={time}>
+          <time dateTime={time} title={agoText(time)}>
+            {timeText(time)}
+          </time>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,88 @@
+import { Anchor, Table, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { messageOf } from "../../api/failure.ts";
+import { useResources } from "../../api/resources.ts";
+import { server } from "../../api/server.ts";
+import { useRights } from "../../api/session.tsx";
+import { numberText } from "../../parts/format.ts";
+import { Section } from "../../parts/section.tsx";
+import { Loadable } from "../../parts/states.tsx";
+import { pageOf, pathOf } from "../tables/address.ts";
+import { type Mention, mentionsOf } from "./mentions.ts";
+
+interface Count extends Mention {
+  /** What the server said instead of a number. */
+  records: number | string;
+}
+
+/** The records that refer to the user, by table, each a click away. */
+export function Records({ userId }: { userId: string }) {
+  const resources = useResources();
+  const { may } = useRights();
+  const places = mentionsOf(resources.data?.namespaces ?? {}).filter(({ namespace, table }) =>
+    may("db", namespace, table, "read"),
+  );
+  const counts = useQuery({
+    queryKey: ["users", userId, "records", places.length],
+    enabled: resources.data !== undefined,
+    queryFn: () => countAll(places, userId),
+  });
+  return (
+    <Section title="Records">
+      <Loadable query={counts} rows={2}>
+        {(all) => {
+          const found = all.filter(({ records }) => records !== 0);
+          return found.length === 0 ? (
+            <Text size="sm" c="dimmed">
+              No record refers to the user, as far as indexes tell.
+            </Text>
+          ) : (
+            <Table verticalSpacing={4} aria-label="Records">
+              <Table.Tbody>
+                {found.map((count) => (
+                  <CountLine key={`${count.namespace} ${count.table} ${count.field}`} count={count} userId={userId} />
+                ))}
+              </Table.Tbody>
+            </Table>
+          );
+        }}
+      </Loadable>
+    </Section>
+  );
+}
+
+function CountLine({ count: { namespace, table, field, records }, userId }: { count: Count; userId: string }) {
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <Anchor
+          component={Link}
+          size="sm"
+          to={pageOf({ namespace, instance: null, table })}
+          search={{ filter: [[field, "==", userId]] } as never}
+        >
+          {namespace} / {table}
+        </Anchor>
+      </Table.Td>
+      <Table.Td c="dimmed">{field}</Table.Td>
+      <Table.Td ta="right" className="number">
+        {typeof records === "number" ? numberText(records) : records}
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+/** One after the other, so that a user of many tables does not take every reader of the server. */
+async function countAll(places: readonly Mention[], userId: string): Promise<Count[]> {
+  const counts: Count[] = [];
+  for (const place of places) {
+    const path = `${pathOf({ namespace: place.namespace, instance: null, table: place.table })}/count`;
+    const filter = JSON.stringify([[place.field, "==", userId]]);
+    const records = await server
+      .request<{ total: number }>("GET", path, { query: { filter } })
+      .then(({ total }) => total, messageOf);
+    counts.push({ ...place, records });
+  }
+  return counts;
+}

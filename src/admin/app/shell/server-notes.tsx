@@ -1,0 +1,63 @@
+import { Alert } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useRef } from "react";
+import { PlatformError } from "../api/failure.ts";
+import { queries, server } from "../api/server.ts";
+import { SERVER_EVERY_MS } from "../limits.ts";
+import { Failure } from "../parts/states.tsx";
+
+const KEY = ["server"];
+
+const useServer = () =>
+  useQuery({
+    queryKey: KEY,
+    refetchInterval: SERVER_EVERY_MS,
+    refetchIntervalInBackground: true,
+    retry: false,
+    // A server that is up and not well answers 503: pages say what is wrong.
+    queryFn: (): Promise<{ drill?: boolean }> =>
+      server.request<{ drill?: boolean }>("GET", "/api/health").catch((error: unknown) => {
+        if (error instanceof PlatformError && error.status !== 0) return {};
+        throw error;
+      }),
+  });
+
+/** Calls `onBack` when the server answers again after it did not. */
+function useReturn(isDown: boolean, onBack: () => void): void {
+  const wasDown = useRef(false);
+  useEffect(() => {
+    if (wasDown.current && !isDown) onBack();
+    wasDown.current = isDown;
+  }, [isDown, onBack]);
+}
+
+/** What could not be loaded meanwhile is loaded now. */
+const loadAgain = (): void => void queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey !== KEY });
+const reload = (): void => location.reload();
+
+/** Above every page: that the server does not answer, and that it is a drill, which must not be mistaken for the server. */
+export function ServerNotes() {
+  const { data, isError: isDown } = useServer();
+  useReturn(isDown, loadAgain);
+  return (
+    <>
+      {isDown ? (
+        <Alert color="red" variant="light" mb="md" role="alert" title="The server does not answer">
+          What is shown here may be old. This page goes on by itself when the server is back.
+        </Alert>
+      ) : null}
+      {data?.drill === true ? (
+        <Alert color="orange" variant="light" mb="md" title="This is a drill">
+          A copy that sends no mail, push messages and webhooks, runs no jobs, and changes nothing outside its data
+          directory.
+        </Alert>
+      ) : null}
+    </>
+  );
+}
+
+/** In place of a page that failed, such as one whose code could not be loaded while the server was away. */
+export function PageFailure({ error }: { error: unknown }) {
+  useReturn(useServer().isError, reload);
+  return <Failure error={error} onRetry={reload} />;
+}

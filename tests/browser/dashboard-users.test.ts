@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, expect } from "bun:test";
+import { testBrowser } from "../support/browser.ts";
+import { inEveryView, openDashboard, overflowOf, violationsOf } from "../support/dashboard.ts";
+import { signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
+
+const READER = "reader-key-0123456789abcdefghijklmnopqrstuv";
+const CONFIG = `{
+  databases: {
+    shared: {
+      tables: {
+        films: { schema: { title: { type: "string" } } },
+        reviews: {
+          schema: { film: { type: "string", references: "films" }, ownerId: { type: "string" }, text: { type: "text" } },
+          indexes: [{ fields: ["film", "ownerId"] }],
+        },
+        secrets: { schema: { ownerId: { type: "string" } }, indexes: [{ fields: ["ownerId"] }] },
+      },
+    },
+  },
+  serviceKeys: { reader: { key: "${READER}", scopes: ["auth:admin:*:read", "db:shared:reviews:read"] } },
+}`;
+
+const browser = testBrowser();
+const { browserTest } = browser;
+let platform: TestPlatform;
+beforeAll(async () => {
+  platform = await testPlatform({ config: CONFIG });
+});
+afterAll(() => platform.stop());
+
+const open = (path: string, options: Parameters<typeof openDashboard>[3] = {}) =>
+  openDashboard(browser, platform, path, options);
+
+/** A user with two sessions and what refers to one. */
+async function somebody() {
+  const user = await signIn(platform);
+  const second = await platform.post<{ accessToken: string }>("/api/auth/signin", {
+    email: user.email,
+    password: user.password,
+  });
+  expect(second.status).toBe(200);
+  await platform.service.post("/api/db/shared/tables/films", { id: `film of ${user.id}`, title: "Heat" });
+  const review = { film: `film of ${user.id}`, ownerId: user.id, text: "good" };
+  expect((await platform.service.post("/api/db/shared/tables/reviews", review)).status).toBe(201);
+  expect((await platform.service.post("/api/db/shared/tables/secrets", { ownerId: user.id })).status).toBe(201);
+  return user;
+}
+
+browserTest("[AD69] sessions of a user are shown, and ended one by one or all", async () => {
+  const { id } = await somebody();
+  const sessions = async () =>
+    (await platform.service.get<{ sessions: object[] }>(`/api/auth/admin/users/${id}/means`)).body.sessions.length;
+  const { page, problems } = await open(`/admin/users/${id}`);
+  const section = page.getByRole("region", { name: "Sessions" });
+  await section.getByRole("button", { name: "End", exact: true }).first().click();
+  await until("one session has ended", async () => (await sessions()) === 1);
+  await section.getByRole("button", { name: "End sessions" }).click();
+  await section.getByText("The user is signed in nowhere.").waitFor();
+  expect(await sessions()).toBe(0);
+  await page
+    .getByRole("region", { name: "Ways to sign in" })
+    .getByText(/^The address alone/)
+    .waitFor();
+  expect(problems).toEqual([]);
+});
+
+browserTest("[AD70] records that refer to a user are counted, and are a click away", async () => {
+  const { id } = await somebody();
+  const { page } = await open(`/admin/users/${id}`);
+  const records = page.getByRole("region", { name: "Records" });
+  await records.getByRole("link", { name: "shared / secrets" }).waitFor();
+  await records.getByRole("link", { name: "shared / reviews" }).click();
+  await page.getByRole("heading", { level: 1, name: "reviews" }).waitFor();
+  await page.getByRole("gridcell", { name: "good" }).waitFor();
+  expect(await page.getByRole("row").count()).toBe(2);
+});
+
+browserTest("[AD69] [AD70] a key that may read one table sees that one, and no button", async () => {
+  const { id } = await somebody();
+  const { page, problems } = await open(`/admin/users/${id}`, { key: READER });
+  await page.getByRole("link", { name: "shared / reviews" }).waitFor();
+  expect(await page.getByRole("link", { name: "shared / secrets" }).count()).toBe(0);
+  for (const name of ["End", "End sessions", "Remove", "Disable", "Delete", "Save"]) {
+    expect({ name, count: await page.getByRole("button", { name, exact: true }).count() }).toEqual({ name, count: 0 });
+  }
+  expect(problems).toEqual([]);
+});
+
+browserTest("[AD26] a user who does not exist is said to be none", async () => {
+  const { page } = await open("/admin/users/nobody");
+  await page.getByRole("heading", { level: 1, name: "No such user" }).waitFor();
+});
+
+browserTest("[AD30] a user with long texts is accessible and fits", async () => {
+  const { id } = await somebody();
+  const metadata = { note: "x".repeat(600), list: Array.from({ length: 30 }, (_, n) => n) };
+  const displayName = "A name that goes on ".repeat(4);
+  await platform.service.patch(`/api/auth/admin/users/${id}`, { displayName, metadata });
+  await inEveryView(async (options) => {
+    const { page, context } = await open(`/admin/users/${id}`, options);
+    await page.getByRole("region", { name: "Records" }).getByRole("link").first().waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    expect(await overflowOf(page)).toBe(0);
+    await context.close();
+  });
+});
