@@ -1,8 +1,8 @@
+import { RUN_POLL_MS } from "../limits.ts";
 import type { Runtime } from "../runtime.ts";
 import { pause } from "../runtime.ts";
 import { localError, networkError } from "../transport/errors.ts";
 import type { Transport } from "../transport/types.ts";
-import { RUN_POLL_MS } from "./limits.ts";
 import type { AdminBackups, BackupList, BackupRun } from "./types.ts";
 
 const BACKUPS = "/api/admin/backups";
