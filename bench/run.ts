@@ -8,6 +8,7 @@ import { backups } from "./sections/backup.ts";
 import { client } from "./sections/client.ts";
 import { functions } from "./sections/functions.ts";
 import { largeTables } from "./sections/large-tables.ts";
+import { peers } from "./sections/peers.ts";
 import { processSection } from "./sections/process.ts";
 import { push } from "./sections/push.ts";
 import { relatedRecords } from "./sections/related.ts";
@@ -27,6 +28,7 @@ import type { Bench, Section } from "./support/section.ts";
 
 const SECTIONS: readonly Section[] = [
   tables,
+  peers,
   safeWrites,
   relatedRecords,
   largeTables,

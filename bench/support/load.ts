@@ -6,7 +6,7 @@ const WARM_UP_S = 1;
 
 export interface Load {
   url: string;
-  method?: "GET" | "POST";
+  method?: "GET" | "POST" | "PATCH";
   headers?: Record<string, string>;
   body?: string;
   /** Appended to `url`, one after another by chance: requests for many records instead of one. */

@@ -55,9 +55,9 @@ export function startConfigured(
   return startServer([executable, ...args], cwd);
 }
 
-/** The floor on the same database file. */
-export function startFloor(file: string, directory: string): Promise<Running> {
-  return startServer([process.execPath, FLOOR, file, directory], directory);
+/** The floor on the same database file; `program` is that of the tables by default. */
+export function startFloor(file: string, directory: string, program: string = FLOOR): Promise<Running> {
+  return startServer([process.execPath, program, file, directory], directory);
 }
 
 /** Resident memory of a process in bytes; `ps` reports KiB on Linux and macOS alike. */

@@ -22,6 +22,9 @@ export const SYNC_RETRIES_MAX = 100;
 export const CHECKPOINT_PAGES = 1000;
 /** WAL bytes past which the writer waits for the end of a checkpoint, so that the WAL can restart. */
 export const WAL_BYTES_MAX = 16 * 1024 * 1024;
+/** WAL bytes that may be left for the checkpoint for which the writer waits; more are moved before, by so many checkpoints at most. */
+export const WAL_BYTES_LEFT = 512 * 1024;
+export const MORE_CHECKPOINTS_MAX = 3;
 /** WAL bytes past which the writer waits at once, because the disk is too slow. */
 export const WAL_BYTES_STOP = 24 * 1024 * 1024;
 

@@ -40,9 +40,10 @@ function startOf(program: string, settings: unknown): ProgramStart {
 export function startChild(options: {
   program: string;
   settings: unknown;
+  priority: "below" | "same";
   onMessage: (message: FromProcess) => void;
 }): Bun.Subprocess {
-  const { program, settings, onMessage } = options;
+  const { program, settings, priority, onMessage } = options;
   const child = Bun.spawn([process.execPath, "-e", LOADER], {
     // Not the directory of the server: a bunfig.toml or .env there is not for this process.
     cwd: process.platform === "win32" ? (process.env["SystemRoot"] ?? "C:\\") : "/",
@@ -52,15 +53,15 @@ export function startChild(options: {
     ipc: (message: FromProcess) => onMessage(message),
   });
   child.unref();
-  giveWay(child.pid);
+  giveWay(child.pid, priority);
   child.send(startOf(program, settings));
   return child;
 }
 
 /** The server gets the processor first; where memory runs out, a query is ended and not the server. */
-function giveWay(pid: number): void {
+function giveWay(pid: number, priority: "below" | "same"): void {
   try {
-    setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
+    if (priority === "below") setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
     if (process.platform === "linux") writeFileSync(`/proc/${pid}/oom_score_adj`, "1000");
   } catch {
     // The process has ended already, or the system does not allow it: the job runs all the same.

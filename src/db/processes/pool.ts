@@ -18,6 +18,8 @@ export interface ProcessPoolOptions {
   placesMax: number;
   /** A process without work ends after this time. */
   idleMs: number;
+  /** The server gets the processor first, unless it waits for the jobs itself. Default: below. */
+  priority?: "below" | "same";
   /** How many processes a caller may have at once where `free` of them have no work. Default: all. */
   shareOf?: (caller: string, free: number) => number;
 }
@@ -225,10 +227,10 @@ export class ProcessPool {
 
   /** null: the system has no process left, and the job was refused. */
   #spawn(entry: Entry): PooledProcess | null {
-    const { program, settings } = this.#options;
+    const { program, settings, priority = "below" } = this.#options;
     let child: Bun.Subprocess;
     try {
-      child = startChild({ program, settings, onMessage: (message) => this.#receive(process, message) });
+      child = startChild({ program, settings, priority, onMessage: (message) => this.#receive(process, message) });
     } catch (cause) {
       entry.reject(new AppError(503, "No process could be started for the request; it may be sent again", { cause }));
       return null;

@@ -55,6 +55,42 @@ test("[DB13] beyond its bound the writer waits for a second checkpoint, and far 
   expect([subject.isRunning, state.holds]).toEqual([false, 0]);
 });
 
+test("[DB320] what is written during a checkpoint is moved by shorter ones, before the writer waits", async () => {
+  const { state, grow } = checkpoints();
+  const end = async (): Promise<void> => {
+    state.ends.shift()?.resolve();
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+  };
+  const MIB = 1024 * 1024;
+  grow(CHECKPOINT_BYTES + 1);
+  // 12 MiB come during the first checkpoint, 2 during the second, and a little during the third.
+  grow(WAL_BYTES_MAX + 1);
+  await end();
+  expect([state.holds, state.restarts, state.ends.length]).toEqual([0, 0, 1]);
+  grow(WAL_BYTES_MAX + 2 * MIB);
+  await end();
+  expect([state.holds, state.restarts, state.ends.length]).toEqual([0, 0, 1]);
+  grow(WAL_BYTES_MAX + 2 * MIB + 1_000);
+  await end();
+  expect([state.holds, state.restarts]).toEqual([1, 1]);
+  state.walBytes = 0;
+  await end();
+  expect(state.holds).toBe(0);
+});
+
+test("[DB320] a WAL that grows as fast as it is moved holds the writer after three further checkpoints", async () => {
+  const { state, grow } = checkpoints();
+  grow(CHECKPOINT_BYTES + 1);
+  let passes = 0;
+  for (let bytes = WAL_BYTES_MAX + 1; state.restarts === 0; bytes += 1024 * 1024) {
+    grow(bytes);
+    state.ends.shift()?.resolve();
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+    passes++;
+  }
+  expect([passes, state.holds]).toEqual([4, 1]);
+});
+
 test("[DB14] after a WAL could not restart, the next wait comes a whole bound later", async () => {
   const { state, subject, grow } = checkpoints();
   grow(WAL_BYTES_MAX + 1);

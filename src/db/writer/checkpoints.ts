@@ -1,4 +1,4 @@
-import { WAL_BYTES_MAX, WAL_BYTES_STOP } from "../limits.ts";
+import { MORE_CHECKPOINTS_MAX, WAL_BYTES_LEFT, WAL_BYTES_MAX, WAL_BYTES_STOP } from "../limits.ts";
 
 export interface CheckpointOptions {
   walBytes: () => number;
@@ -74,6 +74,7 @@ export class Checkpoints {
     if (bytesBefore === 0) return;
     try {
       await checkpoint();
+      if (mayRestart && walBytes() > this.#pauseBytes) await this.#moveMore(bytesBefore);
       // If nothing was written meanwhile, the whole WAL has been moved. Otherwise little is left, and the paused writer adds nothing.
       if (mayRestart && (walBytes() > this.#pauseBytes || walBytes() === bytesBefore)) {
         this.#releaseWriter ??= holdWriter();
@@ -88,6 +89,18 @@ export class Checkpoints {
     } finally {
       this.#releaseWriter?.();
       this.#releaseWriter = null;
+    }
+  }
+
+  /** Moves what was written during the last checkpoint: each one is shorter, and the writer waits for the last of them only. */
+  async #moveMore(movedBytes: number): Promise<void> {
+    const { checkpoint, walBytes } = this.#options;
+    let moved = movedBytes;
+    for (let pass = 0; pass < MORE_CHECKPOINTS_MAX && this.#releaseWriter === null; pass++) {
+      const bytes = walBytes();
+      if (bytes - moved <= WAL_BYTES_LEFT) return;
+      await checkpoint();
+      moved = bytes;
     }
   }
 

@@ -22,6 +22,8 @@ export class FileWork {
     this.#pool = new ProcessPool({
       clock,
       program: "db/writer/file-job",
+      // The writer waits for the end of a checkpoint and for an indexing slice.
+      priority: "same",
       settings: null,
       processesMax: 1,
       placesMax: WAITING_READS_MAX,

@@ -24,9 +24,8 @@ import type { Serving } from "./performing.ts";
  * took comes here as well.
  */
 export function createOnFailure(serving: () => Serving | null) {
-  return (context: Context): unknown => {
-    const { request, set } = context;
-    const { error } = context as Context & { error: unknown };
+  // By name: Elysia reads from the source of a function what it takes, and parses the body for one that may take all of its context.
+  return ({ request, set, error }: Context & { error: unknown }): unknown => {
     const call = callOf(request);
     const server = serving();
     if (call === undefined || server === null) throw error;

@@ -41,6 +41,20 @@ function world() {
   return { clock, fanOut, topic: fanOut.topic(), listen };
 }
 
+test("[RT260] a turn sends to more members where the last one was quick", () => {
+  const { clock, topic, listen } = world();
+  const all = Array.from({ length: 8_000 }, listen);
+  for (const one of all) topic.join(one);
+  const heard = () => all.filter(({ heard }) => heard.length > 0).length;
+  topic.publish("a");
+  const first = heard();
+  clock.advance(1);
+  const second = heard() - first;
+  expect(second).toBeGreaterThan(2 * first);
+  for (let turn = 0; turn < 20 && topic.hasWaiting; turn++) clock.advance(1);
+  expect(heard()).toBe(all.length);
+});
+
 test("[RT102] a message to many members is sent in turns and in order, and a new member starts behind it", async () => {
   const { clock, topic, listen } = world();
   const first = Array.from({ length: 5_000 }, listen);

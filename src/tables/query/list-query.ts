@@ -15,6 +15,7 @@ import {
 import type { TableModel } from "../model/model.ts";
 import { decodeCursor } from "./cursor.ts";
 import { type ParsedFilter, parseFilterText } from "./filter.ts";
+import type { Kept } from "./pages/kept.ts";
 import { parseSort, type Sort } from "./sort.ts";
 
 export type Paging =
@@ -33,6 +34,8 @@ export interface ListRequest {
   fields: readonly string[] | null;
   /** null: nothing is expanded. */
   expand: readonly ExpandStep[] | null;
+  /** What `pages/kept-lists.ts` keeps; equal queries of a table are the same object. */
+  kept: Kept | null;
 }
 
 /** Parses list requests of a table, and caches those with short query strings. Errors: as `parseListRequest`. */
@@ -60,6 +63,7 @@ function parseListRequest(model: TableModel, values: ListValues): ListRequest {
     isTotalAsked: values.total ?? true,
     fields: parseFields(model, values.fields),
     expand: parseExpand(model, values.expand),
+    kept: null,
   };
 }
 

@@ -20,7 +20,8 @@ import { coveringIndex, enteredWalk, enteringConditions, walkOf } from "./index-
 import { type ListRequest, parseFields, parseFilters, pick } from "./list-query.ts";
 import type { Matches, PreparedList } from "./list-sql.ts";
 import type { FilteredPath } from "./pages/filtered-walk.ts";
-import { createKeptLists, type ListText } from "./pages/kept-lists.ts";
+import type { ListText } from "./pages/kept.ts";
+import { createKeptLists } from "./pages/kept-lists.ts";
 import type { Page } from "./pages/pages.ts";
 import { isHeavy, scanCost } from "./read-cost.ts";
 import { ruleShape, withValues } from "./rule-shape.ts";
