@@ -7,10 +7,18 @@ export interface ClientBundle {
   metafile: NonNullable<Bun.BuildOutput["metafile"]>;
 }
 
+interface BundleOptions {
+  root: string;
+  minify: boolean;
+  plugins?: Bun.BunPlugin[];
+  /** What expressions are known to be. */
+  define?: Readonly<Record<string, string>>;
+}
+
 /** Bundles entries of the client. What they load when it is used, and what they share, are chunks. */
 export async function bundleClient(
   entrypoints: readonly string[],
-  { root, minify }: { root: string; minify: boolean },
+  { root, minify, plugins = [], define = {} }: BundleOptions,
 ): Promise<ClientBundle> {
   // Comments and hashes have paths that count from it.
   process.chdir(ROOT);
@@ -23,8 +31,9 @@ export async function bundleClient(
     // Preloading takes `import.meta`, which not every bundler understands, and a chunk here imports hardly another one.
     modulePreload: false,
     minify,
+    plugins,
     external: ["react"],
-    define: { "process.env.NODE_ENV": '"production"' },
+    define: { "process.env.NODE_ENV": '"production"', ...define },
     naming: { entry: "[dir]/[name].js", chunk: "chunk-[hash].js" },
     metafile: true,
   });

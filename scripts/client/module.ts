@@ -1,9 +1,54 @@
-import { bundleClient } from "./bundle.ts";
-import { MODULE, MODULE_ENTRY } from "./entries.ts";
+import { join } from "node:path";
+import { minify } from "terser";
+import { bundleClient, type ClientBundle } from "./bundle.ts";
+import { MODULE, MODULE_ENTRY, ROOT } from "./entries.ts";
 import { packed } from "./packing.ts";
+
+/** The browsers that the client supports have its syntax. */
+const ECMA_VERSION = 2022;
+const PASSES = 3;
 
 /** What `/client/index.js` and its chunks are served from. */
 export async function buildModule(): Promise<Uint8Array> {
-  const { files } = await bundleClient([MODULE_ENTRY], { root: MODULE, minify: true });
-  return packed(files);
+  return packed((await bundleModule()).files);
+}
+
+/**
+ * The module and what it loads when it is used. What the module imports at once is one chunk: each part that is loaded later
+ * imports the module, or the bundler would make a chunk of what some of them share with it.
+ */
+export async function bundleModule(): Promise<ClientBundle> {
+  // Browsers have no `Buffer`.
+  const options = { root: MODULE, minify: true, define: { "globalThis.Buffer": "undefined" } };
+  const { metafile } = await bundleClient([MODULE_ENTRY], options);
+  const later = Object.values(metafile.outputs).flatMap(({ entryPoint }) =>
+    entryPoint === undefined ? [] : [join(ROOT, entryPoint)],
+  );
+  const importing = new Set(later.filter((path) => path !== MODULE_ENTRY));
+  const plugin: Bun.BunPlugin = {
+    name: "one chunk for what the module imports",
+    setup(build) {
+      build.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+        if (!importing.has(path)) return undefined;
+        const source = await Bun.file(path).text();
+        return { contents: `${source}\nimport ${JSON.stringify(MODULE_ENTRY)};\n`, loader: "ts" };
+      });
+    },
+  };
+  const bundle = await bundleClient([MODULE_ENTRY], { ...options, plugins: [plugin] });
+  const files = await Promise.all(
+    [...bundle.files].map(async ([path, content]) => [path, await shorten(content)] as const),
+  );
+  return { ...bundle, files: new Map(files) };
+}
+
+/** What Bun's own minifier leaves. Names that a chunk exports stay: the other chunks import them. */
+async function shorten(content: Uint8Array): Promise<Uint8Array> {
+  const { code } = await minify(new TextDecoder().decode(content), {
+    module: true,
+    ecma: ECMA_VERSION,
+    compress: { passes: PASSES, pure_getters: true },
+  });
+  if (code === undefined) throw new Error("A chunk of the client cannot be minified");
+  return new TextEncoder().encode(code);
 }

@@ -1,12 +1,18 @@
-import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:zlib";
+import { brotliCompressSync, constants, zstdCompressSync } from "node:zlib";
 import { type Encoding, writePack } from "../../src/http/packed/pack.ts";
 
 const ETAG_CHARACTERS = 22;
 
+const GZIP_LEVEL = 12;
+/** By libdeflate, which makes it 2% smaller than zlib does, and the same on every machine. */
+export const gzipped = (content: Uint8Array): Uint8Array =>
+  // A copy of the type that Bun takes.
+  Bun.gzipSync(new Uint8Array(content), { library: "libdeflate", level: GZIP_LEVEL });
+
 const COMPRESSORS: Readonly<Record<Encoding, (content: Uint8Array) => Uint8Array>> = {
   br: (content) => brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }),
   zstd: (content) => zstdCompressSync(content, { params: { [constants.ZSTD_c_compressionLevel]: 19 } }),
-  gzip: (content) => gzipSync(content, { level: 9 }),
+  gzip: gzipped,
 };
 
 /** Files as a server serves them (src/http/packed), compressed once. Those named `chunk-…` have a hash in their names. */

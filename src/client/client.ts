@@ -11,6 +11,7 @@ import { socketOf } from "./socket/socket.ts";
 import { defaultStore } from "./store.ts";
 import { createDatabase } from "./tables/database.ts";
 import { NO_LOCAL_WRITES } from "./tables/local-writes.ts";
+import { sendWrite } from "./tables/writes.ts";
 import { createSend } from "./transport/send.ts";
 import { createTransport } from "./transport/transport.ts";
 import type { Database } from "./types/table.ts";
@@ -64,8 +65,7 @@ export function createContext(options: ClientOptions, runtime: Runtime): ClientC
     session,
     transport,
     writes: NO_LOCAL_WRITES,
-    deliver: ({ request: { method, path, query, body, idempotencyKey } }) =>
-      transport.request(method, path, { query, body, idempotent: idempotencyKey ?? false }),
+    deliver: (write) => sendWrite(transport, write),
     socket: () => Promise.resolve(socketOf(context)),
     onClose: (work) => void ends.push(work),
     close() {

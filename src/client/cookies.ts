@@ -1,3 +1,4 @@
+import { bytesOf, encoded } from "./base64url.ts";
 import { COOKIE_VALUE_MAX_CHARACTERS, COOKIE_WAIT_MAX_MS } from "./limits.ts";
 import { pause, systemRuntime } from "./runtime.ts";
 import type { Store } from "./store.ts";
@@ -20,17 +21,9 @@ export interface CookieStore extends Store {
 
 const DAY_SECONDS = 86_400;
 
-/** Cookies cannot have all characters of JSON, and percent-encoding triples its quotes. */
-const encoded = (text: string): string =>
-  btoa(String.fromCharCode(...new TextEncoder().encode(text)))
-    .replace(/\+/g, "-")
-    .replace(/\//g, "_")
-    .replace(/=+$/, "");
-
 function decoded(text: string): string | null {
   try {
-    const bytes = atob(text.replace(/-/g, "+").replace(/_/g, "/"));
-    return new TextDecoder().decode(Uint8Array.from(bytes, (character) => character.charCodeAt(0)));
+    return new TextDecoder().decode(bytesOf(text));
   } catch {
     return null;
   }
@@ -78,7 +71,8 @@ export function cookieStore(header?: string | null, options: CookieOptions = {})
     }
   };
   const change = (key: string, value: string | null) => {
-    write(key, value === null ? "" : encoded(value));
+    // Cookies cannot have all characters of JSON, and percent-encoding triples its quotes.
+    write(key, value === null ? "" : encoded(new TextEncoder().encode(value)));
     channel?.postMessage({ key, value } satisfies Change);
   };
 

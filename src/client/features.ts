@@ -4,6 +4,7 @@ import type { Analytics } from "./analytics/types.ts";
 import { createLazyBroadcast, createLazyPresence } from "./channels/channels.ts";
 import type { Broadcast, Presence } from "./channels/types.ts";
 import type { ClientContext } from "./context.ts";
+import { deferred, once } from "./deferred.ts";
 import { createFunctions } from "./functions/functions.ts";
 import type { FunctionsOf } from "./functions/types.ts";
 import type { Push } from "./push/types.ts";
@@ -38,40 +39,23 @@ function byName<T>(make: (name: string) => T): (name: string) => T {
   };
 }
 
-function lazyPush(context: ClientContext): Push {
-  let loading: Promise<Push> | null = null;
-  const load = () => {
-    loading ??= import("./push/push.ts").then(({ createPush }) => createPush(context));
-    return loading;
-  };
-  return {
-    register: async (...given) => (await load()).register(...given),
-    unregister: async () => (await load()).unregister(),
-    subscribe: async (topic) => (await load()).subscribe(topic),
-    unsubscribe: async (topic) => (await load()).unsubscribe(topic),
-  };
-}
-
 function lazyAnalytics(context: ClientContext): Analytics {
-  let loading: Promise<Analytics> | null = null;
-  const load = () => {
-    loading ??= import("./analytics/analytics.ts").then(({ createAnalytics }) => createAnalytics(context));
-    return loading;
-  };
+  const load = once(async () => (await import("./small-features.ts")).createAnalytics(context));
   return {
     track: (...given) => void load().then((analytics) => analytics.track(...given)),
-    flush: async () => (await load()).flush(),
+    ...deferred(load, "flush"),
   };
 }
 
 export function createFeatures<Types extends ConfigTypes>(context: ClientContext): Features<Types> {
+  const push = once(async () => (await import("./small-features.ts")).createPush(context));
   const features = {
     storage: byName((name) => createBucket(context, name)),
     rooms: byName((name) => createRooms(context, name)),
     presence: byName((name) => createLazyPresence(context, name)),
     broadcast: byName((name) => createLazyBroadcast(context, name)),
     functions: createFunctions(context),
-    push: lazyPush(context),
+    push: deferred(push, "register", "unregister", "subscribe", "unsubscribe"),
     analytics: lazyAnalytics(context),
   };
   // Only the types differ: names, payloads and routes are the config's.

@@ -25,3 +25,6 @@ export const OAUTH_POPUP_POLL_MS = 100;
 export const COOKIE_VALUE_MAX_CHARACTERS = 3_600;
 /** For how long a tab looks for a cookie that another one says it has set, at most about twice this. */
 export const COOKIE_WAIT_MAX_MS = 5_000;
+
+/** How often it is asked whether a backup is done. */
+export const RUN_POLL_MS = 500;

@@ -35,6 +35,9 @@ export const systemRuntime: Runtime = {
   },
 };
 
+/** From half of `delayMs` to all of it, by chance, so that clients which a restart has cut off do not come back together. */
+export const jittered = (runtime: Runtime, delayMs: number): number => (delayMs * (1 + runtime.random())) / 2;
+
 /** Resolves after `delayMs`; rejects with the signal's reason when it is aborted. */
 export function pause(runtime: Runtime, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -1,3 +1,5 @@
+import { createListeners } from "./listeners.ts";
+
 /** A value, or a promise of it. */
 export type MaybePromise<T> = T | Promise<T>;
 
@@ -22,12 +24,9 @@ export interface Store {
 /** Keeps everything in memory. */
 export function memoryStore(): Store {
   const values = new Map<string, string>();
-  const listeners = new Set<(key: string) => void>();
+  const { add: subscribe, tell } = createListeners<[key: string]>();
   /** The last work under each name. */
   const last = new Map<string, Promise<unknown>>();
-  const tell = (key: string) => {
-    for (const listener of listeners) listener(key);
-  };
   return {
     get: (key) => values.get(key) ?? null,
     set(key, value) {
@@ -38,10 +37,7 @@ export function memoryStore(): Store {
       values.delete(key);
       tell(key);
     },
-    subscribe(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
+    subscribe,
     lock(name, work) {
       const mine = (last.get(name) ?? Promise.resolve()).then(work);
       last.set(

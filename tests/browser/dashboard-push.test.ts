@@ -45,11 +45,13 @@ browserTest("[AD40] devices are listed page by page, and narrowed by user, platf
   await page.getByRole("combobox", { name: "Platform" }).click();
   await page.getByRole("option", { name: "android" }).click();
   await page.getByRole("link", { name: "device-59" }).waitFor({ state: "detached" });
+  await page.getByRole("link", { name: "anns-phone" }).waitFor();
   expect(await rows.allTextContents()).toEqual(["anns-phone"]);
   await page.goto(`${world.platform.url}/admin/push`);
   await page.getByRole("combobox", { name: "User" }).fill("ann@");
   await page.getByRole("option", { name: "ann@example.com" }).click();
   await page.getByRole("link", { name: "device-59" }).waitFor({ state: "detached" });
+  await page.getByRole("link", { name: "anns-phone" }).waitFor();
   expect(await rows.count()).toBe(2);
   expect(page.url()).toContain(ann.id);
   await page.getByRole("textbox", { name: "Token" }).fill("nothing");
@@ -83,6 +85,7 @@ browserTest("[AD40] topics have counts, and lead to their devices", async () => 
   await topics.getByRole("row", { name: /^all/ }).waitFor({ state: "detached" });
   await topics.getByRole("link", { name: "news" }).click();
   await page.getByRole("link", { name: "anns-phone" }).waitFor();
+  await page.getByRole("link", { name: LONG }).waitFor();
   expect(await page.getByRole("table", { name: "Devices" }).getByRole("link").count()).toBe(2);
 });
 

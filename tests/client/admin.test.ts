@@ -130,7 +130,7 @@ test("[TC111] push, broadcasts, jobs and instances", async () => {
 test("[TC120] backups are made, listed, verified and downloaded", async () => {
   const { backups } = admin;
   const made = await backups.create();
-  const name = made.backup ?? "";
+  const name = made.backup;
   expect(made).toMatchObject({ action: "create", state: "done", error: null });
   const { items, keep } = await backups.list().then((list) => ({ ...list, items: list.backups }));
   expect([items.map((backup) => [backup.name, backup.verifiedAt]), keep]).toEqual([[[name, null]], 3]);

@@ -1,4 +1,4 @@
-import { t } from "elysia";
+import { sse, t } from "elysia";
 import { defineConfig, Refusal } from "platform";
 
 /** What the tests of functions are about. */
@@ -21,6 +21,28 @@ export default defineConfig({
         yield "one";
         yield "two";
       })
+      .get("/events", async function* () {
+        yield sse({ event: "tick", data: { n: 1 } });
+        yield sse({ event: "tick", data: "two" });
+      })
+      .get("/token", ({ headers }) => headers["authorization"]?.split(" ")[1] ?? "")
+      .get("/number", () => 42)
+      .get("/flag", () => true)
+      .get("/nothing", () => undefined)
+      .get("/bytes", ({ set }) => {
+        set.headers["content-type"] = "application/octet-stream";
+        return new Uint8Array([1, 2, 3]);
+      })
+      .get("/echo", ({ query, headers }) => ({ query, header: headers["x-mine"] ?? null, at: "2026-01-02" }))
+      .post("/text", ({ body }) => `got ${body}`, { body: t.String() })
+      .put("/json", ({ body }) => ({ got: body }), { body: t.Object({ list: t.Array(t.Number()), none: t.Null() }) })
+      .post(
+        "/form",
+        ({ body }) => ({ sizes: body.files.map(({ size }) => size), names: body.names, about: body.about }),
+        { body: t.Object({ files: t.Files(), names: t.Array(t.String()), about: t.ObjectString({ n: t.Number() }) }) },
+      )
+      .delete("/thing/:id", ({ params, status }) => status(410, { gone: params.id }))
+      .get("/away", ({ redirect }) => redirect("/api/functions/number"))
       .ws("/chat/:room", {
         body: t.Object({ text: t.String() }),
         message: (ws, { text }) => {

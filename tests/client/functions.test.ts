@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { treaty } from "@elysiajs/eden/treaty2";
 import { createClient, memoryStore } from "../../src/client/index.ts";
 import { type CuttingProxy, cuttingProxy } from "../support/cutting-proxy.ts";
 import { type TestPlatform, testPlatform } from "../support/platform.ts";
@@ -15,6 +16,11 @@ afterAll(async () => {
   await proxy.stop();
   await platform.stop();
 });
+
+type Step = ((...given: unknown[]) => Step | undefined) & { readonly [name: string]: Step | undefined };
+
+const tokenOf = async (client: { functions: { token: { get(): Promise<{ data: string | null }> } } }) =>
+  (await client.functions.token.get()).data ?? "";
 
 async function signedIn(url = platform.url, store = memoryStore()) {
   const client = createClient<typeof config>({ url, store });
@@ -41,6 +47,60 @@ test("[TC100] a stream is read as it comes", async () => {
   const seen: unknown[] = [];
   for await (const piece of data ?? []) seen.push(piece);
   expect(seen.join("")).toBe("onetwo");
+  client.close();
+});
+
+/** What a call gave, with streams read. */
+async function outcomeOf(
+  given: Promise<{ data: unknown; error: { status: unknown; value: unknown } | null; status: number }>,
+) {
+  const { data, error, status } = await given;
+  const shown = data instanceof ArrayBuffer ? [...new Uint8Array(data)] : data;
+  if (typeof shown !== "object" || shown === null || !(Symbol.asyncIterator in shown)) {
+    return { data: shown, error: error === null ? null : [error.status, withoutId(error.value)], status };
+  }
+  const pieces: unknown[] = [];
+  for await (const piece of shown as AsyncIterable<unknown>) pieces.push(piece);
+  return { data: pieces, error: null, status };
+}
+
+const withoutId = (value: unknown) => (typeof value === "object" ? { ...value } : value);
+
+test("[TC100] calls give what Eden Treaty gives", async () => {
+  const client = await signedIn();
+  const headers = { authorization: `Bearer ${await tokenOf(client)}` };
+  // The types of both are the same; what is called here is told by data.
+  const eden = treaty<never>(platform.url, { parseDate: false, headers }) as unknown as { api: { functions: Step } };
+  const own = client.functions as unknown as Step;
+  const file = (text: string) => new File([text], "a.txt");
+  const calls: Record<string, (routes: Step) => unknown> = {
+    root: (routes) => routes["get"]?.(),
+    number: (routes) => routes["number"]?.["get"]?.(),
+    flag: (routes) => routes["flag"]?.["get"]?.(),
+    nothing: (routes) => routes["nothing"]?.["get"]?.(),
+    bytes: (routes) => routes["bytes"]?.["get"]?.(),
+    events: (routes) => routes["events"]?.["get"]?.(),
+    head: (routes) => routes["number"]?.["head"]?.(),
+    echo: (routes) =>
+      routes["echo"]?.["get"]?.({
+        query: { a: "x y+z&ä", b: [1, 2], c: null, d: undefined, e: new Date(0), f: { deep: 1 }, g: false },
+        headers: { "X-Mine": "yes" },
+      }),
+    text: (routes) => routes["text"]?.["post"]?.("some text"),
+    json: (routes) => routes["json"]?.["put"]?.({ list: [1, 2], none: null }),
+    form: (routes) =>
+      routes["form"]?.["post"]?.({ files: [file("123"), file("4")], names: ["a", "b"], about: { n: 1 } }),
+    gone: (routes) => routes["thing"]?.({ id: 7 })?.["delete"]?.(),
+    away: (routes) => routes["away"]?.["get"]?.({ fetch: { redirect: "manual" } }),
+    missing: (routes) => routes["no-such-route"]?.["get"]?.(),
+  };
+  for (const [name, call] of Object.entries(calls)) {
+    const [mine, edens] = [await outcomeOf(call(own) as never), await outcomeOf(call(eden.api.functions) as never)];
+    expect({ name, ...mine }).toEqual({ name, ...edens });
+  }
+  expect(String(own["orders"]?.({ id: "1" })?.["~path"])).toBe("/api/functions/orders/1");
+  const thrown = await client.functions.refuse.post(undefined, { throwHttpError: true }).catch((error) => error);
+  expect(thrown).toMatchObject({ status: 409, value: { message: "Paid already" } });
   client.close();
 });
 

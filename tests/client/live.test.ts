@@ -169,6 +169,33 @@ test("[TC48] a query ends some time after its last listener, and begins again wi
     { speed: 20 },
   ));
 
+test("[TC121] after close no listener is called, also of what the listener before it has closed", () =>
+  visit(async ({ client }) => {
+    const [one, other] = [1, 2].map(() => client.db("shared").table("tasks").where("owner", "==", "closed").live());
+    if (one === undefined || other === undefined) throw new Error("no query");
+    await Promise.all([isLive(one), isLive(other)]);
+    let [isClosed, callsAfter, calls] = [false, 0, 0];
+    const heard = (isLast: boolean) => () => {
+      calls++;
+      if (isClosed) callsAfter++;
+      if (isLast || one.items.length === 0) return;
+      isClosed = true;
+      client.close();
+    };
+    // Equal queries are one, so that their listeners are called together.
+    one.subscribe(heard(false));
+    other.subscribe(heard(true));
+    await put("tasks", { id: "closed1", title: "1", owner: "closed" });
+    await until("it was closed by a listener", () => isClosed);
+    await put("tasks", { id: "closed2", title: "2", owner: "closed" });
+    // Another client's query hears of both, later than this one would have.
+    await visit(async (witness) => {
+      const seen = witness.client.db("shared").table("tasks").where("owner", "==", "closed").live();
+      await until("others see both", () => seen.items.length === 2);
+    });
+    expect([calls > 0, callsAfter]).toEqual([true, 0]);
+  }));
+
 test("[TC49] a query of more than five conditions is judged by the client as well", () =>
   visit(async ({ client }) => {
     const query = client

@@ -1,15 +1,11 @@
 import type { TypesOf } from "../../config/typed/declared.ts";
-import { createContext } from "../client.ts";
-import type { ClientContext } from "../context.ts";
 import { createFeatures, type Features } from "../features.ts";
 import { systemRuntime } from "../runtime.ts";
-import { memoryStore } from "../store.ts";
 import { createDatabase } from "../tables/database.ts";
-import { PlatformError } from "../transport/errors.ts";
-import { createSend, urlOf } from "../transport/send.ts";
-import type { Transport } from "../transport/types.ts";
+import { localError } from "../transport/errors.ts";
 import type { Database } from "../types/table.ts";
 import { type Administration, createAdministration } from "./administration.ts";
+import { keyContext } from "./context.ts";
 
 export interface AdminOptions {
   /** The address of the server. */
@@ -47,7 +43,10 @@ export function createAdminClient<Config = unknown>({ url, serviceKey }: AdminOp
         "rules. Use platform/client there, and call a route of the config for what needs more rights.",
     );
   }
-  const context = adminContext(url, serviceKey);
+  const headers = { "X-Platform-Service-Key": serviceKey };
+  const noSocket = localError("unauthenticated", "Live queries need a user, and platform/admin has none");
+  const socket = () => Promise.reject(noSocket);
+  const context = keyContext({ url, runtime: systemRuntime, headers }, { token: async () => null, socket });
   const { transport } = context;
   const { storage, functions } = createFeatures<TypesOf<Config>>(context);
   return {
@@ -56,36 +55,5 @@ export function createAdminClient<Config = unknown>({ url, serviceKey }: AdminOp
     functions,
     // Only the types differ: the names of tables and fields are the config's.
     db: (namespace, instanceId) => createDatabase(context, namespace, instanceId) as never,
-  };
-}
-
-/** A client's context without a user. */
-function adminContext(url: string, serviceKey: string): ClientContext {
-  const context = createContext({ url, store: memoryStore() }, systemRuntime);
-  const base = context.transport.url("");
-  const send = createSend({ base, runtime: systemRuntime });
-  const transport: Transport = {
-    // A type of the caller's choice: the answers of the server are not checked again.
-    request: async <T>(...[method, path, options = {}]: Parameters<Transport["request"]>) => {
-      const idempotent = options.idempotent === true ? systemRuntime.uuid() : options.idempotent;
-      const headers = { ...options.headers, "X-Platform-Service-Key": serviceKey };
-      return (await send(method, path, { ...options, idempotent, headers })) as T;
-    },
-    token: async () => null,
-    userId: () => null,
-    onAuth: () => () => {},
-    url: (path, query) => urlOf(base, path, query),
-  };
-  const noSocket = new PlatformError({
-    status: 0,
-    code: "unauthenticated",
-    message: "Live queries need a user, and platform/admin has none",
-  });
-  return {
-    ...context,
-    transport,
-    deliver: ({ request: { method, path, query, body, idempotencyKey } }) =>
-      transport.request(method, path, { query, body, idempotent: idempotencyKey ?? false }),
-    socket: () => Promise.reject(noSocket),
   };
 }

@@ -1,5 +1,3 @@
-import { createContext } from "../client.ts";
-import type { ClientContext } from "../context.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
 import { createSocket, socketOf } from "../socket/socket.ts";
 import type { Socket } from "../socket/types.ts";
@@ -8,9 +6,9 @@ import type { Bucket } from "../storage/types.ts";
 import { memoryStore, type Store } from "../store.ts";
 import { type AnyDatabase, createDatabase } from "../tables/database.ts";
 import { PlatformError } from "../transport/errors.ts";
-import { createSend } from "../transport/send.ts";
 import type { Method, RequestOptions, Transport } from "../transport/types.ts";
 import { type Administration, createAdministration } from "./administration.ts";
+import { keyContext } from "./context.ts";
 
 /** The service key that an administrator has signed in with. */
 export interface SignedInKey {
@@ -72,20 +70,6 @@ interface AdministratorDeps {
 }
 
 function administratorOf(deps: AdministratorDeps): Administrator {
-  const { runtime } = deps;
-  // With a store of its own: a session of the site on the same origin is none of this client's.
-  const own = createContext({ url: deps.url, store: memoryStore() }, runtime);
-  const { url } = own.transport;
-  const send = createSend({ base: url(""), runtime });
-  const request: Transport["request"] = async <T>(method: Method, path: string, options: RequestOptions = {}) => {
-    const idempotent = options.idempotent === true ? runtime.uuid() : options.idempotent;
-    // A type of the caller's choice: the answers of the server are not checked again.
-    return (await send(method, path, {
-      ...options,
-      idempotent,
-      headers: { ...options.headers, ...deps.headers },
-    })) as T;
-  };
   /** A connection keeps its ticket: the next one needs another. */
   const ticketsFor = (connection: () => Socket): Transport["token"] => {
     let ticket: string | null = null;
@@ -96,21 +80,12 @@ function administratorOf(deps: AdministratorDeps): Administrator {
       return ticket;
     };
   };
-  const transport: Transport = {
-    request,
+  const context = keyContext(deps, {
     token: ticketsFor(() => socket),
-    userId: () => deps.userId,
-    onAuth: () => () => {},
-    url,
-  };
-  const context: ClientContext = {
-    ...own,
-    transport,
-    store: deps.store,
-    deliver: ({ request: { method, path, query, body, idempotencyKey } }) =>
-      request(method, path, { query, body, idempotent: idempotencyKey ?? false }),
     socket: async () => socket,
-  };
+  });
+  const { transport } = context;
+  const { request, url } = transport;
   const socket = socketOf(context);
   return {
     ...createAdministration(transport),

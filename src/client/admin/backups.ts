@@ -1,8 +1,8 @@
+import { RUN_POLL_MS } from "../limits.ts";
 import type { Runtime } from "../runtime.ts";
 import { pause } from "../runtime.ts";
-import { networkError, PlatformError } from "../transport/errors.ts";
+import { localError, networkError } from "../transport/errors.ts";
 import type { Transport } from "../transport/types.ts";
-import { RUN_POLL_MS } from "./limits.ts";
 import type { AdminBackups, BackupList, BackupRun } from "./types.ts";
 
 const BACKUPS = "/api/admin/backups";
@@ -21,8 +21,8 @@ export function createBackups({ request, url }: Transport, runtime: Runtime): Ad
     list: () => request<BackupList>("GET", BACKUPS),
     async create({ signal } = {}) {
       const run = await finished(await request<BackupRun>("POST", BACKUPS, { signal }), signal);
-      if (run.state === "done") return run;
-      throw new PlatformError({ status: 0, code: "internal", message: run.error ?? "The backup has failed" });
+      if (run.state === "done" && run.backup !== null) return { ...run, backup: run.backup };
+      throw localError("internal", run.error ?? "The backup has failed");
     },
     verify: async (name, { signal } = {}) =>
       finished(await request<BackupRun>("POST", `${pathOf(name)}/verify`, { signal }), signal),

@@ -286,7 +286,7 @@ export interface AdminBackups {
    * Makes a backup, and resolves when it is stored. The end of `signal` ends the wait only. Errors: `conflict` while one is made
    * or verified, `unavailable` in a drill, `internal` where it fails.
    */
-  create(options?: { signal?: AbortSignal }): Promise<BackupRun>;
+  create(options?: { signal?: AbortSignal }): Promise<BackupRun & { backup: string }>;
   /** Restores it into a scratch folder and checks everything: `state` is `done` if it holds, else `failed`. Errors: as `create`. */
   verify(name: string, options?: { signal?: AbortSignal }): Promise<BackupRun>;
   /** An address with which a browser downloads it, once, within a minute. */

@@ -1,24 +1,19 @@
 import type { ClientContext } from "../context.ts";
-import type { Method } from "../transport/types.ts";
+import { deferred, once } from "../deferred.ts";
+import type { Account } from "./account.ts";
 import { createSignIns, type SignInAnswer } from "./sign-in.ts";
-import type { Auth, Identity, Passkey, SessionInfo, Tokens, User } from "./types.ts";
+import type { Auth, Tokens } from "./types.ts";
 
-/** `auth` of a client. What needs a browser is loaded when it is used. */
+/** `auth` of a client. What is not sign-in with a password, or without any, is loaded when it is used. */
 export function createAuth(context: ClientContext): Auth {
   const { transport, session } = context;
   const signIns = createSignIns(transport, session);
   const { post, complete, completeSignUp } = signIns;
-  /** A request of the signed-in user. */
-  const own = <T = unknown>(method: Method, path: string, body?: object) =>
-    transport.request<T>(method, `/api/auth/${path}`, { body });
-  const done = async (request: Promise<unknown>) => void (await request);
-  const enter = async (path: string, body: object) => complete(await post<SignInAnswer>(path, body));
-  const passkeys = async () => (await import("./passkeys.ts")).createPasskeys(context, signIns);
-  const oauth = async () => (await import("./oauth.ts")).createOAuth(context, signIns);
-  const takeUser = async ({ user }: { user: User }) => {
-    await session.updateUser(user);
-    return user;
-  };
+  const account = once(async () => (await import("./account.ts")).createAccount(context, signIns));
+  const part = <Name extends keyof Account, Member extends keyof Account[Name] & string>(
+    name: Name,
+    ...members: Member[]
+  ) => deferred(async () => (await account())[name], ...members);
 
   return {
     get user() {
@@ -26,44 +21,12 @@ export function createAuth(context: ClientContext): Auth {
     },
     ready: session.ready,
     subscribe: (listener) => session.subscribe(listener),
-    signUp: async (account) => completeSignUp(await post("signup", account)),
-    signIn: (credentials) => enter("signin", credentials),
+    signUp: async (given) => completeSignUp(await post("signup", given)),
+    signIn: async (credentials) => complete(await post<SignInAnswer>("signin", credentials)),
     async signInAnonymously(options) {
       const tokens = await post<Tokens>("signin/anonymous", options);
       await session.adopt(tokens);
       return { user: tokens.user };
-    },
-    link: async (credentials) => completeSignUp(await own("POST", "link/email", credentials)),
-    magicLink: {
-      request: (mail) => done(post("signin/magic-link", mail)),
-      use: (token) => enter("verify-magic-link", { token }),
-    },
-    code: {
-      request: (mail) => done(post("signin/email-otp", mail)),
-      use: (email, code) => enter("verify-email-otp", { email, code }),
-    },
-    // One function for both signatures: with `popup` it ends with a result, without it never.
-    oauth: (async (provider: string, options = {}) => (await oauth()).begin(provider, options)) as Auth["oauth"],
-    redirectResult: async () => (await oauth()).redirectResult(),
-    passkeys: {
-      register: async (options) => (await passkeys()).register(options),
-      signIn: async () => (await passkeys()).signIn(),
-      list: async () => (await own<{ passkeys: Passkey[] }>("GET", "passkeys")).passkeys,
-      remove: (id) => done(own("DELETE", `passkeys/${encodeURIComponent(id)}`)),
-    },
-    mfa: {
-      enroll: () => own("POST", "mfa/totp/enroll"),
-      verify: (factorId, code) => done(own("POST", "mfa/totp/verify", { factorId, code })),
-      factors: async () => (await own<{ factors: [] }>("GET", "mfa/factors")).factors,
-      remove: (proof) => done(own("DELETE", "mfa/totp", proof)),
-    },
-    identities: {
-      list: async () => (await own<{ identities: Identity[] }>("GET", "identities")).identities,
-      remove: (id) => done(own("DELETE", `identities/${id}`)),
-    },
-    sessions: {
-      list: async () => (await own<{ sessions: SessionInfo[] }>("GET", "sessions")).sessions,
-      end: (id) => done(own("DELETE", `sessions/${id}`)),
     },
     async signOut() {
       const refreshToken = await session.refreshToken();
@@ -72,27 +35,16 @@ export function createAuth(context: ClientContext): Auth {
       // The session has ended here. Without a connection it goes on at the server, where nobody has its tokens.
       await post("signout", { refreshToken }).catch(() => {});
     },
-    async reload() {
-      return (await session.token()) === null ? null : takeUser(await own("GET", "me"));
-    },
-    updateMe: async (profile) => takeUser(await own("PATCH", "me", profile)),
-    changePassword: async (passwords) => session.adopt(await own("POST", "change-password", passwords)),
-    emailVerification: {
-      request: (options = {}) => done(own("POST", "request-email-verification", options)),
-      use: (token) => done(post("verify-email", { token })),
-    },
-    emailChange: {
-      request: (change) => done(own("POST", "change-email", change)),
-      use: (token) => done(post("verify-email-change", { token })),
-    },
-    passwordReset: {
-      request: (mail) => done(post("request-password-reset", mail)),
-      use: (reset) => done(post("reset-password", reset)),
-    },
-    acceptInvite: (invitation) => enter("accept-invite", invitation),
-    async deleteMe() {
-      await own("DELETE", "me");
-      await session.forget();
-    },
+    ...deferred(account, "link", "oauth", "redirectResult", "reload", "updateMe", "changePassword"),
+    ...deferred(account, "acceptInvite", "deleteMe"),
+    magicLink: part("magicLink", "request", "use"),
+    code: part("code", "request", "use"),
+    passkeys: part("passkeys", "register", "signIn", "list", "remove"),
+    mfa: part("mfa", "enroll", "verify", "factors", "remove"),
+    identities: part("identities", "list", "remove"),
+    sessions: part("sessions", "list", "end"),
+    emailVerification: part("emailVerification", "request", "use"),
+    emailChange: part("emailChange", "request", "use"),
+    passwordReset: part("passwordReset", "request", "use"),
   };
 }

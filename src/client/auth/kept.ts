@@ -1,3 +1,4 @@
+import { createListeners } from "../listeners.ts";
 import type { MaybePromise, Store } from "../store.ts";
 import { parseStored, type StoredSession } from "./stored.ts";
 import type { User } from "./types.ts";
@@ -21,24 +22,20 @@ export interface KeptSession {
 }
 
 export function createKept(store: Store, key: string): KeptSession {
-  const listeners = new Set<UserListener>();
-  const userListeners = new Set<UserListener>();
+  const changes = createListeners<[User | null]>();
+  const users = createListeners<[User | null]>();
   let current: StoredSession | null = null;
 
   const become = (next: StoredSession | null) => {
     const [before, user] = [current?.user ?? null, next?.user ?? null];
     current = next;
     if (JSON.stringify(before) === JSON.stringify(user)) return;
-    for (const listener of [...listeners]) listener(user);
-    if (before?.id !== user?.id) for (const listener of [...userListeners]) listener(user);
+    changes.tell(user);
+    if (before?.id !== user?.id) users.tell(user);
   };
   const read = async () => {
     become(parseStored(await store.get(key)));
     return current;
-  };
-  const added = (to: Set<UserListener>) => (listener: UserListener) => {
-    to.add(listener);
-    return () => void to.delete(listener);
   };
 
   const first: MaybePromise<string | null> = store.get(key);
@@ -60,8 +57,8 @@ export function createKept(store: Store, key: string): KeptSession {
       await store.remove(key);
       become(null);
     },
-    subscribe: added(listeners),
-    onUser: added(userListeners),
+    subscribe: changes.add,
+    onUser: users.add,
     ready: isAtOnce ? Promise.resolve() : read().then(() => {}),
     close: () => end?.(),
   };

@@ -1,7 +1,7 @@
 import type { ClientContext } from "../context.ts";
 import { OAUTH_POPUP_POLL_MS } from "../limits.ts";
 import { pause } from "../runtime.ts";
-import { PlatformError } from "../transport/errors.ts";
+import { localError } from "../transport/errors.ts";
 import type { SignIns } from "./sign-in.ts";
 import type { SignInResult, User } from "./types.ts";
 
@@ -23,8 +23,7 @@ export function createOAuth({ options: { url }, transport, runtime }: ClientCont
     const [accessToken, refreshToken] = [given.get("access_token"), given.get("refresh_token")];
     const [mfaTicket, error] = [given.get("mfa_ticket"), given.get("error")];
     if (error !== null) {
-      const message = given.get("error_description") || error;
-      throw new PlatformError({ status: 0, code: "forbidden", message });
+      throw localError("forbidden", given.get("error_description") || error);
     }
     if (mfaTicket !== null) return complete({ mfaRequired: true, mfaTicket });
     if (accessToken === null || refreshToken === null) return null;
@@ -48,7 +47,7 @@ export function createOAuth({ options: { url }, transport, runtime }: ClientCont
   }
 
   return {
-    async begin(provider: string, { redirectTo = location.href.split("#")[0] ?? "", popup = false }: Options) {
+    async begin(provider: string, { redirectTo = location.href.split("#")[0] ?? "", popup = false }: Options = {}) {
       const target = new URL(redirectTo, location.href).href;
       const address = transport.url(`/api/auth/oauth/${encodeURIComponent(provider)}`, { redirect_url: target });
       if (!popup) {
@@ -61,7 +60,7 @@ export function createOAuth({ options: { url }, transport, runtime }: ClientCont
       try {
         const result = await finish(await fragmentOf(opened));
         if (result !== null) return result;
-        throw new PlatformError({ status: 0, code: "invalid", message: "The provider led back without a result" });
+        throw localError("invalid", "The provider led back without a result");
       } finally {
         opened.close();
       }

@@ -1,21 +1,15 @@
+import { bytesOf, encoded } from "../base64url.ts";
 import type { ClientContext } from "../context.ts";
 import type { SignInAnswer, SignIns } from "./sign-in.ts";
 import type { Passkey, SignInResult } from "./types.ts";
 
 type Json = Record<string, unknown>;
 
-const toBytes = (text: string) =>
-  Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (character) => character.charCodeAt(0));
-
-const toText = (bytes: ArrayBuffer): string =>
-  btoa(String.fromCharCode(...new Uint8Array(bytes)))
-    .replace(/\+/g, "-")
-    .replace(/\//g, "_")
-    .replace(/=+$/, "");
+const toText = (bytes: ArrayBuffer): string => encoded(new Uint8Array(bytes));
 
 /** Credentials of options, whose ids are base64url. */
 const credentials = (list: unknown): PublicKeyCredentialDescriptor[] =>
-  ((list ?? []) as (PublicKeyCredentialDescriptor & { id: string })[]).map((one) => ({ ...one, id: toBytes(one.id) }));
+  ((list ?? []) as (PublicKeyCredentialDescriptor & { id: string })[]).map((one) => ({ ...one, id: bytesOf(one.id) }));
 
 /** A response of an authenticator as the server takes it: bytes as base64url. `toJSON` is younger than passkeys are. */
 function toJson(credential: PublicKeyCredential): Json {
@@ -55,8 +49,8 @@ export const createPasskeys = ({ transport }: ClientContext, { post, complete }:
     const options = await transport.request<Options>("POST", "/api/auth/passkeys/register-options");
     const publicKey = {
       ...options,
-      challenge: toBytes(options.challenge),
-      user: { ...options.user, id: toBytes(options.user.id) },
+      challenge: bytesOf(options.challenge),
+      user: { ...options.user, id: bytesOf(options.user.id) },
       excludeCredentials: credentials(options.excludeCredentials),
     };
     const body = { ...(await asked(navigator.credentials.create({ publicKey }))), name };
@@ -67,7 +61,7 @@ export const createPasskeys = ({ transport }: ClientContext, { post, complete }:
     const options = await post<PublicKeyCredentialRequestOptions & { challenge: string }>("passkeys/auth-options");
     const publicKey = {
       ...options,
-      challenge: toBytes(options.challenge),
+      challenge: bytesOf(options.challenge),
       allowCredentials: credentials(options.allowCredentials),
     };
     const credential = await asked(navigator.credentials.get({ publicKey }));

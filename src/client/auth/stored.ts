@@ -1,3 +1,4 @@
+import { textOf } from "../base64url.ts";
 import { REFRESH_MARGIN_MS } from "../limits.ts";
 import type { Tokens } from "./types.ts";
 
@@ -16,7 +17,7 @@ export interface StoredSession extends Tokens {
 function lifetimeMsOf(accessToken: string): number {
   try {
     const payload = accessToken.split(".")[1] ?? "";
-    const { exp, iat } = JSON.parse(atob(payload.replace(/-/g, "+").replace(/_/g, "/")));
+    const { exp, iat } = JSON.parse(textOf(payload));
     return (exp - iat) * 1000 || 0;
   } catch {
     return 0;

@@ -1,28 +1,18 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { ClientContext } from "../context.ts";
+import { createListeners } from "../listeners.ts";
 import { ask } from "./ask.ts";
 import { createTopic } from "./topic.ts";
 import type { Broadcast } from "./types.ts";
 
-type Listener = (payload: never) => void;
-
 /** A broadcast channel. Nothing is sent before it is used. */
 export function createBroadcast(context: ClientContext, name: string): Broadcast {
   const channel = `broadcast:${name}`;
-  const listeners = new Set<{ event: string; listener: Listener }>();
-  const watchers = new Set<() => void>();
+  const events = createListeners<[event: unknown, payload: unknown]>();
+  const { add: subscribe, tell: onChange } = createListeners();
   const topic = createTopic(context, channel, {
-    onChange() {
-      for (const watcher of [...watchers]) watcher();
-    },
-    messages: {
-      broadcast_event(message) {
-        for (const { event, listener } of [...listeners]) {
-          // The type of the payload is the caller's.
-          if (event === message["event"]) listener(message["data"] as never);
-        }
-      },
-    },
+    onChange,
+    messages: { broadcast_event: ({ event, data }) => events.tell(event, data) },
   });
   return {
     get status() {
@@ -36,17 +26,15 @@ export function createBroadcast(context: ClientContext, name: string): Broadcast
       await ask(context, message);
     },
     on(event, listener) {
-      const entry = { event, listener: listener as Listener };
-      listeners.add(entry);
+      const remove = events.add((name, payload) => {
+        // The type of the payload is the caller's.
+        if (name === event) listener(payload as never);
+      });
       const end = topic.use();
       return () => {
-        if (listeners.delete(entry)) end();
+        if (remove()) end();
       };
     },
-    subscribe(listener) {
-      const own = () => listener();
-      watchers.add(own);
-      return () => void watchers.delete(own);
-    },
+    subscribe,
   };
 }

@@ -1,30 +1,21 @@
 import type { ServerMessage } from "../socket/types.ts";
-import { codeOf, PlatformError } from "../transport/errors.ts";
+import { localError, type PlatformError, statusError } from "../transport/errors.ts";
 
-/** The statuses that HTTP would answer with. */
-const STATUSES: Readonly<Record<string, number>> = {
-  AUTH_FAILED: 401,
-  NOT_AUTHENTICATED: 401,
-  SESSION_REVOKED: 401,
-  ACCESS_DENIED: 403,
-  SUBSCRIBE_DENIED: 403,
-  JOIN_DENIED: 403,
-  NO_HANDLER: 404,
-  CHANNEL_FULL: 409,
-  NOT_JOINED: 409,
-  ROOM_FULL: 409,
-  TOO_MANY_SUBSCRIPTIONS: 409,
-  TOO_MANY_TRACKED: 409,
-  MESSAGE_TOO_LARGE: 413,
-  STATE_TOO_LARGE: 413,
-  RATE_LIMITED: 429,
-  INTERNAL: 500,
-};
+/** The statuses that HTTP would answer with, by what the code of a message contains. */
+const STATUSES = [
+  [/^AUTH_FAILED|AUTHENTICATED$|REVOKED$/, 401],
+  [/DENIED$/, 403],
+  [/^NO_/, 404],
+  [/FULL$|JOINED$|^TOO_MANY/, 409],
+  [/TOO_LARGE$/, 413],
+  [/LIMITED$/, 429],
+  [/INTERNAL/, 500],
+] as const;
 
 /** The error that a message of a WebSocket describes. */
 export function socketError({ code, message }: ServerMessage): PlatformError {
-  const status = STATUSES[String(code)] ?? 400;
-  return new PlatformError({ status, code: codeOf(status), message: String(message) });
+  const [, status = 400] = STATUSES.find(([known]) => known.test(String(code))) ?? [];
+  return statusError(status, String(message));
 }
 
-export const lostError = (message: string): PlatformError => new PlatformError({ status: 0, code: "network", message });
+export const lostError = (message: string): PlatformError => localError("network", message);

@@ -1,3 +1,4 @@
-// One file for a page that uses either, as most use both.
+// One file for what talks over the socket: presence, broadcasts and rooms have most of their code in common.
+export { joinRoom } from "../rooms/room.ts";
 export { createBroadcast } from "./broadcast.ts";
 export { createPresence } from "./presence.ts";

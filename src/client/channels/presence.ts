@@ -1,4 +1,5 @@
 import type { ClientContext } from "../context.ts";
+import { createListeners } from "../listeners.ts";
 import type { ServerMessage } from "../socket/types.ts";
 import { createTopic } from "./topic.ts";
 import { createTracking } from "./tracking.ts";
@@ -7,15 +8,12 @@ import type { Presence, PresentUser } from "./types.ts";
 /** A presence channel. Nothing is sent before it is used. */
 export function createPresence(context: ClientContext, name: string): Presence {
   const channel = `presence:${name}`;
-  const listeners = new Set<() => void>();
+  const listeners = createListeners();
   let users: readonly PresentUser[] = [];
 
-  const tell = () => {
-    for (const listener of [...listeners]) listener();
-  };
   const replace = (next: readonly PresentUser[]) => {
     users = next;
-    tell();
+    listeners.tell();
   };
   const userOf = ({ userId, connectionId, state }: ServerMessage) => ({ userId, connectionId, state }) as PresentUser;
   const without = ({ connectionId }: ServerMessage) => users.filter((user) => user.connectionId !== connectionId);
@@ -28,7 +26,7 @@ export function createPresence(context: ClientContext, name: string): Presence {
   const topic = createTopic(context, channel, {
     onChange() {
       if (topic.status === "denied") users = [];
-      tell();
+      listeners.tell();
     },
     messages: {
       presence_sync: (message) => replace((message["users"] as ServerMessage[]).map(userOf)),
@@ -49,12 +47,10 @@ export function createPresence(context: ClientContext, name: string): Presence {
       return users;
     },
     subscribe(listener) {
-      // A function of its own: the same listener may be given twice.
-      const own = () => listener();
-      listeners.add(own);
+      const remove = listeners.add(listener);
       const end = topic.use();
       return () => {
-        if (!listeners.delete(own)) return;
+        if (!remove()) return;
         end();
         if (listeners.size === 0) users = [];
       };

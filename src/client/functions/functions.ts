@@ -1,29 +1,29 @@
 import type { ClientContext } from "../context.ts";
 
-/** The last names of a path, at which Eden sends a request instead of adding a parameter to the path. */
+/** The last names of a path, at which a request is sent instead of adding a parameter to the path. */
 const METHODS = new Set(["get", "post", "put", "patch", "delete", "head", "options"]);
 
-/** Members of the socket that `subscribe` gives. */
-const CHAINED = new Set(["send", "on", "off", "subscribe", "addEventListener", "removeEventListener", "close"]);
+/** Members of the socket that `subscribe` gives which are no methods; `then`: it is none, and no promise. */
+const VALUES = new Set(["url", "ws", "then"]);
 
 /**
  * The routes of a config: a path is written as members and calls, `functions.orders({ id }).get()`. The path is kept until a
- * method is called; Eden is loaded then, and does the rest.
+ * method is called; what does the rest is loaded then. It does what Eden Treaty does, whose types it has.
  */
 export function createFunctions(context: ClientContext): unknown {
   const node = (path: readonly string[]): unknown =>
     new Proxy(() => {}, {
       get(_, name) {
         // What is awaited by mistake is no route `then`.
+        if (name === "~path") return `/api/functions/${path.join("/")}`;
         if (typeof name === "symbol" || (name === "then" && path.length === 0)) return undefined;
         return node([...path, name]);
       },
       apply(_, __, given: readonly unknown[]) {
         const last = path.at(-1) ?? "";
-        if (METHODS.has(last)) return import("./eden.ts").then(({ call }) => call(context, path, given));
+        if (METHODS.has(last)) return import("./loaded.ts").then(({ call }) => call(context, path, given));
         if (last === "subscribe") return lazySocket(context, path.slice(0, -1), given);
         const [parameter] = Object.values(given[0] ?? {});
-        // Eden writes the path as it is.
         return node([...path, encodeURIComponent(String(parameter))]);
       },
     });
@@ -32,7 +32,7 @@ export function createFunctions(context: ClientContext): unknown {
 
 /** A socket whose calls wait until its code is loaded. */
 function lazySocket(context: ClientContext, path: readonly string[], given: readonly unknown[]): unknown {
-  const opened = import("./route-socket.ts").then(({ openRouteSocket }) => openRouteSocket(context, path, given[0]));
+  const opened = import("./loaded.ts").then(({ openRouteSocket }) => openRouteSocket(context, path, given[0]));
   let socket: Awaited<typeof opened> | null = null;
   void opened.then((own) => {
     socket = own;
@@ -41,9 +41,10 @@ function lazySocket(context: ClientContext, path: readonly string[], given: read
     {},
     {
       get(_, name) {
-        if (typeof name === "symbol" || !CHAINED.has(name)) return Reflect.get(socket ?? {}, name);
+        if (name === "~path") return `/api/functions/${path.join("/")}`;
+        if (typeof name === "symbol" || VALUES.has(name)) return Reflect.get(socket ?? {}, name);
         return (...values: readonly unknown[]) => {
-          // One of the names above, which are its methods.
+          // All other members are methods.
           void opened.then((own) => Reflect.apply(Reflect.get(own, name), own, values));
           return lazy;
         };

@@ -1,21 +1,19 @@
 import type { ClientContext } from "../context.ts";
+import { readText } from "./content.ts";
 
 type Listener = (event: Event & { data?: unknown }) => void;
 
-/** Objects, arrays, numbers, booleans and null are read; other texts stay as they are. */
-function parsed(data: unknown): unknown {
-  if (typeof data !== "string" || data.startsWith('"')) return data;
-  try {
-    return JSON.parse(data);
-  } catch {
-    return data;
-  }
-}
+const parsed = (data: unknown): unknown => {
+  if (data === "null") return null;
+  return typeof data === "string" ? readText(data) : data;
+};
 
 /** A WebSocket of a route, with the members of Eden's. */
 class RouteSocket {
   readonly url: string;
   readonly ws: WebSocket;
+  readonly on = this.addEventListener;
+  readonly off = this.removeEventListener;
   readonly #heard = new Map<Listener, Listener>();
 
   constructor(ws: WebSocket) {
@@ -31,14 +29,6 @@ class RouteSocket {
       else this.ws.send(text);
     }
     return this;
-  }
-
-  on(type: string, listener: Listener, options?: AddEventListenerOptions): this {
-    return this.addEventListener(type, listener, options);
-  }
-
-  off(type: string, listener: Listener): this {
-    return this.removeEventListener(type, listener);
   }
 
   subscribe(listener: Listener, options?: AddEventListenerOptions): this {

@@ -1,16 +1,14 @@
-import type { Runtime } from "../runtime.ts";
-import type { PlatformError } from "../transport/errors.ts";
+import { jittered, type Runtime } from "../runtime.ts";
+import { isPassing, type PlatformError } from "../transport/errors.ts";
 import { RETRY_MAX_MS, RETRY_MS } from "./limits.ts";
 import type { LiveStatus } from "./types.ts";
 
 /** What a failure makes of a live query. All but `error` are tried again. */
 export type Failure = { status: Extract<LiveStatus, "denied" | "offline" | "error">; error: PlatformError | null };
 
-const UNREACHED = new Set([0, 408, 429, 502, 503, 504]);
-
 export function failureOf(error: PlatformError): Failure {
   if (error.status === 401 || error.status === 403) return { status: "denied", error };
-  return UNREACHED.has(error.status) ? { status: "offline", error: null } : { status: "error", error };
+  return isPassing(error) ? { status: "offline", error: null } : { status: "error", error };
 }
 
 /** Tries again after waits that double. */
@@ -29,7 +27,7 @@ export function createRetries(runtime: Runtime): Retries {
     later(work) {
       cancel();
       const waitMs = Math.min(RETRY_MAX_MS, RETRY_MS * 2 ** count++);
-      cancel = runtime.after(waitMs / 2 + (runtime.random() * waitMs) / 2, work);
+      cancel = runtime.after(jittered(runtime, waitMs), work);
     },
     succeeded() {
       cancel();

@@ -3,7 +3,7 @@ import type { ClientContext } from "../context.ts";
 import { socketOf } from "../socket/socket.ts";
 import type { Socket } from "../socket/types.ts";
 import type { QueryDescription } from "../tables/description.ts";
-import type { LocalWrites, TableWrite } from "../tables/local-writes.ts";
+import { type LocalWrites, recordsOf, type TableWrite } from "../tables/local-writes.ts";
 import { Feeds } from "./feed/feeds.ts";
 import { type Holding, openHandle } from "./handle.ts";
 import { createNotices } from "./notices.ts";
@@ -128,7 +128,10 @@ function createLive(context: ClientContext, socket: Socket): Live {
         }
       };
       return {
-        confirm: (records) => end((view, overlay, index) => view.confirm(overlay, records[index] ?? null)),
+        confirm(answer) {
+          const records = recordsOf(write, answer);
+          end((view, overlay, index) => view.confirm(overlay, records[index] ?? null));
+        },
         undo: () => end((view, overlay) => view.undo(overlay)),
       };
     },

@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { ClientContext } from "../context.ts";
 import type { Expansions } from "../expand/expansions.ts";
+import { createListeners } from "../listeners.ts";
 import type { Socket } from "../socket/types.ts";
 import type { WriteOperation } from "../tables/local-writes.ts";
 import type { PlatformError } from "../transport/errors.ts";
@@ -41,7 +42,7 @@ export class View implements FeedMember {
   readonly #loading: Loading;
   /** Of a query with `expand`, once they are loaded. */
   #expansions: Expansions | null = null;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = createListeners();
   /** Large records that are being read one by one. */
   readonly #rereads = new Map<string, object>();
   #leave: (() => void) | null = null;
@@ -108,8 +109,7 @@ export class View implements FeedMember {
   }
 
   subscribe(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#listeners.add(listener);
   }
 
   #shown(): readonly JsonObject[] {
@@ -131,12 +131,8 @@ export class View implements FeedMember {
 
   #changed(): void {
     this.#isStale = true;
-    if (this.#listeners.size > 0) this.#deps.notices.add(this.#notify);
+    if (this.#listeners.size > 0) this.#deps.notices.add(this.#listeners.tell);
   }
-
-  readonly #notify = (): void => {
-    for (const listener of [...this.#listeners]) listener();
-  };
 
   // Its life
 
@@ -156,7 +152,7 @@ export class View implements FeedMember {
   }
 
   async #expand(): Promise<void> {
-    const { createExpansions } = await import("../expand/expansions.ts");
+    const { createExpansions } = await import("../tables/loaded.ts");
     const { runtime, transport } = this.#deps;
     const parts = { transport, plan: this.plan, retries: createRetries(runtime), changed: () => this.#changed() };
     this.#expansions = createExpansions(parts);

@@ -34,13 +34,15 @@ export async function openIndexedDb(name: string): Promise<OfflineStorage> {
     });
     return request.result;
   };
+  const change = async <T>(name: string, work: (store: IDBObjectStore) => IDBRequest<T>): Promise<void> => {
+    await writing([name], (store) => work(store as IDBObjectStore));
+  };
   return {
     owner: async () => ((await done(reading(OWNER).get(OWNER))) as string | undefined) ?? null,
-    setOwner: async (userId) => void (await writing([OWNER], (store) => (store as IDBObjectStore).put(userId, OWNER))),
+    setOwner: async (userId) => change(OWNER, (store) => store.put(userId, OWNER)),
     add: async (write) => Number(await writing([WRITES], (store) => (store as IDBObjectStore).add(write))),
-    put: async (serial, write) =>
-      void (await writing([WRITES], (store) => (store as IDBObjectStore).put(write, serial))),
-    remove: async (serial) => void (await writing([WRITES], (store) => (store as IDBObjectStore).delete(serial))),
+    put: async (serial, write) => change(WRITES, (store) => store.put(write, serial)),
+    remove: async (serial) => change(WRITES, (store) => store.delete(serial)),
     async waiting() {
       const store = reading(WRITES);
       // Both are in the order of the keys.
@@ -48,9 +50,9 @@ export async function openIndexedDb(name: string): Promise<OfflineStorage> {
       return serials.map((serial, index) => [Number(serial), writes[index] as WaitingWrite]);
     },
     seen: async (key) => ((await done(reading(SEEN).get(key))) as SeenRecords | undefined) ?? null,
-    setSeen: async (records) => void (await writing([SEEN], (store) => (store as IDBObjectStore).put(records))),
+    setSeen: async (records) => change(SEEN, (store) => store.put(records)),
     seenKeys: async () => (await done(reading(SEEN).index("at").getAllKeys())).map(String),
-    forget: async (key) => void (await writing([SEEN], (store) => (store as IDBObjectStore).delete(key))),
+    forget: async (key) => change(SEEN, (store) => store.delete(key)),
     async clear() {
       await writing([WRITES, SEEN, OWNER], (...stores) => {
         const requests = stores.map((store) => store.clear());

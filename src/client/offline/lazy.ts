@@ -1,30 +1,23 @@
-import { withLease } from "../auth/lease.ts";
 import type { ClientContext } from "../context.ts";
-import { createRetries } from "../live/failures.ts";
-import { liveOf } from "../live/live.ts";
+import { createListeners } from "../listeners.ts";
 import type { TableWrite } from "../tables/local-writes.ts";
 import type { PlatformError } from "../transport/errors.ts";
 import type { Offline, RefusedListener } from "./types.ts";
 
 /** `client.offline`. What it needs is loaded for clients that ask for it. */
 export function createOffline(context: ClientContext): Offline {
-  const listeners = new Set<RefusedListener>();
+  const listeners = createListeners<Parameters<RefusedListener>>();
   const unheard: [TableWrite, PlatformError][] = [];
   const refused: RefusedListener = (write, error) => {
     if (listeners.size === 0) unheard.push([write, error]);
-    for (const listener of [...listeners]) listener(write, error);
+    listeners.tell(write, error);
   };
   const { offline } = context.options;
   if (offline !== undefined) {
     const direct = context.deliver;
     const start = async () => {
-      const [{ startOffline }, { openIndexedDb }] = await Promise.all([
-        import("./offline.ts"),
-        import("./indexed-db.ts"),
-      ]);
-      const storage = await openIndexedDb(offline.name);
-      const base = { live: liveOf(context), retries: createRetries(context.runtime), withLease };
-      return startOffline(context, { ...base, name: offline.name, storage, refused, direct });
+      const { startOffline, openIndexedDb } = await import("./offline.ts");
+      return startOffline(context, { name: offline.name, storage: await openIndexedDb(offline.name), refused, direct });
     };
     // A browser may refuse its database, as private windows of some do: then writes go as they do without it.
     const started = start().catch(() => direct);
@@ -32,9 +25,8 @@ export function createOffline(context: ClientContext): Offline {
   }
   return {
     onRefused(listener) {
-      listeners.add(listener);
       for (const [write, error] of unheard.splice(0)) listener(write, error);
-      return () => listeners.delete(listener);
+      return listeners.add(listener);
     },
   };
 }

@@ -1,13 +1,15 @@
-import type { withLease } from "../auth/lease.ts";
 import type { ClientContext } from "../context.ts";
-import type { Retries } from "../live/failures.ts";
-import type { Live } from "../live/live.ts";
+import { createRetries } from "../live/failures.ts";
+import { liveOf } from "../live/live.ts";
+import { onWake } from "../socket/wake.ts";
 import type { TableWrite } from "../tables/local-writes.ts";
 import { WriteQueue } from "./queue.ts";
 import { keepQueries } from "./seen.ts";
 import type { OfflineStorage } from "./storage.ts";
 import { joinTabs, type News } from "./tabs.ts";
 import type { RefusedListener } from "./types.ts";
+
+export { openIndexedDb } from "./indexed-db.ts";
 
 /** Sends a write now or when it can be sent, and gives its answer. */
 export type Deliver = ClientContext["deliver"];
@@ -18,16 +20,13 @@ interface Parts {
   refused: RefusedListener;
   /** Sends a write at once. */
   direct: Deliver;
-  // What pages without it have too: given, so that their bundle stays one file.
-  live: Live;
-  retries: Retries;
-  withLease: typeof withLease;
 }
 
 /** Takes over the writes of a client, and what its live queries start from. */
 export async function startOffline(context: ClientContext, parts: Parts): Promise<Deliver> {
-  const { name, storage, refused, direct, live, retries } = parts;
+  const { name, storage, refused, direct } = parts;
   const { session, transport, runtime } = context;
+  const live = liveOf(context);
   await session.ready;
   const seen = keepQueries(storage, runtime, { isKept: () => transport.userId() !== null });
   const { store } = context;
@@ -35,8 +34,8 @@ export async function startOffline(context: ClientContext, parts: Parts): Promis
     if (news.type === "added") void queue.resume();
     else queue.ended(news);
   };
-  const tabs = joinTabs({ runtime, store, name, withLease: parts.withLease, hear });
-  const queue = new WriteQueue({ context, live, retries, storage, tabs, refused });
+  const tabs = joinTabs({ runtime, store, name, hear });
+  const queue = new WriteQueue({ context, live, retries: createRetries(runtime), storage, tabs, refused });
 
   /** What belongs to another user, or to one who has signed out, goes. */
   const settleOwner = async () => {
@@ -58,8 +57,7 @@ export async function startOffline(context: ClientContext, parts: Parts): Promis
   const stopWatching = socket.subscribe((status) => {
     if (status === "connected") queue.send();
   });
-  const isBack = () => queue.send();
-  if (typeof addEventListener === "function") addEventListener("online", isBack);
+  const stopWaking = onWake({ isBack: () => queue.send(), isLost: () => {} });
   context.onClose(() => {
     stopListening();
     stopWatching();
@@ -67,7 +65,7 @@ export async function startOffline(context: ClientContext, parts: Parts): Promis
     queue.stop();
     tabs.close();
     storage.close();
-    if (typeof removeEventListener === "function") removeEventListener("online", isBack);
+    stopWaking();
   });
   await queue.resume();
 

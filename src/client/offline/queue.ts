@@ -1,9 +1,9 @@
-import type { JsonObject } from "../../kernel/json/json.ts";
 import type { ClientContext } from "../context.ts";
 import type { Retries } from "../live/failures.ts";
 import type { Live } from "../live/live.ts";
 import type { BegunWrite, TableWrite } from "../tables/local-writes.ts";
-import { PlatformError } from "../transport/errors.ts";
+import { sendWrite } from "../tables/writes.ts";
+import { isPassing, localError, PlatformError } from "../transport/errors.ts";
 import { UNKNOWN_AFTER_MS, WAITING_WRITES_MAX, WRITE_LENGTH_MAX } from "./limits.ts";
 import type { OfflineStorage, WaitingWrite } from "./storage.ts";
 import type { Outcome, Tabs } from "./tabs.ts";
@@ -22,8 +22,6 @@ interface Parts {
   tabs: Tabs;
   refused(write: TableWrite, error: PlatformError): void;
 }
-
-const PASSING = new Set([0, 408, 429, 502, 503, 504]);
 
 /** Writes in order, each kept until the server has answered it. */
 export class WriteQueue {
@@ -60,7 +58,7 @@ export class WriteQueue {
     const { storage, tabs } = this.#parts;
     if (this.#endings.size >= WAITING_WRITES_MAX || JSON.stringify(write).length > WRITE_LENGTH_MAX) {
       const message = `At most ${WAITING_WRITES_MAX} writes of ${WRITE_LENGTH_MAX} characters each can wait for a connection`;
-      throw new PlatformError({ status: 0, code: "too_large", message });
+      throw localError("too_large", message);
     }
     const key = keyOf(write);
     this.#adding.add(key);
@@ -94,7 +92,7 @@ export class WriteQueue {
   forget(): void {
     this.#epoch++;
     this.#parts.retries.stop();
-    const error = new PlatformError({ status: 0, code: "unauthenticated", message: "The user has signed out" });
+    const error = localError("unauthenticated", "The user has signed out");
     for (const ending of this.#endings.values()) ending.failed(error);
     this.#endings.clear();
   }
@@ -146,17 +144,15 @@ export class WriteQueue {
     if (sentAt === null) await storage.put(serial, { ...waiting, sentAt: now });
     else if (request.idempotencyKey !== null && now - sentAt > UNKNOWN_AFTER_MS) {
       const message = "The answer of this write was lost, and it is too old to be sent again";
-      return [null, new PlatformError({ status: 0, code: "unknown", message })];
+      return [null, localError("unknown", message)];
     }
     try {
-      const { method, path, query, body, idempotencyKey } = request;
-      const options = { query, body, idempotent: idempotencyKey ?? false };
-      return [await context.transport.request(method, path, options), null];
+      return [await sendWrite(context.transport, write), null];
     } catch (error) {
       if (!(error instanceof PlatformError)) throw error;
       // It may have been done by a try whose answer was lost: browsers try again by themselves too.
       if (request.method === "DELETE" && error.status === 404) return [undefined, null];
-      if (PASSING.has(error.status)) throw error;
+      if (isPassing(error)) throw error;
       return [null, error];
     }
   }
@@ -164,7 +160,7 @@ export class WriteQueue {
   #show(write: TableWrite): Ending {
     const begun: BegunWrite = this.#parts.live.begin(write);
     return {
-      done: (answer) => begun.confirm(recordsOf(write, answer)),
+      done: (answer) => begun.confirm(answer),
       failed: (error) => begun.undo(error),
     };
   }
@@ -181,11 +177,3 @@ const factsOf = ({ status, code, message, fields, requestId, retryAfter }: Platf
   requestId,
   retryAfter,
 });
-
-/** The records of an answer, in the order of the operations; null for a deleted one. */
-function recordsOf({ operations, request }: TableWrite, answer: unknown): (JsonObject | null)[] {
-  // Answers of the server, which are not checked again.
-  if (!request.path.endsWith("/batch")) return [request.method === "DELETE" ? null : (answer as JsonObject)];
-  const { inserted, updated } = answer as { inserted: JsonObject[]; updated: JsonObject[] };
-  return [...inserted, ...updated, ...operations.filter(({ type }) => type === "delete").map(() => null)];
-}

@@ -1,4 +1,4 @@
-import type { withLease } from "../auth/lease.ts";
+import { withLease } from "../auth/lease.ts";
 import type { ClientContext } from "../context.ts";
 import type { ErrorFacts } from "../transport/errors.ts";
 
@@ -22,11 +22,10 @@ export interface Tabs {
 
 interface Parts extends Pick<ClientContext, "runtime" | "store"> {
   name: string;
-  withLease: typeof withLease;
   hear(news: News): void;
 }
 
-export function joinTabs({ runtime, store, name, withLease, hear }: Parts): Tabs {
+export function joinTabs({ runtime, store, name, hear }: Parts): Tabs {
   const channel = typeof BroadcastChannel === "undefined" ? null : new BroadcastChannel(`platform.offline.${name}`);
   if (channel !== null) channel.onmessage = ({ data }) => hear(data);
   const key = `platform.offline.${name}`;

@@ -1,5 +1,5 @@
 import type { ClientContext } from "../context.ts";
-import { PlatformError } from "../transport/errors.ts";
+import { statusError } from "../transport/errors.ts";
 import type { DeviceToken, Push, RegisteredDevice } from "./types.ts";
 
 /** The subscription of a browser as the server takes it. */
@@ -10,7 +10,7 @@ async function subscriptionOf(
   const { push } = await transport.request<{ push: { publicKey: string } | null }>("GET", "/api/config");
   if (push === null) {
     const message = "The server sends no Web Push: its config has no push.webPush";
-    throw new PlatformError({ status: 503, code: "unavailable", message });
+    throw statusError(503, message);
   }
   const options = { userVisibleOnly: true, applicationServerKey: push.publicKey };
   const subscribe = () => pushManager.subscribe(options);

@@ -2,7 +2,7 @@ import type { JsonValue } from "../../kernel/json/json.ts";
 import { lostError, socketError } from "../channels/errors.ts";
 import type { ClientContext } from "../context.ts";
 import type { Socket } from "../socket/types.ts";
-import { PlatformError } from "../transport/errors.ts";
+import { type PlatformError, statusError } from "../transport/errors.ts";
 import { WAIT_MS, WAITING_MAX } from "./limits.ts";
 import type { RoomStatus } from "./types.ts";
 
@@ -25,9 +25,7 @@ export function createActs({ runtime }: ClientContext, socket: Socket, status: (
     ),
     // What the action itself says, such as a `Refusal`.
     socket.on("action_error", ({ requestId, message }) =>
-      pending
-        .get(String(requestId))
-        ?.settle(new PlatformError({ status: 400, code: "invalid", message: String(message) })),
+      pending.get(String(requestId))?.settle(statusError(400, String(message))),
     ),
     socket.on("error", (message) => pending.get(String(message["requestId"]))?.settle(socketError(message))),
   ];

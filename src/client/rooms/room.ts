@@ -1,6 +1,7 @@
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { lostError, socketError } from "../channels/errors.ts";
 import type { ClientContext } from "../context.ts";
+import { createListeners } from "../listeners.ts";
 import { createSocket } from "../socket/socket.ts";
 import type { Socket } from "../socket/types.ts";
 import { PlatformError } from "../transport/errors.ts";
@@ -77,15 +78,12 @@ interface Opened {
 }
 
 function openRoom(context: ClientContext, { id, socket, close, onJoined, onLeft }: Opened): Room {
-  const listeners = new Set<() => void>();
-  const messageListeners = new Set<{ messageType: string; listener: (data: never) => void }>();
+  const { add: subscribe, tell } = createListeners();
+  const messages = createListeners<[messageType: unknown, data: unknown]>();
   let status: RoomStatus = "offline";
   let error: PlatformError | null = null;
   const acts = createActs(context, socket, () => status);
 
-  const tell = () => {
-    for (const listener of [...listeners]) listener();
-  };
   const join = () => socket.send({ type: "join", players: true });
   const onSync = () => {
     status = "joined";
@@ -106,12 +104,7 @@ function openRoom(context: ClientContext, { id, socket, close, onJoined, onLeft 
     tell();
   };
   const ends = [
-    socket.on("message", (message) => {
-      for (const { messageType, listener } of [...messageListeners]) {
-        // The type of the data is the caller's.
-        if (messageType === message["messageType"]) listener(message["data"] as never);
-      }
-    }),
+    socket.on("message", ({ messageType, data }) => messages.tell(messageType, data)),
     socket.on("kicked", () => left(socketError({ type: "error", code: "JOIN_DENIED", message: "You were removed" }))),
     socket.on("error", (message) => {
       if (ENDING.has(String(message["code"]))) left(socketError(message));
@@ -145,27 +138,13 @@ function openRoom(context: ClientContext, { id, socket, close, onJoined, onLeft 
     get players() {
       return replica.players;
     },
-    ...listening(listeners, messageListeners),
+    subscribe,
+    on: (messageType, listener) =>
+      messages.add((type, data) => {
+        // The type of the data is the caller's.
+        if (type === messageType) listener(data as never);
+      }),
     act: (type, ...[payload]) => acts.act(type, payload as JsonValue | undefined) as Promise<never>,
     leave: () => left(null),
-  };
-}
-
-/** Each call adds an entry of its own: the same listener may be given twice. */
-function listening(
-  listeners: Set<() => void>,
-  messageListeners: Set<{ messageType: string; listener: (data: never) => void }>,
-): Pick<Room, "subscribe" | "on"> {
-  return {
-    subscribe(listener) {
-      const own = () => listener();
-      listeners.add(own);
-      return () => void listeners.delete(own);
-    },
-    on(messageType, listener) {
-      const entry = { messageType, listener };
-      messageListeners.add(entry);
-      return () => void messageListeners.delete(entry);
-    },
   };
 }

@@ -1,5 +1,5 @@
 import type { ClientContext } from "../context.ts";
-import { PlatformError } from "../transport/errors.ts";
+import { localError, type PlatformError } from "../transport/errors.ts";
 import { type Heartbeat, startHeartbeat } from "./heartbeat.ts";
 import { CLOSE_LOST, CONNECT_TIMEOUT_MS } from "./limits.ts";
 import { createPace, type Pace } from "./pace.ts";
@@ -68,7 +68,7 @@ export function connect({ options, runtime, transport, version, path }: Parts, e
     cancelTimeout();
     if (typeof theirs === "string" && majorOf(theirs) !== majorOf(version)) {
       const message = `This client is of version ${version}, and the server of version ${theirs}: load the server's own client`;
-      return lose(new PlatformError({ status: 0, code: "invalid", message }));
+      return lose(localError("invalid", message));
     }
     pace = createPace(runtime, (text) => socket?.send(text));
     heartbeat = startHeartbeat(runtime, {
@@ -81,7 +81,7 @@ export function connect({ options, runtime, transport, version, path }: Parts, e
   const refused = async (message: string) => {
     // A request with the same token finds out whether it is the session that has ended.
     if (sentToken !== null) await transport.request("GET", "/api/auth/me").catch(() => {});
-    lose(new PlatformError({ status: 0, code: "unauthenticated", message }));
+    lose(localError("unauthenticated", message));
   };
   const received = (message: ServerMessage) => {
     heartbeat?.heard();
@@ -96,7 +96,7 @@ export function connect({ options, runtime, transport, version, path }: Parts, e
     const { webSocket: WebSocketClass = globalThis.WebSocket } = options;
     if (WebSocketClass === undefined) {
       const message = "There is no WebSocket here: give the class of a package as the option webSocket";
-      return lose(new PlatformError({ status: 0, code: "invalid", message }));
+      return lose(localError("invalid", message));
     }
     const own = new WebSocketClass(transport.url(path).replace(/^http/, "ws"));
     socket = own;

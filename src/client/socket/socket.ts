@@ -1,5 +1,7 @@
 import { VERSION } from "../../kernel/version.ts";
 import type { ClientContext } from "../context.ts";
+import { createListeners, type Listeners } from "../listeners.ts";
+import { jittered } from "../runtime.ts";
 import type { PlatformError } from "../transport/errors.ts";
 import { type Connection, connect } from "./connection.ts";
 import { IDLE_CLOSE_MS, RECONNECT_MAX_MS, RECONNECT_MS } from "./limits.ts";
@@ -27,9 +29,9 @@ class SharedSocket implements Socket {
   error: PlatformError | null = null;
   readonly #context: ClientContext;
   readonly #path: string;
-  readonly #byType = new Map<string, Set<Listener<ServerMessage>>>();
-  readonly #statusListeners = new Set<Listener<SocketStatus>>();
-  readonly #connectedListeners = new Set<() => void>();
+  readonly #byType = new Map<string, Listeners<[ServerMessage]>>();
+  readonly #statusListeners = createListeners<[SocketStatus]>();
+  readonly #connectedListeners = createListeners<[Connection]>();
   #connection: Connection | null = null;
   #holds = 0;
   /** Tries since the last connection. */
@@ -53,7 +55,7 @@ class SharedSocket implements Socket {
   }
 
   subscribe(listener: Listener<SocketStatus>): () => void {
-    return added(this.#statusListeners, listener);
+    return this.#statusListeners.add(listener);
   }
 
   hold(): () => void {
@@ -74,21 +76,24 @@ class SharedSocket implements Socket {
   }
 
   on(type: string, listener: Listener<ServerMessage>): () => void {
-    const listeners = this.#byType.get(type) ?? new Set();
+    const listeners = this.#byType.get(type) ?? createListeners();
     this.#byType.set(type, listeners);
-    return added(listeners, listener);
+    return listeners.add(listener);
   }
 
   onConnected(listener: () => void): () => void {
     if (this.status === "connected") listener();
-    return added(this.#connectedListeners, listener);
+    return this.#connectedListeners.add((own) => {
+      // An earlier listener may have ended the connection.
+      if (this.#connection === own) listener();
+    });
   }
 
   #become(status: SocketStatus, error: PlatformError | null = null): void {
     if (this.status === status && this.error === error) return;
     this.status = status;
     this.error = error;
-    for (const listener of [...this.#statusListeners]) listener(status);
+    this.#statusListeners.tell(status);
   }
 
   #begin(): void {
@@ -105,14 +110,11 @@ class SharedSocket implements Socket {
     const own = connect(
       { ...this.#context, version: VERSION, path: this.#path },
       {
-        onMessage: (message) => {
-          for (const listener of [...(this.#byType.get(message.type) ?? [])]) listener(message);
-        },
+        onMessage: (message) => this.#byType.get(message.type)?.tell(message),
         onOpen: () => {
           this.#losses = 0;
           this.#become("connected");
-          // A listener may end the connection.
-          for (const listener of [...this.#connectedListeners]) if (this.#connection === own) listener();
+          this.#connectedListeners.tell(own);
         },
         onClosed: (error) => this.#lost(error),
       },
@@ -129,7 +131,7 @@ class SharedSocket implements Socket {
     }
     const longMs = Math.min(RECONNECT_MAX_MS, RECONNECT_MS * 2 ** this.#losses++);
     // By chance, so that clients which a restart has cut off do not come back together.
-    this.#cancelRetry = runtime.after(longMs / 2 + (runtime.random() * longMs) / 2, () => this.#open());
+    this.#cancelRetry = runtime.after(jittered(runtime, longMs), () => this.#open());
     this.#become("waiting", error);
   }
 
@@ -155,9 +157,4 @@ class SharedSocket implements Socket {
     this.#losses = 0;
     this.#become("closed");
   }
-}
-
-function added<T>(listeners: Set<T>, listener: T): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
 }

@@ -1,11 +1,19 @@
 import type { ClientContext } from "../context.ts";
 import { networkError, PlatformError } from "../transport/errors.ts";
 import { filePath } from "./paths.ts";
-import type { Bucket, FileEntry, FileMetadata, FolderPage } from "./types.ts";
+import type { Bucket, FileEntry, FileMetadata, FilePage, FolderPage } from "./types.ts";
+import { upload } from "./upload.ts";
 
 interface StoredFile extends FileEntry {
   httpMetadata: { contentType: string };
   customMetadata: { [name: string]: string };
+}
+
+type Paging = Parameters<Bucket["list"]>[0] & { delimiter?: string };
+interface ListAnswer {
+  objects: FileEntry[];
+  truncated: boolean;
+  cursor: string | null;
 }
 
 const metadataOf = ({ httpMetadata, customMetadata, ...entry }: StoredFile): FileMetadata => ({
@@ -14,21 +22,23 @@ const metadataOf = ({ httpMetadata, customMetadata, ...entry }: StoredFile): Fil
   metadata: customMetadata,
 });
 
-/** Everything but uploads and addresses. `bucket` is its path. */
-export function createOperations({ transport }: ClientContext, bucket: string): Omit<Bucket, "upload" | "url"> {
+/** Everything but addresses. `bucket` is its path. */
+export function createOperations(context: ClientContext, bucket: string): Omit<Bucket, "url"> {
+  const { transport } = context;
   const metadataPath = (key: string) => `${filePath(bucket, key)}/metadata`;
+  const post = <T>(action: string, body: object) => transport.request<T>("POST", `${bucket}/${action}`, { body });
+  const pageOf = async <Listed = FilePage>({ signal, ...query }: NonNullable<Paging> = {}) => {
+    const answer = await transport.request<ListAnswer>("GET", bucket, { query, signal });
+    const { objects: items, truncated: hasMore, ...others } = answer;
+    // With a delimiter the others are `cursor` and `folders`, else `cursor` alone.
+    return { ...others, items, hasMore } as Listed;
+  };
   return {
-    async signedUrl(key, options) {
-      const body = { key, ...options };
-      return (await transport.request<{ url: string }>("POST", `${bucket}/signed-url`, { body })).url;
-    },
+    upload: (...given) => upload(context, bucket, ...given),
+    signedUrl: async (key, options) => (await post<{ url: string }>("signed-url", { key, ...options })).url,
     async signedUrls(keys, { expiresIn } = {}) {
       const body = { keys, ...(expiresIn === undefined ? {} : { expiresIn: `${expiresIn}s` }) };
-      const { urls } = await transport.request<{ urls: { key: string; url: string }[] }>(
-        "POST",
-        `${bucket}/signed-urls`,
-        { body },
-      );
+      const { urls } = await post<{ urls: { key: string; url: string }[] }>("signed-urls", body);
       return urls.map(({ key, url }) => ({ key, url }));
     },
     async download(key, { thumb, signal, maxBytes } = {}) {
@@ -42,23 +52,8 @@ export function createOperations({ transport }: ClientContext, bucket: string): 
         throw networkError(transport.url(path), cause);
       }
     },
-    async list({ signal, ...query } = {}) {
-      const answer = await transport.request<{ objects: FileEntry[]; truncated: boolean; cursor: string | null }>(
-        "GET",
-        bucket,
-        { query, signal },
-      );
-      return { items: answer.objects, hasMore: answer.truncated, cursor: answer.cursor };
-    },
-    async browse({ signal, ...query } = {}) {
-      const { objects, folders, truncated, cursor } = await transport.request<{
-        objects: FolderPage["items"];
-        folders: string[];
-        truncated: boolean;
-        cursor: string | null;
-      }>("GET", bucket, { query: { ...query, delimiter: "/" }, signal });
-      return { folders, items: objects, hasMore: truncated, cursor };
-    },
+    list: pageOf,
+    browse: (query) => pageOf<FolderPage>({ ...query, delimiter: "/" }),
     async metadata(key) {
       try {
         return metadataOf(await transport.request<StoredFile>("GET", metadataPath(key)));
@@ -73,6 +68,6 @@ export function createOperations({ transport }: ClientContext, bucket: string): 
     async delete(key) {
       await transport.request("DELETE", filePath(bucket, key));
     },
-    deleteMany: (keys) => transport.request("POST", `${bucket}/delete-batch`, { body: { keys } }),
+    deleteMany: (keys) => post("delete-batch", { keys }),
   };
 }

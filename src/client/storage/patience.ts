@@ -1,13 +1,9 @@
 import type { ClientContext } from "../context.ts";
-import { pause } from "../runtime.ts";
-import { PlatformError } from "../transport/errors.ts";
+import { jittered, pause } from "../runtime.ts";
+import { isPassing, PlatformError } from "../transport/errors.ts";
 import { FAILURES_MAX, FIRST_WAIT_MS, LONGEST_WAIT_MS } from "./limits.ts";
 
-/** Statuses after which the same request may succeed; 0: no answer came. */
-const PASSING = new Set([0, 408, 429, 502, 503, 504]);
-
-export const isPassing = (error: unknown): error is PlatformError =>
-  error instanceof PlatformError && PASSING.has(error.status);
+const isTriedAgain = (error: unknown): error is PlatformError => error instanceof PlatformError && isPassing(error);
 
 /** Resolves when the browser says that it is online, or after `ms`. */
 async function untilOnline({ runtime }: ClientContext, ms: number, signal: AbortSignal): Promise<void> {
@@ -40,13 +36,13 @@ export function createPatience(context: ClientContext, signal: AbortSignal): Pat
           return result;
         } catch (error) {
           signal.throwIfAborted();
-          if (!isPassing(error)) throw error;
+          if (!isTriedAgain(error)) throw error;
           if (successes > seen) failures = 0;
           seen = successes;
           // Without a network nothing is tried in vain.
           if (globalThis.navigator?.onLine !== false && ++failures >= FAILURES_MAX) throw error;
           const longMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** failures);
-          const waitMs = longMs / 2 + (context.runtime.random() * longMs) / 2;
+          const waitMs = jittered(context.runtime, longMs);
           await untilOnline(context, Math.max(waitMs, (error.retryAfter ?? 0) * 1000), signal);
         }
       }

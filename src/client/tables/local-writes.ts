@@ -27,8 +27,8 @@ export interface TableWrite extends TableAddress {
 
 /** What was begun ends with one of them. */
 export interface BegunWrite {
-  /** The server's records, in the order of the operations; null for a deleted one. */
-  confirm(records: readonly (JsonObject | null)[]): void;
+  /** With the server's answer. */
+  confirm(answer: unknown): void;
   undo(error: unknown): void;
 }
 
@@ -44,3 +44,11 @@ export const NO_LOCAL_WRITES: LocalWrites = {
   needsIds: false,
   begin: () => ({ confirm: () => {}, undo: () => {} }),
 };
+
+/** The records of an answer, in the order of the operations; null for a deleted one. */
+export function recordsOf({ operations, request }: TableWrite, answer: unknown): (JsonObject | null)[] {
+  // Answers of the server, which are not checked again.
+  if (!request.path.endsWith("/batch")) return [request.method === "DELETE" ? null : (answer as JsonObject)];
+  const { inserted, updated } = answer as { inserted: JsonObject[]; updated: JsonObject[] };
+  return [...inserted, ...updated, ...operations.filter(({ type }) => type === "delete").map(() => null)];
+}

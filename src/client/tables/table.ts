@@ -31,8 +31,6 @@ export type AnyTable = Omit<TableQuery, "update" | "delete"> & ReturnType<typeof
 export const createTable = (context: ClientContext, address: TableAddress): AnyTable =>
   Object.assign(new TableQuery(context, everything(address)), recordsOf(context, address));
 
-const asItself = (record: JsonObject) => [record];
-
 /** What a table does with single records. */
 function recordsOf(context: ClientContext, address: TableAddress) {
   const path = tablePath(address);
@@ -55,25 +53,25 @@ function recordsOf(context: ClientContext, address: TableAddress) {
       const record = identified(given);
       const operations = [{ type: "insert", record }] as const;
       const request = { method: "POST", path, body: record } as const;
-      return performWrite(context, { address, operations, request, recordsOf: asItself });
+      return performWrite(context, { address, operations, request });
     },
 
     update(id: string, changes: JsonObject, options: ConditionOptions = {}): Promise<JsonObject> {
       const operations = [{ type: "update", id, changes }] as const;
       const request = { method: "PATCH", path: at(id), query: parametersOf(options), body: changes } as const;
-      return performWrite(context, { address, operations, request, recordsOf: asItself });
+      return performWrite(context, { address, operations, request });
     },
 
     upsert(record: JsonObject, { conflictTarget = "id" }: { conflictTarget?: string } = {}): Promise<JsonObject> {
       const operations = [{ type: "upsert", record, conflictTarget }] as const;
       const request = { method: "POST", path, query: { upsert: true, conflictTarget }, body: record } as const;
-      return performWrite(context, { address, operations, request, recordsOf: asItself });
+      return performWrite(context, { address, operations, request });
     },
 
     async delete(id: string, options: ConditionOptions = {}): Promise<void> {
       const operations = [{ type: "delete", id }] as const;
       const request = { method: "DELETE", path: at(id), query: parametersOf(options) } as const;
-      await performWrite(context, { address, operations, request, recordsOf: () => [null] });
+      await performWrite(context, { address, operations, request });
     },
 
     batch(given: Batch, { upsert = false }: { upsert?: boolean } = {}): Promise<BatchResult> {
@@ -89,8 +87,7 @@ function recordsOf(context: ClientContext, address: TableAddress) {
       const query = upsert ? { upsert } : {};
       const body = { inserts, updates: [...updates], deletes: [...deletes] };
       const request = { method: "POST", path: `${path}/batch`, query, body } as const;
-      const inOrder = ({ inserted, updated }: BatchResult) => [...inserted, ...updated, ...deletes.map(() => null)];
-      return performWrite(context, { address, operations, request, recordsOf: inOrder });
+      return performWrite(context, { address, operations, request });
     },
   };
 }

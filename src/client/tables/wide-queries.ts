@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
-import { PlatformError } from "../transport/errors.ts";
+import { localError } from "../transport/errors.ts";
 import type { Transport } from "../transport/types.ts";
 import type { Cancellable, Found, Page, SearchOptions, WriteCounts } from "../types/query.ts";
 import { filterParameters, listParameters, type QueryDescription, tablePath } from "./description.ts";
@@ -50,11 +50,10 @@ export function writeAll(
 ): Promise<WriteCounts> {
   const { conditions, or, sort, limit, fields, expand } = query;
   if (sort.length + expand.length > 0 || limit !== null || fields !== null) {
-    throw new PlatformError({
-      status: 0,
-      code: "invalid",
-      message: "update and delete take a query's conditions only: it has a sort, limit, fields or expand",
-    });
+    throw localError(
+      "invalid",
+      "update and delete take a query's conditions only: it has a sort, limit, fields or expand",
+    );
   }
   const body = { ...action, filter: conditions, orFilter: or };
   return transport.request("POST", `${tablePath(query)}/batch-by-filter`, { body, idempotent: true });

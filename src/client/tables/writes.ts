@@ -1,20 +1,24 @@
-import type { JsonObject } from "../../kernel/json/json.ts";
 import type { ClientContext } from "../context.ts";
+import type { Transport } from "../transport/types.ts";
 import type { TableAddress } from "./description.ts";
-import type { WriteOperation, WriteRequest } from "./local-writes.ts";
+import type { TableWrite, WriteOperation, WriteRequest } from "./local-writes.ts";
 
-interface Write<Answer> {
+interface Write {
   address: TableAddress;
   operations: readonly WriteOperation[];
   request: Omit<WriteRequest, "idempotencyKey">;
-  /** The records of the answer, in the order of the operations; null for a deleted one. */
-  recordsOf: (answer: Answer) => readonly (JsonObject | null)[];
 }
+
+/** Sends a write, and gives its answer. */
+export const sendWrite = (
+  { request }: Pick<Transport, "request">,
+  { request: { method, path, query, body, idempotencyKey } }: TableWrite,
+): Promise<unknown> => request(method, path, { query, body, idempotent: idempotencyKey ?? false });
 
 /** Announces a write to what shows it at once, sends it, and says how it ended. */
 export async function performWrite<Answer>(
   context: ClientContext,
-  { address, operations, request, recordsOf }: Write<Answer>,
+  { address, operations, request }: Write,
 ): Promise<Answer> {
   const keyed = { ...request, idempotencyKey: request.method === "DELETE" ? null : context.runtime.uuid() };
   const write = { ...address, operations, request: keyed };
@@ -22,7 +26,7 @@ export async function performWrite<Answer>(
   try {
     // The answers of the server are not checked again.
     const answer = (await context.deliver(write)) as Answer;
-    begun.confirm(recordsOf(answer));
+    begun.confirm(answer);
     return answer;
   } catch (error) {
     begun.undo(error);

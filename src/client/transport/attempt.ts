@@ -1,5 +1,5 @@
 import type { Runtime } from "../runtime.ts";
-import { errorOf, networkError, timeoutError } from "./errors.ts";
+import { errorOf, localError, networkError } from "./errors.ts";
 import type { RequestOptions } from "./types.ts";
 
 /** One request, ready to be sent any number of times. */
@@ -44,7 +44,7 @@ export async function attempt(request: Prepared, runtime: Runtime): Promise<unkn
     return text === "" ? undefined : JSON.parse(text);
   } catch (cause) {
     if (cause instanceof Response) throw await errorOf(cause);
-    if (isLate) throw timeoutError(url, timeoutMs);
+    if (isLate) throw localError("timeout", `${url} did not answer within ${timeoutMs} ms`);
     signal?.throwIfAborted();
     throw networkError(url, cause);
   } finally {

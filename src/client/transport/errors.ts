@@ -87,9 +87,19 @@ export async function errorOf(response: Response): Promise<PlatformError> {
   });
 }
 
+/** An error with the code that HTTP has for its status. */
+export const statusError = (status: number, message: string): PlatformError =>
+  new PlatformError({ status, code: codeOf(status), message });
+
+/** An error that no answer describes. */
+export const localError = (code: ErrorCode, message: string, cause?: unknown): PlatformError =>
+  new PlatformError({ status: 0, code, message, cause });
+
 /** The error of a request that nothing answered. */
 export const networkError = (url: string, cause: unknown): PlatformError =>
-  new PlatformError({ status: 0, code: "network", message: `Cannot reach ${url}`, cause });
+  localError("network", `Cannot reach ${url}`, cause);
 
-export const timeoutError = (url: string, timeoutMs: number): PlatformError =>
-  new PlatformError({ status: 0, code: "timeout", message: `${url} did not answer within ${timeoutMs} ms` });
+const PASSING = new Set([0, 408, 429, 502, 503, 504]);
+
+/** Whether the same request may succeed later; 0: no answer came. */
+export const isPassing = ({ status }: PlatformError): boolean => PASSING.has(status);

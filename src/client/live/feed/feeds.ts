@@ -1,6 +1,6 @@
 import type { Runtime } from "../../runtime.ts";
 import type { ServerMessage, Socket } from "../../socket/types.ts";
-import { PlatformError } from "../../transport/errors.ts";
+import { type PlatformError, statusError } from "../../transport/errors.ts";
 import { createRetries, type Retries } from "../failures.ts";
 import { SUBSCRIBE_TIMEOUT_MS } from "../limits.ts";
 import type { Plan } from "../plan.ts";
@@ -172,11 +172,7 @@ export class Feeds {
     this.#unname(feed);
     feed.seq = null;
     const isDenied = !NOT_DENIED.has(code);
-    const error = new PlatformError({
-      status: isDenied ? 403 : 400,
-      code: isDenied ? "forbidden" : "invalid",
-      message,
-    });
+    const error = statusError(isDenied ? 403 : 400, message);
     for (const member of [...feed.members]) member.refused(error);
     // No message says that a right has come back.
     if (isDenied || code === "TOO_MANY_SUBSCRIPTIONS") feed.retries.later(() => this.#ask(feed));

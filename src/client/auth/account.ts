@@ -1,0 +1,85 @@
+import type { ClientContext } from "../context.ts";
+import type { Method } from "../transport/types.ts";
+import { createOAuth } from "./oauth.ts";
+import { createPasskeys } from "./passkeys.ts";
+import type { SignInAnswer, SignIns } from "./sign-in.ts";
+import type { Auth, Identity, Passkey, SessionInfo, User } from "./types.ts";
+
+/** What most pages do not do, or do once: other ways to sign in, and changes of an account. */
+export type Account = Omit<
+  Auth,
+  "user" | "ready" | "subscribe" | "signUp" | "signIn" | "signInAnonymously" | "signOut"
+>;
+
+export function createAccount(context: ClientContext, signIns: SignIns): Account {
+  const { transport, session } = context;
+  const { post, complete, completeSignUp } = signIns;
+  /** A request of the signed-in user. */
+  const own = <T = unknown>(method: Method, path: string, body?: object) =>
+    transport.request<T>(method, `/api/auth/${path}`, { body });
+  const done = async (request: Promise<unknown>) => void (await request);
+  const enter = async (path: string, body: object) => complete(await post<SignInAnswer>(path, body));
+  const { register, signIn } = createPasskeys(context, signIns);
+  const { begin, redirectResult } = createOAuth(context, signIns);
+  const takeUser = async ({ user }: { user: User }) => {
+    await session.updateUser(user);
+    return user;
+  };
+
+  return {
+    link: async (credentials) => completeSignUp(await own("POST", "link/email", credentials)),
+    magicLink: {
+      request: (mail) => done(post("signin/magic-link", mail)),
+      use: (token) => enter("verify-magic-link", { token }),
+    },
+    code: {
+      request: (mail) => done(post("signin/email-otp", mail)),
+      use: (email, code) => enter("verify-email-otp", { email, code }),
+    },
+    // One function for both signatures: with `popup` it ends with a result, without it never.
+    oauth: begin as Auth["oauth"],
+    redirectResult,
+    passkeys: {
+      register,
+      signIn,
+      list: async () => (await own<{ passkeys: Passkey[] }>("GET", "passkeys")).passkeys,
+      remove: (id) => done(own("DELETE", `passkeys/${encodeURIComponent(id)}`)),
+    },
+    mfa: {
+      enroll: () => own("POST", "mfa/totp/enroll"),
+      verify: (factorId, code) => done(own("POST", "mfa/totp/verify", { factorId, code })),
+      factors: async () => (await own<{ factors: [] }>("GET", "mfa/factors")).factors,
+      remove: (proof) => done(own("DELETE", "mfa/totp", proof)),
+    },
+    identities: {
+      list: async () => (await own<{ identities: Identity[] }>("GET", "identities")).identities,
+      remove: (id) => done(own("DELETE", `identities/${id}`)),
+    },
+    sessions: {
+      list: async () => (await own<{ sessions: SessionInfo[] }>("GET", "sessions")).sessions,
+      end: (id) => done(own("DELETE", `sessions/${id}`)),
+    },
+    async reload() {
+      return (await session.token()) === null ? null : takeUser(await own("GET", "me"));
+    },
+    updateMe: async (profile) => takeUser(await own("PATCH", "me", profile)),
+    changePassword: async (passwords) => session.adopt(await own("POST", "change-password", passwords)),
+    emailVerification: {
+      request: (options = {}) => done(own("POST", "request-email-verification", options)),
+      use: (token) => done(post("verify-email", { token })),
+    },
+    emailChange: {
+      request: (change) => done(own("POST", "change-email", change)),
+      use: (token) => done(post("verify-email-change", { token })),
+    },
+    passwordReset: {
+      request: (mail) => done(post("request-password-reset", mail)),
+      use: (reset) => done(post("reset-password", reset)),
+    },
+    acceptInvite: (invitation) => enter("accept-invite", invitation),
+    async deleteMe() {
+      await own("DELETE", "me");
+      await session.forget();
+    },
+  };
+}

@@ -1,0 +1,3 @@
+// One file: each of them alone is so small that another request costs more than its bytes.
+export { createAnalytics } from "./analytics/analytics.ts";
+export { createPush } from "./push/push.ts";
