@@ -64,8 +64,7 @@ export function testBrowser(): TestBrowser {
     browserTest: missingBrowser === null ? test : test.skip,
     async openProfile(options = {}) {
       if (browser === null) throw new Error("The browser has not been started");
-      // Without a language of the system, Chromium has one that is none ("en-US@posix").
-      const context = await browser.newContext({ locale: "en-GB", ...options });
+      const context = await browser.newContext(options);
       context.setDefaultTimeout(ACTION_TIMEOUT_MS);
       const problems: string[] = [];
       context.on("weberror", (error) => problems.push(String(error.error())));

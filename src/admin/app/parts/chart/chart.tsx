@@ -5,7 +5,22 @@ import { timeText } from "../format.ts";
 import { Wide } from "../wide.tsx";
 import { CHART_HEIGHT_PX, type ChartData, colourOf } from "./data.ts";
 
-const Drawing = lazy(() => import("./drawing.tsx"));
+const Drawing = lazy(() => {
+  giveLanguage();
+  return import("./drawing.tsx");
+});
+
+/**
+ * uPlot formats by the browser's language as soon as it is loaded, and throws for a name that is none: Chromium on a system without
+ * a language says `en-US@posix`.
+ */
+function giveLanguage(): void {
+  try {
+    Intl.getCanonicalLocales(navigator.language);
+  } catch {
+    Object.defineProperty(navigator, "language", { value: "en", configurable: true });
+  }
+}
 
 /** Series over the same times, as lines, with what each is now or under the pointer; the numbers are there as a table too. */
 export function Chart({ data, hint }: { data: ChartData; hint?: string }) {
