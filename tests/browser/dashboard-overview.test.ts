@@ -117,3 +117,11 @@ browserTest("[AD78] ? lists the keys, / searches, and Escape closes both", async
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "Audit" }).waitFor();
 });
+
+browserTest("[AD78] an address without a page says so", async () => {
+  const { page } = await open("/admin/nothing/here");
+  await page.getByRole("heading", { level: 1, name: "Not found" }).waitFor();
+  expect(await page.title()).toBe("Not found");
+  await page.getByRole("navigation").getByRole("link", { name: "Tables" }).click();
+  await page.getByRole("heading", { level: 1, name: "Tables" }).waitFor();
+});

@@ -1,5 +1,6 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 import { Layout } from "./shell/layout.tsx";
+import { NotFound } from "./shell/not-found.tsx";
 import { PageFailure } from "./shell/server-notes.tsx";
 
 /** The state of pages is in the address; each page reads the parameters that it knows. */
@@ -49,6 +50,7 @@ export const router = createRouter({
   basepath: "/admin",
   defaultPreload: "intent",
   defaultErrorComponent: PageFailure,
+  defaultNotFoundComponent: NotFound,
 });
 
 declare module "@tanstack/react-router" {
