@@ -8,6 +8,7 @@ import { median, milliseconds, perSecond } from "../support/statistics.ts";
 /** Requests that differ, one after another by chance. */
 const VARIED = 1_000;
 const RECORDS = 10_000;
+const PAGES = 400;
 const BATCH_RECORDS = 100;
 const CATEGORIES = ["news", "sport", "film", "music", "science"];
 const READERS_BESIDE_WRITERS = 8;
@@ -132,7 +133,7 @@ const filterOf = (score: number): string =>
 /** The cursors of the first pages, as suffixes of `url`. */
 async function cursorsOf(url: string): Promise<string[]> {
   const found: string[] = [];
-  for (let suffix = ""; found.length < VARIED; ) {
+  for (let suffix = ""; found.length < PAGES; ) {
     const { cursor } = (await (await fetch(url + suffix)).json()) as { cursor: string };
     suffix = `&cursor=${encodeURIComponent(cursor)}`;
     found.push(suffix);
