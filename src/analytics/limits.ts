@@ -13,6 +13,9 @@ export const PROPERTIES_MAX_BYTES = 4_096;
 /** Characters of an event's name and of a user id. */
 export const EVENT_NAME_LENGTH_MAX = 256;
 export const USER_ID_LENGTH_MAX = 256;
+/** Steps of a funnel. */
+export const FUNNEL_STEPS_MIN = 2;
+export const FUNNEL_STEPS_MAX = 5;
 /** How far an event's timestamp may be ahead of the server's clock: clocks of clients are wrong by hours, not days. */
 export const TIMESTAMP_AHEAD_MAX_MS = DAY_MS;
 

@@ -96,8 +96,13 @@ export type EventRank = Static<typeof EventRank>;
 
 const EventRanks = Type.Object({ topEvents: Type.Array(EventRank) });
 
-export const EventReport = Type.Union([EventPage, EventCounts, EventSeries, EventRanks], {
-  description: "The answer of `list`, `count`, `timeSeries` or `topEvents`",
+const FunnelStep = Type.Object({ eventName: Type.String(), users: Count });
+export type FunnelStep = Static<typeof FunnelStep>;
+
+const Funnel = Type.Object({ funnel: Type.Array(FunnelStep) });
+
+export const EventReport = Type.Union([EventPage, EventCounts, EventSeries, EventRanks, Funnel], {
+  description: "The answer of `list`, `count`, `timeSeries`, `topEvents` or `funnel`",
 });
 
 const Milliseconds = Type.Number({ minimum: 0, description: "Milliseconds" });

@@ -109,6 +109,8 @@ async function eventsJson(queries: EventQueries, query: EventQuery, caller: Read
       return `{"timeSeries":${await queries.timeSeriesJson(query, caller)}}`;
     case "topEvents":
       return JSON.stringify({ topEvents: await queries.top(query, caller) });
+    case "funnel":
+      return JSON.stringify({ funnel: await queries.funnel(query, caller) });
     default:
       return unreachable(query.metric);
   }

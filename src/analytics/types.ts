@@ -57,8 +57,10 @@ export interface RequestQuery {
 }
 
 export interface EventQuery {
-  metric: "list" | "count" | "timeSeries" | "topEvents";
+  metric: "list" | "count" | "timeSeries" | "topEvents" | "funnel";
   range: TimeRange;
+  /** The names of a funnel, in order; empty for other reports. */
+  steps: readonly string[];
   /** Only events with this name; null: all. */
   event: string | null;
   /** Only events of this user; null: all. */

@@ -90,6 +90,30 @@ browserTest("[AD68] events are drawn, ranked, listed with their properties, and 
   expect(problems).toEqual([]);
 });
 
+browserTest("[AD79] a funnel says how many users go from one event to the next, and its address holds it", async () => {
+  const did = (userId: string, ...names: string[]) =>
+    names.map((name, second) => ({ name, userId, timestamp: Date.now() - 60_000 + second * 1_000 }));
+  const events = [...did("u1", "arrived", "paid"), ...did("u2", "arrived"), ...did("u3", "paid", "arrived")];
+  expect((await platform.service.post("/api/analytics/track", { events })).status).toBe(200);
+  const { page, problems } = await open("/admin/analytics?view=events");
+  const funnel = page.getByRole("region", { name: "Funnel" });
+  const steps = funnel.getByLabel("Steps", { exact: true }).first();
+  await steps.fill("arrived");
+  await steps.press("Enter");
+  await steps.fill("paid");
+  await steps.press("Enter");
+  await funnel.getByRole("row", { name: /^paid .*1 33 %$/ }).waitFor();
+  await funnel.getByRole("progressbar", { name: "arrived: 100 %" }).waitFor();
+  const other = await page.context().newPage();
+  await other.goto(page.url());
+  await other
+    .getByRole("region", { name: "Funnel" })
+    .getByRole("row", { name: /^paid .*1 33 %$/ })
+    .waitFor();
+  expect(await violationsOf(other)).toEqual([]);
+  expect(problems).toEqual([]);
+});
+
 browserTest("[AD30] charts and long names are accessible and fit", async () => {
   await inEveryView(async (options) => {
     const { page, context } = await open("/admin", options);

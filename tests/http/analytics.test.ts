@@ -310,3 +310,46 @@ test("[AN5] events are written without a reader, survive a killed process, and a
   await platform.restart();
   expect((await events({ event: "kept" })).events.map(({ properties }) => properties["at"])).toEqual([2, 1]);
 });
+
+test("[AN114] a funnel counts the users who did each step after the one before", async () => {
+  const at = Date.now() - 60_000;
+  const did = (userId: string | null, ...names: [name: string, second: number][]) =>
+    names.map(([name, second]) => ({
+      name: `funnel ${name}`,
+      timestamp: at + second * 1_000,
+      ...(userId === null ? {} : { userId }),
+    }));
+  await track(
+    platform.service,
+    ...did("all", ["a", 1], ["b", 2], ["c", 3]),
+    // The first b is before a, the second one counts.
+    ...did("again", ["b", 1], ["a", 2], ["b", 3]),
+    ...did("backwards", ["c", 1], ["b", 2], ["a", 3]),
+    // c follows the second b only.
+    ...did("twice", ["a", 1], ["a", 2], ["b", 4], ["b", 1], ["c", 5]),
+    ...did("one", ["a", 1]),
+    ...did(null, ["a", 1], ["b", 2], ["c", 3]),
+  );
+  const funnel = (steps: unknown, query: Record<string, string | number> = {}) =>
+    events<{ funnel: { eventName: string; users: number }[] }>({
+      metric: "funnel",
+      steps: JSON.stringify(steps),
+      ...query,
+    });
+  expect((await funnel(["funnel a", "funnel b", "funnel c"])).funnel).toEqual([
+    { eventName: "funnel a", users: 5 },
+    { eventName: "funnel b", users: 3 },
+    { eventName: "funnel c", users: 2 },
+  ]);
+  // The same event again is another event.
+  expect((await funnel(["funnel a", "funnel a", "funnel a"])).funnel.map(({ users }) => users)).toEqual([5, 1, 0]);
+  expect((await funnel(["funnel a", "funnel none"])).funnel.map(({ users }) => users)).toEqual([5, 0]);
+  expect((await funnel(["funnel a", "funnel b"], { start: at + 2_000 })).funnel.map(({ users }) => users)).toEqual([
+    3, 2,
+  ]);
+  for (const steps of [undefined, "", "a", '["a"]', '["a","b","c","d","e","f"]', '["a",1]', '["a",""]', "{}"]) {
+    const query = { metric: "funnel", ...(steps === undefined ? {} : { steps }) };
+    const answer = await platform.service.get<ErrorAnswer>("/api/analytics/events", { query });
+    expect([steps, answer.status, Object.keys(answer.body.data ?? {})]).toEqual([steps, 400, ["steps"]]);
+  }
+});

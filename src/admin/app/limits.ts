@@ -48,3 +48,7 @@ export const BACKUPS_EVERY_MS = 3_000;
 export const DIAGRAM_FIELDS_MAX = 14;
 /** Time between two looks at whether the server answers. */
 export const SERVER_EVERY_MS = 4_000;
+
+/** Events of a funnel. */
+export const FUNNEL_STEPS_MIN = 2;
+export const FUNNEL_STEPS_MAX = 5;

@@ -1,5 +1,5 @@
 import type { DatabaseFile, ReadCaller, SqlValue } from "../../db/index.ts";
-import type { EventCounts, EventPage, EventRank } from "../schemas.ts";
+import type { EventCounts, EventPage, EventRank, FunnelStep } from "../schemas.ts";
 import type { EventQuery } from "../types.ts";
 import { encodeCursor, pointsOf } from "./query-parameters.ts";
 
@@ -12,14 +12,20 @@ export interface EventQueries {
   timeSeriesJson(query: EventQuery, caller: ReadCaller): Promise<string>;
   /** The most frequent names. */
   top(query: EventQuery, caller: ReadCaller): Promise<EventRank[]>;
+  /** How many users have done each step after the step before it; nothing is known of users on summarised days. */
+  funnel(query: EventQuery, caller: ReadCaller): Promise<FunnelStep[]>;
 }
 
 // Parameters of all statements: ?1 and ?2 the range, ?3 the name, ?4 the user (empty if not filtered).
 const ALL_PARAMETERS = "parameters AS (SELECT ?1, ?2, ?3, ?4)";
 
+/** Of a day that is not summarised. */
+const IS_SINGLE =
+  "NOT EXISTS (SELECT 1 FROM summarized WHERE kind = 'events' AND timestamp >= since AND timestamp < until)";
+
 const matching = ({ event, userId }: EventQuery): string =>
   ["timestamp >= ?1 AND timestamp < ?2", event === null ? "" : "name = ?3", userId === null ? "" : "user_id = ?4"]
-    .concat("NOT EXISTS (SELECT 1 FROM summarized WHERE kind = 'events' AND timestamp >= since AND timestamp < until)")
+    .concat(IS_SINGLE)
     .filter((condition) => condition !== "")
     .join(" AND ");
 
@@ -101,5 +107,24 @@ export function createEventQueries(file: DatabaseFile): EventQueries {
         uniqueUsers: Number(users),
       }));
     },
+    async funnel({ range, steps }, caller) {
+      const [counts = []] = await file.read(funnelOf(steps.length), [range.startMs, range.endMs, ...steps], { caller });
+      return steps.map((eventName, step) => ({ eventName, users: Number(counts[step]) }));
+    },
   };
+}
+
+/**
+ * Counts the users of each step. Parameters: ?1 and ?2 the range, then a name a step. The earliest event that can be a step is the
+ * best one: whatever can follow a later event can follow it too. A bare column beside min() is of the row that has the minimum.
+ */
+function funnelOf(steps: number): string {
+  const numbers = Array.from({ length: steps }, (_, step) => step);
+  const parts = numbers.map((step) => {
+    const before = step === 0 ? "" : `JOIN step${step - 1} AS earlier ON earlier.user = events.user_id`;
+    const after = step === 0 ? "user_id IS NOT NULL" : "(timestamp, events.id) > (earlier.at, earlier.id)";
+    return `step${step} AS MATERIALIZED (SELECT user_id AS user, min(timestamp) AS at, events.id FROM events ${before}
+      WHERE timestamp >= ?1 AND timestamp < ?2 AND name = ?${step + 3} AND ${after} AND ${IS_SINGLE} GROUP BY user_id)`;
+  });
+  return `WITH ${parts.join(", ")} SELECT ${numbers.map((step) => `(SELECT count(*) FROM step${step})`).join(", ")}`;
 }

@@ -3,7 +3,14 @@ import { ROUTE_AREAS, type RouteArea } from "../../http/route-area.ts";
 import { badField } from "../../kernel/errors.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/time/duration.ts";
 import { isIsoDateTime, parseIsoDateTime } from "../../kernel/time/iso-datetime.ts";
-import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, SERIES_POINTS_MAX } from "../limits.ts";
+import {
+  EVENT_NAME_LENGTH_MAX,
+  FUNNEL_STEPS_MAX,
+  FUNNEL_STEPS_MIN,
+  LIST_LIMIT_DEFAULT,
+  LIST_LIMIT_MAX,
+  SERIES_POINTS_MAX,
+} from "../limits.ts";
 import type { EventPlace, EventQuery, RequestQuery, TimeRange } from "../types.ts";
 
 const RANGES = {
@@ -44,7 +51,10 @@ export const REQUEST_PARAMETERS = {
 
 export const EVENT_PARAMETERS = {
   metric: Type.Optional(
-    Type.Enum(["list", "count", "timeSeries", "topEvents"], { default: "list", description: "The kind of report" }),
+    Type.Enum(["list", "count", "timeSeries", "topEvents", "funnel"], {
+      default: "list",
+      description: "The kind of report",
+    }),
   ),
   ...RANGE,
   event: text("Only events with this name"),
@@ -58,6 +68,7 @@ export const EVENT_PARAMETERS = {
     }),
   ),
   cursor: text("The `cursor` of the previous page of `list`"),
+  steps: text('Names of the events of `funnel`, two to five, as JSON: `["signed up", "paid"]`'),
 };
 
 export const SLOW_PARAMETERS = {
@@ -80,10 +91,28 @@ export function parseRequestQuery(parameters: RequestParameters, now: number): R
 /** Errors: 400 naming the parameter. */
 export function parseEventQuery(parameters: EventParameters, now: number): EventQuery {
   const { metric = "list", event = null, userId = null, limit = LIST_LIMIT_DEFAULT, cursor } = parameters;
+  const steps = metric === "funnel" ? parseSteps(parameters.steps) : [];
   const range = parseTimeRange(parameters, now);
   if (metric === "timeSeries") checkPoints(range);
   const after = cursor === undefined ? null : decodeCursor(cursor);
-  return { metric, range, event, userId, limit, after };
+  return { metric, range, steps, event, userId, limit, after };
+}
+
+const isName = (value: unknown): boolean =>
+  typeof value === "string" && value !== "" && value.length <= EVENT_NAME_LENGTH_MAX;
+
+function parseSteps(text: string | undefined): string[] {
+  if (text === undefined) throw badField("steps", "required", "A funnel needs steps");
+  let steps: unknown = null;
+  try {
+    steps = JSON.parse(text);
+  } catch {
+    // Is no list of names either.
+  }
+  const isSteps = Array.isArray(steps) && steps.length >= FUNNEL_STEPS_MIN && steps.length <= FUNNEL_STEPS_MAX;
+  if (isSteps && (steps as unknown[]).every(isName)) return steps as string[];
+  const message = `steps must be a JSON array of ${FUNNEL_STEPS_MIN} to ${FUNNEL_STEPS_MAX} names of events`;
+  throw badField("steps", "invalid_value", message);
 }
 
 export const encodeCursor = ({ timestamp, id }: EventPlace): string =>

@@ -123,6 +123,11 @@ export interface AdminAnalytics {
   topEvents(
     options?: EventOptions & { limit?: number },
   ): Promise<{ eventName: string; count: number; uniqueUsers: number }[]>;
+  /**
+   * How many users have done the first of two to five events in the range, and each further one after the one before it. Of days
+   * that are summarised nothing is known.
+   */
+  funnel(steps: readonly string[], options?: ReportRange): Promise<{ eventName: string; users: number }[]>;
   /** How many events each step has, in order. */
   eventSeries(options?: EventOptions): Promise<{ timestamp: number; count: number }[]>;
 }

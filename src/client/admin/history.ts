@@ -43,6 +43,13 @@ export function createAnalytics({ request }: Transport): AdminAnalytics {
     },
     topEvents: async (options) =>
       (await events<{ topEvents: Awaited<ReturnType<AdminAnalytics["topEvents"]>> }>("topEvents", options)).topEvents,
+    funnel: async (steps, options) =>
+      (
+        await events<{ funnel: { eventName: string; users: number }[] }>("funnel", {
+          ...options,
+          steps: JSON.stringify(steps),
+        })
+      ).funnel,
     eventSeries: async (options) =>
       (await events<{ timeSeries: { timestamp: number; count: number }[] }>("timeSeries", options)).timeSeries,
   };

@@ -11,12 +11,13 @@ import { Section } from "../../parts/section.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { Wide } from "../../parts/wide.tsx";
 import { Amount } from "./amount.tsx";
+import { Funnel, type FunnelState } from "./funnel.tsx";
 import { type Range, STEPS } from "./ranges.ts";
 
 const PAGE = 50;
 const TOP = 20;
 
-export interface EventState {
+export interface EventState extends FunnelState {
   /** The name of the events that are shown. */
   event: string;
 }
@@ -31,6 +32,7 @@ export function Events({ range }: { range: Range }) {
         <EventChart range={range} event={event} />
         <TopEvents range={range} onChoose={(name) => change({ event: name })} />
       </SimpleGrid>
+      <Funnel range={range} />
       {event === undefined ? null : (
         <Group gap={4}>
           <Text size="sm">
