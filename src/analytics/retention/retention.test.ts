@@ -115,7 +115,7 @@ test("[AN100] rows of a day that already has a summary are counted, first as row
   };
   const range = { startMs: DAY, endMs: DAY + DAY_MS, stepMs: DAY_MS };
   const counts = async () => {
-    const query = { range, event: null, userId: null, limit: 10, after: null, metric: "count" as const };
+    const query = { range, steps: [], event: null, userId: null, limit: 10, after: null, metric: "count" as const };
     return { events: (await createEventQueries(file).count(query, SERVER_CALLER)).totalEvents };
   };
   let expected = 3;
