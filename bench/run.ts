@@ -6,6 +6,7 @@ import { keyValue, realtime, rooms, vectors } from "./sections/areas.ts";
 import { authentication } from "./sections/auth.ts";
 import { backups } from "./sections/backup.ts";
 import { client } from "./sections/client.ts";
+import { dashboard } from "./sections/dashboard.ts";
 import { functions } from "./sections/functions.ts";
 import { largeTables } from "./sections/large-tables.ts";
 import { peers } from "./sections/peers.ts";
@@ -47,6 +48,7 @@ const SECTIONS: readonly Section[] = [
   analytics,
   backups,
   client,
+  dashboard,
   stalls,
 ];
 const RESULTS = resolve(import.meta.dir, "RESULTS.md");
