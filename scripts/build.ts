@@ -81,7 +81,7 @@ const embedded: Readonly<Record<string, Uint8Array>> = {
   "platform:program": zstdCompressSync(program, { params: { [constants.ZSTD_c_compressionLevel]: RELEASE_LEVEL } }),
   "platform:client-module": await PARTS.module(),
   "platform:client-package": await PARTS.package(),
-  "platform:dashboard": await PARTS.dashboard(),
+  "platform:dashboard": await PARTS.dashboard({ isShort: true }),
 };
 
 const embeddedFiles: BunPlugin = {

@@ -43,12 +43,12 @@ export async function bundleModule(): Promise<ClientBundle> {
 }
 
 /** What Bun's own minifier leaves. Names that a chunk exports stay: the other chunks import them. */
-async function shorten(content: Uint8Array): Promise<Uint8Array> {
+export async function shorten(content: Uint8Array): Promise<Uint8Array> {
   const { code } = await minify(new TextDecoder().decode(content), {
     module: true,
     ecma: ECMA_VERSION,
     compress: { passes: PASSES, pure_getters: true },
   });
-  if (code === undefined) throw new Error("A chunk of the client cannot be minified");
+  if (code === undefined) throw new Error("A chunk cannot be minified");
   return new TextEncoder().encode(code);
 }
