@@ -176,6 +176,7 @@ browserTest(
         // It is saved, not opened, also where the bucket shows every type.
         expect(await link.getAttribute("download")).not.toBeNull();
         const frames = page.locator("iframe");
+        if (name.startsWith("page.pdf")) await frames.first().waitFor();
         expect({ name, frames: await frames.count() }).toEqual({ name, frames: name.startsWith("page.pdf") ? 1 : 0 });
         for (const frame of await frames.all()) expect(await frame.getAttribute("src")).toStartWith("blob:");
         await page.keyboard.press("Escape");

@@ -36,6 +36,8 @@ export class SimulatedDisk {
   /** By directory. */
   readonly #namings = new Map<string, Naming[]>();
   readonly #directories = new Set<string>();
+  /** Syncs under way, by the line with which they began. */
+  readonly #syncing = new Map<number, { path: string; file: File | null }>();
   /** Where the next write without an offset goes. */
   readonly #positions = new Map<string, number>();
 
@@ -61,8 +63,11 @@ export class SimulatedDisk {
       case "truncate":
         this.#change(call.path, { kind: "truncate", line, size: call.size });
         break;
-      case "sync":
-        this.#sync(call.path, line);
+      case "syncing":
+        this.#syncing.set(line, { path: call.path, file: this.#names.get(call.path) ?? null });
+        break;
+      case "synced":
+        this.#sync(line);
         break;
       case "rename":
       case "link": {
@@ -95,9 +100,10 @@ export class SimulatedDisk {
   }
 
   /** Of a file: its content. Of a directory: its names. What began after the sync is not covered by it. */
-  #sync(path: string, began: number): void {
-    const file = this.#names.get(path);
-    if (file !== undefined) {
+  #sync(began: number): void {
+    const { path = "", file = null } = this.#syncing.get(began) ?? {};
+    this.#syncing.delete(began);
+    if (file !== null) {
       for (const change of file.pending) if (change.line < began) file.durable.apply(change);
       file.pending = file.pending.filter(({ line }) => line >= began);
     }

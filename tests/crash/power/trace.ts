@@ -4,7 +4,9 @@ export type FileCall =
   | { kind: "open"; path: string; creates: boolean; truncates: boolean }
   | { kind: "write"; path: string; offset: number | null; data: Buffer }
   | { kind: "truncate"; path: string; size: number }
-  | { kind: "sync"; path: string }
+  /** The sync of a file or directory begins; `synced` of the same line is its end. Its file may get another name meanwhile. */
+  | { kind: "syncing"; path: string }
+  | { kind: "synced" }
   | { kind: "rename"; from: string; to: string }
   | { kind: "link"; from: string; to: string }
   | { kind: "remove"; path: string }
@@ -62,6 +64,11 @@ const IOV = /iov_base="([^"]*)"/g;
 
 /** What has an effect as soon as it begins. */
 function* begun({ name, args }: Started, root: string): Generator<Effect> {
+  if (name === "fsync" || name === "fdatasync") {
+    const path = text(DESCRIPTOR.exec(args)?.[1] ?? "");
+    if (path.startsWith(root)) yield { kind: "syncing", path };
+    return;
+  }
   if (name === "write" || name === "pwrite64" || name === "sendto") {
     const [, target = "", hex = "", offset] = WRITE.exec(args) ?? [];
     yield* wrote(text(target), bytes(hex), name === "pwrite64" ? Number(offset) : null, root);
@@ -102,7 +109,7 @@ function* ended({ name, args }: Started, root: string): Generator<Effect> {
       return;
     case "fsync":
     case "fdatasync":
-      if (file.startsWith(root)) yield { kind: "sync", path: file };
+      if (file.startsWith(root)) yield { kind: "synced" };
       return;
     case "ftruncate":
       if (file.startsWith(root)) yield { kind: "truncate", path: file, size: Number(/, (\d+)\)/.exec(args)?.[1]) };
