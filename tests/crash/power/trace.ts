@@ -112,7 +112,7 @@ function* ended({ name, args }: Started, root: string): Generator<Effect> {
       if (file.startsWith(root)) yield { kind: "synced" };
       return;
     case "ftruncate":
-      if (file.startsWith(root)) yield { kind: "truncate", path: file, size: Number(/, (\d+)\)/.exec(args)?.[1]) };
+      if (file.startsWith(root)) yield { kind: "truncate", path: file, size: Number(/, (\d+) *\)/.exec(args)?.[1]) };
       return;
     case "rename":
     case "renameat":
