@@ -38,6 +38,7 @@ export function outboxEndpoints(outbox: OutboxReader): readonly Endpoint[] {
         answers: {
           200: Type.Object({ mails: Type.Array(Type.Object(head)), cursor: nullable(Type.String()) }),
         },
+        errors: [400],
       },
       async ({ principal, query }) => {
         requireServiceKey(principal, READ);
@@ -54,7 +55,7 @@ export function outboxEndpoints(outbox: OutboxReader): readonly Endpoint[] {
         caller: "serviceKey",
         path: { id: "The id of a mail" },
         answers: { 200: Mail },
-        errors: [404],
+        errors: [400, 404],
       },
       async ({ principal, params, query }) => {
         requireServiceKey(principal, READ);
