@@ -25,9 +25,8 @@ export function downloadEndpoints(deps: Pick<EndpointDeps, "service" | "signing"
         200: { description: "The file", schema: Bytes, contentType: BYTES_TYPE },
         206: { description: "The bytes of the range", schema: Bytes, contentType: BYTES_TYPE },
         304: NOT_MODIFIED,
-        416: { description: "The file has no such bytes" },
       },
-      errors: [400, 404, 413, 415, 503],
+      errors: [400, 404, 413, 415, 416, 503],
     },
     (context) => answer(deps, context),
   );
