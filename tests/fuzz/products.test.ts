@@ -39,7 +39,7 @@ beforeAll(async () => {
           projects: { schema: { owner: { type: "string" }, title: { type: "text" }, n: { type: "number" }, at: { type: "datetime" } }, access },
           tasks: {
             schema: { owner: { type: "string" }, title: { type: "text" }, i: { type: "integer" }, b: { type: "boolean" }, j: { type: "json" },
-              project: { type: "string", references: { table: "projects", onDelete: "set null" } } },
+              project: { type: "string", references: { table: "projects", onDelete: "restrict" } } },
             access,
           },
         } } },
@@ -220,7 +220,7 @@ async function send({ method, to, query, body, headers = {} }: Sent): Promise<{ 
 const errorsLogged = (): string[] =>
   `${platform.stdout()}\n${platform.stderr()}`.split("\n").filter((line) => /"level":"(?:ERROR|FATAL)"/.test(line));
 
-test(`[TB300, TB304, TB320, TB414] aggregates, expand, conditions, keys and transactions survive any input (seed ${SEED})`, async () => {
+test(`[TB301, TB304, TB320, TB402, TB414] aggregates, expand, conditions, keys and transactions survive any input (seed ${SEED})`, async () => {
   const r = random(SEED);
   const statuses = new Map<number, number>();
   for (let round = 0; round < ROUNDS; round += AT_ONCE) {
