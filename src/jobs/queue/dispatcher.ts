@@ -60,7 +60,8 @@ export class Dispatcher {
   readonly #names = new Map<string, Name>();
   readonly #running = new Map<number, Running>();
   #endings: Ending[] = [];
-  readonly #whenRecorded = new Map<number, { resolve(): void; reject(cause: unknown): void }>();
+  /** Those whom somebody has cancelled, by their number, until that is on disk. */
+  readonly #whenRecorded = new Map<number, PromiseWithResolvers<void>>();
   #state: "new" | "started" | "stopping" = "new";
   #isStepQueued = false;
   /** After a failed write. */
@@ -109,7 +110,8 @@ export class Dispatcher {
     if (!this.#running.has(seq)) await nextTurn();
     const running = this.#running.get(seq);
     if (running === undefined) return false;
-    const recorded = Promise.withResolvers<void>();
+    // Another request may have cancelled it in this turn.
+    const recorded = this.#whenRecorded.get(seq) ?? Promise.withResolvers<void>();
     this.#whenRecorded.set(seq, recorded);
     recorded.promise.catch(() => {});
     running.tried.end("cancelled");
@@ -197,11 +199,11 @@ export class Dispatcher {
     let committed: Promise<void> | null = null;
     try {
       // Who cancels a job waits for the disk.
-      const write = this.#whenRecorded.size > 0 ? "write" : "commit";
-      await store()[write]((tx, deltas) => {
+      const isSynced = this.#whenRecorded.size > 0;
+      await store()[isSynced ? "write" : "commit"]((tx, deltas) => {
         // The transaction commits at the end of this turn.
         committed = nextTurn().then(() => this.#committed(claimed));
-        recorded = this.#endings.splice(0);
+        recorded = this.#takeEndings({ isSynced });
         for (const { outcome, answer } of recorded) {
           store().record(tx, deltas, outcome, this.onDue);
           if (answer !== null) store().keepAnswer(tx, outcome.job.seq, answer);
@@ -222,10 +224,16 @@ export class Dispatcher {
     }
   }
 
-  #settleRecorded(
-    endings: readonly Ending[],
-    settle: (one: { resolve(): void; reject(cause: unknown): void }) => void,
-  ): void {
+  /** Those that wait to be written. A write without a sync leaves those of cancelled jobs to the next one. */
+  #takeEndings({ isSynced }: { isSynced: boolean }): Ending[] {
+    if (isSynced || this.#whenRecorded.size === 0) return this.#endings.splice(0);
+    const isAwaited = ({ outcome }: Ending): boolean => this.#whenRecorded.has(outcome.job.seq);
+    const taken = this.#endings.filter((ending) => !isAwaited(ending));
+    this.#endings = this.#endings.filter(isAwaited);
+    return taken;
+  }
+
+  #settleRecorded(endings: readonly Ending[], settle: (one: PromiseWithResolvers<void>) => void): void {
     if (this.#whenRecorded.size === 0) return;
     for (const { job } of endings.map(({ outcome }) => outcome)) {
       const one = this.#whenRecorded.get(job.seq);
