@@ -1,6 +1,6 @@
 import type { WebhookConfig } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { ANSWER_KEPT_BYTES, ANSWER_READ_MS } from "./limits.ts";
+import { ANSWER_KEPT_BYTES, ANSWER_READ_MS, CONTENT_TYPE_MAX_LENGTH, HIDDEN_MIN_LENGTH } from "./limits.ts";
 
 /** What a receiver answered, as administrators see it. */
 export interface ReceiverAnswer {
@@ -14,9 +14,6 @@ export interface ReceiverAnswer {
 }
 
 const HIDDEN = "[hidden]";
-const CONTENT_TYPE_MAX_LENGTH = 100;
-/** A shorter part of a secret tells nothing of it. */
-const PART_MIN_LENGTH = 4;
 
 /** Reads the beginning of a body, and gives up the rest of it. No error: a body that breaks off has ended there. */
 export async function answerOf(response: Response, config: WebhookConfig, clock: Clock): Promise<ReceiverAnswer> {
@@ -71,7 +68,7 @@ function secretsOf({ url, secret, headers = {} }: WebhookConfig): readonly strin
   const credentials = Object.values(headers).flatMap((value) => [value, value.slice(value.indexOf(" ") + 1)]);
   const all = [...address, secret, secret.replace(/^whsec_/, ""), ...credentials];
   return [...new Set(all)]
-    .filter((text) => text.length >= PART_MIN_LENGTH)
+    .filter((text) => text.length >= HIDDEN_MIN_LENGTH)
     .toSorted((one, other) => other.length - one.length);
 }
 
@@ -80,7 +77,7 @@ function withoutSecrets(text: string, secrets: readonly string[]): string {
   for (const secret of secrets) shown = shown.replaceAll(secret, HIDDEN);
   // One that the end of what was read cuts off.
   for (const secret of secrets) {
-    for (let length = Math.min(secret.length, shown.length); length >= PART_MIN_LENGTH; length--) {
+    for (let length = Math.min(secret.length, shown.length); length >= HIDDEN_MIN_LENGTH; length--) {
       if (!shown.endsWith(secret.slice(0, length))) continue;
       shown = `${shown.slice(0, -length)}${HIDDEN}`;
       break;
