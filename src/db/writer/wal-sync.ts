@@ -8,8 +8,6 @@ export type SyncFile = (descriptor: number, done: (error: Error | null) => void)
 export interface WalSync {
   /** Syncs every frame written so far. The first call also syncs the directory entries of the files. */
   run(done: (error: Error | null) => void): void;
-  /** Length of the WAL in bytes. It shrinks only when SQLite restarts the WAL. */
-  sizeBytes(): number;
   /** Must not be called during a sync. */
   close(): void;
 }
@@ -69,7 +67,6 @@ export function createWalSync(options: {
         });
       });
     },
-    sizeBytes: () => (isClosed ? 0 : fs.fstatSync(descriptor).size),
     close() {
       if (isClosed) return;
       isClosed = true;
