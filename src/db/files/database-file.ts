@@ -14,7 +14,6 @@ import {
   READ_TIMEOUT_MS,
   STATEMENTS_MAX,
   WAL_BYTES_STOP,
-  WAL_FRAME_BYTES,
 } from "../limits.ts";
 import { hasOutboxRows } from "../outbox/rows.ts";
 import type { LongRead, LongReads } from "../reads/long-reads.ts";
@@ -39,7 +38,7 @@ import { hasPendingTexts } from "../writer/pending-texts.ts";
 import { RowCounts } from "../writer/row-counts.ts";
 import { StatementCache } from "../writer/statement-cache.ts";
 import { TextIndexer } from "../writer/text-indexer.ts";
-import { createWalSync, type SyncFile, type WalSync } from "../writer/wal-sync.ts";
+import { createWalLength, createWalSync, type SyncFile, type WalSync } from "../writer/wal-sync.ts";
 import { Writer, type WriterOptions } from "../writer/writer.ts";
 import { closeAsItIs } from "./close-as-it-is.ts";
 import type { DirectorySync } from "./directory-sync.ts";
@@ -205,9 +204,9 @@ export class OpenFile implements OpenedFile {
       afterCommit: () => this.#afterCommit(),
     });
     this.#isWalNew = isWalNew;
-    const walLength = this.#statements.prepare<{ log: number }>("PRAGMA wal_checkpoint(NOOP)");
+    const walBytes = createWalLength(this.#statements, this.#reads);
     this.#checkpoints = new Checkpoints({
-      walBytes: () => this.#walFrames(walLength) * WAL_FRAME_BYTES,
+      walBytes: () => (this.#isClosed ? 0 : walBytes()),
       holdWriter: () => this.#writer.hold(),
       checkpoint: (request) => dependencies.checkpointer.checkpoint(path, request),
       restart: (bytesKept) => dependencies.checkpointer.restartWal(path, bytesKept),
@@ -241,13 +240,6 @@ export class OpenFile implements OpenedFile {
 
   get isClosed(): boolean {
     return this.#isClosed;
-  }
-
-  /** What is in the WAL, whose file is longer after a restart. SQLite answers that in a microsecond, but not inside a transaction. */
-  #walFrames(length: Statement<{ log: number }>): number {
-    if (this.#isClosed) return 0;
-    this.#reads.end();
-    return Math.max(0, length.get()?.log ?? 0);
   }
 
   #afterCommit(): void {
