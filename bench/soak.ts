@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { testPlatform } from "../tests/support/index.ts";
 import { random as seeded, testSeed } from "../tests/support/random.ts";
+import { renewed } from "../tests/support/sign-in.ts";
 import { figuresOf } from "./sections/soak.ts";
 import { configOf } from "./soak/config.ts";
 import { Minutes } from "./soak/minutes.ts";
@@ -17,6 +18,7 @@ const CLIENTS = 16;
 /** Between two requests of a client: steady traffic, far from what the server could do. */
 const PAUSE_MS = 10;
 const MINUTE_MS = 60_000;
+const RENEW_MS = 5 * MINUTE_MS;
 const MEMORY_EVERY_MS = 1_000;
 const ERRORS_SHOWN_MAX = 20;
 const RESULTS = resolve(import.meta.dir, "RESULTS.md");
@@ -57,6 +59,18 @@ async function work(client: Client): Promise<void> {
   }
 }
 
+/** Access tokens are good for 15 minutes. */
+const renewing = setInterval(() => {
+  for (const client of clients) {
+    renewed(platform, client.user).then(
+      (user) => {
+        client.user = user;
+      },
+      (cause: unknown) => fail(String(cause)),
+    );
+  }
+}, RENEW_MS);
+
 const over = () => isOver;
 const traffic = clients.flatMap((client) => [
   work(client),
@@ -73,6 +87,7 @@ for (let minute = 1; minute <= minutes; minute++) {
 }
 isOver = true;
 clearInterval(sampling);
+clearInterval(renewing);
 await Promise.all(traffic);
 const exitCode = await platform.stop();
 await receiver.stop(true);

@@ -75,7 +75,10 @@ async function visit({ url, hello, greeting, every }: Visit, isOver: () => boole
     await Bun.sleep(ACTION_EVERY_MS);
     if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(every()));
   }
-  if (socket.readyState !== WebSocket.OPEN) onError(`${url} was closed`);
+  if (socket.readyState !== WebSocket.OPEN) {
+    onError(`${url} was closed`);
+    await Bun.sleep(ACTION_EVERY_MS);
+  }
   socket.close(1000);
   await closed;
 }

@@ -41,3 +41,11 @@ export async function signIn(
   const { accessToken, refreshToken } = signedIn.body;
   return { ...platform.as(accessToken), id, email, password, token: accessToken, refreshToken };
 }
+
+/** The same user with new tokens: access tokens expire after some minutes. */
+export async function renewed(platform: TestPlatform, user: SignedIn): Promise<SignedIn> {
+  const { status, body } = await platform.post<TokenAnswer>("/api/auth/refresh", { refreshToken: user.refreshToken });
+  if (status !== 200) throw new Error(`cannot renew the tokens of ${user.email}: ${JSON.stringify(body)}`);
+  const { accessToken, refreshToken } = body;
+  return { ...user, ...platform.as(accessToken), token: accessToken, refreshToken };
+}
