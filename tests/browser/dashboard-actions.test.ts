@@ -30,7 +30,7 @@ afterAll(() => platform.stop());
 const open = (path: string) => openDashboard(browser, platform, path);
 
 browserTest("[AD80] the other pages are loaded ahead: a click asks for no code", async () => {
-  const { page, problems } = await open("/admin/no-page");
+  const { page, problems } = await openDashboard(browser, platform, "/admin/no-page", { isSavingData: false });
   const scripts: string[] = [];
   page.on("response", async (answer) => {
     if (answer.url().endsWith(".js")) scripts.push(await answer.text());
