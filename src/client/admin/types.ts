@@ -29,7 +29,8 @@ export interface BucketDescription {
   external: boolean;
   /** In a drill. */
   readOnly: boolean;
-  inline: boolean;
+  /** Files of every type are shown in browsers: `true` in a sandbox, `"sameOrigin"` as pages of the server's origin. */
+  inline: boolean | "sameOrigin";
   maxFileSize: number;
   /** Such as `200x200`. */
   thumbs: string[];

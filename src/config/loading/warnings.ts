@@ -17,6 +17,14 @@ export function configWarnings(config: PlatformConfig): ConfigProblem[] {
     for (const [table, declared] of tables) warnings.push(...tableWarnings(`${path}.tables.${table}`, declared));
   }
   for (const [name, bucket] of Object.entries(config.storage?.buckets ?? {})) {
+    if (bucket.inline === "sameOrigin") {
+      warnings.push({
+        path: `storage.buckets.${name}.inline`,
+        message:
+          'is "sameOrigin": scripts in its files act with the rights of everybody who opens them, administrators of the dashboard too. ' +
+          "Set inline: true to show files in a sandbox",
+      });
+    }
     if (bucket.access !== undefined) continue;
     warnings.push({
       path: `storage.buckets.${name}`,

@@ -52,7 +52,8 @@ export class Dispatcher {
   readonly #names = new Map<string, Name>();
   readonly #running = new Map<number, Running>();
   #outcomes: Outcome[] = [];
-  readonly #whenRecorded = new Map<number, { resolve(): void; reject(cause: unknown): void }>();
+  /** Those whom somebody has cancelled, by their number, until that is on disk. */
+  readonly #whenRecorded = new Map<number, PromiseWithResolvers<void>>();
   #state: "new" | "started" | "stopping" = "new";
   #isStepQueued = false;
   /** After a failed write. */
@@ -101,7 +102,8 @@ export class Dispatcher {
     if (!this.#running.has(seq)) await nextTurn();
     const running = this.#running.get(seq);
     if (running === undefined) return false;
-    const recorded = Promise.withResolvers<void>();
+    // Another request may have cancelled it in this turn.
+    const recorded = this.#whenRecorded.get(seq) ?? Promise.withResolvers<void>();
     this.#whenRecorded.set(seq, recorded);
     recorded.promise.catch(() => {});
     running.tried.end("cancelled");
@@ -189,11 +191,11 @@ export class Dispatcher {
     let committed: Promise<void> | null = null;
     try {
       // Who cancels a job waits for the disk.
-      const write = this.#whenRecorded.size > 0 ? "write" : "commit";
-      await store()[write]((tx, deltas) => {
+      const isSynced = this.#whenRecorded.size > 0;
+      await store()[isSynced ? "write" : "commit"]((tx, deltas) => {
         // The transaction commits at the end of this turn.
         committed = nextTurn().then(() => this.#committed(claimed));
-        recorded = this.#outcomes.splice(0);
+        recorded = this.#takeOutcomes({ isSynced });
         for (const outcome of recorded) store().record(tx, deltas, outcome, this.onDue);
         if (this.#state === "started") this.#claim(tx, deltas, claimed);
         return null;
@@ -211,10 +213,16 @@ export class Dispatcher {
     }
   }
 
-  #settleRecorded(
-    outcomes: readonly Outcome[],
-    settle: (one: { resolve(): void; reject(cause: unknown): void }) => void,
-  ): void {
+  /** Those that wait to be written. A write without a sync leaves those of cancelled jobs to the next one. */
+  #takeOutcomes({ isSynced }: { isSynced: boolean }): Outcome[] {
+    if (isSynced || this.#whenRecorded.size === 0) return this.#outcomes.splice(0);
+    const isAwaited = ({ job }: Outcome): boolean => this.#whenRecorded.has(job.seq);
+    const taken = this.#outcomes.filter((outcome) => !isAwaited(outcome));
+    this.#outcomes = this.#outcomes.filter(isAwaited);
+    return taken;
+  }
+
+  #settleRecorded(outcomes: readonly Outcome[], settle: (one: PromiseWithResolvers<void>) => void): void {
     if (this.#whenRecorded.size === 0) return;
     for (const { job } of outcomes) {
       const one = this.#whenRecorded.get(job.seq);

@@ -65,8 +65,6 @@ async function orderCertificate(config: AcmeConfig, files: AcmeFiles): Promise<C
 }
 
 async function order({ domains, email, directory = DIRECTORY_DEFAULT }: AcmeConfig, files: AcmeFiles) {
-  // One of its own libraries looks for it when it is evaluated.
-  await import("reflect-metadata");
   const acme = await loadLibrary();
   const account = files.readAccount(directory);
   const accountKey = account?.key ?? (await acme.crypto.createPrivateEcdsaKey()).toString();
