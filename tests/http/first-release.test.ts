@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import * as layouts from "../../schema/migrations/index.ts";
 import config from "../fixtures/first-release/config.ts";
-import { ANN, LARGE_FILE, type Made, PASSKEY_SITE, readBack } from "../fixtures/first-release/contents.ts";
+import { ANN, LARGE_FILE, type Made, PASSKEY_SITE, partOf, readBack } from "../fixtures/first-release/contents.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
 import { createHttpClient } from "../support/http-client.ts";
 import { SERVICE_KEY, temporaryDirectory, testClock } from "../support/index.ts";
@@ -102,7 +102,7 @@ test("[DB31] an upload that the first release began is continued, and its signed
     method: "POST",
     body: parts[1],
   });
-  const complete = { uploadId, key, parts: [part, await second.json()] };
+  const complete = { uploadId, key, parts: [part, await partOf(second)] };
   expect((await ann.post("/api/storage/posters/multipart/complete", complete)).status).toBe(200);
   expect(await (await platform.fetch(`/api/storage/posters/${key}`)).text()).toBe(parts.join(""));
 
