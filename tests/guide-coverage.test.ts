@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Platform } from "../../src/config/sections/platform.ts";
-import type { Shape } from "../../src/config/shape/schema.ts";
-import { GUIDE } from "../support/guide.ts";
-import { platformCommand, testPlatform } from "../support/index.ts";
+import { Platform } from "../src/config/sections/platform.ts";
+import type { Shape } from "../src/config/shape/schema.ts";
+import { GUIDE } from "./support/guide.ts";
+import { platformCommand, testPlatform } from "./support/index.ts";
 
 // The guide names what exists: each option of the config, each command with its options, each endpoint.
 
