@@ -58,18 +58,33 @@ test("docs/command-line.md names every command and every option", () => {
 /** The last words of a path that its page needs to show: `PATCH …/metadata` is enough of a path with a bucket and a key. */
 const lastWords = (path: string): string => path.split("/").findLast((part) => !part.startsWith("{")) ?? "";
 
-test("the guide names every endpoint", async () => {
+interface Operation {
+  responses: Record<string, unknown>;
+}
+
+async function describedPaths(): Promise<Record<string, Record<string, Operation>>> {
   const platform = await testPlatform({
     config: `{
       databases: { shared: { tables: { notes: {} } }, clubs: { instance: true, tables: { notes: {} } } },
       storage: { buckets: { files: {} } }, kv: { a: {} }, d1: { a: {} }, vectorize: { a: { dimensions: 2 } }, rooms: { a: {} },
     }`,
   });
-  const { body } = await platform.get<{ paths: Record<string, unknown> }>("/swagger/json");
+  const { body } = await platform.get<{ paths: Record<string, Record<string, Operation>> }>("/swagger/json");
   await platform.stop();
+  return body.paths;
+}
+
+test("the guide names every endpoint", async () => {
   const pages = [...new Bun.Glob("*.md").scanSync(GUIDE)].filter((name) => name !== "security.md");
   const code = codeOf(pages.map(page).join("\n"));
-  const paths = Object.keys(body.paths);
+  const paths = Object.keys(await describedPaths());
   expect(paths.length).toBeGreaterThan(100);
   expect(paths.filter((path) => !named(code, lastWords(path)))).toEqual([]);
+});
+
+test("docs/http.md explains every status of an error", async () => {
+  const operations = Object.values(await describedPaths()).flatMap((methods) => Object.values(methods));
+  const statuses = new Set(operations.flatMap(({ responses }) => Object.keys(responses)));
+  const explained = [...page("http.md").matchAll(/^\| (\d{3}) +\|/gm)].map(([, status = ""]) => status);
+  expect([...statuses].filter((status) => Number(status) >= 400 && !explained.includes(status))).toEqual([]);
 });
