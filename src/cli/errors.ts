@@ -1,3 +1,5 @@
+import { whyUnanswered } from "../kernel/errors.ts";
+
 /** The arguments are wrong: exit code 2. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
@@ -9,9 +11,5 @@ export class CommandError extends Error {
 }
 
 /** A server that was asked and did not answer. */
-export function noAnswer(url: string, cause: unknown): CommandError {
-  const isRefused = cause instanceof Error && "code" in cause && cause.code === "ECONNREFUSED";
-  // Bun's message asks the user a question.
-  const reason = isRefused ? "nothing listens there (ECONNREFUSED)" : cause instanceof Error ? cause.message : cause;
-  return new CommandError(`${url} does not answer: ${reason}`, { cause });
-}
+export const noAnswer = (url: string, cause: unknown): CommandError =>
+  new CommandError(`${url} does not answer: ${whyUnanswered(cause)}`, { cause });
