@@ -8,7 +8,7 @@ import type { AdminRealtime, AdminRooms } from "./live-types.ts";
 import { type AdminBroadcast, createAdminBroadcast, createInstances, createJobs } from "./operations.ts";
 import { createAdminPush } from "./push.ts";
 import { createBuckets, createKeyValue, createSql, createVectors } from "./stores.ts";
-import { type AdminTables, createAdminTables } from "./table-administration.ts";
+import { type AdminTables, createAdminTables } from "./tables/administration.ts";
 import type { AdminBackups, AdminBuckets, AdminJobs, AdminPush, Instances, KeyValue, Sql, Vectors } from "./types.ts";
 import type { AdminUsers } from "./user-types.ts";
 import { createUsers } from "./users.ts";

@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
-import type { Transport } from "../transport/types.ts";
+import type { JsonObject, JsonValue } from "../../../kernel/json/json.ts";
+import type { Transport } from "../../transport/types.ts";
 
 /** A table, of an instance where its namespace has them. */
 export interface TableName {
