@@ -1,5 +1,11 @@
 import { quoteIdentifier } from "../../../db/index.ts";
-import { FILTERED_BYTES_MAX, FILTERED_ROWS_MAX, FILTERED_ROWS_MIN, FILTERED_ROWS_PER_RECORD } from "../../limits.ts";
+import {
+  FILTERED_BYTES_MAX,
+  FILTERED_ROWS_MAX,
+  FILTERED_ROWS_MIN,
+  FILTERED_ROWS_PER_RECORD,
+  FILTERED_SKIPS_MAX,
+} from "../../limits.ts";
 import type { TableModel } from "../../model/model.ts";
 import { join, type SqlCondition } from "../filter-sql.ts";
 import type { Walk } from "../index-choice.ts";
@@ -26,15 +32,33 @@ export interface FilteredRange {
 }
 
 /**
- * A page along an index that examines a bounded number of records. `ranges` follow one another; `isVain` is set where that
- * number was not enough, shared by all requests with these statements.
+ * A page along an index that examines a bounded number of records. `ranges` follow one another. `progress` is shared by all
+ * requests with these statements.
  */
 export interface FilteredWalk {
   ranges: readonly FilteredRange[];
   limit: number;
   /** Whether the index holds matches only, next to each other. */
   isExact: boolean;
-  progress: { skipped: number; isVain: boolean };
+  progress: WalkProgress;
+}
+
+/** How it went lately: after a walk that was in vain, the next requests are not tried, twice as many each time. */
+export class WalkProgress {
+  #vainCount = 0;
+  #skipsLeft = 0;
+
+  /** Whether this request is tried. */
+  next(): boolean {
+    if (this.#skipsLeft === 0) return true;
+    this.#skipsLeft--;
+    return false;
+  }
+
+  ended(isVain: boolean): void {
+    this.#vainCount = isVain ? this.#vainCount + 1 : 0;
+    this.#skipsLeft = isVain ? Math.min(FILTERED_SKIPS_MAX, 2 ** (this.#vainCount - 1)) : 0;
+  }
 }
 
 const ROW = '"_platform_row"';
@@ -53,7 +77,7 @@ export function filteredWalk(
   return {
     limit,
     isExact: path.isExact,
-    progress: { skipped: 0, isVain: false },
+    progress: new WalkProgress(),
     ranges: ranges.map((range, index) => {
       // Records with the cursor's own value are in the order of their ids.
       const isSorted = path.walk.by === "groups" && (behind === null || index > 0);
