@@ -27,6 +27,8 @@ export interface ListQuery {
   /** Whether the order is reversed. */
   reverse: boolean;
   limit: number;
+  /** The records of the page that have to be the right ones: `limit`, or one less where it only says that there are more. */
+  decided: number;
   offset: number;
   walk: Walk | null;
   /** For a list that neither an index nor a walk bounds. */

@@ -218,7 +218,16 @@ export async function firstById(
   { limit, caller }: { limit: number; caller: ReadCaller | undefined },
 ): Promise<Page> {
   const order = { sort: parseSort(model, null), reverse: false };
-  const page = { ...order, behind: null, limit, offset: 0, walk: null, filtered: null, isTotalWanted: false };
+  const page = {
+    ...order,
+    behind: null,
+    limit,
+    decided: limit,
+    offset: 0,
+    walk: null,
+    filtered: null,
+    isTotalWanted: false,
+  };
   return store.list(file, prepareList(model, { matches, ...page }), caller);
 }
 

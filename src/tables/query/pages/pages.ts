@@ -8,7 +8,8 @@ import { DOCUMENT_COLUMN, type TableModel } from "../../model/model.ts";
 import { bound, type SqlCondition } from "../filter-sql.ts";
 import { idsOf, type Matches, type PreparedCount, type PreparedList } from "../list-sql.ts";
 import { isLight } from "../read-cost.ts";
-import { createQuickReads, fewer, firstNumber, number } from "./quick-reads.ts";
+import { createQuickReads } from "./quick-reads.ts";
+import { fewer, firstNumber, number } from "./rows.ts";
 import { createTotals } from "./totals.ts";
 
 export interface Page {

@@ -125,6 +125,7 @@ function makeList(model: TableModel, request: ListRequest, { filter, grant, posi
     sort,
     reverse,
     limit: isMoreCounted(request, grant) ? limit : limit + 1,
+    decided: limit,
     offset: paging.mode === "offset" ? paging.offset : 0,
     walk: isEntered ? walk : null,
     isTotalWanted: isTotalWanted(request, grant),
