@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { JsonValue } from "../../src/kernel/json/json.ts";
 import { signIn, type TestPlatform, testPlatform } from "../support/index.ts";
 
 // Statements are made once for requests that differ in their values alone. Each request here is followed by others of its
@@ -34,23 +35,24 @@ const CONFIG = `{
   },
 }`;
 
-interface Note {
+type Note = {
   id: string;
   owner: string;
   category: string | null;
   score: number | null;
   at: string;
-  tags: unknown;
-}
+  tags: JsonValue;
+};
 
 const CATEGORIES = ["news", "film", "a' OR 1=1", null];
+const TAGS: JsonValue[] = [["x", 1, null], { a: "x" }, "text", null];
 const noteAt = (index: number, prefix = "n"): Note => ({
   id: `${prefix}${String((index * 37) % RECORDS).padStart(3, "0")}`,
   owner: `o${index % 5}`,
   category: CATEGORIES[index % 4] ?? null,
   score: index % 7 === 0 ? null : (index % 12) / 2,
   at: `2026-11-${String(1 + (index % 28)).padStart(2, "0")}T12:00:00Z`,
-  tags: [["x", 1, null], { a: "x" }, "text", null][index % 4],
+  tags: TAGS[index % 4] ?? null,
 });
 
 let platform: TestPlatform;

@@ -9,8 +9,7 @@ import {
 import type { TableModel } from "../../model/model.ts";
 import { join, type SqlCondition } from "../filter-sql.ts";
 import type { Walk } from "../index-choice.ts";
-import type { ListQuery } from "../list-sql.ts";
-import { orderBy, type Sort, type SortTerm } from "../sort.ts";
+import { type Beyond, orderBy, type Sort, type SortTerm } from "../sort.ts";
 import type { GroupWalk } from "./groups.ts";
 
 /** A walk along an index in the requested order, with conditions that the index does not decide. */
@@ -69,14 +68,20 @@ export class WalkProgress {
   }
 }
 
+/** As in `ListQuery`. */
+interface WalkedPage {
+  sort: Sort;
+  reverse: boolean;
+  limit: number;
+  decided: number;
+  offset: number;
+  behind: Beyond | null;
+}
+
 const ROW = '"_platform_row"';
 
 /** null: too many records for the main thread, or a cursor whose place no range of the index begins at. */
-export function filteredWalk(
-  model: TableModel,
-  query: Pick<ListQuery, "sort" | "reverse" | "limit" | "decided" | "offset" | "behind">,
-  path: FilteredPath,
-): FilteredWalk | null {
+export function filteredWalk(model: TableModel, query: WalkedPage, path: FilteredPath): FilteredWalk | null {
   const { limit, decided, offset, behind } = query;
   const wanted = offset + limit;
   if (wanted > FILTERED_ROWS_MAX || (behind !== null && behind.ranges === null)) return null;
@@ -99,7 +104,7 @@ export function filteredWalk(
 
 function rangeOf(
   model: TableModel,
-  { sort, reverse, limit, offset }: Pick<ListQuery, "sort" | "reverse" | "limit" | "offset">,
+  { sort, reverse, limit, offset }: WalkedPage,
   { walk, where }: FilteredPath,
   { entered, isSorted, rowsMax }: { entered: readonly SqlCondition[]; isSorted: boolean; rowsMax: number },
 ): FilteredRange {
