@@ -1,5 +1,6 @@
 import pLimit from "p-limit";
 import type { Clock } from "../../kernel/clock.ts";
+import { reasonOf } from "../../kernel/errors.ts";
 import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { CALL_TIMEOUT_MS, CALLS_AT_ONCE_MAX, RETRY_AFTER_MAX_MS, RETRY_DELAYS_MS } from "../limits.ts";
 import { isUnreachable } from "../providers/provider-answer.ts";
@@ -43,7 +44,7 @@ export function createDeliveries(deps: {
     try {
       return await unlessAborted(controller.signal, provider.send(target, message, controller.signal));
     } catch (cause) {
-      const error = cause instanceof Error ? cause.message : String(cause);
+      const error = reasonOf(cause);
       return { kind: cause === timeout || isUnreachable(cause) ? "unreachable" : "failed", error };
     } finally {
       running.delete(controller);

@@ -1,6 +1,7 @@
 import type { AcmeConfig } from "../../config/types.ts";
 import { DirectoryInUse, lockDirectory } from "../../db/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
+import { reasonOf } from "../../kernel/errors.ts";
 import { CertificateError, type CertificateFacts, type CertificatePair, factsOf } from "../certificate.ts";
 import { REQUEST_TIMEOUT_MS } from "../limits.ts";
 import type { AcmeFiles } from "./files.ts";
@@ -31,7 +32,7 @@ export async function issueCertificate(
       files.writeState(NO_FAILURE);
       return facts;
     } catch (cause) {
-      const problem = cause instanceof Error ? cause.message : String(cause);
+      const problem = reasonOf(cause);
       files.writeState(failed(before, { order, problem, now: clock.now() }));
       throw new CertificateError(problem, { cause });
     }
@@ -127,7 +128,7 @@ async function send(config: LibraryRequest) {
     const text = await response.text();
     return { status, statusText, headers: Object.fromEntries(response.headers), data: text, config, request: null };
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = reasonOf(cause);
     throw new CertificateError(`${new URL(url).host} does not answer: ${reason}`, { cause });
   }
 }
