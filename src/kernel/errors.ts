@@ -128,6 +128,12 @@ export function reasonOf(cause: unknown): string {
   }
 }
 
+/** Why a `fetch` had no answer. Bun's message about a refused connection asks its reader a question. */
+export function whyUnanswered(cause: unknown): string {
+  const isRefused = cause instanceof Error && "code" in cause && cause.code === "ECONNREFUSED";
+  return isRefused ? "nothing listens there (ECONNREFUSED)" : reasonOf(cause);
+}
+
 /** The default of an exhaustive switch: a new member of the union does not compile until it has a case. */
 export function unreachable(value: never): never {
   throw new Error(`unreachable: ${JSON.stringify(value)}`);

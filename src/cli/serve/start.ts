@@ -81,7 +81,7 @@ function dashboardLine(config: PlatformConfig, dataDirectory: string, url: strin
   const address = (config.server?.publicUrl ?? url).replace(/\/$/, "");
   noteAddress(dataDirectory, address);
   if (!process.stdout.isTTY) return "";
-  return `\ndashboard: ${linkAt(address, dataDirectory, { ids: systemIds })}\n           good once, for ten minutes`;
+  return `\ndashboard: ${linkAt(address, dataDirectory, { ids: systemIds })}\n           works once, within ten minutes`;
 }
 
 /** The error names the first file that does not fit the config; whoever develops it wants to know of all. */

@@ -189,6 +189,8 @@ export interface JobRecord {
   data: JsonValue;
   /** Of the latest try that failed. */
   error: string | null;
+  /** Of a webhook: what its receiver answered to the latest try that had an answer, with the beginning of the body. */
+  answer: { status: number; contentType: string | null; body: string; isCut: boolean } | null;
   createdAt: string;
   dueAt: string;
   startedAt: string | null;

@@ -1,7 +1,7 @@
 import type { AcmeConfig } from "../../config/types.ts";
 import { DirectoryInUse, lockDirectory } from "../../db/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { reasonOf } from "../../kernel/errors.ts";
+import { reasonOf, whyUnanswered } from "../../kernel/errors.ts";
 import { CertificateError, type CertificateFacts, type CertificatePair, factsOf } from "../certificate.ts";
 import { REQUEST_TIMEOUT_MS } from "../limits.ts";
 import type { AcmeFiles } from "./files.ts";
@@ -128,7 +128,6 @@ async function send(config: LibraryRequest) {
     const text = await response.text();
     return { status, statusText, headers: Object.fromEntries(response.headers), data: text, config, request: null };
   } catch (cause) {
-    const reason = reasonOf(cause);
-    throw new CertificateError(`${new URL(url).host} does not answer: ${reason}`, { cause });
+    throw new CertificateError(`${new URL(url).host} does not answer: ${whyUnanswered(cause)}`, { cause });
   }
 }
