@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, expect } from "bun:test";
+import { enrol } from "../http/auth-support.ts";
+import { createAuthenticator } from "../support/authenticator.ts";
 import { testBrowser } from "../support/browser.ts";
 import { inEveryView, openDashboard, overflowOf, violationsOf } from "../support/dashboard.ts";
 import { signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
 
 const READER = "reader-key-0123456789abcdefghijklmnopqrstuv";
+const RP_ID = "app.example.com";
+const ORIGIN = `https://${RP_ID}`;
 const CONFIG = `{
   databases: {
     shared: {
@@ -17,6 +21,7 @@ const CONFIG = `{
       },
     },
   },
+  auth: { passkeys: { rpName: "Film Club", rpId: "${RP_ID}", origin: "${ORIGIN}" }, mfa: { totp: true } },
   serviceKeys: { reader: { key: "${READER}", scopes: ["auth:admin:*:read", "db:shared:reviews:read"] } },
 }`;
 
@@ -61,6 +66,38 @@ browserTest("[AD69] sessions of a user are shown, and ended one by one or all", 
     .getByRole("region", { name: "Ways to sign in" })
     .getByText(/^The address alone/)
     .waitFor();
+  expect(problems).toEqual([]);
+});
+
+browserTest("[AD69] a passkey, and second factors, are removed after a question", async () => {
+  const user = await signIn(platform);
+  const authenticator = createAuthenticator({ rpId: RP_ID, origin: ORIGIN });
+  const options = await user.post<{ challenge: string }>("/api/auth/passkeys/register-options");
+  const passkey = { ...authenticator.register(options.body), name: "Old phone" };
+  expect((await user.post("/api/auth/passkeys/register", passkey)).status).toBe(200);
+  await enrol(user);
+  const means = async () => {
+    const { body } = await platform.service.get<Record<"passkeys" | "factors", object[]>>(
+      `/api/auth/admin/users/${user.id}/means`,
+    );
+    return { passkeys: body.passkeys.length, factors: body.factors.length };
+  };
+  expect(await means()).toEqual({ passkeys: 1, factors: 1 });
+  const { page, problems } = await open(`/admin/users/${user.id}`);
+  const ways = page.getByRole("region", { name: "Ways to sign in" });
+  const remove = async (name: string, answer: "Remove" | "Cancel") => {
+    await ways.getByRole("listitem").filter({ hasText: name }).getByRole("button", { name: "Remove" }).click();
+    const question = page.getByRole("dialog", { name: "Remove" });
+    await question.getByRole("button", { name: answer, exact: true }).click();
+    await question.waitFor({ state: "hidden" });
+  };
+  await remove("Old phone", "Cancel");
+  expect(await means()).toEqual({ passkeys: 1, factors: 1 });
+  await remove("Old phone", "Remove");
+  await until("the passkey is gone", async () => (await means()).passkeys === 0);
+  await remove("Second factor", "Remove");
+  await ways.getByText(/^The address alone/).waitFor();
+  expect(await means()).toEqual({ passkeys: 0, factors: 0 });
   expect(problems).toEqual([]);
 });
 
