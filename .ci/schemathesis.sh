@@ -38,6 +38,7 @@ timeout "$INSTALL_SECONDS" "$work/venv/bin/pip" install --quiet --disable-pip-ve
 
 cat > "$work/platform.config.ts" << 'CONFIG'
 import { defineConfig } from "platform";
+import { t } from "elysia";
 
 const access = { read: true, insert: true, update: true, delete: true } as const;
 const many = { requests: 1_000_000, window: 60 };
@@ -58,6 +59,10 @@ export default defineConfig({
           fts: ["title"],
           access,
         },
+        comments: {
+          schema: { post: { type: "string", references: { table: "posts", onDelete: "cascade" } }, text: { type: "text" } },
+          access: { ...access, update: (auth, comment, next, { table }) => table("posts").get(next.post ?? "") !== null },
+        },
       },
     },
     team: { instance: true, access: { create: true, open: true }, tables: { posts: { access } } },
@@ -68,6 +73,17 @@ export default defineConfig({
   d1: { main: {} },
   vectorize: { items: { dimensions: 2 } },
   rooms: { game: { access: { join: true } } },
+  jobs: { note: { data: t.Object({ text: t.String() }), retries: 0, run: async ({ data, app }) => app.kv("cache").set("note", data) } },
+  triggers: { count: { on: { table: "shared.comments" }, run: async ({ id, app }) => app.kv("cache").set("trigger", id) } },
+  routes: (api) =>
+    api
+      .post("/note", async ({ body, app }) => ({ id: await app.jobs.enqueue("note", body) }), {
+        body: t.Object({ text: t.String({ maxLength: 100 }), delay: t.Optional(t.Integer({ minimum: 0, maximum: 9 })) }),
+        response: t.Object({ id: t.String() }),
+      })
+      .get("/posts/:id", async ({ auth, params, query, app }) => ({
+        post: await app.as(auth).db("shared").table("posts").get(params.id), words: query.words,
+      }), { query: t.Object({ words: t.Array(t.String(), { maxItems: 3, default: [] }) }) }),
   api: { schemaEndpoint: true },
   rateLimits: { auth: many, signin: many, signup: many, events: many },
 });

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { testPlatform } from "../tests/support/index.ts";
 import { random as seeded, testSeed } from "../tests/support/random.ts";
 import { figuresOf } from "./sections/soak.ts";
-import { CONFIG } from "./soak/config.ts";
+import { configOf } from "./soak/config.ts";
 import { Minutes } from "./soak/minutes.ts";
 import { type Client, createClients, requestsOf } from "./soak/requests.ts";
 import { playInRoom, watchTable } from "./soak/sockets.ts";
@@ -28,7 +28,9 @@ if (!Number.isInteger(minutes) || minutes < 3) {
 }
 process.env["PLATFORM_EXECUTABLE"] = executableToMeasure();
 const measured = { day: new Date().toISOString().slice(0, 10), busyNote: await busyNote() };
-const platform = await testPlatform({ config: CONFIG });
+/** Where webhooks are told. */
+const receiver = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(null, { status: 204 }) });
+const platform = await testPlatform({ config: configOf(receiver.url.href) });
 const random = seeded(testSeed(1));
 const clients = await createClients(platform, CLIENTS, () => seeded(random.below(2 ** 31)));
 
@@ -73,6 +75,7 @@ isOver = true;
 clearInterval(sampling);
 await Promise.all(traffic);
 const exitCode = await platform.stop();
+await receiver.stop(true);
 if (exitCode !== 0) fail(`the server ended with ${exitCode}`);
 
 const section = figuresOf(stats.all, errors.length);

@@ -56,6 +56,8 @@ async function fill(platform: TestPlatform): Promise<void> {
 /** The bytes of the pages' own files that a browser without a cache loads at an address. */
 async function bytesOf(context: BrowserContext, url: string): Promise<number> {
   const page = await context.newPage();
+  // What is shown, without the pages that are loaded ahead when it is there.
+  await page.addInitScript("Object.defineProperty(navigator, 'connection', { value: { saveData: true } })");
   const session = await context.newCDPSession(page);
   await session.send("Network.enable");
   const own = new Set<string>();

@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 import { type HttpClient, type SignedIn, signIn, type TestPlatform } from "../../tests/support/index.ts";
 import type { Random } from "../../tests/support/random.ts";
 import { TENANTS } from "./config.ts";
+import { createTeams, teamRequestsOf } from "./teams.ts";
 
 /** Things of one client; as many as this stay, so that what is stored stops growing and only leaks go on. */
 const KEPT = 100;
@@ -17,7 +18,7 @@ export interface Client {
 }
 
 type Answer = { status: number; body?: unknown };
-type Request = (client: Client) => Promise<Answer>;
+export type Request = (client: Client) => Promise<Answer>;
 
 /** Names in the order of their making: a new one pushes out the oldest, which is deleted then. */
 class Kept {
@@ -41,7 +42,8 @@ const vectorOf = (random: Random): number[] => Array.from({ length: 16 }, () => 
 const nothing = async (): Promise<Answer> => ({ status: 200 });
 
 /** What one client asks for, each as often as it is named. Adding removes what is too old in the same turn. */
-export function requestsOf({ prefix }: Client): readonly Request[] {
+export function requestsOf(client: Client): readonly Request[] {
+  const { prefix } = client;
   const [kept, files, keys, rows, vectors] = [new Kept(), new Kept(), new Kept(), new Kept(), new Kept()];
   const kv = ({ service }: Client, body: JsonObject) => service.post("/api/kv/cache", body);
   const sql = ({ service }: Client, query: string, params: JsonValue[]) =>
@@ -128,6 +130,7 @@ export function requestsOf({ prefix }: Client): readonly Request[] {
       user.post("/api/push/register", {
         ...{ deviceId: `d${random.below(3)}`, token: `${prefix}-${random.below(3)}`, platform: "android" },
       }),
+    ...teamRequestsOf(client),
     ({ platform }) =>
       platform.get("/api/nothing/here").then(({ status }) => ({ status: status === 404 ? 200 : status })),
   ];
@@ -136,7 +139,14 @@ export function requestsOf({ prefix }: Client): readonly Request[] {
 export async function createClients(platform: TestPlatform, count: number, random: () => Random): Promise<Client[]> {
   await platform.service.post("/api/d1/main", { query: "CREATE TABLE t (id TEXT PRIMARY KEY, n INTEGER)" });
   const users = await Promise.all(Array.from({ length: count }, () => signIn(platform)));
-  return users.map((user, index) => ({
+  const clients = users.map((user, index) => ({
     ...{ platform, service: platform.service, user, random: random(), prefix: `c${index}` },
   }));
+  const [first] = clients;
+  if (first !== undefined)
+    await createTeams(
+      first,
+      users.map(({ id }) => id),
+    );
+  return clients;
 }

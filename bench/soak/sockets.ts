@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../src/kernel/json/json.ts";
-import { ROOMS } from "./config.ts";
+import { ROOMS, TEAMS } from "./config.ts";
 import type { Client } from "./requests.ts";
 
 /** A connection that lives for a while, and then another in its place. */
@@ -23,6 +23,7 @@ export const watchTable = (client: Client, isOver: () => boolean, onError: (what
       { type: "subscribe", channel: "presence:lobby" },
       { type: "track", state: { name: client.prefix } },
       { type: "subscribe", channel: "realtime:shared:posts" },
+      { type: "subscribe", channel: `realtime:teams:team${client.random.below(TEAMS)}:tasks` },
     ],
     greeting: "subscribed",
     every: () => ({ type: "ping" }),

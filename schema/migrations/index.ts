@@ -3,6 +3,7 @@ import analytics2 from "./analytics/0002_since.sql" with { type: "text" };
 import analytics3 from "./analytics/0003_targets.sql" with { type: "text" };
 import audit1 from "./audit/0001_audit.sql" with { type: "text" };
 import jobs1 from "./jobs/0001_jobs.sql" with { type: "text" };
+import jobs2 from "./jobs/0002_answer.sql" with { type: "text" };
 import kv1 from "./kv/0001_entries.sql" with { type: "text" };
 import rooms1 from "./rooms/0001_rooms.sql" with { type: "text" };
 import rooms2 from "./rooms/0002_wake.sql" with { type: "text" };
@@ -44,7 +45,7 @@ export const analyticsLayout: FileLayout = {
 
 export const auditLayout: FileLayout = { name: "audit", steps: [audit1], unversioned: "SELECT 0" };
 
-export const jobsLayout: FileLayout = { name: "jobs", steps: [jobs1], unversioned: "SELECT 0" };
+export const jobsLayout: FileLayout = { name: "jobs", steps: [jobs1, jobs2], unversioned: "SELECT 0" };
 
 export const kvLayout: FileLayout = { name: "kv", steps: [kv1], unversioned: RUN_AGAIN };
 

@@ -11,9 +11,6 @@ const SERVICE_KEY_HEADER = "x-platform-service-key";
 /** No page of another site can send it: without it, the cookie of an administrator's session counts for nothing. */
 export const ADMIN_HEADER = "x-platform-admin";
 
-/** Whether the request shows a service key, or an administrator's session. */
-export const showsKey = (headers: Headers): boolean => headers.has(SERVICE_KEY_HEADER) || headers.has(ADMIN_HEADER);
-
 /** The sessions of administrators. */
 export interface AdministratorSessions {
   /** The key of the session that these headers show. Errors: 401 without one; 403 from an address outside the key's `ips`. */
@@ -31,6 +28,11 @@ export interface Principals {
    * used from an address outside its `ips`; those of `actAs`. `address` is called only for keys with `ips`.
    */
   ofHeaders(headers: Headers, address: () => string): MaybePromise<Principal>;
+  /**
+   * Whether they show a service key or an administrator's session, valid or not. If so, `ofHeaders` looks at nothing else: it
+   * gives a key, whom a key acts as, or an error.
+   */
+  showsKey(headers: Headers): boolean;
   /** Whether they show a service key, or an administrator's session, that is valid. */
   isKeyHolder(headers: Headers, address: () => string): boolean;
   /** The same for an access token alone, as WebSocket messages carry it. */
@@ -61,12 +63,14 @@ export function createPrincipals(deps: {
   };
   const ofToken = (token: string) => chain(deps.tokens.verify(token), present);
 
+  /** null: they show no session, or there is no dashboard. */
+  const administratorsOf = (headers: Headers): AdministratorSessions | null =>
+    headers.get(ADMIN_HEADER) === "1" ? deps.administrators() : null;
   /** null: they show neither. */
   const keyHolderOf = (headers: Headers, address: () => string): ServiceKeyPrincipal | null => {
     const key = headers.get(SERVICE_KEY_HEADER);
     if (key !== null) return deps.serviceKeys.identify(key, address);
-    if (headers.get(ADMIN_HEADER) !== "1") return null;
-    return deps.administrators()?.identify(headers, address) ?? null;
+    return administratorsOf(headers)?.identify(headers, address) ?? null;
   };
   const callerOf = (headers: Headers, address: () => string): MaybePromise<Principal> => {
     const keyHolder = keyHolderOf(headers, address);
@@ -91,6 +95,7 @@ export function createPrincipals(deps: {
       if (keyHolder !== null && !isPresent(keyHolder)) throw unauthorized("The session has ended");
       return keyHolder;
     },
+    showsKey: (headers) => headers.has(SERVICE_KEY_HEADER) || administratorsOf(headers) !== null,
     isKeyHolder(headers, address) {
       try {
         return keyHolderOf(headers, address) !== null;

@@ -22,11 +22,12 @@ export type UserChanges = {
 export interface AccountWrite {
   readonly tx: Transaction;
   readonly now: Millis;
-  /** The caller has made sure that neither the id nor the email is taken. */
-  /** `by` is the new user by default: somebody who signs up. */
+  /** The caller has made sure that neither the id nor the email is taken. `by` is the new user by default: somebody who signs up. */
   insert(user: NewUser, by?: Actor): SecretAccount;
-  /** Changes the user, who exists, and the state that the user's sessions have in memory. */
-  /** `by`: for the audit log, where somebody else than the user does it. */
+  /**
+   * Changes the user, who exists, and the state that the user's sessions have in memory. `by`: for the audit log, where somebody
+   * else than the user does it.
+   */
   update(userId: string, changes: UserChanges, by?: Actor): SecretAccount;
   /** For the audit log, if `by` is the audited caller of the request. */
   audit(by: Actor, change: AuditedChange): void;

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { entriesOf } from "../audit/offline.ts";
 import { isIsoDateTime, parseIsoDateTime } from "../kernel/time/iso-datetime.ts";
 import { declareCommand } from "./command.ts";
-import { CommandError, UsageError } from "./errors.ts";
+import { CommandError, noAnswer, UsageError } from "./errors.ts";
 import { AUDIT_PAGE_ENTRIES } from "./limits.ts";
 import { dataOption } from "./options.ts";
 import { printAnswer } from "./output.ts";
@@ -56,7 +56,7 @@ interface Page {
 
 async function fetchPage(url: string, key: string): Promise<Page> {
   const answer = await fetch(url, { headers: { "x-platform-service-key": key } }).catch((cause: unknown) => {
-    throw new CommandError(`${new URL(url).origin} does not answer: ${cause instanceof Error ? cause.message : cause}`);
+    throw noAnswer(new URL(url).origin, cause);
   });
   const body = (await answer.json().catch(() => ({}))) as Partial<Page> & { message?: string };
   if (!answer.ok || body.entries === undefined) {

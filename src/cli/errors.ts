@@ -1,3 +1,5 @@
+import { whyUnanswered } from "../kernel/errors.ts";
+
 /** The arguments are wrong: exit code 2. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
@@ -7,3 +9,7 @@ export class UsageError extends Error {
 export class CommandError extends Error {
   override readonly name = "CommandError";
 }
+
+/** A server that was asked and did not answer. */
+export const noAnswer = (url: string, cause: unknown): CommandError =>
+  new CommandError(`${url} does not answer: ${whyUnanswered(cause)}`, { cause });

@@ -1,7 +1,7 @@
 import { HOST_DEFAULT, PORT_DEFAULT } from "../http/listening/listener.ts";
 import { isJsonObject } from "../kernel/json/json.ts";
 import { declareCommand } from "./command.ts";
-import { CommandError, UsageError } from "./errors.ts";
+import { noAnswer, UsageError } from "./errors.ts";
 import { HEALTH_TIMEOUT_MS } from "./limits.ts";
 import { printAnswer } from "./output.ts";
 
@@ -39,8 +39,6 @@ async function ask(url: URL): Promise<{ status: number; text: string }> {
     const body: unknown = await answer.json();
     return { status: answer.status, text: isJsonObject(body) ? String(body["status"] ?? answer.status) : "unknown" };
   } catch (cause) {
-    throw new CommandError(`${url.origin} does not answer: ${cause instanceof Error ? cause.message : cause}`, {
-      cause,
-    });
+    throw noAnswer(url.origin, cause);
   }
 }

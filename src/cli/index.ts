@@ -71,7 +71,7 @@ export async function runCommandLine(rawArgs: readonly string[]): Promise<number
     await printNote(
       `${product?.name ?? "platform"}: ${isExpected || !(cause instanceof Error) ? messageOf(cause) : cause.message}`,
     );
-    if (isUsage) await printNote(`Try "${product?.name ?? "platform"} --help".`);
+    if (isUsage) await printNote(`Try "${[product?.name ?? "platform", ...commandOf(rawArgs)].join(" ")} --help".`);
     return isUsage ? EXIT_USAGE : EXIT_FAILED;
   }
 }
@@ -106,6 +106,9 @@ async function dispatch([name, ...rest]: readonly string[]): Promise<number> {
   return typeof result === "number" ? result : 0;
 }
 
+/** The command whose help explains a mistake; empty if it is none. */
+const commandOf = ([name = ""]: readonly string[]): string[] => (Object.hasOwn(commands, name) ? [name] : []);
+
 function withoutConfigOption(command: CommandDef): CommandDef {
   // As in checkArguments.
   const { config: _, ...args } = (command.args ?? {}) as ArgsDef;
@@ -134,7 +137,7 @@ function asksForHelp(args: readonly string[]): boolean {
 function checkArguments(args: readonly string[], declared: ArgsDef): Record<string, unknown> {
   const entries = Object.entries(declared);
   const options = entries.filter(([, argument]) => argument.type !== "positional");
-  const positionalsMax = entries.length - options.length;
+  const positionals = entries.filter(([, argument]) => argument.type === "positional");
   const types = options.map(([name, argument]) => [name, { type: argument.type === "boolean" ? "boolean" : "string" }]);
   let parsed: ReturnType<typeof parseArgs>;
   try {
@@ -145,21 +148,26 @@ function checkArguments(args: readonly string[], declared: ArgsDef): Record<stri
       strict: true,
     });
   } catch (cause) {
-    throw new UsageError(describeMistake(messageOf(cause), Object.keys(declared)));
+    const known = options.map(([name]) => `--${name}`);
+    throw new UsageError(describeMistake(messageOf(cause), known));
   }
   // A script passes an empty value where its variable is not set.
   const empty = Object.entries(parsed.values).find(([, value]) => value === "");
   if (empty !== undefined) throw new UsageError(`--${empty[0]} must not be empty`);
-  const surplus = parsed.positionals[positionalsMax];
+  const surplus = parsed.positionals[positionals.length];
   if (surplus !== undefined) throw new UsageError(`unexpected argument "${surplus}"`);
+  const missing = positionals.slice(parsed.positionals.length).find(([, argument]) => argument.required !== false);
+  if (missing !== undefined) throw new UsageError(`${missing[0].toUpperCase()} is missing: ${missing[1].description}`);
   return parsed.values;
 }
 
-/** Node's message, without its advice on arguments that begin with a hyphen, and with the closest option. */
+/** Node's message in this program's words, without its advice on arguments that begin with a hyphen. */
 function describeMistake(message: string, known: readonly string[]): string {
-  const option = /^Unknown option '(--?([^']*))'/.exec(message);
-  if (option === null) return message;
-  return `unknown option ${option[1]}${closestName(option[2] ?? "", known)}`;
+  const unknown = /^Unknown option '(--?[^']*)'/.exec(message)?.[1];
+  if (unknown !== undefined) return `unknown option ${unknown}${closestName(unknown, known)}`;
+  const option = /^Option '(--[^' ]+)/.exec(message)?.[1];
+  if (option === undefined) return message;
+  return `${option} ${message.includes("does not take") ? "takes no value" : "needs a value"}`;
 }
 
 /** citty does not export its error class. */

@@ -823,6 +823,13 @@ describe("configWarnings", () => {
     expect(access({ insert: own, update: own, upsert: "either" })).toEqual([`${POSTS}.access`]);
   });
 
+  test("[ST23] warns of a bucket whose files have the rights of who opens them", () => {
+    const bucket = (inline: unknown) =>
+      warningsOf({ storage: { buckets: { pages: { inline, access: { read: true } } } } });
+    expect(bucket("sameOrigin")).toEqual(["storage.buckets.pages.inline"]);
+    expect(bucket(true)).toEqual([]);
+  });
+
   test("[CF18] no warning where the update rule applies, or nothing can be overwritten", () => {
     const own = (_auth: unknown, record: { owner?: string }) => record.owner === "me";
     expect(access({ insert: true, upsert: "matching" })).toEqual([]);
@@ -977,7 +984,7 @@ const EVERYTHING = {
       "user-files": {
         maxFileSize: 1,
         access: { read: true, write: () => true, delete: false },
-        inline: true,
+        inline: "sameOrigin",
         thumbs: ["200x200"],
         backend: { s3: { endpoint: "http://127.0.0.1:9000", bucket: "b", accessKeyId: "a", secretAccessKey: "s" } },
       },

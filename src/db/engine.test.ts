@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { tablesLayout } from "../../schema/migrations/index.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { createStorageEngine } from "./engine.ts";
-import { WAL_BYTES_MAX, WAL_BYTES_STOP } from "./limits.ts";
+import { CHECKPOINT_BYTES, WAL_BYTES_MAX, WAL_BYTES_STOP } from "./limits.ts";
 import type { StorageEngine } from "./types.ts";
 
 /** With the table of row counts, as in every file whose changes are announced. */
@@ -90,6 +90,49 @@ test("[DB13] under constant writes the WAL stays bounded, and checkpoints go on"
   expect(walBytesMax).toBeLessThan(WAL_BYTES_STOP + 4 * 1024 * 1024);
   expect(fs.statSync(path).size).toBeGreaterThan(4 * WAL_BYTES_MAX);
   expect(file.query("SELECT count(*) AS n FROM items").get()).toEqual({ n: written });
+});
+
+test("[DB321] the file of a busy WAL keeps its length when the WAL restarts, and is truncated by a quiet checkpoint", async () => {
+  const path = join(directory, "a.db");
+  const file = engine.open(path, { migrate: (sqlite) => sqlite.run(CREATE) });
+  const walFileBytes = () => fs.statSync(`${path}-wal`).size;
+  // The first salt in the header, which SQLite increments with each restart.
+  const header = Buffer.alloc(4);
+  const restarts = () => {
+    const descriptor = fs.openSync(`${path}-wal`, "r");
+    fs.readSync(descriptor, header, 0, 4, 16);
+    fs.closeSync(descriptor);
+    return header.readUInt32BE();
+  };
+  const first = restarts();
+  const text = "x".repeat(20_000);
+  let written = 0;
+  const write = () =>
+    file.write((tx) => tx.query("INSERT INTO items VALUES (?, ?)").run(`${++written}`, text)).then(() => undefined);
+  let bytesAtRestart = 0;
+  await Promise.all(
+    Array.from({ length: 16 }, async () => {
+      while (restarts() < first + 2 && written * text.length < 20 * WAL_BYTES_MAX) {
+        await write();
+        if (restarts() > first && bytesAtRestart === 0) bytesAtRestart = walFileBytes();
+      }
+    }),
+  );
+  expect(restarts()).toBe(first + 2);
+  expect(bytesAtRestart).toBeGreaterThan(WAL_BYTES_MAX);
+  expect(walFileBytes()).toBeGreaterThan(WAL_BYTES_MAX);
+  // A single write that is followed by none: its checkpoint moves all of the WAL, at the latest that of the second one.
+  const isShort = () => walFileBytes() <= CHECKPOINT_BYTES + 1024 * 1024;
+  const large = "x".repeat(CHECKPOINT_BYTES + 1024 * 1024);
+  for (let n = 0; n < 3 && !isShort(); n++) {
+    await file.write((tx) => tx.query("INSERT INTO items VALUES (?, ?)").run(`${++written}`, large));
+    const pausedAt = Date.now();
+    while (!isShort() && Date.now() - pausedAt < 5_000) await Bun.sleep(1);
+  }
+  expect(isShort()).toBe(true);
+  expect(file.query("SELECT count(*) AS n FROM items").get()).toEqual({ n: written });
+  await file.close();
+  expect(fs.readdirSync(directory)).toEqual(["a.db"]);
 });
 
 test("[DB14] a reader that holds the WAL makes the writer wait for one checkpoint, not for the reader", async () => {

@@ -18,14 +18,16 @@ export const WAITING_WRITES_MAX = 100_000;
 export const SYNC_RETRY_MS = 100;
 export const SYNC_RETRIES_MAX = 100;
 
-/** WAL pages (4 MiB) after which a checkpoint runs concurrently with the writer. */
-export const CHECKPOINT_PAGES = 1000;
+/** A page in a WAL, with its header. */
+export const WAL_FRAME_BYTES = PAGE_BYTES + 24;
+/** WAL bytes (1000 pages) after which a checkpoint runs concurrently with the writer. */
+export const CHECKPOINT_BYTES = 1000 * WAL_FRAME_BYTES;
 /** WAL bytes past which the writer waits for the end of a checkpoint, so that the WAL can restart. */
 export const WAL_BYTES_MAX = 16 * 1024 * 1024;
 /** WAL bytes that may be left for the checkpoint for which the writer waits; more are moved before, by so many checkpoints at most. */
 export const WAL_BYTES_LEFT = 512 * 1024;
 export const MORE_CHECKPOINTS_MAX = 3;
-/** WAL bytes past which the writer waits at once, because the disk is too slow. */
+/** WAL bytes past which the writer waits at once, because the disk is too slow. The file of a busy WAL keeps this length. */
 export const WAL_BYTES_STOP = 24 * 1024 * 1024;
 
 /** Maximum rows of a table whose size in bytes is tracked. A table with more rows counts as large. */

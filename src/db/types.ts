@@ -171,8 +171,6 @@ export interface OpenOptions {
   outbox?: OutboxOptions | undefined;
   /** Page cache of the main thread's connection. Default CACHE_KIB. */
   cacheKiB?: number;
-  /** WAL pages after which a checkpoint runs. Default CHECKPOINT_PAGES. */
-  checkpointPages?: number;
   /** Maximum number of cached prepared statements. Default STATEMENTS_MAX. */
   statementsMax?: number;
   /** Paths of loadable extensions, for this connection and for read connections. */

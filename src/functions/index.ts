@@ -1,5 +1,5 @@
 import type { Lookups } from "../access/lookups/lookups.ts";
-import type { SessionEvents } from "../access/sessions.ts";
+import type { SessionEvents, SessionLookup } from "../access/sessions.ts";
 import type { AppAccess } from "../config/app/index.ts";
 import type { Routes } from "../config/types.ts";
 import type { Cors } from "../http/cors.ts";
@@ -41,7 +41,7 @@ export interface FunctionsDeps {
   lookups: Lookups;
   sockets: SocketServer;
   meter: MeterSocket;
-  sessions: SessionEvents;
+  sessions: SessionLookup & SessionEvents;
 }
 
 /** The routes of a config. Errors: what its `routes` throws. */

@@ -1,6 +1,6 @@
 import { InvalidServiceKey } from "../access/keys/service-keys.ts";
 import { ANONYMOUS, type Principal } from "../access/principal.ts";
-import { type Principals, showsKey } from "../access/principals.ts";
+import type { Principals } from "../access/principals.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, type ErrorBody, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
@@ -164,7 +164,7 @@ function createIdentify(
   };
   return (request, address) => {
     // Valid service keys are not limited, so the key is checked first; an invalid one counts like any request.
-    const hasKey = showsKey(request.headers);
+    const hasKey = principals.showsKey(request.headers);
     if (!hasKey) limitAddress(address);
     if (caller === "open" && !(credentialsWith !== undefined && hasParameter(request, credentialsWith))) {
       if (hasKey && !principals.isKeyHolder(request.headers, address)) limitAddress(address);

@@ -24,6 +24,7 @@ function serve(handlers: { [path: `/${string}`]: Endpoint["handle"] }) {
   const cors = createCors();
   const http = createHttp({
     principals: {
+      showsKey: () => false,
       isKeyHolder: () => false,
       isPresent: () => false,
       ofTicket: () => null,

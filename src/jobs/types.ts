@@ -2,6 +2,17 @@ import type { Millis } from "../kernel/clock.ts";
 import type { JsonValue } from "../kernel/json/json.ts";
 import type { Logger } from "../kernel/logger.ts";
 
+/** What another server answered to a try, for administrators. */
+export interface JobAnswer {
+  status: number;
+  /** Without parameters; null: the answer named none. */
+  contentType: string | null;
+  /** Its beginning, with U+FFFD in place of what is not UTF-8. */
+  body: string;
+  /** Whether there was more of it. */
+  isCut: boolean;
+}
+
 /** One try of a job. */
 export interface JobRun {
   readonly id: string;
@@ -18,6 +29,8 @@ export interface JobRun {
   readonly secret: string | null;
   /** Replaces the data, for a later try that continues where this one ends. Durable when it resolves. */
   save(data: JsonValue): Promise<void>;
+  /** Kept with the job when the try has ended, in place of the answer to an earlier one. */
+  answered(answer: JobAnswer): void;
 }
 
 export interface JobDefinition {

@@ -118,6 +118,12 @@ export function isDiskFull(cause: unknown): boolean {
 /** Whatever was written before it is thrown has been undone. Writes work again once there is space. [HT14] */
 export const insufficientStorage = (cause?: unknown): AppError => new AppError(507, "Insufficient storage", { cause });
 
+/** Why a `fetch` had no answer. Bun's message about a refused connection asks its reader a question. */
+export function whyUnanswered(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  return "code" in cause && cause.code === "ECONNREFUSED" ? "nothing listens there (ECONNREFUSED)" : cause.message;
+}
+
 /** The default of an exhaustive switch: a new member of the union does not compile until it has a case. */
 export function unreachable(value: never): never {
   throw new Error(`unreachable: ${JSON.stringify(value)}`);

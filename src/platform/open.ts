@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { requireWhole } from "../backup/interrupted.ts";
 import { resolveSecrets } from "../config/secrets/secrets.ts";
@@ -64,8 +64,25 @@ export async function openPlatform(
 /** It will contain password hashes and all records: other accounts of the machine get no access. */
 function makeDirectory(dataDirectory: string): void {
   if (existsSync(dataDirectory)) {
-    if (statSync(dataDirectory).isDirectory()) return;
-    throw new Error(`${dataDirectory} cannot be the data directory: it is a file`);
+    if (!statSync(dataDirectory).isDirectory()) {
+      throw new Error(`${dataDirectory} cannot be the data directory: it is a file`);
+    }
+    requireWritable(dataDirectory);
+    return;
   }
-  mkdirSync(dataDirectory, { recursive: true, mode: DIRECTORY_MODE });
+  try {
+    mkdirSync(dataDirectory, { recursive: true, mode: DIRECTORY_MODE });
+  } catch (cause) {
+    throw new Error(`Cannot create the data directory: ${cause instanceof Error ? cause.message : cause}`, { cause });
+  }
+}
+
+function requireWritable(dataDirectory: string): void {
+  try {
+    accessSync(dataDirectory, constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    const code = cause instanceof Error && "code" in cause ? cause.code : cause;
+    const message = `The data directory ${dataDirectory} is not writable (${code}): start the server as its owner, or change the owner`;
+    throw new Error(message, { cause });
+  }
 }

@@ -87,7 +87,7 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
   const paces = createPaces();
   const cursors = createListCursors(deps.secret);
   const gates = createGates({ buckets, clock, logger, lookups: deps.lookups });
-  const life = createFileLife({ clock, ids, logger, onRemove: thumbs.remove });
+  const life = createFileLife({ clock, ids, logger, isNamed: store.hasFile, onRemove: thumbs.remove });
   const service = createStorageService({ store, gates, life, clock, paces });
   const signer = createUrlSigner({ secret: deps.secret, nowMs: clock.now });
   const signing = createSigning({

@@ -108,7 +108,9 @@ export function createTlsArea(deps: TlsDeps): TlsArea {
       }
       watching.start();
       if (acme === null || isDrill) return;
-      const facts = () => (current === null || current.isSelfSigned ? null : current.facts);
+      const inUse = () => (current === null || current.isSelfSigned ? null : current.facts);
+      // A stored one that the server cannot use yet is there all the same: another one would be of no more use.
+      const facts = () => storedFacts(files) ?? inUse();
       const onRenewed = () => watching.look();
       renewals = new Renewals({ config: acme, dataDirectory, files, clock, logger, run, facts, onRenewed });
       renewals.start();
@@ -140,6 +142,12 @@ function readFirst(
     logger.error(problem);
     return null;
   }
+}
+
+/** Of the stored certificate of the authority; null without one, or where it is broken. */
+function storedFacts(files: AcmeFiles): CertificateFacts | null {
+  const pair = readQuietly(() => files.readCertificate());
+  return pair === null ? null : factsOf(pair);
 }
 
 async function selfSigned(

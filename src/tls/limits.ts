@@ -3,8 +3,13 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../kernel/time/duration.t
 /** A certificate is renewed so long before its end, or when a third of its life is left if that is shorter. */
 export const RENEWAL_BEFORE_END_MS = 30 * DAY_MS;
 export const RENEWAL_LIFE_SHARE = 1 / 3;
+/** The least wait between two attempts of one server, whatever is known of the first. */
+export const RETRY_AFTER_FIRST_MS = 2 * MINUTE_MS;
 /** Waits after the first failures in a row; after more, the last one. Let's Encrypt allows five failures an hour. */
-export const RETRY_AFTER_MS = [2, 10, 30, 60, 2 * 60, 4 * 60, 8 * 60].map((minutes) => minutes * MINUTE_MS);
+export const RETRY_AFTER_MS = [
+  RETRY_AFTER_FIRST_MS,
+  ...[10, 30, 60, 2 * 60, 4 * 60, 8 * 60].map((minutes) => minutes * MINUTE_MS),
+];
 /** A wait that ends later than this was noted before the clock was set back, or asked for by the authority. */
 export const RETRY_AFTER_MAX_MS = DAY_MS;
 /** How often it is looked whether a renewal is due; machines sleep, and clocks are set. */

@@ -42,8 +42,15 @@ export class FileWatch {
   }
 }
 
-/** Changes with every write and with the file's owner; empty for a missing file. */
+/**
+ * Changes with every write and with the file's owner; empty for a missing file. One that cannot be looked at, as while links are
+ * replaced, differs from every other.
+ */
 function fingerprint(path: string): string {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  return stats === undefined ? "" : `${stats.mtimeMs} ${stats.size} ${stats.ino} ${stats.uid}`;
+  try {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    return stats === undefined ? "" : `${stats.mtimeMs} ${stats.size} ${stats.ino} ${stats.uid}`;
+  } catch (cause) {
+    return String(cause);
+  }
 }

@@ -22,6 +22,12 @@ export interface DrainsDeps {
   logger: Logger;
 }
 
+/** A file that waits for its turn, and the delay after which it is tried again if it fails. */
+interface Turn {
+  readonly place: Place;
+  readonly retryMs: number;
+}
+
 /**
  * Passes the rows of outboxes to the queue, then deletes them. A row that was passed and not deleted, because the server died
  * in between, is passed again; the queue knows its id. Rows are read inside a write, which resolves when everything that it
@@ -30,7 +36,7 @@ export interface DrainsDeps {
 export class Drains {
   readonly #deps: DrainsDeps;
   /** By the place's key, in the order of their turns. One entry for each file with waiting rows. */
-  readonly #waiting = new Map<string, Place>();
+  readonly #waiting = new Map<string, Turn>();
   readonly #running = new Map<string, { isWanted: boolean; ended: Promise<void> }>();
   readonly #retries = new Map<string, () => void>();
   /** End the pauses of running drains. */
@@ -48,8 +54,8 @@ export class Drains {
     const key = keyOf(place);
     const running = this.#running.get(key);
     if (running !== undefined) running.isWanted = true;
-    else if (!this.#retries.has(key)) {
-      this.#waiting.set(key, place);
+    else if (!this.#retries.has(key) && !this.#waiting.has(key)) {
+      this.#waiting.set(key, { place, retryMs: DRAIN_RETRY_MS });
       this.#next();
     }
   }
@@ -64,21 +70,21 @@ export class Drains {
   }
 
   #next(): void {
-    for (const [key, place] of this.#waiting) {
+    for (const [key, turn] of this.#waiting) {
       if (this.#isStopped || this.#running.size >= DRAINS_MAX) return;
       this.#waiting.delete(key);
-      this.#start(key, place, DRAIN_RETRY_MS);
+      this.#start(key, turn);
     }
   }
 
-  #start(key: string, place: Place, retryMs: number): void {
+  #start(key: string, { place, retryMs }: Turn): void {
     const running = { isWanted: true, ended: Promise.resolve() };
     this.#running.set(key, running);
     running.ended = this.#drain(place, running).then(
       () => this.#end(key),
       (cause: unknown) => {
         this.#end(key);
-        this.#retry(key, place, { cause, retryMs });
+        this.#retry(key, { place, retryMs }, cause);
       },
     );
   }
@@ -88,7 +94,7 @@ export class Drains {
     this.#next();
   }
 
-  #retry(key: string, place: Place, { cause, retryMs }: { cause: unknown; retryMs: number }): void {
+  #retry(key: string, { place, retryMs }: Turn, cause: unknown): void {
     if (this.#isStopped) return;
     const { clock, logger } = this.#deps;
     if (retryMs === DRAIN_RETRY_MS) {
@@ -96,7 +102,9 @@ export class Drains {
     }
     const cancel = clock.after(retryMs, () => {
       this.#retries.delete(key);
-      this.#start(key, place, Math.min(2 * retryMs, DRAIN_RETRY_MAX_MS));
+      // In its turn: on a full disk all files fail at once.
+      this.#waiting.set(key, { place, retryMs: Math.min(2 * retryMs, DRAIN_RETRY_MAX_MS) });
+      this.#next();
     });
     this.#retries.set(key, cancel);
   }

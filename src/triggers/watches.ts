@@ -69,8 +69,6 @@ const FILE_EVENTS = ["upload", "delete"];
 
 /** All watches of a config, by what they are about. */
 export interface Watches {
-  /** Whether a table of the namespace is watched. */
-  hasNamespace(namespace: string): boolean;
   table(namespace: string, table: string): SourceWatches | undefined;
   bucket(bucket: string): SourceWatches | undefined;
   readonly accounts: SourceWatches;
@@ -109,7 +107,6 @@ export function compileWatches(watches: readonly Watch[], filters: Filters): Wat
     } else accounts.add({ name, events: on.auth, isOrdered, matches });
   }
   return {
-    hasNamespace: (namespace) => tables.has(namespace),
     table: (namespace, table) => tables.get(namespace)?.get(table),
     bucket: (bucket) => buckets.get(bucket),
     accounts,

@@ -1,6 +1,7 @@
 import type { WebhookConfig } from "../config/types.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
 import { isJsonObject, type JsonValue } from "../kernel/json/json.ts";
+import type { ReceiverAnswer } from "./answer.ts";
 import type { Endings } from "./endings.ts";
 import {
   DELIVERIES_MAX,
@@ -20,6 +21,7 @@ interface Try {
   /** The error of the latest try that failed; null: none has. */
   readonly lastError: string | null;
   readonly signal: AbortSignal;
+  answered(answer: ReceiverAnswer): void;
 }
 
 /** How the queue makes the deliveries of one webhook. */
@@ -51,12 +53,13 @@ export function deliveryDefinition(
     timeout: RUN_TIMEOUT_SECONDS,
     concurrency: DELIVERIES_MAX,
     backoff: ({ attempt, createdAt, random }) => retryDelay(attempt, { createdAt, now: clock.now(), random }),
-    async run({ id, data, attempt, lastError, signal }) {
+    async run({ id, data, attempt, lastError, signal, answered }) {
       // A first try after an earlier failure: somebody has retried the delivery.
       if (attempt === 1 && lastError !== null) endings.resume(name);
       if (endings.isEnded(name)) throw finalFailure(ended(name));
       const reply = await send(config, { id, body: bodyOf(data) }, { clock, signal });
-      if (reply.kind === "answered" && reply.status === GONE) {
+      if (reply.kind === "answered") answered(reply.answer);
+      if (reply.kind === "answered" && reply.answer.status === GONE) {
         endings.end(name);
         throw finalFailure(ended(name));
       }
@@ -87,7 +90,7 @@ function bodyOf(data: JsonValue): string {
 
 function problemOf(reply: Reply): string | null {
   if (reply.kind === "failed") return `The receiver could not be reached: ${reply.reason}`;
-  const { status } = reply;
+  const { status } = reply.answer;
   if (status >= 200 && status < 300) return null;
   if (status >= 300 && status < 400) return `The receiver answered ${status}; redirects are not followed`;
   return `The receiver answered ${status}`;

@@ -1,20 +1,22 @@
 import type { WebhookConfig } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { VERSION } from "../kernel/version.ts";
+import { answerOf, type ReceiverAnswer } from "./answer.ts";
 import { DELIVERY_TIMEOUT_MS } from "./limits.ts";
 
 /** What the receiver answered, or why there is no answer. */
-export type Reply = { kind: "answered"; status: number } | { kind: "failed"; reason: string };
+export type Reply = { kind: "answered"; answer: ReceiverAnswer } | { kind: "failed"; reason: string };
 
 /**
- * Sends one message, signed as Standard Webhooks say. Of the answer only the status is read: its body may have any length.
+ * Sends one message, signed as Standard Webhooks say. Of the answer's body the beginning is read: it may have any length.
  * Redirects are not followed: the address that the config names is the one that is meant.
  */
 export async function send(
-  { url, secret, headers = {} }: WebhookConfig,
+  config: WebhookConfig,
   message: { id: string; body: string },
   { clock, signal }: { clock: Clock; signal: AbortSignal },
 ): Promise<Reply> {
+  const { url, secret, headers = {} } = config;
   // Loaded for the first delivery, since most servers have none.
   const { Webhook } = await import("standardwebhooks");
   const sentAt = new Date(clock.now());
@@ -35,8 +37,7 @@ export async function send(
       redirect: "manual",
       signal: AbortSignal.any([signal, timeout.signal]),
     });
-    await response.body?.cancel().catch(() => {});
-    return { kind: "answered", status: response.status };
+    return { kind: "answered", answer: await answerOf(response, config, clock) };
   } catch (cause) {
     if (signal.aborted) throw cause;
     if (timeout.signal.aborted) return { kind: "failed", reason: `no answer within ${DELIVERY_TIMEOUT_MS / 1_000} s` };

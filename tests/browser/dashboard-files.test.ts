@@ -11,6 +11,7 @@ const CONFIG = `{
     posters: { thumbs: ["200x200"], quota: { total: 60_000_000 }, access: { read: true, write: true, delete: true } },
     own: { access: { read: (auth, file) => file.uploadedBy === auth?.id, write: true, delete: (auth, file) => file.key !== "kept.txt" && file.uploadedBy === auth?.id } },
     open: { inline: true, access: { read: true } },
+    trusted: { inline: "sameOrigin", access: { read: true } },
     empty: { access: { read: true } },
   } },
   serviceKeys: {
@@ -186,6 +187,43 @@ browserTest(
     }
   },
   LONG_MS,
+);
+
+browserTest(
+  "[ST23] a file that an administrator opens from a bucket with inline has nothing of the dashboard",
+  async () => {
+    const script = `
+    const ask = (about) => fetch("/api/admin/session", { credentials: "include", ...about }).then((answer) => answer.status, () => "refused");
+    const kept = () => { try { return localStorage.length + document.cookie } catch { return "none" } };
+    const all = [ask({ headers: { "x-platform-admin": "1" } }), ask({}), kept(), self.origin];
+    Promise.all(all).then((found) => { document.documentElement.id = found.join(" ") });
+  `;
+    const files = {
+      "a.html": ["text/html", `<script>${script}</script>`],
+      "a.xhtml": [
+        "application/xhtml+xml",
+        `<html xmlns="http://www.w3.org/1999/xhtml"><script>${script.replaceAll("=>", "=&gt;")}</script></html>`,
+      ],
+      "a.svg": [
+        "image/svg+xml",
+        `<svg xmlns="http://www.w3.org/2000/svg"><script>${script.replaceAll("=>", "=&gt;")}</script></svg>`,
+      ],
+    } as const;
+    const { page } = await signedIn("/admin/files?bucket=empty");
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    const seenBy = async (bucket: string, name: string, [type, content]: readonly [string, string]) => {
+      await put(bucket, name, content, type);
+      await page.goto(`${platform.url}/api/storage/${bucket}/${name}`);
+      const found = () => page.evaluate<string>("document.documentElement.id");
+      await until("the script has run", async () => (await found()) !== "");
+      return found();
+    };
+    for (const [name, file] of Object.entries(files)) {
+      expect([name, await seenBy("open", name, file)]).toEqual([name, "refused refused none null"]);
+      // What the sandbox keeps it from.
+      expect([name, await seenBy("trusted", name, file)]).toEqual([name, `200 401 0 ${platform.url}`]);
+    }
+  },
 );
 
 browserTest("[AD36] files are uploaded by the button and by dropping, with progress; replacing asks", async () => {

@@ -12,7 +12,11 @@ let isWell = false;
 let receiver: Bun.Server<undefined>;
 let platform: TestPlatform;
 beforeAll(async () => {
-  receiver = Bun.serve({ port: 0, fetch: () => new Response("", { status: isWell ? 200 : 422 }) });
+  receiver = Bun.serve({
+    port: 0,
+    fetch: () =>
+      isWell ? Response.json({ taken: true }) : Response.json({ reason: "no such customer" }, { status: 422 }),
+  });
   // One of its own, so that a page finds the server again after a restart.
   const probe = Bun.serve({ port: 0, fetch: () => new Response() });
   const args = ["--port", String(probe.port)];
@@ -55,10 +59,13 @@ browserTest("[AD71] a delivery shows its request and what the receiver said, and
   await page.getByRole("button", { name: "webhook:crm" }).click();
   await page.getByText('"total": 42').waitFor();
   await page.getByText(/The receiver answered 422/).waitFor();
+  await page.getByText("422, application/json").waitFor();
+  await page.getByRole("region", { name: "Body of the answer" }).getByText("no such customer").waitFor();
   expect(await page.content()).not.toContain("of-the-crm");
   isWell = true;
   await page.getByRole("button", { name: "Run", exact: true }).click();
-  await page.getByText("The receiver has taken it, with a 2xx status.").waitFor();
+  await page.getByText("The receiver has taken it.").waitFor();
+  await page.getByRole("region", { name: "Body of the answer" }).getByText('{"taken":true}').waitFor();
 });
 
 browserTest(

@@ -149,7 +149,8 @@ test("[DB51] a damaged instance is 500, others are not affected, and the log nam
   expect(await lines("one")).toMatchObject({ status: 500, body: { code: 500, message: "Internal error" } });
   expect((await line("one")).status).toBe(500);
   expect((await lines("two")).body["total"]).toBe(2);
-  expect(platform.stderr()).toContain(`Cannot open the database ${path}: it is not an SQLite database`);
+  expect(platform.stderr()).toContain(`Cannot open the database ${path}: it is not an SQLite database (file is not`);
+  expect(platform.stderr()).toContain("restore a backup");
   // Put right while the server runs: the next request finds it.
   for (const suffix of ["-wal", "-shm"]) if (existsSync(path + suffix)) rmSync(path + suffix);
   writeFileSync(path, whole);

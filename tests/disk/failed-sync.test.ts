@@ -33,6 +33,7 @@ describe.if(library !== null)("a disk that fails to sync", () => {
           tenants: { instance: true, tables: { lines: {} } },
         },
         kv: { cache: {} },
+        storage: { buckets: { files: {} } },
       }`,
       env: { LD_PRELOAD: library ?? "", FAILING_SYNC_SWITCH: trigger, FAILING_SYNC_NAME: "-wal" },
     });
@@ -73,5 +74,24 @@ describe.if(library !== null)("a disk that fails to sync", () => {
     expect((await platform.service.get(`${line}/before`)).status).toBe(200);
     expect((await platform.service.post(notes, { id: "after", text: "a word" })).status).toBe(201);
     expect((await kv({ action: "set", key: "a", value: 3 })).status).toBe(200);
+  });
+
+  test("[ST80] a file that was to be replaced while the sync of its record failed is there after the restart, in one version", async () => {
+    const upload = (text: string) => {
+      const form = new FormData();
+      form.append("file", new Blob([text]), "file");
+      form.append("key", "kept");
+      return platform.service.fetch("/api/storage/files/upload", { method: "POST", body: form });
+    };
+    expect((await upload("the first version")).status).toBe(201);
+    writeFileSync(trigger, "");
+    expect((await upload("another version")).status).toBe(503);
+    rmSync(trigger);
+    await platform.restart();
+    const stored = await platform.service.fetch("/api/storage/files/kept");
+    expect([stored.status, ["the first version", "another version"].includes(await stored.text())]).toEqual([
+      200,
+      true,
+    ]);
   });
 });

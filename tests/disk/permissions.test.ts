@@ -44,15 +44,15 @@ describe.if(isRestricted)("without the right to write", () => {
   test("[DB54] a directory that is not writable, or cannot be created, is named", async () => {
     const readOnly = await start((directory) => chmodSync(directory, NO_WRITE));
     expect([readOnly.hasStarted, readOnly.exitCode]).toEqual([false, 1]);
-    expect(readOnly.stderr).toContain(
-      `Cannot open the database ${readOnly.dataDirectory}/platform.lock: it is read-only`,
-    );
+    expect(readOnly.stderr).toContain(`The data directory ${readOnly.dataDirectory} is not writable (EACCES): start`);
     const impossible = await start((directory) => {
       rmSync(directory, { recursive: true });
       chmodSync(dirname(directory), NO_WRITE);
     });
     expect([impossible.hasStarted, impossible.exitCode]).toEqual([false, 1]);
-    expect(impossible.stderr).toContain(`permission denied, mkdir '${impossible.dataDirectory}'`);
+    expect(impossible.stderr).toContain(
+      `Cannot create the data directory: EACCES: permission denied, mkdir '${impossible.dataDirectory}'`,
+    );
   });
 
   test.each([

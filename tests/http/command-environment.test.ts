@@ -109,5 +109,5 @@ test("[CL302] health says whether a server serves", async () => {
   expect((await health("--url", "ftp://localhost")).code).toBe(2);
   await server.stop();
   const gone = await health(`--url=${url}`);
-  expect([gone.code, gone.stderr.includes("does not answer")]).toEqual([1, true]);
+  expect([gone.code, gone.stderr.includes(`${url} does not answer: nothing listens there`)]).toEqual([1, true]);
 });

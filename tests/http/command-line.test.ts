@@ -153,21 +153,23 @@ describe("usage", () => {
     [["strat"], 'unknown command "strat" (did you mean "start"?)'],
     [["constructor"], "unknown command"],
     [["--prot", "1"], "unknown option --prot"],
-    [["start", "--prot", "1"], 'unknown option --prot (did you mean "port"?)'],
-    [["start", "--port"], "argument missing"],
+    [["start", "--prot", "1"], 'unknown option --prot (did you mean "--port"?)\nTry "platform start --help"'],
+    [["start", "--port"], "--port needs a value"],
+    [["start", "--port", "--drill"], "--port needs a value"],
+    [["start", "--drill=yes"], "--drill takes no value"],
     [["start", "--port", "70000"], "--port must be a whole number from 0 to 65535"],
     [["start", "--port", "eighty"], "--port must be"],
     [["start", "surplus"], 'unexpected argument "surplus"'],
-    [["import", "shared/films"], "FILE"],
+    [["import", "shared/films"], "FILE is missing: A .json, .ndjson, .jsonl or .csv file"],
     [["import", "films", "a.csv"], "must be NAMESPACE/TABLE"],
     [["import", "shared/films", "a.txt"], "must end in"],
     [["export", "shared/films", "a.json"], "must end in .ndjson, .jsonl, .csv"],
-    [["backup"], "FILE"],
+    [["backup"], 'FILE is missing: The file to write, for example backup.tar.zst\nTry "platform backup --help"'],
     [["restore", "a", "b"], 'unexpected argument "b"'],
     [["export", "shared/films", "--url", "http://127.0.0.1:1"], "--url needs --key"],
   ];
   for (const [args, words] of WRONG) {
-    test(`[CL1] platform ${args.join(" ")} is wrong usage`, async () => {
+    test(`[CL1] [CL412] platform ${args.join(" ")} is wrong usage`, async () => {
       const { code, stdout, stderr } = await run(args);
       expect(code).toBe(2);
       expect(stdout).toBe("");
@@ -254,6 +256,15 @@ describe("configs", () => {
     ],
     ["that throws no error", { "platform.config.ts": 'throw "set API_URL";' }, ["set API_URL"]],
     ["without a default export", { "platform.config.ts": "export const config = {};" }, ["has no default export"]],
+    ["of a promise", { "platform.config.ts": "export default Promise.resolve({});" }, ["exports a promise; await it"]],
+    [
+      "that imports a package which is not installed",
+      {
+        "platform.config.ts": 'import { x } from "not-installed-here"; export default { kv: x };',
+        "node_modules/another/package.json": "{}",
+      },
+      ["Cannot find package 'not-installed-here'", "install it beside the config: npm install not-installed-here"],
+    ],
     ["of undefined", { "platform.config.ts": "export default undefined;" }, ["must be an object, got undefined"]],
   ];
   for (const [what, files, words] of UNLOADABLE) {
@@ -390,7 +401,10 @@ describe("start", () => {
     const { code, stdout, stderr } = await run(["start", "--port", new URL(platform.url).port], { cwd });
     expect(code).toBe(1);
     expect(stdout).not.toContain("listening");
-    expect(stderr).toContain(new URL(platform.url).port);
+    const { hostname, port } = new URL(platform.url);
+    expect(stderr).toContain(
+      `cannot listen on ${hostname}, port ${port}: another process uses it; stop that one, or choose`,
+    );
     // Nobody sees the key of this first start otherwise.
     expect(stdout).toContain("root service key: ");
     await platform.stop();
@@ -655,6 +669,13 @@ describe("import and export", () => {
     const piped = ["sh", "-c", '"$@" | head -n 1', "sh", ...platformCommand(), "export", "shared/films"];
     const { stdout, stderr } = Bun.spawnSync(piped, { cwd, env: testEnvironment(WITHOUT_SECRETS), stderr: "pipe" });
     expect([lines(stdout.toString()).length, stderr.toString()]).toEqual([1, ""]);
+  });
+
+  test("[CL410] an export of a directory that does not exist is refused, and makes none", async () => {
+    const cwd = directoryWith({ "platform.config.ts": configOf(FILMS) });
+    const { code, stdout, stderr } = await run(["export", "shared/films", "--data", "mistyped"], { cwd });
+    expect([code, stdout, stderr]).toEqual([1, "", "platform: There is no data directory at mistyped\n"]);
+    expect(readdirSync(cwd)).toEqual(["platform.config.ts"]);
   });
 
   test("[CL13][CL17] a running server, by --url and --key", async () => {

@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type TestPlatform, testPlatform } from "../support/index.ts";
+import { type TestPlatform, temporaryDirectory, testPlatform } from "../support/index.ts";
 import { runCommand } from "./backup-support.ts";
 
 const CONFIG = `{
@@ -102,6 +102,18 @@ test("[CL211] damage, newer files, open permissions, orphans and missing content
   expect(disk?.ok).toBe(true);
   const text = await runCommand(["doctor", "--data", data]);
   expect([text.code, text.stdout]).toEqual([1, expect.stringContaining("PROBLEM permissions")]);
+});
+
+test("[CL411] a system.db that cannot be read is named, and the other checks go on", async () => {
+  const data = join(temporaryDirectory(), "data");
+  cpSync(platform.dataDirectory, data, { recursive: true });
+  for (const suffix of ["", "-wal", "-shm"]) rmSync(join(data, `system.db${suffix}`), { force: true });
+  writeFileSync(join(data, "system.db"), "this was a database once, before something wrote over its beginning");
+  const { code, stdout, stderr } = await runCommand(["doctor", "--data", data]);
+  expect([code, stderr]).toEqual([1, ""]);
+  expect(stdout).toContain("system.db: file is not a database");
+  expect(stdout).toMatch(/PROBLEM storage\s+- cannot be checked: file is not a database/);
+  expect(stdout).toContain("is not healthy");
 });
 
 test("[CL211] what is no data directory is named", async () => {

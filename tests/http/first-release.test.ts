@@ -1,9 +1,11 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import * as layouts from "../../schema/migrations/index.ts";
 import config from "../fixtures/first-release/config.ts";
-import { ANN, type Made, readBack } from "../fixtures/first-release/contents.ts";
+import { ANN, LARGE_FILE, type Made, PASSKEY_SITE, partOf, readBack } from "../fixtures/first-release/contents.ts";
+import { createAuthenticator } from "../support/authenticator.ts";
 import { createHttpClient } from "../support/http-client.ts";
 import { SERVICE_KEY, temporaryDirectory, testClock } from "../support/index.ts";
 import { type TimedPlatform, timedPlatform } from "../support/timed-platform.ts";
@@ -35,15 +37,29 @@ beforeAll(async () => {
 });
 afterAll(() => platform.stop());
 
-test("[DB31] everything in a directory of the first release is read back as it was", async () => {
-  const answers = await readBack({
+const answersNow = () =>
+  readBack({
     annId: made.ann.id,
     anonymous: platform,
     ann: platform.as(made.ann.accessToken),
     service: createHttpClient(() => platform.url, { "x-platform-service-key": SERVICE_KEY }),
   });
+
+test("[DB31] everything in a directory of the first release is read back as it was", async () => {
   // Members that answers have gained since may be there beside.
-  expect(answers).toMatchObject(made.answers);
+  expect(await answersNow()).toMatchObject(made.answers);
+});
+
+test("[DB31] a second start changes nothing in the files", async () => {
+  await platform.stop();
+  const upgraded = snapshot(dataDirectory);
+  expect(upgraded.size).toBeGreaterThan(15);
+  const clock = testClock(made.madeAt);
+  platform = await timedPlatform(config, { dataDirectory, clock });
+  await platform.stop();
+  expect(snapshot(dataDirectory)).toEqual(upgraded);
+  platform = await timedPlatform(config, { dataDirectory, clock });
+  expect(await answersNow()).toMatchObject(made.answers);
 });
 
 test("[US204] users of the first release count as having signed in: an invitation is 409", async () => {
@@ -66,6 +82,64 @@ test("[DB31] sessions, passwords, TOTP secrets and recovery codes of the first r
   const recovery = { mfaTicket: await ticket(), recoveryCode: ann.recoveryCode };
   expect((await platform.post("/api/auth/mfa/recovery", recovery)).status).toBe(200);
 });
+
+test("[DB31] access tokens, refresh tokens and passkeys of the first release remain valid", async () => {
+  const { bob } = made;
+  expect((await platform.as(bob.accessToken).get("/api/auth/me")).status).toBe(200);
+  expect((await platform.post("/api/auth/refresh", { refreshToken: bob.refreshToken })).status).toBe(200);
+  const authenticator = createAuthenticator({ ...PASSKEY_SITE, passkey: bob.passkey });
+  const { body } = await platform.post<{ challenge: string }>("/api/auth/passkeys/auth-options");
+  const signedIn = await platform.post("/api/auth/passkeys/authenticate", authenticator.authenticate(body));
+  expect(signedIn).toMatchObject({ status: 200, body: { user: { email: "bob@example.com" } } });
+});
+
+test("[DB31] an upload that the first release began is continued, and its signed URLs remain valid", async () => {
+  const ann = platform.as(made.ann.accessToken);
+  const { key, parts } = LARGE_FILE;
+  const { uploadId, part } = made.upload;
+  const query = new URLSearchParams({ uploadId, key, partNumber: "2" });
+  const second = await ann.fetch(`/api/storage/posters/multipart/upload-part?${query}`, {
+    method: "POST",
+    body: parts[1],
+  });
+  const complete = { uploadId, key, parts: [part, await partOf(second)] };
+  expect((await ann.post("/api/storage/posters/multipart/complete", complete)).status).toBe(200);
+  expect(await (await platform.fetch(`/api/storage/posters/${key}`)).text()).toBe(parts.join(""));
+
+  expect(await (await platform.fetch(made.signed.download)).text()).toBe("a rocket in its eye");
+  const headers = { "content-type": "text/plain" };
+  expect((await platform.fetch(made.signed.upload, { method: "PUT", headers, body: "signed" })).ok).toBe(true);
+  expect(await (await platform.fetch("/api/storage/posters/signed.txt")).text()).toBe("signed");
+});
+
+test("[DB31] references and unique fields of the first release hold", async () => {
+  const orphan = await platform.post("/api/db/shared/tables/reviews", { film: "nosferatu" });
+  expect(orphan).toMatchObject({ status: 400, body: { data: { film: { code: "unknown_reference" } } } });
+  const twice = await platform.as(made.ann.accessToken).post("/api/db/clubs/noir/tables/members", { nickname: "Ann" });
+  expect(twice).toMatchObject({ status: 409, body: { data: { nickname: { code: "not_unique" } } } });
+  await platform.delete("/api/db/shared/tables/films/metropolis");
+  const left = await platform.get<{ items: { film: string }[] }>("/api/db/shared/tables/reviews");
+  expect(left.body.items.map(({ film }) => film)).toEqual(["paper-moon"]);
+});
+
+/** Path to content, of every file in the data directory; of a database, what its tables have and how they are declared. */
+function snapshot(directory: string): Map<string, unknown> {
+  const contents = new Map<string, unknown>();
+  for (const path of new Bun.Glob("**/*").scanSync({ cwd: directory, dot: true })) {
+    // Bookkeeping of SQLite: what a log has is read through its database.
+    if (/-(wal|shm|journal)$|\.lock$/.test(path)) continue;
+    const file = join(directory, path);
+    const isDatabase = /\.db(\.v\d+)?$/.test(path);
+    contents.set(path, isDatabase ? { rows: contentOf(file), schema: schemaOf(file) } : readFileSync(file, "base64"));
+  }
+  return contents;
+}
+
+function schemaOf(path: string): unknown {
+  using sqlite = new Database(path, { readonly: true });
+  const version = sqlite.query("PRAGMA user_version").values();
+  return { version, tables: sqlite.query("SELECT name, sql FROM sqlite_schema ORDER BY name").values() };
+}
 
 /** What a file has, table by table, but for tables of extensions. */
 function contentOf(path: string): Record<string, unknown> {

@@ -15,6 +15,8 @@ const NEEDS_EXECUTABLE = new Set(["one-file.md"]);
 const isExecutable = (process.env["PLATFORM_EXECUTABLE"] ?? "") !== "";
 
 const pages = readdirSync(GUIDE).filter((name) => name.endsWith(".md") && !WITHOUT_EXAMPLE.has(name));
+// Of the repository.
+pages.push("../README.md");
 
 for (const page of pages) {
   test.skipIf(NEEDS_EXECUTABLE.has(page) && !isExecutable)(

@@ -11,6 +11,7 @@ beforeAll(async () => {
         files: { access: { read: true, write: (auth) => auth !== null, delete: true } },
         lists: { access: { read: true, write: true } },
         inline: { inline: true, access: { read: true, write: true } },
+        trusted: { inline: "sameOrigin", access: { read: true, write: true } },
       } },
     }`,
   });
@@ -256,7 +257,14 @@ test("[ST23] types that a browser could run are not shown inline", async () => {
     expect(headers.get("content-disposition")).toBe("attachment; filename*=UTF-8''%C3%BC%27x.html");
     expect(headers.get("content-security-policy")).toBe("sandbox");
     expect((await rawForm(user, "inline", form)).status).toBe(201);
-    expect((await text("d/ü'x.html", {}, "inline")).headers.get("content-disposition")).toBe("inline");
+    const shown = (await text("d/ü'x.html", {}, "inline")).headers;
+    expect(shown.get("content-disposition")).toBe("inline");
+    expect(shown.get("content-security-policy")).toMatch(/^sandbox /);
+    expect(shown.get("content-security-policy")).not.toMatch(/allow-same-origin|escape-sandbox/);
+    expect((await rawForm(user, "trusted", form)).status).toBe(201);
+    const trusted = (await text("d/ü'x.html", {}, "trusted")).headers;
+    expect(trusted.get("content-disposition")).toBe("inline");
+    expect(trusted.get("content-security-policy")).toBeNull();
   }
   const smuggled = `--X\r\nContent-Disposition: form-data; name="key"\r\n\r\nk\r\n--X\r\nContent-Disposition: form-data; name="file"; filename="a"\r\nContent-Type: text/plain, text/html\r\n\r\n<script>\r\n--X--`;
   expect((await rawForm(user, "files", smuggled)).status).toBe(400);

@@ -127,7 +127,7 @@ test.skipIf(!hasAcme)(
     const { status, checks } = await health(platform);
     expect(status).toBe("degraded");
     expect(checks.certificate).toMatchObject({ ok: false, selfSigned: true });
-    expect(checks.certificate.problem).toContain(`localhost:${closed} does not answer`);
+    expect(checks.certificate.problem).toContain(`localhost:${closed} does not answer: nothing listens there`);
     const shown = await certificate(platform);
     expect(shown.code).toBe(1);
     expect(shown.stdout).toMatch(

@@ -89,8 +89,21 @@ const arrived = (path: string, count: number) =>
 const P = (name: string) => `/api/db/shared/tables/${name}`;
 const service = { headers: { "x-platform-service-key": SERVICE_KEY } };
 
+interface Answer {
+  status: number;
+  contentType: string | null;
+  body: string;
+  isCut: boolean;
+}
 interface JobsAnswer {
-  jobs: (JsonObject & { id: string; state: string; attempt: number; error: string | null; dueAt: string })[];
+  jobs: (JsonObject & {
+    id: string;
+    state: string;
+    attempt: number;
+    error: string | null;
+    dueAt: string;
+    answer: Answer | null;
+  })[];
 }
 const jobs = async (name: string) =>
   (await platform.get<JobsAnswer>(`/api/admin/jobs?name=webhook:${name}`, service)).body.jobs;
@@ -224,7 +237,7 @@ test("[WH7] 410 ends the deliveries until one is retried or the config changes, 
   await arrived("/moved", 1);
 });
 
-test("[WH8] of an answer only the status is read", async () => {
+test("[WH8] of an endless answer the beginning is read", async () => {
   let isCancelled = false;
   answers.set("/long", () => {
     const endless = new ReadableStream({
@@ -239,6 +252,74 @@ test("[WH8] of an answer only the status is read", async () => {
   await arrived("/long", 1);
   await until("it is delivered", async () => (await jobs("long"))[0]?.state === "done");
   await until("the answer is broken off", () => isCancelled);
+  expect((await jobs("long"))[0]?.answer).toEqual({
+    status: 200,
+    contentType: null,
+    body: "\0".repeat(4096),
+    isCut: true,
+  });
+});
+
+test("[WH8] a body that does not come does not hold its delivery", async () => {
+  answers.set("/long", () => {
+    const waiting = new ReadableStream({
+      start: (controller) => controller.enqueue(new TextEncoder().encode("first")),
+    });
+    return new Response(waiting, { headers: { "content-type": "text/plain" } });
+  });
+  await platform.post(P("long"), { id: "slow" });
+  await arrived("/long", 2);
+  const first = async () => (await jobs("long"))[0];
+  await until("it is delivered", async () => {
+    clock.advance(STEP_MS);
+    return (await first())?.state === "done";
+  });
+  expect(await first()).toMatchObject({
+    error: null,
+    answer: { status: 200, contentType: "text/plain", body: "first", isCut: true },
+  });
+});
+
+test("[WH10] [JB34] the latest answer is kept; secrets that it repeats are hidden", async () => {
+  const echo = (status: number) => () => {
+    const { headers } = at("/plain").at(-1) ?? { headers: {} };
+    const body = JSON.stringify({
+      status,
+      url: url("/plain?token=in-address"),
+      token: "in-address",
+      secret: SECRET,
+      headers,
+    });
+    return new Response(body, { status, headers: { "content-type": "application/json; charset=utf-8" } });
+  };
+  const before = at("/plain").length;
+  answers.set("/plain", echo(500));
+  await platform.post(P("plain"), { id: "echoed", status: "open" });
+  await arrived("/plain", before + 1);
+  const delivery = async () => (await jobs("plain"))[0];
+  await until("it has failed", async () => (await delivery())?.error !== null);
+  expect((await delivery())?.answer).toMatchObject({ status: 500, contentType: "application/json", isCut: false });
+  answers.set("/plain", echo(202));
+  await nextTry("plain", 1);
+  await until("it is delivered", async () => (await delivery())?.state === "done");
+  const answer = (await delivery())?.answer;
+  expect(answer?.status).toBe(202);
+  expect(JSON.parse(answer?.body ?? "")).toMatchObject({
+    status: 202,
+    url: "[hidden]",
+    token: "[hidden]",
+    secret: "[hidden]",
+    headers: { authorization: "[hidden]" },
+  });
+  // One that is cut off where the reading ends.
+  answers.set("/plain", () => new Response(`${"x".repeat(4090)}${SECRET}`));
+  await platform.post(P("plain"), { id: "cut", status: "open" });
+  await until("it is delivered", async () => {
+    clock.advance(STEP_MS);
+    return (await delivery())?.answer?.body.startsWith("xxx") === true;
+  });
+  expect((await delivery())?.answer?.body).toBe(`${"x".repeat(4090)}[hidden]`);
+  answers.delete("/plain");
 });
 
 test("[WH5] after three days the next failure is the last one", async () => {

@@ -1,4 +1,4 @@
-import { createHash, generateKeyPairSync, randomBytes, sign } from "node:crypto";
+import { createHash, createPrivateKey, generateKeyPairSync, randomBytes, sign, type webcrypto } from "node:crypto";
 import { isoCBOR } from "@simplewebauthn/server/helpers";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
 
@@ -13,6 +13,15 @@ export interface AuthenticatorOptions {
   origin: string;
   /** Whether it asks for a finger or a PIN. true by default. */
   verifiesUser?: boolean;
+  /** One that was made before; a new one by default. */
+  passkey?: Passkey;
+}
+
+/** What an authenticator keeps of a passkey. */
+export interface Passkey {
+  credentialId: string;
+  privateKey: webcrypto.JsonWebKey;
+  counter: number;
 }
 
 /** A passkey in software: one ES256 credential, with a counter. */
@@ -23,14 +32,19 @@ export interface Authenticator {
   register(options: { challenge: string }): JsonObject;
   /** What a browser's `get()` gives. */
   authenticate(options: { challenge: string }): JsonObject;
+  passkey(): Passkey;
 }
 
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  const { x = "", y = "" } = publicKey.export({ format: "jwk" });
-  const credential = randomBytes(16);
+  const { passkey } = options;
+  const privateKey =
+    passkey === undefined
+      ? generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey
+      : createPrivateKey({ key: passkey.privateKey, format: "jwk" });
+  const { x = "", y = "" } = privateKey.export({ format: "jwk" });
+  const credential = passkey === undefined ? randomBytes(16) : Buffer.from(passkey.credentialId, "base64url");
   const credentialId = credential.toString("base64url");
-  let counter = 0;
+  let counter = passkey?.counter ?? 0;
 
   const clientJson = (type: string, challenge: string) =>
     Buffer.from(JSON.stringify({ type, challenge, origin: options.origin, crossOrigin: false }));
@@ -91,5 +105,6 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
         signature: sign("sha256", signed, privateKey).toString("base64url"),
       });
     },
+    passkey: () => ({ credentialId, privateKey: privateKey.export({ format: "jwk" }), counter }),
   };
 }

@@ -50,6 +50,7 @@ export async function runExample(page: string): Promise<Answered[]> {
       if (role === "platform.config.ts") {
         if (platform === null) platform = await testPlatform({ config: text });
         else await restart(directory, platform, text);
+        requireNoWarning(page, platform);
       } else if (role === "run") {
         if (platform === null) throw new Error(`docs/${page} has no config before its first command`);
         printed = await run(directory, language, text, platform);
@@ -64,6 +65,13 @@ export async function runExample(page: string): Promise<Answered[]> {
     await platform?.stop();
   }
   return answered;
+}
+
+/** That a table of an example has no rules is no slip: its page uses the service key. */
+function requireNoWarning(page: string, platform: TestPlatform): void {
+  const warnings = platform.stderr().match(/"config: [^\n]*?"(?=,)/g) ?? [];
+  const slips = warnings.filter((warning) => !warning.includes("has no access"));
+  if (slips.length > 0) throw new Error(`A config of docs/${page} has a warning: ${slips.join(", ")}`);
 }
 
 /** A restarted server has another port, which variables of earlier blocks follow. */

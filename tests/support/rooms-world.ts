@@ -106,6 +106,7 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
   };
   // A token is USER or USER/SESSION; anything that begins with "bad" is none.
   const principals: Principals = {
+    showsKey: () => false,
     isKeyHolder: () => false,
     isPresent: () => false,
     ofTicket: () => null,

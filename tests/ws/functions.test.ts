@@ -5,6 +5,9 @@ const CONFIG = `
 import { defineConfig } from "platform";
 import { t, Elysia } from "elysia";
 
+const asked = Promise.withResolvers();
+const answered = Promise.withResolvers();
+
 const plugin = new Elysia().ws("/of-plugin", {
   open(ws) { ws.send({ of: "plugin" }) },
   message(ws, message) { if (message.crash) throw new Error("a secret of the plugin"); ws.send({ message }) },
@@ -21,6 +24,9 @@ export default defineConfig({
       message(ws, message) { if (message.n < 0) throw new Error("a secret of the socket"); ws.publish(ws.data.params.room, { n: message.n }) },
     })
     .ws("/admin", { access: (auth) => auth?.role === "admin", open(ws) { ws.send({ admin: true }) } })
+    .ws("/slow", { access: async () => { asked.resolve(); await answered.promise; return true }, open(ws) { ws.send({ open: true }) } })
+    .get("/asked", () => asked.promise.then(() => "ok"), { access: true })
+    .get("/answer", () => { answered.resolve(); return "ok" }, { access: true })
     .post("/publish/:room", ({ params, server, body }) => { server.publish(params.room, JSON.stringify(body)); return "ok" }, { access: true, body: t.Any() })
     .use(plugin),
 });`;
@@ -139,6 +145,22 @@ test("[FN14] it ends with its session", async () => {
   await socket.next();
   expect((await other.post("/api/auth/signout")).status).toBe(200);
   expect((await socket.closed).code).toBe(4003);
+});
+
+test("[FN14] a session that ends while its rule is awaited opens none", async () => {
+  const other = await signIn(platform);
+  const opening = open("/slow", other.token).then(
+    () => "open",
+    () => "refused",
+  );
+  await platform.get("/api/functions/asked");
+  expect((await other.post("/api/auth/signout")).status).toBe(200);
+  await platform.get("/api/functions/answer");
+  expect(await opening).toBe("refused");
+  // With a session that goes on, the same route opens one.
+  const socket = await open("/slow", user.token);
+  expect(await socket.next()).toEqual({ open: true });
+  await socket.close();
 });
 
 test("[FN14] a request that is no upgrade is refused", async () => {

@@ -52,3 +52,6 @@ export const SERVER_EVERY_MS = 4_000;
 /** Events of a funnel. */
 export const FUNNEL_STEPS_MIN = 2;
 export const FUNNEL_STEPS_MAX = 5;
+
+/** The code of the next page is loaded when the browser is idle, or after this time. */
+export const AHEAD_IDLE_MAX_MS = 200;

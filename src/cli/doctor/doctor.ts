@@ -7,8 +7,8 @@ import { declareCommand } from "../command.ts";
 import { CommandError } from "../errors.ts";
 import { dataOption } from "../options.ts";
 import { printAnswer } from "../output.ts";
-import { DOCTOR_CHECKS } from "./checks.ts";
-import type { Finding } from "./finding.ts";
+import { DOCTOR_CHECKS, type DoctorCheck } from "./checks.ts";
+import { type Finding, finding, type Patient } from "./finding.ts";
 
 const EXIT_UNHEALTHY = 1;
 
@@ -29,7 +29,7 @@ export const doctorCommand = declareCommand({
     const isRunning = isInUse(data);
     const checks: Record<string, Finding> = {};
     for (const { name, look } of DOCTOR_CHECKS) {
-      const finding = await look({ dataDirectory: data, isRunning });
+      const finding = await examined(look, { dataDirectory: data, isRunning });
       checks[name] = finding;
       if (!json) await printAnswer(lineOf(name, finding));
     }
@@ -41,6 +41,15 @@ export const doctorCommand = declareCommand({
     return isHealthy ? 0 : EXIT_UNHEALTHY;
   },
 });
+
+/** A check that fails, as where `system.db` cannot be read, is a finding: the others go on. */
+async function examined(look: DoctorCheck["look"], patient: Patient): Promise<Finding> {
+  try {
+    return await look(patient);
+  } catch (cause) {
+    return finding([`cannot be checked: ${cause instanceof Error ? cause.message : cause}`]);
+  }
+}
 
 function isInUse(dataDirectory: string): boolean {
   try {

@@ -80,7 +80,7 @@ export const startCommand = declareCommand({
 
 /** A link that signs in to the dashboard. */
 const dashboardLine = (address: string, dataDirectory: string): string =>
-  `\ndashboard: ${linkAt(address, dataDirectory, { ids: systemIds })}\n           good once, for ten minutes`;
+  `\ndashboard: ${linkAt(address, dataDirectory, { ids: systemIds })}\n           works once, within ten minutes`;
 
 /** The error names the first file that does not fit the config; whoever develops it wants to know of all. */
 async function reportData(config: PlatformConfig, dataDirectory: string): Promise<void> {

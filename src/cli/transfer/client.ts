@@ -4,7 +4,7 @@ import { ownProduct } from "../../config/loading/product.ts";
 import type { FieldType, PlatformConfig } from "../../config/types.ts";
 import * as platformModule from "../../index.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
-import { CommandError, UsageError } from "../errors.ts";
+import { CommandError, noAnswer, UsageError } from "../errors.ts";
 import { createLogger } from "../logs.ts";
 import { configOption, dataOption } from "../options.ts";
 import type { Target } from "./target.ts";
@@ -45,6 +45,14 @@ export async function openClient(args: ClientArguments): Promise<Client> {
   return args.url === undefined ? openStopped(args) : openRunning(args, args.url);
 }
 
+/** For a command that reads: opening a mistyped directory would create it. Errors: CommandError for a missing directory. */
+export async function openExisting(args: ClientArguments): Promise<Client> {
+  if (args.url === undefined && !existsSync(args.data)) {
+    throw new CommandError(`There is no data directory at ${args.data}`);
+  }
+  return openClient(args);
+}
+
 async function openRunning(args: ClientArguments, url: string): Promise<Client> {
   const base = URL.parse(url);
   if (base === null || !/^https?:$/.test(base.protocol))
@@ -55,7 +63,7 @@ async function openRunning(args: ClientArguments, url: string): Promise<Client> 
     try {
       return await fetch(`${url.replace(/\/$/, "")}${path}`, init);
     } catch (cause) {
-      throw new CommandError(`${url} does not answer: ${cause instanceof Error ? cause.message : cause}`, { cause });
+      throw noAnswer(url, cause);
     }
   };
   const client = createClient(send, key);

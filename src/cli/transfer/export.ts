@@ -8,7 +8,7 @@ import { declareCommand } from "../command.ts";
 import { CommandError } from "../errors.ts";
 import { PAGE_RECORDS_MAX } from "../limits.ts";
 import { outputFailure, printNote } from "../output.ts";
-import { type Client, clientOptions, openClient, requireOk } from "./client.ts";
+import { type Client, clientOptions, openExisting, requireOk } from "./client.ts";
 import { formatRows } from "./csv-rows.ts";
 import { formatOf } from "./format.ts";
 import { createProgress } from "./progress.ts";
@@ -28,7 +28,7 @@ export const exportCommand = declareCommand({
   async run({ args }) {
     const target = parseTarget(args.table);
     const format = args.file === undefined ? "ndjson" : formatOf(args.file, ["ndjson", "csv"]);
-    const client = await openClient(args);
+    const client = await openExisting(args);
     try {
       const toText = format === "csv" ? await createCsv(client, target) : ndjson;
       const count = await writeRecords(client, target, toText, args.file ?? null);

@@ -29,7 +29,8 @@ export interface BucketDescription {
   external: boolean;
   /** In a drill. */
   readOnly: boolean;
-  inline: boolean;
+  /** Files of every type are shown in browsers: `true` in a sandbox, `"sameOrigin"` as pages of the server's origin. */
+  inline: boolean | "sameOrigin";
   maxFileSize: number;
   /** Such as `200x200`. */
   thumbs: string[];
@@ -188,6 +189,8 @@ export interface JobRecord {
   data: JsonValue;
   /** Of the latest try that failed. */
   error: string | null;
+  /** Of a webhook: what its receiver answered to the latest try that had an answer, with the beginning of the body. */
+  answer: { status: number; contentType: string | null; body: string; isCut: boolean } | null;
   createdAt: string;
   dueAt: string;
   startedAt: string | null;

@@ -2,6 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { systemClock } from "../../kernel/clock.ts";
+import { isPromise } from "../../kernel/maybe-promise.ts";
 import { endsWithin } from "../../kernel/time/stop.ts";
 import { checkedConfig } from "../check.ts";
 import { LOAD_MAX_MS } from "../limits.ts";
@@ -76,6 +77,7 @@ async function defaultExport(importing: Promise<unknown>, source: string, timeou
   if (typeof module !== "object" || module === null || !("default" in module)) {
     throw new ConfigError(`${source} has no default export; end it with \`export default defineConfig({ … })\``);
   }
+  if (isPromise(module.default)) throw new ConfigError(`${source} exports a promise; await it: export default await …`);
   return module.default;
 }
 
@@ -85,8 +87,15 @@ function describeFailure(cause: unknown): string {
     const { file, line, column, lineText } = cause.position;
     return `${file}:${line}:${column}: ${cause.message}\n  ${lineText}`;
   }
-  if (cause instanceof Error) return cause.stack === undefined ? cause.message : firstFrames(cause);
-  return String(cause);
+  if (!(cause instanceof Error)) return String(cause);
+  if (cause.name === "ResolveMessage") return describeMissing(cause.message);
+  return cause.stack === undefined ? cause.message : firstFrames(cause);
+}
+
+/** Bun's sentence about a module that it does not find; a package has to be installed. */
+function describeMissing(message: string): string {
+  const name = /^Cannot find package '([^']+)'/.exec(message)?.[1];
+  return name === undefined ? message : `${message}; install it beside the config: npm install ${name}`;
 }
 
 /** The error with its first stack frames; later ones are frames of this program. */

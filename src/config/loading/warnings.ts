@@ -17,6 +17,14 @@ export function configWarnings(config: PlatformConfig): ConfigProblem[] {
     for (const [table, declared] of tables) warnings.push(...tableWarnings(`${path}.tables.${table}`, declared));
   }
   for (const [name, bucket] of Object.entries(config.storage?.buckets ?? {})) {
+    if (bucket.inline === "sameOrigin") {
+      warnings.push({
+        path: `storage.buckets.${name}.inline`,
+        message:
+          'is "sameOrigin": scripts in its files act with the rights of everybody who opens them, administrators of the dashboard too. ' +
+          "Set inline: true to show files in a sandbox",
+      });
+    }
     if (bucket.access !== undefined) continue;
     warnings.push({
       path: `storage.buckets.${name}`,
@@ -104,10 +112,12 @@ function overwriting({ insert = false, update = false, upsert }: TableAccess): s
     );
   }
   if (insert === (update as unknown) || looksAtRecord(insert) || looksAtRecord(update)) return null;
-  return (
-    "has insert and update rules that may depend on auth alone: with ?upsert=true, callers that may insert then overwrite records " +
-    'that the update rule protects. Set upsert: "matching" to apply the update rule to stored records, or upsert: "either" to allow it'
-  );
+  const why =
+    update === false
+      ? "has an insert rule and no update rule"
+      : "has insert and update rules that may depend on auth alone";
+  const what = update === false ? "stored records" : "records that the update rule protects";
+  return `${why}: with ?upsert=true, callers that may insert can overwrite ${what}. Set upsert: "matching" to prevent that`;
 }
 
 /** By its parameters. Whether a rule without the record returns true or a filter, is unknown here. */

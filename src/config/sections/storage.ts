@@ -65,8 +65,11 @@ const Bucket = Type.Object({
       delete: Type.Optional(bucketRule()),
     }),
   ),
-  /** Serve files of every type inline, HTML and SVG too, instead of as attachments. false by default. */
-  inline: Type.Optional(Type.Boolean()),
+  /**
+   * Show files of every type in the browser, HTML and SVG too, instead of sending them as attachments. false by default. `true`: in a sandbox,
+   * whose scripts have an origin of their own. `"sameOrigin"`: without it, so that whoever may write files acts as everybody who opens one.
+   */
+  inline: Type.Optional(Type.Union([Type.Boolean(), Type.Literal("sameOrigin")])),
   /** Sizes that `?thumb=` accepts, such as `["200x200"]`. None by default. */
   thumbs: Type.Optional(list(thumb, { minItems: 0 })),
   /** Where the contents are kept; in the data directory by default. */

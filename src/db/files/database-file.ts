@@ -9,10 +9,11 @@ import type { AuditSink } from "../audit/types.ts";
 import {
   BUSY_TIMEOUT_MS,
   CACHE_KIB,
-  CHECKPOINT_PAGES,
+  CHECKPOINT_BYTES,
   PAGE_BYTES,
   READ_TIMEOUT_MS,
   STATEMENTS_MAX,
+  WAL_BYTES_STOP,
 } from "../limits.ts";
 import { hasOutboxRows } from "../outbox/rows.ts";
 import type { LongRead, LongReads } from "../reads/long-reads.ts";
@@ -37,7 +38,7 @@ import { hasPendingTexts } from "../writer/pending-texts.ts";
 import { RowCounts } from "../writer/row-counts.ts";
 import { StatementCache } from "../writer/statement-cache.ts";
 import { TextIndexer } from "../writer/text-indexer.ts";
-import { createWalSync, type SyncFile, type WalSync } from "../writer/wal-sync.ts";
+import { createWalLength, createWalSync, type SyncFile, type WalSync } from "../writer/wal-sync.ts";
 import { Writer, type WriterOptions } from "../writer/writer.ts";
 import { closeAsItIs } from "./close-as-it-is.ts";
 import type { DirectorySync } from "./directory-sync.ts";
@@ -132,14 +133,13 @@ function migrate(sqlite: Database, options: OpenOptions): void {
 const SYNC_BETWEEN_WALS = "PRAGMA synchronous = NORMAL";
 
 function configure(sqlite: Database, options: OpenOptions, ids: Ids): void {
-  const checkpointBytes = (options.checkpointPages ?? CHECKPOINT_PAGES) * PAGE_BYTES;
   sqlite.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
   sqlite.run(`PRAGMA page_size = ${PAGE_BYTES}`);
   markFile(sqlite, ids);
   sqlite.run("PRAGMA journal_mode = WAL");
   sqlite.run(SYNC_BETWEEN_WALS);
   sqlite.run("PRAGMA wal_autocheckpoint = 0");
-  sqlite.run(`PRAGMA journal_size_limit = ${checkpointBytes}`);
+  sqlite.run(`PRAGMA journal_size_limit = ${CHECKPOINT_BYTES}`);
   sqlite.run("PRAGMA foreign_keys = ON");
   sqlite.run("PRAGMA temp_store = MEMORY");
   sqlite.run(`PRAGMA cache_size = -${options.cacheKiB ?? CACHE_KIB}`);
@@ -203,13 +203,12 @@ export class OpenFile implements OpenedFile {
       afterCommit: () => this.#afterCommit(),
     });
     this.#isWalNew = isWalNew;
-    const checkpointBytes = (options.checkpointPages ?? CHECKPOINT_PAGES) * PAGE_BYTES;
+    const walBytes = createWalLength(this.#statements, this.#reads);
     this.#checkpoints = new Checkpoints({
-      walBytes: () => sync.sizeBytes(),
-      checkpointBytes,
+      walBytes: () => (this.#isClosed ? 0 : walBytes()),
       holdWriter: () => this.#writer.hold(),
-      checkpoint: () => dependencies.checkpointer.checkpoint(path),
-      restart: () => dependencies.checkpointer.restartWal(path, checkpointBytes),
+      checkpoint: (request) => dependencies.checkpointer.checkpoint(path, request),
+      restart: (bytesKept) => dependencies.checkpointer.restartWal(path, bytesKept),
       onFailure,
     });
     this.#indexer = new TextIndexer({
@@ -221,7 +220,7 @@ export class OpenFile implements OpenedFile {
         await this.#checkpoints.settled();
       },
       holdWriter: () => this.#writer.hold(),
-      indexSome: () => dependencies.indexer.indexTexts(path, checkpointBytes),
+      indexSome: () => dependencies.indexer.indexTexts(path, WAL_BYTES_STOP),
       afterSlice: () => {
         this.#checkpoints.watch();
         return this.#checkpoints.settled();

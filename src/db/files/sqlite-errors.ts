@@ -67,7 +67,7 @@ export function openError(path: string, error: unknown): Error {
   const code = codeOf(error);
   const message = error instanceof Error ? error.message : String(error);
   const reason = OPEN_REASONS.find(([prefix]) => code.startsWith(prefix))?.[1];
-  return new Error(`Cannot open the database ${path}: ${reason === undefined ? message : `${reason} (${message})`}`, {
-    cause: error,
-  });
+  const advice = /^SQLITE_(NOTADB|CORRUPT)/.test(code) ? "; restore a backup: docs/backup.md" : "";
+  const why = reason === undefined ? message : `${reason} (${message})`;
+  return new Error(`Cannot open the database ${path}: ${why}${advice}`, { cause: error });
 }

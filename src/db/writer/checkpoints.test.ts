@@ -1,8 +1,6 @@
 import { expect, test } from "bun:test";
-import { WAL_BYTES_MAX, WAL_BYTES_STOP } from "../limits.ts";
-import { Checkpoints } from "./checkpoints.ts";
-
-const CHECKPOINT_BYTES = 4 * 1024 * 1024;
+import { CHECKPOINT_BYTES, WAL_BYTES_MAX, WAL_BYTES_STOP } from "../limits.ts";
+import { type CheckpointRequest, Checkpoints } from "./checkpoints.ts";
 
 function checkpoints() {
   const state = {
@@ -10,10 +8,10 @@ function checkpoints() {
     holds: 0,
     failures: 0,
     restarts: 0,
+    requests: [] as (CheckpointRequest | { bytesKept: number })[],
     ends: [] as { resolve: () => void; reject: (error: Error) => void }[],
   };
   const subject = new Checkpoints({
-    checkpointBytes: CHECKPOINT_BYTES,
     walBytes: () => state.walBytes,
     holdWriter: () => {
       state.holds += 1;
@@ -21,9 +19,13 @@ function checkpoints() {
         state.holds -= 1;
       };
     },
-    checkpoint: () => new Promise((resolve, reject) => state.ends.push({ resolve, reject })),
-    restart: () => {
+    checkpoint: (request) => {
+      state.requests.push(request);
+      return new Promise((resolve, reject) => state.ends.push({ resolve, reject }));
+    },
+    restart: (bytesKept) => {
       state.restarts += 1;
+      state.requests.push({ bytesKept });
       return new Promise((resolve, reject) => state.ends.push({ resolve, reject }));
     },
     onFailure: () => {
@@ -76,6 +78,24 @@ test("[DB320] what is written during a checkpoint is moved by shorter ones, befo
   state.walBytes = 0;
   await end();
   expect(state.holds).toBe(0);
+  // The first one found less than the bound, so that nothing was to follow it.
+  const further = { sync: true, next: true };
+  expect(state.requests).toEqual([{ sync: false, next: false }, further, further, { bytesKept: WAL_BYTES_STOP }]);
+});
+
+test("[DB320] a checkpoint past the bound is followed by one that syncs the database file, also if nothing is left to move", async () => {
+  const { state, subject, grow } = checkpoints();
+  grow(WAL_BYTES_MAX + 1);
+  for (let step = 0; step < 3; step++) {
+    state.ends.shift()?.resolve();
+    await Bun.sleep(1);
+  }
+  await subject.settled();
+  expect(state.requests).toEqual([
+    { sync: false, next: true },
+    { sync: true, next: true },
+    { bytesKept: WAL_BYTES_STOP },
+  ]);
 });
 
 test("[DB320] a WAL that grows as fast as it is moved holds the writer after three further checkpoints", async () => {
@@ -94,7 +114,7 @@ test("[DB320] a WAL that grows as fast as it is moved holds the writer after thr
 test("[DB14] after a WAL could not restart, the next wait comes a whole bound later", async () => {
   const { state, subject, grow } = checkpoints();
   grow(WAL_BYTES_MAX + 1);
-  for (let n = 0; n < 2; n += 1) {
+  for (let n = 0; n < 3; n += 1) {
     state.ends.shift()?.resolve();
     await Bun.sleep(1);
   }
@@ -128,6 +148,7 @@ test("[DB170] a fully checkpointed WAL restarts in the other process while the w
   state.ends.shift()?.resolve();
   await Bun.sleep(1);
   expect([state.restarts, state.holds]).toEqual([1, 1]);
+  expect(state.requests.at(-1)).toEqual({ bytesKept: CHECKPOINT_BYTES });
   state.ends.shift()?.resolve();
   await subject.settled();
   expect([subject.isRunning, state.holds]).toEqual([false, 0]);

@@ -1,20 +1,29 @@
-import { MORE_CHECKPOINTS_MAX, WAL_BYTES_LEFT, WAL_BYTES_MAX, WAL_BYTES_STOP } from "../limits.ts";
+import { CHECKPOINT_BYTES, MORE_CHECKPOINTS_MAX, WAL_BYTES_LEFT, WAL_BYTES_MAX, WAL_BYTES_STOP } from "../limits.ts";
+
+/** `sync`: also puts on the disk what it has moved. `next`: whether a request about the same file follows at once. */
+export interface CheckpointRequest {
+  sync: boolean;
+  next: boolean;
+}
 
 export interface CheckpointOptions {
+  /** Length of what the WAL holds; its file may be longer. */
   walBytes: () => number;
-  checkpointBytes: number;
   /** Prevents transactions from starting until the returned function is called. */
   holdWriter: () => () => void;
   /** Runs a passive checkpoint in another process. */
-  checkpoint: () => Promise<void>;
-  /** Runs a checkpoint in another process and restarts the WAL if all of it has been moved. The writer is paused meanwhile. */
-  restart: () => Promise<void>;
+  checkpoint: (request: CheckpointRequest) => Promise<void>;
+  /**
+   * Runs a checkpoint in another process and restarts the WAL if all of it has been moved; a file of more than `bytesKept`
+   * is truncated. The writer is paused meanwhile.
+   */
+  restart: (bytesKept: number) => Promise<void>;
   onFailure: (cause: unknown) => void;
 }
 
 /**
  * Moves the WAL into the database file. This runs in another process, because a checkpoint syncs. Restarting the WAL also
- * syncs, and truncates the file. The other process does that too; otherwise the next commit would do it on the main thread.
+ * syncs, and may truncate the file. The other process does that too; otherwise the next commit would do it on the main thread.
  * A restart needs the whole WAL to be moved, which never happens under constant writes. So past WAL_BYTES_MAX the writer
  * waits for it. [DB13]–[DB15]
  */
@@ -26,6 +35,8 @@ export class Checkpoints {
   #nextBytes = 0;
   #pauseBytes = 0;
   #stopBytes = 0;
+  /** The length when it was last looked at. */
+  #bytes = 0;
 
   constructor(options: CheckpointOptions) {
     this.#options = options;
@@ -43,10 +54,10 @@ export class Checkpoints {
 
   /** Starts a checkpoint or pauses the writer if the WAL is long enough. Cheap; called after every transaction. */
   watch(): void {
-    const { checkpointBytes, holdWriter, walBytes } = this.#options;
-    const bytes = walBytes();
-    // SQLite restarted the WAL and truncated it to journal_size_limit.
-    if (bytes <= checkpointBytes && this.#running === null) this.#expect(0);
+    const { holdWriter } = this.#options;
+    const bytes = this.#length();
+    // SQLite restarted the WAL.
+    if (bytes <= CHECKPOINT_BYTES && this.#running === null) this.#expect(0);
     if (bytes > this.#stopBytes) this.#releaseWriter ??= holdWriter();
     if (bytes > this.#nextBytes) void this.run();
   }
@@ -69,46 +80,53 @@ export class Checkpoints {
   }
 
   async #run({ mayRestart }: { mayRestart: boolean }): Promise<void> {
-    const { checkpoint, checkpointBytes, holdWriter, onFailure, restart, walBytes } = this.#options;
-    const bytesBefore = walBytes();
-    if (bytesBefore === 0) return;
+    const { checkpoint, holdWriter, onFailure, restart } = this.#options;
     try {
-      await checkpoint();
-      if (mayRestart && walBytes() > this.#pauseBytes) await this.#moveMore(bytesBefore);
+      const bytesBefore = this.#length();
+      if (bytesBefore === 0) return;
+      const isLong = (): boolean => mayRestart && this.#length() > this.#pauseBytes;
+      await checkpoint({ sync: false, next: isLong() });
+      const isBusy = isLong();
+      if (isBusy) await this.#moveMore();
       // If nothing was written meanwhile, the whole WAL has been moved. Otherwise little is left, and the paused writer adds nothing.
-      if (mayRestart && (walBytes() > this.#pauseBytes || walBytes() === bytesBefore)) {
+      if (isBusy || (mayRestart && this.#length() === bytesBefore)) {
         this.#releaseWriter ??= holdWriter();
-        await restart();
-        this.#expect(walBytes());
+        await restart(isBusy ? WAL_BYTES_STOP : CHECKPOINT_BYTES);
+        this.#expect(this.#length());
       } else {
-        this.#nextBytes = walBytes() + checkpointBytes;
+        this.#nextBytes = this.#length() + CHECKPOINT_BYTES;
       }
     } catch (error) {
       onFailure(error);
-      this.#expect(walBytes());
+      this.#expect(this.#bytes);
     } finally {
       this.#releaseWriter?.();
       this.#releaseWriter = null;
     }
   }
 
-  /** Moves what was written during the last checkpoint: each one is shorter, and the writer waits for the last of them only. */
-  async #moveMore(movedBytes: number): Promise<void> {
-    const { checkpoint, walBytes } = this.#options;
-    let moved = movedBytes;
+  /**
+   * Moves what was written during the last checkpoint, and puts it on the disk: each pass is shorter, and the writer waits
+   * for what the last one leaves only. [DB320]
+   */
+  async #moveMore(): Promise<void> {
+    const { checkpoint } = this.#options;
     for (let pass = 0; pass < MORE_CHECKPOINTS_MAX && this.#releaseWriter === null; pass++) {
-      const bytes = walBytes();
-      if (bytes - moved <= WAL_BYTES_LEFT) return;
-      await checkpoint();
-      moved = bytes;
+      const bytes = this.#length();
+      await checkpoint({ sync: true, next: true });
+      if (this.#length() - bytes <= WAL_BYTES_LEFT) return;
     }
+  }
+
+  #length(): number {
+    this.#bytes = this.#options.walBytes();
+    return this.#bytes;
   }
 
   /** Sets the next lengths, for a WAL of `bytes` that could not be shortened or that has just restarted. */
   #expect(bytes: number): void {
-    const { checkpointBytes } = this.#options;
-    this.#nextBytes = bytes + checkpointBytes;
-    this.#pauseBytes = bytes + Math.max(WAL_BYTES_MAX, checkpointBytes);
-    this.#stopBytes = bytes + Math.max(WAL_BYTES_STOP, checkpointBytes);
+    this.#nextBytes = bytes + CHECKPOINT_BYTES;
+    this.#pauseBytes = bytes + WAL_BYTES_MAX;
+    this.#stopBytes = bytes + WAL_BYTES_STOP;
   }
 }

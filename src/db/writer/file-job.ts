@@ -1,3 +1,4 @@
+import fs from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { unreachable } from "../../kernel/errors.ts";
 import { INDEX_SLICE_MS, QUERY_LOCK_TIMEOUT_MS, RESTART_WAIT_MS } from "../limits.ts";
@@ -17,34 +18,76 @@ function perform(request: FileRequest): boolean {
     case "ready":
       return false;
     case "checkpoint":
-      return withFile(request.path, checkpoint);
+      return withFile(request.path, { next: request.next }, (file) => checkpoint(file, request));
     case "restart":
-      return withFile(request.path, (connection) => restartWal(connection, request.walBytesLimit));
+      return withFile(request.path, { next: false }, ({ connection }) => restartWal(connection, request.walBytesLimit));
     case "index":
-      return withFile(request.path, (connection) => indexTexts(connection, request.walBytesLimit));
+      return withFile(request.path, { next: false }, ({ connection }) => indexTexts(connection, request.walBytesLimit));
     default:
       return unreachable(request);
   }
 }
 
-/** Opens a connection for each request, so that each sees the newest schema, and the server's connection is the last to close and removes the WAL. */
-function withFile(path: string, work: (connection: DatabaseSync) => boolean): boolean {
-  const connection = new DatabaseSync(path, { timeout: QUERY_LOCK_TIMEOUT_MS });
+interface OpenFile {
+  path: string;
+  connection: DatabaseSync;
+  /** Of the database file, for syncs. Closed after the connection, because closing it drops SQLite's POSIX locks. */
+  descriptor: number;
+}
+
+/** The file of a request after which another one follows. */
+let kept: OpenFile | null = null;
+
+/**
+ * Opens a connection, so that each request sees the newest schema, and the server's connection is the last to close and
+ * removes the WAL. With `next` it is kept for the request that follows: a new connection syncs the directory before it
+ * moves anything, for which the writer would have to wait.
+ */
+function withFile(path: string, { next }: { next: boolean }, work: (file: OpenFile) => boolean): boolean {
+  if (kept !== null && kept.path !== path) close(kept);
+  const file = kept ?? open(path);
+  kept = null;
+  let isKept = false;
   try {
-    connection.exec("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0");
-    return work(connection);
+    const answer = work(file);
+    isKept = next;
+    return answer;
   } finally {
-    connection.close();
+    if (isKept) kept = file;
+    else close(file);
   }
 }
 
-function checkpoint(connection: DatabaseSync): boolean {
+function open(path: string): OpenFile {
+  const descriptor = fs.openSync(path, "r+");
+  try {
+    const connection = new DatabaseSync(path, { timeout: QUERY_LOCK_TIMEOUT_MS });
+    connection.exec("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0");
+    return { path, connection, descriptor };
+  } catch (error) {
+    fs.closeSync(descriptor);
+    throw error;
+  }
+}
+
+function close({ connection, descriptor }: OpenFile): void {
+  kept = null;
+  try {
+    connection.close();
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
+
+/** SQLite itself syncs the database file only when nothing is left in the WAL, so that the last checkpoint would sync all of them. */
+function checkpoint({ connection, descriptor }: OpenFile, { sync }: { sync: boolean }): boolean {
   connection.exec("PRAGMA wal_checkpoint(PASSIVE)");
+  if (sync) fs.fdatasyncSync(descriptor);
   return false;
 }
 
 /**
- * Runs a checkpoint, then restarts the WAL by a transaction that changes nothing. So the sync of the new header and the
+ * Runs a checkpoint, then restarts the WAL by a transaction that changes nothing. So the sync of the new header and a
  * truncation happen here and not in the server's next write. RESTART waits for the readers of the WAL; quick reads end with
  * their turn of the event loop. If a reader needs the WAL for longer, the WAL is not restarted.
  */

@@ -4,11 +4,12 @@ import { CHECKPOINT_TIMEOUT_MS, INDEX_TIMEOUT_MS, READ_PROCESS_IDLE_MS, WAITING_
 import { ProcessPool } from "../processes/pool.ts";
 import { queryError } from "../processes/query-error.ts";
 import { SERVER_CALLER } from "../server-caller.ts";
+import type { CheckpointRequest } from "./checkpoints.ts";
 
 /** A request to `file-job.ts`. */
 export type FileRequest =
   | { op: "ready" }
-  | { op: "checkpoint"; path: string }
+  | ({ op: "checkpoint"; path: string } & CheckpointRequest)
   /** Moves the whole WAL, restarts it, and truncates it to `walBytesLimit` if it is longer. */
   | { op: "restart"; path: string; walBytesLimit: number }
   /** Indexes some of the pending texts. */
@@ -31,11 +32,11 @@ export class FileWork {
     });
   }
 
-  async checkpoint(path: string): Promise<void> {
-    await this.#run({ op: "checkpoint", path }, CHECKPOINT_TIMEOUT_MS);
+  async checkpoint(path: string, request: CheckpointRequest): Promise<void> {
+    await this.#run({ op: "checkpoint", path, ...request }, CHECKPOINT_TIMEOUT_MS);
   }
 
-  /** Moves the whole WAL, restarts it and truncates it to `walBytesLimit`. Nothing else may write to `path` meanwhile. */
+  /** Moves the whole WAL, restarts it, and truncates its file to `walBytesLimit` if it is longer. Nothing else may write to `path` meanwhile. */
   async restartWal(path: string, walBytesLimit: number): Promise<void> {
     await this.#run({ op: "restart", path, walBytesLimit }, CHECKPOINT_TIMEOUT_MS);
   }

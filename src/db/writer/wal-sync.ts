@@ -1,6 +1,9 @@
 import fs from "node:fs";
 import { dirname } from "node:path";
 import type { DirectorySync } from "../files/directory-sync.ts";
+import { WAL_FRAME_BYTES } from "../limits.ts";
+import type { ReadTransaction } from "../reads/read-transaction.ts";
+import type { StatementCache } from "./statement-cache.ts";
 
 export type SyncFile = (descriptor: number, done: (error: Error | null) => void) => void;
 
@@ -8,8 +11,6 @@ export type SyncFile = (descriptor: number, done: (error: Error | null) => void)
 export interface WalSync {
   /** Syncs every frame written so far. The first call also syncs the directory entries of the files. */
   run(done: (error: Error | null) => void): void;
-  /** Length of the WAL in bytes. It shrinks only when SQLite restarts the WAL. */
-  sizeBytes(): number;
   /** Must not be called during a sync. */
   close(): void;
 }
@@ -69,7 +70,6 @@ export function createWalSync(options: {
         });
       });
     },
-    sizeBytes: () => (isClosed ? 0 : fs.fstatSync(descriptor).size),
     close() {
       if (isClosed) return;
       isClosed = true;
@@ -77,5 +77,14 @@ export function createWalSync(options: {
       directories.release(ownDirectory);
       directories.release(directoryAbove);
     },
+  };
+}
+
+/** Bytes in the WAL, whose file is longer after a restart. SQLite answers in a microsecond, but not inside a transaction. */
+export function createWalLength(statements: StatementCache, reads: ReadTransaction): () => number {
+  const statement = statements.prepare<{ log: number }>("PRAGMA wal_checkpoint(NOOP)");
+  return () => {
+    reads.end();
+    return Math.max(0, statement.get()?.log ?? 0) * WAL_FRAME_BYTES;
   };
 }

@@ -1,4 +1,6 @@
-import type { SessionEvents } from "../../access/sessions.ts";
+import type { Principal } from "../../access/principal.ts";
+import type { SessionEvents, SessionLookup } from "../../access/sessions.ts";
+import { unauthorized } from "../../kernel/errors.ts";
 import { CLOSE } from "../../sockets/close-codes.ts";
 import type { Meter, MeterSocket } from "../../sockets/meters.ts";
 import type { Socket, SocketHandler, SocketServer } from "../../sockets/server/socket-server.ts";
@@ -34,11 +36,11 @@ export interface FunctionSockets {
 export function createFunctionSockets(deps: {
   sockets: SocketServer;
   meter: MeterSocket;
-  sessions: SessionEvents;
+  sessions: SessionLookup & SessionEvents;
 }): FunctionSockets {
-  const { sockets } = deps;
+  const { sockets, sessions } = deps;
   const index = new SessionIndex<Socket>();
-  const unlisten = deps.sessions.onEnd((sessionId) => {
+  const unlisten = sessions.onEnd((sessionId) => {
     for (const socket of index.ofSession(sessionId)) socket.close(CLOSE.sessionEnded, "The session has ended");
   });
 
@@ -77,6 +79,7 @@ export function createFunctionSockets(deps: {
       upgrade(request, { data, headers }) {
         const call = callOf(request);
         if (call === undefined) return false;
+        requirePresent(sessions, call.principal);
         const meter = deps.meter(call.address, METER_LIMITS);
         try {
           sockets.upgrade(call.request, handlerOf(call, data, meter), { ...headers, ...call.protocolHeaders });
@@ -95,4 +98,11 @@ export function createFunctionSockets(deps: {
     },
     stop: unlisten,
   };
+}
+
+/** The session may have ended while a rule was awaited, when no socket was there to be closed. Errors: 401. */
+function requirePresent(sessions: SessionLookup, principal: Principal): void {
+  // Whoever acts as a user has no session of theirs.
+  if (principal.kind !== "user" || principal.actedBy !== undefined) return;
+  if (sessions.find(principal.sessionId, principal.auth.id) === null) throw unauthorized("Invalid token");
 }

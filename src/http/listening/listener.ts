@@ -165,19 +165,17 @@ const urlOf = (scheme: string, host: string, port: number): string =>
 
 /** Servers that share ports would otherwise share this one with any other process of the user. Errors: EADDRINUSE. */
 function requireFree(hostname: string, port: number): void {
-  try {
-    Bun.listen({ hostname, port, socket: { data() {} } }).stop(true);
-  } catch (cause) {
-    if (!(cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE")) throw cause;
-    throw Object.assign(new Error(`Failed to start server. Is port ${port} in use?`, { cause }), { code: cause.code });
-  }
+  Bun.listen({ hostname, port, socket: { data() {} } }).stop(true);
 }
 
-/** Bun's message names a port in use; other system errors lack the address, so this adds it. */
-function listenError(cause: unknown, host: string, port: number): unknown {
-  const code = cause instanceof Error && "code" in cause ? cause.code : null;
-  if (code === "EADDRINUSE") return cause;
-  const reason =
-    code === "EACCES" ? "ports below 1024 need elevated privileges" : "it is not an address of this machine";
-  return new Error(`cannot listen on ${host}, port ${port}: ${reason} (${String(code)})`, { cause });
+/** Names the address and the reason, which system errors lack. */
+function listenError(cause: unknown, host: string, port: number): Error {
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  const reason = LISTEN_REASONS[code] ?? "it is not an address of this machine";
+  return Object.assign(new Error(`cannot listen on ${host}, port ${port}: ${reason} (${code})`, { cause }), { code });
 }
+
+const LISTEN_REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: "another process uses it; stop that one, or choose another port with --port",
+  EACCES: "ports below 1024 need elevated privileges",
+};

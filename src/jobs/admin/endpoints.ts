@@ -15,6 +15,15 @@ const State = Type.Union([
   Type.Literal("done"),
   Type.Literal("failed"),
 ]);
+const Answer = Type.Object(
+  {
+    status: Type.Integer(),
+    contentType: nullable(Type.String()),
+    body: Type.String({ description: "Its beginning" }),
+    isCut: Type.Boolean({ description: "There was more of the body" }),
+  },
+  { description: "What the receiver of a webhook answered to the latest try that had an answer" },
+);
 const JobRecord = Type.Object({
   id: Type.String(),
   name: Type.String(),
@@ -23,6 +32,7 @@ const JobRecord = Type.Object({
   attempt: Type.Integer({ description: "The tries that have begun" }),
   data: Type.Unknown(),
   error: nullable(Type.String({ description: "Of the latest try that failed" })),
+  answer: nullable(Answer),
   createdAt: Time,
   dueAt: Time,
   startedAt: nullable(Time),

@@ -28,6 +28,7 @@ interface WholeRow extends JobRow {
   attempt: number;
   data: string;
   error: string | null;
+  answer: string | null;
   created_at: number;
   due_at: number;
   started_at: number | null;
@@ -36,7 +37,7 @@ interface WholeRow extends JobRow {
 
 const NEWEST = "SELECT seq FROM jobs WHERE seq < ?1 ORDER BY seq DESC LIMIT ?2";
 const NEWEST_OF = "SELECT seq FROM jobs WHERE name = ?1 AND state = ?2 AND seq < ?3 ORDER BY seq DESC LIMIT ?4";
-const WHOLE = `SELECT seq, id, name, state, attempt, error, created_at, due_at, started_at, finished_at, data
+const WHOLE = `SELECT seq, id, name, state, attempt, error, created_at, due_at, started_at, finished_at, data, answer
   FROM jobs WHERE seq = ?1`;
 const BY_ID = "SELECT seq, id, name, state FROM jobs WHERE id = ?1";
 const KEPT = 'SELECT state, group_key AS "group", key FROM jobs WHERE seq = ?1';
@@ -168,9 +169,9 @@ function sequence(store: JobStore, { names, state, before, limit }: JobListing):
     .slice(0, limit);
 }
 
-/** The data is JSON already. */
+/** The data and the answer are JSON already. */
 function jobText(row: WholeRow, isDrill: boolean): string {
-  const { id, name, attempt, data, error } = row;
+  const { id, name, attempt, data, error, answer } = row;
   const state = stateName(row.state);
   const waitingFor = isDrill && state === "waiting" ? "drill" : null;
   const head = JSON.stringify({ id, name, state, waitingFor, attempt });
@@ -181,7 +182,7 @@ function jobText(row: WholeRow, isDrill: boolean): string {
     startedAt: row.started_at === null ? null : isoTime(row.started_at),
     finishedAt: row.finished_at === null ? null : isoTime(row.finished_at),
   });
-  return `${head.slice(0, -1)},"data":${data},${tail.slice(1)}`;
+  return `${head.slice(0, -1)},"data":${data},"answer":${answer},${tail.slice(1)}`;
 }
 
 /** The sweep may have removed it. Errors: 404. */

@@ -31,6 +31,14 @@ interface Running {
   readonly job: ClaimedJob;
   readonly name: Name;
   readonly tried: Try;
+  /** JSON; null: no other server has answered. */
+  answer: string | null;
+}
+
+/** What becomes of a job, and the answer of another server to keep with it. */
+interface Ending {
+  readonly outcome: Outcome;
+  readonly answer: string | null;
 }
 
 export interface DispatcherDeps {
@@ -51,8 +59,9 @@ export class Dispatcher {
   readonly #deps: DispatcherDeps;
   readonly #names = new Map<string, Name>();
   readonly #running = new Map<number, Running>();
-  #outcomes: Outcome[] = [];
-  readonly #whenRecorded = new Map<number, { resolve(): void; reject(cause: unknown): void }>();
+  #endings: Ending[] = [];
+  /** Those whom somebody has cancelled, by their number, until that is on disk. */
+  readonly #whenRecorded = new Map<number, PromiseWithResolvers<void>>();
   #state: "new" | "started" | "stopping" = "new";
   #isStepQueued = false;
   /** After a failed write. */
@@ -101,7 +110,8 @@ export class Dispatcher {
     if (!this.#running.has(seq)) await nextTurn();
     const running = this.#running.get(seq);
     if (running === undefined) return false;
-    const recorded = Promise.withResolvers<void>();
+    // Another request may have cancelled it in this turn.
+    const recorded = this.#whenRecorded.get(seq) ?? Promise.withResolvers<void>();
     this.#whenRecorded.set(seq, recorded);
     recorded.promise.catch(() => {});
     running.tried.end("cancelled");
@@ -122,7 +132,7 @@ export class Dispatcher {
     for (const running of [...this.#running.values()]) this.#ended(running, { kind: "stopped" });
     await this.#steps;
     // What cannot be written runs again after the next start.
-    if (this.#outcomes.length > 0) await this.#write([]).catch((cause: unknown) => this.#failed(cause));
+    if (this.#endings.length > 0) await this.#write([]).catch((cause: unknown) => this.#failed(cause));
   }
 
   async #recover(): Promise<void> {
@@ -149,7 +159,7 @@ export class Dispatcher {
     this.#cancelTimer();
     const isStopping = this.#state === "stopping";
     const earliest = isStopping ? Number.POSITIVE_INFINITY : this.#earliest();
-    const delayMs = this.#outcomes.length > 0 ? 0 : earliest - this.#deps.clock.now();
+    const delayMs = this.#endings.length > 0 ? 0 : earliest - this.#deps.clock.now();
     if (delayMs <= 0) this.#stepSoon();
     else if (delayMs < Number.POSITIVE_INFINITY) {
       this.#cancelTimer = this.#deps.clock.after(Math.min(delayMs, SLEEP_MAX_MS), () => this.#wake());
@@ -185,23 +195,26 @@ export class Dispatcher {
   /** Writes what has ended, and adds started jobs to `claimed` unless the dispatcher is stopping. */
   async #write(claimed: ClaimedJob[]): Promise<void> {
     const { store } = this.#deps;
-    let recorded: Outcome[] = [];
+    let recorded: Ending[] = [];
     let committed: Promise<void> | null = null;
     try {
       // Who cancels a job waits for the disk.
-      const write = this.#whenRecorded.size > 0 ? "write" : "commit";
-      await store()[write]((tx, deltas) => {
+      const isSynced = this.#whenRecorded.size > 0;
+      await store()[isSynced ? "write" : "commit"]((tx, deltas) => {
         // The transaction commits at the end of this turn.
         committed = nextTurn().then(() => this.#committed(claimed));
-        recorded = this.#outcomes.splice(0);
-        for (const outcome of recorded) store().record(tx, deltas, outcome, this.onDue);
+        recorded = this.#takeEndings({ isSynced });
+        for (const { outcome, answer } of recorded) {
+          store().record(tx, deltas, outcome, this.onDue);
+          if (answer !== null) store().keepAnswer(tx, outcome.job.seq, answer);
+        }
         if (this.#state === "started") this.#claim(tx, deltas, claimed);
         return null;
       });
       this.#settleRecorded(recorded, (one) => one.resolve());
     } catch (cause) {
-      this.#settleRecorded([...recorded, ...this.#outcomes], (one) => one.reject(cause));
-      this.#outcomes = [...recorded, ...this.#outcomes];
+      this.#settleRecorded([...recorded, ...this.#endings], (one) => one.reject(cause));
+      this.#endings = [...recorded, ...this.#endings];
       // Claims that were undone are due as they were.
       for (const name of this.#names.values()) name.dueAt = 0;
       if (committed === null) this.#isStepQueued = false;
@@ -211,12 +224,18 @@ export class Dispatcher {
     }
   }
 
-  #settleRecorded(
-    outcomes: readonly Outcome[],
-    settle: (one: { resolve(): void; reject(cause: unknown): void }) => void,
-  ): void {
+  /** Those that wait to be written. A write without a sync leaves those of cancelled jobs to the next one. */
+  #takeEndings({ isSynced }: { isSynced: boolean }): Ending[] {
+    if (isSynced || this.#whenRecorded.size === 0) return this.#endings.splice(0);
+    const isAwaited = ({ outcome }: Ending): boolean => this.#whenRecorded.has(outcome.job.seq);
+    const taken = this.#endings.filter((ending) => !isAwaited(ending));
+    this.#endings = this.#endings.filter(isAwaited);
+    return taken;
+  }
+
+  #settleRecorded(endings: readonly Ending[], settle: (one: PromiseWithResolvers<void>) => void): void {
     if (this.#whenRecorded.size === 0) return;
-    for (const { job } of outcomes) {
+    for (const { job } of endings.map(({ outcome }) => outcome)) {
       const one = this.#whenRecorded.get(job.seq);
       if (one !== undefined) settle(one);
       this.#whenRecorded.delete(job.seq);
@@ -251,7 +270,7 @@ export class Dispatcher {
       if (isCommitted && this.#state === "started") this.#run(name, job);
       else {
         name.running -= 1;
-        if (isCommitted) this.#outcomes.push({ job, to: "release" });
+        if (isCommitted) this.#endings.push({ outcome: { job, to: "release" }, answer: null });
       }
     }
     this.#isStepQueued = false;
@@ -279,6 +298,7 @@ export class Dispatcher {
     const running: Running = {
       job,
       name,
+      answer: null,
       tried: startTry(
         {
           timeout: name.definition.timeout,
@@ -302,6 +322,9 @@ export class Dispatcher {
             const text = dataText(data);
             await store().write((tx) => store().save(tx, seq, text));
           },
+          answered: (answer) => {
+            running.answer = JSON.stringify(answer);
+          },
         },
         clock,
       ),
@@ -317,7 +340,7 @@ export class Dispatcher {
     name.running -= 1;
     const outcome = outcomeOf(job, result, name.definition, { now: clock.now(), random: randomOf(ids) });
     if (outcome.to !== "done") reportFailure(logger, job, outcome, result);
-    this.#outcomes.push(outcome);
+    this.#endings.push({ outcome, answer: running.answer });
     this.#wake();
   }
 }

@@ -49,6 +49,7 @@ const FINISH = `UPDATE jobs SET state = ?2, finished_at = ?3, error = ?4, secret
 const RETRY = "UPDATE jobs SET state = 0, due_at = ?2, error = ?3 WHERE seq = ?1 AND state = 2";
 const RELEASE = "UPDATE jobs SET state = 0, attempt = attempt - 1 WHERE seq = ?1 AND state = 2";
 const PROMOTE = "UPDATE jobs SET state = 0 WHERE seq = ?1";
+const ANSWER = "UPDATE jobs SET answer = ?2 WHERE seq = ?1";
 const SAVE = "UPDATE jobs SET data = ?2 WHERE seq = ?1 AND state = 2";
 const ATTEMPT = "SELECT attempt FROM jobs WHERE seq = ?1 AND state = 2";
 const INTERRUPTED = `SELECT seq, id, name, group_key AS "group", created_at AS createdAt, attempt FROM jobs
@@ -135,6 +136,11 @@ export class JobStore {
 
   save(tx: Transaction, seq: number, data: string): void {
     tx.query(SAVE).run(seq, data);
+  }
+
+  /** `answer` is JSON. */
+  keepAnswer(tx: Transaction, seq: number, answer: string): void {
+    tx.query(ANSWER).run(seq, answer);
   }
 
   /** Whether a claim has been committed. */

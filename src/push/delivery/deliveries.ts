@@ -31,24 +31,35 @@ export function createDeliveries(deps: {
   stopping: AbortSignal;
 }): Deliveries {
   const { clock, stopping } = deps;
-  const running = new Set<AbortController>();
+  /** The ends of running calls. */
+  const running = new Set<(reason: Error, kind: "failed" | "unreachable") => void>();
   const slots = pLimit(CALLS_AT_ONCE_MAX);
 
-  const call = async (provider: Provider, target: Target, message: Message): Promise<CallResult> => {
-    if (stopping.aborted) return { kind: "failed", error: "The server stopped before this was sent" };
-    const controller = new AbortController();
-    const timeout = new Error(`No answer within ${CALL_TIMEOUT_MS / SECOND_MS} s`);
-    const cancelTimeout = clock.after(CALL_TIMEOUT_MS, () => controller.abort(timeout));
-    running.add(controller);
-    try {
-      return await unlessAborted(controller.signal, provider.send(target, message, controller.signal));
-    } catch (cause) {
-      const error = cause instanceof Error ? cause.message : String(cause);
-      return { kind: cause === timeout || isUnreachable(cause) ? "unreachable" : "failed", error };
-    } finally {
-      running.delete(controller);
-      cancelTimeout();
+  const call = (provider: Provider, target: Target, message: Message): Promise<CallResult> => {
+    if (stopping.aborted) {
+      return Promise.resolve({ kind: "failed", error: "The server stopped before this was sent" });
     }
+    return new Promise((resolve) => {
+      const controller = new AbortController();
+      const settle = (result: CallResult): void => {
+        running.delete(end);
+        cancelTimeout();
+        resolve(result);
+      };
+      /** Settles even if the provider ignores the signal. */
+      const end = (reason: Error, kind: "failed" | "unreachable"): void => {
+        settle({ kind, error: reason.message });
+        controller.abort(reason);
+      };
+      const cancelTimeout = clock.after(CALL_TIMEOUT_MS, () => {
+        end(new Error(`No answer within ${CALL_TIMEOUT_MS / SECOND_MS} s`), "unreachable");
+      });
+      running.add(end);
+      provider.send(target, message, controller.signal).then(settle, (cause: unknown) => {
+        const error = cause instanceof Error ? cause.message : String(cause);
+        settle({ kind: isUnreachable(cause) ? "unreachable" : "failed", error });
+      });
+    });
   };
 
   /** Ends early when the server stops; the next attempt then fails with that reason. */
@@ -108,7 +119,7 @@ export function createDeliveries(deps: {
     deliverPatiently: (target, message, onWaiting) =>
       deliverBy(target, (provider) => attemptPatiently(provider, target, message, onWaiting)),
     giveUp(reason) {
-      for (const controller of running) controller.abort(reason);
+      for (const end of [...running]) end(reason, "failed");
     },
   };
 }
@@ -117,14 +128,4 @@ function outcomeOf(target: Target, result: CallResult): Outcome {
   if (result.kind === "sent") return { target, status: "sent", error: null };
   if (result.kind === "held") return { target, status: "sent", error: result.note };
   return { target, status: result.kind === "unregistered" ? "removed" : "failed", error: result.error };
-}
-
-/** Rejects at the abort even if the provider ignores the signal. */
-function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason);
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
 }

@@ -1,9 +1,13 @@
 import { expect, test } from "bun:test";
 import { PUSH_MESSAGE } from "../../../tests/support/push-message.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
 import type { Message, Target } from "../types.ts";
-import { fcmMessage, webPushTopic } from "./fcm-message.ts";
+import { createFcmBodies, webPushTopic } from "./fcm-message.ts";
 
 const NOW_MS = Date.UTC(2026, 0, 1);
+const bodyOf = createFcmBodies();
+const fcmMessage = (...about: Parameters<typeof bodyOf>) =>
+  (JSON.parse(bodyOf(...about)) as { message: JsonObject }).message;
 const target = (platform: Target["platform"]): Target => ({ userId: "u", token: "the-token", platform });
 const full: Message = {
   ...PUSH_MESSAGE,
@@ -87,4 +91,20 @@ test("[PU22] raw overrides replace every member except the recipient", () => {
   });
   expect(Object.hasOwn(Object.prototype, "polluted")).toBe(false);
   expect(fcmMessage(target("web"), { ...full, fcm: { token: "stolen" } }, NOW_MS)["token"]).toBe("the-token");
+});
+
+test("[PU20] each device gets its own token and what is for its platform, and the same message later its later end", () => {
+  const devices = (["android", "android", "ios", "web", "ios"] as const).map((platform, index) => ({
+    userId: "u",
+    token: `token "${index}"`,
+    platform,
+  }));
+  const sent = devices.map((device) => fcmMessage(device, full, NOW_MS));
+  expect(sent.map(({ token }) => token)).toEqual(devices.map(({ token }) => token));
+  expect(sent.map((message) => Object.keys(message).at(-2))).toEqual(["android", "android", "apns", "webpush", "apns"]);
+  const expiry = (nowMs: number) => fcmMessage(target("ios"), full, nowMs)["apns"];
+  expect(expiry(NOW_MS + 5_000)).toMatchObject({ headers: { "apns-expiration": String(NOW_MS / 1000 + 65) } });
+  expect(fcmMessage(target("ios"), { ...full, ttl: 0 }, NOW_MS)["apns"]).toMatchObject({
+    headers: { "apns-expiration": "0" },
+  });
 });

@@ -3,17 +3,32 @@ import { SECOND_MS } from "../../kernel/time/duration.ts";
 import type { Message, Target } from "../types.ts";
 
 /**
- * The `message` of an FCM HTTP v1 request for one device: with the members for its platform only, overridden by `fcm`.
- * `nowMs`: APNs takes the time at which a message expires instead of its lifetime.
+ * The body of an FCM HTTP v1 request for one device. A message to many devices is serialised once for each platform in a row:
+ * only the token is another one. `nowMs`: APNs takes the time at which a message expires instead of its lifetime.
  */
-export function fcmMessage(target: Target, message: Message, nowMs: number): JsonObject {
+export function createFcmBodies(): (target: Target, message: Message, nowMs: number) => string {
+  let last: { message: Message; platform: Target["platform"]; nowSeconds: number; start: string } | null = null;
+  return ({ platform, token }, message, nowMs) => {
+    const nowSeconds = Math.floor(nowMs / SECOND_MS);
+    if (last?.message !== message || last.platform !== platform || last.nowSeconds !== nowSeconds) {
+      // It has a member for its platform at least.
+      const members = JSON.stringify(membersFor(platform, message, nowSeconds));
+      last = { message, platform, nowSeconds, start: `{"message":${members.slice(0, -1)},"token":` };
+    }
+    return `${last.start}${JSON.stringify(token)}}}`;
+  };
+}
+
+/** Those of all platforms, and those of this one, overridden by `fcm`; without the token. */
+function membersFor(platform: Target["platform"], message: Message, nowSeconds: number): JsonObject {
   const { title, body, image, data } = message;
   const built: JsonObject = {
     ...(message.silent ? {} : { notification: present({ title, body, image }) }),
     ...(Object.keys(data).length === 0 ? {} : { data }),
-    ...PLATFORM_MEMBERS[target.platform](message, nowMs),
+    ...PLATFORM_MEMBERS[platform](message, nowSeconds),
   };
-  return { ...merge(built, message.fcm), token: target.token };
+  const { token: _, ...members } = merge(built, message.fcm);
+  return members;
 }
 
 const PLATFORM_MEMBERS = {
@@ -34,9 +49,9 @@ function androidMembers({ silent, sound, collapseId, ttl }: Message): JsonObject
   };
 }
 
-function apnsMembers(message: Message, nowMs: number): JsonObject {
+function apnsMembers(message: Message, nowSeconds: number): JsonObject {
   const { silent, sound, badge, image, collapseId, ttl } = message;
-  const expiresAt = ttl === null ? null : ttl === 0 ? "0" : String(Math.floor(nowMs / SECOND_MS) + ttl);
+  const expiresAt = ttl === null ? null : ttl === 0 ? "0" : String(nowSeconds + ttl);
   return {
     apns: present({
       headers: present({

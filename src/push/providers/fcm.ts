@@ -2,7 +2,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 import type { CallResult, Provider } from "../types.ts";
 import { createAccessTokens, type ServiceAccount, TokenRefused } from "./access-tokens.ts";
-import { fcmMessage } from "./fcm-message.ts";
+import { createFcmBodies } from "./fcm-message.ts";
 import { isBusy, retryAfterMs } from "./provider-answer.ts";
 
 const UNAUTHENTICATED = 401;
@@ -29,10 +29,12 @@ export function createFcm(deps: {
     return response;
   };
 
+  const bodyOf = createFcmBodies();
+
   return {
     siteOf: () => SITE,
     async send(target, message, signal) {
-      const body = JSON.stringify({ message: fcmMessage(target, message, clock.now()) });
+      const body = bodyOf(target, message, clock.now());
       try {
         let response = await post(body, signal);
         // The token may have been revoked: try once with a new one.

@@ -13,7 +13,9 @@ const DescribedBucket = Type.Object(
     name: Type.String(),
     external: Type.Boolean({ description: "Its files are in an object store" }),
     readOnly: Type.Boolean({ description: "In a drill: its object store belongs to another server" }),
-    inline: Type.Boolean({ description: "Files of every type are shown in browsers" }),
+    inline: Type.Union([Type.Boolean(), Type.Literal("sameOrigin")], {
+      description: "Files of every type are shown in browsers: true in a sandbox, sameOrigin as pages of this origin",
+    }),
     maxFileSize: Type.Integer({ description: "Bytes" }),
     thumbs: Type.Array(Type.String(), { description: "Sizes of thumbnails, such as 200x200" }),
     quota: nullable(

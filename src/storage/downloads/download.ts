@@ -11,6 +11,12 @@ export interface Content {
   body(range: { start: number; end: number; size: number }): MaybePromise<Blob | ReadableStream<Uint8Array>>;
 }
 
+/**
+ * Scripts run on an opaque origin: without cookies and storage of this one, and without the session of an administrator who opens the
+ * file. `allow-same-origin` and `allow-popups-to-escape-sandbox` would undo that.
+ */
+const SANDBOX_OF_PAGES = "sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts";
+
 export const contentOf = ({ files }: Bucket, { fileId, size, contentType }: StoredObject): Content => ({
   etag: `"${fileId}"`,
   size,
@@ -43,11 +49,14 @@ function headersOf(bucket: Bucket, { key }: StoredObject, { contentType }: Conte
     // Caches revalidate a copy before they use it again, so that rules, expiry and overwrites count at once.
     "cache-control": bucket.config.access?.read === true ? "public, no-cache" : "private, no-cache",
   };
-  if (!isShownInline(contentType) && bucket.config.inline !== true) {
-    // Shown inline it might run scripts with the rights of this origin.
-    const name = encodeURIComponent(key.split("/").at(-1) ?? "").replaceAll("'", "%27");
-    headers["content-disposition"] = `attachment; filename*=UTF-8''${name}`;
-    headers["content-security-policy"] = "sandbox";
+  const { inline = false } = bucket.config;
+  if (isShownInline(contentType) || inline === "sameOrigin") return headers;
+  if (inline) {
+    headers["content-security-policy"] = SANDBOX_OF_PAGES;
+    return headers;
   }
+  const name = encodeURIComponent(key.split("/").at(-1) ?? "").replaceAll("'", "%27");
+  headers["content-disposition"] = `attachment; filename*=UTF-8''${name}`;
+  headers["content-security-policy"] = "sandbox";
   return headers;
 }

@@ -7,7 +7,8 @@ import type { FileStore, IncomingFile } from "../types.ts";
 /** Files that no record names: those that are being written, and those that are about to be removed. */
 export interface FileLife {
   /**
-   * Runs `work` with a new file, which is kept when `work` resolves and removed when it throws. No sweep removes it meanwhile.
+   * Runs `work` with a new file, which is kept when `work` resolves and removed when it throws, unless a record may name it. No
+   * sweep removes it meanwhile.
    */
   withNew<T>(files: FileStore, work: (incoming: IncomingFile, fileId: string) => Promise<T>): Promise<T>;
   /** Removes files that no record names any more, after UNLINK_DELAY_MS. The next sweep removes what this cannot. */
@@ -21,6 +22,8 @@ export function createFileLife(deps: {
   clock: Clock;
   ids: Ids;
   logger: Logger;
+  /** Whether a record names the file. Errors: the records cannot be read. */
+  isNamed: (fileId: string) => boolean;
   /** Called for each file that is removed: its thumbnails go too. */
   onRemove: (fileId: string) => Promise<void>;
 }): FileLife {
@@ -28,6 +31,17 @@ export function createFileLife(deps: {
   const waiting = new Map<() => void, () => Promise<void>>();
   const removing = new Set<Promise<void>>();
 
+  /**
+   * After a failed sync nobody knows whether the record is on disk, in place of one that was acknowledged: the records, which
+   * cannot be read then, tell it after the restart, and the sweep removes what they do not name.
+   */
+  const mayBeNamed = (fileId: string): boolean => {
+    try {
+      return deps.isNamed(fileId);
+    } catch {
+      return true;
+    }
+  };
   const removeAll = async (files: FileStore, fileIds: readonly string[]): Promise<void> => {
     for (const fileId of fileIds) {
       try {
@@ -49,11 +63,19 @@ export function createFileLife(deps: {
       pending.add(fileId);
       try {
         const incoming = await files.create(fileId);
+        let isFinished = false;
+        const finish = async (): Promise<void> => {
+          await incoming.finish();
+          isFinished = true;
+        };
         try {
-          return await work(incoming, fileId);
+          return await work({ ...incoming, finish }, fileId);
         } catch (cause) {
-          await incoming.discard().catch(() => {});
-          await files.remove(fileId).catch(() => {});
+          // No record names a file before it is finished.
+          if (!isFinished || !mayBeNamed(fileId)) {
+            await incoming.discard().catch(() => {});
+            await files.remove(fileId).catch(() => {});
+          }
           throw cause;
         }
       } finally {

@@ -185,9 +185,9 @@ function fieldProblem(name: string, keyword: string, params: Record<string, unkn
       if (value === null) return { code: "required", message: `${name} is required and cannot be null` };
       return problem("invalid_type", `be of type ${[params["type"]].flat()[0]}`);
     case "minLength":
-      return problem("too_short", `have at least ${limit} characters`);
+      return problem("too_short", `have at least ${limit} ${limit === "1" ? "character" : "characters"}`);
     case "maxLength":
-      return problem("too_long", `have at most ${limit} characters`);
+      return problem("too_long", `have at most ${limit} ${limit === "1" ? "character" : "characters"}`);
     case "minimum":
       return problem("too_small", `be at least ${limit}`);
     case "maximum":

@@ -79,6 +79,7 @@ function createAnswers(deps: { clock: Clock; logger: Logger }) {
   /** `true` and a filter allow; every other value denies. [TB51] */
   const grantOf = (
     model: TableModel,
+    action: TableAction,
     answer: unknown,
     { before = null, again = null }: { before?: Grant | null; again?: RecordRule | null } = {},
   ): Grant => {
@@ -89,12 +90,14 @@ function createAnswers(deps: { clock: Clock; logger: Logger }) {
     try {
       return { kind: "filter", filter: parseRuleFilter(model, answer), answer, again };
     } catch (cause) {
-      failed(model, cause);
+      const table = `${model.namespace}.${model.name}`;
+      const problem = cause instanceof Error ? cause.message : String(cause);
+      deps.logger.error("an access rule returned an invalid filter and denies", { table, rule: action, problem });
       return NONE;
     }
   };
-  const answerAbout = (model: TableModel, answer: unknown, record: TableRecord): boolean => {
-    const grant = grantOf(model, answer);
+  const answerAbout = (model: TableModel, action: TableAction, answer: unknown, record: TableRecord): boolean => {
+    const grant = grantOf(model, action, answer);
     return grant.kind === "all" || (grant.kind === "filter" && matches(grant.filter, record));
   };
 
@@ -114,10 +117,10 @@ function createAnswers(deps: { clock: Clock; logger: Logger }) {
     const grant = (answer: unknown): Grant => {
       rules.check();
       if (probe.isSeen) return { kind: "record", by };
-      return grantOf(model, answer, { before, again: call?.hasLooked === true ? by : null });
+      return grantOf(model, by.action, answer, { before, again: call?.hasLooked === true ? by : null });
     };
     const afterFailure = (cause: unknown): Grant => {
-      if (!probe.isSeen) failed(model, cause);
+      if (!probe.isSeen) failed(model, by.action, cause);
       return grant(false);
     };
     try {
@@ -168,18 +171,18 @@ export function createRecordRights(deps: { clock: Clock; logger: Logger }): Reco
       if (rule.length > 1 && !by.takesContext) return { kind: "record", by };
       if (by.takesContext) return probed(model, by, asker, { before, call });
       const deny = (cause: unknown): false => {
-        failed(model, cause);
+        failed(model, action, cause);
         return false;
       };
       try {
         // Called without the records, which it does not declare.
         const answer = (rule as (auth: Auth | null) => unknown)(authOf(principal));
-        if (!isPromise(answer)) return grantOf(model, answer, { before });
+        if (!isPromise(answer)) return grantOf(model, action, answer, { before });
         return inTime(awaiting("rules", answer))
           .catch(deny)
-          .then((settled) => grantOf(model, settled, { before }));
+          .then((settled) => grantOf(model, action, settled, { before }));
       } catch (cause) {
-        failed(model, cause);
+        failed(model, action, cause);
         return NONE;
       }
     },
@@ -191,10 +194,10 @@ export function createRecordRights(deps: { clock: Clock; logger: Logger }): Reco
       const args = argumentsOf(by, call, [authOf(principal), copied(record), copied(next ?? record)]);
       let isCovered = false;
       try {
-        isCovered = answerAbout(model, decisions.ask(callable(by), args, [record, next], { call }), record);
+        isCovered = answerAbout(model, by.action, decisions.ask(callable(by), args, [record, next], { call }), record);
       } catch (cause) {
         if (cause instanceof Suspended) throw cause;
-        failed(model, cause);
+        failed(model, by.action, cause);
       }
       rules.check();
       return isCovered;
@@ -205,12 +208,12 @@ export function createRecordRights(deps: { clock: Clock; logger: Logger }): Reco
       if (grant.kind !== "record") return grant.kind === "all";
       const { by } = grant;
       const deny = (cause: unknown): false => {
-        failed(model, cause);
+        failed(model, by.action, cause);
         return false;
       };
       return chain(answerOf(by, { principal, rules }, record, deny), (answer) => {
         rules.check();
-        return answerAbout(model, answer, record);
+        return answerAbout(model, by.action, answer, record);
       });
     },
   };

@@ -43,16 +43,16 @@ const UPDATE_PARAMETERS = 4;
  */
 export function createFailureLog({ clock, logger }: { clock: Clock; logger: Logger }) {
   const slowLoggedAt = new WeakMap<TableModel, number>();
-  return (model: TableModel, cause: unknown): void => {
+  return (model: TableModel, rule: TableAction, cause: unknown): void => {
     const table = `${model.namespace}.${model.name}`;
     if (!(cause instanceof DeadlineError)) {
-      logger.error("an access rule threw", { table, cause });
+      logger.error("an access rule threw", { table, rule, cause });
       return;
     }
     const loggedAt = slowLoggedAt.get(model);
     if (loggedAt !== undefined && clock.now() - loggedAt < SLOW_RULE_LOGGED_EVERY_MS) return;
     slowLoggedAt.set(model, clock.now());
-    logger.error("an access rule did not settle in time and denies", { table, cause });
+    logger.error("an access rule did not settle in time and denies", { table, rule, cause });
   };
 }
 

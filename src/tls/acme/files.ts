@@ -7,7 +7,7 @@ import { NO_FAILURE, parseState, type RenewalState } from "./renewal-time.ts";
 
 const DIRECTORY_MODE = 0o700;
 /** As RFC 8555 writes tokens. A name of this form leaves no directory. */
-const TOKEN = /^[A-Za-z0-9_-]{1,256}$/;
+const TOKEN = /^[A-Za-z0-9_-]{1,255}$/;
 
 /** An account at a certificate authority. */
 export interface Account {
@@ -63,8 +63,11 @@ export class AcmeFiles {
 
   /** A file that cannot be read counts as none: it only delays. */
   readState(): RenewalState {
-    const text = read(this.#path("state.json"));
-    return text === null ? NO_FAILURE : parseState(text);
+    try {
+      return parseState(read(this.#path("state.json")) ?? "");
+    } catch {
+      return NO_FAILURE;
+    }
   }
 
   writeState(state: RenewalState): void {

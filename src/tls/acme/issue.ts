@@ -1,6 +1,7 @@
 import type { AcmeConfig } from "../../config/types.ts";
 import { DirectoryInUse, lockDirectory } from "../../db/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
+import { whyUnanswered } from "../../kernel/errors.ts";
 import { CertificateError, type CertificateFacts, type CertificatePair, factsOf } from "../certificate.ts";
 import { REQUEST_TIMEOUT_MS } from "../limits.ts";
 import type { AcmeFiles } from "./files.ts";
@@ -65,8 +66,6 @@ async function orderCertificate(config: AcmeConfig, files: AcmeFiles): Promise<C
 }
 
 async function order({ domains, email, directory = DIRECTORY_DEFAULT }: AcmeConfig, files: AcmeFiles) {
-  // One of its own libraries looks for it when it is evaluated.
-  await import("reflect-metadata");
   const acme = await loadLibrary();
   const account = files.readAccount(directory);
   const accountKey = account?.key ?? (await acme.crypto.createPrivateEcdsaKey()).toString();
@@ -129,7 +128,6 @@ async function send(config: LibraryRequest) {
     const text = await response.text();
     return { status, statusText, headers: Object.fromEntries(response.headers), data: text, config, request: null };
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new CertificateError(`${new URL(url).host} does not answer: ${reason}`, { cause });
+    throw new CertificateError(`${new URL(url).host} does not answer: ${whyUnanswered(cause)}`, { cause });
   }
 }

@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { settle, temporaryDirectory, testClock } from "../../../tests/support/index.ts";
 import { silentLogger } from "../../kernel/logger.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/time/duration.ts";
@@ -10,8 +12,8 @@ import { Renewals } from "./renewals.ts";
 const config = { domains: ["a.example"] };
 const LIFE_MS = 90 * DAY_MS;
 
-/** A renewal that fails or succeeds as the test says. */
-function setUp({ isReachable }: { isReachable: boolean }) {
+/** A renewal that fails or succeeds as the test says. `isFull`: nothing can be written. */
+function setUp({ isReachable, isFull = false }: { isReachable: boolean; isFull?: boolean }) {
   const clock = testClock();
   const dataDirectory = temporaryDirectory();
   const files = new AcmeFiles(dataDirectory);
@@ -25,6 +27,7 @@ function setUp({ isReachable }: { isReachable: boolean }) {
     logger: silentLogger,
     async run() {
       world.attempts.push(clock.now() - startedAt);
+      if (isFull) throw new Error("ENOSPC: no space left on device");
       if (!world.isReachable) {
         files.writeState(failed(files.readState(), { order: orderOf(config), problem: "no", now: clock.now() }));
         throw new Error("no");
@@ -35,7 +38,7 @@ function setUp({ isReachable }: { isReachable: boolean }) {
     facts: () => world.facts,
     onRenewed() {},
   });
-  return { clock, renewals, world };
+  return { clock, files, renewals, world };
 }
 
 test("[TL17] a certificate of 90 days is renewed every 60 days", async () => {
@@ -62,4 +65,24 @@ test("[TL4][TL5] it keeps trying with growing pauses, and goes on when the autho
   await clock.advanceAsync(59 * DAY_MS);
   expect(world.attempts).toHaveLength(5);
   await renewals.stop();
+});
+
+test("[TL5] a state that cannot be read stops no renewal", async () => {
+  const { clock, files, renewals, world } = setUp({ isReachable: true });
+  mkdirSync(join(files.directory, "state.json"), { recursive: true });
+  renewals.start();
+  await settle();
+  expect([world.attempts.length, renewals.problem]).toEqual([1, null]);
+  await renewals.stop();
+  expect(clock.waiting).toBe(0);
+});
+
+test("[TL25] where a failure cannot be written down, the next attempt follows after two minutes all the same", async () => {
+  const { clock, renewals, world } = setUp({ isReachable: false, isFull: true });
+  renewals.start();
+  await settle();
+  await clock.advanceAsync(5 * MINUTE_MS);
+  expect(world.attempts.map((at) => at / MINUTE_MS)).toEqual([0, 2, 4]);
+  await renewals.stop();
+  expect(clock.waiting).toBe(0);
 });

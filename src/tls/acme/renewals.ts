@@ -3,7 +3,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import type { CertificateFacts } from "../certificate.ts";
 import type { RunCertificateJob } from "../job/process.ts";
-import { RENEWAL_LOOK_MS } from "../limits.ts";
+import { RENEWAL_LOOK_MS, RETRY_AFTER_FIRST_MS } from "../limits.ts";
 import type { AcmeFiles } from "./files.ts";
 import { orderOf, renewalTime } from "./renewal-time.ts";
 
@@ -48,9 +48,12 @@ export class Renewals {
   }
 
   async #look(): Promise<void> {
-    if (this.#timeLeftMs() <= 0) await this.#renew();
+    const isDue = this.#timeLeftMs() <= 0;
+    if (isDue) await this.#renew();
     if (this.#ending.signal.aborted) return;
-    const delayMs = Math.min(Math.max(this.#timeLeftMs(), 1), RENEWAL_LOOK_MS);
+    // On a full disk a failure cannot be written down: the pause after it is kept here.
+    const leastMs = isDue ? RETRY_AFTER_FIRST_MS : 1;
+    const delayMs = Math.min(Math.max(this.#timeLeftMs(), leastMs), RENEWAL_LOOK_MS);
     this.#cancel = this.#deps.clock.after(delayMs, () => this.start());
   }
 

@@ -15,6 +15,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconLogout, IconMoon, IconSearch, IconSun, IconUserCircle } from "@tabler/icons-react";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { signOut, useRights } from "../api/session.tsx";
+import { useLoadingAhead } from "./loading-ahead.ts";
 import { openSearch, Search } from "./search.tsx";
 import { useSections } from "./sections.ts";
 import { ServerNotes } from "./server-notes.tsx";
@@ -27,6 +28,7 @@ const NAVBAR_PX = 208;
 /** What every page has: the navigation, the search, whose view it is, and the way out. */
 export function Layout() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
+  useLoadingAhead();
   return (
     <AppShell
       header={{ height: HEADER_PX }}

@@ -1,7 +1,8 @@
-import { Select, SimpleGrid, Stack, Text } from "@mantine/core";
+import { Code, Select, SimpleGrid, Stack, Text } from "@mantine/core";
 import type { JobRecord } from "../../../../client/admin/index.ts";
 import { usePageState } from "../../parts/address.ts";
 import { Json } from "../../parts/json.tsx";
+import { plainName } from "../../parts/name.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { JobList } from "./job-list.tsx";
 import { StateFilter } from "./state-filter.tsx";
@@ -38,10 +39,10 @@ export function Webhooks({ names }: { names: readonly string[] }) {
 }
 
 /** The address, headers of the config and the signature are secrets: the server shows them to nobody. */
-function Delivery({ job: { id, data, state, error } }: { job: JobRecord }) {
+function Delivery({ job: { id, data, state, error, answer } }: { job: JobRecord }) {
   // What the server has written down for a delivery: src/webhooks sends it in this form.
   const { type, at, before = null, after = null, instanceId = null } = data as Record<string, unknown>;
-  const answer = state === "done" ? "The receiver has taken it, with a 2xx status." : (error ?? "Not sent yet.");
+  const outcome = state === "done" ? "The receiver has taken it." : (error ?? "Not sent yet.");
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }}>
       <div>
@@ -58,9 +59,30 @@ function Delivery({ job: { id, data, state, error } }: { job: JobRecord }) {
           Answer
         </Text>
         <Text size="sm" className="wrapped">
-          {answer}
+          {outcome}
         </Text>
+        {answer === null ? null : <Answer {...answer} />}
       </div>
     </SimpleGrid>
+  );
+}
+
+function Answer({ status, contentType, body, isCut }: NonNullable<JobRecord["answer"]>) {
+  return (
+    <>
+      <Text size="xs" c="dimmed" ff="monospace" className="wrapped">
+        {contentType === null ? status : `${status}, ${contentType}`}
+      </Text>
+      {body === "" ? (
+        <Text size="xs" c="dimmed">
+          Without a body.
+        </Text>
+      ) : (
+        <Code block className="wrapped answer-body" tabIndex={0} role="region" aria-label="Body of the answer">
+          {plainName(body)}
+          {isCut ? "…" : ""}
+        </Code>
+      )}
+    </>
   );
 }

@@ -1,0 +1,87 @@
+import type { WebhookConfig } from "../config/types.ts";
+import type { Clock } from "../kernel/clock.ts";
+import { ANSWER_KEPT_BYTES, ANSWER_READ_MS, CONTENT_TYPE_MAX_LENGTH, HIDDEN_MIN_LENGTH } from "./limits.ts";
+
+/** What a receiver answered, as administrators see it. */
+export interface ReceiverAnswer {
+  status: number;
+  /** Without parameters; null: the answer named none. */
+  contentType: string | null;
+  /** The beginning of the body, without what the config keeps secret. */
+  body: string;
+  /** Whether there was more of it. */
+  isCut: boolean;
+}
+
+const HIDDEN = "[hidden]";
+
+/** Reads the beginning of a body, and gives up the rest of it. No error: a body that breaks off has ended there. */
+export async function answerOf(response: Response, config: WebhookConfig, clock: Clock): Promise<ReceiverAnswer> {
+  const { bytes, isCut } = await beginningOf(response.body, clock);
+  const type = response.headers.get("content-type")?.split(";")[0]?.trim() ?? "";
+  const secrets = secretsOf(config);
+  return {
+    status: response.status,
+    contentType: type === "" ? null : withoutSecrets(type, secrets).slice(0, CONTENT_TYPE_MAX_LENGTH),
+    body: withoutSecrets(new TextDecoder().decode(bytes), secrets),
+    isCut,
+  };
+}
+
+async function beginningOf(
+  body: ReadableStream<Uint8Array> | null,
+  clock: Clock,
+): Promise<{ bytes: Uint8Array; isCut: boolean }> {
+  if (body === null) return { bytes: new Uint8Array(), isCut: false };
+  const reader = body.getReader();
+  const kept = new Uint8Array(ANSWER_KEPT_BYTES);
+  let length = 0;
+  let isCut = false;
+  const end = (): void => void reader.cancel().catch(() => {});
+  // Ends a read that waits.
+  const cancelTimer = clock.after(ANSWER_READ_MS, () => {
+    isCut = true;
+    end();
+  });
+  try {
+    while (!isCut) {
+      const { value, done } = await reader.read();
+      if (done || isCut) break;
+      const part = value.subarray(0, kept.length - length);
+      kept.set(part, length);
+      length += part.length;
+      isCut = part.length < value.length;
+    }
+  } catch {
+    isCut = true;
+  } finally {
+    cancelTimer();
+    end();
+  }
+  return { bytes: kept.subarray(0, length), isCut };
+}
+
+/** What the config keeps secret, the longest first: a receiver that repeats the request in its answer would show it. */
+function secretsOf({ url, secret, headers = {} }: WebhookConfig): readonly string[] {
+  const { href, host, pathname, search, searchParams, username, password } = new URL(url);
+  const address = [url, href, host, `${pathname}${search}`, search, ...searchParams.values(), username, password];
+  const credentials = Object.values(headers).flatMap((value) => [value, value.slice(value.indexOf(" ") + 1)]);
+  const all = [...address, secret, secret.replace(/^whsec_/, ""), ...credentials];
+  return [...new Set(all)]
+    .filter((text) => text.length >= HIDDEN_MIN_LENGTH)
+    .toSorted((one, other) => other.length - one.length);
+}
+
+function withoutSecrets(text: string, secrets: readonly string[]): string {
+  let shown = text;
+  for (const secret of secrets) shown = shown.replaceAll(secret, HIDDEN);
+  // One that the end of what was read cuts off.
+  for (const secret of secrets) {
+    for (let length = Math.min(secret.length, shown.length); length >= HIDDEN_MIN_LENGTH; length--) {
+      if (!shown.endsWith(secret.slice(0, length))) continue;
+      shown = `${shown.slice(0, -length)}${HIDDEN}`;
+      break;
+    }
+  }
+  return shown;
+}
