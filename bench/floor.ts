@@ -8,6 +8,7 @@ const [file = "", directory = ""] = process.argv.slice(2);
 const posts = new Database(file, { readonly: true });
 const one = posts.query("SELECT * FROM posts WHERE id = ?");
 const page = posts.query("SELECT * FROM posts ORDER BY id LIMIT 20");
+const pageAfter = posts.query("SELECT * FROM posts WHERE id > ? ORDER BY id LIMIT 20");
 // A list with a filter says how many there are in all.
 const counted = posts.query("SELECT count(*) AS total FROM posts WHERE category = ? AND score >= ?");
 const filtered = posts.query("SELECT * FROM posts WHERE category = ? AND score >= ? ORDER BY score DESC, id LIMIT 20");
@@ -42,6 +43,7 @@ const server = Bun.serve({
         return Response.json(insert.get(Bun.randomUUIDv7(), ...values), { status: 201 });
       },
     },
+    "/pages": (request) => Response.json({ items: pageAfter.all(new URL(request.url).searchParams.get("after")) }),
     "/filtered": () => Response.json({ items: filtered.all("news", 50), total: counted.values("news", 50)[0]?.[0] }),
   },
 });

@@ -88,3 +88,12 @@ test("docs/http.md explains every status of an error", async () => {
   const explained = [...page("http.md").matchAll(/^\| (\d{3}) +\|/gm)].map(([, status = ""]) => status);
   expect([...statuses].filter((status) => Number(status) >= 400 && !explained.includes(status))).toEqual([]);
 });
+
+test("CHANGELOG.md has the version of package.json, and nothing twice", async () => {
+  const text = page("../CHANGELOG.md");
+  const { version } = await Bun.file(join(GUIDE, "../package.json")).json();
+  const versions = [...text.matchAll(/^## (\S+)/gm)].map(([, name]) => name);
+  expect(versions).toContain(version);
+  const lines = [...versions, ...text.split("\n").filter((line) => line.length > 40)];
+  expect(lines.filter((line, at) => lines.indexOf(line) !== at)).toEqual([]);
+});

@@ -56,8 +56,8 @@ export const FILTERED_ROWS_MIN = 200;
 export const FILTERED_ROWS_MAX = 2_000;
 /** Bytes of all of them; where one of them has more than its part, the list runs in a query process. */
 export const FILTERED_BYTES_MAX = 4 * 1024 * 1024;
-/** Requests for which a list is not tried along an index again, after that was in vain. */
-export const FILTERED_SKIPS = 100;
+/** Requests of one shape for which a list is not tried along an index again, after that was in vain several times in a row. */
+export const FILTERED_SKIPS_MAX = 128;
 /** Characters of a list that is kept as text, and of all of them. */
 export const KEPT_LIST_LENGTH_MAX = 64 * 1024;
 export const KEPT_LISTS_LENGTH_MAX = 4 * 1024 * 1024;
@@ -66,8 +66,9 @@ export const TOTALS_MAX = 128;
 export const TOTAL_KEY_LENGTH_MAX = 2_000;
 /** Parsed list requests that are cached per table; applications repeat a few. */
 export const PARSED_REQUESTS_MAX = 256;
-/** Shapes of rules' filters for which the statements of one list request are kept. */
-export const RULE_SHAPES_MAX = 8;
+/** Characters of the statements that are kept by the shape of their requests: of those of one shape, and of all. */
+export const SHAPE_LENGTH_MAX = 128 * 1024;
+export const SHAPES_LENGTH_MAX = 4 * 1024 * 1024;
 /** Characters of a query string that is cached. */
 export const PARSED_TEXT_LENGTH_MAX = 1_024;
 /** Records that a batch by filter passes to a read rule, where the rule checks each record. */

@@ -18,6 +18,7 @@ import { compileTables, declareTable, type TableModel } from "./model/model.ts";
 import { createValidator, type Validator } from "./model/validation.ts";
 import { refuseOtherKind, warnOfUndeclared } from "./namespace-files.ts";
 import { createListRequests, type ListRequest } from "./query/list-query.ts";
+import { createPreparedReads, createShapeCache, type PreparedReads } from "./query/shapes/prepared-reads.ts";
 import { createTableStore, type TableStore } from "./store.ts";
 
 export interface Table {
@@ -25,6 +26,7 @@ export interface Table {
   store: TableStore;
   validator: Validator;
   listRequest(asked: Asked<ListValues>): ListRequest;
+  prepared: PreparedReads;
 }
 
 export type Namespace = {
@@ -63,6 +65,7 @@ export function openNamespaces(deps: {
 }): ReadonlyMap<string, Namespace> {
   const namespaces = new Map<string, Namespace>();
   const counted = countedNamespaces(deps.systemFile);
+  const shapes = createShapeCache();
   const dynamicCount = Object.values(deps.databases).filter(({ instance }) => instance === true).length;
   mkdirSync(deps.directory, { recursive: true });
   warnOfUndeclared(deps.directory, (name) => Object.hasOwn(deps.databases, name), deps.logger);
@@ -76,6 +79,7 @@ export function openNamespaces(deps: {
         store: createTableStore(model),
         validator: createValidator(model),
         listRequest: createListRequests(model),
+        prepared: createPreparedReads(model, shapes),
       });
     }
     const declared = [...models.values()].map(declareTable);

@@ -6,7 +6,7 @@ import { SAMPLED_RECORD_MAX_BYTES, SAMPLED_RECORDS } from "./limits.ts";
 import { type Codec, createCodec, type Row } from "./model/codec.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model/model.ts";
 import { refuse } from "./model/validation.ts";
-import { firstOf, type ListQuery, type Matches, type PreparedList, prepareList } from "./query/list-sql.ts";
+import type { SqlCondition } from "./query/filter-sql.ts";
 import { createPages, type Pages } from "./query/pages/pages.ts";
 import { createReferringStore, type ReferringStore } from "./references/referring.ts";
 import type { JsonTexts } from "./write/json-texts.ts";
@@ -22,8 +22,8 @@ export interface TableStore extends Pages {
   get(queries: Queries, id: string): TableRecord | null;
   /** The record with this value in a unique column. */
   getBy(queries: Queries, column: Column, value: JsonValue): TableRecord | null;
-  /** The first `limit` matches by id. Every record may be examined: for the server's own code. */
-  matching(queries: Queries, matches: Matches, limit: number): TableRecord[];
+  /** Every record may be examined: for the server's own code. */
+  matching(queries: Queries, statement: SqlCondition): TableRecord[];
   /** Some of the first and last records by id, without those that are long. */
   sample(queries: Queries): TableRecord[];
   readonly referring: ReferringStore;
@@ -39,7 +39,6 @@ export interface TableStore extends Pages {
     options?: { isBounded: boolean; texts: JsonTexts },
   ): void;
   delete(queries: Queries, id: string): void;
-  prepareList(query: ListQuery): PreparedList;
 }
 
 export function createTableStore(model: TableModel): TableStore {
@@ -67,10 +66,7 @@ export function createTableStore(model: TableModel): TableStore {
           .query(`SELECT ${selectList} FROM ${table} WHERE ${column.sql} = ? LIMIT 1`)
           .get(codec.toValue(column, value)),
       ),
-    matching(queries, matches, limit) {
-      const { sql, params } = firstOf(model, matches, limit);
-      return codec.fromRows(queries.query<Row>(sql).all(...params));
-    },
+    matching: (queries, { sql, params }) => codec.fromRows(queries.query<Row>(sql).all(...params)),
     sample: (queries) => sampled.flatMap((sql) => codec.fromRows(queries.query<Row>(sql).all())),
     referring: createReferringStore(model, codec),
     related: createRelatedStore(model, codec),
@@ -95,7 +91,6 @@ export function createTableStore(model: TableModel): TableStore {
     delete(queries, id) {
       queries.query(deleteSql).run(id);
     },
-    prepareList: (query) => prepareList(model, query),
     ...createPages(model, codec),
   };
 }

@@ -6,7 +6,8 @@ import type { JsonValue } from "../../kernel/json/json.ts";
 import type { AggregateValues, Asked } from "../api/requests.ts";
 import { PAGE_BYTES_MAX } from "../limits.ts";
 import { NO_FILTER } from "../query/filter.ts";
-import { matchesOf, notByRecord, type Reads, type Source } from "../query/reads.ts";
+import { matchesOf } from "../query/matches.ts";
+import { notByRecord, type Reads, type Source } from "../query/reads.ts";
 import { aggregateSql } from "./aggregate-sql.ts";
 import { type AggregateRequest, parseAggregate, type Term } from "./request.ts";
 

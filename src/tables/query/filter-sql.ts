@@ -1,15 +1,23 @@
 import type { SqlValue } from "../../db/index.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
-import { endOfPrefix, lowerAscii } from "../../kernel/records/text-match.ts";
 import type { FieldPath } from "../model/field-path.ts";
 import type { Condition, ParsedFilter } from "./filter.ts";
-
-type TextOperator = "icontains" | "startsWith" | "istartsWith";
+import { jsonText, kindOf, type Needle, needleOf, Slot, type ValueKind } from "./shapes/slots.ts";
 
 /** A boolean SQL expression and its bound values in the order of their placeholders. */
 export interface SqlCondition {
   sql: string;
   params: SqlValue[];
+}
+
+/** The statement with a request's values in its slots. */
+export function bound({ sql, params }: SqlCondition, values: readonly SqlValue[]): SqlCondition {
+  if (values.length === 0) return { sql, params };
+  const filled: SqlValue[] = [];
+  for (const param of params as unknown[]) {
+    filled.push(param instanceof Slot ? (values[param.place] ?? null) : (param as SqlValue));
+  }
+  return { sql, params: filled };
 }
 
 /**
@@ -80,7 +88,7 @@ function columnToSql(condition: Condition, column: string, { equality }: Form): 
     case "icontains":
     case "startsWith":
     case "istartsWith":
-      return textToSql(condition.operator, { sql: column, params: [] }, String(condition.value));
+      return textToSql(needleOf(condition.operator, condition.value), { sql: column, params: [] });
     case "in":
       return columnIn(column, condition.value);
     case "not in":
@@ -94,17 +102,21 @@ function columnToSql(condition: Condition, column: string, { equality }: Form): 
  * `startsWith` is a range, by which SQLite can enter an index. The beginning of a text is compared in bytes, because SQLite
  * counts characters up to the first NUL only.
  */
-function textToSql(operator: TextOperator, { sql, params }: SqlCondition, needle: string): SqlCondition {
-  const lower = lowerAscii(needle);
-  if (operator === "icontains") return { sql: `instr(lower(${sql}), ?) > 0`, params: [...params, lower] };
-  // `substr` of an empty blob is NULL, so the empty needle takes the range below.
-  if (operator === "istartsWith" && needle !== "") {
-    const beginning = `CAST(substr(CAST(${sql} AS BLOB), 1, ?) AS TEXT)`;
-    return { sql: `lower(${beginning}) = ?`, params: [...params, Buffer.byteLength(needle), lower] };
+function textToSql({ by, values }: Needle, { sql, params }: SqlCondition): SqlCondition {
+  const all = [...params, ...values];
+  if (by === "anywhere") return { sql: `instr(lower(${sql}), ?) > 0`, params: all };
+  if (by === "beginning") {
+    return { sql: `lower(CAST(substr(CAST(${sql} AS BLOB), 1, ?) AS TEXT)) = ?`, params: all };
   }
-  const end = endOfPrefix(needle);
-  const from = { sql: `${sql} >= ?`, params: [...params, needle] };
-  return end === null ? from : join([from, { sql: `${sql} < ?`, params: [...params, end] }], "AND");
+  if (values.length === 1) return { sql: `${sql} >= ?`, params: all };
+  const [from = null, end = null] = values;
+  return join(
+    [
+      { sql: `${sql} >= ?`, params: [...params, from] },
+      { sql: `${sql} < ?`, params: [...params, end] },
+    ],
+    "AND",
+  );
 }
 
 /** NULL counts as false: a record either matches or does not. */
@@ -162,10 +174,10 @@ function jsonToSql(condition: Condition, alias: string): SqlCondition {
     case "contains":
       return jsonContains(condition.field, alias, condition.value);
     case "icontains":
-      return jsonContainsAnyCase(condition.field, alias, String(condition.value));
+      return jsonContainsAnyCase(condition.field, alias, needleOf(condition.operator, condition.value));
     case "startsWith":
     case "istartsWith": {
-      const text = textToSql(condition.operator, place.value, String(condition.value));
+      const text = textToSql(needleOf(condition.operator, condition.value), place.value);
       return join([{ sql: `${place.type.sql} = 'text'`, params: place.type.params }, text], "AND");
     }
     default:
@@ -175,7 +187,7 @@ function jsonToSql(condition: Condition, alias: string): SqlCondition {
 
 /** `type = … AND value OP ?` for text and numbers: values of another type never match. */
 function typed(place: TypedPlace, value: JsonValue, operator: string): SqlCondition {
-  const types = typeof value === "string" ? "= 'text'" : "IN ('integer', 'real')";
+  const types = kindOf(value) === "text" ? "= 'text'" : "IN ('integer', 'real')";
   return {
     sql: `${place.type.sql} ${types} AND ${place.value.sql} ${operator} ?`,
     params: [...place.type.params, ...place.value.params, value as string | number],
@@ -183,12 +195,13 @@ function typed(place: TypedPlace, value: JsonValue, operator: string): SqlCondit
 }
 
 function equals(place: TypedPlace, value: JsonValue): SqlCondition {
-  if (value === null) return { sql: `coalesce(${place.type.sql}, 'null') = 'null'`, params: place.type.params };
-  if (typeof value === "boolean") return { sql: `${place.type.sql} = '${value}'`, params: place.type.params };
-  if (typeof value !== "object") return typed(place, value, "=");
+  const kind = kindOf(value);
+  if (kind === "null") return { sql: `coalesce(${place.type.sql}, 'null') = 'null'`, params: place.type.params };
+  if (kind === "boolean") return { sql: `${place.type.sql} = '${value}'`, params: place.type.params };
+  if (kind !== "json") return typed(place, value, "=");
   return {
     sql: `${place.type.sql} IN ('object', 'array') AND ${place.value.sql} = ?`,
-    params: [...place.type.params, ...place.value.params, JSON.stringify(value)],
+    params: [...place.type.params, ...place.value.params, jsonText(value)],
   };
 }
 
@@ -201,18 +214,10 @@ function jsonIn(place: TypedPlace, values: readonly JsonValue[]): SqlCondition {
       params: [...place.type.params, ...place.value.params, ...padded(wanted)],
     });
   };
-  list(
-    "'text'",
-    values.filter((value) => typeof value === "string"),
-  );
-  list(
-    "'integer', 'real'",
-    values.filter((value) => typeof value === "number"),
-  );
-  list(
-    "'object', 'array'",
-    values.filter((value) => typeof value === "object" && value !== null).map((value) => JSON.stringify(value)),
-  );
+  const ofKind = (kind: ValueKind) => values.filter((value) => kindOf(value) === kind);
+  list("'text'", ofKind("text").map(scalar));
+  list("'integer', 'real'", ofKind("number").map(scalar));
+  list("'object', 'array'", ofKind("json").map(jsonText));
   for (const value of [null, true, false]) if (values.includes(value)) parts.push(equals(place, value));
   return parts.length === 0 ? { sql: "0", params: [] } : join(parts, "OR");
 }
@@ -221,29 +226,23 @@ function jsonIn(place: TypedPlace, values: readonly JsonValue[]): SqlCondition {
 function jsonContains(field: FieldPath, alias: string, value: JsonValue): SqlCondition {
   const column = `${alias}${field.column.sql}`;
   const element = equals(ELEMENT, value);
-  const substring = typeof value === "string";
+  const substring = kindOf(value) === "text";
   return {
     sql:
       `CASE json_type(${column}, ?) WHEN 'array' THEN EXISTS (SELECT 1 FROM json_each(${column}, ?) AS ${ELEMENT_NAME} WHERE ${element.sql})` +
       `${substring ? ` WHEN 'text' THEN instr(json_extract(${column}, ?), ?) > 0` : ""} ELSE 0 END`,
-    params: [
-      field.jsonPath,
-      field.jsonPath,
-      ...element.params,
-      ...(typeof value === "string" ? [field.jsonPath, value] : []),
-    ],
+    params: [field.jsonPath, field.jsonPath, ...element.params, ...(substring ? [field.jsonPath, scalar(value)] : [])],
   };
 }
 
 /** The same without regard to the case of A–Z; only elements that are texts are equal to a text. */
-function jsonContainsAnyCase(field: FieldPath, alias: string, needle: string): SqlCondition {
+function jsonContainsAnyCase(field: FieldPath, alias: string, { values }: Needle): SqlCondition {
   const column = `${alias}${field.column.sql}`;
-  const lower = lowerAscii(needle);
   const isEqual = `${ELEMENT_NAME}.type = 'text' AND lower(${ELEMENT_NAME}.value) = ?`;
   return {
     sql:
       `CASE json_type(${column}, ?) WHEN 'array' THEN EXISTS (SELECT 1 FROM json_each(${column}, ?) AS ${ELEMENT_NAME} WHERE ${isEqual})` +
       ` WHEN 'text' THEN instr(lower(json_extract(${column}, ?)), ?) > 0 ELSE 0 END`,
-    params: [field.jsonPath, field.jsonPath, lower, field.jsonPath, lower],
+    params: [field.jsonPath, field.jsonPath, ...values, field.jsonPath, ...values],
   };
 }

@@ -13,6 +13,7 @@ import {
   PARSED_TEXT_LENGTH_MAX,
 } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
+import type { Grant } from "../rules/access.ts";
 import { decodeCursor } from "./cursor.ts";
 import { type ParsedFilter, parseFilterText } from "./filter.ts";
 import type { Kept } from "./pages/kept.ts";
@@ -66,6 +67,14 @@ function parseListRequest(model: TableModel, values: ListValues): ListRequest {
     kept: null,
   };
 }
+
+/** Not in cursor mode, not with `total=false`, and not where the rule has to see each record. */
+export const isTotalWanted = ({ paging, isTotalAsked }: ListRequest, grant: Grant): boolean =>
+  isTotalAsked && grant.kind !== "record" && paging.mode !== "after" && paging.mode !== "before";
+
+/** Whether the total says if more records follow. Elsewhere one record more than requested is read. */
+export const isMoreCounted = (request: ListRequest, grant: Grant): boolean =>
+  isTotalWanted(request, grant) || (request.paging.mode === "offset" && request.isTotalAsked);
 
 export function parseFilters(model: TableModel, { filter, orFilter }: CountValues): ParsedFilter {
   return {

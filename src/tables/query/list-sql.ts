@@ -27,6 +27,8 @@ export interface ListQuery {
   /** Whether the order is reversed. */
   reverse: boolean;
   limit: number;
+  /** The records of the page that have to be the right ones: `limit`, or one less where it only says that there are more. */
+  decided: number;
   offset: number;
   walk: Walk | null;
   /** For a list that neither an index nor a walk bounds. */
@@ -34,8 +36,10 @@ export interface ListQuery {
   isTotalWanted: boolean;
 }
 
-/** The statements of a list, prepared once for all equal requests. */
+/** The statements of a list, made once for all requests of its shape. */
 export interface PreparedList {
+  /** Those of the request, for the slots of the statements. */
+  values: readonly SqlValue[];
   page: SqlCondition;
   /** null: no total is wanted. `sql` null: the total is the row count of the table. */
   total: { sql: SqlCondition | null } | null;
@@ -52,6 +56,18 @@ export interface PreparedList {
   offset: number;
 }
 
+/** The statements of a count, likewise. */
+export interface PreparedCount {
+  values: readonly SqlValue[];
+  /** null: the row count of the table. */
+  total: SqlCondition | null;
+  /** Counts few matches by their index; null: none has them next to each other. */
+  few: SqlCondition | null;
+  cost: ReadCost;
+}
+
+const NO_VALUES: readonly SqlValue[] = [];
+
 /** The number of records to be examined, counted up to a limit, and their bytes. */
 export interface Steps {
   count: SqlCondition;
@@ -63,6 +79,7 @@ export function prepareList(model: TableModel, query: ListQuery): PreparedList {
   const few = countOfFew(model, matches);
   const isShort = query.offset + query.limit <= QUICK_STEPS_MAX;
   return {
+    values: NO_VALUES,
     page: walk === null ? page(model, query, null) : walkedPage(model, query, walk),
     total: isTotalWanted ? { sql: countOf(model, matches) } : null,
     ofFew: few === null ? null : { count: few, bytes: sortedBytes(model, query), page: pageOfFew(model, query) },
@@ -74,11 +91,18 @@ export function prepareList(model: TableModel, query: ListQuery): PreparedList {
   };
 }
 
-export const countOf = (model: TableModel, { where }: Matches): SqlCondition | null =>
+export const prepareCount = (model: TableModel, matches: Matches): PreparedCount => ({
+  values: NO_VALUES,
+  total: countOf(model, matches),
+  few: countOfFew(model, matches),
+  cost: matches.cost,
+});
+
+const countOf = (model: TableModel, { where }: Matches): SqlCondition | null =>
   where === null ? null : { sql: `SELECT count(*) FROM ${model.sql}${whereSql([where])}`, params: where.params };
 
 /** Counts the matches up to a limit. null: no index has them next to each other. */
-export function countOfFew(model: TableModel, { where, index }: Matches): SqlCondition | null {
+function countOfFew(model: TableModel, { where, index }: Matches): SqlCondition | null {
   if (where === null || index === null) return null;
   return countUpToFew(`FROM ${from(model, index)}${whereSql([where])}`, where.params);
 }

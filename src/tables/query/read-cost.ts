@@ -1,5 +1,6 @@
 import type { SqlValue } from "../../db/index.ts";
 import type { Condition } from "./filter.ts";
+import { lengthOf } from "./shapes/slots.ts";
 import type { Sort } from "./sort.ts";
 
 // Estimates of how long a statement holds the main thread in the worst case, measured on one core of a 2.5 GHz
@@ -41,8 +42,7 @@ export function scanCost(conditions: readonly Condition[], params: readonly SqlV
     cost.rowNs += field.isJson ? JSON_CONDITION_NS : COLUMN_CONDITION_NS;
     isParsed ||= field.isJson;
     if (operator === "contains" || operator === "icontains") {
-      const needleBytes = typeof value === "string" ? value.length : 0;
-      cost.byteNs += SUBSTRING_BYTE_NS + needleBytes * SUBSTRING_NEEDLE_NS;
+      cost.byteNs += SUBSTRING_BYTE_NS + lengthOf(value) * SUBSTRING_NEEDLE_NS;
     }
     if (operator === "icontains" || operator === "istartsWith") cost.byteNs += COPIED_BYTE_NS;
   }

@@ -8,24 +8,18 @@ import { countRows, inPhase } from "../../kernel/observing/request-trace.ts";
 import type { Asked, CountValues, GetValues, ListValues } from "../api/requests.ts";
 import type { Expanding } from "../expand/expand.ts";
 import { parseExpand } from "../expand/paths.ts";
-import { RULE_RECORDS_MAX, RULE_SHAPES_MAX } from "../limits.ts";
+import { RULE_RECORDS_MAX } from "../limits.ts";
 import type { RuleScope } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
 import type { Table } from "../namespaces.ts";
 import { denied, type Grant, type RecordRights } from "../rules/access.ts";
 import { encodeCursor } from "./cursor.ts";
-import { type Condition, NO_FILTER, type ParsedFilter } from "./filter.ts";
-import { behindRule, filterToSql, join, type SqlCondition } from "./filter-sql.ts";
-import { coveringIndex, enteredWalk, enteringConditions, walkOf } from "./index-choice.ts";
-import { type ListRequest, parseFields, parseFilters, pick } from "./list-query.ts";
-import type { Matches, PreparedList } from "./list-sql.ts";
-import type { FilteredPath } from "./pages/filtered-walk.ts";
+import { isTotalWanted, type ListRequest, parseFields, parseFilters, pick } from "./list-query.ts";
+import { type Matches, prepareList } from "./list-sql.ts";
 import type { ListText } from "./pages/kept.ts";
 import { createKeptLists } from "./pages/kept-lists.ts";
 import type { Page } from "./pages/pages.ts";
-import { isHeavy, scanCost } from "./read-cost.ts";
-import { ruleShape, withValues } from "./rule-shape.ts";
-import { beyond, parseSort } from "./sort.ts";
+import { parseSort } from "./sort.ts";
 
 export const tooManyToAsk = (): AppError =>
   badRequest(
@@ -175,7 +169,7 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
       if (granted.kind === "record") throw notByRecord(principal);
       const filter = parseFilters(table.model, asked.query());
       if (file === null) return { total: 0 };
-      return { total: await table.store.count(file, matchesOf(table.model, filter, granted), caller) };
+      return { total: await table.store.count(file, table.prepared.count(filter, granted), caller) };
     });
 
   return { get, list, listed, count, grant, allReadable };
@@ -207,60 +201,13 @@ function createListing(expanding: Expanding, allReadable: Reads["allReadable"]) 
     });
   };
 
-  const prepared = createPreparing();
   const find = (source: Source, request: ListRequest, granted: Grant, caller: ReadCaller | undefined) => {
     const { table, file } = source;
     if (file === null) return { records: [], total: isTotalWanted(request, granted) ? 0 : null, isCut: false };
-    return table.store.list(file, prepared(table, request, granted), caller);
+    return table.store.list(file, table.prepared.list(request, granted), caller);
   };
 
   return { listOf };
-}
-
-/**
- * The matches of a request and the rule's filter. Where an index has them next to each other, or with `isWalk`, no other
- * record is examined; elsewhere the rule is evaluated first.
- */
-export function matchesOf(
-  model: TableModel,
-  filter: ParsedFilter,
-  grant: Grant,
-  { isWalk }: { isWalk: boolean } = { isWalk: false },
-): Matches {
-  const alias = `${model.sql}.`;
-  const rule = grant.kind === "filter" ? grant.filter : null;
-  const conditions = conditionsOf(filter, grant);
-  const index = conditions === null || conditions.some(isHeavy) ? null : coveringIndex(model, conditions);
-  const isGuarded = rule !== null && !isWalk && index?.by !== "range";
-  const where = isGuarded ? guarded(model, filter, rule) : both(filter, rule, alias);
-  const all = [filter, rule ?? NO_FILTER].flatMap((one) => [...one.all, ...one.any]);
-  return { where, index: index?.name ?? null, cost: scanCost(all, where?.params ?? []), rule };
-}
-
-function both(filter: ParsedFilter, rule: ParsedFilter | null, alias: string): SqlCondition | null {
-  const parts = [filterToSql(filter, alias), rule === null ? null : filterToSql(rule, alias)];
-  const present = parts.filter((part) => part !== null);
-  return present.length === 0 ? null : join(present, "AND");
-}
-
-/** The rule first; next to it only conditions by which SQLite may enter an index. */
-function guarded(model: TableModel, filter: ParsedFilter, rule: ParsedFilter): SqlCondition | null {
-  const alias = `${model.sql}.`;
-  const [entering, others] = split(filter, enteringConditions(model, filter.all));
-  const behind = behindRule(rule, filterToSql(others, alias), alias);
-  const parts = [behind, filterToSql(entering, alias, { equality: "IS" })].filter((part) => part !== null);
-  return parts.length === 0 ? null : join(parts, "AND");
-}
-
-const split = (filter: ParsedFilter, entering: ReadonlySet<Condition>): [ParsedFilter, ParsedFilter] => [
-  { all: filter.all.filter((condition) => entering.has(condition)), any: [] },
-  { all: filter.all.filter((condition) => !entering.has(condition)), any: filter.any },
-];
-
-/** The conditions that must all match; null where there are alternatives too. */
-function conditionsOf(filter: ParsedFilter, grant: Grant): readonly Condition[] | null {
-  if (filter.any.length > 0) return null;
-  return grant.kind === "filter" ? [...filter.all, ...grant.filter.all] : filter.all;
 }
 
 /** The first `limit` matches by id; fewer where they are large. */
@@ -271,88 +218,18 @@ export async function firstById(
   { limit, caller }: { limit: number; caller: ReadCaller | undefined },
 ): Promise<Page> {
   const order = { sort: parseSort(model, null), reverse: false };
-  const page = { ...order, behind: null, limit, offset: 0, walk: null, filtered: null, isTotalWanted: false };
-  return store.list(file, store.prepareList({ matches, ...page }), caller);
-}
-
-/**
- * Prepares the statements of lists once for equal requests: without a rule's filter for all callers, and with one by its
- * shape, as only its values differ from caller to caller.
- */
-function createPreparing(): (table: Table, request: ListRequest, grant: Grant) => PreparedList {
-  const unfiltered = new WeakMap<ListRequest, PreparedList>();
-  const filtered = new WeakMap<ListRequest, Map<string, PreparedList>>();
-  return (table, request, grant) => {
-    if (grant.kind === "all") {
-      const known = unfiltered.get(request) ?? prepare(table, request, grant);
-      unfiltered.set(request, known);
-      return known;
-    }
-    const shape = grant.kind === "filter" ? ruleShape(grant.filter) : null;
-    if (grant.kind !== "filter" || shape === null) return prepare(table, request, grant);
-    const byShape = filtered.get(request) ?? new Map<string, PreparedList>();
-    filtered.set(request, byShape);
-    let known = byShape.get(shape.key);
-    if (known === undefined) {
-      if (byShape.size >= RULE_SHAPES_MAX) byShape.clear();
-      known = prepare(table, request, { ...grant, filter: shape.template() });
-      byShape.set(shape.key, known);
-    }
-    return withValues(known, shape.values);
+  const page = {
+    ...order,
+    behind: null,
+    limit,
+    decided: limit,
+    offset: 0,
+    walk: null,
+    filtered: null,
+    isTotalWanted: false,
   };
+  return store.list(file, prepareList(model, { matches, ...page }), caller);
 }
-
-function prepare({ model, store }: Table, request: ListRequest, grant: Grant): PreparedList {
-  const { paging, sort, limit, filter } = request;
-  const reverse = paging.mode === "before";
-  const isKeyset = paging.mode === "after" || paging.mode === "before";
-  const behind = isKeyset ? beyond(sort, paging.values, { reverse }) : null;
-  const isTotal = isTotalWanted(request, grant);
-  const conditions = conditionsOf(filter, grant);
-  const walk = conditions === null ? null : walkOf(model, conditions, sort);
-  // After a cursor, the index must be entered where the page begins.
-  const isEntered = behind === null || behind.ranges !== null;
-  const matches = matchesOf(model, filter, grant, { isWalk: walk !== null && isEntered });
-  return store.prepareList({
-    matches,
-    filtered: walk !== null && isEntered ? null : filteredPath(model, request, grant, matches),
-    behind,
-    sort,
-    reverse,
-    limit: isMoreCounted(request, grant) ? limit : limit + 1,
-    offset: paging.mode === "offset" ? paging.offset : 0,
-    walk: isEntered ? walk : null,
-    isTotalWanted: isTotal,
-  });
-}
-
-/** null: no index has the order, a condition may take long for one record, or there is none. */
-export function filteredPath(
-  model: TableModel,
-  { filter, sort }: Pick<ListRequest, "filter" | "sort">,
-  grant: Grant,
-  matches: Matches,
-): FilteredPath | null {
-  const rule = grant.kind === "filter" ? grant.filter : null;
-  const all = [filter, rule ?? NO_FILTER].flatMap((one) => [...one.all, ...one.any]);
-  const where = rule === null ? matches.where : guarded(model, filter, rule);
-  if (where === null || all.some(isHeavy)) return null;
-  // With a rule, the caller's conditions enter an index only where they may. [TB110]
-  const own = rule === null ? filter.all : filter.all.filter((one) => enteringConditions(model, filter.all).has(one));
-  const hasNoChoice = filter.any.length === 0 && (rule === null || rule.any.length === 0);
-  const path = enteredWalk(model, [...own, ...(rule?.all ?? [])], sort);
-  if (path === null) return null;
-  const entering = filterToSql({ all: [...path.entering], any: [] }, `${model.sql}.`);
-  return { walk: path.walk, entering, where, isExact: path.entering.length === all.length && hasNoChoice };
-}
-
-/** Not in cursor mode, not with `total=false`, and not where the rule has to see each record. */
-const isTotalWanted = ({ paging, isTotalAsked }: ListRequest, grant: Grant): boolean =>
-  isTotalAsked && grant.kind !== "record" && paging.mode !== "after" && paging.mode !== "before";
-
-/** Whether the total says if more records follow. Elsewhere one record more than requested is read. */
-const isMoreCounted = (request: ListRequest, grant: Grant): boolean =>
-  isTotalWanted(request, grant) || (request.paging.mode === "offset" && request.isTotalAsked);
 
 /** The answer of a list. [TB1] [TB2] [TB3] */
 function envelope(request: ListRequest, records: TableRecord[], hasMore: boolean, total: number | null): ListResult {

@@ -7,7 +7,7 @@ import { isPromise } from "../../kernel/maybe-promise.ts";
 import { FILTER_CONDITIONS_MAX, LIMIT_MAX } from "../limits.ts";
 import type { Table } from "../namespaces.ts";
 import { parseConditions } from "../query/filter.ts";
-import { matchesOf, notByRecord } from "../query/reads.ts";
+import { notByRecord } from "../query/reads.ts";
 import { denied } from "../rules/access.ts";
 import type { Asking, WriteGrants } from "../rules/asking.ts";
 import { Suspended } from "../rules/decisions.ts";
@@ -93,7 +93,7 @@ interface Scope {
 
 function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope, table: Table): TransactionTable {
   const { mutations, writes, asking } = deps;
-  const { model, store, validator } = table;
+  const { model, store, validator, prepared } = table;
   const { tx, principal } = context;
 
   const granted = new Map<string, WriteGrants>();
@@ -133,7 +133,7 @@ function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope,
     if (read.kind === "none") throw denied(principal);
     if (read.kind === "record") throw notByRecord(principal);
     const all = parseConditions(model, filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX });
-    return store.matching(tx, matchesOf(model, { all, any: [] }, read), limit);
+    return store.matching(tx, prepared.first({ all, any: [] }, read, limit));
   };
 
   /** The record, as GET answers it: null where HTTP says 404. Errors: 401, 403. */

@@ -13,7 +13,8 @@ import {
 } from "../limits.ts";
 import type { Table } from "../namespaces.ts";
 import { type ParsedFilter, parseConditions } from "../query/filter.ts";
-import { firstById, matchesOf, tooManyToAsk } from "../query/reads.ts";
+import { matchesOf } from "../query/matches.ts";
+import { firstById, tooManyToAsk } from "../query/reads.ts";
 import { CascadeTooLarge } from "../references/cascade-cost.ts";
 import { type CascadeSteps, mayDeleteInSteps } from "../references/cascade-steps.ts";
 import type { Asker, Grant, RecordRights } from "../rules/access.ts";

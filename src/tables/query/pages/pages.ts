@@ -5,10 +5,11 @@ import { countRows } from "../../../kernel/observing/request-trace.ts";
 import { PAGE_BYTES_MAX } from "../../limits.ts";
 import type { Codec } from "../../model/codec.ts";
 import { DOCUMENT_COLUMN, type TableModel } from "../../model/model.ts";
-import type { SqlCondition } from "../filter-sql.ts";
-import { countOf, countOfFew, idsOf, type Matches, type PreparedList } from "../list-sql.ts";
+import { bound, type SqlCondition } from "../filter-sql.ts";
+import { idsOf, type Matches, type PreparedCount, type PreparedList } from "../list-sql.ts";
 import { isLight } from "../read-cost.ts";
-import { createQuickReads, fewer, firstNumber, number } from "./quick-reads.ts";
+import { createQuickReads } from "./quick-reads.ts";
+import { fewer, firstNumber, number } from "./rows.ts";
 import { createTotals } from "./totals.ts";
 
 export interface Page {
@@ -25,7 +26,7 @@ export interface Page {
  */
 export interface Pages {
   list(file: DatabaseFile, prepared: PreparedList, caller?: ReadCaller): MaybePromise<Page>;
-  count(file: DatabaseFile, matches: Matches, caller?: ReadCaller): MaybePromise<number>;
+  count(file: DatabaseFile, prepared: PreparedCount, caller?: ReadCaller): MaybePromise<number>;
   /** The ids of the first `limit` matches. */
   ids(
     file: DatabaseFile,
@@ -63,8 +64,9 @@ export function createPages(model: TableModel, codec: Codec): Pages {
 
   return {
     list(file, prepared, caller) {
-      const { total, limit, offset } = prepared;
-      const counting = total?.sql ?? null;
+      const { total, limit, offset, values } = prepared;
+      const unbound = total?.sql ?? null;
+      const counting = unbound === null ? null : bound(unbound, values);
       const known = counting === null ? null : totals.get(file, counting);
       const quick = quickReads.page(file, prepared, { known, isTotalWanted: total !== null });
       const found =
@@ -85,15 +87,14 @@ export function createPages(model: TableModel, codec: Codec): Pages {
         return { ...read, total: number };
       });
     },
-    count(file, matches, caller) {
-      const statement = countOf(model, matches);
-      if (statement === null) return file.rowCount(name);
+    count(file, { values, total, few, cost }, caller) {
+      if (total === null) return file.rowCount(name);
+      const statement = bound(total, values);
       file.assertReadable();
       const known = totals.get(file, statement);
       if (known !== null) return known;
-      const isHere = quickReads.isScan(file, matches.cost);
-      const steps = !isHere && isLight(matches.cost) ? countOfFew(model, matches) : null;
-      const matching = steps === null ? null : fewer(file, steps);
+      const isHere = quickReads.isScan(file, cost);
+      const matching = !isHere && few !== null && isLight(cost) ? fewer(file, bound(few, values)) : null;
       return matching ?? count(file, statement, { isHere, caller });
     },
     async ids(file, matches, { limit, caller }) {

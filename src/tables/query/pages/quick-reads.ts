@@ -1,15 +1,14 @@
 import type { TableRecord } from "../../../config/types.ts";
-import type { DatabaseFile, SqlValue } from "../../../db/index.ts";
-import { FILTERED_ROWS_MAX, FILTERED_SKIPS, QUICK_STEPS_MAX } from "../../limits.ts";
-import type { Codec, Row } from "../../model/codec.ts";
+import type { DatabaseFile } from "../../../db/index.ts";
+import { QUICK_STEPS_MAX } from "../../limits.ts";
+import type { Codec } from "../../model/codec.ts";
 import type { TableModel } from "../../model/model.ts";
-import type { SqlCondition } from "../filter-sql.ts";
+import { bound, type SqlCondition } from "../filter-sql.ts";
 import type { PreparedList } from "../list-sql.ts";
 import { isLight, isQuick, type ReadCost } from "../read-cost.ts";
-import type { FilteredWalk } from "./filtered-walk.ts";
+import { type Bind, createIndexWalks } from "./index-walks.ts";
+import { createRows, fewer, number } from "./rows.ts";
 
-/** Bytes of a page that is read on the main thread: two or three milliseconds with its JSON. */
-const QUICK_PAGE_BYTES = 256 * 1024;
 /** Bytes of the sorted fields of the few records that an index finds. */
 const QUICK_STEPS_BYTES = 4 * 1024 * 1024;
 
@@ -33,8 +32,7 @@ export interface QuickReads {
 }
 
 export function createQuickReads(model: TableModel, codec: Codec): QuickReads {
-  const { name, columns } = model;
-  const texts = columns.filter(({ type }) => !["number", "integer", "boolean"].includes(type)).map((one) => one.name);
+  const { name } = model;
 
   /**
    * The bytes of a table that may be scanned on the main thread; null: the table is too large, or the conditions take too
@@ -45,78 +43,39 @@ export function createQuickReads(model: TableModel, codec: Codec): QuickReads {
     return bytes !== null && isQuick(cost, file.rowCount(name), bytes) ? bytes : null;
   };
 
-  /** null: the page is too large. */
-  const read = (file: DatabaseFile, { sql, params }: SqlCondition, tableBytes: number | null): TableRecord[] | null => {
-    const statement = file.query<Row>(sql);
-    if (tableBytes !== null && tableBytes <= QUICK_PAGE_BYTES) return codec.fromRows(statement.all(...params));
-    const rows: Row[] = [];
-    let bytes = 0;
-    for (const row of statement.iterate(...params)) {
-      for (let index = 0; index < texts.length; index++) bytes += lengthOf(row[texts[index] ?? ""]);
-      if (bytes > QUICK_PAGE_BYTES) return null;
-      rows.push(row);
-    }
-    return codec.fromRows(rows);
-  };
-
-  /** null: too many records, too large ones or too large a page; the caller reads it in another way. [TB471] */
-  const filteredPage = (file: DatabaseFile, { ranges, limit, progress }: FilteredWalk): TableRecord[] | null => {
-    if (progress.isVain && ++progress.skipped <= FILTERED_SKIPS) return null;
-    Object.assign(progress, { skipped: 0, isVain: true });
-    const records: TableRecord[] = [];
-    for (const { page, group, rest } of ranges) {
-      if (records.length >= limit) break;
-      if (group !== null && number(file, group) > FILTERED_ROWS_MAX) return null;
-      const found = read(file, page, null);
-      if (found === null || found.some((record) => record["id"] === null)) return null;
-      records.push(...found);
-      if (records.length < limit && file.query(rest.sql).get(...rest.params) !== null) return null;
-    }
-    progress.isVain = false;
-    if (records.length > limit) records.length = limit;
-    return records;
-  };
+  const rows = createRows(model, codec);
+  const { read } = rows;
+  const walked = createIndexWalks(codec, rows);
 
   return {
     isScan: (file, cost) => scanned(file, cost) !== null,
-    page(file, { page, ofFew, walk, filtered, cost }, { known, isTotalWanted }) {
+    page(file, { values, page, ofFew, walk, filtered, cost }, { known, isTotalWanted }) {
+      const bind: Bind = (statement) => bound(statement, values);
+      const whole = bind(page);
       const bytes = scanned(file, cost);
-      if (bytes !== null) return { records: read(file, page, bytes), statement: page, matching: null, isScan: true };
-      const other = { statement: page, matching: null, isScan: false };
+      if (bytes !== null) return { records: read(file, whole, bytes), statement: whole, matching: null, isScan: true };
+      const other = { statement: whole, matching: null, isScan: false };
       if (!isLight(cost)) return { ...other, records: null };
       const few = (): number | null => {
         if (known !== null) return known <= QUICK_STEPS_MAX ? known : null;
-        return ofFew === null ? null : fewer(file, ofFew.count);
+        return ofFew === null ? null : fewer(file, bind(ofFew.count));
       };
+      const isSmall = ({ bytes: sum }: { bytes: SqlCondition | null }): boolean =>
+        sum === null || number(file, bind(sum)) <= QUICK_STEPS_BYTES;
       const isWalk =
-        walk !== null && (walk.steps === null || (fewer(file, walk.steps.count) !== null && isSmall(file, walk.steps)));
-      if (isWalk) return { ...other, records: read(file, page, null), matching: isTotalWanted ? few() : null };
+        walk !== null && (walk.steps === null || (fewer(file, bind(walk.steps.count)) !== null && isSmall(walk.steps)));
+      if (isWalk) return { ...other, records: read(file, whole, null), matching: isTotalWanted ? few() : null };
       // An index that has all matches next to each other is better than testing records along another one.
       const isTested = filtered !== null && (filtered.isExact || ofFew === null);
-      const tested = isTested ? filteredPage(file, filtered) : null;
+      const tested = isTested ? walked(file, filtered, bind) : null;
       if (tested !== null) return { ...other, records: tested, matching: isTotalWanted ? few() : null };
       const matching = few();
-      if (matching !== null && ofFew !== null && isSmall(file, ofFew))
-        return { records: read(file, ofFew.page, null), statement: ofFew.page, matching, isScan: false };
-      const records = isTested || filtered === null ? null : filteredPage(file, filtered);
+      if (matching !== null && ofFew !== null && isSmall(ofFew)) {
+        const statement = bind(ofFew.page);
+        return { records: read(file, statement, null), statement, matching, isScan: false };
+      }
+      const records = isTested || filtered === null ? null : walked(file, filtered, bind);
       return { ...other, records, matching };
     },
   };
 }
-
-const lengthOf = (value: SqlValue | undefined): number => (typeof value === "string" ? value.length : 0);
-
-export const firstNumber = (found: unknown[][]): number => Number(found[0]?.[0] ?? 0);
-
-export const number = (file: DatabaseFile, { sql, params }: SqlCondition): number =>
-  firstNumber(file.query(sql).values(...params));
-
-/** null: there are too many for the main thread. */
-export function fewer(file: DatabaseFile, count: SqlCondition): number | null {
-  const matching = number(file, count);
-  return matching <= QUICK_STEPS_MAX ? matching : null;
-}
-
-/** Whether the few matches can be read and sorted on the main thread. */
-const isSmall = (file: DatabaseFile, { bytes }: { bytes: SqlCondition | null }): boolean =>
-  bytes === null || number(file, bytes) <= QUICK_STEPS_BYTES;
