@@ -13,6 +13,10 @@ const CONFIG = `{
   serviceKeys: { reader: { key: "${READER}", scopes: ["auth:admin:*:read"] } },
 }`;
 
+const START_TIMEOUT_MS = 60_000;
+/** Of tests that open many pages. */
+const LONG_MS = 120_000;
+
 const browser = testBrowser();
 const { browserTest } = browser;
 let platform: TestPlatform;
@@ -20,7 +24,9 @@ beforeAll(async () => {
   platform = await testPlatform({ config: CONFIG });
   for (let n = 0; n < 3; n++)
     await platform.service.post("/api/db/shared/tables/notes", { text: `note ${n}`, stars: n });
-});
+  // From sources the pages are built when they are asked for.
+  await fetch(`${platform.url}/admin`);
+}, START_TIMEOUT_MS);
 afterAll(() => platform.stop());
 
 const signedIn = (path: string, options: Parameters<typeof openDashboard>[3] = {}) =>
@@ -164,16 +170,20 @@ const PAGES = [
 
 for (const colorScheme of ["light", "dark"] as const) {
   for (const width of [1440, 360]) {
-    browserTest(`[AD30] every page is accessible and fits: ${colorScheme}, ${width} px`, async () => {
-      const { page } = await signedIn("/admin", { bypassCSP: true, colorScheme, viewport: { width, height: 800 } });
-      for (const path of PAGES) {
-        await page.goto(`${platform.url}/admin${path}`);
-        await page.getByRole("heading", { level: 1 }).waitFor();
-        await page.waitForLoadState("networkidle");
-        expect({ path, violations: await violationsOf(page) }).toEqual({ path, violations: [] });
-        expect(await page.getByRole("main").count()).toBe(1);
-        expect({ path, overflow: await overflowOf(page) }).toEqual({ path, overflow: 0 });
-      }
-    });
+    browserTest(
+      `[AD30] every page is accessible and fits: ${colorScheme}, ${width} px`,
+      async () => {
+        const { page } = await signedIn("/admin", { bypassCSP: true, colorScheme, viewport: { width, height: 800 } });
+        for (const path of PAGES) {
+          await page.goto(`${platform.url}/admin${path}`);
+          await page.getByRole("heading", { level: 1 }).waitFor();
+          await page.waitForLoadState("networkidle");
+          expect({ path, violations: await violationsOf(page) }).toEqual({ path, violations: [] });
+          expect(await page.getByRole("main").count()).toBe(1);
+          expect({ path, overflow: await overflowOf(page) }).toEqual({ path, overflow: 0 });
+        }
+      },
+      LONG_MS,
+    );
   }
 }

@@ -169,6 +169,21 @@ test("[TC341] live rooms are listed, shown and closed, and players kicked", asyn
   client.close();
 });
 
+test("[TC111] the size of a table, and what its rules say", async () => {
+  const notes = { namespace: "shared", table: "notes" };
+  const { id } = await admin.db("shared").table("notes").insert({ text: "sized" });
+  const { rows, bytes, fileBytes } = await admin.tables.size(notes);
+  expect(rows).toBeGreaterThan(0);
+  expect(fileBytes).toBeGreaterThan(bytes);
+  await admin.db("clubs", "sized").table("messages").insert({ text: "hi" });
+  expect((await admin.tables.size({ namespace: "clubs", instanceId: "sized", table: "messages" })).rows).toBe(1);
+  expect(await codeOf(admin.tables.size({ namespace: "shared", table: "nothing" }))).toBe("not_found");
+  const [read, ...others] = await admin.tables.tryRules(notes, { as: "anonymous", id, operations: ["read"] });
+  expect(read).toMatchObject({ operation: "read", allowed: false, decidedBy: "read", rule: null, status: 401 });
+  expect(others).toEqual([]);
+  expect((await admin.tables.tryRules(notes, { as: "anonymous", record: { text: "new" } })).length).toBe(4);
+});
+
 test("[TC112] what the scopes of a key do not allow is forbidden, a wrong key unauthenticated", async () => {
   const limited = createAdminClient<typeof config>({ url: platform.url, serviceKey: "limited-key-0123456789abcdef" });
   await limited.kv("cache").get("a");

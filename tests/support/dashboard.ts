@@ -10,16 +10,27 @@ const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js"
 /** A server that runs from its sources builds the pages when they are asked for first. */
 const FIRST_PAGE_TIMEOUT_MS = 40_000;
 
+interface DashboardOptions {
+  key?: string;
+  /** The code of other pages is not loaded ahead, so that a page is at rest when it is shown. */
+  isSavingData?: boolean;
+}
+
 /** A browser in which an administrator is signed in, at a page of the dashboard such as `/admin/users`. */
 export async function openDashboard(
   { openProfile }: Pick<TestBrowser, "openProfile">,
   platform: Pick<TestPlatform, "url">,
   path: string,
-  { key = SERVICE_KEY, ...options }: BrowserContextOptions & { key?: string } = {},
+  { key = SERVICE_KEY, isSavingData = true, ...options }: BrowserContextOptions & DashboardOptions = {},
 ): Promise<Profile> {
   // From sources the pages are built when they are asked for, which takes longer than a browser waits.
   await fetch(`${platform.url}/admin`);
   const profile = await openProfile(options);
+  if (isSavingData) {
+    await profile.context.addInitScript(
+      "Object.defineProperty(navigator, 'connection', { value: { saveData: true } })",
+    );
+  }
   const response = await profile.context.request.post(`${platform.url}/api/admin/session`, { data: { key } });
   if (response.status() !== 204) throw new Error(`The key does not sign in: ${await response.text()}`);
   await profile.page.goto(platform.url + path, { timeout: FIRST_PAGE_TIMEOUT_MS });

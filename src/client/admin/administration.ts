@@ -8,6 +8,7 @@ import type { AdminRealtime, AdminRooms } from "./live-types.ts";
 import { type AdminBroadcast, createAdminBroadcast, createInstances, createJobs } from "./operations.ts";
 import { createAdminPush } from "./push.ts";
 import { createBuckets, createKeyValue, createSql, createVectors } from "./stores.ts";
+import { type AdminTables, createAdminTables } from "./tables/administration.ts";
 import type { AdminBackups, AdminBuckets, AdminJobs, AdminPush, Instances, KeyValue, Sql, Vectors } from "./types.ts";
 import type { AdminUsers } from "./user-types.ts";
 import { createUsers } from "./users.ts";
@@ -15,6 +16,8 @@ import { createUsers } from "./users.ts";
 /** What a service key may do beside tables and files: the same in scripts and in the dashboard. Errors of all: `PlatformError`. */
 export interface Administration {
   readonly users: AdminUsers;
+  /** Sizes of tables, and what their rules say; their records are `db`. */
+  readonly tables: AdminTables;
   kv(namespace: string): KeyValue;
   sql(database: string): Sql;
   vectors(index: string): Vectors;
@@ -35,6 +38,7 @@ export interface Administration {
 
 export const createAdministration = (transport: Transport): Administration => ({
   users: createUsers(transport),
+  tables: createAdminTables(transport),
   kv: (namespace) => createKeyValue(transport, namespace),
   sql: (database) => createSql(transport, database),
   vectors: (index) => createVectors(transport, index),

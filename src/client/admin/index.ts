@@ -9,5 +9,6 @@ export type * from "./history-types.ts";
 export type * from "./live-types.ts";
 export type { AdminBroadcast } from "./operations.ts";
 export { type SqlPlace, type SqlStatement, sqlErrorPlace, sqlStatements } from "./sql/script.ts";
+export type * from "./tables/administration.ts";
 export type * from "./types.ts";
 export type * from "./user-types.ts";

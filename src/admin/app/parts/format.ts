@@ -22,10 +22,12 @@ export function millisText(ms: number): string {
 }
 
 const times = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
-/** The local time. Anything but a date is given back as it is. */
+const days = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeZone: "UTC" });
+const DAY = /^\d{4}-\d\d-\d\d$/;
+/** The local time; of a day without a time, the day. Anything but a date is given back as it is. */
 export function timeText(time: string | number): string {
   const date = new Date(time);
-  return Number.isNaN(date.getTime()) ? String(time) : times.format(date);
+  return Number.isNaN(date.getTime()) ? String(time) : (DAY.test(String(time)) ? days : times).format(date);
 }
 
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });

@@ -54,9 +54,12 @@ export function Paged<Item>({
   list: { items, error, retry, more, isLoadingMore },
   empty,
   rows,
+  isEndless = false,
   children,
 }: {
   list: PagedList<Item>;
+  /** `children` load what comes next by themselves. */
+  isEndless?: boolean;
   /** Shown in place of a list without entries. */
   empty: ReactNode;
   /** The lines that keep its place while it is being loaded. */
@@ -76,7 +79,7 @@ export function Paged<Item>({
       ) : (
         children(items)
       )}
-      {more === null ? null : (
+      {more === null || isEndless ? null : (
         <Button variant="default" onClick={more} loading={isLoadingMore} w="fit-content">
           More
         </Button>

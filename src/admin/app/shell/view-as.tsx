@@ -56,13 +56,11 @@ function Choose() {
   return (
     <Combobox store={combobox} width={300} position="bottom-end" onOptionSubmit={(as) => choose(as)}>
       <Combobox.Target withAriaAttributes={false}>
-        <Button
-          variant="default"
-          leftSection={<IconEye size={16} aria-hidden />}
-          onClick={() => combobox.toggleDropdown()}
-          visibleFrom="xs"
-        >
-          View as
+        <Button variant="default" px="xs" onClick={() => combobox.toggleDropdown()} aria-label="View as">
+          <IconEye size={16} aria-hidden />
+          <Text span inherit ml={8} visibleFrom="xs">
+            View as
+          </Text>
         </Button>
       </Combobox.Target>
       <Combobox.Dropdown>
@@ -103,13 +101,14 @@ function Chosen({ as }: { as: string }) {
       color="orange"
       variant="light"
       maw={260}
+      px="xs"
       rightSection={<IconX size={14} aria-hidden />}
       onClick={() => choose(undefined)}
       aria-label={`View as ${name}: end`}
     >
       <Group gap={6} wrap="nowrap">
         <IconEye size={16} aria-hidden />
-        <Text size="sm" truncate>
+        <Text size="sm" truncate visibleFrom="xs">
           {name}
         </Text>
       </Group>

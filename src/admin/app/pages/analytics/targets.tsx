@@ -9,6 +9,9 @@ import { Wide } from "../../parts/wide.tsx";
 import { Amount } from "./amount.tsx";
 import type { Range } from "./ranges.ts";
 
+/** Of a column of numbers. */
+const WIDTH_PX = 92;
+
 /** Requests by endpoint and resource. */
 export function Targets({ range }: { range: Range }) {
   const report = useQuery({
@@ -22,18 +25,30 @@ export function Targets({ range }: { range: Range }) {
           targets.length === 0 ? (
             <Empty title="No requests">None has been recorded in this time.</Empty>
           ) : (
-            <Wide minWidth={820}>
-              <Table verticalSpacing={4} highlightOnHover>
+            <Wide minWidth={900}>
+              <Table verticalSpacing={4} highlightOnHover layout="fixed">
                 <Table.Thead>
                   <Table.Tr>
                     <Table.Th>Endpoint</Table.Th>
-                    <Table.Th>Target</Table.Th>
-                    <Table.Th ta="right">Requests</Table.Th>
-                    <Table.Th ta="right">4xx</Table.Th>
-                    <Table.Th ta="right">5xx</Table.Th>
-                    <Table.Th ta="right">p50</Table.Th>
-                    <Table.Th ta="right">p95</Table.Th>
-                    <Table.Th ta="right">p99</Table.Th>
+                    <Table.Th w="22%">Target</Table.Th>
+                    <Table.Th ta="right" w={WIDTH_PX}>
+                      Requests
+                    </Table.Th>
+                    <Table.Th ta="right" w={WIDTH_PX}>
+                      4xx
+                    </Table.Th>
+                    <Table.Th ta="right" w={WIDTH_PX}>
+                      5xx
+                    </Table.Th>
+                    <Table.Th ta="right" w={WIDTH_PX}>
+                      p50
+                    </Table.Th>
+                    <Table.Th ta="right" w={WIDTH_PX}>
+                      p95
+                    </Table.Th>
+                    <Table.Th ta="right" w={WIDTH_PX}>
+                      p99
+                    </Table.Th>
                   </Table.Tr>
                 </Table.Thead>
                 <Table.Tbody>
@@ -57,10 +72,10 @@ function TargetLine({
 }) {
   return (
     <Table.Tr>
-      <Table.Td ff="monospace">
+      <Table.Td ff="monospace" className="wrapped">
         {method} {route}
       </Table.Td>
-      <Table.Td>{target}</Table.Td>
+      <Table.Td className="wrapped">{target}</Table.Td>
       <Amount text={numberText(requests)} />
       <Amount text={numberText(errors4xx)} />
       <Amount text={numberText(errors5xx)} />

@@ -77,11 +77,12 @@ export function Folder({ bucket, prefix, q, layout, isWritable, isDeletable }: F
     <>
       <Paged
         list={list}
+        isEndless
         empty={list.more === null ? <EmptyFolder prefix={prefix} q={q} isWritable={isWritable} /> : null}
       >
         {(entries) => (
           <Entries
-            {...{ bucket, chosen }}
+            {...{ bucket, chosen, list }}
             folders={entries.flatMap((entry) => ("folder" in entry ? entry.folder : []))}
             files={entries.flatMap((entry) => ("file" in entry ? entry.file : []))}
             onChoose={isDeletable ? setChosen : null}

@@ -1,9 +1,11 @@
-import { Checkbox, SimpleGrid, Stack, Text } from "@mantine/core";
+import { Checkbox, SimpleGrid, Stack, Text, useMatches } from "@mantine/core";
+import { useResizeObserver } from "@mantine/hooks";
 import { IconFolder } from "@tabler/icons-react";
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { bytesText } from "../../parts/format.ts";
 import { Name, plainName } from "../../parts/name.tsx";
 import { PageLink } from "../../parts/page-link.tsx";
+import { useVirtualRows } from "../../parts/virtual-rows.ts";
 import { nameOf } from "./address.ts";
 import { useAddresses } from "./addresses.ts";
 import { iconOf, kindOf } from "./kinds.ts";
@@ -12,6 +14,9 @@ import { type Entries, toggled } from "./list.tsx";
 import { useBucket } from "./quota.tsx";
 
 const COLUMNS = { base: 2, xs: 3, md: 5, lg: 6, xl: 8 };
+const GAP_PX = 12;
+/** Of a card: its picture is four by three, and its name has two lines below. */
+const CAPTION_PX = 54;
 
 /** The smallest declared size that fills a place of the grid; null: the picture itself is loaded, unless it is large. */
 function thumbOf(sizes: readonly string[]): string | null {
@@ -23,9 +28,18 @@ function thumbOf(sizes: readonly string[]): string | null {
 /** Types that the server makes thumbnails of. */
 const THUMBED = /^image\/(png|jpeg|gif|webp|bmp|avif|heic|tiff)/;
 
-/** The folders and files of a folder, as pictures where they are some. */
-export function Pictures({ bucket, folders, files, chosen, onChoose }: Entries) {
+/** The folders and files of a folder, as pictures where they are some. Those on the screen exist. */
+export function Pictures({ bucket, list, folders, files: all, chosen, onChoose }: Entries) {
   const thumb = thumbOf(useBucket(bucket).data?.thumbs ?? []);
+  const place = useRef<HTMLDivElement>(null);
+  const [box, { width }] = useResizeObserver<HTMLDivElement>();
+  const columns = useMatches(COLUMNS, { getInitialValueInEffect: false });
+  const cardPx = Math.max(0, (width - GAP_PX * (columns - 1)) / columns);
+  const rowPx = Math.round((cardPx * 3) / 4) + CAPTION_PX + GAP_PX;
+  const count = Math.ceil((folders.length + all.length) / columns);
+  const { from, to, beforePx, afterPx } = useVirtualRows(place, { count, rowPx, list });
+  const [first, end] = [from * columns, to * columns];
+  const files = all.slice(Math.max(0, first - folders.length), Math.max(0, end - folders.length));
   const shown = files.filter(
     ({ contentType, size }) =>
       kindOf(contentType) === "picture" &&
@@ -42,41 +56,51 @@ export function Pictures({ bucket, folders, files, chosen, onChoose }: Entries) 
       : `${address}&thumb=${thumb}`;
   };
   return (
-    <SimpleGrid cols={COLUMNS} spacing="sm" component="ul" className="file-grid">
-      {folders.map((folder) => (
-        <li key={folder} className="file-card">
-          <PageLink change={{ prefix: folder, q: undefined }} className="file-card-link">
-            <span className="file-card-picture">
-              <IconFolder
-                size={44}
-                stroke={1.2}
-                color="var(--mantine-color-yellow-7)"
-                fill="var(--mantine-color-yellow-4)"
-                aria-hidden
+    <div ref={box}>
+      <div ref={place} style={{ height: beforePx }} />
+      <SimpleGrid
+        cols={columns}
+        spacing={GAP_PX}
+        component="ul"
+        className="file-grid"
+        style={{ gridAutoRows: rowPx - GAP_PX }}
+      >
+        {folders.slice(first, end).map((folder) => (
+          <li key={folder} className="file-card">
+            <PageLink change={{ prefix: folder, q: undefined }} className="file-card-link">
+              <span className="file-card-picture">
+                <IconFolder
+                  size={44}
+                  stroke={1.2}
+                  color="var(--mantine-color-yellow-7)"
+                  fill="var(--mantine-color-yellow-4)"
+                  aria-hidden
+                />
+              </span>
+              <Caption name={nameOf(folder)} about="folder" />
+            </PageLink>
+          </li>
+        ))}
+        {files.map(({ key, contentType, size }) => (
+          <li key={key} className="file-card" data-chosen={chosen.has(key) || undefined}>
+            {onChoose === null ? null : (
+              <Checkbox
+                className="file-card-choose"
+                size="md"
+                aria-label={`Choose ${plainName(nameOf(key))}`}
+                checked={chosen.has(key)}
+                onChange={() => onChoose(toggled(chosen, key))}
               />
-            </span>
-            <Caption name={nameOf(folder)} about="folder" />
-          </PageLink>
-        </li>
-      ))}
-      {files.map(({ key, contentType, size }) => (
-        <li key={key} className="file-card" data-chosen={chosen.has(key) || undefined}>
-          {onChoose === null ? null : (
-            <Checkbox
-              className="file-card-choose"
-              size="md"
-              aria-label={`Choose ${plainName(nameOf(key))}`}
-              checked={chosen.has(key)}
-              onChange={() => onChoose(toggled(chosen, key))}
-            />
-          )}
-          <PageLink change={{ file: key }} className="file-card-link">
-            <Miniature address={addressOf(key, contentType)} contentType={contentType} />
-            <Caption name={nameOf(key)} about={bytesText(size)} />
-          </PageLink>
-        </li>
-      ))}
-    </SimpleGrid>
+            )}
+            <PageLink change={{ file: key }} className="file-card-link">
+              <Miniature address={addressOf(key, contentType)} contentType={contentType} />
+              <Caption name={nameOf(key)} about={bytesText(size)} />
+            </PageLink>
+          </li>
+        ))}
+      </SimpleGrid>
+      <div style={{ height: afterPx }} />
+    </div>
   );
 }
 

@@ -46,19 +46,19 @@ const act = <T,>(namespace: string, body: object): Promise<T> =>
 export default function KeyValuePage() {
   const resources = useResources();
   return (
-    <Page title="Key-value">
-      <Loadable query={resources}>
-        {({ kv }) =>
-          kv.length === 0 ? (
+    <Loadable query={resources}>
+      {({ kv }) =>
+        kv.length === 0 ? (
+          <Page title="Key-value">
             <Empty title="No namespaces are declared">
               Declare some under <code>kv</code> in platform.config.ts.
             </Empty>
-          ) : (
-            <Namespaces names={kv} />
-          )
-        }
-      </Loadable>
-    </Page>
+          </Page>
+        ) : (
+          <Namespaces names={kv} />
+        )
+      }
+    </Loadable>
   );
 }
 
@@ -68,7 +68,16 @@ function Namespaces({ names }: { names: readonly string[] }) {
   const { namespace = names[0] ?? "", prefix = "", key } = state;
   const isWritable = may("kv", "namespace", namespace, "write");
   return (
-    <>
+    <Page
+      title="Key-value"
+      actions={
+        isWritable ? (
+          <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => change({ key: "" })}>
+            Insert
+          </Button>
+        ) : null
+      }
+    >
       <Group gap="xs">
         <Select
           aria-label="Namespace"
@@ -85,11 +94,6 @@ function Namespaces({ names }: { names: readonly string[] }) {
           defaultValue={prefix}
           onChange={(event) => change({ prefix: event.currentTarget.value || undefined }, { replace: true })}
         />
-        {isWritable ? (
-          <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => change({ key: "" })}>
-            Insert
-          </Button>
-        ) : null}
       </Group>
       <Keys namespace={namespace} prefix={prefix} open={(next) => change({ key: next })} />
       {key === undefined ? null : (
@@ -103,7 +107,7 @@ function Namespaces({ names }: { names: readonly string[] }) {
           <Entry namespace={namespace} name={key} isReadOnly={!isWritable} onClose={() => change({ key: undefined })} />
         </Drawer>
       )}
-    </>
+    </Page>
   );
 }
 
@@ -224,7 +228,7 @@ function EntryForm({ namespace, name, text, isReadOnly, onClose }: EntryProps & 
         {isReadOnly ? null : (
           <NumberInput
             label="Expires after"
-            description="Seconds; empty: never"
+            description="Seconds from now; empty: never, also where it had an expiry"
             min={1}
             value={ttl}
             onChange={setTtl}

@@ -6,10 +6,12 @@ import { ConnectionBadge } from "../../parts/connection.tsx";
 import { numberText, timeText } from "../../parts/format.ts";
 import { Page } from "../../parts/page.tsx";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
-import { Wide } from "../../parts/wide.tsx";
 import { type Level, type Line, logSocket, newerThan, useLogLines } from "./log-lines.ts";
 
 const COLOURS: Readonly<Record<Level, string>> = { info: "blue", warn: "yellow", error: "red" };
+
+/** Of what a line says, before one asks for all. */
+const FACTS_CHARACTERS = 300;
 
 /** The last lines of the server's log, the newest first, and the next ones as they are written. */
 export default function LogsPage() {
@@ -91,32 +93,60 @@ function Lines({ lines }: { lines: readonly Line[] }) {
     return `${text} ${count}`;
   };
   return (
-    <Wide minWidth={640}>
-      <Table verticalSpacing={4} aria-label="Log">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th w={190}>Time</Table.Th>
-            <Table.Th w={80}>Level</Table.Th>
-            <Table.Th>Message</Table.Th>
+    <Table verticalSpacing={4} aria-label="Log" className="log">
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th w={190} visibleFrom="sm">
+            Time
+          </Table.Th>
+          <Table.Th w={80} visibleFrom="sm">
+            Level
+          </Table.Th>
+          <Table.Th>Message</Table.Th>
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {lines.map((line) => (
+          <Table.Tr key={keyOf(line)}>
+            <Table.Td className="number" visibleFrom="sm">
+              {timeText(line.at)}
+            </Table.Td>
+            <Table.Td visibleFrom="sm">
+              <LevelBadge level={line.level} />
+            </Table.Td>
+            <Table.Td className="log-message">
+              <Group gap="xs" hiddenFrom="sm">
+                <LevelBadge level={line.level} />
+                <Text size="xs" c="dimmed" className="number">
+                  {timeText(line.at)}
+                </Text>
+              </Group>
+              <Text size="sm">{line.message}</Text>
+              {line.facts === null ? null : <Facts text={JSON.stringify(line.facts)} />}
+            </Table.Td>
           </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {lines.map((line) => (
-            <Table.Tr key={keyOf(line)}>
-              <Table.Td className="number">{timeText(line.at)}</Table.Td>
-              <Table.Td>
-                <Badge size="sm" variant="light" color={COLOURS[line.level]}>
-                  {line.level}
-                </Badge>
-              </Table.Td>
-              <Table.Td className="log-message">
-                <Text size="sm">{line.message}</Text>
-                {line.facts === null ? null : <Code>{JSON.stringify(line.facts)}</Code>}
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Wide>
+        ))}
+      </Table.Tbody>
+    </Table>
+  );
+}
+
+const LevelBadge = ({ level }: { level: Level }) => (
+  <Badge size="sm" variant="light" color={COLOURS[level]}>
+    {level}
+  </Badge>
+);
+
+/** The beginning of what a line says, and all of it on request: a stack trace would fill the screen. */
+function Facts({ text }: { text: string }) {
+  const [isWhole, setIsWhole] = useState(false);
+  if (text.length <= FACTS_CHARACTERS) return <Code>{text}</Code>;
+  return (
+    <>
+      <Code>{isWhole ? text : `${text.slice(0, FACTS_CHARACTERS)}…`}</Code>{" "}
+      <Button size="compact-xs" variant="default" aria-expanded={isWhole} onClick={() => setIsWhole(!isWhole)}>
+        {isWhole ? "Less" : "More"}
+      </Button>
+    </>
   );
 }

@@ -10,7 +10,7 @@ export interface TableAddress {
 export const NO_INSTANCE = "-";
 
 /** Parts of a path. */
-export const segments = (...parts: string[]): string => parts.map(encodeURIComponent).join("/");
+const segments = (...parts: string[]): string => parts.map(encodeURIComponent).join("/");
 
 /** The path of the table's endpoints. */
 export const pathOf = ({ namespace, instance, table }: TableAddress): string =>

@@ -8,13 +8,7 @@ import { useRights } from "../../api/session.tsx";
 import { bytesText, numberText } from "../../parts/format.ts";
 import { Failure } from "../../parts/states.tsx";
 import { Wide } from "../../parts/wide.tsx";
-import { keyOf, pageOf, segments, type TableAddress } from "./address.ts";
-
-interface TableSize {
-  rows: number;
-  bytes: number;
-  fileBytes: number;
-}
+import { keyOf, pageOf, type TableAddress } from "./address.ts";
 
 const ACTIONS = ["read", "insert", "update", "delete"] as const;
 
@@ -59,10 +53,7 @@ function Sizes({ address }: { address: TableAddress }) {
   const { namespace, instance, table } = address;
   const size = useQuery({
     queryKey: [...keyOf(address), "size"],
-    queryFn: () =>
-      server.request<TableSize>("GET", `/api/admin/tables/${segments(namespace, table)}/size`, {
-        query: { instanceId: instance },
-      }),
+    queryFn: () => server.tables.size({ namespace, table, instanceId: instance ?? undefined }),
   });
   if (size.error !== null) return <Failure error={size.error} onRetry={() => void size.refetch()} />;
   const { data } = size;

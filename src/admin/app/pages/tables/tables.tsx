@@ -52,7 +52,7 @@ function NamespaceCard({ name, namespace }: { name: string; namespace: Resources
             with {names.join(", ")}
           </Text>
         ) : (
-          <Table>
+          <Table layout="fixed">
             <Table.Tbody>
               {names.map((table) => (
                 <TableLine key={table} address={{ namespace: name, instance: null, table }} />
@@ -82,11 +82,14 @@ function TableLine({ address }: { address: TableAddress }) {
           search={(({ as: view }: { as?: string }) => (view === undefined ? {} : { as: view })) as never}
           onPointerEnter={prefetch}
           onFocus={prefetch}
+          display="block"
+          truncate
+          title={address.table}
         >
           {address.table}
         </Anchor>
       </Table.Td>
-      <Table.Td ta="right" className="number" c="dimmed">
+      <Table.Td ta="right" className="number" c="dimmed" w={110}>
         {count.data === undefined ? (count.error === null ? "" : "not readable") : numberText(count.data.total)}
       </Table.Td>
     </Table.Tr>

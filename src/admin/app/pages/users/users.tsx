@@ -1,5 +1,5 @@
 import { Anchor, Badge, Button, Table, Text, TextInput } from "@mantine/core";
-import { IconSearch } from "@tabler/icons-react";
+import { IconPlus, IconSearch } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import type { UserEntry } from "../../../../client/admin/index.ts";
@@ -28,7 +28,13 @@ export default function UsersPage() {
   return (
     <Page
       title="Users"
-      actions={may("auth", "admin", "*", "write") ? <Button onClick={() => setIsNew(true)}>Insert</Button> : null}
+      actions={
+        may("auth", "admin", "*", "write") ? (
+          <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setIsNew(true)}>
+            Insert
+          </Button>
+        ) : null
+      }
     >
       <TextInput
         aria-label="Search"

@@ -19,7 +19,7 @@ export function FormButtons({
   onClose,
 }: RecordActions & { stored: Row | null; isReadOnly: boolean; isSaving: boolean }) {
   return (
-    <Group justify="space-between" mt="sm">
+    <Group justify="space-between" className="form-buttons">
       {isReadOnly ? null : (
         <Group gap="xs">
           <Button type="submit" loading={isSaving}>

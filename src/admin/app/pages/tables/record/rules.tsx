@@ -1,6 +1,8 @@
 import { Alert, Badge, Button, Code, Group, JsonInput, Paper, Stack, Table, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
+import type { TriedRule } from "../../../../../client/admin/index.ts";
+import { isJsonObject, type JsonObject } from "../../../../../kernel/json/json.ts";
 import { server } from "../../../api/server.ts";
 import { usePageState } from "../../../parts/address.ts";
 import { millisText, numberText } from "../../../parts/format.ts";
@@ -11,32 +13,6 @@ import { keyOf, type TableAddress } from "../address.ts";
 import type { RecordState } from "./drawer.tsx";
 import { NOBODY, Who } from "./who.tsx";
 
-interface Lookup {
-  rule: string;
-  namespace: string;
-  instanceId: string | null;
-  table: string;
-  method: string;
-  id: string | null;
-  filter: string | null;
-  found: number;
-  ms: number;
-  error: string | null;
-}
-
-interface Result {
-  operation: "read" | "insert" | "update" | "delete";
-  allowed: boolean;
-  status: number;
-  decidedBy: string;
-  rule: string | null;
-  answer: unknown;
-  lookups: readonly Lookup[];
-  lookupCount: number;
-  ms: number;
-  error: string | null;
-}
-
 /** Which rule allows or denies what, for a user and this record. Nothing is written. */
 export function RuleTester({ address, id }: { address: TableAddress; id: string }) {
   const viewAs = useViewAs();
@@ -44,23 +20,13 @@ export function RuleTester({ address, id }: { address: TableAddress; id: string 
   const as = state.tryAs ?? viewAs ?? NOBODY;
   const [text, setText] = useState("");
   const [problem, setProblem] = useState<string | null>(null);
-  const [data, setData] = useState<object | undefined>(undefined);
+  const [data, setData] = useState<JsonObject | undefined>(undefined);
   const { namespace, instance, table } = address;
   const trial = useQuery({
     queryKey: [...keyOf(address), "rules", as, id, data],
     // What was true a moment ago may not be by now.
     staleTime: 0,
-    queryFn: () =>
-      server.request<{ results: Result[] }>("POST", "/api/admin/rules/try", {
-        body: {
-          namespace,
-          table,
-          id,
-          as,
-          ...(instance === null ? {} : { instanceId: instance }),
-          ...(data && { data }),
-        },
-      }),
+    queryFn: () => server.tables.tryRules({ namespace, table, instanceId: instance ?? undefined }, { as, id, data }),
   });
   const submit = (event: SyntheticEvent): void => {
     event.preventDefault();
@@ -98,7 +64,7 @@ export function RuleTester({ address, id }: { address: TableAddress; id: string 
         </Stack>
       </form>
       <Loadable query={trial} rows={4}>
-        {({ results }) => (
+        {(results) => (
           <Stack gap="sm">
             {results.map((result) => (
               <Verdict key={result.operation} {...result} />
@@ -111,12 +77,11 @@ export function RuleTester({ address, id }: { address: TableAddress; id: string 
 }
 
 /** What was typed, or what is wrong with it. */
-function changesOf(text: string): object | undefined | string {
+function changesOf(text: string): JsonObject | undefined | string {
   if (text.trim() === "") return undefined;
   try {
     const changes: unknown = JSON.parse(text);
-    const isObject = typeof changes === "object" && changes !== null && !Array.isArray(changes);
-    return isObject ? changes : "The changes are a JSON object";
+    return isJsonObject(changes) ? changes : "The changes are a JSON object";
   } catch {
     return "This is no JSON";
   }
@@ -124,7 +89,7 @@ function changesOf(text: string): object | undefined | string {
 
 const NAMES = { read: "Read", insert: "Insert", update: "Update", delete: "Delete" } as const;
 
-function Verdict({ operation, allowed, status, decidedBy, rule, answer, error, ms, ...looked }: Result) {
+function Verdict({ operation, allowed, status, decidedBy, rule, answer, error, ms, ...looked }: TriedRule) {
   return (
     <Paper withBorder p="sm" component="section" aria-label={NAMES[operation]}>
       <Stack gap={8}>
@@ -168,7 +133,7 @@ function reasonOf({
   decidedBy,
   rule,
   answer,
-}: Pick<Result, "operation" | "allowed" | "decidedBy" | "rule" | "answer">): string {
+}: Pick<TriedRule, "operation" | "allowed" | "decidedBy" | "rule" | "answer">): string {
   if (rule === null) return `There is no rule for ${decidedBy}, which denies.`;
   const isHidden = !allowed && decidedBy === "read" && operation !== "read";
   if (isHidden) return "The read rule hides the record, so that it does not exist for this user.";
@@ -183,7 +148,7 @@ const Source = ({ text }: { text: string }) => (
   </Code>
 );
 
-function Lookups({ lookups, lookupCount }: Pick<Result, "lookups" | "lookupCount">) {
+function Lookups({ lookups, lookupCount }: Pick<TriedRule, "lookups" | "lookupCount">) {
   if (lookupCount === 0) return null;
   return (
     <Wide minWidth={380}>
