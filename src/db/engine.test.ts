@@ -104,11 +104,13 @@ test("[DB321] the file of a busy WAL keeps its length when the WAL restarts, and
     fs.closeSync(descriptor);
     return header.readUInt32BE();
   };
-  const first = restarts();
   const text = "x".repeat(20_000);
   let written = 0;
   const write = () =>
     file.write((tx) => tx.query("INSERT INTO items VALUES (?, ?)").run(`${++written}`, text)).then(() => undefined);
+  // A new file's WAL is empty.
+  await write();
+  const first = restarts();
   let bytesAtRestart = 0;
   await Promise.all(
     Array.from({ length: 16 }, async () => {
