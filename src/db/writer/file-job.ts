@@ -60,11 +60,13 @@ function withFile(path: string, { next }: { next: boolean }, work: (file: OpenFi
 
 function open(path: string): OpenFile {
   const descriptor = fs.openSync(path, "r+");
+  let connection: DatabaseSync | null = null;
   try {
-    const connection = new DatabaseSync(path, { timeout: QUERY_LOCK_TIMEOUT_MS });
+    connection = new DatabaseSync(path, { timeout: QUERY_LOCK_TIMEOUT_MS });
     connection.exec("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0");
     return { path, connection, descriptor };
   } catch (error) {
+    connection?.close();
     fs.closeSync(descriptor);
     throw error;
   }
@@ -79,7 +81,7 @@ function close({ connection, descriptor }: OpenFile): void {
   }
 }
 
-/** SQLite itself syncs the database file only when nothing is left in the WAL, so that the last checkpoint would sync all of them. */
+/** SQLite syncs the database file only once nothing is left in the WAL. So without `sync`, the last checkpoint has all of it to sync. */
 function checkpoint({ connection, descriptor }: OpenFile, { sync }: { sync: boolean }): boolean {
   connection.exec("PRAGMA wal_checkpoint(PASSIVE)");
   if (sync) fs.fdatasyncSync(descriptor);
