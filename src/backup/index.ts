@@ -5,6 +5,7 @@ import type { Owner } from "../disk/owner-marker.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import { type Queue, SCHEDULE_KEY, type Schedules } from "../jobs/index.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
+import { reasonOf } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { backupEndpoints } from "./admin/endpoints.ts";
@@ -19,7 +20,6 @@ import type { BackupJob, BackupResult } from "./schedule/job.ts";
 import { createJobProcess, type RunBackupJob } from "./schedule/job-process.ts";
 import { claimDestination } from "./schedule/ownership.ts";
 import { presentBackups } from "./schedule/present.ts";
-import { reasonOf } from "./types.ts";
 
 /** The name of the jobs that make backups. */
 const BACKUP_JOB_NAME = "platform.backup";

@@ -3,8 +3,6 @@ export class BackupError extends Error {
   override readonly name = "BackupError";
 }
 
-export const reasonOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));
-
 /** The first entry of an archive, `backup.json`. */
 export interface ArchiveHeader {
   format: "platform-backup";

@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { FileLayout } from "../../schema/migrations/index.ts";
+import { reasonOf } from "../kernel/errors.ts";
 import { copyBeforeUpgrade } from "./files/upgrade-copy.ts";
 
 /** Values of the `{{name}}` placeholders in a layout's steps. They come from the config, never from a request. */
@@ -83,7 +84,7 @@ function applyStep(sqlite: Database, step: { layout: FileLayout; version: number
     const broken = readNumber(sqlite, "SELECT count(*) FROM pragma_foreign_key_check");
     if (broken > 0) throw new Error(`${broken} rows refer to rows that do not exist`);
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = reasonOf(error);
     throw new Error(`Step ${version} of the ${layout.name} tables of ${sqlite.filename} failed: ${message}`, {
       cause: error,
     });

@@ -118,10 +118,20 @@ export function isDiskFull(cause: unknown): boolean {
 /** Whatever was written before it is thrown has been undone. Writes work again once there is space. [HT14] */
 export const insufficientStorage = (cause?: unknown): AppError => new AppError(507, "Insufficient storage", { cause });
 
+/** What went wrong, in words: the message of an error, or whatever code of a config has thrown instead of one. */
+export function reasonOf(cause: unknown): string {
+  if (cause instanceof Error) return cause.message === "" ? cause.name : cause.message;
+  try {
+    return String(cause);
+  } catch {
+    return "what was thrown has no text";
+  }
+}
+
 /** Why a `fetch` had no answer. Bun's message about a refused connection asks its reader a question. */
 export function whyUnanswered(cause: unknown): string {
-  if (!(cause instanceof Error)) return String(cause);
-  return "code" in cause && cause.code === "ECONNREFUSED" ? "nothing listens there (ECONNREFUSED)" : cause.message;
+  const isRefused = cause instanceof Error && "code" in cause && cause.code === "ECONNREFUSED";
+  return isRefused ? "nothing listens there (ECONNREFUSED)" : reasonOf(cause);
 }
 
 /** The default of an exhaustive switch: a new member of the union does not compile until it has a case. */

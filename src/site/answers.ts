@@ -1,8 +1,8 @@
 import { chooseRange, matchesEtag, rangeStillValid } from "../http/exchange/range.ts";
+import { IMMUTABLE_SECONDS } from "../http/packed/limits.ts";
 import { AppError } from "../kernel/errors.ts";
 import { representationOf } from "./encodings.ts";
 import { fileAt, type SiteFile, type SiteFiles } from "./files.ts";
-import { IMMUTABLE_SECONDS } from "./limits.ts";
 import { NOT_FOUND_PAGE, PAGE_HEADERS } from "./pages.ts";
 import { hasHash, type SitePath } from "./paths.ts";
 

@@ -1,3 +1,4 @@
+import { acceptsEncoding } from "../http/packed/encoding.ts";
 import { fileAt, type SiteFile, type SiteFiles } from "./files.ts";
 
 /** A file as it is sent: compressed, or as it is. */
@@ -24,16 +25,7 @@ export function representationOf(
     const sibling = fileAt(files, path + ending);
     if (sibling === null) continue;
     varies = true;
-    if (chosen.encoding === null && accepts(accepted, encoding)) chosen = { file: sibling, encoding };
+    if (chosen.encoding === null && acceptsEncoding(accepted, encoding)) chosen = { file: sibling, encoding };
   }
   return { chosen, varies };
-}
-
-/** Whether `Accept-Encoding` names it with a weight other than 0. `*` alone names none: few clients mean it. */
-function accepts(header: string | null, encoding: string): boolean {
-  if (header === null || !header.includes(encoding)) return false;
-  return header.split(",").some((part) => {
-    const [name = "", ...parameters] = part.split(";").map((text) => text.trim().toLowerCase());
-    return name === encoding && !parameters.some((parameter) => /^q=0(?:\.0*)?$/.test(parameter));
-  });
 }

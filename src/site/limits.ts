@@ -4,5 +4,3 @@ export const RESOLVED_MS = 1_000;
 export const RESOLVED_MAX = 10_000;
 /** Characters of a path. */
 export const PATH_LENGTH_MAX = 2_000;
-/** How long browsers keep files whose names have a hash. */
-export const IMMUTABLE_SECONDS = 31_536_000;

@@ -92,7 +92,7 @@ function describe(
     jobs: named(config.jobs, jobs),
     webhooks: named(config.webhooks, (name) => jobs(`webhook:${name}`)),
     cron: Object.entries(config.cron ?? {})
-      .filter(([name]) => jobs(name))
+      .filter(([name]) => jobs(`cron:${name}`))
       .map(([name, { schedule, timezone = null }]) => ({ name, schedule, timezone })),
     serviceKeys: maySystem ? keysOf(config.serviceKeys ?? {}, keyUse) : [],
     warnings: maySystem ? warnings() : [],

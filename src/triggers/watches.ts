@@ -1,6 +1,7 @@
 import type { ChangedBy, EventSource, Filter, Subject } from "../config/types.ts";
 import type { Actor, Transaction } from "../db/index.ts";
 import type { Clock } from "../kernel/clock.ts";
+import { reasonOf } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import { GROUP_LENGTH_MAX } from "./limits.ts";
 import type { Occurrence } from "./types.ts";
@@ -84,7 +85,7 @@ export function compileWatches(watches: readonly Watch[], filters: Filters): Wat
       try {
         return filter === undefined ? null : compile(filter);
       } catch (cause) {
-        throw new Error(`${path}.${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+        throw new Error(`${path}.${reasonOf(cause)}`, { cause });
       }
     };
     if ("table" in on) {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { VectorAccessor } from "../config/app/index.ts";
 import type { DatabaseFile, StorageEngine } from "../db/index.ts";
 import type { Endpoint } from "../http/endpoint.ts";
-import { notFound } from "../kernel/errors.ts";
+import { notFound, reasonOf } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { type Compaction, createCompaction } from "./compaction.ts";
 import { vectorEndpoints } from "./endpoints.ts";
@@ -74,7 +74,7 @@ function openIndex(deps: {
       try {
         loadVectorExtension(sqlite, extensionPath);
       } catch (cause) {
-        const reason = cause instanceof Error ? cause.message : String(cause);
+        const reason = reasonOf(cause);
         throw new Error(`vectorize: SQLite here cannot load sqlite-vec, which vector indexes need: ${reason}`, {
           cause,
         });

@@ -17,13 +17,14 @@ beforeAll(async () => {
       },
       storage: { buckets: { photos: {}, far: { backend: { s3: { endpoint: "https://s3.example.com", bucket: "b", accessKeyId: "id", secretAccessKey: "${SECRET}" } } } } },
       kv: { cache: {} }, d1: { reports: {} }, vectorize: { texts: { dimensions: 3 } }, rooms: { game: {} },
-      jobs: { mend: { run() {} } }, cron: { nightly: { schedule: "0 3 * * *", run() {} } },
+      jobs: { mend: { run() {} } }, cron: { nightly: { schedule: "0 3 * * *", run() {} }, mend: { schedule: "0 4 * * *", run() {} } },
       webhooks: { crm: { url: "https://hooks.example.com/${SECRET}", secret: "${HOOK_SECRET}", on: { auth: ["signup"] }, headers: { "x-token": "${SECRET}" } } },
       auth: { captcha: { provider: "turnstile", siteKey: "site", secretKey: "${SECRET}" } },
       serviceKeys: {
         ${scoped("writer", ["db:shared:notes:insert"])},
         ${scoped("files", ["storage:bucket:photos:read"])},
         ${scoped("system", ["system:*:*:read"])},
+        ${scoped("mender", ["jobs:*:mend:write"])},
         ${scoped("unused", [])},
         ${scoped("nothing", [])},
       },
@@ -64,7 +65,10 @@ test("[SY300] the root key sees everything that is declared, and no secret of it
     ],
     ...{ kv: ["cache"], d1: ["reports"], rooms: ["game"], jobs: ["mend"] },
     vectorize: [{ name: "texts", dimensions: 3, metric: "cosine" }],
-    cron: [{ name: "nightly", schedule: "0 3 * * *", timezone: null }],
+    cron: [
+      { name: "nightly", schedule: "0 3 * * *", timezone: null },
+      { name: "mend", schedule: "0 4 * * *", timezone: null },
+    ],
   });
   expect(JSON.stringify(body["rules"])).toContain("auth !== null");
   expect(body["serviceKeys"]).toContainEqual({
@@ -84,6 +88,8 @@ test("[SY300] a key with scopes sees what they name, whatever the action, and no
   const notes = { shared: { instance: false, tables: { notes: expect.anything() } } };
   expect(await seen("writer")).toEqual({ ...NOTHING, namespaces: notes });
   expect(await seen("files")).toEqual({ ...NOTHING, buckets: [{ name: "photos", external: false }] });
+  // A schedule of the same name is another job: `cron:mend`.
+  expect(await seen("mender")).toEqual({ ...NOTHING, jobs: ["mend"] });
   expect(await seen("nothing")).toEqual(NOTHING);
   expect(await seen("system")).toMatchObject({ namespaces: {}, rooms: ["game"], buckets: [] });
   expect((await platform.get(PATH)).status).toBe(401);

@@ -48,6 +48,7 @@ beforeAll(async () => {
             insert: own, update: (auth, record, next) => own(auth, record) && next.ownerId === record.ownerId, delete: own } },
           visible: { schema: owner, fts: ["secret"], access: { read: true, insert: own, update: own, delete: own } },
           seen: { schema: owner, fts: ["secret"], access: { read: (_auth, record) => record.n !== 13, insert: true, update: true, delete: true } },
+          throwingValue: { schema: owner, access: { read: () => { throw { code: 10n } }, insert: () => { throw { get name() { throw 1 } } } } },
           throwing: { schema: owner, access: { read: () => { throw new Error("broken") }, insert: () => "yes", update: () => 1, delete: () => null } },
           slow: { schema: owner, access: { read: async (auth) => { await Bun.sleep(2); return auth !== null },
             insert: async (auth, record) => { await Bun.sleep(2); return record.n < 10 },
@@ -240,6 +241,11 @@ test("[TB51] a rule that throws or returns another value denies", async () => {
   ]) {
     expect(await status(answer)).toBe(403);
   }
+});
+
+test("[TB51] whatever a rule throws: a value that is no error, and cannot be written as JSON or read at all", async () => {
+  expect(await status(ann.get(path("throwingValue")))).toBe(403);
+  expect(await status(ann.post(path("throwingValue"), {}))).toBe(403);
 });
 
 describe("asynchronous rules", () => {

@@ -122,6 +122,20 @@ test("[TB77] a namespace with the records of the other kind stops the start, wit
   expect((await platform.service.get("/api/db/shared/one/tables/items/a")).status).toBe(200);
 });
 
+test("[TB77] records of a table whose name looks like that of a search index count too", async () => {
+  const tables =
+    'tables: { lib_fts_notes: { schema: { text: { type: "string" } }, fts: ["text"], access: { read: true } } }';
+  platform = await testPlatform({ config: `{ databases: { shared: { ${tables} } } }` });
+  const { status } = await platform.service.post("/api/db/shared/tables/lib_fts_notes", { id: "a", text: "one" });
+  expect(status).toBe(201);
+  const config = `{ databases: { shared: { instance: true, access: { create: true, open: true }, ${tables} } } }`;
+  const failure = platform.restart({ config }).then(
+    () => "started",
+    (cause: Error) => cause.message,
+  );
+  expect(await failure).toContain("databases.shared: it is declared with instance: true");
+});
+
 test("[TB77] an empty namespace may become one of the other kind", async () => {
   const { restart } = await start('{ schema: { title: { type: "string" } }, fts: ["title"] }');
   const kind = "instance: true, access: { create: true, open: true }";

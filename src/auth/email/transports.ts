@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { AuthConfig } from "../../config/types.ts";
 import { FinalFailure } from "../../jobs/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
+import { reasonOf } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { OUTBOX_FILES_MAX, SMTP_CONNECTIONS_MAX, SMTP_TIMEOUT_MS } from "../limits.ts";
@@ -77,7 +78,7 @@ export function createSmtp(smtp: SmtpConfig): Transport {
         await pool.sendMail({ ...message, messageId: `<${id}@${domainOf(message.from)}>` });
       } catch (cause) {
         if (!isFinal(cause)) throw cause;
-        throw new FinalFailure(cause instanceof Error ? cause.message : String(cause), { cause });
+        throw new FinalFailure(reasonOf(cause), { cause });
       }
     },
     stop: () => void opened?.then((pool) => pool.close()),

@@ -1,10 +1,11 @@
 import { serveJobs } from "../../db/processes/program.ts";
+import { reasonOf } from "../../kernel/errors.ts";
 import { type HashWork, hashNow } from "./hashing.ts";
 
 /** The program of hashes beside those on threads: it gives way to the server. */
 export function start(): void {
   serveJobs<HashWork>({
     run: (work) => hashNow(work),
-    failureOf: (cause) => (cause instanceof Error ? cause.message : String(cause)),
+    failureOf: reasonOf,
   });
 }

@@ -1,6 +1,6 @@
 import type { Clock, Millis } from "../../kernel/clock.ts";
+import { reasonOf } from "../../kernel/errors.ts";
 import { RUNS_KEPT_MAX } from "../limits.ts";
-import { reasonOf } from "../types.ts";
 
 /** A backup that is made, or verified, by this process. */
 export interface Run {

@@ -1,8 +1,8 @@
 import type { Clock, Millis } from "../../kernel/clock.ts";
+import { reasonOf } from "../../kernel/errors.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import type { BackupJob } from "../schedule/job.ts";
 import { createJobProcess } from "../schedule/job-process.ts";
-import { reasonOf } from "../types.ts";
 import type { VerifyJob, VerifyResult } from "../verify/stored.ts";
 import type { Run, Runs } from "./runs.ts";
 

@@ -5,6 +5,7 @@ import { pipeline } from "node:stream/promises";
 import { syncDirectorySync } from "../../disk/directory-names.ts";
 import { reopenJobs } from "../../jobs/reopening.ts";
 import type { Clock } from "../../kernel/clock.ts";
+import { reasonOf } from "../../kernel/errors.ts";
 import { VERSION } from "../../kernel/version.ts";
 import {
   ARCHIVE_VERSION,
@@ -154,7 +155,7 @@ async function addDatabase(
   } catch (cause) {
     // An instance that was deleted meanwhile.
     if (!existsSync(source)) return rmSync(snapshotPath, { force: true });
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = reasonOf(cause);
     throw new BackupError(`${source} cannot be copied: ${reason}`, { cause });
   }
   facts.add(await archive.addFile(path, snapshotPath));

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { pipeline, Readable } from "node:stream";
 import { createZstdDecompress } from "node:zlib";
 import { createTarDecoder, type ParsedTarEntry } from "modern-tar";
+import { reasonOf } from "../../kernel/errors.ts";
 import { isJsonObject } from "../../kernel/json/json.ts";
 import { ARCHIVE_VERSION, HEADER_ENTRY, MANIFEST_ENTRY } from "../archive/archive.ts";
 import type { FactsStore } from "../archive/facts-store.ts";
@@ -114,7 +115,7 @@ async function reading<T>(file: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (cause) {
-    throw damaged(file, cause instanceof Error ? cause.message : String(cause), cause);
+    throw damaged(file, reasonOf(cause), cause);
   }
 }
 

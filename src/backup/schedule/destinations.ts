@@ -8,6 +8,7 @@ import type { BackupsConfig, ObjectStore } from "../../config/types.ts";
 import { syncDirectorySync } from "../../disk/directory-names.ts";
 import { replaceSmallFile } from "../../disk/small-file.ts";
 import { openRemoteBody } from "../../http/bodies/remote-body.ts";
+import { reasonOf } from "../../kernel/errors.ts";
 import { UPLOAD_FOLDER } from "../layout.ts";
 import { BACKUPS_LISTED_MAX, S3_PART_BYTES, S3_PARTS_AT_ONCE, S3_RETRIES } from "../limits.ts";
 import { hasCode, isMissing } from "../scan.ts";
@@ -183,7 +184,7 @@ async function explained<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = reasonOf(cause);
     throw new BackupError(`The object store failed: ${reason}`, { cause });
   }
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { BackupsConfig } from "../../config/types.ts";
 import type { Owner } from "../../disk/owner-marker.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
+import { reasonOf } from "../../kernel/errors.ts";
 import { createBackup } from "../create/create.ts";
 import { BackupError } from "../types.ts";
 import { type TryOpening, verifyBackup } from "../verify/verify.ts";
@@ -87,7 +88,7 @@ async function verifyOrSetAside(
     for (const { name: other } of await destination.backups()) {
       if (isFailedName(other) && other !== failedName(name)) await destination.remove(other);
     }
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = reasonOf(cause);
     throw new BackupError(
       `The backup was made and is kept as ${failedName(name)}, but could not be verified: ${reason}`,
     );
@@ -113,6 +114,6 @@ async function rotate(
     }
     return { deleted, rotationProblem: null };
   } catch (cause) {
-    return { deleted, rotationProblem: cause instanceof Error ? cause.message : String(cause) };
+    return { deleted, rotationProblem: reasonOf(cause) };
   }
 }

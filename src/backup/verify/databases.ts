@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import * as layouts from "../../../schema/migrations/index.ts";
 import { layOut, requireKnownVersion } from "../../db/index.ts";
+import { reasonOf } from "../../kernel/errors.ts";
 import { objectPath, STORAGE_FOLDERS, STORED_TABLES, SYSTEM_FILE } from "../layout.ts";
 import { DAMAGES_SHOWN_MAX } from "../limits.ts";
 import { scanFiles } from "../scan.ts";
@@ -34,7 +35,7 @@ function problemsOf(dataDirectory: string, path: string): string[] {
     bringUpToDate(sqlite, path);
     return [];
   } catch (cause) {
-    return [`${path}: ${cause instanceof Error ? cause.message : String(cause)}`];
+    return [`${path}: ${reasonOf(cause)}`];
   }
 }
 

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
+import { reasonOf } from "../../kernel/errors.ts";
 import { restoreBackup } from "../restore/restore.ts";
 import { type ArchiveHeader, BackupError } from "../types.ts";
 import { claimWorkFolder } from "../work-folder.ts";
@@ -50,5 +51,4 @@ export async function verifyBackup({ file, scratch, tryOpening, signal }: Verifi
   }
 }
 
-const doesNotOpen = (cause: unknown): string =>
-  `the program cannot open it: ${cause instanceof Error ? cause.message : String(cause)}`;
+const doesNotOpen = (cause: unknown): string => `the program cannot open it: ${reasonOf(cause)}`;

@@ -5,6 +5,7 @@ import type { AcmeConfig, CertificateFiles } from "../../config/types.ts";
 import { TLS_HOST_DEFAULT } from "../../http/listening/listener.ts";
 import * as platformModule from "../../index.ts";
 import { systemClock } from "../../kernel/clock.ts";
+import { reasonOf } from "../../kernel/errors.ts";
 import { AcmeFiles } from "../../tls/acme/files.ts";
 import { issueCertificate } from "../../tls/acme/issue.ts";
 import { orderOf } from "../../tls/acme/renewal-time.ts";
@@ -63,7 +64,7 @@ function openChallengePort(config: AcmeConfig, files: AcmeFiles): HttpPort | nul
     });
   } catch (cause) {
     if (cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE") return null;
-    throw new CommandError(cause instanceof Error ? cause.message : String(cause), { cause });
+    throw new CommandError(reasonOf(cause), { cause });
   }
 }
 

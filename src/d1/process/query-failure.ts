@@ -1,4 +1,4 @@
-import { insufficientStorage } from "../../kernel/errors.ts";
+import { insufficientStorage, reasonOf } from "../../kernel/errors.ts";
 import type { QueryFailure } from "../types.ts";
 
 /** A query's failure, as sent to the caller. */
@@ -28,17 +28,15 @@ const FAILED_SYNCS = new Set([1034, 1290]);
 const OF_THE_SERVER = new Set([2, 3, 10, 11, 14, 15, 26]);
 
 /** SQLite's message for an error of the caller. `describe` gives the message for an error of the server. */
-export function failureOf(cause: unknown, describe: (cause: unknown) => string = messageOf): QueryFailure {
+export function failureOf(cause: unknown, describe: (cause: unknown) => string = reasonOf): QueryFailure {
   const code = typeof cause === "object" && cause !== null && "errcode" in cause ? Number(cause.errcode) : 0;
   const primary = code & 0xff;
   if (primary === FULL || code === NO_ROOM_FOR_SHARED_MEMORY) {
     return { status: 507, message: insufficientStorage().message };
   }
-  if (FAILED_SYNCS.has(code)) return { status: 503, message: messageOf(cause), isFinal: true };
+  if (FAILED_SYNCS.has(code)) return { status: 503, message: reasonOf(cause), isFinal: true };
   if (primary === BUSY || primary === LOCKED) return { status: 503, message: "The database is busy" };
   if (primary === NO_MEMORY) return { status: 503, message: "The query needs more memory than there is" };
   if (OF_THE_SERVER.has(primary)) return { status: 500, message: describe(cause) };
-  return { status: 400, message: messageOf(cause) };
+  return { status: 400, message: reasonOf(cause) };
 }
-
-const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause));

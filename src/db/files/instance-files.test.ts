@@ -17,11 +17,13 @@ let engine: StorageEngine;
 let instances: InstanceFiles;
 let syncFile: SyncFile;
 let announced: string[];
+let onDelete: (instanceId: string) => void;
 
 beforeEach(() => {
   directory = join(mkdtempSync(join(tmpdir(), "instances-")), "clubs");
   syncFile = fs.fdatasync;
   announced = [];
+  onDelete = () => {};
   engine = createStorageEngine({ clock: systemClock, syncFile: (descriptor, done) => syncFile(descriptor, done) });
   const id = { name: "id", type: "TEXT" as const, notNull: true, unique: false, check: null, references: null };
   instances = createInstanceFiles(engine, {
@@ -30,6 +32,7 @@ beforeEach(() => {
     migrate: declaredMigration([
       { name: "items", kind: "", columnKinds: {}, columns: [id], indexes: [], fts: null, migrations: [] },
     ]),
+    onDelete: (instanceId) => onDelete(instanceId),
     onChange: (instanceId, groups) => announced.push(`${instanceId}: ${groups.flat().map((change) => change.id)}`),
   });
 });
@@ -87,6 +90,18 @@ test("[DB26] each instance has its own records, and its changes have its name", 
   expect([idsOf("red"), idsOf("blue")]).toEqual([["a"], ["b"]]);
   expect(announced.sort()).toEqual(["blue: b", "red: a"]);
   expect(use("red").rowCount("items")).toBe(1);
+});
+
+test("[DB26] a deletion that others fail to hear of ends with their error, and the instance may be created again", async () => {
+  await insert("red", "r1");
+  onDelete = () => {
+    throw new Error("not heard");
+  };
+  await expect(instances.delete("red")).rejects.toThrow("not heard");
+  expect(instances.exists("red")).toBe(false);
+  expect(await instances.delete("red")).toBe(false);
+  await insert("red", "r2");
+  expect(idsOf("red")).toEqual(["r2"]);
 });
 
 test("[DB27] beyond openMax the files used longest ago are closed; a handle reopens its file", async () => {

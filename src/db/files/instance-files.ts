@@ -168,20 +168,17 @@ class Instances implements InstanceFiles, InstanceUses {
     if (!this.exists(instanceId)) return false;
     const { promise, resolve, reject } = Promise.withResolvers<boolean>();
     this.#deleting.set(instanceId, promise);
-    this.#remove(instanceId).then(
-      async (isRemoved) => {
-        if (isRemoved) {
-          this.#options.onDelete?.(instanceId);
-          await this.#options.creations?.removed(instanceId);
-        }
-        this.#deleting.delete(instanceId);
-        resolve(isRemoved);
-      },
-      (cause: unknown) => {
-        this.#deleting.delete(instanceId);
-        reject(cause);
-      },
-    );
+    const removed = async (): Promise<boolean> => {
+      const isRemoved = await this.#remove(instanceId);
+      if (isRemoved) {
+        this.#options.onDelete?.(instanceId);
+        await this.#options.creations?.removed(instanceId);
+      }
+      return isRemoved;
+    };
+    removed()
+      .finally(() => this.#deleting.delete(instanceId))
+      .then(resolve, reject);
     return promise;
   }
 

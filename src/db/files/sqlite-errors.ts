@@ -1,5 +1,5 @@
 import { SQLiteError } from "bun:sqlite";
-import { AppError, insufficientStorage, isDiskFull } from "../../kernel/errors.ts";
+import { AppError, insufficientStorage, isDiskFull, reasonOf } from "../../kernel/errors.ts";
 
 function codeOf(error: unknown): string {
   if (error instanceof SQLiteError) return error.code ?? "SQLITE_ERROR";
@@ -49,6 +49,7 @@ const OPEN_REASONS: readonly (readonly [prefix: string, reason: string])[] = [
   ["SQLITE_NOTADB", "it is not an SQLite database"],
   ["SQLITE_CORRUPT", "its content is damaged"],
   ["SQLITE_CANTOPEN", "it cannot be opened or created (missing directory or missing permission)"],
+  ["ENOENT", "it cannot be opened or created (missing directory)"],
   ["SQLITE_READONLY", "it is read-only"],
   ["SQLITE_PERM", "access to it is not permitted"],
   ["SQLITE_BUSY", "another process has locked it"],
@@ -64,7 +65,7 @@ const OPEN_REASONS: readonly (readonly [prefix: string, reason: string])[] = [
 /** An error that names the file and the problem. */
 export function openError(path: string, error: unknown): Error {
   const code = codeOf(error);
-  const message = error instanceof Error ? error.message : String(error);
+  const message = reasonOf(error);
   const reason = OPEN_REASONS.find(([prefix]) => code.startsWith(prefix))?.[1];
   const advice = /^SQLITE_(NOTADB|CORRUPT)/.test(code) ? "; restore a backup: docs/backup.md" : "";
   const why = reason === undefined ? message : `${reason} (${message})`;

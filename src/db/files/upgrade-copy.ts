@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { closeSync, constants, copyFileSync, existsSync, fdatasyncSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { syncDirectorySync } from "../../disk/directory-names.ts";
+import { reasonOf } from "../../kernel/errors.ts";
 
 /**
  * Copies a file before its tables are upgraded, as `NAME.db.vVERSION` beside it: an executable of before can go on with the copy.
@@ -29,7 +30,7 @@ export function copyBeforeUpgrade(sqlite: Database, version: number): void {
     syncDirectorySync(dirname(copy));
   } catch (cause) {
     removeAll(unfinished);
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = reasonOf(cause);
     throw new Error(`${path} could not be copied to ${copy} before its upgrade: ${reason}`, { cause });
   }
 }

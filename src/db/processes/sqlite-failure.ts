@@ -1,3 +1,4 @@
+import { reasonOf } from "../../kernel/errors.ts";
 /** What SQLite said: its message, and its extended result code; 0 where SQLite did not see the statement. */
 export interface SqliteFailure {
   message: string;
@@ -5,6 +6,6 @@ export interface SqliteFailure {
 }
 
 export const sqliteFailure = (cause: unknown): SqliteFailure => ({
-  message: cause instanceof Error ? cause.message : String(cause),
+  message: reasonOf(cause),
   errorCode: typeof cause === "object" && cause !== null && "errcode" in cause ? Number(cause.errcode) : 0,
 });

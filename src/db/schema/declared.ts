@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { tablesLayout } from "../../../schema/migrations/index.ts";
+import { reasonOf } from "../../kernel/errors.ts";
 import { quoteIdentifier as quote } from "../identifiers.ts";
 import { readMeta, writeMeta } from "../meta.ts";
 import { isUpToDate, layOut } from "../migrations.ts";
@@ -269,6 +270,6 @@ function attempt(work: () => void, asError: (message: string) => Error): void {
   try {
     work();
   } catch (error) {
-    throw Object.assign(asError(error instanceof Error ? error.message : String(error)), { cause: error });
+    throw Object.assign(asError(reasonOf(error)), { cause: error });
   }
 }

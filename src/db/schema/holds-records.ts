@@ -12,6 +12,6 @@ export function holdsRecords(path: string): boolean {
   }
 }
 
-/** All tables except those of SQLite, of the server, and of search indexes. */
-const TABLES = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
-  AND name NOT LIKE '\\_platform%' ESCAPE '\\' AND name NOT LIKE '%\\_fts%' ESCAPE '\\'`;
+/** All tables except those of SQLite, of the server, and of search indexes, which are virtual or shadows of virtual ones. */
+const TABLES = `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'
+  AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name NOT LIKE '\\_platform%' ESCAPE '\\'`;

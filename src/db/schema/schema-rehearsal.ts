@@ -2,6 +2,7 @@ import { constants, Database } from "bun:sqlite";
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { reasonOf } from "../../kernel/errors.ts";
 import { openError } from "../files/sqlite-errors.ts";
 import { declaredMigration, hasPendingMigrations, isAsDeclared, plannedProblems } from "./declared.ts";
 import { type DeclaredTable, SchemaMismatch } from "./types.ts";
@@ -122,5 +123,5 @@ function copyInMemory(sqlite: Database): Database {
 
 function problemsOf(cause: unknown): readonly string[] {
   if (cause instanceof SchemaMismatch) return cause.problems;
-  return [cause instanceof Error ? cause.message : String(cause)];
+  return [reasonOf(cause)];
 }

@@ -1,4 +1,5 @@
 import type { Millis } from "../../kernel/clock.ts";
+import { reasonOf } from "../../kernel/errors.ts";
 import { ERROR_LENGTH_MAX } from "../limits.ts";
 import type { ClaimedJob, Outcome } from "../queue/store.ts";
 import { FinalFailure, type JobDefinition } from "../types.ts";
@@ -61,6 +62,6 @@ export function interruptedOutcome(
 }
 
 function errorText(cause: unknown): string {
-  const text = cause instanceof Error ? cause.message || cause.name : String(cause);
+  const text = reasonOf(cause);
   return text.length <= ERROR_LENGTH_MAX ? text : `${text.slice(0, ERROR_LENGTH_MAX - 1)}…`;
 }

@@ -57,7 +57,8 @@ function isPlain(value: unknown, bytesMax: number): boolean {
   let units = 2;
   for (const name in value) {
     const member: unknown = (value as Record<string, unknown>)[name];
-    if (isSecretName(name) || (typeof member === "object" && member !== null)) return false;
+    if (isSecretName(name) || typeof member === "bigint" || (typeof member === "object" && member !== null))
+      return false;
     units += name.length + 30 + (typeof member === "string" ? member.length : 0);
   }
   return units * UNITS_PER_ESCAPE <= bytesMax;
@@ -71,6 +72,8 @@ function shown(value: unknown, budget: { left: number }, depth: number): unknown
     return text;
   }
   budget.left -= 8;
+  // JSON has none.
+  if (typeof value === "bigint") return shown(String(value), budget, depth);
   if (typeof value !== "object" || value === null) return value;
   if (depth >= SHOWN_DEPTH_MAX) return CUT;
   if (Array.isArray(value)) {

@@ -31,3 +31,21 @@ test("[SY21] facts are JSON without secrets, errors with their causes", () => {
   expect(JSON.stringify(lines.kept())).not.toContain("hidden-");
   expect(second).toMatchObject({ level: "warn", facts: null, seq: 2 });
 });
+
+test("[SY21] facts that JSON cannot hold, or that cannot be read, are no failure of whoever logs them", () => {
+  const lines = new LogLines({ clock: testClock(), next: silentLogger });
+  const round: Record<string, unknown> = { name: "round" };
+  round["self"] = round;
+  const broken = {
+    get name() {
+      throw new Error("not to be read");
+    },
+  };
+  for (const cause of [10n, { id: 10n }, round, broken, () => {}, Symbol("x")]) lines.logger.error("failed", { cause });
+  const facts = lines.kept().map((line) => JSON.parse(line.facts ?? "null"));
+  expect(facts[0]).toEqual({ cause: "10" });
+  expect(facts[1]).toEqual({ cause: { id: "10" } });
+  expect(facts[2]).toMatchObject({ cause: { name: "round", self: { name: "round" } } });
+  expect(facts[3]).toBe("what was thrown cannot be read");
+  expect(facts).toHaveLength(6);
+});

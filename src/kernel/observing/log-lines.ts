@@ -57,7 +57,7 @@ export class LogLines {
       at: this.#clock.now(),
       level,
       message: message.slice(0, LOG_MESSAGE_LENGTH_MAX),
-      facts: facts === undefined ? null : shownJson(plainOf(facts), LOG_FACTS_MAX_BYTES),
+      facts: facts === undefined ? null : factsOf(facts),
     };
     this.#lines.push(line);
     this.#characters += sizeOf(line);
@@ -74,6 +74,17 @@ export class LogLines {
 }
 
 const sizeOf = ({ message, facts }: LogLine): number => 100 + message.length + (facts?.length ?? 0);
+
+/** Whoever logs is about to deal with a failure: what was thrown may be anything, and to write it down must not fail as well. */
+function factsOf(facts: Record<string, unknown>): string | null {
+  try {
+    return shownJson(plainOf(facts), LOG_FACTS_MAX_BYTES);
+  } catch {
+    return UNREADABLE;
+  }
+}
+
+const UNREADABLE = JSON.stringify("what was thrown cannot be read");
 
 /** Errors as what is known of them; they have no enumerable members. */
 function plainOf(facts: Record<string, unknown>): Record<string, unknown> {

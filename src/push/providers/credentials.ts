@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { ConfigError } from "../../config/problems.ts";
 import { rsaKey } from "../../config/sections/push-keys.ts";
 import type { PushConfig } from "../../config/types.ts";
+import { reasonOf } from "../../kernel/errors.ts";
 import { isJsonObject } from "../../kernel/json/json.ts";
 import type { ServiceAccount } from "./access-tokens.ts";
 
@@ -27,7 +28,7 @@ function readAccount(file: string): unknown {
   try {
     text = readFileSync(file, "utf8");
   } catch (cause) {
-    throw wrong(`cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
+    throw wrong(`cannot be read: ${reasonOf(cause)}`, cause);
   }
   try {
     return JSON.parse(text);

@@ -71,9 +71,3 @@ export function jsonText(value: unknown): string {
   // JSON.stringify returns undefined for undefined, functions and symbols; its type does not say so.
   return (JSON.stringify(value) as string | undefined) ?? "null";
 }
-
-/** The message of a thrown value, for clients and logs. */
-export function messageOf(cause: unknown): string {
-  if (cause instanceof Error) return cause.message === "" ? cause.name : cause.message;
-  return String(cause);
-}

@@ -1,10 +1,10 @@
 import type { AppAccess } from "../../config/app/index.ts";
 import type { Player, Room } from "../../config/types.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
+import { reasonOf } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
-import { messageOf } from "../connection/messages.ts";
 import { RoomTimers } from "../lifecycle/room-timers.ts";
 import { SaveSchedule } from "../lifecycle/save-schedule.ts";
 import type { RoomStore } from "../lifecycle/store.ts";
@@ -270,7 +270,7 @@ export class RoomMemory {
         this.log("onCreate", cause);
         this.#rest();
         this.#state = null;
-        created = new Error(messageOf(cause));
+        created = new Error(reasonOf(cause));
       },
     });
     return chain(running, () => created);

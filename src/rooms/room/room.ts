@@ -1,11 +1,11 @@
 import type { Lookups } from "../../access/lookups/lookups.ts";
 import type { LeaveReason, Player, Room } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { Refusal } from "../../kernel/errors.ts";
+import { Refusal, reasonOf } from "../../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { CLOSE_KICKED, isCleanClose } from "../connection/close-codes.ts";
-import { actionError, actionResult, jsonText, KICKED, messageOf } from "../connection/messages.ts";
+import { actionError, actionResult, jsonText, KICKED } from "../connection/messages.ts";
 import type { RoomState } from "../state/room-state.ts";
 import type { JoinOutcome, Member, PresentAuth, RoomConnection, RoomNamespace } from "../types.ts";
 import { Members } from "./members.ts";
@@ -86,7 +86,7 @@ export class LiveRoom {
   /** Call it when the join rule has allowed the join. Resolves when the connection has joined or was refused. */
   join(connection: RoomConnection): Promise<JoinOutcome> {
     return new Promise((resolve) => {
-      const deny = (cause: unknown): void => resolve({ kind: "denied", message: messageOf(cause) });
+      const deny = (cause: unknown): void => resolve({ kind: "denied", message: reasonOf(cause) });
       const wasPosted = this.#memory.post((state) => this.#admit(state, connection, resolve), { failed: deny });
       if (!wasPosted) deny(BUSY);
     });
@@ -108,7 +108,7 @@ export class LiveRoom {
   }
 
   act(connection: RoomConnection, action: Action): void {
-    const fail = (cause: unknown): void => connection.send(actionError(action.requestId, messageOf(cause)));
+    const fail = (cause: unknown): void => connection.send(actionError(action.requestId, reasonOf(cause)));
     const work = (state: RoomState): MaybePromise<void> => {
       if (this.#members.get(connection.userId) === undefined) return fail("No longer in the room");
       // Read when the action starts: a role that was set while it waited counts.
@@ -200,7 +200,7 @@ export class LiveRoom {
       },
       failed: (cause) => {
         this.#logBug("onJoin", cause);
-        resolve({ kind: "denied", message: messageOf(cause) });
+        resolve({ kind: "denied", message: reasonOf(cause) });
       },
     });
   }

@@ -48,7 +48,7 @@ export function createCreators(deps: {
   /** As `remove`, for instances that do not exist: a count that stays is found later. */
   const forget = async (instanceId: string): Promise<void> => {
     try {
-      await remove(instanceId);
+      if (creatorOf.get(file, { namespace, instanceId }) !== null) await remove(instanceId);
     } catch (cause) {
       checked.clear();
       logger.error("an instance that does not exist still counts for its creator; that is corrected when it matters", {
@@ -108,9 +108,7 @@ export function createCreators(deps: {
       await forget(instanceId);
       beginning.delete(instanceId);
     },
-    async removed(instanceId) {
-      if (creatorOf.get(file, { namespace, instanceId }) !== null) await forget(instanceId);
-    },
+    removed: forget,
   };
 }
 

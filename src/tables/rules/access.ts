@@ -4,7 +4,7 @@ import { createProbe } from "../../access/probe.ts";
 import type { SaidBy } from "../../access/table-door.ts";
 import type { Auth, Filter, TableRecord } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { type AppError, forbidden, unauthorized } from "../../kernel/errors.ts";
+import { type AppError, forbidden, reasonOf, unauthorized } from "../../kernel/errors.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { awaiting, inPhase } from "../../kernel/observing/request-trace.ts";
@@ -91,7 +91,7 @@ function createAnswers(deps: { clock: Clock; logger: Logger }) {
       return { kind: "filter", filter: parseRuleFilter(model, answer), answer, again };
     } catch (cause) {
       const table = `${model.namespace}.${model.name}`;
-      const problem = cause instanceof Error ? cause.message : String(cause);
+      const problem = reasonOf(cause);
       deps.logger.error("an access rule returned an invalid filter and denies", { table, rule: action, problem });
       return NONE;
     }

@@ -1,4 +1,5 @@
 import type { Lookup, RuleContext } from "../../config/types.ts";
+import { reasonOf } from "../../kernel/errors.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { TRACED_FILTER_CHARACTERS, TRACED_LOOKUPS_MAX } from "../limits.ts";
 import type { RuleCall, RuleScope } from "../lookups/calls.ts";
@@ -148,6 +149,6 @@ export const millisSince = (startedAt: number): number => Math.round((performanc
 
 /** Why something failed, for who wrote the rule. */
 export function causeText(cause: unknown): string {
-  const text = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause);
+  const text = cause instanceof Error ? `${cause.name}: ${cause.message}` : reasonOf(cause);
   return text.slice(0, TRACED_FILTER_CHARACTERS);
 }

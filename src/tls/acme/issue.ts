@@ -1,7 +1,7 @@
 import type { AcmeConfig } from "../../config/types.ts";
 import { DirectoryInUse, lockDirectory } from "../../db/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { whyUnanswered } from "../../kernel/errors.ts";
+import { reasonOf, whyUnanswered } from "../../kernel/errors.ts";
 import { CertificateError, type CertificateFacts, type CertificatePair, factsOf } from "../certificate.ts";
 import { REQUEST_TIMEOUT_MS } from "../limits.ts";
 import type { AcmeFiles } from "./files.ts";
@@ -32,7 +32,7 @@ export async function issueCertificate(
       files.writeState(NO_FAILURE);
       return facts;
     } catch (cause) {
-      const problem = cause instanceof Error ? cause.message : String(cause);
+      const problem = reasonOf(cause);
       files.writeState(failed(before, { order, problem, now: clock.now() }));
       throw new CertificateError(problem, { cause });
     }

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { getLoadablePath } from "sqlite-vec";
+import { reasonOf } from "../../kernel/errors.ts";
 import { loadVectorExtension } from "./load.ts";
 
 /** sqlite-vec's library, where it can be loaded from. */
@@ -51,7 +52,7 @@ export function placeExtension(options: {
       return { path: ownPath, remove: () => rmSync(made, { recursive: true, force: true }) };
     }
   } catch (cause) {
-    fallbackReason = cause instanceof Error ? cause.message : String(cause);
+    fallbackReason = reasonOf(cause);
   }
   if (ownDirectory !== null) rmSync(ownDirectory, { recursive: true, force: true });
   throw new Error(
@@ -75,7 +76,7 @@ function loadFailure(path: string): string | null {
     loadVectorExtension(sqlite, path);
     return null;
   } catch (cause) {
-    return cause instanceof Error ? cause.message : String(cause);
+    return reasonOf(cause);
   } finally {
     sqlite.close();
   }

@@ -71,6 +71,7 @@ export function deleteSoon(deletion: Deletion): void {
     changed();
   };
   pending.set(id, { deletion, timer: setTimeout(() => void finish(id), UNDO_MS) });
+  addEventListener("pagehide", finishAll);
   changed();
   notifications.show({
     id,
@@ -90,7 +91,7 @@ export function deleteSoon(deletion: Deletion): void {
 /** A page that goes away sends what it has begun. */
 const keptAlive: typeof fetch = (address, init) => fetch(address, { ...init, keepalive: true });
 
-addEventListener("pagehide", () => {
+function finishAll(): void {
   for (const { deletion } of pending.values()) void deletion.run({ fetch: keptAlive });
   pending.clear();
-});
+}

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { reasonOf } from "../../../kernel/errors.ts";
 import { type JsonValue, jsonFault } from "../../../kernel/json/json.ts";
 import { checkedBy, list, text, valueThat } from "../../shape/schema.ts";
 
@@ -20,7 +21,7 @@ const pattern = checkedBy<string | RegExp>((value, report) => {
   try {
     new RegExp(value, "u");
   } catch (cause) {
-    report.say(`is not a regular expression: ${cause instanceof Error ? cause.message : String(cause)}`);
+    report.say(`is not a regular expression: ${reasonOf(cause)}`);
   }
 });
 

@@ -1,4 +1,5 @@
 import { Database } from "bun:sqlite";
+import { reasonOf } from "../../../kernel/errors.ts";
 import { splitStatements, tokenizeSql } from "../../../kernel/sql/tokens.ts";
 import { isPlainObject, type PlainObject, type Report } from "../../shape/report.ts";
 
@@ -39,7 +40,7 @@ export function checkExpressions(schema: PlainObject, fields: Fields, report: Re
       database.run("DROP TABLE facts");
       database.run(`CREATE TABLE facts (${columns.join(", ")}, CHECK (${check}\n))`);
     } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
+      const reason = reasonOf(cause);
       report.at(name).at("check").say(`is not an expression that SQLite understands: ${reason}`);
     } finally {
       database.run("DROP TABLE IF EXISTS facts");

@@ -11,17 +11,7 @@ import type { RecordActions } from "./actions.tsx";
 import { DocumentForm } from "./document-form.tsx";
 import { RecordForm } from "./form.tsx";
 import { RuleTester } from "./rules.tsx";
-
-/** In the address of the page. */
-export interface RecordState {
-  /** The id of a record; NEW_RECORD: one that does not exist yet. */
-  record?: string;
-  /** The record that a new one is a copy of. */
-  from?: string;
-  panel?: "json" | "rules";
-  /** Whose rights the rules are tried with; by default whose view it is. */
-  tryAs?: string;
-}
+import { NEW_RECORD, type RecordState } from "./state.ts";
 
 interface DrawerProps extends RecordActions {
   address: TableAddress;
@@ -29,8 +19,6 @@ interface DrawerProps extends RecordActions {
   id: string;
   isReadOnly: boolean;
 }
-
-export const NEW_RECORD = "new";
 
 /** One record: its fields, its JSON and its rules; or a new one. */
 export function RecordDrawer(props: DrawerProps) {
@@ -72,7 +60,7 @@ export function RecordDrawer(props: DrawerProps) {
           </Tabs.List>
           <Tabs.Panel value="fields">
             <Loadable query={source}>
-              {(stored) => <Form {...props} stored={stored} key={String(stored["updatedAt"])} />}
+              {(stored) => <Form key={String(stored["updatedAt"])} {...props} stored={stored} />}
             </Loadable>
           </Tabs.Panel>
           <Tabs.Panel value="json">

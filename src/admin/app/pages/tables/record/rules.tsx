@@ -10,7 +10,7 @@ import { Loadable } from "../../../parts/states.tsx";
 import { Wide } from "../../../parts/wide.tsx";
 import { useViewAs } from "../../../shell/view-as.tsx";
 import { keyOf, type TableAddress } from "../address.ts";
-import type { RecordState } from "./drawer.tsx";
+import type { RecordState } from "./state.ts";
 import { NOBODY, Who } from "./who.tsx";
 
 /** Which rule allows or denies what, for a user and this record. Nothing is written. */
