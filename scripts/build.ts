@@ -1,11 +1,14 @@
-import { createReadStream, createWriteStream, statSync } from "node:fs";
-import { basename, relative, resolve } from "node:path";
+import { createReadStream, createWriteStream, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join, relative, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
 import { constants, createZstdCompress, zstdCompressSync } from "node:zlib";
 import type { BunPlugin } from "bun";
 import { PARTS } from "./client/build.ts";
 import { queryTexts } from "./query-texts.ts";
+import { recordStartProfile } from "./start-profile.ts";
+import { packedSwaggerUi } from "./swagger-ui.ts";
 
 // `npm run build`: the whole program as one executable, dist/platform. `--target bun-linux-arm64` builds for another
 // system, `--outfile FILE` to another path, `--no-bytecode` without the parsed form of the sources, which shortens the start,
@@ -15,6 +18,8 @@ const root = resolve(import.meta.dir, "..");
 const BYTES_PER_MIB = 1024 * 1024;
 /** The highest level that takes no special option, and little memory, to decompress. */
 const RELEASE_LEVEL = 19;
+/** How many times longer the code of a start is interpreted before it is compiled. */
+const START_JIT_POLICY = 8;
 
 const { values } = parseArgs({
   args: process.argv.slice(2),
@@ -36,6 +41,25 @@ for (const path of [...new Bun.Glob("src/**/*-job.ts").scanSync({ cwd: root })].
   programs[path.replace(/^src\/|\.ts$/g, "")] = text;
 }
 
+const zstd = (content: Uint8Array): Buffer =>
+  zstdCompressSync(content, { params: { [constants.ZSTD_c_compressionLevel]: RELEASE_LEVEL } });
+const packedText = (text: string): string => zstd(Buffer.from(text)).toString("base64");
+
+/** Long texts, such as the licences, which would be in the executable as they are, and again in its bytecode. */
+const packedTexts: BunPlugin = {
+  name: "packed-texts",
+  setup(build) {
+    build.onLoad({ filter: /\.txt$/ }, async ({ path }) => ({
+      loader: "js",
+      contents: [
+        'import { zstdDecompressSync } from "node:zlib";',
+        `const packed = ${JSON.stringify(packedText(await Bun.file(path).text()))};`,
+        'export default zstdDecompressSync(Buffer.from(packed, "base64")).toString();',
+      ].join("\n"),
+    }));
+  },
+};
+
 /** Parts of acme-client that nothing here calls: its older cryptography, and forms that its HTTP client could send. */
 const uncalled: BunPlugin = {
   name: "uncalled",
@@ -47,7 +71,7 @@ const uncalled: BunPlugin = {
 
 const define = {
   "process.env.NODE_ENV": JSON.stringify("production"),
-  PLATFORM_PROGRAMS: JSON.stringify(programs),
+  PLATFORM_PROGRAMS: JSON.stringify(packedText(JSON.stringify(programs))),
 };
 const entrypoints = [resolve(root, "src/main.ts")];
 
@@ -58,7 +82,7 @@ const filesOutside: BunPlugin = {
     build.onResolve(
       {
         filter:
-          /^(?:swagger-ui-dist|sqlite-vec-[\w-]+)\/.*\.(?:css|js|so|dylib|dll)$|^platform:(?:program|client-module|client-package|dashboard)$/,
+          /^sqlite-vec-[\w-]+\/.*\.(?:so|dylib|dll)$|^platform:(?:program|client-module|client-package|dashboard|swagger-ui)$/,
       },
       ({ path }) => ({
         path,
@@ -72,16 +96,17 @@ const filesOutside: BunPlugin = {
 const common = { entrypoints, target: "bun", splitting: true, minify: true, define } as const;
 
 /** The program's chunks by their names, from which the executable builds others (src/cli/product). */
-const bundled = await Bun.build({ ...common, plugins: [queryTexts, uncalled, filesOutside] });
+const bundled = await Bun.build({ ...common, plugins: [queryTexts, uncalled, packedTexts, filesOutside] });
 const chunks = await Promise.all(bundled.outputs.map(async (chunk) => [basename(chunk.path), await chunk.text()]));
 const program = Buffer.from(JSON.stringify(Object.fromEntries(chunks)));
 
 /** What the program imports as `platform:…`: files that exist in the executable only. */
 const embedded: Readonly<Record<string, Uint8Array>> = {
-  "platform:program": zstdCompressSync(program, { params: { [constants.ZSTD_c_compressionLevel]: RELEASE_LEVEL } }),
+  "platform:program": zstd(program),
   "platform:client-module": await PARTS.module(),
   "platform:client-package": await PARTS.package(),
   "platform:dashboard": await PARTS.dashboard({ isShort: true }),
+  "platform:swagger-ui": await packedSwaggerUi(),
 };
 
 const embeddedFiles: BunPlugin = {
@@ -98,27 +123,49 @@ const embeddedFiles: BunPlugin = {
   },
 };
 
+/** Writes the executable. `profile`: the file that says which bytecode a start runs. */
+async function compile(
+  file: string,
+  { target, profile }: { target?: string | undefined; profile?: string | undefined },
+): Promise<void> {
+  const built = await Bun.build({
+    ...common,
+    root: resolve(root, "src"),
+    compile: {
+      outfile: file,
+      // A bunfig.toml in the working directory belongs to another program.
+      autoloadBunfig: false,
+      // A config may import packages installed beside it, which Bun finds by their package.json.
+      autoloadPackageJson: true,
+      // What runs once is not worth compiling; the commands end this (src/cli).
+      jitPolicy: START_JIT_POLICY,
+      // Bun checks the name, and lists those that exist.
+      ...(target === undefined ? {} : { target: target as Bun.Build.CompileTarget }),
+      ...(profile === undefined ? {} : { bytecodeOrder: profile }),
+    },
+    format: "esm",
+    bytecode: values.bytecode,
+    plugins: [queryTexts, uncalled, packedTexts, embeddedFiles],
+    throw: false,
+  });
+  for (const log of built.logs) console.error(String(log));
+  if (!built.success) process.exit(1);
+}
+
 const outfile = resolve(values.outfile);
 const startedAt = performance.now();
-const built = await Bun.build({
-  ...common,
-  root: resolve(root, "src"),
-  compile: {
-    outfile,
-    // A bunfig.toml in the working directory belongs to another program.
-    autoloadBunfig: false,
-    // A config may import packages installed beside it, which Bun finds by their package.json.
-    autoloadPackageJson: true,
-    // Bun checks the name, and lists those that exist.
-    ...(values.target === undefined ? {} : { target: values.target as Bun.Build.CompileTarget }),
-  },
-  format: "esm",
-  bytecode: values.bytecode,
-  plugins: [queryTexts, uncalled, embeddedFiles],
-  throw: false,
-});
-for (const log of built.logs) console.error(String(log));
-if (!built.success) process.exit(1);
+if (values.bytecode) {
+  const directory = mkdtempSync(join(tmpdir(), "platform-build-"));
+  try {
+    const recorded = join(directory, "platform");
+    const profile = join(directory, "profile");
+    await compile(recorded, {});
+    writeFileSync(profile, await recordStartProfile(recorded));
+    await compile(outfile, { target: values.target, profile });
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+} else await compile(outfile, { target: values.target });
 const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
 console.log(`${describe(outfile)}, built in ${seconds} s`);
 if (values.zst) {

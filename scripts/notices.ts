@@ -16,6 +16,9 @@ const LICENCE_FILE = /^(?:licen[cs]e|notice|copying)/i;
 /** One library per system; a build includes its own. All have the licence of the package. */
 const OF_ONE_SYSTEM = /^sqlite-vec-/;
 
+/** Packages of which the executable contains files that are no part of a bundle. */
+const COMPRESSED = ["node_modules/swagger-ui-dist"];
+
 interface Manifest {
   name: string;
   version: string;
@@ -50,7 +53,7 @@ async function bundledPackages(): Promise<string[]> {
       ? []
       : [`${folder.slice(0, inner)}node_modules/${name}`];
   });
-  return [...new Set(folders)].sort();
+  return [...new Set([...folders, ...COMPRESSED])].sort();
 }
 
 function noticeOf(folder: string): string {

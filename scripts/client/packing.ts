@@ -1,5 +1,5 @@
 import { brotliCompressSync, constants, zstdCompressSync } from "node:zlib";
-import { type Encoding, writePack } from "../../src/http/packed/pack.ts";
+import { ENCODINGS, type Encoding, writePack } from "../../src/http/packed/pack.ts";
 
 const ETAG_CHARACTERS = 22;
 
@@ -15,11 +15,17 @@ const COMPRESSORS: Readonly<Record<Encoding, (content: Uint8Array) => Uint8Array
   gzip: gzipped,
 };
 
-/** Files as a server serves them (src/http/packed), compressed once. Those named `chunk-…` have a hash in their names. */
-export function packed(files: ReadonlyMap<string, Uint8Array>): Uint8Array {
+/** Browsers that accept zstd accept br, and gzip is for plain HTTP, where they accept neither. */
+export const FOR_BROWSERS = ["br", "gzip"] as const satisfies readonly Encoding[];
+
+/**
+ * Files as a server serves them (src/http/packed), compressed once. Those named `chunk-…` have a hash in their names. `encodings`:
+ * all by default.
+ */
+export function packed(files: ReadonlyMap<string, Uint8Array>, encodings: readonly Encoding[] = ENCODINGS): Uint8Array {
   const described = [...files].map(([name, content]) => {
     const etag = new Bun.CryptoHasher("sha256").update(content).digest("base64url").slice(0, ETAG_CHARACTERS);
     return [name, { content, etag, isImmutable: name.startsWith("chunk-") }] as const;
   });
-  return writePack(new Map(described), (content, encoding) => COMPRESSORS[encoding](content));
+  return writePack(new Map(described), encodings, (content, encoding) => COMPRESSORS[encoding](content));
 }

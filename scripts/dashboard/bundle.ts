@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { PurgeCSS } from "purgecss";
 import { ROOT } from "../client/entries.ts";
 import { shorten } from "../client/module.ts";
-import { packed } from "../client/packing.ts";
+import { FOR_BROWSERS, packed } from "../client/packing.ts";
 
 const APP = join(ROOT, "src/admin/app");
 const HASH_CHARACTERS = 12;
@@ -48,7 +48,7 @@ export async function buildDashboard({ isShort = false }: { isShort?: boolean } 
   files.set(styleName, style);
   const template = await Bun.file(join(APP, "index.html")).text();
   const page = template.replace("{{script}}", script).replace("{{style}}", styleName);
-  return packed(new Map([["index.html", new TextEncoder().encode(page)], ...files]));
+  return packed(new Map([["index.html", new TextEncoder().encode(page)], ...files]), FOR_BROWSERS);
 }
 
 /**

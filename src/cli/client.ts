@@ -11,15 +11,12 @@ export const clientCommand = declareCommand({
     out: { type: "string", description: "The directory to write to", default: "./client", valueHint: "DIR" },
   },
   async run({ args: { out } }) {
-    const { header, contentOf } = await readPack(await pathOfPart("module"));
+    const { header, plainOf } = await readPack(await pathOfPart("module"));
     mkdirSync(out, { recursive: true });
     const write = async (name: string, content: Blob): Promise<void> =>
       writeFileSync(join(out, name), new Uint8Array(await content.arrayBuffer()));
     await write("platform.tgz", Bun.file(await pathOfPart("package")));
-    for (const [name, { representations }] of Object.entries(header)) {
-      const plain = representations.find(({ encoding }) => encoding === null);
-      if (plain !== undefined) await write(name, contentOf(plain));
-    }
+    for (const [name, file] of Object.entries(header)) await write(name, await plainOf(file));
     await printAnswer(
       `${join(out, "platform.tgz")}: platform ${VERSION}. Install it with: npm install ${join(out, "platform.tgz")}`,
     );

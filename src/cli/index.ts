@@ -93,6 +93,8 @@ async function dispatch([name, ...rest]: readonly string[]): Promise<number> {
   if (name.startsWith("-")) throw new UsageError(`unknown option ${name}`);
   const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (load === undefined) throw new UsageError(`unknown command "${name}"${closestName(name, Object.keys(commands))}`);
+  // The executable begins with a policy for what runs once (scripts/build.ts), which a server ends when it has started.
+  if (name !== "start") Bun.unsafe.setJITPolicy(1);
   const command = product === null ? await load() : withoutConfigOption(await load());
   if (asksForHelp(rest)) return printUsage(command);
   // The commands declare their arguments as plain objects; citty also accepts promises and functions.

@@ -34,7 +34,7 @@ export function clientEndpoints(parts: {
     }),
     endpoint("GET /client/:file", { ...hidden, path: { file: "index.js, or a chunk of it" } }, async (context) => {
       const { file: name } = context.params;
-      const found = packedAnswer(context.request, await parts.module(), name, SCRIPT);
+      const found = await packedAnswer(context.request, await parts.module(), name, SCRIPT);
       if (found === null) throw notFound(`The client has no file "${name}"; it has index.js and ${PACKAGE_NAME}`);
       return found;
     }),

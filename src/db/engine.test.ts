@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import fs, { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import fs, { copyFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { tablesLayout } from "../../schema/migrations/index.ts";
@@ -104,11 +104,13 @@ test("[DB321] the file of a busy WAL keeps its length when the WAL restarts, and
     fs.closeSync(descriptor);
     return header.readUInt32BE();
   };
-  const first = restarts();
   const text = "x".repeat(20_000);
   let written = 0;
   const write = () =>
     file.write((tx) => tx.query("INSERT INTO items VALUES (?, ?)").run(`${++written}`, text)).then(() => undefined);
+  // A new file's WAL is empty.
+  await write();
+  const first = restarts();
   let bytesAtRestart = 0;
   await Promise.all(
     Array.from({ length: 16 }, async () => {
@@ -267,6 +269,19 @@ test("[DB24] a process killed under load loses no answered write, and its row co
   const stored = new Set(file.query("SELECT id FROM items").values().flat());
   expect(answered.filter((id) => !stored.has(id))).toEqual([]);
   expect(file.rowCount("items")).toBe(stored.size);
+});
+
+test("[DB25] a new file is made beside its name, whatever a crash has left there", async () => {
+  const path = join(directory, "a.db");
+  writeFileSync(`${path}.new`, "half of a file");
+  const file = engine.open(path, { migrate: (sqlite) => sqlite.run(CREATE) });
+  expect(readdirSync(directory).sort()).toEqual(["a.db", "a.db-shm", "a.db-wal"]);
+  // It is whole without its WAL.
+  copyFileSync(path, join(directory, "copy.db"));
+  const copy = new Database(join(directory, "copy.db"));
+  expect(copy.query("SELECT name FROM sqlite_schema").values()).toContainEqual(["items"]);
+  copy.close();
+  await file.close();
 });
 
 test("[DB25] a file created from a template is complete, and writes to it survive", async () => {

@@ -157,9 +157,12 @@ export interface OutboxOptions {
 }
 
 export interface OpenOptions {
-  /** Runs before the first use. If it throws, the file is closed and the error is rethrown. */
+  /**
+   * Runs before the first use. If it throws, the file is closed and the error is rethrown. A new file is made in memory first, and
+   * `migrate` runs on it there and again when it is opened: what is up to date, it leaves as it is.
+   */
   migrate?(sqlite: Database): void;
-  /** Initial content of a new file, as from `serialize()`. `migrate` also runs on it. */
+  /** Initial content of a new file, as from `serialize()`, instead of what `migrate` makes of an empty one. `migrate` also runs on it. */
   template?(): Uint8Array;
   onChange?: ChangeListener;
   /** The same changes when they are committed: rules can see them, and they may not be on disk yet. */

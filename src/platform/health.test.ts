@@ -52,7 +52,7 @@ test("[SY11] a file whose sync has failed is counted, and the last sync is known
     syncFile: (_, done) => done(isBroken ? new Error("EIO") : null),
   });
   const path = join(temporaryDirectory(), "a.db");
-  const file = engine.open(path, { migrate: (sqlite) => void sqlite.run("CREATE TABLE t (x)") });
+  const file = engine.open(path, { migrate: (sqlite) => void sqlite.run("CREATE TABLE IF NOT EXISTS t (x)") });
   expect([engine.lastSync.at, engine.load.failedFiles, engine.paths()]).toEqual([null, 0, [path]]);
   await file.write((tx) => void tx.query("INSERT INTO t VALUES (1)").run());
   expect(engine.lastSync.at).not.toBeNull();

@@ -12,6 +12,8 @@ import { TRACED, tracedCalls } from "./power/trace.ts";
 // disks are made as power cuts would leave them at random moments: whatever was not synced may be missing, torn or in another
 // order. A server that starts on such a disk has everything that was answered before the cut.
 
+/** During a first start, which makes every file. */
+const START_CUTS = 4 * Number(process.env["PLATFORM_CRASH_ROUNDS"] ?? 3);
 const CUTS = 4 * Number(process.env["PLATFORM_CRASH_ROUNDS"] ?? 3);
 const SEED = testSeed(2_612);
 const LOAD_MS = 4_000;
@@ -75,22 +77,25 @@ async function write(platform: TestPlatform, writer: number, isOver: () => boole
   }
 }
 
-/** Under load until it is killed: what it did to its files, and sent. */
-async function record(): Promise<{ trace: string; root: string }> {
+/** Under `load` until it is killed: what it did to its files, and sent. */
+async function record(load: (platform: TestPlatform) => Promise<void>): Promise<{ trace: string; root: string }> {
   const file = join(temporaryDirectory(), "trace");
   // The tracer is not the server's parent, so that the server is killed and not the tracer.
   const prefix = ["strace", "-D", "-f", "-y", "-xx", "-q", "-s", "4000000", "-e", `trace=${TRACED}`, "-o", file];
   const platform = await testPlatform({ config: CONFIG, prefix });
-  const endsAt = performance.now() + LOAD_MS;
-  const isOver = () => performance.now() > endsAt;
-  await platform.service.post("/api/d1/main", { query: "CREATE TABLE notes (id TEXT)" });
-  const writers = Array.from({ length: WRITERS }, (_, writer) => write(platform, writer, isOver));
-  await Promise.all(writers);
+  await load(platform);
   const { pid } = platform.process;
   await platform.kill("SIGKILL");
   const end = new RegExp(`^${pid} +\\+\\+\\+ killed by SIGKILL`, "m");
   await until("the trace is complete", () => end.test(readFileSync(file, "utf8")));
   return { trace: readFileSync(file, "utf8"), root: platform.dataDirectory };
+}
+
+async function writeAll(platform: TestPlatform): Promise<void> {
+  const endsAt = performance.now() + LOAD_MS;
+  const isOver = () => performance.now() > endsAt;
+  await platform.service.post("/api/d1/main", { query: "CREATE TABLE notes (id TEXT)" });
+  await Promise.all(Array.from({ length: WRITERS }, (_, writer) => write(platform, writer, isOver)));
 }
 
 /** What was answered: the number of each record's last change, by its path; files and users by their keys. */
@@ -151,8 +156,27 @@ async function missing(platform: TestPlatform, answered: Answered): Promise<stri
 }
 
 describe.if(hasTracer)("a power cut", () => {
+  test("[DB25] whatever a first start has made until then, the next one starts", async () => {
+    const { trace, root } = await record(async () => {});
+    const calls = [...tracedCalls(trace, root)].filter(({ kind }) => kind !== "sent");
+    const moments = new Set(Array.from({ length: START_CUTS }, () => random.below(calls.length)));
+    const disk = new SimulatedDisk(root);
+    for (const [index, call] of calls.entries()) {
+      if (call.kind !== "sent") disk.apply(call, call.line);
+      if (!moments.has(index)) continue;
+      const data = join(temporaryDirectory(), "data");
+      disk.cut(data, random);
+      const platform = await testPlatform({ config: CONFIG, data });
+      const { status } = await platform.service.post("/api/db/shared/tables/notes", { text: "first" });
+      expect({ seed: SEED, index, status }).toEqual({ seed: SEED, index, status: 201 });
+      await platform.kill("SIGTERM");
+      expect(faultsOfFiles(data).faults).toEqual([]);
+      rmSync(data, { recursive: true });
+    }
+  }, 600_000);
+
   test("[DB3] whatever of the unsynced writes the disk has kept, everything that was answered is there", async () => {
-    const { trace, root } = await record();
+    const { trace, root } = await record(writeAll);
     const calls = [...tracedCalls(trace, root)];
     const sentCount = calls.filter(({ kind }) => kind === "sent").length;
     expect(sentCount).toBeGreaterThan(50);

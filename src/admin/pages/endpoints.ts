@@ -48,7 +48,7 @@ export function pageEndpoints(): readonly Endpoint[] {
     return opening;
   };
   const page = async ({ request }: { request: Request }): Promise<Response> => {
-    const answer = packedAnswer(request, await pages(), "index.html", PAGE);
+    const answer = await packedAnswer(request, await pages(), "index.html", PAGE);
     if (answer === null) throw new Error("The dashboard has no index.html");
     return answer;
   };
@@ -58,7 +58,7 @@ export function pageEndpoints(): readonly Endpoint[] {
       const { file } = context.params;
       const type = TYPES[file.slice(file.lastIndexOf(".") + 1)];
       const headers = { "content-type": type ?? "application/octet-stream" };
-      const answer = file === "index.html" ? null : packedAnswer(context.request, await pages(), file, headers);
+      const answer = file === "index.html" ? null : await packedAnswer(context.request, await pages(), file, headers);
       if (answer === null) throw notFound(`The dashboard has no file "${file}"`);
       return answer;
     }),

@@ -1,10 +1,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
-import style from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
-import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import { pathOfPages } from "../../admin/pages/source.ts";
 import { pathOfPart } from "../../client-files/index.ts";
+import { pathOfUi } from "../../http/openapi/ui-files.ts";
 import { embeddedExtension } from "../../vectorize/extension/files.ts";
 import { CommandError } from "../errors.ts";
 import { TARGETS, type Target } from "./targets.ts";
@@ -31,12 +30,11 @@ export async function writeProgram(directory: string, target: Target, library: s
   const texts = JSON.parse(zstdDecompressSync(readFileSync(packed)).toString()) as Record<string, string>;
   for (const [name, text] of Object.entries(texts)) writeFileSync(join(chunks, name), text);
   const files: [name: string, file: string | null][] = [
-    ["swagger-ui-dist/swagger-ui.css", style],
-    ["swagger-ui-dist/swagger-ui-bundle.js", script],
     [TARGETS[target].sqliteVec, library ?? (await embeddedExtension())],
     ["platform:client-module", await pathOfPart("module")],
     ["platform:client-package", await pathOfPart("package")],
     ["platform:dashboard", await pathOfPages()],
+    ["platform:swagger-ui", await pathOfUi()],
   ];
   const assets = new Map<string, string>();
   for (const [name, file] of files) {

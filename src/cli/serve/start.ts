@@ -53,13 +53,16 @@ export const startCommand = declareCommand({
         },
       });
       const { url } = await platform.listen({ host: args.host, port });
-      await printAnswer(`platform listening on ${url}${keyLine}${dashboardLine(config, args.data, url)}`).catch(
-        (cause: unknown) => {
-          // A closed output must not end a server.
-          if (!(cause instanceof OutputClosed)) throw cause;
-          logger.warn("Standard output is closed");
-        },
-      );
+      const address = (config.server?.publicUrl ?? url).replace(/\/$/, "");
+      const link = config.admin !== false && process.stdout.isTTY ? dashboardLine(address, args.data) : "";
+      await printAnswer(`platform listening on ${url}${keyLine}${link}`).catch((cause: unknown) => {
+        // A closed output must not end a server.
+        if (!(cause instanceof OutputClosed)) throw cause;
+        logger.warn("Standard output is closed");
+      });
+      if (config.admin !== false) noteAddress(args.data, address);
+      // Until here code ran once (scripts/build.ts); from now on it is worth compiling.
+      Bun.unsafe.setJITPolicy(1);
       endRehearsal = rehearseBesideServer(config, args.data, logger);
       await stopped;
     } catch (cause) {
@@ -75,14 +78,9 @@ export const startCommand = declareCommand({
   },
 });
 
-/** On a terminal, a link that signs in to the dashboard. */
-function dashboardLine(config: PlatformConfig, dataDirectory: string, url: string): string {
-  if (config.admin === false) return "";
-  const address = (config.server?.publicUrl ?? url).replace(/\/$/, "");
-  noteAddress(dataDirectory, address);
-  if (!process.stdout.isTTY) return "";
-  return `\ndashboard: ${linkAt(address, dataDirectory, { ids: systemIds })}\n           works once, within ten minutes`;
-}
+/** A link that signs in to the dashboard. */
+const dashboardLine = (address: string, dataDirectory: string): string =>
+  `\ndashboard: ${linkAt(address, dataDirectory, { ids: systemIds })}\n           works once, within ten minutes`;
 
 /** The error names the first file that does not fit the config; whoever develops it wants to know of all. */
 async function reportData(config: PlatformConfig, dataDirectory: string): Promise<void> {

@@ -42,8 +42,8 @@ import { createWalLength, createWalSync, type SyncFile, type WalSync } from "../
 import { Writer, type WriterOptions } from "../writer/writer.ts";
 import { closeAsItIs } from "./close-as-it-is.ts";
 import type { DirectorySync } from "./directory-sync.ts";
-import { assertOpenable, markFile, newFileId } from "./file-identity.ts";
-import { writeNewFile } from "./new-file.ts";
+import { assertOpenable, markFile } from "./file-identity.ts";
+import { createFile } from "./new-file.ts";
 import { isFileError, openError } from "./sqlite-errors.ts";
 
 export interface FileDependencies {
@@ -67,7 +67,7 @@ export interface FileDependencies {
 interface Opened {
   sqlite: Database;
   sync: WalSync;
-  /** The descriptor of a file just created from a template; null for any other file. */
+  /** The descriptor of a file just created from the caller's template; null for any other file. */
   newFileDescriptor: number | null;
   /** The WAL is new and empty. */
   isWalNew: boolean;
@@ -77,12 +77,11 @@ interface Opened {
 function openSqlite(path: string, options: OpenOptions, { ids, directories, syncFile }: FileDependencies): Opened {
   const isNew = !existsSync(path);
   const isWalNew = !existsSync(`${path}-wal`);
-  const template = isNew ? options.template?.() : undefined;
   let newFileDescriptor: number | null = null;
   let sqlite: Database | null = null;
   try {
-    if (template !== undefined) newFileDescriptor = writeNewFile(path, template, newFileId(ids));
-    if (!isNew) assertOpenable(path);
+    if (isNew) newFileDescriptor = createFile(path, options, { ids, migrate: (made) => migrate(made, options) });
+    else assertOpenable(path);
     sqlite = new Database(path, { create: true, readwrite: true });
     configure(sqlite, options, ids);
     if (!isNew && !isWalNew) moveLeftWal(sqlite);

@@ -49,6 +49,7 @@ const OPEN_REASONS: readonly (readonly [prefix: string, reason: string])[] = [
   ["SQLITE_NOTADB", "it is not an SQLite database"],
   ["SQLITE_CORRUPT", "its content is damaged"],
   ["SQLITE_CANTOPEN", "it cannot be opened or created (missing directory or missing permission)"],
+  ["ENOENT", "it cannot be opened or created (missing directory)"],
   ["SQLITE_READONLY", "it is read-only"],
   ["SQLITE_PERM", "access to it is not permitted"],
   ["SQLITE_BUSY", "another process has locked it"],

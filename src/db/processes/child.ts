@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { constants, setPriority } from "node:os";
+import { zstdDecompressSync } from "node:zlib";
 import type { FromProcess, ProgramStart } from "./protocol.ts";
 
 /**
@@ -21,14 +22,22 @@ const LOADER = `
     for (const message of early) process.emit("message", message);
   });`;
 
-/** The programs by their names, as scripts/build.ts has bundled them; only in the executable. */
-declare const PLATFORM_PROGRAMS: Readonly<Record<string, string>>;
+/** The programs by their names, as scripts/build.ts has bundled them: JSON, compressed, in base64. Only in the executable. */
+declare const PLATFORM_PROGRAMS: string;
+
+let programs: Readonly<Record<string, string>> | null = null;
+
+function unpackPrograms(): Readonly<Record<string, string>> {
+  // scripts/build.ts wrote it.
+  return JSON.parse(zstdDecompressSync(Buffer.from(PLATFORM_PROGRAMS, "base64")).toString()) as Record<string, string>;
+}
 
 function startOf(program: string, settings: unknown): ProgramStart {
   if (!Bun.isStandaloneExecutable) {
     return { source: null, file: Bun.fileURLToPath(new URL(`../../${program}.ts`, import.meta.url)), settings };
   }
-  const source = PLATFORM_PROGRAMS[program];
+  programs ??= unpackPrograms();
+  const source = programs[program];
   if (source === undefined) throw new Error(`the executable has no program ${program}`);
   return { source, file: null, settings };
 }

@@ -31,8 +31,8 @@ beforeEach(() => {
   engine = createStorageEngine({ clock: systemClock, readWorkers: 2 });
   file = engine.open(join(directory, "a.db"), {
     migrate: (sqlite) => {
-      sqlite.run("CREATE TABLE items (id TEXT PRIMARY KEY NOT NULL, n INTEGER, r REAL, b BLOB) STRICT");
-      sqlite.run("INSERT INTO items VALUES ('a', 1, 1.5, x'0102'), ('b', 2, NULL, NULL)");
+      sqlite.run("CREATE TABLE IF NOT EXISTS items (id TEXT PRIMARY KEY NOT NULL, n INTEGER, r REAL, b BLOB) STRICT");
+      sqlite.run("INSERT OR IGNORE INTO items VALUES ('a', 1, 1.5, x'0102'), ('b', 2, NULL, NULL)");
     },
   });
 });

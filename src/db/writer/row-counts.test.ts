@@ -19,7 +19,7 @@ beforeEach(() => {
   file = engine.open(join(directory, "a.db"), {
     migrate(sqlite) {
       layOut(tablesLayout)(sqlite);
-      sqlite.run('CREATE TABLE "it ems" (id TEXT PRIMARY KEY NOT NULL, data TEXT, n REAL) STRICT');
+      sqlite.run('CREATE TABLE IF NOT EXISTS "it ems" (id TEXT PRIMARY KEY NOT NULL, data TEXT, n REAL) STRICT');
     },
   });
 });

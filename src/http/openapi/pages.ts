@@ -1,10 +1,9 @@
-import style from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
-import script from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import { type TSchema, Type } from "typebox";
 import type { Principal } from "../../access/principal.ts";
 import { type Declaration, type Endpoint, endpoint } from "../endpoint.ts";
 import { pageHeaders } from "../security-headers.ts";
 import type { ApiDocument } from "./document.ts";
+import { type UiFile, uiAnswer } from "./ui-files.ts";
 
 const SCRIPT =
   'SwaggerUIBundle({ url: "/swagger/json", dom_id: "#api", deepLinking: true, displayRequestDuration: true });';
@@ -39,14 +38,16 @@ const hidden = {
 /** `/swagger`, what it loads, and `/swagger/json`. */
 export function documentationEndpoints(document: ApiDocument): readonly Endpoint[] {
   const headers = pageHeaders(SCRIPT);
-  const file = (path: string, contentType: string) => () =>
-    new Response(Bun.file(path), { headers: { "content-type": contentType } });
+  const file =
+    (name: UiFile) =>
+    ({ request }: { request: Request }) =>
+      uiAnswer(request, name);
   const json = async ({ principal }: { principal: Principal }) =>
     new Response(await document.jsonFor(principal), { headers: { "content-type": "application/json" } });
   return [
     endpoint("GET /swagger", hidden, () => new Response(PAGE, { headers })),
-    endpoint("GET /swagger/ui.js", hidden, file(script, "text/javascript")),
-    endpoint("GET /swagger/ui.css", hidden, file(style, "text/css")),
+    endpoint("GET /swagger/ui.js", hidden, file("ui.js")),
+    endpoint("GET /swagger/ui.css", hidden, file("ui.css")),
     endpoint("GET /swagger/json", { ...hidden, caller: document.caller }, json),
   ];
 }

@@ -5,33 +5,36 @@ import type { Pack, PackedFile } from "./pack.ts";
 
 const IMMUTABLE = `public, max-age=${IMMUTABLE_SECONDS}, immutable`;
 
-/** The answer with a file of a pack, in the smallest form that the client accepts; null: the pack has no such file. */
-export function packedAnswer(
+/**
+ * The answer with a file of a pack, in the smallest form that the client accepts, uncompressed where it accepts none; null: the
+ * pack has no such file.
+ */
+export async function packedAnswer(
   request: Request,
-  { header, contentOf }: Pack,
+  { header, contentOf, plainOf }: Pack,
   name: string,
   headers: Readonly<Record<string, string>>,
-): Response | null {
+): Promise<Response | null> {
   const file = Object.hasOwn(header, name) ? header[name] : undefined;
   if (file === undefined) return null;
   const { own, etag, representation } = described(file, request.headers.get("accept-encoding"));
-  return fileAnswer(request, { headers: { ...headers, ...own }, etag, content: contentOf(representation) });
+  const all = { ...headers, ...own };
+  if (hasIt(request, etag)) return new Response(null, { status: 304, headers: all });
+  const content = representation === null ? await plainOf(file) : contentOf(representation);
+  return wholeAnswer(request, { headers: all, content });
 }
 
+/** `representation`: null for the uncompressed file. */
 function described(file: PackedFile, accepted: string | null) {
-  const representation = file.representations.find(
-    ({ encoding }) => encoding === null || acceptsEncoding(accepted, encoding),
-  );
-  if (representation === undefined) throw new Error("A packed file lacks its plain representation");
-  const { encoding } = representation;
+  const representation = file.representations.find(({ encoding }) => acceptsEncoding(accepted, encoding)) ?? null;
   // Each representation has its own, as a strong tag is of bytes.
-  const etag = `"${file.etag}${encoding === null ? "" : `-${encoding}`}"`;
+  const etag = `"${file.etag}${representation === null ? "" : `-${representation.encoding}`}"`;
   const own: Record<string, string> = {
     "cache-control": file.isImmutable ? IMMUTABLE : "no-cache",
     vary: "Accept-Encoding",
     etag,
   };
-  if (encoding !== null) own["content-encoding"] = encoding;
+  if (representation !== null) own["content-encoding"] = representation.encoding;
   return { own, etag, representation };
 }
 
@@ -40,7 +43,16 @@ export function fileAnswer(
   request: Request,
   { headers, etag, content }: { headers: Record<string, string>; etag: string; content: Blob },
 ): Response {
-  if (matchesEtag(request.headers.get("if-none-match"), etag)) return new Response(null, { status: 304, headers });
+  if (hasIt(request, etag)) return new Response(null, { status: 304, headers });
+  return wholeAnswer(request, { headers, content });
+}
+
+const hasIt = (request: Request, etag: string): boolean => matchesEtag(request.headers.get("if-none-match"), etag);
+
+function wholeAnswer(
+  request: Request,
+  { headers, content }: { headers: Record<string, string>; content: Blob },
+): Response {
   // Bun applies the header `Range` to a file by itself, and a part of a compressed file is of no use.
   request.headers.delete("range");
   return new Response(content, { headers: { ...headers, "content-length": String(content.size) } });

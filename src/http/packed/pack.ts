@@ -1,3 +1,5 @@
+import { gunzip } from "node:zlib";
+
 // Files for browsers in one file: the length of the header in 4 bytes, the header as JSON, then the representations of the
 // files one after another. `scripts/client/packing.ts` writes it.
 
@@ -6,17 +8,19 @@ export const ENCODINGS = ["br", "zstd", "gzip"] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
 export interface Representation {
-  /** null: as it is. */
-  encoding: Encoding | null;
+  encoding: Encoding;
   /** Behind the header, in bytes. */
   start: number;
   size: number;
 }
 
+/** It is there in compressed forms only, gzip among them. */
 export interface PackedFile {
   etag: string;
   /** Its name has a hash of its content. */
   isImmutable: boolean;
+  /** Uncompressed, in bytes. */
+  size: number;
   representations: readonly Representation[];
 }
 
@@ -24,23 +28,24 @@ export type PackHeader = Readonly<Record<string, PackedFile>>;
 
 const LENGTH_BYTES = 4;
 
-/** `compress` gives null for an encoding that it has no use for. */
+/** `encodings`: what each file is kept in. */
 export function writePack(
   files: ReadonlyMap<string, { content: Uint8Array; isImmutable: boolean; etag: string }>,
+  encodings: readonly Encoding[],
   compress: (content: Uint8Array, encoding: Encoding) => Uint8Array,
 ): Uint8Array {
   const header: Record<string, PackedFile> = {};
   const parts: Uint8Array[] = [];
   let start = 0;
-  const add = (encoding: Encoding | null, content: Uint8Array): Representation => {
-    const representation = { encoding, start, size: content.length };
-    parts.push(content);
-    start += content.length;
-    return representation;
-  };
   for (const [name, { content, isImmutable, etag }] of files) {
-    const compressed = ENCODINGS.map((encoding) => add(encoding, compress(content, encoding)));
-    header[name] = { etag, isImmutable, representations: [...compressed, add(null, content)] };
+    const representations = encodings.map((encoding) => {
+      const compressed = compress(content, encoding);
+      const representation = { encoding, start, size: compressed.length };
+      parts.push(compressed);
+      start += compressed.length;
+      return representation;
+    });
+    header[name] = { etag, isImmutable, size: content.length, representations };
   }
   const text = new TextEncoder().encode(JSON.stringify(header));
   const length = new Uint8Array(LENGTH_BYTES);
@@ -51,6 +56,8 @@ export function writePack(
 export interface Pack {
   header: PackHeader;
   contentOf(representation: Representation): Blob;
+  /** Uncompressed, by another thread. */
+  plainOf(file: PackedFile): Promise<Blob>;
 }
 
 export async function readPack(path: string): Promise<Pack> {
@@ -59,8 +66,18 @@ export async function readPack(path: string): Promise<Pack> {
   const begin = LENGTH_BYTES + length;
   // Written by `writePack`.
   const header = (await file.slice(LENGTH_BYTES, begin).json()) as PackHeader;
+  const contentOf = ({ start, size }: Representation): Blob => file.slice(begin + start, begin + start + size);
   return {
     header,
-    contentOf: ({ start, size }) => file.slice(begin + start, begin + start + size),
+    contentOf,
+    async plainOf({ representations }) {
+      const gzipped = representations.find(({ encoding }) => encoding === "gzip");
+      if (gzipped === undefined) throw new Error("A packed file lacks its gzip representation");
+      const compressed = await contentOf(gzipped).arrayBuffer();
+      const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+      gunzip(compressed, (error, plain) => (error === null ? resolve(plain) : reject(error)));
+      // Node's type of the buffer leaves open whether it is shared, which this one is not.
+      return new Blob([(await promise) as Buffer<ArrayBuffer>]);
+    },
   };
 }

@@ -1,0 +1,5 @@
+/** What `scripts/build.ts` embeds; the import is its path. */
+declare module "platform:swagger-ui" {
+  const path: string;
+  export default path;
+}
