@@ -168,44 +168,48 @@ async function compareBytes(platform: TestPlatform): Promise<void> {
   await until("bytes without a record are gone", () => bytesOnDisk(platform).sort().join() === named(), PATIENCE_MS);
 }
 
-test(`[TB66, DB24, ST80, RM33, AN5] a server killed under mixed load has everything it acknowledged, and nothing incomplete (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
-  const platform = await testPlatform({ config: CONFIG });
-  await platform.service.post(tally, { id: "all", sum: 0 });
-  await platform.service.post("/api/d1/main", { query: "CREATE TABLE t (id TEXT PRIMARY KEY, value TEXT)" });
-  const users: SignedIn[] = [];
-  for (let index = 0; index < SESSIONS; index++) users.push(await signIn(platform));
-  const beside: Beside = {
-    increments: { asked: 0, answered: 0 },
-    refreshTokens: users.map(({ refreshToken }) => refreshToken),
-    late: nothingLate(),
-  };
-  const token = users[0]?.token ?? "";
-  let unansweredCount = 0;
-  let socket = await enterRoom(platform, token);
-  for (let round = 0; round < ROUNDS; round++) {
-    const { load, ended } = startLoad(platform, beside, socket, token);
-    await Bun.sleep(LOAD_MIN_MS + random.below(LOAD_SPREAD_MS));
-    await noteSaved(platform, beside.late, random.chance(0.3));
-    load.isOver = true;
-    await platform.kill("SIGKILL");
-    await ended;
-    expect(load.errors).toEqual([]);
-    unansweredCount += ledger.unansweredCount;
-    const { files, faults } = faultsOfFiles(platform.dataDirectory);
-    expect(faults).toEqual([]);
-    expect(files).toBeGreaterThan(5);
-    if (random.chance(0.3)) {
-      const { configFile, dataDirectory } = platform;
-      await attemptStart({ configFile, dataDirectory, killAfterMs: random.below(START_KILL_MS) });
+test(
+  `[TB66, DB24, ST80, RM33, AN5] a server killed under mixed load has everything it acknowledged, and nothing incomplete (seed ${SEED}, ${ROUNDS} rounds)`,
+  async () => {
+    const platform = await testPlatform({ config: CONFIG });
+    await platform.service.post(tally, { id: "all", sum: 0 });
+    await platform.service.post("/api/d1/main", { query: "CREATE TABLE t (id TEXT PRIMARY KEY, value TEXT)" });
+    const users: SignedIn[] = [];
+    for (let index = 0; index < SESSIONS; index++) users.push(await signIn(platform));
+    const beside: Beside = {
+      increments: { asked: 0, answered: 0 },
+      refreshTokens: users.map(({ refreshToken }) => refreshToken),
+      late: nothingLate(),
+    };
+    const token = users[0]?.token ?? "";
+    let unansweredCount = 0;
+    let socket = await enterRoom(platform, token);
+    for (let round = 0; round < ROUNDS; round++) {
+      const { load, ended } = startLoad(platform, beside, socket, token);
+      await Bun.sleep(LOAD_MIN_MS + random.below(LOAD_SPREAD_MS));
+      await noteSaved(platform, beside.late, random.chance(0.3));
+      load.isOver = true;
+      await platform.kill("SIGKILL");
+      await ended;
+      expect(load.errors).toEqual([]);
+      unansweredCount += ledger.unansweredCount;
+      const { files, faults } = faultsOfFiles(platform.dataDirectory);
+      expect(faults).toEqual([]);
+      expect(files).toBeGreaterThan(5);
+      if (random.chance(0.3)) {
+        const { configFile, dataDirectory } = platform;
+        await attemptStart({ configFile, dataDirectory, killAfterMs: random.below(START_KILL_MS) });
+      }
+      await platform.restart();
+      await compare(platform, beside, users[0]?.id ?? "");
+      socket = await enterRoom(platform, token);
+      await compareLate(platform, socket, beside.late);
     }
-    await platform.restart();
-    await compare(platform, beside, users[0]?.id ?? "");
-    socket = await enterRoom(platform, token);
-    await compareLate(platform, socket, beside.late);
-  }
-  await compareBytes(platform);
-  // It was a load, and the server died in the middle of it.
-  expect(ledger.answeredCount).toBeGreaterThan(ROUNDS * 50);
-  expect(unansweredCount).toBeGreaterThan(ROUNDS);
-  expect(await platform.stop()).toBe(0);
-}, Math.max(600_000, ROUNDS * 30_000));
+    await compareBytes(platform);
+    // It was a load, and the server died in the middle of it.
+    expect(ledger.answeredCount).toBeGreaterThan(ROUNDS * 50);
+    expect(unansweredCount).toBeGreaterThan(ROUNDS);
+    expect(await platform.stop()).toBe(0);
+  },
+  Math.max(600_000, ROUNDS * 30_000),
+);
