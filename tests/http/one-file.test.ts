@@ -6,6 +6,7 @@ import { temporaryDirectory } from "../support/index.ts";
 
 const ROOT = resolve(import.meta.dir, "../..");
 const READY = /listening on (http:\/\/\S+)/;
+const BUILD_TIMEOUT_MS = 300_000;
 
 let platform: string;
 
@@ -15,7 +16,7 @@ beforeAll(() => {
   if (given !== "") return;
   const { exitCode } = Bun.spawnSync([process.execPath, join(ROOT, "scripts/build.ts"), "--outfile", platform]);
   expect(exitCode).toBe(0);
-});
+}, BUILD_TIMEOUT_MS);
 
 interface Ended {
   code: number;
