@@ -1,9 +1,10 @@
-import { rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { BackupsConfig } from "../../config/types.ts";
 import type { Owner } from "../../disk/owner-marker.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import { reasonOf } from "../../kernel/errors.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { createBackup } from "../create/create.ts";
 import { BackupError } from "../types.ts";
 import { type TryOpening, verifyBackup } from "../verify/verify.ts";
@@ -46,9 +47,10 @@ export async function runBackupJob(
 ): Promise<BackupResult> {
   const destination = openDestination(to, dataDirectory);
   await claimDestination(destination, { owner, clock, takeOver: false });
-  const name = backupName(new Date(clock.now()));
   try {
-    const file = join(destination.prepare(), name);
+    const folder = destination.prepare();
+    const name = freeName(folder, clock.now());
+    const file = join(folder, name);
     const { fileCount, contentBytes, sizeBytes } = await createBackup({ dataDirectory, file, clock, signal });
     if (verify) await verifyOrSetAside(destination, { file, name, owner, tryOpening, signal });
     await destination.accept(file, name);
@@ -58,6 +60,15 @@ export async function runBackupJob(
   } finally {
     destination.clean();
   }
+}
+
+/** Named after this second, or the next one without a backup: one that does not hold replaces none. */
+function freeName(folder: string, now: Millis): string {
+  const isTaken = (name: string): boolean =>
+    existsSync(join(folder, name)) || existsSync(join(folder, failedName(name)));
+  let at = now;
+  while (isTaken(backupName(new Date(at)))) at += SECOND_MS;
+  return backupName(new Date(at));
 }
 
 interface Candidate {

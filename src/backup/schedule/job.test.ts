@@ -1,0 +1,36 @@
+import { beforeAll, expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryDirectory, testClock, testPlatform } from "../../../tests/support/index.ts";
+import { runBackupJob } from "./job.ts";
+
+let dataDirectory: string;
+beforeAll(async () => {
+  const platform = await testPlatform({ config: { kv: { cache: {} } } });
+  await platform.kill("SIGTERM");
+  dataDirectory = platform.dataDirectory;
+});
+
+test("[BK304] backups that begin in one second replace none, also when the later one does not hold", async () => {
+  const folder = join(temporaryDirectory(), "backups");
+  const job = { dataDirectory, owner: { id: "own", directory: dataDirectory }, keep: 5, verify: true, to: { folder } };
+  const clock = testClock(Date.UTC(2026, 0, 31, 2, 30));
+  const { signal } = new AbortController();
+  const opened = () => Promise.resolve();
+  const refused = () => Promise.reject(new Error("it does not open"));
+  const make = (tryOpening: () => Promise<void>) => runBackupJob(job, { clock, signal, tryOpening });
+  const names = () =>
+    readdirSync(folder)
+      .filter((name) => name.startsWith("platform-"))
+      .sort();
+
+  const first = "platform-2026-01-31T02-30-00Z.tar.zst";
+  const second = "platform-2026-01-31T02-30-01Z.tar.zst";
+  expect((await make(opened)).name).toBe(first);
+  await expect(make(refused)).rejects.toThrow("it does not open");
+  expect(names()).toEqual([first, `${second}.failed`]);
+  await expect(make(refused)).rejects.toThrow("it does not open");
+  expect(names()).toEqual([first, "platform-2026-01-31T02-30-02Z.tar.zst.failed"]);
+  expect((await make(opened)).name).toBe(second);
+  expect(names()).toEqual([first, second, "platform-2026-01-31T02-30-02Z.tar.zst.failed"]);
+});
