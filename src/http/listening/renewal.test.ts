@@ -192,5 +192,7 @@ test("[TL23] another process, or server, cannot share the port", async () => {
   const other = createListener({ clock: testClock(), isTls: true, proxies: { trustProxy: false } });
   const tls = { ...pairs[1], publicHost: null, steering: null };
   const failure = () => new Response();
-  expect(() => other.listen(new Elysia(), { host: "127.0.0.1", port, tls, failure })).toThrow("another process uses it");
+  expect(() => other.listen(new Elysia(), { host: "127.0.0.1", port, tls, failure })).toThrow(
+    "another process uses it",
+  );
 });
