@@ -9,6 +9,7 @@ const POSTS = 10_000;
 const PEOPLE = 1_000;
 const TEAMS = 50;
 const FILLED_AT_ONCE = 500;
+const PAGES = 2_000;
 const REPEATS = 40;
 const STATUSES = 10;
 const MINUTES_APART = 10;
@@ -38,10 +39,13 @@ async function fill(table: string, count: number, recordAt: (index: number) => o
 
 const TEXT = "A paragraph of text that says what happened, to whom, and what came of it in the end. ";
 
+const postId = (index: number): string => `post${String(index).padStart(5, "0")}`;
+
 async function fillAll(tables: string): Promise<void> {
   await fill(`${tables}/people`, PEOPLE, (n) => ({ id: `p${n}`, name: `Person ${n}`, bio: TEXT }));
   await fill(`${tables}/teams`, TEAMS, (n) => ({ id: `t${n}`, name: `Team ${n}` }));
   await fill(`${tables}/posts`, POSTS, (n) => ({
+    id: postId(n),
     title: `Post ${n}: what happened on the day`,
     body: TEXT.repeat(3),
     author: `p${(n * 7919) % PEOPLE}`,
@@ -82,7 +86,7 @@ async function aggregate(name: string, url: string, maxMs: number | null): Promi
 export const relatedRecords: Section = {
   name: "related",
   title: "Tables: expand and aggregate",
-  about: `A list of 20 of ${POSTS.toLocaleString("en")} records, ${CONNECTIONS} connections of wrk; the floor is the same list without \`expand\`, in turns, five rounds of
+  about: `A list of 20 of ${POSTS.toLocaleString("en")} records, ${CONNECTIONS} connections of wrk; another page each time; the floor is the same pages without \`expand\`, in turns, five rounds of
 three seconds each; medians. Aggregates over ${ROWS.toLocaleString("en")} records of 300 bytes: ${REPEATS} requests one after the other, in a query process; p99 is the slowest.`,
   async run(bench) {
     const platform = await startPlatform(bench.executable, bench.directory("related"), CONFIG);
@@ -90,10 +94,12 @@ three seconds each; medians. Aggregates over ${ROWS.toLocaleString("en")} record
       const tables = `${platform.url}/api/db/shared/tables`;
       await fillAll(tables);
       const list = `${tables}/posts?limit=20`;
+      // Another page each time: a repeated list without expand is answered from its kept text.
+      const pages = Array.from({ length: PAGES }, (_, index) => `&after=${postId((index * 7919) % (POSTS - 20))}`);
       const expanded = await compare(bench, {
         name: "list of 20, two references expanded",
-        platform: { url: `${list}&expand=author,team` },
-        floor: { url: list },
+        platform: { url: `${list}&expand=author,team`, suffixes: pages },
+        floor: { url: list, suffixes: pages },
         targetRatio: EXPANDED_RATIO_MIN,
       });
       bench.note("aggregates");
