@@ -4,6 +4,7 @@ import { requireWhole } from "../backup/interrupted.ts";
 import { resolveSecrets } from "../config/secrets/secrets.ts";
 import type { PlatformConfig } from "../config/types.ts";
 import { lockDirectory } from "../db/index.ts";
+import { reasonOf } from "../kernel/errors.ts";
 import { systemIds } from "../kernel/ids.ts";
 import { type Logger, silentLogger } from "../kernel/logger.ts";
 import { createPlatform, type Platform } from "./index.ts";
@@ -73,7 +74,7 @@ function makeDirectory(dataDirectory: string): void {
   try {
     mkdirSync(dataDirectory, { recursive: true, mode: DIRECTORY_MODE });
   } catch (cause) {
-    throw new Error(`Cannot create the data directory: ${cause instanceof Error ? cause.message : cause}`, { cause });
+    throw new Error(`Cannot create the data directory: ${reasonOf(cause)}`, { cause });
   }
 }
 

@@ -2,6 +2,7 @@ import type { AcmeConfig, CertificateFiles } from "../config/types.ts";
 import type { Certificate } from "../http/listening/listener.ts";
 import { createSteering, type Steering } from "../http/listening/steering.ts";
 import type { Clock } from "../kernel/clock.ts";
+import { reasonOf } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import type { CheckResult, HealthChecks } from "../kernel/observing/health.ts";
 import { AcmeFiles } from "./acme/files.ts";
@@ -137,7 +138,7 @@ function readFirst(
     if (pair !== null) factsOf(pair);
     return pair;
   } catch (cause) {
-    const problem = `server.tls: ${source.paths.join(", ")}: ${cause instanceof Error ? cause.message : cause}`;
+    const problem = `server.tls: ${source.paths.join(", ")}: ${reasonOf(cause)}`;
     if (isRequired) throw new CertificateError(problem, { cause });
     logger.error(problem);
     return null;

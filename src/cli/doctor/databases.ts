@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import * as layouts from "../../../schema/migrations/index.ts";
 import { scanFiles } from "../../backup/scan.ts";
+import { reasonOf } from "../../kernel/errors.ts";
 import { type Finding, finding, type Patient } from "./finding.ts";
 
 /** The number of steps that this executable knows, by the beginning of a path. */
@@ -32,7 +33,7 @@ export function checkDatabases({ dataDirectory }: Patient): Finding {
     try {
       problems.push(...problemsOf(file, path));
     } catch (cause) {
-      problems.push(`${path}: ${cause instanceof Error ? cause.message : cause}`);
+      problems.push(`${path}: ${reasonOf(cause)}`);
     }
   }
   return finding(problems, { count, bytes, walBytes });

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { SYSTEM_FILE } from "../../backup/layout.ts";
 import { DirectoryInUse, lockDirectory } from "../../db/index.ts";
+import { reasonOf } from "../../kernel/errors.ts";
 import { VERSION } from "../../kernel/version.ts";
 import { declareCommand } from "../command.ts";
 import { CommandError } from "../errors.ts";
@@ -47,7 +48,7 @@ async function examined(look: DoctorCheck["look"], patient: Patient): Promise<Fi
   try {
     return await look(patient);
   } catch (cause) {
-    return finding([`cannot be checked: ${cause instanceof Error ? cause.message : cause}`]);
+    return finding([`cannot be checked: ${reasonOf(cause)}`]);
   }
 }
 

@@ -1,4 +1,5 @@
 import { statSync } from "node:fs";
+import { reasonOf } from "../../kernel/errors.ts";
 import { isJsonObject } from "../../kernel/json/json.ts";
 import { plural } from "../amounts.ts";
 import { declareCommand } from "../command.ts";
@@ -120,7 +121,7 @@ function refusal(reply: Reply, batch: readonly SourceRecord[]): CommandError {
   } catch (cause) {
     const [first] = batch;
     const where = batch.length === 1 ? first?.place : `${first?.place} to ${batch.at(-1)?.place}`;
-    return new CommandError(`${where}: ${cause instanceof Error ? cause.message : cause}`);
+    return new CommandError(`${where}: ${reasonOf(cause)}`);
   }
   return new CommandError(`the server answered ${reply.status} to a batch`);
 }

@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { JSONParser } from "@streamparser/json";
 import { CsvError, parse } from "csv-parse";
+import { reasonOf } from "../../kernel/errors.ts";
 import { describeFault, isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 import { jsonTextFault } from "../../kernel/json/text.ts";
 import { type Cell, parseCell, parseText } from "../../kernel/transfer/csv-cells.ts";
@@ -50,7 +51,7 @@ async function* readLines(file: string): AsyncGenerator<SourceRecord> {
     try {
       value = JSON.parse(text);
     } catch (cause) {
-      throw new CommandError(`${place}: is not valid JSON (${cause instanceof Error ? cause.message : cause})`, {
+      throw new CommandError(`${place}: is not valid JSON (${reasonOf(cause)})`, {
         cause,
       });
     }
@@ -112,7 +113,7 @@ async function* readJsonArray(file: string): AsyncGenerator<SourceRecord> {
 }
 
 const brokenArray = (element: number, cause: unknown): CommandError =>
-  new CommandError(`element ${element}: is not valid JSON (${cause instanceof Error ? cause.message : cause})`, {
+  new CommandError(`element ${element}: is not valid JSON (${reasonOf(cause)})`, {
     cause,
   });
 

@@ -1,4 +1,5 @@
 import { reasonOf } from "../../kernel/errors.ts";
+
 /** What SQLite said: its message, and its extended result code; 0 where SQLite did not see the statement. */
 export interface SqliteFailure {
   message: string;

@@ -1,5 +1,6 @@
 import pLimit from "p-limit";
 import type { Clock } from "../../kernel/clock.ts";
+import { reasonOf } from "../../kernel/errors.ts";
 import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { CALL_TIMEOUT_MS, CALLS_AT_ONCE_MAX, RETRY_AFTER_MAX_MS, RETRY_DELAYS_MS } from "../limits.ts";
 import { isUnreachable } from "../providers/provider-answer.ts";
@@ -56,8 +57,7 @@ export function createDeliveries(deps: {
       });
       running.add(end);
       provider.send(target, message, controller.signal).then(settle, (cause: unknown) => {
-        const error = cause instanceof Error ? cause.message : String(cause);
-        settle({ kind: isUnreachable(cause) ? "unreachable" : "failed", error });
+        settle({ kind: isUnreachable(cause) ? "unreachable" : "failed", error: reasonOf(cause) });
       });
     });
   };
