@@ -1,4 +1,4 @@
-import { SECOND_MS } from "../kernel/time/duration.ts";
+import { HOUR_MS, SECOND_MS } from "../kernel/time/duration.ts";
 
 /** Bytes read, hashed and written per step. */
 export const CHUNK_BYTES = 1024 * 1024;
@@ -35,6 +35,9 @@ export const BACKUPS_LISTED_MAX = 100_000;
 export const S3_PART_BYTES = 8 * 1024 * 1024;
 export const S3_PARTS_AT_ONCE = 2;
 export const S3_RETRIES = 3;
+
+/** How far the names of backups may run ahead of the clock, as each is later than the one before. */
+export const NAMES_AHEAD_MAX_MS = HOUR_MS;
 
 /** Backups in the data directory, where the config names no place, of which the oldest is deleted for another one. */
 export const LOCAL_KEEP = 3;

@@ -31,6 +31,20 @@ test("[BK304] backups that begin in one second replace none, also when the later
   expect(names()).toEqual([first, `${second}.failed`]);
   await expect(make(refused)).rejects.toThrow("it does not open");
   expect(names()).toEqual([first, "platform-2026-01-31T02-30-02Z.tar.zst.failed"]);
-  expect((await make(opened)).name).toBe(second);
-  expect(names()).toEqual([first, second, "platform-2026-01-31T02-30-02Z.tar.zst.failed"]);
+  const fourth = "platform-2026-01-31T02-30-03Z.tar.zst";
+  expect((await make(opened)).name).toBe(fourth);
+  expect(names()).toEqual([first, "platform-2026-01-31T02-30-02Z.tar.zst.failed", fourth]);
+});
+
+test("[BK304] of backups that are made within one second, the latest are kept", async () => {
+  const folder = join(temporaryDirectory(), "backups");
+  const job = { dataDirectory, owner: { id: "own", directory: dataDirectory }, keep: 2, verify: false, to: { folder } };
+  const clock = testClock(Date.UTC(2026, 0, 31, 2, 30));
+  const made: string[] = [];
+  for (let count = 0; count < 4; count++) {
+    const { signal } = new AbortController();
+    made.push((await runBackupJob(job, { clock, signal, tryOpening: () => Promise.resolve() })).name);
+  }
+  const kept = readdirSync(folder).filter((name) => name.startsWith("platform-"));
+  expect(kept.sort()).toEqual(made.slice(2));
 });

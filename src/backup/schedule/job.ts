@@ -1,15 +1,14 @@
-import { existsSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { BackupsConfig } from "../../config/types.ts";
 import type { Owner } from "../../disk/owner-marker.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import { reasonOf } from "../../kernel/errors.ts";
-import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { createBackup } from "../create/create.ts";
 import { BackupError } from "../types.ts";
 import { type TryOpening, verifyBackup } from "../verify/verify.ts";
 import { type Destination, openDestination } from "./destinations.ts";
-import { backupName, failedName, isFailedName, outdated } from "./names.ts";
+import { failedName, isFailedName, nextName, outdated } from "./names.ts";
 import { claimDestination, requireOwned } from "./ownership.ts";
 import { noteVerified } from "./verified.ts";
 
@@ -49,26 +48,25 @@ export async function runBackupJob(
   await claimDestination(destination, { owner, clock, takeOver: false });
   try {
     const folder = destination.prepare();
-    const name = freeName(folder, clock.now());
+    const present = (await destination.backups()).map((backup) => backup.name);
+    const name = nextName(present, clock.now());
     const file = join(folder, name);
     const { fileCount, contentBytes, sizeBytes } = await createBackup({ dataDirectory, file, clock, signal });
     if (verify) await verifyOrSetAside(destination, { file, name, owner, tryOpening, signal });
     await destination.accept(file, name);
     const verifiedAt = verify ? clock.now() : null;
     if (verifiedAt !== null) await noteVerified(destination, name, verifiedAt);
-    return { name, fileCount, contentBytes, sizeBytes, verifiedAt, ...(await rotate(destination, owner, keep)) };
+    return {
+      name,
+      fileCount,
+      contentBytes,
+      sizeBytes,
+      verifiedAt,
+      ...(await rotate(destination, owner, { made: name, keep })),
+    };
   } finally {
     destination.clean();
   }
-}
-
-/** Named after this second, or the next one without a backup: one that does not hold replaces none. */
-function freeName(folder: string, now: Millis): string {
-  const isTaken = (name: string): boolean =>
-    existsSync(join(folder, name)) || existsSync(join(folder, failedName(name)));
-  let at = now;
-  while (isTaken(backupName(new Date(at)))) at += SECOND_MS;
-  return backupName(new Date(at));
 }
 
 interface Candidate {
@@ -110,16 +108,14 @@ async function verifyOrSetAside(
 async function rotate(
   destination: Destination,
   owner: Owner,
-  keep: number,
+  newest: { made: string; keep: number },
 ): Promise<Pick<BackupResult, "deleted" | "rotationProblem">> {
   const deleted: string[] = [];
   try {
     // Another server may have taken the destination over while the backup was made.
     await requireOwned(destination, owner);
-    for (const name of outdated(
-      (await destination.backups()).map(({ name }) => name),
-      keep,
-    )) {
+    const present = (await destination.backups()).map(({ name }) => name);
+    for (const name of outdated(present, newest)) {
       await destination.remove(name);
       deleted.push(name);
     }

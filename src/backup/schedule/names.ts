@@ -1,3 +1,7 @@
+import type { Millis } from "../../kernel/clock.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
+import { NAMES_AHEAD_MAX_MS } from "../limits.ts";
+
 const NAME = /^platform-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.tar\.zst$/;
 const TIME = /^platform-(\d{4}-\d\d-\d\d)T(\d\d-\d\d-\d\d)Z\.tar\.zst$/;
 /** The work folders that a killed backup or verification leaves. */
@@ -32,8 +36,28 @@ export const isOwnName = (name: string): boolean => isBackupName(name) || isFail
 export const timeOfOwn = (name: string): number | null =>
   timeOfName(isFailedName(name) ? name.slice(0, -FAILED.length) : name);
 
-/** The backups beyond the newest `keep`, oldest first. Files with other names are not backups. */
-export function outdated(names: readonly string[], keep: number): string[] {
+/**
+ * The name of a backup that starts now, beside the files of its destination: later than any of them, so that it sorts as the newest
+ * and replaces none, also where several are made within one second. Names further ahead than NAMES_AHEAD_MAX_MS come from a clock
+ * that was wrong, and are passed over.
+ */
+export function nextName(present: readonly string[], now: Millis): string {
+  let at = now;
+  for (const time of present.map(timeOfOwn)) {
+    if (time !== null && time <= now + NAMES_AHEAD_MAX_MS && time + SECOND_MS > at) at = time + SECOND_MS;
+  }
+  const taken = new Set(present.map(timeOfOwn));
+  while (taken.has(Math.floor(at / SECOND_MS) * SECOND_MS)) at += SECOND_MS;
+  return backupName(new Date(at));
+}
+
+/**
+ * The backups beyond the newest `keep`, oldest first. Files with other names are not backups. `made` is the newest of all: names
+ * that are later come from a clock that was wrong, so these are the oldest.
+ */
+export function outdated(names: readonly string[], { made, keep }: { made: string; keep: number }): string[] {
   const own = names.filter(isBackupName).sort();
-  return own.slice(0, Math.max(0, own.length - keep));
+  const ahead = own.filter((name) => name > made);
+  const ordered = [...ahead, ...own.slice(0, own.length - ahead.length)];
+  return ordered.slice(0, Math.max(0, ordered.length - keep));
 }

@@ -283,6 +283,7 @@ test("[BK25] a stop cancels a running backup and leaves nothing of it", async ()
     port: 0,
     hostname: "127.0.0.1",
     async fetch(request) {
+      if (request.url.includes("list-type")) return new Response("<ListBucketResult></ListBucketResult>");
       if (!request.url.includes(MARKER)) {
         if (request.method !== "GET") uploading.resolve();
         return new Promise<Response>(() => {});
