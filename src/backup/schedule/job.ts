@@ -53,7 +53,7 @@ export async function runBackupJob(
     const file = join(folder, name);
     const { fileCount, contentBytes, sizeBytes } = await createBackup({ dataDirectory, file, clock, signal });
     if (verify) await verifyOrSetAside(destination, { file, name, owner, tryOpening, signal });
-    await destination.accept(file, name);
+    await unlessStopped(destination.accept(file, name), signal);
     const verifiedAt = verify ? clock.now() : null;
     if (verifiedAt !== null) await noteVerified(destination, name, verifiedAt);
     return {
@@ -66,6 +66,19 @@ export async function runBackupJob(
     };
   } finally {
     destination.clean();
+  }
+}
+
+/** An upload cannot be cancelled: it ends with the process, and leaves no object. Errors: those of `work`; the signal's reason. */
+async function unlessStopped(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  const { promise: stopped, reject } = Promise.withResolvers<never>();
+  const stop = (): void => reject(signal.reason);
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    await Promise.race([work, stopped]);
+  } finally {
+    signal.removeEventListener("abort", stop);
   }
 }
 
