@@ -16,9 +16,9 @@ const LINE_BREAK = /\n$/;
 export type LogForm = "json" | "pretty";
 
 /** undefined for undefined. Errors: UsageError. */
-export function parseLogForm(text: string | undefined): LogForm | undefined {
+export function parseLogForm(text: string | undefined, name = "--log"): LogForm | undefined {
   if (text === undefined || text === "json" || text === "pretty") return text;
-  throw new UsageError(`--log must be json or pretty, got "${text}"`);
+  throw new UsageError(`${name} must be json or pretty, got "${text}"`);
 }
 
 /** By default readable lines on a terminal, JSON lines otherwise. On standard error, as standard output is for answers. */

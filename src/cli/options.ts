@@ -24,15 +24,20 @@ export const dataOption = {
   valueHint: "DIR",
 } as const;
 
+/** The member of an option that checks a value: a mistake in a variable is reported by the name of the variable. */
+const CHECK = "check";
+/** `name`: what the value was given with. Errors: UsageError. */
+type Check = (text: string, name: string) => unknown;
+
 /** undefined for undefined. Errors: UsageError. */
-export function parsePort(text: string | undefined): number | undefined {
+export function parsePort(text: string | undefined, name = "--port"): number | undefined {
   if (text === undefined) return undefined;
   const port = Number(text);
   if (/^\d{1,5}$/.test(text) && port <= PORT_MAX) return port;
-  throw new UsageError(`--port must be a whole number from 0 to ${PORT_MAX}, got "${text}"`);
+  throw new UsageError(`${name} must be a whole number from 0 to ${PORT_MAX}, got "${text}"`);
 }
 
-/** Arguments for the options that are not given, and whose variable is set. An empty variable counts as unset. */
+/** Arguments for the options that are not given, and whose variable is set. An empty variable counts as unset. Errors: UsageError. */
 export function environmentArguments(
   declared: ArgsDef,
   given: Readonly<Record<string, unknown>>,
@@ -41,6 +46,9 @@ export function environmentArguments(
   return Object.entries(declared).flatMap(([name, option]) => {
     const variable = ENVIRONMENT in option ? String(option[ENVIRONMENT]) : "";
     const value = environment[variable] ?? "";
-    return given[name] !== undefined || value === "" ? [] : [`--${name}=${value}`];
+    if (given[name] !== undefined || value === "") return [];
+    // Options are plain objects of this program, whose checks have this type.
+    if (CHECK in option) (option[CHECK] as Check)(value, variable);
+    return [`--${name}=${value}`];
   });
 }

@@ -181,13 +181,16 @@ test("[BK309] [BK305] each endpoint has its scope: a key that may read or make b
   await until("nothing runs", async () => (await listing(platform)).runs.every(({ state }) => state !== "running"));
 }, 60_000);
 
-test("[BK310] a link counts once, for its backup", async () => {
+test("[BK310] a link counts once, for its backup; HEAD does not use it up", async () => {
   const name = await made(platform);
   const link = async () => (await platform.service.post<{ path: string }>(`${BACKUPS}/${name}/link`)).body.path;
   const path = await link();
+  const head = await platform.fetch(path, { method: "HEAD" });
+  expect([head.status, Number(head.headers.get("content-length")) > 1000]).toEqual([200, true]);
   const answer = await platform.fetch(path);
   expect([answer.status, (await answer.arrayBuffer()).byteLength > 1000]).toEqual([200, true]);
   expect((await platform.fetch(path)).status).toBe(401);
+  expect((await platform.fetch(path, { method: "HEAD" })).status).toBe(401);
   const other = (await link()).replace(name, "platform-2020-01-01T00-00-00Z.tar.zst");
   expect((await platform.fetch(other)).status).toBe(401);
   expect((await platform.fetch(`${BACKUPS}/${name}?ticket=guess`)).status).toBe(401);

@@ -152,7 +152,7 @@ function downloadEndpoints({ service, links, audit }: EndpointDeps): readonly En
     {
       tag: TAG,
       summary: "Get a link with which a browser downloads a backup",
-      description: "It counts once, within a minute.",
+      description: "It counts once, within a minute. `HEAD` does not use it up.",
       caller: "serviceKey",
       path: NAME,
       answers: {
@@ -189,6 +189,8 @@ function downloadEndpoints({ service, links, audit }: EndpointDeps): readonly En
     async ({ principal, params, peek, query, request }) => {
       const ticket = peek("ticket");
       if (ticket === null) requireRight(principal, "download");
+      // Download managers and previews of links ask for the size first, which transfers nothing.
+      else if (request.method === "HEAD") links.check(ticket, params.name);
       else links.take(ticket, params.name);
       query();
       const { name, sizeBytes } = await service.find(params.name);

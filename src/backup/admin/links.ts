@@ -7,24 +7,33 @@ import { LINK_BYTES, LINK_TTL_MS, LINKS_MAX } from "../limits.ts";
 /** Tickets with which a browser downloads a backup, as a link cannot carry the header of a key. */
 export interface Links {
   issue(name: string): { ticket: string; expiresAt: Millis };
-  /** Uses a ticket up. Errors: 401 for one that is unknown, used, too old, or of another backup. */
+  /** Errors: 401 for a ticket that is unknown, used, too old, or of another backup. */
+  check(ticket: string, name: string): void;
+  /** Uses a ticket up. Errors: those of `check`. */
   take(ticket: string, name: string): void;
 }
 
 export function createLinks({ clock, ids }: { clock: Clock; ids: Ids }): Links {
   const waiting = new BoundedMap<string, { name: string; until: Millis }>(LINKS_MAX);
-  return {
+  const links: Links = {
     issue(name) {
       const ticket = ids.secret(LINK_BYTES);
       const expiresAt = clock.now() + LINK_TTL_MS;
       waiting.set(ticket, { name, until: expiresAt });
       return { ticket, expiresAt };
     },
-    take(ticket, name) {
+    check(ticket, name) {
       const found = waiting.peek(ticket);
-      waiting.delete(ticket);
       if (found?.name === name && found.until > clock.now()) return;
       throw unauthorized("The link has been used, is too old, or is for another backup");
     },
+    take(ticket, name) {
+      try {
+        links.check(ticket, name);
+      } finally {
+        waiting.delete(ticket);
+      }
+    },
   };
+  return links;
 }

@@ -1,6 +1,7 @@
 import { HOST_DEFAULT, PORT_DEFAULT, TLS_HOST_DEFAULT, TLS_PORT_DEFAULT } from "../../http/listening/listener.ts";
 import { UsageError } from "../errors.ts";
-import { configOption, dataOption } from "../options.ts";
+import { parseLogForm } from "../logs.ts";
+import { configOption, dataOption, parsePort } from "../options.ts";
 
 /** The options of `start` and `dev`. */
 export const serveOptions = {
@@ -15,12 +16,14 @@ export const serveOptions = {
   port: {
     type: "string",
     environment: "PLATFORM_PORT",
+    check: parsePort,
     description: `The port to listen on; ${PORT_DEFAULT} by default, with server.tls ${TLS_PORT_DEFAULT}; 0 picks a free one`,
     valueHint: "PORT",
   },
   log: {
     type: "string",
     environment: "PLATFORM_LOG",
+    check: parseLogForm,
     description: "The form of the log: json or pretty; pretty by default on a terminal, otherwise json",
     valueHint: "FORM",
   },
