@@ -1,4 +1,5 @@
 import type { Lookups } from "../access/lookups/lookups.ts";
+import type { Principals } from "../access/principals.ts";
 import type { SessionEvents, SessionLookup } from "../access/sessions.ts";
 import type { AppAccess } from "../config/app/index.ts";
 import type { Routes } from "../config/types.ts";
@@ -42,6 +43,7 @@ export interface FunctionsDeps {
   sockets: SocketServer;
   meter: MeterSocket;
   sessions: SessionLookup & SessionEvents;
+  principals: Pick<Principals, "isPresent">;
 }
 
 /** The routes of a config. Errors: what its `routes` throws. */

@@ -306,6 +306,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       sockets,
       meter,
       sessions: areas.auth.sessions,
+      principals: areas.access.principals,
     });
     return { area, stop: area.stop };
   }),

@@ -12,7 +12,7 @@ import { createAuthentication, presentUser } from "./authentication.ts";
 import type { Clients } from "./clients.ts";
 import { CLOSE } from "./close-codes.ts";
 import { Connection, type ConnectionEvents, type ConnectionLimits } from "./connection.ts";
-import { createKeyWatch, endSession } from "./key-watch.ts";
+import { createKeyWatch } from "./key-watch.ts";
 import type { MessageTurns } from "./messages/message-turns.ts";
 import { createReceiving } from "./messages/receiving.ts";
 import type { PendingPlaces, Release } from "./pending-places.ts";
@@ -79,7 +79,11 @@ export function createAreaSockets<State, Code extends string>(
   const authenticate = createAuthentication({ ...deps, protocol, answers, index, onKey: () => keyWatch.begin() });
   const receive = createReceiving({ ...deps, protocol, answers, authenticate });
   const unwatch = watchSessions({ ...deps, protocol, answers, index });
-  const keyWatch = createKeyWatch({ ...deps, connections: index.ofKeys, answers });
+  const keyWatch = createKeyWatch({
+    ...deps,
+    connections: index.ofKeys,
+    end: (connection) => endSession(answers, connection),
+  });
   let isRefusing = false;
 
   const events: ConnectionEvents<State> = {
@@ -198,4 +202,9 @@ function watchSessions<State, Code extends string>(deps: {
     unlistenChanges();
     unlistenEnds();
   };
+}
+
+function endSession<State, Code extends string>(answers: Answers<State, Code>, connection: Connection<State>): void {
+  const failure = { code: "SESSION_REVOKED", message: "The session has ended" } as const;
+  answers.failAndClose(connection, failure, CLOSE.sessionEnded);
 }

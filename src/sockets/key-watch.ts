@@ -1,8 +1,6 @@
+import type { Principal } from "../access/principal.ts";
 import type { Principals } from "../access/principals.ts";
 import type { Clock } from "../kernel/clock.ts";
-import type { Answers } from "./answers.ts";
-import { CLOSE } from "./close-codes.ts";
-import type { Connection } from "./connection.ts";
 import { KEYS_CHECKED_EVERY_MS } from "./limits.ts";
 
 /** Ends connections of service keys with their key, or its session. */
@@ -13,19 +11,20 @@ export interface KeyWatch {
 }
 
 /** It has a timer only while there are `connections`: few servers have any. */
-export function createKeyWatch<State, Code extends string>(deps: {
-  connections: ReadonlySet<Connection<State>>;
-  answers: Answers<State, Code>;
+export function createKeyWatch<Connection extends { readonly principal: Principal | null }>(deps: {
+  connections: ReadonlySet<Connection>;
   principals: Pick<Principals, "isPresent">;
   clock: Clock;
+  /** The key of this connection no longer counts. */
+  end(connection: Connection): void;
 }): KeyWatch {
-  const { connections, answers, principals, clock } = deps;
+  const { connections, principals, clock } = deps;
   let cancel: (() => void) | null = null;
   const check = (): void => {
     cancel = null;
     for (const connection of [...connections]) {
       const { principal } = connection;
-      if (principal?.kind === "serviceKey" && !principals.isPresent(principal)) endSession(answers, connection);
+      if (principal?.kind === "serviceKey" && !principals.isPresent(principal)) deps.end(connection);
     }
     if (connections.size > 0) watch.begin();
   };
@@ -36,12 +35,4 @@ export function createKeyWatch<State, Code extends string>(deps: {
     stop: () => cancel?.(),
   };
   return watch;
-}
-
-export function endSession<State, Code extends string>(
-  answers: Answers<State, Code>,
-  connection: Connection<State>,
-): void {
-  const failure = { code: "SESSION_REVOKED", message: "The session has ended" } as const;
-  answers.failAndClose(connection, failure, CLOSE.sessionEnded);
 }

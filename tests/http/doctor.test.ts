@@ -1,6 +1,16 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { chmodSync, cpSync, mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { type TestPlatform, temporaryDirectory, testPlatform } from "../support/index.ts";
 import { runCommand } from "./backup-support.ts";
@@ -119,4 +129,48 @@ test("[CL411] a system.db that cannot be read is named, and the other checks go 
 test("[CL211] what is no data directory is named", async () => {
   const { code, stderr } = await runCommand(["doctor", "--data", "./nowhere"]);
   expect([code, stderr]).toEqual([1, expect.stringContaining("is not a data directory")]);
+});
+
+test("[DB270] [CL211] a database of 0 bytes stops the start and is left as it is; doctor and check --data name it", async () => {
+  const one = await testPlatform({ config: CONFIG });
+  const data = one.dataDirectory;
+  await one.service.post("/api/db/shared/tables/notes", { id: "a" });
+  await one.service.post("/api/db/team/one/tables/notes", { a: 1 });
+  await one.kill("SIGTERM");
+  const config = join(temporaryDirectory(), "platform.config.ts");
+  writeFileSync(config, `export default ${CONFIG};`);
+  for (const name of ["databases/shared.db", "kv/cache.db", "system.db"]) {
+    const path = join(data, name);
+    const before = readFileSync(path);
+    writeFileSync(path, "");
+    const failure = await one.restart().then(
+      () => "started",
+      (cause: Error) => cause.message,
+    );
+    expect(failure).toContain("it is empty (0 bytes)");
+    expect(failure).toContain(name);
+    expect(statSync(path).size).toBe(0);
+    const examined = await runCommand(["doctor", "--data", data]);
+    expect([examined.code, examined.stdout]).toEqual([1, expect.stringContaining(`${name} is empty (0 bytes)`)]);
+    if (name === "databases/shared.db") {
+      const checked = await runCommand(["check", "--config", config, "--data", data]);
+      expect([checked.code, checked.stderr]).toEqual([
+        1,
+        expect.stringContaining("databases.shared:\n  it is empty (0 bytes)"),
+      ]);
+    }
+    writeFileSync(path, before);
+  }
+  // What a power cut leaves of an instance that is being made looks the same.
+  writeFileSync(join(data, "databases/team/one.db"), "");
+  const examined = await runCommand(["doctor", "--data", data]);
+  expect([examined.code, examined.stdout]).toEqual([1, expect.stringContaining("is empty (0 bytes)")]);
+  const checked = await runCommand(["check", "--config", config, "--data", data]);
+  expect([checked.code, checked.stderr]).toEqual([
+    0,
+    expect.stringContaining("was not tried: its file is empty (0 bytes)"),
+  ]);
+  await one.restart();
+  expect((await one.service.post("/api/db/team/one/tables/notes", { a: 1 })).status).toBe(201);
+  await one.stop();
 });

@@ -147,6 +147,26 @@ test("[FN14] it ends with its session", async () => {
   expect((await socket.closed).code).toBe(4003);
 });
 
+test("[FN14] it ends with its service key", async () => {
+  const [short, long] = ["short-key-0123456789abcdefghij", "long-key-0123456789abcdefghijk"];
+  const expiresAt = new Date(Date.now() + 6_000).toISOString();
+  const keys = `serviceKeys: { short: { key: "${short}", expiresAt: "${expiresAt}" }, long: { key: "${long}" } },`;
+  const own = await testPlatform({ config: CONFIG.replace("  routes:", `  ${keys}\n  routes:`) });
+  const openWith = (key: string) =>
+    openSocket(`${own.wsUrl}/api/functions/open/keys`, { "x-platform-service-key": key });
+  const [ending, lasting] = [await openWith(short), await openWith(long)];
+  expect((await ending.closed).code).toBe(4003);
+  await lasting.next();
+  lasting.send({ n: 1 });
+  ending.terminate();
+  const again = await openWith(long);
+  await again.next();
+  again.send({ n: 2 });
+  expect(await lasting.next()).toEqual({ n: 2 });
+  for (const socket of [lasting, again]) await socket.close();
+  await own.stop();
+});
+
 test("[FN14] a session that ends while its rule is awaited opens none", async () => {
   const other = await signIn(platform);
   const opening = open("/slow", other.token).then(

@@ -30,6 +30,10 @@ export function checkDatabases({ dataDirectory }: Patient): Finding {
     count += 1;
     bytes += sizeOf(file);
     walBytes += sizeOf(`${file}-wal`);
+    if (sizeOf(file) === 0) {
+      problems.push(`${path} is empty (0 bytes): its data was lost, or a crash interrupted its making`);
+      continue;
+    }
     try {
       problems.push(...problemsOf(file, path));
     } catch (cause) {

@@ -42,7 +42,7 @@ import { createWalLength, createWalSync, type SyncFile, type WalSync } from "../
 import { Writer, type WriterOptions } from "../writer/writer.ts";
 import { closeAsItIs } from "./close-as-it-is.ts";
 import type { DirectorySync } from "./directory-sync.ts";
-import { assertOpenable, markFile } from "./file-identity.ts";
+import { assertOpenable, EMPTY_FILE, isEmptyFile, markFile } from "./file-identity.ts";
 import { createFile } from "./new-file.ts";
 import { isFileError, openError } from "./sqlite-errors.ts";
 
@@ -81,7 +81,11 @@ function openSqlite(path: string, options: OpenOptions, { ids, directories, sync
   let sqlite: Database | null = null;
   try {
     if (isNew) newFileDescriptor = createFile(path, options, { ids, migrate: (made) => migrate(made, options) });
-    else assertOpenable(path);
+    else {
+      // A file from a template is not synced before it has its name: after a power cut it may be empty and have held nothing.
+      if (options.template === undefined && isEmptyFile(path)) throw new Error(EMPTY_FILE);
+      assertOpenable(path);
+    }
     sqlite = new Database(path, { create: true, readwrite: true });
     configure(sqlite, options, ids);
     if (!isNew && !isWalNew) moveLeftWal(sqlite);

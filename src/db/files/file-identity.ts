@@ -46,6 +46,12 @@ export function assertOpenable(path: string): void {
   }
 }
 
+/** Why a database file without a single byte is refused. */
+export const EMPTY_FILE =
+  "it is empty (0 bytes), and the server makes no empty file: its data was lost. Restore it from a backup, or delete the file to begin without its data";
+
+export const isEmptyFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.size === 0;
+
 /** 0: the file has no number, because it is empty or was created by a version without numbers. */
 function readFileId(path: string): number {
   const header = Buffer.alloc(HEADER_BYTES);

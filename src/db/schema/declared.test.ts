@@ -163,6 +163,31 @@ test("[DB42] a new unique field with duplicates is refused; nulls are not duplic
   expect(problemsOf(table("users", [column("email", { unique: true }), column("team")]))).toEqual([]);
 });
 
+test("[DB42] a unique field with a default that several records would get is refused, with what to do", () => {
+  const sku = (more: Partial<DeclaredColumn> = {}) => column("sku", { unique: true, ...more });
+  const required = { notNull: true, default: "none" };
+  migrate(table("items", [column("name"), column("code", { unique: true })]));
+  sqlite.run("INSERT INTO items VALUES ('a', 'x', null), ('b', 'y', null)");
+  const advice = (path: string, field: string) =>
+    `shared.items.${path}: is unique, and several records would get the same default of ${field}; declare it without required and default, or give each record a value of its own in a migration`;
+  const [name, code] = [column("name"), column("code", { unique: true })];
+  expect(problemsOf(table("items", [name, code, sku(required)]))).toEqual([advice("sku", "sku")]);
+  expect(problemsOf(table("items", [name, code, sku({ ...required, type: "INTEGER", default: 1 })]))).toEqual([
+    advice("sku", "sku"),
+  ]);
+  // One that is there and becomes required.
+  expect(problemsOf(table("items", [name, column("code", { unique: true, ...required })]))).toEqual([
+    advice("code", "code"),
+  ]);
+  // Together with another field: only where that one's values are the same.
+  const both = [name, code, column("group", required)];
+  const together = { indexes: [{ fields: ["group", "name"], unique: true }] };
+  sqlite.run("UPDATE items SET name = 'x'");
+  expect(problemsOf(table("items", both, together))).toEqual([advice("group,name", "group")]);
+  sqlite.run("UPDATE items SET name = id");
+  expect(problemsOf(table("items", both, together))).toEqual([]);
+});
+
 test("[DB42] a check or a reference that records break is refused", () => {
   migrate(table("teams", []), table("users", [column("age", { type: "INTEGER" }), column("team")]));
   sqlite.run("INSERT INTO users VALUES ('a', 5, 'nowhere'), ('b', null, null)");

@@ -62,13 +62,15 @@ export function isEmpty(sqlite: Database, table: string): boolean {
   return sqlite.query(`SELECT 1 FROM ${quote(table)} LIMIT 1`).get() === null;
 }
 
-/** The number of combinations of values of `fields` that occur more than once. Rows with a null in them never count. */
-export function countDuplicates(sqlite: Database, table: string, fields: readonly string[]): number {
-  const columns = fields.map(quote).join(", ");
-  const filled = fields.map((field) => `${quote(field)} IS NOT NULL`).join(" AND ");
+/**
+ * The number of combinations of these values (SQL that is not a number by itself) that occur more than once. Rows with a null
+ * in them never count.
+ */
+export function countDuplicates(sqlite: Database, table: string, values: readonly string[]): number {
+  const filled = values.map((value) => `${value} IS NOT NULL`).join(" AND ");
   const row = sqlite
     .query<{ n: number }, []>(
-      `SELECT count(*) AS n FROM (SELECT 1 FROM ${quote(table)} WHERE ${filled} GROUP BY ${columns} HAVING count(*) > 1)`,
+      `SELECT count(*) AS n FROM (SELECT 1 FROM ${quote(table)} WHERE ${filled} GROUP BY ${values.join(", ")} HAVING count(*) > 1)`,
     )
     .get();
   return row?.n ?? 0;

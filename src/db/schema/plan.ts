@@ -10,7 +10,7 @@ import {
   type StoredTable,
 } from "./inspect.ts";
 import { lostColumns } from "./renames.ts";
-import { indexesSql } from "./sql.ts";
+import { indexesSql, literal } from "./sql.ts";
 import type { DeclaredColumn, DeclaredTable } from "./types.ts";
 
 /** The changes that an existing table needs to match the declaration. */
@@ -52,7 +52,7 @@ export function planTable(sqlite: Database, input: PlanInput, where: string): { 
     if (present === undefined) planAddition(sqlite, plan, column, path, problems);
     else planChange(sqlite, { ...input, plan, column, present, path, problems });
   }
-  planUniqueness(sqlite, table, actual, where, problems);
+  planUniqueness(sqlite, plan, actual, where, problems);
   // Without records nothing can be lost or reinterpreted: the table is created again as declared.
   if (problems.length > 0 && isEmpty(sqlite, table.name)) return { plan: { ...plan, rebuild: true }, problems: [] };
   return { plan, problems };
@@ -132,7 +132,7 @@ function countBreaking(sqlite: Database, table: string, check: string): number {
 
 function planUniqueness(
   sqlite: Database,
-  table: DeclaredTable,
+  { table, addColumns, fillColumns }: TablePlan,
   actual: ReadonlyMap<string, ActualColumn>,
   where: string,
   problems: string[],
@@ -143,11 +143,32 @@ function planUniqueness(
     ...table.indexes.filter(({ unique }) => unique).map(({ fields }) => fields),
   ];
   const names = [...indexesSql(table).keys()].filter((name) => name.startsWith("ux:"));
+  // What records without a value get.
+  const defaults = new Map(
+    [...addColumns.filter(({ notNull }) => notNull), ...fillColumns].map((column) => [
+      column.name,
+      column.default ?? null,
+    ]),
+  );
+  /** The value that records will have, as SQL; `ifnull` also keeps GROUP BY from taking a number for the place of a column. */
+  const valueIn = (field: string): string => {
+    const before = actual.has(field) ? quote(field) : "NULL";
+    return defaults.has(field) ? `ifnull(${before}, ${literal(defaults.get(field) ?? null)})` : before;
+  };
   for (const fields of wanted) {
     const name = `ux:${table.name}:${fields.join(",")}`;
-    if (!names.includes(name) || present.has(name) || !fields.every((field) => actual.has(field))) continue;
-    const duplicates = countDuplicates(sqlite, table.name, fields);
-    if (duplicates > 0)
-      problems.push(`${where}.${fields.join(",")}: is unique now, and ${duplicates} values occur more than once`);
+    const filled = fields.filter((field) => defaults.has(field));
+    if (!names.includes(name) || (present.has(name) && filled.length === 0)) continue;
+    // Without a value of one of them no record is a duplicate.
+    if (!fields.every((field) => actual.has(field) || defaults.has(field))) continue;
+    const path = `${where}.${fields.join(",")}`;
+    const duplicates = countDuplicates(sqlite, table.name, fields.map(valueIn));
+    if (duplicates === 0) continue;
+    if (filled.length === 0) problems.push(`${path}: is unique now, and ${duplicates} values occur more than once`);
+    else {
+      problems.push(
+        `${path}: is unique, and several records would get the same default of ${filled.join(", ")}; declare it without required and default, or give each record a value of its own in a migration`,
+      );
+    }
   }
 }

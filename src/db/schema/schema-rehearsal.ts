@@ -3,6 +3,7 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { reasonOf } from "../../kernel/errors.ts";
+import { EMPTY_FILE, isEmptyFile } from "../files/file-identity.ts";
 import { openError } from "../files/sqlite-errors.ts";
 import { declaredMigration, hasPendingMigrations, isAsDeclared, plannedProblems } from "./declared.ts";
 import { type DeclaredTable, SchemaMismatch } from "./types.ts";
@@ -11,6 +12,9 @@ import { type DeclaredTable, SchemaMismatch } from "./types.ts";
 const JOURNAL_VERSION_OFFSETS = [18, 19];
 const ROLLBACK_VERSION = 1;
 const ENDING = ".db";
+/** It opens, as what a power cut left of its making looks the same. */
+const EMPTY_INSTANCE =
+  "its file is empty (0 bytes): its data was lost, or a power cut left it before anything was stored";
 
 /** The result of opening a file with the declared tables. */
 export type Rehearsed =
@@ -50,14 +54,18 @@ export function* rehearseFiles(job: RehearsalJob): Generator<RehearsedFile> {
     const rehearse = createRehearsal(name, tables, copyMaxBytes);
     if (!isDynamic) {
       const path = join(directory, name + ENDING);
-      if (existsSync(path)) yield { namespace: name, instanceId: null, ...rehearse(path) };
+      if (!existsSync(path)) continue;
+      const found: Rehearsed = isEmptyFile(path) ? { state: "unfit", problems: [EMPTY_FILE] } : rehearse(path);
+      yield { namespace: name, instanceId: null, ...found };
       continue;
     }
     const folder = join(directory, name);
     if (!existsSync(folder)) continue;
     for (const entry of readdirSync(folder).sort()) {
       if (!entry.endsWith(ENDING) || (skipsWals && hasWal(join(folder, entry)))) continue;
-      yield { namespace: name, instanceId: entry.slice(0, -ENDING.length), ...rehearse(join(folder, entry)) };
+      const path = join(folder, entry);
+      const found: Rehearsed = isEmptyFile(path) ? { state: "untried", reason: EMPTY_INSTANCE } : rehearse(path);
+      yield { namespace: name, instanceId: entry.slice(0, -ENDING.length), ...found };
     }
   }
 }

@@ -1,7 +1,10 @@
 import type { Principal } from "../../access/principal.ts";
+import type { Principals } from "../../access/principals.ts";
 import type { SessionEvents, SessionLookup } from "../../access/sessions.ts";
+import type { Clock } from "../../kernel/clock.ts";
 import { unauthorized } from "../../kernel/errors.ts";
 import { CLOSE } from "../../sockets/close-codes.ts";
+import { createKeyWatch } from "../../sockets/key-watch.ts";
 import type { Meter, MeterSocket } from "../../sockets/meters.ts";
 import type { Socket, SocketHandler, SocketServer } from "../../sockets/server/socket-server.ts";
 import { SessionIndex } from "../../sockets/session-index.ts";
@@ -32,25 +35,36 @@ export interface FunctionSockets {
   stop(): void;
 }
 
+interface OpenSocket {
+  readonly socket: Socket;
+  readonly principal: Principal;
+}
+
 /** WebSockets of routes, on the server that all WebSockets share. */
 export function createFunctionSockets(deps: {
   sockets: SocketServer;
   meter: MeterSocket;
   sessions: SessionLookup & SessionEvents;
+  principals: Pick<Principals, "isPresent">;
+  clock: Clock;
 }): FunctionSockets {
   const { sockets, sessions } = deps;
-  const index = new SessionIndex<Socket>();
+  const index = new SessionIndex<OpenSocket>();
+  const end = ({ socket }: OpenSocket): void => socket.close(CLOSE.sessionEnded, "The session has ended");
   const unlisten = sessions.onEnd((sessionId) => {
-    for (const socket of index.ofSession(sessionId)) socket.close(CLOSE.sessionEnded, "The session has ended");
+    for (const open of index.ofSession(sessionId)) end(open);
   });
+  const keyWatch = createKeyWatch({ ...deps, connections: index.ofKeys, end });
 
   const handlerOf = (call: Call, data: ElysiaSocketData, meter: Meter): SocketHandler => {
     const { principal } = call;
-    let opened: { raw: Socket; socket: FunctionSocket } | null = null;
+    let opened: { entry: OpenSocket; socket: FunctionSocket } | null = null;
     return {
       open(raw) {
-        opened = { raw, socket: new FunctionSocket(raw, sockets, data) };
-        index.add(raw, principal);
+        const entry = { socket: raw, principal };
+        opened = { entry, socket: new FunctionSocket(raw, sockets, data) };
+        index.add(entry, principal);
+        if (principal.kind === "serviceKey") keyWatch.begin();
         data.open?.(opened.socket);
       },
       message(_raw, message) {
@@ -63,13 +77,14 @@ export function createFunctionSockets(deps: {
       drain() {
         if (opened !== null) data.drain?.(opened.socket);
       },
-      close(raw, code, reason) {
+      close(_raw, code, reason) {
         meter.end();
-        index.delete(raw, principal);
-        if (opened !== null) data.close?.(opened.socket, code, reason);
+        if (opened === null) return;
+        index.delete(opened.entry, principal);
+        data.close?.(opened.socket, code, reason);
       },
       tooSlow() {
-        if (opened !== null) sockets.drop(opened.raw);
+        if (opened !== null) sockets.drop(opened.entry.socket);
       },
     };
   };
@@ -79,7 +94,7 @@ export function createFunctionSockets(deps: {
       upgrade(request, { data, headers }) {
         const call = callOf(request);
         if (call === undefined) return false;
-        requirePresent(sessions, call.principal);
+        requirePresent(deps, call.principal);
         const meter = deps.meter(call.address, METER_LIMITS);
         try {
           sockets.upgrade(call.request, handlerOf(call, data, meter), { ...headers, ...call.protocolHeaders });
@@ -96,12 +111,19 @@ export function createFunctionSockets(deps: {
         return call === undefined ? null : { address: call.address };
       },
     },
-    stop: unlisten,
+    stop() {
+      unlisten();
+      keyWatch.stop();
+    },
   };
 }
 
-/** The session may have ended while a rule was awaited, when no socket was there to be closed. Errors: 401. */
-function requirePresent(sessions: SessionLookup, principal: Principal): void {
+/** The session or key may have ended while a rule was awaited, when no socket was there to be closed. Errors: 401. */
+function requirePresent(
+  { sessions, principals }: { sessions: SessionLookup; principals: Pick<Principals, "isPresent"> },
+  principal: Principal,
+): void {
+  if (principal.kind === "serviceKey" && !principals.isPresent(principal)) throw unauthorized("Invalid service key");
   // Whoever acts as a user has no session of theirs.
   if (principal.kind !== "user" || principal.actedBy !== undefined) return;
   if (sessions.find(principal.sessionId, principal.auth.id) === null) throw unauthorized("Invalid token");
