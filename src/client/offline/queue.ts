@@ -8,12 +8,6 @@ import { UNKNOWN_AFTER_MS, WAITING_WRITES_MAX, WRITE_LENGTH_MAX } from "./limits
 import type { OfflineStorage, WaitingWrite } from "./storage.ts";
 import type { Outcome, Tabs } from "./tabs.ts";
 
-/** How a write ends here: for the caller that waits for it, or for what shows it after a reload. */
-interface Ending {
-  done(answer: unknown): void;
-  failed(error: PlatformError): void;
-}
-
 interface Parts {
   context: ClientContext;
   live: Live;
@@ -26,15 +20,15 @@ interface Parts {
 /** Writes in order, each kept until the server has answered it. */
 export class WriteQueue {
   readonly #parts: Parts;
-  readonly #endings = new Map<number, Ending>();
+  /** How writes end here: for callers that wait for them, or for what shows them after a reload. */
+  readonly #endings = new Map<number, BegunWrite>();
   /** Writes that are being stored, which their callers show. */
   readonly #adding = new Set<string>();
   #isSending = false;
   #hasMore = false;
-  #hasStopped = false;
   /** The number of the last write that has ended, here or in another tab. */
   #endedUpTo = 0;
-  /** Aborted when everything is forgotten: what is under way then ends, and changes nothing. */
+  /** Of one user's writes. What is under way when it is aborted ends, and changes nothing. Stays so at the end. */
   #present = new AbortController();
 
   constructor(parts: Parts) {
@@ -49,7 +43,7 @@ export class WriteQueue {
       // Writes end in order: one that has ended while they were read is not shown again.
       const isOver = serial <= this.#endedUpTo && this.#endedUpTo > before;
       const isKnown = this.#endings.has(serial) || this.#adding.has(keyOf(write));
-      if (!signal.aborted && !isOver && !isKnown) this.#endings.set(serial, this.#show(write));
+      if (!signal.aborted && !isOver && !isKnown) this.#endings.set(serial, this.#parts.live.begin(write));
     }
     this.send();
   }
@@ -69,8 +63,8 @@ export class WriteQueue {
       throw signedOut();
     }
     tabs.tell({ type: "added" });
-    return new Promise((done, failed) => {
-      this.#endings.set(serial, { done, failed });
+    return new Promise((confirm, undo) => {
+      this.#endings.set(serial, { confirm, undo });
       this.send();
     });
   }
@@ -80,56 +74,49 @@ export class WriteQueue {
     const ending = this.#endings.get(serial);
     this.#endings.delete(serial);
     this.#endedUpTo = Math.max(this.#endedUpTo, serial);
-    if (error === null) ending?.done(answer);
-    else ending?.failed(new PlatformError(error));
+    if (error === null) ending?.confirm(answer);
+    else ending?.undo(new PlatformError(error));
   }
 
   /** Sends what waits; the same when it is called while something is sent. */
   send(): void {
     this.#hasMore = true;
-    if (this.#isSending || this.#hasStopped) return;
+    if (this.#isSending || this.#present.signal.aborted) return;
     this.#isSending = true;
-    void this.#sendAll().finally(() => {
-      this.#isSending = false;
-      // What was asked for as it ended, or by the next user while a request of the one before was under way.
-      if (this.#hasMore) this.send();
-    });
+    void this.#sendAll();
   }
 
   forget(): void {
-    this.#present.abort();
+    this.stop();
     this.#present = new AbortController();
-    this.#parts.retries.stop();
-    for (const ending of this.#endings.values()) ending.failed(signedOut());
+    for (const ending of this.#endings.values()) ending.undo(signedOut());
     this.#endings.clear();
   }
 
   stop(): void {
-    this.#hasStopped = true;
     this.#present.abort();
     this.#parts.retries.stop();
   }
 
   async #sendAll(): Promise<void> {
     const { signal } = this.#present;
-    while (this.#hasMore && !signal.aborted) {
-      this.#hasMore = false;
-      try {
-        // One tab at a time, and each write by itself, so that no tab keeps the others waiting.
-        while (!signal.aborted && (await this.#parts.tabs.inTurn(() => this.#sendFirst(signal))));
-        this.#parts.retries.succeeded();
-      } catch {
-        if (!signal.aborted) this.#parts.retries.later(() => this.send());
-      }
+    this.#hasMore = false;
+    try {
+      // One tab at a time, and each write by itself, so that no tab keeps the others waiting.
+      while (!signal.aborted && (await this.#parts.tabs.inTurn(() => this.#sendFirst(signal))));
+      this.#parts.retries.succeeded();
+    } catch {
+      if (!signal.aborted) this.#parts.retries.later(() => this.send());
     }
+    this.#isSending = false;
+    // Asked for meanwhile, perhaps by the next user while a request of the one before was under way.
+    if (this.#hasMore) this.send();
   }
 
   /** What waits for the user of now. A tab that has not heard of a sign-out yet may have stored more. */
   async #ownWaiting(): Promise<[serial: number, write: WaitingWrite][]> {
     const { context, storage } = this.#parts;
-    const all = await storage.waiting();
-    const present = context.transport.userId();
-    return all.filter(([, { userId }]) => userId === present);
+    return (await storage.waiting()).filter(([, { userId }]) => userId === context.transport.userId());
   }
 
   /** false: nothing waits. Errors: what passes. */
@@ -137,10 +124,9 @@ export class WriteQueue {
     const { storage, tabs } = this.#parts;
     const [first] = await this.#ownWaiting();
     if (first === undefined || signal.aborted) return false;
-    const [serial, waiting] = first;
-    const { write } = waiting;
+    const [serial, { write }] = first;
 
-    const [answer, error] = await this.#attempt(serial, waiting, signal);
+    const [answer, error] = await this.#attempt(...first, signal);
     if (signal.aborted) return false;
     await storage.remove(serial);
     const outcome = { type: "ended" as const, serial, answer, error: error === null ? null : factsOf(error) };
@@ -170,14 +156,6 @@ export class WriteQueue {
       if (isPassing(error)) throw error;
       return [null, error];
     }
-  }
-
-  #show(write: TableWrite): Ending {
-    const begun: BegunWrite = this.#parts.live.begin(write);
-    return {
-      done: (answer) => begun.confirm(answer),
-      failed: (error) => begun.undo(error),
-    };
   }
 }
 
