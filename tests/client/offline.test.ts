@@ -17,7 +17,7 @@ import { type TestPlatform, testPlatform } from "../support/platform.ts";
 import { until } from "../support/until.ts";
 import { memoryStorage } from "./offline-storage.ts";
 import { errorOf } from "./support.ts";
-import { fastRuntime } from "./wire.ts";
+import { type CountedRuntime, countedRuntime, fastRuntime } from "./wire.ts";
 
 const SPEED = 20;
 
@@ -47,12 +47,20 @@ interface Browser {
   name: string;
   /** Added to the time of its pages. */
   laterMs: number;
+  /** Of its pages. */
+  runtime: CountedRuntime;
 }
 let browser: Browser;
 let count = 0;
 beforeEach(() => {
   network.refuse(false);
-  browser = { store: memoryStore(), storage: memoryStorage(), name: `test${++count}`, laterMs: 0 };
+  browser = {
+    store: memoryStore(),
+    storage: memoryStorage(),
+    name: `test${++count}`,
+    laterMs: 0,
+    runtime: countedRuntime(fastRuntime(SPEED)),
+  };
 });
 
 interface Page {
@@ -64,7 +72,8 @@ interface Page {
 }
 
 async function openPage({ isSignedIn = true }: { isSignedIn?: boolean } = {}): Promise<Page> {
-  const runtime = { ...fastRuntime(SPEED), now: () => Date.now() + browser.laterMs };
+  const own = browser;
+  const runtime = { ...own.runtime, now: () => Date.now() + own.laterMs };
   const context = createContext({ url: network.url, store: browser.store }, runtime);
   const client = clientOf(context);
   if (isSignedIn && context.transport.userId() === null) await client.auth.signInAnonymously();
@@ -297,4 +306,94 @@ test("[TC65] signing out leaves nothing, and a visitor's write does not wait", a
   network.refuse(false);
   page.close();
   expect(await stored()).toEqual(["own"]);
+});
+
+test("[TC65] a write that is stored after its user has signed out is not done as the next one", async () => {
+  await clear();
+  const page = await openPage();
+  await isLive(page);
+  const { add } = browser.storage;
+  const stores = Promise.withResolvers<void>();
+  let isAdding = false;
+  browser.storage.add = async (write) => {
+    isAdding = true;
+    await stores.promise;
+    return add(write);
+  };
+  const waiting = errorOf(notesOf(page.client).insert({ title: "of the first" }));
+  await until("it is being stored", () => isAdding);
+  await page.client.auth.signOut();
+  await page.client.auth.signInAnonymously();
+  stores.resolve();
+  expect(await waiting).toMatchObject({ code: "unauthenticated" });
+  expect(await notesOf(page.client).insert({ title: "of the second" })).toMatchObject({ title: "of the second" });
+  expect([await browser.storage.waiting(), await stored()]).toEqual([[], ["of the second"]]);
+  page.close();
+});
+
+test("[TC65] a write that another tab has stored for another user is neither shown nor sent", async () => {
+  await clear();
+  const page = await openPage();
+  await isLive(page);
+  network.refuse(true);
+  const own = notesOf(page.client).insert({ title: "own" });
+  await until("it waits", async () => (await browser.storage.waiting()).length === 1);
+  const [[, { write }] = [0, null as never]] = await browser.storage.waiting();
+  const request = { ...write.request, body: { title: "another's" } };
+  const operations = [{ type: "insert" as const, record: { title: "another's" } }];
+  await browser.storage.add({ write: { ...write, request, operations } as never, userId: "another", sentAt: null });
+  const tab = await openPage();
+  await until("what waits is shown", () => tab.titles().includes("own"));
+  expect(tab.titles()).toEqual(["own"]);
+  network.refuse(false);
+  expect(await own).toMatchObject({ title: "own" });
+  expect(await notesOf(tab.client).insert({ title: "second" })).toMatchObject({ title: "second" });
+  expect(await stored()).toEqual(["own", "second"]);
+  for (const { close } of [page, tab]) close();
+});
+
+test("[TC61] a write is sent that was made while one of the user before was under way", async () => {
+  await clear();
+  const page = await openPage();
+  await isLive(page);
+  const { fetch } = globalThis;
+  const answers = Promise.withResolvers<void>();
+  let isAnswered = false;
+  const held = async (...given: Parameters<typeof fetch>) => {
+    const answer = await fetch(...given);
+    if (given[1]?.method !== "POST" || !String(given[0]).endsWith(path)) return answer;
+    isAnswered = true;
+    await answers.promise;
+    return answer;
+  };
+  globalThis.fetch = Object.assign(held, fetch);
+  try {
+    const first = errorOf(notesOf(page.client).insert({ title: "of the first" }));
+    await until("it is under way", () => isAnswered);
+    await page.client.auth.signOut();
+    await page.client.auth.signInAnonymously();
+    await isLive(page);
+    const second = notesOf(page.client).insert({ title: "of the second" });
+    await until("it waits", async () => (await browser.storage.waiting()).length === 1);
+    answers.resolve();
+    expect(await first).toMatchObject({ code: "unauthenticated" });
+    expect(await second).toMatchObject({ title: "of the second" });
+  } finally {
+    globalThis.fetch = fetch;
+  }
+  page.close();
+});
+
+test("[TC61] a closed client does not try what waits any more", async () => {
+  await clear();
+  const page = await openPage();
+  await isLive(page);
+  network.refuse(true);
+  notesOf(page.client)
+    .insert({ title: "waits" })
+    .catch(() => {});
+  await until("it was tried", async () => (await browser.storage.waiting())[0]?.[1].sentAt != null);
+  page.close();
+  await until("nothing is to be done", () => browser.runtime.timers() === 0);
+  expect((await browser.storage.waiting()).length).toBe(1);
 });

@@ -7,6 +7,31 @@ export const fastRuntime = (speed: number): Runtime => ({
   after: (delayMs, work) => systemRuntime.after(delayMs / speed, work),
 });
 
+export interface CountedRuntime extends Runtime {
+  /** Timers that have been set, and have neither run nor been cancelled. */
+  timers(): number;
+}
+
+export function countedRuntime(runtime: Runtime): CountedRuntime {
+  const running = new Set<object>();
+  return {
+    ...runtime,
+    timers: () => running.size,
+    after(delayMs, work) {
+      const timer = {};
+      running.add(timer);
+      const cancel = runtime.after(delayMs, () => {
+        running.delete(timer);
+        work();
+      });
+      return () => {
+        running.delete(timer);
+        cancel();
+      };
+    },
+  };
+}
+
 /** A port that nothing listens on, for a server that comes back at the same address. */
 export async function freePort(): Promise<number> {
   const server = Bun.serve({ port: 0, fetch: () => new Response() });

@@ -6,7 +6,7 @@ import { type TestPlatform, temporaryDirectory, testPlatform, until } from "../s
 import { random as seeded, testSeed } from "../support/random.ts";
 import { faultsOfFiles } from "./files.ts";
 import { SimulatedDisk } from "./power/disk.ts";
-import { TRACED, tracedCalls } from "./power/trace.ts";
+import { TRACED, type Traced, tracedCalls } from "./power/trace.ts";
 
 // A server works under load while every call that changes a file is recorded, with every answer that it sends. From the record,
 // disks are made as power cuts would leave them at random moments: whatever was not synced may be missing, torn or in another
@@ -19,6 +19,10 @@ const SEED = testSeed(2_612);
 const LOAD_MS = 4_000;
 const WRITERS = 8;
 const INSTANCES = 3;
+/** Of about 1 MB each. */
+const BATCHES = 40;
+/** A WAL that restarts while it is written is longer. */
+const RESTART_BYTES = 8 * 1024 * 1024;
 const TEXT = "some words of a text ".repeat(60);
 
 const CONFIG = `{
@@ -98,6 +102,37 @@ async function writeAll(platform: TestPlatform): Promise<void> {
   await Promise.all(Array.from({ length: WRITERS }, (_, writer) => write(platform, writer, isOver)));
 }
 
+/** Writes so much into one instance that its WAL passes the length at which it restarts, and a little behind that. */
+async function fillWal(platform: TestPlatform): Promise<void> {
+  const path = places[1] ?? "";
+  const text = TEXT.repeat(80);
+  let isFull = false;
+  const fill = async () => {
+    for (let count = 0; count < BATCHES; count++) {
+      const inserts = Array.from({ length: 10 }, (_, index) => ({ id: `1-full-${count}-${index}`, n: 1, text }));
+      await platform.service.post(`${path}/batch`, { inserts });
+    }
+    isFull = true;
+  };
+  const others = async (writer: number) => {
+    for (let count = 0; !isFull; count++)
+      await platform.service.post(path, { id: `1-${writer}-${count}`, n: 1, text: TEXT });
+  };
+  await Promise.all([fill(), others(1), others(2)]);
+}
+
+/** The places of headers of WALs that are written over those of before, in files that keep their length. */
+function restartsOf(calls: readonly Traced[]): number[] {
+  const lengths = new Map<string, number>();
+  return calls.flatMap((call, index) => {
+    if (call.kind === "truncate") lengths.set(call.path, call.size);
+    if (call.kind !== "write" || !call.path.endsWith("-wal") || call.offset === null) return [];
+    const before = lengths.get(call.path) ?? 0;
+    lengths.set(call.path, Math.max(before, call.offset + call.data.length));
+    return call.offset === 0 && before > RESTART_BYTES ? [index] : [];
+  });
+}
+
 /** What was answered: the number of each record's last change, by its path; files and users by their keys. */
 class Answered {
   readonly records = new Map<string, number>();
@@ -155,6 +190,26 @@ async function missing(platform: TestPlatform, answered: Answered): Promise<stri
   return lost;
 }
 
+/** Servers start on the disks that cuts at these moments leave. Resolves to all that was answered in the end. */
+async function cutsAt(moments: ReadonlySet<number>, calls: readonly Traced[], root: string): Promise<Answered> {
+  const disk = new SimulatedDisk(root);
+  const answered = new Answered();
+  for (const [index, call] of calls.entries()) {
+    if (call.kind === "sent") answered.add(call.data);
+    else disk.apply(call, call.line);
+    if (!moments.has(index)) continue;
+    const data = join(temporaryDirectory(), "data");
+    disk.cut(data, random);
+    const platform = await testPlatform({ config: CONFIG, data });
+    const lost = await missing(platform, answered);
+    await platform.kill("SIGTERM");
+    const { faults } = faultsOfFiles(data);
+    expect({ seed: SEED, index, lost, faults }).toEqual({ seed: SEED, index, lost: [], faults: [] });
+    rmSync(data, { recursive: true });
+  }
+  return answered;
+}
+
 describe.if(hasTracer)("a power cut", () => {
   test("[DB25] whatever a first start has made until then, the next one starts", async () => {
     const { trace, root } = await record(async () => {});
@@ -181,25 +236,26 @@ describe.if(hasTracer)("a power cut", () => {
     const sentCount = calls.filter(({ kind }) => kind === "sent").length;
     expect(sentCount).toBeGreaterThan(50);
     const moments = new Set(Array.from({ length: CUTS }, () => random.below(calls.length)));
-    const disk = new SimulatedDisk(root);
-    const answered = new Answered();
-    for (const [index, call] of calls.entries()) {
-      if (call.kind === "sent") answered.add(call.data);
-      else disk.apply(call, call.line);
-      if (!moments.has(index)) continue;
-      const data = join(temporaryDirectory(), "data");
-      disk.cut(data, random);
-      const platform = await testPlatform({ config: CONFIG, data });
-      const lost = await missing(platform, answered);
-      await platform.kill("SIGTERM");
-      const { faults } = faultsOfFiles(data);
-      expect({ seed: SEED, index, lost, faults }).toEqual({ seed: SEED, index, lost: [], faults: [] });
-      rmSync(data, { recursive: true });
-    }
+    const answered = await cutsAt(moments, calls, root);
     const { records, files, users, values, rows } = answered;
     const counts = Object.entries({ records, files, users, values, rows }).map(([name, { size }]) => [name, size]);
     console.info(`${moments.size} cuts among ${calls.length} calls; answered:`, Object.fromEntries(counts));
     // Each kind of write was tried.
     expect(counts.filter(([, size]) => size === 0)).toEqual([]);
+  }, 600_000);
+
+  test("[DB3] [DB321] the same where a WAL begins anew within its file", async () => {
+    const { trace, root } = await record(fillWal);
+    const calls = [...tracedCalls(trace, root)];
+    const restarts = restartsOf(calls);
+    console.info(`a WAL began anew ${restarts.length} times within ${calls.length} calls`);
+    expect(restarts.length).toBeGreaterThan(0);
+    // Half of them while it happens, the others at any time afterwards; cuts before it have other tests.
+    const [first = 0] = restarts;
+    const moments = Array.from({ length: CUTS }, (_, count) => {
+      const restart = restarts[count % restarts.length] ?? 0;
+      return count < CUTS / 2 ? restart - 20 + random.below(60) : first + random.below(calls.length - first);
+    });
+    await cutsAt(new Set(moments), calls, root);
   }, 600_000);
 });

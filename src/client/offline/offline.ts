@@ -48,7 +48,9 @@ export async function startOffline(context: ClientContext, parts: Parts): Promis
   const stopListening = transport.onAuth(() => {
     seen.drop();
     queue.forget();
-    settled = settled.then(settleOwner);
+    settled = settled.then(settleOwner, settleOwner);
+    // A failure is that of the next write.
+    settled.catch(() => {});
   });
   await settled;
 

@@ -8,12 +8,6 @@ import { UNKNOWN_AFTER_MS, WAITING_WRITES_MAX, WRITE_LENGTH_MAX } from "./limits
 import type { OfflineStorage, WaitingWrite } from "./storage.ts";
 import type { Outcome, Tabs } from "./tabs.ts";
 
-/** How a write ends here: for the caller that waits for it, or for what shows it after a reload. */
-interface Ending {
-  done(answer: unknown): void;
-  failed(error: PlatformError): void;
-}
-
 interface Parts {
   context: ClientContext;
   live: Live;
@@ -26,15 +20,16 @@ interface Parts {
 /** Writes in order, each kept until the server has answered it. */
 export class WriteQueue {
   readonly #parts: Parts;
-  readonly #endings = new Map<number, Ending>();
+  /** How writes end here: for callers that wait for them, or for what shows them after a reload. */
+  readonly #endings = new Map<number, BegunWrite>();
   /** Writes that are being stored, which their callers show. */
   readonly #adding = new Set<string>();
   #isSending = false;
   #hasMore = false;
   /** The number of the last write that has ended, here or in another tab. */
   #endedUpTo = 0;
-  /** Grows when everything is forgotten, so that what was under way then changes nothing. */
-  #epoch = 0;
+  /** Of one user's writes. What is under way when it is aborted ends, and changes nothing. Stays so at the end. */
+  #present = new AbortController();
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -42,20 +37,20 @@ export class WriteQueue {
 
   /** Shows and sends what waits since an earlier page, or in another tab. */
   async resume(): Promise<void> {
-    const epoch = this.#epoch;
+    const { signal } = this.#present;
     const before = this.#endedUpTo;
-    for (const [serial, { write }] of await this.#parts.storage.waiting()) {
+    for (const [serial, { write }] of await this.#ownWaiting()) {
       // Writes end in order: one that has ended while they were read is not shown again.
       const isOver = serial <= this.#endedUpTo && this.#endedUpTo > before;
       const isKnown = this.#endings.has(serial) || this.#adding.has(keyOf(write));
-      if (epoch === this.#epoch && !isOver && !isKnown) this.#endings.set(serial, this.#show(write));
+      if (!signal.aborted && !isOver && !isKnown) this.#endings.set(serial, this.#parts.live.begin(write));
     }
     this.send();
   }
 
   /** Resolves with the server's answer, whenever it comes. */
   async add(write: TableWrite, userId: string): Promise<unknown> {
-    const { storage, tabs } = this.#parts;
+    const { context, storage, tabs } = this.#parts;
     if (this.#endings.size >= WAITING_WRITES_MAX || JSON.stringify(write).length > WRITE_LENGTH_MAX) {
       const message = `At most ${WAITING_WRITES_MAX} writes of ${WRITE_LENGTH_MAX} characters each can wait for a connection`;
       throw localError("too_large", message);
@@ -63,9 +58,13 @@ export class WriteQueue {
     const key = keyOf(write);
     this.#adding.add(key);
     const serial = await storage.add({ write, userId, sentAt: null }).finally(() => this.#adding.delete(key));
+    if (context.transport.userId() !== userId) {
+      await storage.remove(serial);
+      throw signedOut();
+    }
     tabs.tell({ type: "added" });
-    return new Promise((done, failed) => {
-      this.#endings.set(serial, { done, failed });
+    return new Promise((confirm, undo) => {
+      this.#endings.set(serial, { confirm, undo });
       this.send();
     });
   }
@@ -75,58 +74,60 @@ export class WriteQueue {
     const ending = this.#endings.get(serial);
     this.#endings.delete(serial);
     this.#endedUpTo = Math.max(this.#endedUpTo, serial);
-    if (error === null) ending?.done(answer);
-    else ending?.failed(new PlatformError(error));
+    if (error === null) ending?.confirm(answer);
+    else ending?.undo(new PlatformError(error));
   }
 
   /** Sends what waits; the same when it is called while something is sent. */
   send(): void {
     this.#hasMore = true;
-    if (this.#isSending) return;
+    if (this.#isSending || this.#present.signal.aborted) return;
     this.#isSending = true;
-    void this.#sendAll().finally(() => {
-      this.#isSending = false;
-    });
+    void this.#sendAll();
   }
 
   forget(): void {
-    this.#epoch++;
-    this.#parts.retries.stop();
-    const error = localError("unauthenticated", "The user has signed out");
-    for (const ending of this.#endings.values()) ending.failed(error);
+    this.stop();
+    this.#present = new AbortController();
+    for (const ending of this.#endings.values()) ending.undo(signedOut());
     this.#endings.clear();
   }
 
   stop(): void {
-    this.#epoch++;
+    this.#present.abort();
     this.#parts.retries.stop();
   }
 
   async #sendAll(): Promise<void> {
-    const epoch = this.#epoch;
-    while (this.#hasMore && epoch === this.#epoch) {
-      this.#hasMore = false;
-      try {
-        // One tab at a time, and each write by itself, so that no tab keeps the others waiting.
-        while (epoch === this.#epoch && (await this.#parts.tabs.inTurn(() => this.#sendFirst(epoch))));
-        this.#parts.retries.succeeded();
-      } catch {
-        this.#parts.retries.later(() => this.send());
-      }
+    const { signal } = this.#present;
+    this.#hasMore = false;
+    try {
+      // One tab at a time, and each write by itself, so that no tab keeps the others waiting.
+      while (!signal.aborted && (await this.#parts.tabs.inTurn(() => this.#sendFirst(signal))));
+      this.#parts.retries.succeeded();
+    } catch {
+      if (!signal.aborted) this.#parts.retries.later(() => this.send());
     }
+    this.#isSending = false;
+    // Asked for meanwhile, perhaps by the next user while a request of the one before was under way.
+    if (this.#hasMore) this.send();
+  }
+
+  /** What waits for the user of now. A tab that has not heard of a sign-out yet may have stored more. */
+  async #ownWaiting(): Promise<[serial: number, write: WaitingWrite][]> {
+    const { context, storage } = this.#parts;
+    return (await storage.waiting()).filter(([, { userId }]) => userId === context.transport.userId());
   }
 
   /** false: nothing waits. Errors: what passes. */
-  async #sendFirst(epoch: number): Promise<boolean> {
-    const { context, storage, tabs } = this.#parts;
-    const [first] = await storage.waiting();
-    const userId = context.transport.userId();
-    if (first === undefined || userId === null || epoch !== this.#epoch) return false;
-    const [serial, waiting] = first;
-    const { write } = waiting;
+  async #sendFirst(signal: AbortSignal): Promise<boolean> {
+    const { storage, tabs } = this.#parts;
+    const [first] = await this.#ownWaiting();
+    if (first === undefined || signal.aborted) return false;
+    const [serial, { write }] = first;
 
-    const [answer, error] = await this.#attempt(serial, waiting);
-    if (epoch !== this.#epoch) return false;
+    const [answer, error] = await this.#attempt(...first, signal);
+    if (signal.aborted) return false;
     await storage.remove(serial);
     const outcome = { type: "ended" as const, serial, answer, error: error === null ? null : factsOf(error) };
     tabs.tell(outcome);
@@ -136,7 +137,7 @@ export class WriteQueue {
   }
 
   /** Errors: what passes, after which the write still waits. */
-  async #attempt(serial: number, waiting: WaitingWrite): Promise<[unknown, PlatformError | null]> {
+  async #attempt(serial: number, waiting: WaitingWrite, signal: AbortSignal): Promise<[unknown, PlatformError | null]> {
     const { context, storage } = this.#parts;
     const { write, sentAt } = waiting;
     const { request } = write;
@@ -147,7 +148,7 @@ export class WriteQueue {
       return [null, localError("unknown", message)];
     }
     try {
-      return [await sendWrite(context.transport, write), null];
+      return [await sendWrite(context.transport, write, signal), null];
     } catch (error) {
       if (!(error instanceof PlatformError)) throw error;
       // It may have been done by a try whose answer was lost: browsers try again by themselves too.
@@ -156,15 +157,9 @@ export class WriteQueue {
       return [null, error];
     }
   }
-
-  #show(write: TableWrite): Ending {
-    const begun: BegunWrite = this.#parts.live.begin(write);
-    return {
-      done: (answer) => begun.confirm(answer),
-      failed: (error) => begun.undo(error),
-    };
-  }
 }
+
+const signedOut = (): PlatformError => localError("unauthenticated", "The user has signed out");
 
 /** Different for two writes, but for two equal deletions. */
 const keyOf = ({ request }: TableWrite): string => JSON.stringify(request);

@@ -9,11 +9,12 @@ interface Write {
   request: Omit<WriteRequest, "idempotencyKey">;
 }
 
-/** Sends a write, and gives its answer. */
+/** Sends a write, and gives its answer. `signal` ends it, and the waits between its tries; default: nothing does. */
 export const sendWrite = (
   { request }: Pick<Transport, "request">,
   { request: { method, path, query, body, idempotencyKey } }: TableWrite,
-): Promise<unknown> => request(method, path, { query, body, idempotent: idempotencyKey ?? false });
+  signal?: AbortSignal,
+): Promise<unknown> => request(method, path, { query, body, signal, idempotent: idempotencyKey ?? false });
 
 /** Announces a write to what shows it at once, sends it, and says how it ended. */
 export async function performWrite<Answer>(
