@@ -40,6 +40,10 @@ test("[TB63] changes that would lose data stop the start and are named", async (
     [`{ schema: { name: { type: "datetime" }, n: { type: "integer" } } }`, "name"],
     [`{ schema: { name: { type: "string" }, n: { type: "integer", required: true } } }`, "n"],
     [`{ schema: { name: { type: "string", unique: true }, n: { type: "integer" } } }`, "name"],
+    [
+      `{ schema: { name: { type: "string" }, n: { type: "integer" }, sku: { type: "string", required: true, unique: true, default: "none" } } }`,
+      "shared.items.sku: is unique, and several records would get the same default of sku",
+    ],
     [`{}`, "items"],
   ];
   for (const [table, word] of refusals) {
