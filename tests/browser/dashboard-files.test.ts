@@ -369,6 +369,48 @@ browserTest("[AD36] what the server refuses of an upload is said, and can be tri
   await file(page, "refused.txt").waitFor();
 });
 
+browserTest(
+  "[AD36] nothing is uploaded where it cannot be asked which files are there, or of more than 1,000 dropped ones",
+  async () => {
+    await put("posters", "asked/a.txt", "hello");
+    const { page } = await signedIn("/admin/files?bucket=posters&prefix=asked%2F");
+    await file(page, "a.txt").waitFor();
+    await page.route("**/api/storage/posters/signed-urls", (route) =>
+      route.fulfill({ status: 409, json: { code: 409, message: "Ask again later", data: {} } }),
+    );
+    const chooser = page.waitForEvent("filechooser");
+    await page.getByRole("button", { name: "Upload", exact: true }).click();
+    await (await chooser).setFiles([{ name: "a.txt", mimeType: "text/plain", buffer: Buffer.from("changed") }]);
+    await page.getByText("Ask again later").waitFor();
+    await page.unroute("**/api/storage/posters/signed-urls");
+    // A folder as the browser gives it.
+    await page.evaluate(`(() => {
+    const entry = (n) => ({ isFile: true, file: (resolve) => resolve(new File(["x"], n + ".txt")) });
+    const batches = [Array.from({ length: 1001 }, (_, n) => entry(n))];
+    const folder = { name: "many", isFile: false, createReader: () => ({ readEntries: (resolve) => resolve(batches.pop() ?? []) }) };
+    const items = [{ webkitGetAsEntry: () => folder, getAsFile: () => null }];
+    const drop = new DragEvent("drop", { bubbles: true });
+    Object.defineProperty(drop, "dataTransfer", { value: { items, types: ["Files"] } });
+    document.querySelector(".files-drop").dispatchEvent(drop);
+  })()`);
+    await page.getByText("More than 1,000 files are too many at once").waitFor();
+    expect(await keysOf("posters", "asked/")).toEqual(["asked/a.txt"]);
+    expect(await (await platform.fetch("/api/storage/posters/asked/a.txt")).text()).toBe("hello");
+  },
+);
+
+browserTest("[AD38] what is chosen is not deleted with what a search shows", async () => {
+  for (const key of ["a.txt", "b.txt"]) await put("posters", `sought/${key}`, "x");
+  const { page } = await signedIn("/admin/files?bucket=posters&prefix=sought%2F");
+  await page.getByRole("checkbox", { name: "Choose a.txt" }).check();
+  await page.getByText("One file chosen").waitFor();
+  await page.getByRole("textbox", { name: "Search", exact: true }).fill("b");
+  await file(page, "a.txt").waitFor({ state: "detached" });
+  expect(await page.getByRole("region", { name: "Chosen files" }).count()).toBe(0);
+  await page.getByRole("checkbox", { name: "Choose b.txt" }).check();
+  await page.getByText("One file chosen").waitFor();
+});
+
 browserTest("[AD37] metadata is edited, and a signed link is good for everybody", async () => {
   const { page } = await signedIn("/admin/files?bucket=posters&prefix=films%2F&file=films%2Fnotes.txt");
   const dialog = page.getByRole("dialog");

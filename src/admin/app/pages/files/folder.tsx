@@ -1,8 +1,8 @@
 import { Button, Group, Text } from "@mantine/core";
-import { useState } from "react";
 import type { FolderPage } from "../../../../client/storage/types.ts";
 import { queries } from "../../api/server.ts";
 import { Paged, type PagedList, usePaged } from "../../parts/paged.tsx";
+import { useSelection } from "../../parts/selection.ts";
 import { Empty } from "../../parts/states.tsx";
 import { deleteSoon, inTurn, type Sending, useHidden } from "../../parts/undo.tsx";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
@@ -70,7 +70,7 @@ interface FolderProps {
 
 export function Folder({ bucket, prefix, q, layout, isWritable, isDeletable }: FolderProps) {
   const list = useFolder(bucket, prefix + q);
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const [chosen, setChosen] = useSelection(JSON.stringify([useViewAs(), q]));
   const remove = useDeleteFiles(bucket);
   const Entries = layout === "list" ? FileList : Pictures;
   return (

@@ -7,8 +7,9 @@ import { useRights } from "../../api/session.tsx";
 import { usePageState, usePathParameters } from "../../parts/address.ts";
 import { numberText } from "../../parts/format.ts";
 import { Page } from "../../parts/page.tsx";
+import { useSelection } from "../../parts/selection.ts";
 import { Empty, Failure, Loadable, Loading } from "../../parts/states.tsx";
-import { useServer } from "../../shell/view-as.tsx";
+import { useServer, useViewAs } from "../../shell/view-as.tsx";
 import { NO_INSTANCE, pathOf, type TableAddress } from "./address.ts";
 import { deleteSoon, useHidden } from "./deletions.tsx";
 import { type Condition, isNarrowed } from "./filter-model.ts";
@@ -63,7 +64,7 @@ function TableOf({ address, schema }: { address: TableAddress; schema: TableSche
   const { state, change } = usePageState<TableState>();
   const { filter = NO_CONDITIONS, orFilter = NO_CONDITIONS, sort = null, q = "", record, tab } = state;
   const [pages, setPages] = useState<readonly number[]>([0]);
-  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const [selected, setSelected] = useSelection(JSON.stringify([useViewAs(), filter, orFilter, q]));
   const listing = useMemo(
     () => ({ conditions: { all: filter, any: orFilter }, sort, search: q }),
     [filter, orFilter, sort, q],

@@ -1,7 +1,11 @@
+import { numberText } from "../../../parts/format.ts";
 import { DROPPED_FILES_MAX } from "../limits.ts";
 import type { ChosenFile } from "./uploads.ts";
 
-/** The files that are dropped, those in folders with their paths, at most DROPPED_FILES_MAX. `prefix` begins their keys. */
+/**
+ * The files that are dropped, those in folders with their paths. `prefix` begins their keys. Errors: more than DROPPED_FILES_MAX,
+ * as nobody would know which of them are left out.
+ */
 export async function droppedFiles(transfer: DataTransfer, prefix: string): Promise<ChosenFile[]> {
   // The list of items is empty as soon as this event has been handled.
   const items = [...transfer.items].map((item) => ({ entry: item.webkitGetAsEntry(), file: item.getAsFile() }));
@@ -16,8 +20,10 @@ export async function droppedFiles(transfer: DataTransfer, prefix: string): Prom
 }
 
 async function collect(entry: FileSystemEntry, prefix: string, found: ChosenFile[]): Promise<void> {
-  if (found.length >= DROPPED_FILES_MAX) return;
   if (entry.isFile) {
+    if (found.length >= DROPPED_FILES_MAX) {
+      throw new Error(`More than ${numberText(DROPPED_FILES_MAX)} files are too many at once: drop a part of them`);
+    }
     const file = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject));
     found.push({ key: prefix + file.name, file });
     return;

@@ -2,7 +2,8 @@ import { Button, FileButton, Group, Modal, Text, TextInput } from "@mantine/core
 import { notifications } from "@mantine/notifications";
 import { IconFolderPlus, IconUpload } from "@tabler/icons-react";
 import { type DragEvent, type ReactNode, type SyntheticEvent, useState } from "react";
-import { messageOf } from "../../../api/failure.ts";
+import type { MaybePromise } from "../../../../../kernel/maybe-promise.ts";
+import { messageOf, PlatformError } from "../../../api/failure.ts";
 import { plainName } from "../../../parts/name.tsx";
 import { useServer } from "../../../shell/view-as.tsx";
 import { nameOf } from "../address.ts";
@@ -20,16 +21,29 @@ interface Asked {
 export function useUploading(bucket: string) {
   const server = useServer();
   const [asked, setAsked] = useState<Asked | null>(null);
-  const upload = async (files: readonly ChosenFile[]): Promise<void> => {
-    const keys = files.map(({ key }) => key);
-    const parts = Array.from({ length: Math.ceil(keys.length / SIGNED_AT_ONCE_MAX) }, (_, index) =>
-      server.storage(bucket).signedUrls(keys.slice(index * SIGNED_AT_ONCE_MAX, (index + 1) * SIGNED_AT_ONCE_MAX)),
-    );
-    // Files that may not be read cannot be asked about.
-    const found = await Promise.all(parts).catch(() => []);
-    const present = new Set(found.flat().map(({ key }) => key));
-    if (present.size === 0) startUploads(server, bucket, files);
-    else setAsked({ files, present });
+  const presentOf = async (keys: readonly string[]): Promise<string[]> => {
+    try {
+      return (await server.storage(bucket).signedUrls(keys)).map(({ key }) => key);
+    } catch (error) {
+      // Files that may not be read cannot be asked about.
+      if (error instanceof PlatformError && error.code === "forbidden") return [];
+      throw error;
+    }
+  };
+  /** `choose` gives the files. Where it fails, or the question which of them are there, nothing is uploaded. */
+  const upload = async (choose: () => MaybePromise<readonly ChosenFile[]>): Promise<void> => {
+    try {
+      const files = await choose();
+      const keys = files.map(({ key }) => key);
+      const parts = Array.from({ length: Math.ceil(keys.length / SIGNED_AT_ONCE_MAX) }, (_, index) =>
+        presentOf(keys.slice(index * SIGNED_AT_ONCE_MAX, (index + 1) * SIGNED_AT_ONCE_MAX)),
+      );
+      const present = new Set((await Promise.all(parts)).flat());
+      if (present.size === 0) startUploads(server, bucket, files);
+      else setAsked({ files, present });
+    } catch (error) {
+      notifications.show({ color: "red", title: "Not uploaded", message: messageOf(error) });
+    }
   };
   const answer = (files: readonly ChosenFile[]): void => {
     setAsked(null);
@@ -62,7 +76,7 @@ export function useUploading(bucket: string) {
 type Upload = ReturnType<typeof useUploading>["upload"];
 
 export const UploadButton = ({ prefix, upload }: { prefix: string; upload: Upload }) => (
-  <FileButton multiple onChange={(files) => void upload(chosenFiles(files, prefix))}>
+  <FileButton multiple onChange={(files) => void upload(() => chosenFiles(files, prefix))}>
     {(props) => (
       <Button {...props} leftSection={<IconUpload size={16} aria-hidden />}>
         Upload
@@ -84,14 +98,10 @@ export function DropPlace({
   const [isOver, setIsOver] = useState(false);
   if (upload === null) return <div className="files-drop">{children}</div>;
   const hasFiles = ({ dataTransfer }: DragEvent): boolean => dataTransfer.types.includes("Files");
-  const drop = async (event: DragEvent): Promise<void> => {
+  const drop = (event: DragEvent): void => {
     event.preventDefault();
     setIsOver(false);
-    try {
-      await upload(await droppedFiles(event.dataTransfer, prefix));
-    } catch (error) {
-      notifications.show({ color: "red", title: "Not uploaded", message: messageOf(error) });
-    }
+    void upload(() => droppedFiles(event.dataTransfer, prefix));
   };
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the Upload button does the same with the keyboard
@@ -105,7 +115,7 @@ export function DropPlace({
       onDragLeave={(event) => {
         if (!event.currentTarget.contains(event.relatedTarget as Node | null)) setIsOver(false);
       }}
-      onDrop={(event) => void drop(event)}
+      onDrop={drop}
     >
       {children}
       {isOver ? (
