@@ -6,7 +6,7 @@ import { server } from "../../api/server.ts";
 import { usePageState } from "../../parts/address.ts";
 import { Chart } from "../../parts/chart/chart.tsx";
 import { numberText, timeText } from "../../parts/format.ts";
-import { Paged, usePaged } from "../../parts/paged.tsx";
+import { Paged, usePaged } from "../../parts/list/paged.tsx";
 import { Section } from "../../parts/section.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { Wide } from "../../parts/wide.tsx";

@@ -2,7 +2,7 @@ import { Table, Text } from "@mantine/core";
 import type { SlowRequest } from "../../../../client/admin/index.ts";
 import { server } from "../../api/server.ts";
 import { millisText, numberText } from "../../parts/format.ts";
-import { Paged, usePaged } from "../../parts/paged.tsx";
+import { Paged, usePaged } from "../../parts/list/paged.tsx";
 import { Section } from "../../parts/section.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { Ago } from "../../parts/time.tsx";

@@ -5,8 +5,8 @@ import { server } from "../../api/server.ts";
 import { usePageState } from "../../parts/address.ts";
 import { timeText } from "../../parts/format.ts";
 import { Json } from "../../parts/json.tsx";
+import { Paged, usePaged } from "../../parts/list/paged.tsx";
 import { Page } from "../../parts/page.tsx";
-import { Paged, usePaged } from "../../parts/paged.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { Wide } from "../../parts/wide.tsx";
 

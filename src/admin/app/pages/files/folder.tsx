@@ -1,8 +1,8 @@
 import { Button, Group, Text } from "@mantine/core";
 import type { FolderPage } from "../../../../client/storage/types.ts";
 import { queries } from "../../api/server.ts";
-import { Paged, type PagedList, usePaged } from "../../parts/paged.tsx";
-import { useSelection } from "../../parts/selection.ts";
+import { Paged, type PagedList, usePaged } from "../../parts/list/paged.tsx";
+import { useSelection } from "../../parts/list/selection.ts";
 import { Empty } from "../../parts/states.tsx";
 import { deleteSoon, inTurn, type Sending, useHidden } from "../../parts/undo.tsx";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";

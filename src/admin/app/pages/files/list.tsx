@@ -3,11 +3,11 @@ import { IconFolder } from "@tabler/icons-react";
 import { memo, useRef } from "react";
 import type { FolderPage } from "../../../../client/storage/types.ts";
 import { bytesText } from "../../parts/format.ts";
+import type { PagedList } from "../../parts/list/paged.tsx";
+import { useVirtualRows } from "../../parts/list/virtual-rows.ts";
 import { Name, plainName } from "../../parts/name.tsx";
 import { PageLink } from "../../parts/page-link.tsx";
-import type { PagedList } from "../../parts/paged.tsx";
 import { Ago } from "../../parts/time.tsx";
-import { useVirtualRows } from "../../parts/virtual-rows.ts";
 import { nameOf } from "./address.ts";
 import { iconOf } from "./kinds.ts";
 

@@ -7,7 +7,7 @@ import { messageOf } from "../../api/failure.ts";
 import { queries, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { JOBS_EVERY_MS } from "../../limits.ts";
-import { Paged, usePaged } from "../../parts/paged.tsx";
+import { Paged, usePaged } from "../../parts/list/paged.tsx";
 import { Ago } from "../../parts/time.tsx";
 import { Wide } from "../../parts/wide.tsx";
 import { useStateFilter } from "./state-filter.tsx";

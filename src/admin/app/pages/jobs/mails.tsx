@@ -2,7 +2,7 @@ import { Anchor, Modal, Stack, Table, Tabs, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { server } from "../../api/server.ts";
 import { usePageState } from "../../parts/address.ts";
-import { Paged, usePaged } from "../../parts/paged.tsx";
+import { Paged, usePaged } from "../../parts/list/paged.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { Ago } from "../../parts/time.tsx";
 import { Wide } from "../../parts/wide.tsx";

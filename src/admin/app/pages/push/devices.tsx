@@ -1,9 +1,9 @@
 import { Badge, Button, Group, Select, Table, Text, TextInput } from "@mantine/core";
 import type { PushDevice } from "../../../../client/admin/types.ts";
 import { server } from "../../api/server.ts";
+import { Paged, usePaged } from "../../parts/list/paged.tsx";
 import { Name } from "../../parts/name.tsx";
 import { PageLink } from "../../parts/page-link.tsx";
-import { Paged, usePaged } from "../../parts/paged.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { Ago } from "../../parts/time.tsx";
 import { Wide } from "../../parts/wide.tsx";

@@ -2,7 +2,7 @@ import { Badge, Group, Select, Stack, Table, Text } from "@mantine/core";
 import type { PushLog } from "../../../../client/admin/types.ts";
 import { server } from "../../api/server.ts";
 import { LOGS_EVERY_MS } from "../../limits.ts";
-import { Paged, usePaged } from "../../parts/paged.tsx";
+import { Paged, usePaged } from "../../parts/list/paged.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { Ago } from "../../parts/time.tsx";
 import { Wide } from "../../parts/wide.tsx";

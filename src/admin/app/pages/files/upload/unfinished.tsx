@@ -5,8 +5,8 @@ import type { UnfinishedUpload } from "../../../../../client/admin/types.ts";
 import { messageOf } from "../../../api/failure.ts";
 import { queries, server } from "../../../api/server.ts";
 import { bytesText } from "../../../parts/format.ts";
+import { Paged, usePaged } from "../../../parts/list/paged.tsx";
 import { Name, plainName } from "../../../parts/name.tsx";
-import { Paged, usePaged } from "../../../parts/paged.tsx";
 import { Empty } from "../../../parts/states.tsx";
 import { Ago } from "../../../parts/time.tsx";
 

@@ -2,7 +2,6 @@ import { Button, FileButton, Group, Modal, Text, TextInput } from "@mantine/core
 import { notifications } from "@mantine/notifications";
 import { IconFolderPlus, IconUpload } from "@tabler/icons-react";
 import { type DragEvent, type ReactNode, type SyntheticEvent, useState } from "react";
-import type { MaybePromise } from "../../../../../kernel/maybe-promise.ts";
 import { messageOf, PlatformError } from "../../../api/failure.ts";
 import { plainName } from "../../../parts/name.tsx";
 import { useServer } from "../../../shell/view-as.tsx";
@@ -31,7 +30,7 @@ export function useUploading(bucket: string) {
     }
   };
   /** `choose` gives the files. Where it fails, or the question which of them are there, nothing is uploaded. */
-  const upload = async (choose: () => MaybePromise<readonly ChosenFile[]>): Promise<void> => {
+  const upload = async (choose: () => readonly ChosenFile[] | Promise<ChosenFile[]>): Promise<void> => {
     try {
       const files = await choose();
       const keys = files.map(({ key }) => key);

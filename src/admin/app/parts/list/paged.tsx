@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { type QueryKey, useInfiniteQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import { Failure, Loading } from "./states.tsx";
+import { Failure, Loading } from "../states.tsx";
 
 /** One page of a list, as the client gives it. `cursor` is null on the last one. */
 export interface ListPage<Item> {
