@@ -17,6 +17,7 @@ export { createInstanceFiles, type InstanceFiles } from "./files/instance-files.
 export type { InstanceCreations } from "./files/instance-quota.ts";
 export { quoteIdentifier } from "./identifiers.ts";
 export { layOut, requireKnownVersion } from "./migrations.ts";
+export { openUnchanged } from "./open-unchanged.ts";
 export { mayHaveOutboxRows } from "./outbox/look.ts";
 export { deleteOutboxRows, readOutboxRows } from "./outbox/rows.ts";
 export { type Actor, type OutboxRow, SERVER_ACTOR, type StoredOutboxRow } from "./outbox/types.ts";

@@ -64,10 +64,13 @@ test("[CL210] a healthy directory is 0, beside a running server and a stopped on
   expect([storage?.["contents"], storage?.["orphans"]]).toEqual([2, 0]);
   expect(Number(disk?.["freeBytes"])).toBeGreaterThan(0);
   await platform.kill("SIGTERM");
+  const names = () => readdirSync(platform.dataDirectory, { recursive: true }).map(String).sort();
+  const present = names();
   const stopped = await doctor();
   expect([stopped.code, stopped.report.status, stopped.report.server]).toEqual([0, "ok", "stopped"]);
   const text = await runCommand(["doctor", "--data", platform.dataDirectory]);
   expect([text.code, text.stdout]).toEqual([0, expect.stringContaining("is healthy; its server is stopped")]);
+  expect(names()).toEqual(present);
   await platform.restart();
 });
 

@@ -1,11 +1,10 @@
-import { constants, Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import * as layouts from "../../../schema/migrations/index.ts";
 import { scanFiles } from "../../backup/scan.ts";
 import { reasonOf } from "../../kernel/errors.ts";
 import { type Finding, finding, type Patient } from "./finding.ts";
+import { openDatabase } from "./open-database.ts";
 
 /** The number of steps that this executable knows, by the beginning of a path. */
 const KNOWN_VERSIONS: readonly (readonly [begins: string, steps: number])[] = [
@@ -19,8 +18,9 @@ const KNOWN_VERSIONS: readonly (readonly [begins: string, steps: number])[] = [
   ["vectorize/", layouts.vectorizeLayout.steps.length],
 ];
 
-/** `PRAGMA integrity_check` of every database, on a connection that changes nothing, and its version. */
-export function checkDatabases({ dataDirectory }: Patient): Finding {
+/** `PRAGMA integrity_check` of every database, and its version. */
+export function checkDatabases(patient: Patient): Finding {
+  const { dataDirectory } = patient;
   const problems: string[] = [];
   let [count, bytes, walBytes] = [0, 0, 0];
   for (const { path, kind } of scanFiles(dataDirectory)) {
@@ -35,7 +35,7 @@ export function checkDatabases({ dataDirectory }: Patient): Finding {
       continue;
     }
     try {
-      problems.push(...problemsOf(file, path));
+      problems.push(...problemsOf(patient, path));
     } catch (cause) {
       problems.push(`${path}: ${reasonOf(cause)}`);
     }
@@ -43,8 +43,8 @@ export function checkDatabases({ dataDirectory }: Patient): Finding {
   return finding(problems, { count, bytes, walBytes });
 }
 
-function problemsOf(file: string, path: string): string[] {
-  using sqlite = new Database(pathToFileURL(file).href, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI);
+function problemsOf(patient: Patient, path: string): string[] {
+  using sqlite = openDatabase(patient, path);
   const problems: string[] = [];
   const known = KNOWN_VERSIONS.find(([begins]) => path.startsWith(begins))?.[1];
   const version = Number(sqlite.query("PRAGMA user_version").values()[0]?.[0] ?? 0);

@@ -1,16 +1,16 @@
-import { constants, Database } from "bun:sqlite";
+import type { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { objectPath, SYSTEM_FILE } from "../../backup/layout.ts";
 import { scanFiles } from "../../backup/scan.ts";
 import { ORPHAN_AGE_MS } from "../limits.ts";
 import { type Finding, finding, type Patient } from "./finding.ts";
+import { openDatabase } from "./open-database.ts";
 
 /** Contents without a file that names them, and files whose content is missing. */
-export function checkStorage({ dataDirectory }: Patient): Finding {
-  const path = join(dataDirectory, SYSTEM_FILE);
-  using system = new Database(pathToFileURL(path).href, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI);
+export function checkStorage(patient: Patient): Finding {
+  const { dataDirectory } = patient;
+  using system = openDatabase(patient, SYSTEM_FILE);
   const problems: string[] = [];
   let [contents, orphans] = [0, 0];
   const named = system.query<unknown, [string, string]>(

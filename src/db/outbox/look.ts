@@ -1,7 +1,6 @@
-import { constants, Database } from "bun:sqlite";
 import { statSync } from "node:fs";
-import { pathToFileURL } from "node:url";
 import { hasAuditRows } from "../audit/file-audit.ts";
+import { hasWal, openUnchanged } from "../open-unchanged.ts";
 import { hasOutboxRows } from "./rows.ts";
 
 /**
@@ -10,12 +9,9 @@ import { hasOutboxRows } from "./rows.ts";
  * the WAL, and only the server may recover it ([DB163]). So does a file that cannot be read, as one that the server is writing.
  */
 export function mayHaveOutboxRows(path: string): boolean {
-  if ((statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) return true;
+  if (hasWal(path)) return true;
   try {
-    using sqlite = new Database(
-      `${pathToFileURL(path).href}?immutable=1`,
-      constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI,
-    );
+    using sqlite = openUnchanged(path);
     return hasOutboxRows(sqlite) || hasAuditRows(sqlite);
   } catch {
     return statSync(path, { throwIfNoEntry: false }) !== undefined;

@@ -1,10 +1,10 @@
-import { constants, Database } from "bun:sqlite";
+import { Database } from "bun:sqlite";
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { reasonOf } from "../../kernel/errors.ts";
 import { EMPTY_FILE, isEmptyFile } from "../files/file-identity.ts";
 import { openError } from "../files/sqlite-errors.ts";
+import { hasWal, openUnchanged } from "../open-unchanged.ts";
 import { declaredMigration, hasPendingMigrations, isAsDeclared, plannedProblems } from "./declared.ts";
 import { type DeclaredTable, SchemaMismatch } from "./types.ts";
 
@@ -107,21 +107,6 @@ function createRehearsal(
     }
   };
 }
-
-/**
- * Without a WAL, the file is complete by itself: `immutable` reads it without a lock and without creating SQLite's
- * additional files. With a WAL, another process has the file open, or a crash left the WAL: a read-only connection changes
- * neither file.
- */
-function openUnchanged(path: string): Database {
-  if (hasWal(path)) return new Database(path, { readonly: true });
-  return new Database(
-    `${pathToFileURL(path).href}?immutable=1`,
-    constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI,
-  );
-}
-
-const hasWal = (path: string): boolean => (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
 function copyInMemory(sqlite: Database): Database {
   const content = sqlite.serialize();

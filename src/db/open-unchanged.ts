@@ -1,0 +1,19 @@
+import { constants, Database } from "bun:sqlite";
+import { statSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+
+/**
+ * A connection that changes neither a database nor the files beside it. Without a WAL, the file is complete by itself: `immutable`
+ * reads it without a lock and without SQLite's additional files. With a WAL, another process has the file open, or a crash left
+ * the WAL: a read-only connection changes neither file. Errors: those of SQLite.
+ */
+export function openUnchanged(path: string): Database {
+  if (hasWal(path)) return new Database(path, { readonly: true });
+  return new Database(
+    `${pathToFileURL(path).href}?immutable=1`,
+    constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI,
+  );
+}
+
+/** One without content is as good as none. */
+export const hasWal = (path: string): boolean => (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
