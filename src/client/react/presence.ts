@@ -28,12 +28,16 @@ export function usePresence<State = JsonObject>(presence: Presence<State>, state
   const text = state === undefined ? null : JSON.stringify(state);
   const isShown = text !== null;
   useEffect(() => {
+    setRefusal(null);
     if (text === null) return;
-    presence.track(JSON.parse(text)).then(
-      () => setRefusal(null),
+    let isCurrent = true;
+    presence.track(JSON.parse(text)).catch((error: unknown) => {
       // A lost connection is told by the status.
-      (error: unknown) => setRefusal(error instanceof PlatformError && error.status !== 0 ? error : null),
-    );
+      if (isCurrent && error instanceof PlatformError && error.status !== 0) setRefusal(error);
+    });
+    return () => {
+      isCurrent = false;
+    };
   }, [presence, text]);
   useEffect(() => {
     if (!isShown) return;

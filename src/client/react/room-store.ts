@@ -14,7 +14,7 @@ export interface RoomSnapshot {
 
 export const JOINING: RoomSnapshot = { status: "joining", error: null, shared: {}, mine: {}, players: [] };
 
-/** A room that is joined while somebody subscribes. */
+/** A room that is joined while somebody subscribes, or waits for the answer of an action. */
 export interface RoomStore<Actions> {
   subscribe(listener: () => void): () => void;
   read(): RoomSnapshot;
@@ -31,6 +31,8 @@ export function createRoomStore<Actions>(rooms: Rooms<Actions>, id: string): Roo
   let room: Room<Actions> | null = null;
   let snapshot = JOINING;
   let cancel: () => void = () => {};
+  /** Actions without an answer yet. */
+  let acting = 0;
 
   const changed = (next: RoomSnapshot) => {
     snapshot = next;
@@ -59,7 +61,7 @@ export function createRoomStore<Actions>(rooms: Rooms<Actions>, id: string): Roo
         // Only mistakes of a program are no such error.
         const because = error instanceof PlatformError ? error : null;
         changed({ ...JOINING, status: isLost ? "joining" : "refused", error: because });
-        if (isLost) cancel = systemRuntime.after(JOIN_AGAIN_MS, () => void join());
+        if (isLost && listeners.size > 0) cancel = systemRuntime.after(JOIN_AGAIN_MS, () => void join());
       },
     );
     return own;
@@ -70,6 +72,11 @@ export function createRoomStore<Actions>(rooms: Rooms<Actions>, id: string): Roo
     room = null;
     snapshot = JOINING;
   };
+  const leaveIfUnused = () => {
+    if (listeners.size + acting > 0) return;
+    cancel();
+    cancel = systemRuntime.after(LEAVE_AFTER_MS, () => acting === 0 && leave());
+  };
   return {
     subscribe(listener) {
       cancel();
@@ -77,13 +84,20 @@ export function createRoomStore<Actions>(rooms: Rooms<Actions>, id: string): Roo
       if (joining === null) join().catch(() => {});
       return () => {
         listeners.delete(listener);
-        if (listeners.size > 0) return;
-        cancel();
-        cancel = systemRuntime.after(LEAVE_AFTER_MS, leave);
+        leaveIfUnused();
       };
     },
     read: () => snapshot,
-    act: async (...given) => (await (joining ?? join())).act(...given),
+    // Also when nobody subscribes, as by a component that sends something when it goes.
+    async act(...given) {
+      acting += 1;
+      try {
+        return await (await (joining ?? join())).act(...given);
+      } finally {
+        acting -= 1;
+        leaveIfUnused();
+      }
+    },
     on(messageType, listener) {
       const entry = { messageType, listener, stop: room?.on(messageType, listener) ?? (() => {}) };
       heard.add(entry);
