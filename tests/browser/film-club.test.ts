@@ -183,7 +183,6 @@ browserTest("an editor's poster is on every page at once", async () => {
   const reader = await openProfile();
   await reader.page.goto(platform.url);
   await reader.page.getByRole("link", { name: /Toy Story 3/ }).click();
-  await editor.page.evaluate("location.reload()");
   await editor.page.goto(reader.page.url());
   await editor.page.getByLabel("Upload a poster").setInputFiles({
     name: "poster.bmp",
