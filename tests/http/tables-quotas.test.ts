@@ -152,7 +152,7 @@ test("[TB449] what was deleted gives back, and a write that needs no more room i
 test("[TB450] a user creates as many instances as allowed; service keys and the server any number", async () => {
   expect([await create(ann, "a1"), await create(ann, "a2"), await create(ann, "a3")]).toEqual([201, 201, 201]);
   const refused = await ann.post<JsonObject>("/api/db/owned/a4/tables/notes", { text: "x" });
-  const message = 'Each user may create 3 instances of "owned": 3 exist';
+  const message = 'The user has created 3 of at most 3 instances of "owned"';
   expect(refused).toMatchObject({
     status: 413,
     body: { message, data: { quota: { code: "quota_exceeded", message } } },

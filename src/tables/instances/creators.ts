@@ -89,7 +89,7 @@ export function createCreators(deps: {
       held = await claim(instanceId, userId, allowed);
     }
     if (held === null) return;
-    throw quotaExceeded(`Each user may create ${allowed} instances of "${namespace}": ${held} exist`);
+    throw quotaExceeded(`The user has created ${held} of at most ${allowed} instances of "${namespace}"`);
   };
 
   return {
