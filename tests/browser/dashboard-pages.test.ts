@@ -143,7 +143,7 @@ browserTest("[AD31] keys are found by prefix, inserted, changed and deleted", as
 browserTest(
   "[AD31] a value that is there already, or was changed by others meanwhile, is replaced after a question",
   async () => {
-    const kv = (action: object) => platform.service.post("/api/kv/cache", action);
+    const kv = (action: Record<string, string | number>) => platform.service.post("/api/kv/cache", action);
     const value = async () => (await kv({ action: "get", key: "limits" })).body["value"];
     await kv({ action: "set", key: "limits", value: 1 });
     const { page } = await signedIn("/admin/key-value");
