@@ -140,6 +140,41 @@ browserTest("[AD31] keys are found by prefix, inserted, changed and deleted", as
   expect(await value()).toBeNull();
 });
 
+browserTest(
+  "[AD31] a value that is there already, or was changed by others meanwhile, is replaced after a question",
+  async () => {
+    const kv = (action: Record<string, string | number>) => platform.service.post("/api/kv/cache", action);
+    const value = async () => (await kv({ action: "get", key: "limits" })).body["value"];
+    await kv({ action: "set", key: "limits", value: 1 });
+    const { page } = await signedIn("/admin/key-value");
+    const dialog = page.getByRole("dialog");
+    await page.getByRole("button", { name: "Insert" }).click();
+    await dialog.getByLabel("Key").fill("limits");
+    await dialog.getByLabel("Value").fill("2");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.getByText("The key has this value already").waitFor();
+    expect(await value()).toBe(1);
+    await dialog.getByRole("button", { name: "Replace" }).click();
+    await until("it is replaced", async () => (await value()) === 2);
+    await page.getByRole("button", { name: "limits" }).click();
+    await until("the value is shown", async () => (await dialog.getByLabel("Value").inputValue()) === "2");
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await dialog.waitFor({ state: "hidden" });
+    await kv({ action: "set", key: "limits", value: 3 });
+    // A form never begins with what was loaded before.
+    await page.getByRole("button", { name: "limits" }).click();
+    await dialog.getByLabel("Value").waitFor();
+    expect(await dialog.getByLabel("Value").inputValue()).toBe("3");
+    await kv({ action: "set", key: "limits", value: 4 });
+    await dialog.getByLabel("Value").fill("5");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.getByText("The value has changed meanwhile").waitFor();
+    expect(await value()).toBe(4);
+    await dialog.getByRole("button", { name: "Replace" }).click();
+    await until("it is replaced", async () => (await value()) === 5);
+  },
+);
+
 browserTest("[AD32] analytics shows requests by endpoint and table", async () => {
   await platform.service.get("/api/db/shared/tables/notes");
   const { page } = await signedIn("/admin/analytics?range=1h");

@@ -145,6 +145,28 @@ browserTest("[AD44] a read that takes long is ended by Cancel", async () => {
   await page.getByRole("button", { name: "Run" }).waitFor();
 });
 
+browserTest("[AD44] statements that wait do not run after their database or page is left", async () => {
+  const { page } = await open("/admin/sql");
+  const slow = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 3000000) SELECT count(*) FROM n";
+  const requests: string[] = [];
+  page.on("request", (request) => {
+    const { query } = request.method() === "POST" ? request.postDataJSON() : {};
+    if (typeof query === "string") requests.push(query);
+  });
+  await write(page, `${slow}; CREATE TABLE left_behind (id TEXT)`);
+  const asked = page.waitForRequest((request) => request.postData()?.includes("RECURSIVE n") === true);
+  await run(page);
+  const first = await asked;
+  await page.getByRole("combobox", { name: "Database" }).click();
+  await page.getByRole("option", { name: "archive" }).click();
+  await page.getByText("No results yet").waitFor();
+  await until("the statement has ended", async () => first.failure() !== null || (await first.response()) !== null);
+  await write(page, "SELECT 'of archive'");
+  await run(page);
+  await page.getByText("One row in").waitFor();
+  expect(requests.filter((query) => query.includes("left_behind"))).toEqual([]);
+});
+
 browserTest("[AD43] a key sees the databases of its scopes, and is refused at others", async () => {
   const { page } = await open("/admin/sql", { key: ONE_DATABASE });
   await page.getByRole("combobox", { name: "Database" }).click();

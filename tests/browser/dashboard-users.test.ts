@@ -69,6 +69,18 @@ browserTest("[AD69] sessions of a user are shown, and ended one by one or all", 
   expect(problems).toEqual([]);
 });
 
+browserTest("[AD26] the role of a user that was changed meanwhile stays when the name is saved", async () => {
+  const { id } = await signIn(platform);
+  const path = `/api/auth/admin/users/${id}`;
+  await platform.service.patch(path, { role: "editor", displayName: "Ada" });
+  const { page } = await open(`/admin/users/${id}`);
+  await page.getByLabel("Name", { exact: true }).fill("Ada L.");
+  expect((await platform.service.patch(path, { role: "user" })).status).toBe(200);
+  await page.getByRole("button", { name: "Save" }).first().click();
+  await page.getByText("Saved", { exact: true }).waitFor();
+  expect((await platform.service.get(path)).body).toMatchObject({ displayName: "Ada L.", role: "user" });
+});
+
 browserTest("[AD69] a passkey, and second factors, are removed after a question", async () => {
   const user = await signIn(platform);
   const authenticator = createAuthenticator({ rpId: RP_ID, origin: ORIGIN });

@@ -14,7 +14,11 @@ afterEach(() => {
 function countedRooms(answer: { join(): Promise<void>; act(): Promise<unknown> }) {
   const counts = { joined: 0, left: 0 };
   const room = {
-    ...{ status: "joined", error: null, shared: {}, mine: {}, players: [] },
+    status: "joined",
+    error: null,
+    shared: {},
+    mine: {},
+    players: [],
     subscribe: () => () => {},
     on: () => () => {},
     leave: () => void counts.left++,

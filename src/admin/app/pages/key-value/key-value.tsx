@@ -1,6 +1,7 @@
 import {
   Alert,
   Button,
+  Code,
   Drawer,
   Group,
   JsonInput,
@@ -167,32 +168,46 @@ interface EntryProps {
   onClose(): void;
 }
 
+/** As text; null: there is none. */
+async function load(namespace: string, key: string): Promise<string | null> {
+  const { value } = await act<{ value: unknown }>(namespace, { action: "get", key });
+  return value === null ? null : JSON.stringify(value, null, 2);
+}
+
 function Entry(props: EntryProps) {
   const { namespace, name } = props;
   const entry = useQuery({
     queryKey: ["kv", namespace, "value", name],
     enabled: name !== "",
-    queryFn: () => act<{ value: unknown }>(namespace, { action: "get", key: name }),
+    // Each opening loads it anew, and nothing replaces it while it is edited.
+    gcTime: 0,
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: () => load(namespace, name),
   });
-  if (name === "") return <EntryForm {...props} text="" />;
-  return (
-    <Loadable query={entry}>{({ value }) => <EntryForm {...props} text={JSON.stringify(value, null, 2)} />}</Loadable>
-  );
+  if (name === "") return <EntryForm {...props} loaded={null} />;
+  return <Loadable query={entry}>{(loaded) => <EntryForm key={name} {...props} loaded={loaded} />}</Loadable>;
 }
 
-function EntryForm({ namespace, name, text, isReadOnly, onClose }: EntryProps & { text: string }) {
+function EntryForm({ namespace, name, loaded, isReadOnly, onClose }: EntryProps & { loaded: string | null }) {
   const [key, setKey] = useState(name);
-  const [value, setValue] = useState(text);
+  const [value, setValue] = useState(loaded ?? (name === "" ? "" : "null"));
   const [ttl, setTtl] = useState<number | string>("");
   const [problem, setProblem] = useState<string | null>(null);
+  /** What others have set, which is replaced after a question; null: nothing. */
+  const [found, setFound] = useState<string | null>(null);
   const done = (): void => {
     void queries.invalidateQueries({ queryKey: ["kv", namespace] });
     onClose();
   };
   const save = useMutation({
-    mutationFn: (parsed: unknown) =>
-      act(namespace, { action: "set", key, value: parsed, ttl: typeof ttl === "number" ? ttl : null }),
-    onSuccess: done,
+    async mutationFn(parsed: unknown) {
+      const present = await load(namespace, key);
+      // A value that is gone is lost to nobody.
+      if (present !== null && present !== loaded && present !== found) return present;
+      await act(namespace, { action: "set", key, value: parsed, ttl: typeof ttl === "number" ? ttl : null });
+      return null;
+    },
+    onSuccess: (present) => (present === null ? done() : setFound(present)),
   });
   const remove = useMutation({
     mutationFn: () => act(namespace, { action: "delete", key: name }),
@@ -212,7 +227,15 @@ function EntryForm({ namespace, name, text, isReadOnly, onClose }: EntryProps & 
     <form onSubmit={submit}>
       <Stack gap="sm">
         {name === "" ? (
-          <TextInput label="Key" required value={key} onChange={(event) => setKey(event.currentTarget.value)} />
+          <TextInput
+            label="Key"
+            required
+            value={key}
+            onChange={(event) => {
+              setKey(event.currentTarget.value);
+              setFound(null);
+            }}
+          />
         ) : null}
         <JsonInput
           validationError="This is no JSON"
@@ -239,11 +262,22 @@ function EntryForm({ namespace, name, text, isReadOnly, onClose }: EntryProps & 
             {messageOf(save.error)}
           </Alert>
         )}
+        {found === null ? null : (
+          <Alert
+            color="orange"
+            role="alert"
+            title={name === "" ? "The key has this value already" : "The value has changed meanwhile"}
+          >
+            <Code block mah={200}>
+              {found}
+            </Code>
+          </Alert>
+        )}
         {isReadOnly ? null : (
           <Group justify="space-between">
             <Group gap="xs">
               <Button type="submit" loading={save.isPending}>
-                Save
+                {found === null ? "Save" : "Replace"}
               </Button>
               <Button variant="default" onClick={onClose}>
                 Cancel

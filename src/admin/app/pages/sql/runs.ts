@@ -1,5 +1,5 @@
 import type { EditorView } from "@codemirror/view";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { sqlStatements } from "../../../../client/admin/sql/script.ts";
 import { queries, server } from "../../api/server.ts";
 import { type Outcome, placeOf, relationsKey, runStatements, showMark } from "./statements.ts";
@@ -14,10 +14,12 @@ interface Run {
 
 const NOTHING: Run = { total: 0, outcomes: [], cancel: null };
 
-/** What was run last on a database, and which of its results is shown. */
+/** What was run last on a database, and which of its results is shown. Who leaves it cancels what runs: nobody would see what becomes of it. */
 export function useRuns(database: string) {
   const [run, setRun] = useState(NOTHING);
   const [chosen, choose] = useState(0);
+  const leave = useRef<Run["cancel"]>(null);
+  useEffect(() => () => leave.current?.(), []);
 
   const start = (editor: EditorView, isPlan: boolean): boolean => {
     const { from, to } = editor.state.selection.main;
@@ -29,6 +31,7 @@ export function useRuns(database: string) {
     const outcomes: Outcome[] = [];
     const show = (cancel: Run["cancel"]): void => setRun({ total: wanted.length, outcomes: [...outcomes], cancel });
     const cancel = (): void => aborting.abort(new Error("Cancelled"));
+    leave.current = cancel;
     showMark(editor, null);
     choose(0);
     show(cancel);

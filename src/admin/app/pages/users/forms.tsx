@@ -10,8 +10,12 @@ export function Profile({ user }: { user: AdminUser }) {
   const { may } = useRights();
   const [name, setName] = useState(user.displayName ?? "");
   const [role, setRole] = useState(user.role);
+  // What was not edited is left out: somebody else may have changed it since it was loaded.
   const change = useChange("Saved", () =>
-    server.users.update(user.id, { displayName: name === "" ? null : name, role }),
+    server.users.update(user.id, {
+      ...(name === (user.displayName ?? "") ? {} : { displayName: name === "" ? null : name }),
+      ...(role === user.role ? {} : { role }),
+    }),
   );
   const isReadOnly = !may("auth", "admin", "*", "write");
   return (
