@@ -117,8 +117,8 @@ test("[BK301] databases that were damaged before the backup are all named, thoug
   expect(readdirSync(folderOf(file))).toEqual(["b.tar.zst"]);
 });
 
-test("[BK301] a database that had lost every byte before the backup is named", async () => {
-  for (const path of ["system.db", "databases/shared.db", "d1/main.db"]) {
+test("[BK7] [BK301] a database that had lost every byte before the backup is named", async () => {
+  for (const path of ["system.db", "jobs.db", "databases/shared.db", "d1/main.db"]) {
     const data = changed((copy) => writeFileSync(join(copy, path), ""));
     const { code, stderr } = await verify(await backUp(data));
     expect([code, stderr]).toEqual([1, expect.stringContaining(`${path}: it is empty (0 bytes)`)]);

@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { createWriteStream, existsSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { isEmptyFile } from "../../db/index.ts";
 import { syncDirectorySync } from "../../disk/directory-names.ts";
 import { reopenJobs } from "../../jobs/reopening.ts";
 import type { Clock } from "../../kernel/clock.ts";
@@ -151,7 +152,8 @@ async function addDatabase(
 ): Promise<void> {
   try {
     await snapshotDatabase(source, snapshotPath);
-    prepare?.(snapshotPath);
+    // One of 0 bytes has nothing to change. [BK7]
+    if (!isEmptyFile(snapshotPath)) prepare?.(snapshotPath);
   } catch (cause) {
     // An instance that was deleted meanwhile.
     if (!existsSync(source)) return rmSync(snapshotPath, { force: true });
