@@ -13,6 +13,7 @@ export type {
 export { createStorageEngine } from "./engine.ts";
 export { instanceBounds, socketsMax } from "./files/descriptors.ts";
 export { DirectoryInUse, lockDirectory } from "./files/directory-lock.ts";
+export { isEmptyFile } from "./files/file-identity.ts";
 export { createInstanceFiles, type InstanceFiles } from "./files/instance-files.ts";
 export type { InstanceCreations } from "./files/instance-quota.ts";
 export { quoteIdentifier } from "./identifiers.ts";

@@ -117,6 +117,14 @@ test("[BK301] databases that were damaged before the backup are all named, thoug
   expect(readdirSync(folderOf(file))).toEqual(["b.tar.zst"]);
 });
 
+test("[BK301] a database that had lost every byte before the backup is named", async () => {
+  for (const path of ["system.db", "databases/shared.db", "d1/main.db"]) {
+    const data = changed((copy) => writeFileSync(join(copy, path), ""));
+    const { code, stderr } = await verify(await backUp(data));
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`${path}: it is empty (0 bytes)`)]);
+  }
+});
+
 test("[BK301] a file of a later executable is named with its version", async () => {
   for (const path of ["databases/shared.db", "vectorize/near.db", "system.db"]) {
     const data = changed((copy) => {

@@ -1,5 +1,6 @@
-import { closeSync, fdatasyncSync, openSync } from "node:fs";
+import { closeSync, fdatasyncSync, openSync, writeFileSync } from "node:fs";
 import { backup, DatabaseSync } from "node:sqlite";
+import { isEmptyFile } from "../../db/index.ts";
 import { LOCK_TIMEOUT_MS, STEP_PAGES } from "../limits.ts";
 
 const SQLITE_FULL = 13;
@@ -10,6 +11,8 @@ const SQLITE_FULL = 13;
  * synced in small parts: a single large sync at the end would delay those of the server.
  */
 export async function snapshotDatabase(path: string, copyPath: string): Promise<void> {
+  // SQLite would copy it as a sound database without tables, and hide that its data was lost.
+  if (isEmptyFile(path)) return writeFileSync(copyPath, "");
   const source = new DatabaseSync(path, { readOnly: true, timeout: LOCK_TIMEOUT_MS });
   let copy: number | null = null;
   try {

@@ -66,6 +66,17 @@ export class Members {
     for (const { connections } of this.#byUser.values()) yield* connections;
   }
 
+  /** The connections of one user; `to` null: of all users but those in `except`. */
+  *reached(to: string | null, except: readonly string[]): Iterable<RoomConnection> {
+    if (to !== null) {
+      // Looked up: a handler that sends to every player would look at every connection for each.
+      yield* this.#byUser.get(to)?.connections ?? [];
+      return;
+    }
+    const left = new Set(except);
+    for (const [userId, { connections }] of this.#byUser) if (!left.has(userId)) yield* connections;
+  }
+
   /** Whether the place of a player is kept for a reconnect. */
   get hasAbsent(): boolean {
     for (const { connections } of this.#byUser.values()) if (connections.size === 0) return true;

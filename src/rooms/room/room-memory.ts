@@ -209,10 +209,7 @@ export class RoomMemory {
     if (isChanged) this.saves.changed();
     this.announcer.schedule(state);
     for (const { to, except, text } of staged.messages) {
-      for (const connection of this.#members.connections()) {
-        const isMeant = to === null ? !except.includes(connection.userId) : connection.userId === to;
-        if (isMeant) connection.send(text);
-      }
+      for (const connection of this.#members.reached(to, except)) connection.send(text);
     }
     if (staged.wantsSave) void this.saves.flush();
   }
