@@ -146,3 +146,39 @@ test("[TC104] an event that the server refuses is a warning, and the others are 
   expect([names.includes("good"), names.includes("good too")]).toEqual([true, true]);
   client.close();
 });
+
+test("[TC104] events of a page that is hidden without a network wait, as it may be shown again", async () => {
+  const client = await signedIn(proxy.url);
+  const names = ["document", "addEventListener", "removeEventListener"] as const;
+  const before = names.map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name)] as const);
+  const page = Object.assign(new EventTarget(), { visibilityState: "hidden" });
+  Object.assign(globalThis, { document: page, addEventListener() {}, removeEventListener() {} });
+  const failed: unknown[] = [];
+  const real = globalThis.fetch;
+  const fetched = spyOn(globalThis, "fetch").mockImplementation(((...given: Parameters<typeof fetch>) =>
+    real(...given).catch((error) => {
+      failed.push(error);
+      throw error;
+    })) as typeof fetch);
+  try {
+    // Loads its code, which asks whether there is a page.
+    await client.analytics.flush();
+    proxy.refuse(true);
+    client.analytics.track("in a tunnel");
+    await Bun.sleep(0);
+    page.dispatchEvent(new Event("visibilitychange"));
+    await until("the request has failed", () => failed.length > 0);
+    proxy.refuse(false);
+    await until("the event is recorded once", async () => {
+      await client.analytics.flush();
+      return (await events()).filter(({ eventName }) => eventName === "in a tunnel").length === 1;
+    });
+  } finally {
+    client.close();
+    fetched.mockRestore();
+    for (const [name, descriptor] of before) {
+      if (descriptor === undefined) Reflect.deleteProperty(globalThis, name);
+      else Object.defineProperty(globalThis, name, descriptor);
+    }
+  }
+});

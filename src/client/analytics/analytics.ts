@@ -47,6 +47,7 @@ export function createAnalytics(context: ClientContext): Analytics {
     });
     return waiting.splice(0, count === -1 ? waiting.length : count);
   };
+  /** What can be recorded later waits again. Errors: no answer, or one that passes. */
   const send = async (events: readonly Waiting[]): Promise<void> => {
     const body = {
       events: events.map(({ name, properties, at }) => {
@@ -56,32 +57,29 @@ export function createAnalytics(context: ClientContext): Analytics {
     };
     // Events of somebody who has signed out since are nobody's.
     const isTheirs = events[0]?.userId === transport.userId();
-    await transport.request("POST", "/api/analytics/track", {
-      body,
-      auth: isTheirs,
-      // Goes on when the page has gone.
-      fetch: (url, init) => fetch(url, { ...init, keepalive: true }),
-    });
+    try {
+      await transport.request("POST", "/api/analytics/track", {
+        body,
+        auth: isTheirs,
+        // Goes on when the page has gone.
+        fetch: (url, init) => fetch(url, { ...init, keepalive: true }),
+      });
+    } catch (error) {
+      later();
+      if (error instanceof PlatformError && error.status >= 400 && error.status < 429) {
+        // The server would refuse them again: those at fault are named by their places.
+        console.warn(`Events were not recorded: ${error.message}`, error.fields);
+        const faulty = new Set(Object.keys(error.fields).map((field) => Number(field.split(".")[1])));
+        const others = events.filter((_, index) => !faulty.has(index));
+        if (others.length < events.length) waiting = [...others, ...waiting];
+        return;
+      }
+      waiting = [...events, ...waiting].slice(-WAITING_MAX);
+      throw error;
+    }
   };
   const sendAll = async (): Promise<void> => {
-    while (waiting.length > 0) {
-      const events = take();
-      try {
-        await send(events);
-      } catch (error) {
-        if (error instanceof PlatformError && error.status >= 400 && error.status < 429) {
-          // The server would refuse them again: those at fault are named by their places.
-          console.warn(`Events were not recorded: ${error.message}`, error.fields);
-          const faulty = new Set(Object.keys(error.fields).map((field) => Number(field.split(".")[1])));
-          const others = events.filter((_, index) => !faulty.has(index));
-          if (others.length < events.length) waiting = [...others, ...waiting];
-          continue;
-        }
-        waiting = [...events, ...waiting].slice(-WAITING_MAX);
-        later();
-        throw error;
-      }
-    }
+    while (waiting.length > 0) await send(take());
   };
   const flush = (): Promise<void> => {
     sending ??= sendAll().finally(() => {

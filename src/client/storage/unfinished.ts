@@ -13,9 +13,12 @@ export interface Unfinished {
 /** The uploads of this store that have begun and not ended. */
 export interface UnfinishedUploads {
   find(of: string): Promise<Unfinished | null>;
-  add(upload: Unfinished): Promise<void>;
-  remove(of: string): Promise<void>;
+  /** What is known of one from now on; without `upload` nothing. */
+  set(of: string, ...upload: Unfinished[]): Promise<void>;
 }
+
+/** Changes take turns: each reads all uploads and writes them. */
+let last: Promise<void> = Promise.resolve();
 
 export function createUnfinishedUploads({ store, runtime, transport }: ClientContext): UnfinishedUploads {
   const key = `platform.uploads@${transport.url("")}`;
@@ -30,10 +33,13 @@ export function createUnfinishedUploads({ store, runtime, transport }: ClientCon
   };
   const write = (uploads: readonly Unfinished[]) =>
     uploads.length === 0 ? store.remove(key) : store.set(key, JSON.stringify(uploads.slice(-UNFINISHED_MAX)));
-  const others = async (of: string) => (await read()).filter((upload) => upload.of !== of);
   return {
     find: async (of) => (await read()).find((upload) => upload.of === of) ?? null,
-    add: async (upload) => write([...(await others(upload.of)), upload]),
-    remove: async (of) => write(await others(of)),
+    set(of, ...upload) {
+      const work = async () => write([...(await read()).filter((other) => other.of !== of), ...upload]);
+      // After a failure too.
+      last = last.then(work, work);
+      return last;
+    },
   };
 }

@@ -34,7 +34,7 @@ export async function uploadInParts(context: ClientContext, task: UploadTask): P
     const { uploadId } = await patience.run(create);
     const partBytes = Math.max(PART_BYTES, Math.ceil(file.size / PARTS_MAX));
     const upload = { of: of ?? "", uploadId, partBytes, beganAt: runtime.now() };
-    if (of !== null) await unfinished.add(upload);
+    if (of !== null) await unfinished.set(of, upload);
     return upload;
   };
   /** The parts that the server has; null: it does not know the upload any more. */
@@ -53,7 +53,7 @@ export async function uploadInParts(context: ClientContext, task: UploadTask): P
       return transport.request<FileEntry>("POST", `${bucket}/multipart/complete`, options);
     };
     const entry = await patience.run(complete);
-    if (of !== null) await unfinished.remove(of);
+    if (of !== null) await unfinished.set(of);
     return entry;
   };
 
@@ -63,7 +63,7 @@ export async function uploadInParts(context: ClientContext, task: UploadTask): P
     // It may be removed, or completed by another tab, while parts of it are sent.
     const entry = parts === null ? null : await orNull(finish(known, parts));
     if (entry !== null) return entry;
-    if (of !== null) await unfinished.remove(of);
+    if (of !== null) await unfinished.set(of);
   }
   const upload = await begin();
   try {
