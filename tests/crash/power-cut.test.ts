@@ -210,6 +210,26 @@ async function cutsAt(moments: ReadonlySet<number>, calls: readonly Traced[], ro
   return answered;
 }
 
+test("the simulated disk knows a file that is synced by the name that it is about to get", () => {
+  const hex = (word: string): string => [...Buffer.from(word)].map((byte) => `\\x${byte.toString(16)}`).join("");
+  const [from, to, directory, content] = ["/root/a/file", "/root/b/file", "/root/b", "content"].map(hex);
+  const trace = [
+    `1 open("${from}", O_WRONLY|O_CREAT) = 3<${from}>`,
+    `1 write(3<${from}>, "${content}", 7) = 7`,
+    `2 rename("${from}", "${to}" <unfinished ...>`,
+    `1 fdatasync(3<${to}>) = 0`,
+    "2 <... rename resumed>) = 0",
+    `2 fsync(4<${directory}>) = 0`,
+  ];
+  const disk = new SimulatedDisk("/root");
+  for (const call of tracedCalls(trace.join("\n"), "/root")) if (call.kind !== "sent") disk.apply(call, call.line);
+  for (let cut = 0; cut < 10; cut++) {
+    const data = join(temporaryDirectory(), "data");
+    disk.cut(data, random);
+    expect(readFileSync(join(data, "b", "file"), "utf8")).toBe("content");
+  }
+});
+
 describe.if(hasTracer)("a power cut", () => {
   test("[DB25] whatever a first start has made until then, the next one starts", async () => {
     const { trace, root } = await record(async () => {});

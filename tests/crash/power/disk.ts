@@ -38,6 +38,8 @@ export class SimulatedDisk {
   readonly #directories = new Set<string>();
   /** Syncs under way, by the line with which they began. */
   readonly #syncing = new Map<number, { path: string; file: File | null }>();
+  /** Renames under way: the name that a file has by the name that it gets. */
+  readonly #renaming = new Map<string, string>();
   /** Where the next write without an offset goes. */
   readonly #positions = new Map<string, number>();
 
@@ -64,13 +66,17 @@ export class SimulatedDisk {
         this.#change(call.path, { kind: "truncate", line, size: call.size });
         break;
       case "syncing":
-        this.#syncing.set(line, { path: call.path, file: this.#names.get(call.path) ?? null });
+        this.#syncing.set(line, { path: call.path, file: this.#fileAt(call.path) });
         break;
       case "synced":
         this.#sync(line);
         break;
+      case "renaming":
+        this.#renaming.set(call.to, call.from);
+        break;
       case "rename":
       case "link": {
+        this.#renaming.delete(call.to);
         const file = this.#names.get(call.from);
         if (file === undefined) return;
         this.#name(call.to, file, line);
@@ -87,7 +93,11 @@ export class SimulatedDisk {
   }
 
   #change(path: string, change: Change): void {
-    this.#names.get(path)?.pending.push(change);
+    this.#fileAt(path)?.pending.push(change);
+  }
+
+  #fileAt(path: string): File | null {
+    return this.#names.get(path) ?? this.#names.get(this.#renaming.get(path) ?? "") ?? null;
   }
 
   #name(path: string, file: File | null, line: number): void {

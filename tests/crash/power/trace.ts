@@ -7,6 +7,8 @@ export type FileCall =
   /** The sync of a file or directory begins; `synced` of the same line is its end. Its file may get another name meanwhile. */
   | { kind: "syncing"; path: string }
   | { kind: "synced" }
+  /** A rename begins: descriptors may be called by the new name before it ends. */
+  | { kind: "renaming"; from: string; to: string }
   | { kind: "rename"; from: string; to: string }
   | { kind: "link"; from: string; to: string }
   | { kind: "remove"; path: string }
@@ -58,6 +60,9 @@ export function* tracedCalls(trace: string, root: string): Generator<Traced> {
 
 type Effect = FileCall | { kind: "sent"; data: Buffer };
 
+const PATHS = /"([^"]*)"/g;
+const pathsOf = (args: string): string[] => [...args.matchAll(PATHS)].map(([, hex = ""]) => text(hex));
+
 const WRITE = /^\d+<([^>]*)>(?:\(deleted\))?, "([^"]*)"(?:, \d+(?:, (\d+))?)?/;
 const VECTORS = /^\d+<([^>]*)>(?:\(deleted\))?, (\[.*\])(?:, \d+(?:, (\d+))?)?/;
 const IOV = /iov_base="([^"]*)"/g;
@@ -67,6 +72,11 @@ function* begun({ name, args }: Started, root: string): Generator<Effect> {
   if (name === "fsync" || name === "fdatasync") {
     const path = text(DESCRIPTOR.exec(args)?.[1] ?? "");
     if (path.startsWith(root)) yield { kind: "syncing", path };
+    return;
+  }
+  if (RENAMES.has(name)) {
+    const [from = "", to = ""] = pathsOf(args);
+    if (from.startsWith(root)) yield { kind: "renaming", from, to };
     return;
   }
   if (name === "write" || name === "pwrite64" || name === "sendto") {
@@ -88,12 +98,12 @@ function* wrote(path: string, data: Buffer, offset: number | null, root: string)
 }
 
 const FAILED = /= -1 E\w+/;
-const PATHS = /"([^"]*)"/g;
+const RENAMES: ReadonlySet<string> = new Set(["rename", "renameat", "renameat2"]);
 const DESCRIPTOR = /^\d+<([^>]*)>/;
 
 function* ended({ name, args }: Started, root: string): Generator<Effect> {
   if (FAILED.test(args)) return;
-  const [path = "", to = ""] = [...args.matchAll(PATHS)].map(([, hex = ""]) => text(hex));
+  const [path = "", to = ""] = pathsOf(args);
   const file = text(DESCRIPTOR.exec(args)?.[1] ?? "");
   switch (name) {
     case "open":
