@@ -91,7 +91,7 @@ export const SWEEP_INTERVAL_MS = 10 * MINUTE_MS;
 export const SWEEP_ROWS_MAX = 500;
 /** Hibernating rooms that are woken for their timers in one turn of the event loop. */
 export const WAKE_ROOMS_MAX = 100;
-/** When a room that is due is tried again, because there was no place in memory. */
+/** When rooms that are due are tried again, because there was no place in memory or the file could not be read. */
 export const WAKE_RETRY_MS = SECOND_MS;
 /** When a failed save is retried. */
 export const SAVE_RETRY_MS = 5 * SECOND_MS;

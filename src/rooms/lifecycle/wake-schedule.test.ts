@@ -73,3 +73,19 @@ test("[RM41] more rooms than one turn wakes are all tried, also when there is no
   expect(woken.length).toBe(250);
   expect(clock.waiting).toBe(0);
 });
+
+test("[RM27] rooms that are due are woken after the file could not be read for a while", async () => {
+  const store = await storeOf(room("game", "soon", 10));
+  const { timed } = store;
+  let tries = 0;
+  const woken = watch({
+    ...store,
+    timed(...given) {
+      if (tries++ < 3) throw new Error("disk I/O error");
+      return timed(...given);
+    },
+  });
+  await clock.advanceAsync(10_000);
+  expect(failures.splice(0)).toHaveLength(3);
+  expect(woken).toContain("game/soon");
+});

@@ -51,10 +51,13 @@ export function createWakeSchedule(deps: {
         cancel = clock.after(0, step);
         return;
       }
+      pass = null;
     } catch (cause) {
       deps.onFailure(cause);
+      pass = null;
+      // Rooms that are due may be left.
+      expect(clock.now() + WAKE_RETRY_MS);
     }
-    pass = null;
     if (!isStopped) schedule();
   };
 
