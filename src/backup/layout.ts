@@ -21,6 +21,7 @@ const UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}";
 const DATABASE = new RegExp(
   `^(?:(?:system|rooms|analytics|jobs|audit)\\.db|(?:databases|kv|d1|vectorize)/${NAME}\\.db|databases/${NAME}/${INSTANCE}\\.db)$`,
 );
+const MAY_BE_EMPTY = new RegExp(`^(?:d1/${NAME}|databases/${NAME}/${INSTANCE})\\.db$`);
 const OBJECT = new RegExp(`^storage/(?:objects|parts)/([0-9a-f]{2})/${UUID}$`);
 const PLAIN = new RegExp(`^(?:${SECRETS_FILE.replace(".", "\\.")}|webhooks\\.json|outbox/${UUID}\\.json)$`);
 
@@ -55,6 +56,9 @@ export function kindOf(path: string): FileKind {
   if (PLAIN.test(path)) return "plain";
   return PASSING.test(path) ? "passing" : "stranger";
 }
+
+/** Whether a power cut can leave this database without a byte as it is made: the server opens it then, and refuses others. */
+export const mayBeEmpty = (path: string): boolean => MAY_BE_EMPTY.test(path);
 
 /** Whether backups contain it; all other paths in an archive are refused. */
 export const isKept = (path: string): boolean => ["database", "object", "plain"].includes(kindOf(path));

@@ -118,11 +118,16 @@ test("[BK301] databases that were damaged before the backup are all named, thoug
 });
 
 test("[BK7] [BK301] a database that had lost every byte before the backup is named", async () => {
-  for (const path of ["system.db", "jobs.db", "databases/shared.db", "d1/main.db"]) {
+  for (const path of ["system.db", "jobs.db", "databases/shared.db"]) {
     const data = changed((copy) => writeFileSync(join(copy, path), ""));
     const { code, stderr } = await verify(await backUp(data));
     expect([code, stderr]).toEqual([1, expect.stringContaining(`${path}: it is empty (0 bytes)`)]);
   }
+  // A power cut can leave these empty as they are made: they would keep every later backup from counting.
+  const data = changed((copy) => {
+    for (const path of ["databases/clubs/noir.db", "d1/main.db"]) writeFileSync(join(copy, path), "");
+  });
+  expect((await verify(await backUp(data))).code).toBe(0);
 });
 
 test("[BK301] a file of a later executable is named with its version", async () => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import * as layouts from "../../../schema/migrations/index.ts";
 import { isEmptyFile, layOut, requireKnownVersion } from "../../db/index.ts";
 import { reasonOf } from "../../kernel/errors.ts";
-import { objectPath, STORAGE_FOLDERS, STORED_TABLES, SYSTEM_FILE } from "../layout.ts";
+import { mayBeEmpty, objectPath, STORAGE_FOLDERS, STORED_TABLES, SYSTEM_FILE } from "../layout.ts";
 import { DAMAGES_SHOWN_MAX } from "../limits.ts";
 import { scanFiles } from "../scan.ts";
 
@@ -29,7 +29,8 @@ export async function verifyDatabases(
 function problemsOf(dataDirectory: string, path: string): string[] {
   const file = join(dataDirectory, path);
   // SQLite takes it for a sound database, and the upgrade would give it tables. A start refuses it.
-  if (isEmptyFile(file)) return [`${path}: it is empty (0 bytes): its data was lost before the backup was made`];
+  if (isEmptyFile(file) && !mayBeEmpty(path))
+    return [`${path}: it is empty (0 bytes): its data was lost before the backup was made`];
   try {
     using sqlite = new Database(file, { readwrite: true, create: false });
     const found = sqlite.query<{ integrity_check: string }, []>(`PRAGMA integrity_check(${DAMAGES_SHOWN_MAX})`).all();
