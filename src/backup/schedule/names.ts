@@ -42,11 +42,12 @@ export const timeOfOwn = (name: string): number | null =>
  * that was wrong, and are passed over.
  */
 export function nextName(present: readonly string[], now: Millis): string {
-  let at = now;
-  for (const time of present.map(timeOfOwn)) {
-    if (time !== null && time <= now + NAMES_AHEAD_MAX_MS && time + SECOND_MS > at) at = time + SECOND_MS;
-  }
   const taken = new Set(present.map(timeOfOwn));
+  let at = now;
+  for (const time of taken) {
+    if (time !== null && time <= now + NAMES_AHEAD_MAX_MS) at = Math.max(at, time + SECOND_MS);
+  }
+  // At the end of that range the next second may be one of those ahead.
   while (taken.has(Math.floor(at / SECOND_MS) * SECOND_MS)) at += SECOND_MS;
   return backupName(new Date(at));
 }

@@ -14,7 +14,10 @@ interface Run {
 
 const NOTHING: Run = { total: 0, outcomes: [], cancel: null };
 
-/** What was run last on a database, and which of its results is shown. Who leaves it cancels what runs: nobody would see what becomes of it. */
+/**
+ * What was run last on a database, and which of its results is shown. Whoever leaves the page cancels what runs, as nobody would
+ * see what becomes of it.
+ */
 export function useRuns(database: string) {
   const [run, setRun] = useState(NOTHING);
   const [chosen, choose] = useState(0);
