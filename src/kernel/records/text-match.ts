@@ -1,21 +1,9 @@
-/** Up to here replacing letters is quick, however many there are. */
-const TEXT_SHORT = 256;
-const [FIRST_CAPITAL, LAST_CAPITAL, TO_LOWER] = [0x41, 0x5a, 0x20];
-
 /**
- * `text`, which is well-formed, with A–Z in lower case, as SQLite's `lower` answers it; other letters stay as they are. Of a
- * long text the bytes are looked at: replacing every other letter of a megabyte takes a tenth of a second.
+ * `text` with A–Z in lower case, as SQLite's `lower` answers it; other letters stay as they are. In runs of ASCII as long as
+ * possible, since each takes a tenth of a microsecond.
  */
-export function lowerAscii(text: string): string {
-  if (!/[A-Z]/.test(text)) return text;
-  if (text.length <= TEXT_SHORT) return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
-  const bytes = new TextEncoder().encode(text);
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at] ?? 0;
-    if (byte >= FIRST_CAPITAL && byte <= LAST_CAPITAL) bytes[at] = byte + TO_LOWER;
-  }
-  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
-}
+export const lowerAscii = (text: string): string =>
+  text.replace(/[A-Z][^\x80-\uffff]*/g, (ascii) => ascii.toLowerCase());
 
 const HIGHEST_CODE_POINT = 0x10ffff;
 
