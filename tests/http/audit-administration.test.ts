@@ -144,6 +144,16 @@ test("[AL14] a deleted instance", async () => {
   expect(await shown("action=instance")).toEqual([["instance.delete", "db/clubs/chess", null, null]]);
 });
 
+test("[AL14] what was changed in an instance shortly before its deletion is in the log", async () => {
+  const names = ["one", "two", "three", "four", "five"];
+  for (const name of names) {
+    await platform.service.post(`/api/db/clubs/${name}/tables/notes`, { text: "x" });
+    expect((await platform.service.delete(`/api/admin/instances/clubs/${name}`)).status).toBe(200);
+  }
+  const logged = await Promise.all(names.map((name) => entries(`target=db/clubs/${name}/notes`)));
+  expect(logged.map((list) => list.map(({ action }) => action))).toEqual(names.map(() => ["record.insert"]));
+});
+
 test("[AL15] sign-outs and ended sessions, with why", async () => {
   const email = "ends@example.com";
   const password = "correct horse battery";

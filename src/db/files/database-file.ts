@@ -241,10 +241,6 @@ export class OpenFile implements OpenedFile {
     return { log: this.#audit, place, now: () => clock.now() };
   }
 
-  get isClosed(): boolean {
-    return this.#isClosed;
-  }
-
   #afterCommit(): void {
     if (this.#isWalNew) this.sqlite.run(SYNC_BETWEEN_WALS);
     this.#isWalNew = false;
@@ -356,8 +352,12 @@ export class OpenFile implements OpenedFile {
     await this.#dependencies.queries.forget(this.path);
   }
 
-  end(reason: Error): Promise<void> {
+  async end(reason: Error): Promise<void> {
     this.#ended.abort(reason);
+    this.#writer.close();
+    await this.#writer.idle();
+    // What the log does not take now is gone with the file.
+    await this.#audit?.flush();
     return this.close();
   }
 
@@ -382,6 +382,8 @@ export class OpenFile implements OpenedFile {
     this.#indexer.stopNow();
     this.#writer.close();
     this.#reads.end();
+    // Not waited for: each process does this before its next read. An instance of this name may be another one then.
+    void this.#dependencies.queries.forget(this.path);
     this.#audit?.close({ isFailed: this.#writer.failure !== null });
     this.#statements.close();
     this.#closeSync();
