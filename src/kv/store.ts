@@ -20,8 +20,9 @@ const GET = "SELECT value FROM entries WHERE key = ?1 AND (expires_at IS NULL OR
 const STORED = "SELECT value FROM entries WHERE key = ?1";
 const SET = "INSERT OR REPLACE INTO entries (key, value, expires_at) VALUES (?1, ?2, ?3)";
 const DELETE = "DELETE FROM entries WHERE key = ?1";
+// One lower bound: of two, SQLite looks up the first alone and reads every key between them.
 const LIST = `SELECT key FROM entries
-  WHERE key > ?1 AND key >= ?2 AND key < ?3 AND (expires_at IS NULL OR expires_at > ?4) ORDER BY key LIMIT ?5`;
+  WHERE key >= max(?1, ?2) AND key <> ?1 AND key < ?3 AND (expires_at IS NULL OR expires_at > ?4) ORDER BY key LIMIT ?5`;
 const HAS_EXPIRED = "SELECT 1 FROM entries WHERE expires_at <= ?1 LIMIT 1";
 const EXPIRED = `SELECT key, octet_length(value) AS bytes FROM entries WHERE expires_at <= ?1
   ORDER BY expires_at LIMIT ${SWEEP_STEP_KEYS}`;
