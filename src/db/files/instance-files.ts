@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { AppError, insufficientStorage, isDiskFull, notFound } from "../../kernel/errors.ts";
+import { AppError, insufficientStorage, isDiskFull, notFound, serverStopping } from "../../kernel/errors.ts";
 import {
   DELETIONS_KNOWN_MAX,
   FACTS_AT_ONCE,
@@ -211,7 +211,7 @@ class Instances implements InstanceFiles, InstanceUses {
 
   async close(): Promise<void> {
     for (const instanceId of [...this.#waiting.keys()]) {
-      for (const { reject } of this.#takeWaiting(instanceId)) reject(new Error("the server is stopping"));
+      for (const { reject } of this.#takeWaiting(instanceId)) reject(serverStopping());
     }
     await Promise.all([...this.#open.values()].map(({ file }) => file.close()));
     this.#open.clear();
