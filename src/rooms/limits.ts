@@ -94,6 +94,8 @@ export const SWEEP_BYTES = 4 * 1024 * 1024;
 export const WAKE_ROOMS_MAX = 100;
 /** When rooms that are due are tried again, because there was no place in memory or the file could not be read. */
 export const WAKE_RETRY_MS = SECOND_MS;
+/** When a due timer is tried again, for which there was no room among what waits in its room. */
+export const TIMER_RETRY_MS = SECOND_MS;
 /** When a failed save is retried. */
 export const SAVE_RETRY_MS = 5 * SECOND_MS;
 
