@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdirSync, readdirSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { FileLayout } from "../../schema/migrations/index.ts";
 import { temporaryDirectory } from "../../tests/support/index.ts";
@@ -82,6 +82,23 @@ test("[DB300] a file with tables is copied before its steps, with what its WAL h
   layOut(layout(FIRST, SECOND), { m: 2 })(file);
   file.close();
   expect(readdirSync(folder).sort()).toEqual(["a.db", "a.db.v1"]);
+});
+
+test.if(process.platform === "linux")("[DB300] the copy leaves SQLite its lock on the file", () => {
+  const path = join(temporaryDirectory(), "a.db");
+  const file = new Database(path);
+  file.run("PRAGMA journal_mode = WAL");
+  layOut(layout(FIRST))(file);
+  const place = `:${statSync(path).ino} `;
+  const isLocked = (): boolean =>
+    readFileSync("/proc/locks", "utf8")
+      .split("\n")
+      .some((line) => line.includes(` READ ${process.pid} `) && line.includes(place));
+  expect(isLocked()).toBe(true);
+  layOut(layout(FIRST, SECOND), { m: 2 })(file);
+  // Without it, a program that closes the file takes itself for the last one and removes the WAL.
+  expect(isLocked()).toBe(true);
+  file.close();
 });
 
 test("[DB300] a file that cannot be copied is not upgraded", () => {

@@ -1,4 +1,4 @@
-import { Database } from "bun:sqlite";
+import type { Database } from "bun:sqlite";
 import { closeSync, constants, copyFileSync, existsSync, fdatasyncSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { syncDirectorySync } from "../../disk/directory-names.ts";
@@ -16,41 +16,44 @@ export function copyBeforeUpgrade(sqlite: Database, version: number): void {
   const copy = `${path}.v${version}`;
   const unfinished = `${copy}.new`;
   try {
-    removeAll(unfinished);
-    // Nobody else may write or move the WAL meanwhile.
-    sqlite.run("BEGIN IMMEDIATE");
-    try {
-      copyFileSync(path, unfinished, constants.COPYFILE_FICLONE);
-      if (existsSync(`${path}-wal`)) copyFileSync(`${path}-wal`, `${unfinished}-wal`, constants.COPYFILE_FICLONE);
-    } finally {
-      sqlite.run("ROLLBACK");
-    }
-    makeOneFile(unfinished);
+    copyAlone(sqlite, unfinished);
+    syncFile(unfinished);
     renameSync(unfinished, copy);
     syncDirectorySync(dirname(copy));
   } catch (cause) {
-    removeAll(unfinished);
+    rmSync(unfinished, { force: true });
     const reason = reasonOf(cause);
     throw new Error(`${path} could not be copied to ${copy} before its upgrade: ${reason}`, { cause });
   }
 }
 
-/** Moves the WAL into the file and syncs it. */
-function makeOneFile(path: string): void {
-  const sqlite = new Database(path, { readwrite: true, create: false });
+/**
+ * Copies the file outside of WAL mode, in which it is complete by itself. Closing a descriptor of a file drops every POSIX lock of
+ * the process on it: in WAL mode SQLite would lose the one that keeps other programs from removing the WAL when they close the file.
+ */
+function copyAlone(sqlite: Database, copy: string): void {
+  const [mode] = sqlite.query<{ journal_mode: string }, []>("PRAGMA journal_mode").all();
+  sqlite.run("PRAGMA journal_mode = DELETE");
   try {
-    sqlite.run("PRAGMA journal_mode = DELETE");
+    // Nobody else may write meanwhile.
+    sqlite.run("BEGIN IMMEDIATE");
+    try {
+      copyFileSync(sqlite.filename, copy, constants.COPYFILE_FICLONE);
+    } finally {
+      sqlite.run("ROLLBACK");
+    }
   } finally {
-    sqlite.close();
+    sqlite.run(`PRAGMA journal_mode = ${mode?.journal_mode}`);
+    // Takes the lock of that mode.
+    sqlite.query("PRAGMA schema_version").get();
   }
+}
+
+function syncFile(path: string): void {
   const descriptor = openSync(path, "r+");
   try {
     fdatasyncSync(descriptor);
   } finally {
     closeSync(descriptor);
   }
-}
-
-function removeAll(path: string): void {
-  for (const suffix of ["", "-wal", "-shm", "-journal"]) rmSync(path + suffix, { force: true });
 }
