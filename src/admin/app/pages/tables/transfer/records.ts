@@ -1,5 +1,6 @@
 import { parse } from "csv-parse/browser/esm/sync";
-import type { JsonObject } from "../../../../../kernel/json/json.ts";
+import { describeFault, type JsonObject } from "../../../../../kernel/json/json.ts";
+import { jsonTextFault } from "../../../../../kernel/json/text.ts";
 import { type Cell, parseCell, parseText } from "../../../../../kernel/transfer/csv-cells.ts";
 import type { TableSchema } from "../../../api/resources.ts";
 import { CSV_CHUNK_CHARACTERS, IMPORT_JSON_MAX_BYTES, IMPORT_LINE_MAX_CHARACTERS } from "../limits.ts";
@@ -33,11 +34,15 @@ function asRecord(value: unknown, place: string): JsonObject {
 }
 
 function parsedJson(text: string, place: string): unknown {
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch (cause) {
     throw new FileMistake(`${place}: is not valid JSON (${cause instanceof Error ? cause.message : cause})`);
   }
+  const fault = jsonTextFault(text, value);
+  if (fault !== null) throw new FileMistake(`${place}: ${describeFault("it", fault)}`);
+  return value;
 }
 
 async function* textsOf(file: File): AsyncGenerator<{ text: string; bytesRead: number }> {
