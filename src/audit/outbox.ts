@@ -47,6 +47,10 @@ export class AuditOutbox implements AuditSink {
     if (this.isWaiting) wake();
   }
 
+  async flush(): Promise<void> {
+    await this.#flush?.();
+  }
+
   get isWaiting(): boolean {
     return this.#sources.size > 0 || this.#entries.length > 0;
   }
@@ -79,7 +83,7 @@ export class AuditOutbox implements AuditSink {
     const actor = currentTrace()?.actor ?? null;
     if (actor === null) return;
     this.note(actor, change);
-    await this.#flush?.();
+    await this.flush();
   }
 
   /** A failed sign-in. Of many within a minute only the first have an entry each, and the next one says how many followed. */

@@ -50,12 +50,9 @@ export function sqlEndpoints(
       const sql = query === null ? startOfQuery(large ?? []) : query.sql;
       const answer = query === null ? await service.queryBody(large ?? [], caller) : await service.query(query, caller);
       // The file is the user's own: the entry is not in the statement's transaction, but on disk before the answer. [AL3]
-      if (!isRead(sql)) await audit({ action: "sql.query", target: `d1/${database}`, after: { sql } });
+      if (answer.isWrite) await audit({ action: "sql.query", target: `d1/${database}`, after: { sql } });
       return new Response(answerBody(answer, clock), { headers: { "content-type": "application/json" } });
     },
   );
   return [query];
 }
-
-/** Statements that most likely only read: the others are in the audit log. */
-const isRead = (sql: string): boolean => /^\s*(?:select|values|explain)\b/i.test(sql);

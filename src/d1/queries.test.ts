@@ -175,7 +175,7 @@ test("[DQ104] after a failed sync the database refuses everything", async () => 
   const writer: Queries = { run: () => Promise.reject(failed), stop };
   const readers: Queries = { run: async () => done, stop };
   const service = createSqlService({ path, readers, writer, logger: silentLogger });
-  expect(await service.query({ sql: "SELECT 1", params: [] }, CALLER)).toBe(done);
+  expect(await service.query({ sql: "SELECT 1", params: [] }, CALLER)).toEqual({ ...done, isWrite: false });
   const message = "until the server has been restarted";
   await expect(service.query({ sql: "INSERT INTO t VALUES (1)", params: [] }, CALLER)).rejects.toThrow(message);
   await expect(service.query({ sql: "SELECT 1", params: [] }, CALLER)).rejects.toThrow(message);

@@ -11,14 +11,20 @@ import type { Queries, QueryCaller } from "./queries.ts";
 import { parseQuery } from "./query-request.ts";
 import type { ProcessRole, Query, QueryAnswer, QueryFailure, QueryRequest } from "./types.ts";
 
+/** The JSON of the answer. */
+export interface SqlAnswer extends AnswerText {
+  /** The statement may have changed the database. */
+  isWrite: boolean;
+}
+
 export interface SqlService {
   /**
    * Runs one statement. A write is on disk when it resolves. Errors: 400 with SQLite's message, 408 after 30 s, 413 for too many
    * rows, 503, 507. The caller's signal ends a read; a write runs to its end.
    */
-  query(query: QueryRequest, caller: QueryCaller): Promise<AnswerText>;
+  query(query: QueryRequest, caller: QueryCaller): Promise<SqlAnswer>;
   /** Like `query`, for the bytes of a request's body, which are freed. Errors: also 400 for a body that is not a query. */
-  queryBody(blocks: readonly Uint8Array<ArrayBuffer>[], caller: QueryCaller): Promise<AnswerText>;
+  queryBody(blocks: readonly Uint8Array<ArrayBuffer>[], caller: QueryCaller): Promise<SqlAnswer>;
   stop(): Promise<void>;
 }
 
@@ -46,17 +52,20 @@ export function createSqlService(deps: {
   };
   const runOn = (role: ProcessRole, query: Query, caller: QueryCaller): Promise<QueryAnswer> =>
     role === "reader" ? readers.run(query, caller) : writer.run(query, { ...caller, signal: undefined });
-  const run = async (query: Query, caller: QueryCaller): Promise<QueryAnswer> => {
-    const role = likelyRole(query);
+  /** null: the statement needs neither role. */
+  const run = async (query: Query, caller: QueryCaller): Promise<SqlAnswer | null> => {
+    const likely = likelyRole(query);
     try {
-      return (
-        (await runOn(role, query, caller)) ?? (await runOn(role === "reader" ? "writer" : "reader", query, caller))
-      );
+      for (const role of [likely, likely === "reader" ? "writer" : "reader"] as const) {
+        const answer = await runOn(role, query, caller);
+        if (answer !== null) return { ...answer, isWrite: role === "writer" };
+      }
+      return null;
     } catch (cause) {
       throw cause instanceof QueryError ? errorOf(cause.failure) : cause;
     }
   };
-  const answer = async (query: Query, caller: QueryCaller): Promise<AnswerText> => {
+  const answer = async (query: Query, caller: QueryCaller): Promise<SqlAnswer> => {
     assertUsable();
     const found = await run(query, caller);
     if (found === null) {

@@ -13,7 +13,8 @@ export const TTL_MAX_SECONDS = 100 * 365 * 24 * 3600;
 export const SWEEP_INTERVAL_MS = 5_000;
 /** Pause between two steps of a sweep, in which requests are served. */
 export const SWEEP_PAUSE_MS = 20;
-/** Expired keys that one step of a sweep removes. */
+/** Expired keys that one step of a sweep removes, and the bytes of their values after which it ends. */
 export const SWEEP_STEP_KEYS = 500;
+export const SWEEP_STEP_BYTES = 4 * 1024 * 1024;
 /** Page cache of a namespace's file. */
 export const CACHE_KIB = 4096;

@@ -1,6 +1,7 @@
 import type { Actor, OpenedFile, Transaction } from "../db/index.ts";
 import { isSecretName, SerialisedJson } from "../kernel/json/shown.ts";
 import { encodeCursor, endOfPrefix } from "./keys.ts";
+import { SWEEP_STEP_BYTES, SWEEP_STEP_KEYS } from "./limits.ts";
 
 /** Keys after `after` that begin with `prefix`; `after` null: from the first. */
 interface KeyQuery {
@@ -19,11 +20,12 @@ const GET = "SELECT value FROM entries WHERE key = ?1 AND (expires_at IS NULL OR
 const STORED = "SELECT value FROM entries WHERE key = ?1";
 const SET = "INSERT OR REPLACE INTO entries (key, value, expires_at) VALUES (?1, ?2, ?3)";
 const DELETE = "DELETE FROM entries WHERE key = ?1";
+// One lower bound: of two, SQLite looks up the first alone and reads every key between them.
 const LIST = `SELECT key FROM entries
-  WHERE key > ?1 AND key >= ?2 AND key < ?3 AND (expires_at IS NULL OR expires_at > ?4) ORDER BY key LIMIT ?5`;
+  WHERE key >= max(?1, ?2) AND key <> ?1 AND key < ?3 AND (expires_at IS NULL OR expires_at > ?4) ORDER BY key LIMIT ?5`;
 const HAS_EXPIRED = "SELECT 1 FROM entries WHERE expires_at <= ?1 LIMIT 1";
-const REMOVE_EXPIRED =
-  "DELETE FROM entries WHERE key IN (SELECT key FROM entries WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)";
+const EXPIRED = `SELECT key, octet_length(value) AS bytes FROM entries WHERE expires_at <= ?1
+  ORDER BY expires_at LIMIT ${SWEEP_STEP_KEYS}`;
 
 /** In SQLite every text is less than every blob: the end of a list that has none. */
 const AFTER_EVERY_TEXT = new Uint8Array([0]);
@@ -36,8 +38,8 @@ export interface EntryStore {
   delete(key: string, by: Actor): Promise<void>;
   list(query: KeyQuery, now: number): KeyPage;
   hasExpired(now: number): boolean;
-  /** Removes at most `limit` expired entries; resolves to how many. */
-  removeExpired(now: number, limit: number): Promise<number>;
+  /** Removes some expired entries, of bounded number and size; resolves to whether there may be more. */
+  removeExpired(now: number): Promise<boolean>;
 }
 
 /** One namespace's file: `kv/NAME.db`. */
@@ -83,6 +85,16 @@ export function createEntryStore(file: OpenedFile, namespace: string): EntryStor
       return { keys, cursor: hasMore && last !== undefined ? encodeCursor(last) : null };
     },
     hasExpired: (now) => hasExpired.get(now) !== null,
-    removeExpired: (now, limit) => file.write((tx) => run(tx, REMOVE_EXPIRED, now, limit)),
+    removeExpired: (now) =>
+      file.write((tx) => {
+        const expired = tx.query<{ key: string; bytes: number }>(EXPIRED).all(now);
+        let left = SWEEP_STEP_BYTES;
+        for (const { key, bytes } of expired) {
+          if (left <= 0) return true;
+          run(tx, DELETE, key);
+          left -= bytes;
+        }
+        return expired.length === SWEEP_STEP_KEYS;
+      }),
   };
 }

@@ -1,7 +1,7 @@
 import type { Clock } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { startSweeping } from "../kernel/time/sweeping.ts";
-import { SWEEP_INTERVAL_MS, SWEEP_PAUSE_MS, SWEEP_STEP_KEYS } from "./limits.ts";
+import { SWEEP_INTERVAL_MS, SWEEP_PAUSE_MS } from "./limits.ts";
 import type { EntryStore } from "./store.ts";
 
 /** Removes expired keys in steps of bounded size. Expired keys are invisible, swept or not. */
@@ -16,7 +16,7 @@ export function startSweep(deps: { stores: readonly EntryStore[]; clock: Clock; 
       let isMore = false;
       for (const store of stores) {
         if (stopping.aborted || !store.hasExpired(now)) continue;
-        if ((await store.removeExpired(now, SWEEP_STEP_KEYS)) === SWEEP_STEP_KEYS) isMore = true;
+        if (await store.removeExpired(now)) isMore = true;
       }
       return isMore;
     },

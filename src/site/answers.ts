@@ -76,7 +76,8 @@ function headersOf({ headers }: SiteOptions, path: string, { contentType }: Site
 /** 200, 206 or 304. Errors: 416. */
 function fileAnswer(options: SiteOptions, path: string, file: SiteFile, request: Request): Response {
   const asked = request.headers;
-  const range = asked.get("range");
+  // RFC 9110, 14.2: it means something for GET alone.
+  const range = request.method === "GET" ? asked.get("range") : null;
   // A part of a compressed file is of use to few.
   const accepted = range === null ? asked.get("accept-encoding") : null;
   const { chosen, varies } = representationOf(options.files, path, file, accepted);

@@ -64,8 +64,8 @@ export const WRITE_BUFFER_BYTES = 512 * 1024;
 
 /** Between the deletion of a file and its unlink, so that a download that has just begun can still open it. */
 export const UNLINK_DELAY_MS = SECOND_MS;
-/** Times a write starts over because the file changed while an asynchronous rule was asked about it. */
-export const WRITE_ATTEMPTS_MAX = 10;
+/** Times a request starts over because the file changed while an asynchronous rule was asked about it. */
+export const RULE_ATTEMPTS_MAX = 10;
 
 export const SWEEP_INTERVAL_MS = DAY_MS;
 /** How long an object that no record names stays, so that a mistake can be noticed. */

@@ -58,7 +58,7 @@ import type {
 export type ObjectVersion = Pick<StoredObject, "fileId" | "revision">;
 export type SlimObject = Pick<StoredObject, "key" | "size" | "contentType" | "uploaded">;
 
-interface StorageReads {
+export interface StorageReads {
   find(address: ObjectAddress): StoredObject | null;
   findReceipt(id: string): ReceiptRecord | null;
   findUpload(id: string): Upload | null;

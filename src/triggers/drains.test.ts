@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
-import { settle, testClock } from "../../tests/support/index.ts";
-import type { DatabaseFile } from "../db/index.ts";
+import { join } from "node:path";
+import { settle, temporaryDirectory, testClock, until } from "../../tests/support/index.ts";
+import { createStorageEngine, type DatabaseFile } from "../db/index.ts";
+import { systemClock } from "../kernel/clock.ts";
 import { silentLogger } from "../kernel/logger.ts";
 import { Foreground } from "../kernel/observing/foreground.ts";
 import { Drains } from "./drains.ts";
@@ -48,4 +50,36 @@ test("[TG8] files that fail together, as on a full disk, are tried again a few a
   expect([tries, most]).toEqual([2 * FILES, DRAINS_MAX]);
   await drains.stop();
   expect(clock.waiting).toBe(0);
+});
+
+test("[TG8] what waits in an instance that is deleted and created again meanwhile is passed", async () => {
+  const directory = temporaryDirectory();
+  const engine = createStorageEngine({ clock: systemClock });
+  const fileWith = async (name: string, ids: readonly string[]): Promise<DatabaseFile> => {
+    const outbox = { causeDepth: () => 0, onWaiting() {} };
+    const file = engine.open(join(directory, `${name}.db`), { outbox });
+    const row = { names: ["run"], group: null, key: null, dueAt: null, data: "{}", secret: null };
+    await file.write((tx) => {
+      for (const id of ids) tx.enqueue({ ...row, id });
+    });
+    return file;
+  };
+  let file = await fileWith("deleted", ["a", "b"]);
+  const createdAgain = await fileWith("created-again", ["c", "d", "e"]);
+  const passed: string[] = [];
+  const drains = new Drains({
+    async pass(jobs) {
+      passed.push(...jobs.map(({ id }) => id));
+      file = createdAgain;
+    },
+    fileOf: () => file,
+    foreground: new Foreground(),
+    clock: testClock(),
+    logger: silentLogger,
+  });
+  drains.wake({ kind: "tables", namespace: "teams", instanceId: "red" });
+  await until("all are passed", () => passed.includes("e"));
+  expect(passed).toEqual(["a", "b", "c", "d", "e"]);
+  await drains.stop();
+  await engine.stop();
 });

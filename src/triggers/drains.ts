@@ -125,7 +125,7 @@ export class Drains {
 
   async #drain(place: Place, running: { isWanted: boolean }): Promise<void> {
     const { fileOf, pass } = this.#deps;
-    let passed: number | null = null;
+    let passed: StoredOutboxRow | null = null;
     for (;;) {
       running.isWanted = false;
       this.#pacing.step();
@@ -135,7 +135,7 @@ export class Drains {
         if (passed !== null) deleteOutboxRows(tx, passed);
         return readOutboxRows(tx, { rowsMax: DRAIN_ROWS_MAX, bytesMax: DRAIN_BYTES_MAX });
       });
-      passed = rows.at(-1)?.seq ?? null;
+      passed = rows.at(-1) ?? null;
       if (passed === null) {
         if (!running.isWanted) return;
         continue;

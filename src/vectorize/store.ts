@@ -125,7 +125,8 @@ export function createVectorStore(file: DatabaseFile, index: IndexDefinition): V
     }),
     listJob: ({ prefix, after, limit }) => ({
       shape: "list",
-      sql: "SELECT id, metadata FROM items WHERE id > ?1 AND id >= ?2 ORDER BY id LIMIT ?3",
+      // One lower bound: of two, SQLite looks up the first alone and reads every id between them.
+      sql: "SELECT id, metadata FROM items WHERE id >= max(?1, ?2) AND id <> ?1 ORDER BY id LIMIT ?3",
       params: [after, prefix, limit + 1],
       prefix,
       limit,

@@ -199,6 +199,7 @@ test("[AL3] SQL statements that change something, without their parameters", asy
   await run("INSERT INTO t VALUES (?)", ["hidden-parameter"]);
   await run("SELECT * FROM t");
   expect((await run("INSERT INTO missing VALUES (1)")).status).toBe(400);
+  await run("WITH n AS (SELECT 1 AS a) SELECT a FROM n");
   const all = await entries("target=d1/reports");
   expect(all.map(({ after }) => after?.["sql"])).toEqual(["INSERT INTO t VALUES (?)", "CREATE TABLE t (a TEXT)"]);
   expect(JSON.stringify(all)).not.toContain("hidden-parameter");

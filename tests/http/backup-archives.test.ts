@@ -191,6 +191,9 @@ describe("restores", () => {
     const empty = temporaryDirectory();
     expect(await restore(file, empty)).toMatchObject({ code: 0 });
     expect(readdirSync(empty)).toContain("system.db");
+    const missing = join(full, "a/data");
+    expect(await restore(file, missing)).toMatchObject({ code: 0 });
+    expect(statSync(missing).mode & 0o777).toBe(0o700);
     expect((await restore(join(full, "mine.txt"), full)).code).toBe(1);
     expect((await restore(join(full, "missing"), join(full, "x"))).stderr).toContain("There is no file");
   });

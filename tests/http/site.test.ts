@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type TestPlatform, testPlatform, until } from "../support/index.ts";
 import { connectTo } from "../support/tls/connect.ts";
@@ -78,6 +78,20 @@ test("[SI1] new and changed files are served", async () => {
   expect((await get("/changing.txt")).status).toBe(404);
 });
 
+test("[SI3] another content of the same size and date has another ETag", async () => {
+  const file = join(directory, "built.txt");
+  const etags = [];
+  for (const text of ["first.", "second"]) {
+    writeFileSync(file, text);
+    utimesSync(file, 1, 1);
+    await until("it is served", async () => (await get("/built.txt")).text === text);
+    etags.push((await get("/built.txt")).headers.get("etag"));
+    // The times of file systems move in steps of some milliseconds.
+    await until("the next change has a later time", () => statSync(file).ctimeMs + 50 < Date.now());
+  }
+  expect(etags[0]).not.toBe(etags[1] ?? null);
+});
+
 test("[SI2] index.html, and the slash at the end", async () => {
   expect((await get("/")).text).toBe("<h1>home</h1>");
   expect((await get("/?a=b")).text).toBe("<h1>home</h1>");
@@ -101,6 +115,10 @@ test("[SI3] ETag and Range", async () => {
   expect([stale.status, stale.text]).toEqual([200, "<h1>docs</h1>"]);
   expect((await get("/docs/index.html", { range: "bytes=99-" })).status).toBe(416);
   expect((await get("/docs/index.html", { range: "bytes=0-1,3-4" })).status).toBe(200);
+  for (const range of ["bytes=1-2", "bytes=99-"]) {
+    const head = await platform.head("/docs/index.html", { headers: { range } });
+    expect([head.status, head.headers.get("content-length")]).toEqual([200, "13"]);
+  }
 });
 
 test("[SI4] a compressed sibling in its place", async () => {

@@ -56,6 +56,19 @@ test("[ST101] the last part of a form is checked before anything is stored", asy
   await until("nothing is left", () => bytesOnDisk(platform, "objects/incoming").length === 0);
 });
 
+test("[ST2] a part that ends within its headers is refused", async () => {
+  const cut = '--X\r\nContent-Disposition: form-data; name="metadata"\r\n';
+  for (const parts of [
+    [field("key", "cut"), file, cut],
+    [cut, field("key", "cut"), file],
+    ["--X\r\n", field("key", "cut"), file],
+  ]) {
+    const answer = await rawForm(platform.service, "files", `${parts.join("")}--X--`);
+    expect([parts, answer.status]).toEqual([parts, 400]);
+  }
+  expect((await platform.service.fetch(path("files", "cut"))).status).toBe(404);
+});
+
 test("[ST108] an unknown part of a form is 400 unknown_field in every place, and nothing is stored", async () => {
   const unknown = field("comment", "x");
   for (const [index, parts] of [

@@ -1,21 +1,31 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type SignedIn, signIn, type TestPlatform, temporaryDirectory, testPlatform } from "../support/index.ts";
 import { beginUpload, callMultipart, listParts, type Part, putPart } from "./storage-multipart-support.ts";
 import { bytesOnDisk, path, until } from "./storage-support.ts";
+
+const signals = temporaryDirectory();
+const ASKED = join(signals, "asked");
+const MAY_ANSWER = join(signals, "may-answer");
 
 let platform: TestPlatform;
 let ann: SignedIn;
 let bob: SignedIn;
 beforeAll(async () => {
   platform = await testPlatform({
-    config: {
-      storage: {
-        buckets: {
-          files: { access: { read: true, write: true } },
-          small: { maxFileSize: 100, access: { read: true, write: true } },
-        },
-      },
-    },
+    config: `import { existsSync, writeFileSync } from "node:fs";
+export default { storage: { buckets: {
+  files: { access: { read: true, write: true } },
+  small: { maxFileSize: 100, access: { read: true, write: true } },
+  // About a file of three bytes it says that it was asked, and answers when it may.
+  held: { access: { read: true, write: async (auth, file) => {
+    if (file.size !== 3) return true;
+    writeFileSync(${JSON.stringify(ASKED)}, "");
+    while (!existsSync(${JSON.stringify(MAY_ANSWER)})) await Bun.sleep(10);
+    return true;
+  } } },
+} } };`,
   });
   ann = await signIn(platform);
   bob = await signIn(platform);
@@ -112,6 +122,44 @@ test("[ST3] maxFileSize limits the sum of the parts of an upload", async () => {
   const racing = { uploadId: await beginUpload(ann, "race", {}, "small"), key: "race", bucket: "small" };
   const answers = await Promise.all([1, 2, 3].map((number) => putPart(ann, racing, number, "x".repeat(50))));
   expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 200, 413]);
+});
+
+/** Completes an upload of three bytes; `meanwhile` runs while the rule is asked, and the bytes of a part go before it answers. */
+async function completeBeside(key: string, meanwhile: (target: { uploadId: string; key: string }) => Promise<void>) {
+  for (const signal of [ASKED, MAY_ANSWER]) rmSync(signal, { force: true });
+  const target = { uploadId: await beginUpload(ann, key, {}, "held"), key, bucket: "held" };
+  await putPart(ann, target, 2, "x");
+  const { body: part } = await putPart(ann, target, 1, "abc");
+  const answer = callMultipart(ann, "complete", { uploadId: target.uploadId, key, parts: [part] }, "held");
+  await until("the rule is asked", () => existsSync(ASKED));
+  await meanwhile(target);
+  await until("its bytes are gone", () => !bytesOnDisk(platform, "parts").includes(part.etag));
+  writeFileSync(MAY_ANSWER, "");
+  return { target, answer: await answer };
+}
+
+test("[ST62] complete beside an abort is 404, and nothing is left", async () => {
+  const before = bytesOnDisk(platform, "objects").sort();
+  const { answer } = await completeBeside("aborted", async ({ uploadId, key }) => {
+    expect((await callMultipart(ann, "abort", { uploadId, key }, "held")).status).toBe(200);
+  });
+  expect(answer.status).toBe(404);
+  expect((await platform.head(path("held", "aborted"))).status).toBe(404);
+  expect(bytesOnDisk(platform, "objects").sort()).toEqual(before);
+});
+
+test("[ST61] complete beside a new upload of its part is 400, and may be repeated with the new one", async () => {
+  const { target, answer } = await completeBeside("replaced", async (target) => {
+    expect((await putPart(ann, { ...target, bucket: "held" }, 1, "abcd")).status).toBe(200);
+  });
+  expect([answer.status, answer.body]).toMatchObject([400, { message: expect.stringContaining("replaced") }]);
+  const listed = await ann.get<{ parts: Part[] }>(`/api/storage/held/uploads/${target.uploadId}/parts`, {
+    query: { key: target.key },
+  });
+  const parts = listed.body.parts.map(({ partNumber, etag }) => ({ partNumber, etag }));
+  const { uploadId, key } = target;
+  expect((await callMultipart(ann, "complete", { uploadId, key, parts }, "held")).status).toBe(200);
+  expect(await (await platform.fetch(path("held", key))).text()).toBe("abcdx");
 });
 
 test("[ST110] the parts of an ended upload are removed in steps, after a kill by the next start", async () => {

@@ -46,6 +46,7 @@ beforeAll(async () => {
           read: (auth, file = null) => { if (auth?.role === "user") return true; return file.uploadedBy === null; },
           write: (auth, ...rest) => { if (rest[0].contentType !== "image/png") throw new Error("no"); return true; },
         } },
+        slow: { access: { read: async (auth, file) => { await Bun.sleep(1500); return file.size > 0; }, write: true } },
         odd: { access: { read: () => "yes", write: () => { throw new Error("no"); }, delete: (auth, file) => [] } },
       }))((rule) => (...args) => args[0] !== null && rule(...args)) },
       serviceKeys: {
@@ -142,6 +143,17 @@ test("[ST41] the write rule sees the file that was uploaded, not what the form c
   expect((await upload(ann, "pictures", "a", "x", { type: "text/plain" })).status).toBe(403);
   expect((await upload(ann, "pictures", "a", "x".repeat(101), { type: "image/png" })).status).toBe(403);
   expect(await (await platform.fetch(path("pictures", "a"))).text()).toBe("x");
+});
+
+test("[ST31] who may delete nothing does not learn by a batch which files are there", async () => {
+  await upload(platform.service, "closed", "there", "x");
+  const keys = ["there", "missing"];
+  const answer = await ann.post<{ failed: { key: string; error: string }[] }>("/api/storage/closed/delete-batch", {
+    keys,
+  });
+  const [there, missing] = answer.body.failed;
+  expect(answer.body.failed.map(({ key }) => key)).toEqual(keys);
+  expect(there?.error).toBe(missing?.error ?? "");
 });
 
 test("[ST42] rules can keep users from overwriting, changing and deleting the files of others", async () => {
@@ -249,6 +261,15 @@ test("[ST45] of many first uploads to one key in a bucket of owners, one wins an
     expect([index, status]).toEqual([index, index % 2 === won ? 201 : 403]);
   expect(await (await (people[won] ?? ann).fetch(path("own", "race"))).text()).toBe(`${won}`);
   expect(lost).not.toBe(won);
+});
+
+test("[ST5] a file that is replaced or deleted while a slow rule is asked about it", async () => {
+  for (const key of ["replaced", "deleted"]) await upload(ann, "slow", key, "old");
+  const reads = ["replaced", "deleted"].map((key) => ann.fetch(path("slow", key)));
+  await upload(ann, "slow", "replaced", "new");
+  await platform.service.delete(path("slow", "deleted"));
+  const [replaced, deleted] = await Promise.all(reads);
+  expect([replaced?.status, await replaced?.text(), deleted?.status]).toEqual([200, "new", 404]);
 });
 
 test("[ST50] a signed URL opens its file, and nothing else", async () => {

@@ -270,6 +270,16 @@ test("[ST23] types that a browser could run are not shown inline", async () => {
   expect((await rawForm(user, "files", smuggled)).status).toBe(400);
 });
 
+test("[ST1] a content type of many semicolons and spaces is judged at once", async () => {
+  const sign = (contentType: string) =>
+    user.post("/api/storage/files/signed-upload-url", { key: "typed", contentType });
+  for (const gap of ["; ", " ;", " ; ", ";\t;"]) {
+    const many = `a/b${gap.repeat(80)}`;
+    expect([gap, (await sign(`${many}"`)).status]).toEqual([gap, 400]);
+    expect([gap, (await sign(`${many}x="; ;"`)).status]).toEqual([gap, 200]);
+  }
+});
+
 test("[ST23] types that a browser never runs are shown inline", async () => {
   for (const type of ["image/png", "IMAGE/JPEG", "text/plain; charset=utf-8", "application/pdf", "video/mp4"]) {
     await upload(user, "files", "shown", "x", { type });

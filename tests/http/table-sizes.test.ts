@@ -50,10 +50,12 @@ test("[TB466] has the records, about their bytes, and the bytes of the file, als
 test("[TB466] of an instance, which is not created", async () => {
   expect(await size("teams/notes", { instanceId: "red" })).toEqual({ rows: 0, bytes: 0, fileBytes: 0 });
   expect(existsSync(join(platform.dataDirectory, "databases/teams/red.db"))).toBe(false);
-  await platform.service.post("/api/db/teams/red/tables/notes", { text: "hello" });
+  await platform.service.post("/api/db/teams/red/tables/notes", { id: "one", text: "hello" });
   const red = await size("teams/notes", { instanceId: "red" });
   expect(red.rows).toBe(1);
   expect(red.fileBytes).toBeGreaterThan(0);
+  await platform.service.delete("/api/db/teams/red/tables/notes/one");
+  expect(await size("teams/notes", { instanceId: "red" })).toMatchObject({ rows: 0, bytes: 0 });
   const refused = async (table: string, query = {}) =>
     (await platform.service.get<ErrorAnswer>(sizeOf(table, query))).status;
   expect(await refused("teams/notes")).toBe(404);

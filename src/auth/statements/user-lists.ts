@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, gte, lt, sql } from "drizzle-orm";
+import { and, asc, eq, gt, gte, lt, ne, sql } from "drizzle-orm";
 import { users } from "../../../schema/auth.ts";
 import { reading } from "../../db/declare-query.ts";
 
@@ -31,7 +31,8 @@ export const entriesByEmail = reading((db, v: { from: string; after: string; end
   db
     .select(entry)
     .from(users)
-    .where(and(gte(users.email, v.from), gt(users.email, v.after), lt(users.email, v.end)))
+    // One lower bound: of two, SQLite looks up the first alone and reads every email between them.
+    .where(and(gte(users.email, sql`max(${v.from}, ${v.after})`), ne(users.email, v.after), lt(users.email, v.end)))
     .orderBy(asc(users.email))
     .limit(v.limit),
 );

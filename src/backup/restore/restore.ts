@@ -8,6 +8,8 @@ import { type ArchiveHeader, BackupError } from "../types.ts";
 import { unpackArchive } from "./unpack.ts";
 
 const LOCK_FILE = "platform.lock";
+/** As `start` makes it: other accounts of the machine get no access. */
+const DIRECTORY_MODE = 0o700;
 /** SQLite keeps a journal beside the lock while it is held. */
 const isLock = (name: string): boolean => name.startsWith(LOCK_FILE);
 
@@ -66,7 +68,7 @@ interface Place {
 function claimPlace(dataDirectory: string): Place {
   requireEmpty(dataDirectory);
   // The topmost folder that had to be made.
-  const made = mkdirSync(dataDirectory, { recursive: true });
+  const made = mkdirSync(dataDirectory, { recursive: true, mode: DIRECTORY_MODE });
   const hadLock = existsSync(join(dataDirectory, LOCK_FILE));
   const lock = lockDirectory(dataDirectory);
   const clear = () => {

@@ -43,7 +43,7 @@ function problemsOf(dataDirectory: string, path: string): string[] {
   }
 }
 
-/** Errors: a later version; a step fails. The files of d1 are laid out by their users. */
+/** Errors: a later version; a step fails. */
 function bringUpToDate(sqlite: Database, path: string): void {
   const layout = layoutOf(path);
   if (layout === undefined) return;
@@ -52,7 +52,8 @@ function bringUpToDate(sqlite: Database, path: string): void {
   else layOut(layout)(sqlite);
 }
 
-function layoutOf(path: string): layouts.FileLayout | undefined {
+/** undefined: the files of d1 are laid out by their users. */
+export function layoutOf(path: string): layouts.FileLayout | undefined {
   const [top = ""] = path.split("/");
   const name = top === "databases" ? "tables" : top.replace(/\.db$/, "");
   return Object.values(layouts).find((layout) => layout.name === name);

@@ -1,22 +1,10 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import * as layouts from "../../../schema/migrations/index.ts";
 import { scanFiles } from "../../backup/scan.ts";
+import { layoutOf } from "../../backup/verify/databases.ts";
 import { reasonOf } from "../../kernel/errors.ts";
 import { type Finding, finding, type Patient } from "./finding.ts";
 import { openDatabase } from "./open-database.ts";
-
-/** The number of steps that this executable knows, by the beginning of a path. */
-const KNOWN_VERSIONS: readonly (readonly [begins: string, steps: number])[] = [
-  ["system.db", layouts.systemLayout.steps.length],
-  ["analytics.db", layouts.analyticsLayout.steps.length],
-  ["audit.db", layouts.auditLayout.steps.length],
-  ["jobs.db", layouts.jobsLayout.steps.length],
-  ["rooms.db", layouts.roomsLayout.steps.length],
-  ["databases/", layouts.tablesLayout.steps.length],
-  ["kv/", layouts.kvLayout.steps.length],
-  ["vectorize/", layouts.vectorizeLayout.steps.length],
-];
 
 /** `PRAGMA integrity_check` of every database, and its version. */
 export function checkDatabases(patient: Patient): Finding {
@@ -46,7 +34,7 @@ export function checkDatabases(patient: Patient): Finding {
 function problemsOf(patient: Patient, path: string): string[] {
   using sqlite = openDatabase(patient, path);
   const problems: string[] = [];
-  const known = KNOWN_VERSIONS.find(([begins]) => path.startsWith(begins))?.[1];
+  const known = layoutOf(path)?.steps.length;
   const version = Number(sqlite.query("PRAGMA user_version").values()[0]?.[0] ?? 0);
   if (known !== undefined && version > known) {
     problems.push(`${path} has version ${version}, and this executable knows versions up to ${known}`);

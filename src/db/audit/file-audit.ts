@@ -143,6 +143,11 @@ export class FileAudit implements AuditSource {
     this.#taken = Math.max(this.#taken, throughSeq);
   }
 
+  /** Resolves when the log has all rows that are on disk, or cannot take them. */
+  async flush(): Promise<void> {
+    if (this.isWaiting) await this.#sink.flush();
+  }
+
   /** Before the file is closed: a start looks at the files that have rows. */
   close({ isFailed }: { isFailed: boolean }): void {
     this.#isClosed = true;

@@ -68,4 +68,6 @@ export interface AuditSink {
   onWaiting(source: AuditSource): void;
   /** Called when a file is closed. Rows that it still has are passed when it is opened again. */
   onClosed(source: AuditSource): void;
+  /** Resolves when everything that waits is in the log, or could not be written there. */
+  flush(): Promise<void>;
 }

@@ -104,6 +104,8 @@ export class DescriptorReserve {
   }
 
   #refill(): void {
+    // Another use of the reserve may wait for its turn already.
+    this.#cancelRefill?.();
     this.#cancelRefill = null;
     try {
       while (this.#held.length < this.#size) this.#held.push(fs.openSync("/dev/null", "r"));

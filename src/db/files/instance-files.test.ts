@@ -1,16 +1,22 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
 import fs, { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { testClock } from "../../../tests/support/clock.ts";
 import { systemClock } from "../../kernel/clock.ts";
 import { createStorageEngine } from "../engine.ts";
+import { RESERVE_REFILL_MS } from "../limits.ts";
 import { declaredMigration } from "../schema/declared.ts";
 import type { DatabaseFile, StorageEngine } from "../types.ts";
 import type { SyncFile } from "../writer/wal-sync.ts";
-import { boundsOf } from "./descriptors.ts";
+import { boundsOf, DescriptorReserve } from "./descriptors.ts";
 import { createInstanceFiles, type InstanceFiles } from "./instance-files.ts";
 
 const OPEN_MAX = 8;
+const idColumn = { name: "id", type: "TEXT" as const, notNull: true, unique: false, check: null, references: null };
+const migrate = declaredMigration([
+  { name: "items", kind: "", columnKinds: {}, columns: [idColumn], indexes: [], fts: null, migrations: [] },
+]);
 
 let directory: string;
 let engine: StorageEngine;
@@ -25,13 +31,10 @@ beforeEach(() => {
   announced = [];
   onDelete = () => {};
   engine = createStorageEngine({ clock: systemClock, syncFile: (descriptor, done) => syncFile(descriptor, done) });
-  const id = { name: "id", type: "TEXT" as const, notNull: true, unique: false, check: null, references: null };
   instances = createInstanceFiles(engine, {
     directory,
     bounds: boundsOf(OPEN_MAX),
-    migrate: declaredMigration([
-      { name: "items", kind: "", columnKinds: {}, columns: [id], indexes: [], fts: null, migrations: [] },
-    ]),
+    migrate,
     onDelete: (instanceId) => onDelete(instanceId),
     onChange: (instanceId, groups) => announced.push(`${instanceId}: ${groups.flat().map((change) => change.id)}`),
   });
@@ -102,6 +105,16 @@ test("[DB26] a deletion that others fail to hear of ends with their error, and t
   expect(await instances.delete("red")).toBe(false);
   await insert("red", "r2");
   expect(idsOf("red")).toEqual(["r2"]);
+});
+
+test("[TB444] what was got before a deletion is refused from its beginning, and creates no instance", async () => {
+  await insert("red", "r1");
+  const before = use("red");
+  const deletion = instances.delete("red");
+  const late = before.write((tx) => tx.change({ table: "items", id: "r2", before: null, after: { id: "r2" } }));
+  await expect(late).rejects.toThrow("was deleted");
+  expect(await deletion).toBe(true);
+  expect(instances.exists("red")).toBe(false);
 });
 
 test("[DB27] beyond openMax the files used longest ago are closed; a handle reopens its file", async () => {
@@ -210,4 +223,42 @@ test("[DB27] closing leaves one file per instance, with everything in it", async
   await instances.close();
   expect(fs.readdirSync(directory).sort()).toEqual(Array.from({ length: 12 }, (_, n) => `club ${n}.db`).sort());
   expect(idsOf("club 7")).toEqual(["x"]);
+});
+
+test("[DB27] processes close an instance that is closed at once, and read nothing of it when it is created again", async () => {
+  await instances.close();
+  const bounds = { openMax: 1, overMax: 1, closingMax: 0 };
+  instances = createInstanceFiles(engine, { directory, bounds, migrate });
+  const read = () => use("red").read("SELECT id FROM items", []);
+  await insert("red", "old");
+  expect(await read()).toEqual([["old"]]);
+  for (const other of ["green", "blue"]) await insert(other, "a");
+  expect(engine.paths()).not.toContain(use("red").path);
+  expect(await instances.delete("red")).toBe(true);
+  await insert("red", "new");
+  expect(await read()).toEqual([["new"]]);
+});
+
+test("[DB103] however often the reserve is used while there are no descriptors, one timer refills it", () => {
+  const clock = testClock();
+  const shortage = Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" });
+  const open = spyOn(fs, "openSync").mockImplementation(() => {
+    throw shortage;
+  });
+  const reserve = new DescriptorReserve(1_000, clock);
+  try {
+    for (let use = 0; use < 5; use++) {
+      expect(() =>
+        reserve.lend(() => {
+          throw shortage;
+        }),
+      ).toThrow(shortage);
+    }
+    expect(clock.waiting).toBe(1);
+  } finally {
+    open.mockRestore();
+  }
+  clock.advance(RESERVE_REFILL_MS);
+  expect(clock.waiting).toBe(0);
+  reserve.close();
 });

@@ -82,7 +82,7 @@ test("[DB260] rows are written with their write; an undone write or savepoint ad
     { ...row("one"), seq: 1 },
     { ...row("two"), seq: 2 },
   ]);
-  await file.write((tx) => deleteOutboxRows(tx, 1));
+  await file.write((tx) => deleteOutboxRows(tx, { seq: 1, id: "one" }));
   expect(await idsOf(file)).toEqual(["two"]);
 });
 
@@ -141,7 +141,7 @@ test("[DB262] rows are said to wait when they are on disk, and when their file i
   await file.close();
   const again = open();
   expect(wakes).toBe(2);
-  await again.write((tx) => deleteOutboxRows(tx, 2));
+  await again.write((tx) => deleteOutboxRows(tx, { seq: 2, id: "b" }));
   await again.close();
   open();
   expect(wakes).toBe(2);
@@ -184,7 +184,7 @@ test("[DB265] a look finds waiting rows without changing anything; a file with a
   await again.close();
   expect(mayHaveOutboxRows(path)).toBe(true);
   const third = open();
-  await third.write((tx) => deleteOutboxRows(tx, 1));
+  await third.write((tx) => deleteOutboxRows(tx, { seq: 1, id: "a" }));
   await third.close();
   expect(mayHaveOutboxRows(path)).toBe(false);
   expect([`${path}-wal`, `${path}-shm`].map((side) => Bun.file(side).size)).toEqual([0, 0]);

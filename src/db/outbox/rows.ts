@@ -16,7 +16,8 @@ const INSERT_SECRET = `INSERT INTO "${OUTBOX_TABLE}" ("id", "names", "group", "k
 /** The first rows, and the bytes of each before its data is read. */
 const SIZES = `SELECT "seq", octet_length("data") AS "bytes" FROM "${OUTBOX_TABLE}" ORDER BY "seq" LIMIT ?`;
 const FIRST = `SELECT * FROM "${OUTBOX_TABLE}" WHERE "seq" <= ? ORDER BY "seq"`;
-const DELETE = `DELETE FROM "${OUTBOX_TABLE}" WHERE "seq" <= ?`;
+const DELETE = `DELETE FROM "${OUTBOX_TABLE}" WHERE "seq" <=
+  (SELECT "seq" FROM "${OUTBOX_TABLE}" WHERE "seq" = ? AND "id" = ?)`;
 const EXISTS = `SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '${OUTBOX_TABLE}'`;
 
 type Row = Omit<StoredOutboxRow, "names" | "secret"> & { names: string; secret?: Uint8Array | null };
@@ -67,7 +68,7 @@ export function readOutboxRows(
   return rows.map((row) => ({ ...row, names: JSON.parse(row.names) as string[], secret: row.secret ?? null }));
 }
 
-/** Deletes the rows up to and including this one. */
-export function deleteOutboxRows(tx: Transaction, throughSeq: number): void {
-  tx.query(DELETE).run(throughSeq);
+/** Deletes the rows up to and including this one; none where the file is another one by now, and has another row in its place. */
+export function deleteOutboxRows(tx: Transaction, { seq, id }: Pick<StoredOutboxRow, "seq" | "id">): void {
+  if (tx.query(EXISTS).get() !== null) tx.query(DELETE).run(seq, id);
 }

@@ -58,11 +58,12 @@ export class RowCounts {
     return this.#versions.get(table) ?? 0;
   }
 
-  /** An estimate; null for more than SIZED_ROWS_MAX rows. Measured once, then updated by each change. [DB126] */
+  /** An estimate; 0 without rows; null for more than SIZED_ROWS_MAX. Measured once, then updated by each change. [DB126] */
   bytes(table: string): number | null {
-    if (this.get(table) > SIZED_ROWS_MAX) {
+    const rows = this.get(table);
+    if (rows === 0 || rows > SIZED_ROWS_MAX) {
       this.#bytes.delete(table);
-      return null;
+      return rows === 0 ? 0 : null;
     }
     const known = this.#bytes.get(table);
     if (known !== undefined) return known;

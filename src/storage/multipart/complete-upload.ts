@@ -1,7 +1,7 @@
 import type { Static } from "typebox";
 import type { Principal } from "../../access/principal.ts";
 import { badField, badRequest } from "../../kernel/errors.ts";
-import type { StorageWrite } from "../store.ts";
+import type { StorageReads } from "../store.ts";
 import type { FileStore, Gate, IncomingFile, StoredObject, UploadPart } from "../types.ts";
 import { leaveReceipt, receiptOfParts } from "../uploads/receipts.ts";
 import { tooBig } from "../uploads/receive.ts";
@@ -53,7 +53,8 @@ export async function completeUpload(
     },
     within(storage, made) {
       leaveReceipt(storage, { id: receiptOfParts(upload.id), bucket: upload.bucket, ownerId: upload.ownerId }, made);
-      finishUpload(storage, upload.id, { parts, stamp });
+      requireParts(storage, upload.id, { parts, stamp });
+      storage.endUpload(upload.id);
     },
   });
   try {
@@ -63,8 +64,10 @@ export async function completeUpload(
   } catch (cause) {
     // The same request, sent twice: the other one was first.
     const first = receipt();
-    if (first === null) throw cause;
-    return first;
+    if (first !== null) return first;
+    // Parts that were aborted or replaced meanwhile cannot be read any more.
+    requireParts(store, upload.id, { parts, stamp });
+    throw cause;
   }
 }
 
@@ -93,18 +96,19 @@ async function copy(staging: FileStore, part: UploadPart, incoming: IncomingFile
   if (byteCount !== part.size) throw unknownUpload();
 }
 
-/** Runs in the write that makes the file visible: of two calls of complete one finds the upload ended. Errors: 404, 400. */
-function finishUpload(
-  storage: StorageWrite,
+/**
+ * In the write that makes the file visible: of two calls of complete one finds the upload ended. Errors: 404 for an upload that has
+ * ended, 400 where one of the parts was replaced.
+ */
+function requireParts(
+  storage: StorageReads,
   uploadId: string,
   { parts, stamp }: { parts: readonly UploadPart[]; stamp: string },
 ): void {
   const upload = storage.findUpload(uploadId);
   if (upload === null || upload.createdAt === 0) throw unknownUpload();
-  if (storage.partsStamp(uploadId) !== stamp) {
-    const present = new Set(storage.parts(uploadId).map(({ fileId }) => fileId));
-    if (!parts.every(({ fileId }) => present.has(fileId)))
-      throw badRequest("A part was replaced while the upload was completed");
-  }
-  storage.endUpload(uploadId);
+  if (storage.partsStamp(uploadId) === stamp) return;
+  const present = new Set(storage.parts(uploadId).map(({ fileId }) => fileId));
+  if (!parts.every(({ fileId }) => present.has(fileId)))
+    throw badRequest("A part was replaced while the upload was completed");
 }

@@ -1,7 +1,7 @@
 import type { FileFacts } from "../../config/types.ts";
 import { conflict } from "../../kernel/errors.ts";
 import { isPromise } from "../../kernel/maybe-promise.ts";
-import { WRITE_ATTEMPTS_MAX } from "../limits.ts";
+import { RULE_ATTEMPTS_MAX } from "../limits.ts";
 import type { ObjectVersion, StorageStore, StorageWrite } from "../store.ts";
 import type { Gate, ObjectAddress, StoredObject } from "../types.ts";
 
@@ -24,8 +24,12 @@ export async function guardedWrite<T>(
   address: ObjectAddress,
   work: GuardedWork<T>,
 ): Promise<T> {
-  if (gate.verdict === true) return store.write((storage) => work.write(storage, storage.version(address)));
-  for (let attempt = 0; attempt < WRITE_ATTEMPTS_MAX; attempt++) {
+  if (gate.verdict !== null) {
+    // Before the file is looked for: who may delete none learns of none.
+    gate.enforce(gate.verdict);
+    return store.write((storage) => work.write(storage, storage.version(address)));
+  }
+  for (let attempt = 0; attempt < RULE_ATTEMPTS_MAX; attempt++) {
     const seen = store.find(address);
     const verdict = gate.ask(work.facts(seen));
     gate.enforce(isPromise(verdict) ? await verdict : verdict);

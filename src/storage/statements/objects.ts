@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, gte, sql } from "drizzle-orm";
+import { and, asc, eq, gte, ne, sql } from "drizzle-orm";
 import { unionAll } from "drizzle-orm/sqlite-core";
 import { storageObjects as objects, storageParts as parts } from "../../../schema/storage.ts";
 import { reading, writing } from "../../db/declare-query.ts";
@@ -40,14 +40,13 @@ interface ListRange {
   limit: number;
 }
 
+/** One lower bound: of two, SQLite looks up the first alone and reads every key between them. */
+const inRange = (v: ListRange) =>
+  and(eq(objects.bucket, v.bucket), gte(objects.key, sql`max(${v.after}, ${v.from})`), ne(objects.key, v.after));
+
 /** In the byte order of the keys: those after `after` that are not before `from`. */
 export const objectsInOrder = reading((db, v: ListRange) =>
-  db
-    .select(withMetadataText)
-    .from(objects)
-    .where(and(eq(objects.bucket, v.bucket), gt(objects.key, v.after), gte(objects.key, v.from)))
-    .orderBy(asc(objects.key))
-    .limit(v.limit),
+  db.select(withMetadataText).from(objects).where(inRange(v)).orderBy(asc(objects.key)).limit(v.limit),
 );
 
 /** The same, with what a list shows and nothing else. */
@@ -55,7 +54,7 @@ export const listedInOrder = reading((db, v: ListRange) =>
   db
     .select({ key: objects.key, size: objects.size, contentType: objects.contentType, uploaded: objects.uploaded })
     .from(objects)
-    .where(and(eq(objects.bucket, v.bucket), gt(objects.key, v.after), gte(objects.key, v.from)))
+    .where(inRange(v))
     .orderBy(asc(objects.key))
     .limit(v.limit),
 );

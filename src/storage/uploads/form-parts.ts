@@ -58,7 +58,8 @@ export function createFormParts(boundary: string, openPart: (header: PartHeader)
     let reader: PartReader | null = null;
     openCount += 1;
     partCount += 1;
-    if (partCount > FORM_PARTS_MAX) fail(badRequest(`The form must have at most ${FORM_PARTS_MAX} parts`));
+    // Thrown through the parser: one chunk may hold a hundred thousand parts, and it would go on to its end.
+    if (partCount > FORM_PARTS_MAX) throw badRequest(`The form must have at most ${FORM_PARTS_MAX} parts`);
     part.on("header", (header) =>
       attempt(() => {
         reader = openPart(partHeader(header));
@@ -66,7 +67,10 @@ export function createFormParts(boundary: string, openPart: (header: PartHeader)
     );
     part.on("data", (bytes) => attempt(() => reader?.take(typeof bytes === "string" ? Buffer.from(bytes) : bytes)));
     part.on("end", () => {
-      attempt(() => reader?.end());
+      attempt(() => {
+        if (reader === null) throw badRequest("A part of the form ends within its headers");
+        reader.end();
+      });
       close();
     });
     part.on("error", () => fail(badRequest("The form ends within a part")));
@@ -75,7 +79,7 @@ export function createFormParts(boundary: string, openPart: (header: PartHeader)
   return {
     async push(chunk) {
       const { promise: written, resolve } = Promise.withResolvers<void>();
-      dicer.write(chunk, () => resolve());
+      attempt(() => dicer.write(chunk, () => resolve()));
       // `finished` first: of two settled promises `race` takes the first, and the chunk may have failed.
       await Promise.race([finished, written]);
     },

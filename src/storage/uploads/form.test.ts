@@ -1,5 +1,7 @@
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
+import { Dicer } from "@fastify/busboy";
 import { testClock } from "../../../tests/support/index.ts";
+import { FORM_PARTS_MAX } from "../limits.ts";
 import { readUploadForm } from "./form.ts";
 import { bodyChunks } from "./receive.ts";
 
@@ -98,5 +100,17 @@ test("[ST2] a form that ends anywhere before its closing boundary is refused", a
   for (let length = 0; length < form.byteLength; length++) {
     const problem = await parse([form.subarray(0, length)]).catch((cause: unknown) => cause);
     expect([length, problem]).toEqual([length, expect.objectContaining({ status: 400 })]);
+  }
+});
+
+test("[ST2] a form of too many parts is refused at the first part too many", async () => {
+  const emit = spyOn(Dicer.prototype, "emit");
+  try {
+    const flood = new TextEncoder().encode(`--${BOUNDARY}${`\r\n--${BOUNDARY}`.repeat(10_000)}`);
+    const problem = await parse([flood]).catch((cause: unknown) => cause);
+    expect(problem).toMatchObject({ status: 400, message: `The form must have at most ${FORM_PARTS_MAX} parts` });
+    expect(emit.mock.calls.filter(([event]) => event === "part").length).toBe(FORM_PARTS_MAX + 1);
+  } finally {
+    emit.mockRestore();
   }
 });

@@ -7,12 +7,10 @@ import type { StorageWrite } from "../store.ts";
 
 // What an upload stored, for a client that repeats it because it did not get the answer. [ST210] [ST211]
 
-/** Thrown in place of the second of two equal uploads; nothing of it is stored. */
+/** Thrown in place of the second of two equal uploads, which is answered by the receipt of the first; nothing of it is stored. */
 export class StoredBefore extends Error {
-  readonly receipt: ReceiptRecord;
-  constructor(receipt: ReceiptRecord) {
+  constructor() {
     super("The upload has been stored before");
-    this.receipt = receipt;
   }
 }
 
@@ -44,8 +42,7 @@ export function leaveReceipt(
   name: ReceiptName,
   file: { key: string; size: number; uploaded: number },
 ): void {
-  const present = storage.findReceipt(name.id);
-  if (present !== null) throw new StoredBefore(present);
+  if (storage.findReceipt(name.id) !== null) throw new StoredBefore();
   const { id, bucket, ownerId } = name;
   const { key, size, uploaded } = file;
   storage.insertReceipt({ id, bucket, ownerId, key, size, uploaded });

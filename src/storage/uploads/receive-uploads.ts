@@ -57,17 +57,18 @@ export async function receiveForm(
         const customMetadata = parseMetadataText(form.metadata);
         received = { key: parseKey(form.key), contentType, customMetadata, size: receiver.byteCount };
         // Before the rule is asked: it may allow new files only, and the file is there.
-        const before = once === null ? null : store.findReceipt(once.id);
-        if (before !== null) throw new StoredBefore(before);
+        if (once !== null && store.findReceipt(once.id) !== null) throw new StoredBefore();
         return received;
       },
       within: (storage, made) => once !== null && leaveReceipt(storage, once, made),
     });
     return { file, isReplay: false };
   } catch (cause) {
-    if (!(cause instanceof StoredBefore) || received === null) throw cause;
-    requireSameFile(cause.receipt, received);
-    return { file: { ...(received as ReceivedFile), uploaded: cause.receipt.uploaded }, isReplay: true };
+    // Whatever the cause: a rule that allows new files only has refused the second of two that arrived at once.
+    const before = once === null ? null : store.findReceipt(once.id);
+    if (before === null || received === null) throw cause;
+    requireSameFile(before, received);
+    return { file: { ...(received as ReceivedFile), uploaded: before.uploaded }, isReplay: true };
   }
 }
 
