@@ -133,9 +133,3 @@ export interface AccountNotes {
   isWatched(event: "signup" | "delete"): boolean;
   note(tx: Transaction, change: { event: "signup" | "delete"; account: Account; by: Actor }): void;
 }
-
-/** Notifies other areas of a deleted user, after the deletion is durable. */
-export interface AccountEvents {
-  /** Returns a function that removes the listener. */
-  onDelete(listener: (userId: string) => void): () => void;
-}

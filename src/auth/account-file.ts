@@ -1,9 +1,8 @@
-import type { Account, AccountEvents, AccountNotes } from "../access/accounts.ts";
+import type { Account, AccountNotes } from "../access/accounts.ts";
 import type { Actor, AuditedChange } from "../db/index.ts";
 import type { DatabaseFile, Sync, Transaction } from "../db/types.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
-import type { Logger } from "../kernel/logger.ts";
 import { type NewUser, userValues } from "./new-user.ts";
 import type { SessionCache } from "./session/cache.ts";
 import { deleteSecretsFor } from "./statements/secrets.ts";
@@ -49,7 +48,7 @@ export interface AccountWrite {
   signOut(userId: string, sessionIds: readonly string[], reason: SignOutReason): void;
 }
 
-export interface AccountFile extends AccountEvents {
+export interface AccountFile {
   readonly sql: DatabaseFile;
   write<T>(work: (write: AccountWrite) => Sync<T>): Promise<T>;
   /** The present user of a live session; null if the session has ended meanwhile. */
@@ -70,10 +69,8 @@ export function createAccountFile(deps: {
   file: DatabaseFile;
   sessions: SessionCache;
   clock: Clock;
-  logger: Logger;
   notes: AccountNotes;
 }): AccountFile {
-  const deletions = new Set<(userId: string) => void>();
   const note = noteWith(deps.notes);
 
   const begin = (tx: Transaction, effects: Effect[]): AccountWrite => {
@@ -121,7 +118,6 @@ export function createAccountFile(deps: {
         });
         ended(deleteSessions(tx, userId, null));
         deleteUser.run(tx, { id: userId });
-        effects.push(() => announce(deletions, userId, deps.logger));
       },
       extended(sessionId, expiresAt) {
         effects.push((sessions) => sessions.extend(sessionId, expiresAt));
@@ -160,10 +156,6 @@ export function createAccountFile(deps: {
       const session = sessionById.get(write.tx, { id: sessionId });
       return session?.userId === userId ? userById.get(write.tx, { id: userId }) : null;
     },
-    onDelete(listener) {
-      deletions.add(listener);
-      return () => deletions.delete(listener);
-    },
   };
 }
 
@@ -181,16 +173,6 @@ function auditSignOut(tx: Transaction, userId: string, sessionIds: readonly stri
 }
 
 export const accountDisabled = (): AppError => new AppError(403, "Account is disabled");
-
-function announce(deletions: ReadonlySet<(userId: string) => void>, userId: string, logger: Logger): void {
-  for (const listener of deletions) {
-    try {
-      listener(userId);
-    } catch (cause) {
-      logger.error("A listener of deleted users failed", { cause, userId });
-    }
-  }
-}
 
 const auditIn = (tx: Transaction) => (by: Actor, change: AuditedChange) => {
   tx.causedBy(by);

@@ -1,4 +1,4 @@
-import type { AccountEvents, AccountNotes, Accounts } from "../access/accounts.ts";
+import type { AccountNotes, Accounts } from "../access/accounts.ts";
 import type { Lookups } from "../access/lookups/lookups.ts";
 import type { SessionEvents, SessionLookup, UserEvents } from "../access/sessions.ts";
 import type { MailAccessor } from "../config/app/index.ts";
@@ -79,7 +79,6 @@ export interface AuthArea {
   readonly sessions: SessionLookup & SessionEvents & UserEvents;
   /** For the administration of users. */
   readonly accounts: Accounts;
-  readonly accountEvents: AccountEvents;
   /** `app.mail`. */
   readonly mail: MailAccessor;
   /** Counts one request of this address in the group `auth`. Errors: 429. */
@@ -118,7 +117,6 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   return {
     sessions,
     accounts: createAccounts({ ...auth, invite: invitations.invite }),
-    accountEvents: file,
     mail: createMailAccessor(mailDeps.mailer),
     limit: authLimiter.hit,
     endpoints: [
@@ -152,7 +150,7 @@ async function createAuthDeps(deps: AuthAreaDeps): Promise<AuthDeps> {
   const sealing = createSealing(deps.secret);
   const accessTtlSeconds = config.session?.accessTokenTtl ?? ACCESS_TOKEN_TTL_SECONDS;
   return {
-    file: createAccountFile({ file: deps.file, sessions, clock, logger, notes: deps.notes }),
+    file: createAccountFile({ file: deps.file, sessions, clock, notes: deps.notes }),
     sessions,
     sealing,
     clock,

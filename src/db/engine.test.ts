@@ -234,7 +234,7 @@ test("[DB33] under constant reads the WAL restarts, and a file that was just rea
   file.query(COUNT).get();
   await file.close();
   expect(fs.readdirSync(directory)).toEqual(["a.db"]);
-  expect(() => file.query(COUNT)).toThrow("closed");
+  expect(() => file.query(COUNT)).toThrow("stopping");
 });
 
 const WRITER_SOURCE = `

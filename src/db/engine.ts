@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import type { Clock } from "../kernel/clock.ts";
+import { serverStopping } from "../kernel/errors.ts";
 import { type Ids, systemIds } from "../kernel/ids.ts";
 import type { AuditSink } from "./audit/types.ts";
 import { OpenFile } from "./files/database-file.ts";
@@ -41,6 +42,7 @@ class Engine implements StorageEngine {
   lastSync: LastSync = { at: null, durationMs: null };
   #lastSlice: Promise<unknown> = Promise.resolve();
   readonly #files = new Map<string, OpenFile>();
+  #isStopped = false;
 
   constructor(options: StorageEngineOptions) {
     this.#options = options;
@@ -76,6 +78,8 @@ class Engine implements StorageEngine {
   }
 
   open(path: string, options: OpenOptions): OpenFile {
+    // The directory may be another process's by now.
+    if (this.#isStopped) throw serverStopping();
     const absolute = resolve(path);
     // Two writers of one file in one process would block each other.
     if (this.#files.has(absolute)) throw new Error(`the database ${absolute} is open already`);
@@ -109,6 +113,7 @@ class Engine implements StorageEngine {
 
   /** Aborts running long reads, so that files close without waiting for their statements. */
   async stop(): Promise<void> {
+    this.#isStopped = true;
     await this.#queries.stop();
     const closed = await Promise.allSettled([...this.#files.values()].map((file) => file.close()));
     await Promise.all([this.#checkpointer.stop(), this.#indexer.stop()]);

@@ -14,6 +14,8 @@ export const FORM_FIELDS_MAX = 1_000;
 export const FAULTS_MAX = 100;
 /** A handler that may take longer keeps its connection open by itself: the server closes idle ones. */
 export const HELD_OPEN_FROM_SECONDS = 100;
+/** How long after something was published sockets are looked at for what waits for them. */
+export const PUBLISHED_LOOK_MS = 250;
 /** What one WebSocket may send: as those of realtime. */
 export const METER_LIMITS: MeterLimits = {
   messagesPerSecond: 100,

@@ -101,6 +101,8 @@ export const quotaExceeded = (message: string): AppError =>
   new AppError(413, message, { data: { quota: { code: "quota_exceeded", message } } });
 /** Ends the work of a request whose connection is closed. Nobody receives it; 499 is the status that nginx logs. */
 export const clientGone = (): AppError => new AppError(499, "The client closed the connection");
+/** For what comes when the server stops: mostly its client is gone. */
+export const serverStopping = (): AppError => new AppError(503, "The server is stopping");
 export const unsupportedMediaType = (message: string): AppError => new AppError(415, message);
 
 const DISK_FULL = /^(?:ENOSPC|EDQUOT|SQLITE_FULL|SQLITE_IOERR_SHMSIZE)/;

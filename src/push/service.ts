@@ -1,7 +1,7 @@
 import type { PushPlatform } from "../config/app/index.ts";
 import type { Actor } from "../db/index.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { AppError, notFound } from "../kernel/errors.ts";
+import { AppError, notFound, serverStopping } from "../kernel/errors.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import type { Deliveries } from "./delivery/deliveries.ts";
 import type { FanOut, NextTarget } from "./delivery/fan-out.ts";
@@ -53,7 +53,7 @@ export function createPushService(deps: {
 
   const requireCredentials = (): void => {
     if (!deliveries.isConfigured) throw new AppError(503, "Push credentials are not configured");
-    if (deps.stopping.aborted) throw new AppError(503, "The server is stopping");
+    if (deps.stopping.aborted) throw serverStopping();
   };
   const deliver = async (next: NextTarget, message: Message): Promise<Counts> => {
     requireCredentials();

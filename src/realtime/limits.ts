@@ -65,8 +65,9 @@ export const LOG_SWEEP_INTERVAL_MS = MINUTE_MS;
 /** Tables without subscriptions whose log is still kept. */
 export const IDLE_FEEDS_MAX = 10_000;
 
-/** Pairs of user and channel whose recent views are remembered. */
+/** Pairs of user and channel whose recent views are remembered, and how many of each. */
 export const SEEN_VIEWS_MAX = 20_000;
+export const SEEN_VIEWS_PER_CHANNEL_MAX = 16;
 
 /** Changes that may wait for one audience whose rule is slow. Beyond it, its sockets are closed as too slow. */
 export const AUDIENCE_WAITING_MAX = 50_000;
@@ -75,14 +76,14 @@ export const AUDIENCE_WAITING_MAX_BYTES = 32 * 1024 * 1024;
 export const SIGHT_RESYNC_MS = SECOND_MS;
 /** Subscriptions to a table that get one within that time. With more, it is as many times longer. */
 export const SIGHT_RESYNC_SUBSCRIPTIONS = 1_000;
+/** Times that a rule is asked at once for one subscription, where the data that it looks up changes while it is awaited. */
+export const ASKED_AGAIN_MAX = 20;
 /** Subscriptions that adopt one answer of a rule together: as many more are a user's own, and take further turns. */
 export const ASKER_MEMBERS_MAX = 64;
-/** Time that deliveries take in one turn of the event loop. */
+/** Time that deliveries take in one turn of the event loop, and replays. */
 export const SLICE_MS = 4;
 /** A replay pauses while more waits to be sent. Well below what closes a connection. */
 export const REPLAY_WAITING_MAX_BYTES = 256 * 1024;
-/** Changes that a replay evaluates in one turn of the event loop. */
-export const REPLAY_SLICE_CHANGES = 200;
 
 /** A `presence_sync` of at most so many entries is sent at once, a longer one in turns. */
 export const SYNC_AT_ONCE_MEMBERS_MAX = 1_000;

@@ -5,7 +5,7 @@ import type { Visiting } from "../sockets/connection.ts";
 import type { Protocol } from "../sockets/protocol.ts";
 import { CHANNEL_LENGTH_MAX, REQUEST_ID_LENGTH_MAX, SUBSCRIPTION_ID_LENGTH_MAX } from "./limits.ts";
 import { createMessages, type MessageDeps } from "./messages.ts";
-import type { RealtimeConnection, RealtimeState } from "./model.ts";
+import type { RealtimeConnection, RealtimeState, Subscription } from "./model.ts";
 import { Revoked, userIdOf } from "./revoked.ts";
 import type { ErrorCode, ServerMessage } from "./server-messages.ts";
 
@@ -13,21 +13,25 @@ import type { ErrorCode, ServerMessage } from "./server-messages.ts";
 export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, ErrorCode> {
   const { topicRights, subscribing, presence } = deps;
 
-  /** Evaluates every right again; ends, and returns, what is no longer allowed. */
+  /** Evaluates every right again, at once: ends, and returns, what is no longer allowed. */
   const refresh = async (connection: RealtimeConnection, principal: Visiting): Promise<Revoked> => {
     const { subscriptions, tracked } = connection.state;
     const revoked = new Revoked();
-    for (const subscription of [...subscriptions.values()]) {
-      if (await subscribing.isStillAllowed(connection, principal, subscription)) continue;
+    const review = async (subscription: Subscription): Promise<void> => {
+      if (await subscribing.isStillAllowed(connection, principal, subscription)) return;
       subscribing.end(connection, subscription);
       revoked.add(subscription);
-    }
-    for (const name of [...(tracked?.channels ?? [])]) {
+    };
+    await Promise.all(Array.from(subscriptions.values(), review));
+    const reviewEntry = async (name: string): Promise<void> => {
       const channel = { kind: "presence" as const, name };
-      if (tracked === null || (await topicRights.ask(connection, principal, channel))) continue;
-      presence.untrack(tracked, name, "disconnect");
+      const isAllowed = await topicRights.ask(connection, principal, channel);
+      topicRights.follow(connection, channel);
+      if (tracked === null || isAllowed) return;
+      presence.untrack(tracked, name, "denied");
       revoked.add({ name, id: null });
-    }
+    };
+    await Promise.all(Array.from(tracked?.channels ?? [], reviewEntry));
     return revoked;
   };
   const send = (connection: RealtimeConnection, message: ServerMessage): void => connection.send(message);

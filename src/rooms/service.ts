@@ -31,7 +31,7 @@ export interface RoomsService {
   join(address: RoomAddress, connection: RoomConnection, auth: Auth): Promise<Joining>;
   /** The join rule alone. `watch` learns what it looks at. */
   mayJoin(address: RoomAddress, auth: Auth, watch: LookupWatch): MaybePromise<boolean>;
-  /** The right of a join has its owner. Asks it again where data changed while it was awaited. */
+  /** The right of a join has its owner. Asks it again where data changed while it was awaited, and releases it. */
   follow(right: StandingRight): void;
   /** `{}` when none is set. */
   metadata(address: RoomAddress): JsonObject;
@@ -128,7 +128,9 @@ export function createRoomsService(deps: {
     },
     join: createJoin(deps, obtain),
     mayJoin: (address, auth, watch) => mayJoin(address, auth, { ...deps, watch }),
-    follow: (right) => void standing.settle(right),
+    follow(right) {
+      if (standing.settle(right) === null) right.release();
+    },
     metadata({ namespace, id }) {
       const live = rooms.get(keyOf(namespace.name, id));
       const now = live?.isOccupied === true ? NEVER_EXPIRED : clock.now();

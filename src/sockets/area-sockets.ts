@@ -2,7 +2,7 @@ import type { Principals } from "../access/principals.ts";
 import type { SessionEvents, SessionLookup, UserEvents } from "../access/sessions.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { AppError } from "../kernel/errors.ts";
+import { serverStopping } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
@@ -111,7 +111,7 @@ export function createAreaSockets<State, Code extends string>(
   };
 
   const checkOpen = (): void => {
-    if (isRefusing) throw new AppError(503, "The server is stopping");
+    if (isRefusing) throw serverStopping();
   };
   const upgrade = (request: Request, client: string, opening: Opening<State>, releasePlace: Release): Response => {
     try {

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { connect } from "node:net";
 import type { JsonValue } from "../../src/kernel/json/json.ts";
 import { signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
 import { fcmConfig, pushWorld, register, TITLED } from "./push-support.ts";
 
 interface Entry {
+  address: string | null;
   actor: { kind: string; name: string | null };
   action: string;
   target: string;
@@ -13,7 +15,7 @@ interface Entry {
 
 const OPEN = "{ create: true, open: true }";
 const configOf = (push: string) => `{
-  databases: { clubs: { instance: true, access: ${OPEN}, tables: { notes: { access: { read: true, insert: true } } } } },
+  databases: { shared: { tables: { slow: { hooks: { beforeInsert: async (_, record) => { await Bun.sleep(300); return record; } } } } }, clubs: { instance: true, access: ${OPEN}, tables: { notes: { access: { read: true, insert: true } } } } },
   vectorize: { texts: { dimensions: 2 } },
   push: { fcm: ${push} },
   jobs: {
@@ -80,6 +82,27 @@ test("[AL11] entries of vectors survive SIGKILL with their changes, each once", 
   const kept = (await entries("action=vector.upsert")).filter(({ target }) => target.includes("/kept-"));
   expect(new Set(kept.map(({ target }) => target)).size).toBe(20);
   expect(kept).toHaveLength(20);
+});
+
+test("[AL1] the address is that of the client, also if it has left when its request is judged or its change is written", async () => {
+  const { hostname, port } = new URL(platform.url);
+  const leave = async (path: string, body: JsonValue, headers = "") => {
+    const text = JSON.stringify(body);
+    const left = Promise.withResolvers<void>();
+    const socket = connect({ host: hostname, port: Number(port), localAddress: "127.0.0.9" });
+    socket.on("error", left.reject).on("close", () => left.resolve());
+    const head = `POST ${path} HTTP/1.1\r\nhost: ${hostname}\r\ncontent-type: application/json\r\n${headers}`;
+    socket.write(`${head}content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`, () => socket.destroy());
+    await left.promise;
+  };
+  await leave("/api/auth/signin", { email: "left@example.com", password: "a wrong password" });
+  await leave("/api/db/shared/tables/slow", { id: "left" }, `x-platform-service-key: ${platform.serviceKey}\r\n`);
+  const addresses = async () => [
+    ...(await entries("action=signin.failed")).filter(({ after }) => after?.["email"] === "left@example.com"),
+    ...(await entries("target=db/shared/slow/left")),
+  ];
+  await until("both are in the log", async () => (await addresses()).length === 2);
+  expect((await addresses()).map(({ address }) => address)).toEqual(["127.0.0.9", "127.0.0.9"]);
 });
 
 test("[AL12] jobs that administrators retry, run and cancel", async () => {

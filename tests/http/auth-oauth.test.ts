@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
-import { type TestPlatform, testPlatform } from "../support/index.ts";
+import { type TestPlatform, testPlatform, until } from "../support/index.ts";
 import { type OidcProvider, type OidcUser, startOidcProvider } from "../support/oidc-provider.ts";
 import { enrol, mailedToken, nextEmail, signUp, type Tokens, totpCode } from "./auth-support.ts";
 
@@ -184,6 +184,20 @@ test("[AU34] an email verified on both sides links to the account", async () => 
   expect(identities).toMatchObject([{ provider: "club", email: user.email }]);
 });
 
+test("[AU33] the log says why a sign-in was refused, and nothing that the provider said of the user", async () => {
+  const user = nextUser();
+  const refusals = () => platform.stderr().split("An OAuth sign-in was refused").length;
+  const before = refusals();
+  for (const lies of [{ nonce: "another" }, { foreignKey: true }]) {
+    provider.lies = lies;
+    expect((await signIn(user)).status).toBe(400);
+  }
+  provider.lies = {};
+  await until("both are in the log", () => refusals() === before + 2);
+  expect(platform.stderr()).toContain('unexpected ID Token \\"nonce\\" claim value');
+  expect(platform.stderr()).not.toContain(String(user.email));
+});
+
 test("[AU34] an unverified email without an account creates an unverified account", async () => {
   const user = { ...nextUser(), email_verified: false };
   expect(await meOf(await signIn(user))).toMatchObject({ email: user.email, emailVerified: false });
@@ -230,6 +244,17 @@ test("[AU35] redirect_uri does not follow the Host header", async () => {
   const response = await platform.fetch("/api/auth/oauth/club", { headers: { host: "evil.example" } });
   const location = new URL(response.headers.get("location") ?? "");
   expect(location.searchParams.get("redirect_uri")).toBe(`${platform.url}/api/auth/oauth/club/callback`);
+});
+
+test("[AU35] where publicUrl has a path, browsers send the cookie to the callback below it", async () => {
+  const { issuer, clientId, clientSecret } = provider;
+  const auth = { oauth: { club: { clientId, clientSecret, issuer } } };
+  const below = await testPlatform({ config: { server: { publicUrl: "https://example.com/base" }, auth } });
+  const { headers } = await below.fetch("/api/auth/oauth/club");
+  await below.stop();
+  const callback = new URL(headers.get("location") ?? "").searchParams.get("redirect_uri");
+  expect(callback).toBe("https://example.com/base/api/auth/oauth/club/callback");
+  expect(headers.get("set-cookie")).toContain("; Path=/base/api/auth/oauth;");
 });
 
 test("[AU32] a user who declines comes back with the error", async () => {

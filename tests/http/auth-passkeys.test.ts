@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
+import { attested } from "../support/attestation.ts";
 import { type AuthenticatorOptions, createAuthenticator } from "../support/authenticator.ts";
 import { type HttpClient, type TestPlatform, testPlatform } from "../support/index.ts";
 import { enrol, signUp, type Ticket, type Tokens } from "./auth-support.ts";
@@ -119,6 +120,38 @@ test("[AU37] another origin, another site, another key, a changed signature or a
   expect((await authenticate(authenticator.authenticate(await authOptions()))).status).toBe(400);
   for (const garbage of [{}, { id: 5 }, { id: "x", response: { clientDataJSON: "!!!" } }, { response: null }]) {
     expect((await authenticate(garbage)).status).toBe(400);
+  }
+});
+
+test("[AU37] what comes with a passkey unasked is not looked at: no certificate makes the server call somebody", async () => {
+  const called: string[] = [];
+  const elsewhere = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch(request) {
+      called.push(request.url);
+      return new Response(null, { status: 404 });
+    },
+  });
+  const { accessToken } = await signUp(platform);
+  const caller = platform.as(accessToken);
+  const authenticator = createAuthenticator({ rpId: RP.rpId, origin: ORIGIN });
+  const { challenge } = await registerOptions(caller);
+  const response = await attested(authenticator, { challenge, url: `${elsewhere.url}revoked` });
+  const answer = await register(caller, response);
+  await elsewhere.stop(true);
+  expect([answer.status, called]).toEqual([200, []]);
+  expect((await authenticate(authenticator.authenticate(await authOptions()))).status).toBe(200);
+  for (const transports of [5, "usb", [7, ["usb"]], null]) {
+    const other = createAuthenticator({ rpId: RP.rpId, origin: ORIGIN });
+    const registration = other.register(await registerOptions(caller));
+    const odd = { ...registration, response: { ...(registration["response"] as JsonObject), transports } };
+    expect([transports, (await register(caller, odd)).status]).toEqual([transports, 200]);
+  }
+  for (const attestationObject of [null, 5, "", "!!!", "oA", "9".repeat(40_000)]) {
+    const broken = authenticator.register(await registerOptions(caller));
+    const odd = { ...broken, response: { ...(broken["response"] as JsonObject), attestationObject } };
+    expect([attestationObject, (await register(caller, odd)).status]).toEqual([attestationObject, 400]);
   }
 });
 

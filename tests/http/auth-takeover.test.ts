@@ -188,6 +188,29 @@ describe("a change of address that is under way", () => {
     expect((await post("verify-email-change", { token })).status).toBe(400);
     expect((await platform.service.get(admin(user))).body["email"]).toBe(user.email);
   });
+
+  test.each([...ENDS])("[AU20] does not begin with a password that was confirmed before %s", async (_, end) => {
+    const tokens = await signUp(platform);
+    const email = String(tokens.user.email);
+    const other = await post("signin", { email, password: PASSWORD });
+    const thief = platform.as(other.body.accessToken);
+    // One after another is hashed: while the first ones are answered, others wait with the hash that was right.
+    const requests = Array.from({ length: 8 }, async () => {
+      const newEmail = nextEmail();
+      const { status } = await thief.post("/api/auth/change-email", { newEmail, password: PASSWORD });
+      return { newEmail, status };
+    });
+    await Promise.race(requests);
+    const caller = platform.as(tokens.accessToken);
+    expect((await end({ ...tokens, id: tokens.user.id, email, caller, newEmail: "" })).status).toBe(200);
+    const begun = (await Promise.all(requests)).filter(({ status }) => status === 200);
+    for (const { newEmail } of begun) {
+      const answer = await post("verify-email-change", { token: mailedToken(platform, newEmail) });
+      expect([newEmail, answer.status]).toEqual([newEmail, 400]);
+    }
+    const { body } = await platform.service.get(`/api/auth/admin/users/${tokens.user.id}`);
+    expect(body["email"]).toBe(email);
+  });
 });
 
 describe("a password that was set", () => {
@@ -206,6 +229,37 @@ describe("a password that was set", () => {
     expect(linked.status).toBe(200);
     expect((await post("refresh", { refreshToken: body.refreshToken })).status).toBe(401);
   });
+});
+
+test("[AL6] the passkeys that a password reset removes are in the audit log, and so are the changes of a second invitation", async () => {
+  const log = async (id: string, action: string) => {
+    const path = `/api/admin/audit?target=users/${id}&action=${action}`;
+    const { body } = await platform.service.get<{ entries: { after: JsonObject }[] }>(path);
+    return body.entries.map(({ after }) => after);
+  };
+  const email = nextEmail();
+  const { accessToken, user } = await signUp(platform, email);
+  const caller = platform.as(accessToken);
+  const options = await caller.post<{ challenge: string }>("/api/auth/passkeys/register-options");
+  const response = createAuthenticator({ rpId: "app.example.com", origin: ORIGIN }).register(options.body);
+  expect((await caller.post("/api/auth/passkeys/register", response)).status).toBe(200);
+  await post("request-password-reset", { email });
+  expect(
+    (await post("reset-password", { token: mailedToken(platform, email), newPassword: NEW_PASSWORD })).status,
+  ).toBe(200);
+  expect(await log(user.id, "factor.delete")).toEqual([{ type: "passkey" }]);
+  await post("request-password-reset", { email });
+  expect(
+    (await post("reset-password", { token: mailedToken(platform, email), newPassword: NEW_PASSWORD })).status,
+  ).toBe(200);
+  expect(await log(user.id, "factor.delete")).toHaveLength(1);
+
+  const invited = nextEmail();
+  const invite = (role: string) =>
+    platform.service.post<{ user: { id: string } }>("/api/auth/admin/users/invite", { email: invited, role });
+  const { id } = (await invite("editor")).body.user;
+  expect((await invite("admin")).status).toBe(201);
+  expect(await log(id, "user.update")).toEqual([expect.objectContaining({ role: "admin" })]);
 });
 
 test("[AU37] at most 50 passkeys, however many registrations were begun before", async () => {

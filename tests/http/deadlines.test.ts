@@ -26,13 +26,14 @@ beforeAll(async () => {
           created: { instance: true, access: { create: never, open: true }, tables: { notes: { access: open } } },
         },
         storage: { buckets: { files: { access: { read: never, write: (_auth, _file) => new Promise(() => {}), delete: neverOfAny } } } },
+        routes: (api) => api.get("/never", () => "answered", { access: never }),
       });`,
   });
   ann = await signIn(platform, { email: "ann@example.com" });
 });
 afterAll(() => platform.stop());
 
-test("[TB144, ST41] rules that never answer deny, and hooks that never answer are 503, each after its deadline", async () => {
+test("[TB144, ST41] [FN6] rules that never answer deny, and hooks that never answer are 503, each after its deadline", async () => {
   const RULED = ["byAuth", "byRecord", "byRest", "byLate"];
   for (const table of RULED) await platform.service.post(path(table), { id: "a", n: 1 });
   await platform.service.post("/api/db/opened/one/tables/notes", { id: "a" });
@@ -57,6 +58,7 @@ test("[TB144, ST41] rules that never answer deny, and hooks that never answer ar
     ["create", 403, ann.post("/api/db/created/one/tables/notes", {})],
     ["file", 403, ann.get("/api/storage/files")],
     ["deletion of a file", 403, ann.delete("/api/storage/files/a.txt")],
+    ["route", 403, ann.get("/api/functions/never")],
   );
   for (const [name, status, answer] of asked) expect([name, (await answer).status]).toEqual([name, status]);
   const log = platform.stdout() + platform.stderr();

@@ -17,6 +17,7 @@ beforeAll(async () => {
     config: `{
       auth: {
         emailOtp: true,
+        redirectUrls: ["https://app.example.com/*"],
         mail: {
           templates: {
             invite: { subject: "Come in", text: "Open {{link}}", html: '<a href="{{link}}">{{link}}</a>' },
@@ -52,6 +53,14 @@ test("[US362] mails of the outbox are listed and read without their links and co
   const secrets = outbox(platform).flatMap(({ link, code }) => [link, code].filter((secret) => secret !== undefined));
   expect(secrets).toHaveLength(2);
   for (const secret of secrets) expect(JSON.stringify(read.map(({ body }) => body))).not.toContain(secret);
+});
+
+test("[US362] a link is hidden whatever its address has that HTML writes otherwise", async () => {
+  const invitation = { email: nextEmail(), redirectUrl: "https://app.example.com/it's?a=1&b=%22<x>" };
+  expect((await platform.service.post("/api/auth/admin/users/invite", invitation)).status).toBe(201);
+  const id = (await list()).mails[0]?.id;
+  const { body } = await platform.withKey(READER).get(`${PATH}/${id}`);
+  expect(body).toMatchObject({ to: invitation.email, text: "Open [hidden]", html: '<a href="[hidden]">[hidden]</a>' });
 });
 
 test("[US362] pages of the outbox follow one another, bad parameters are 400, and unknown ids 404", async () => {

@@ -1,5 +1,5 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { readdirSync } from "node:fs";
+import { readdirSync, readlinkSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { createPlatform, defineConfig } from "platform";
@@ -108,4 +108,48 @@ test("[TB147] a stop waits for the hooks after writes, and for those that their 
   expect(await dockerStop(platform)).toBe(0);
   expect(platform.stderr() + platform.stdout()).toContain("hooks after writes had not ended");
   await platform.stop();
+});
+
+test("[DB11] what goes on after the stop, as that of a client who left, is 503, opens no file and is no error of the log", async () => {
+  const data = join(temporaryDirectory(), "data");
+  const errors: string[] = [];
+  const logger = { info() {}, warn() {}, error: (message: string) => void errors.push(message) };
+  const stopped = Promise.withResolvers<boolean>();
+  const insert = (_auth: unknown, { id }: { id?: unknown }) => (id === "late" ? stopped.promise : true);
+  const tables = { notes: { access: { insert } } };
+  const platform = await createPlatform(
+    defineConfig({ databases: { clubs: { instance: true, access: { create: true, open: true }, tables } } }),
+    { data, logger },
+  );
+  const post = async (path: string, body: object) => {
+    const headers = { "content-type": "application/json" };
+    const request = new Request(`http://localhost/api/${path}`, {
+      method: "POST",
+      headers,
+      body: JSON.stringify(body),
+    });
+    return (await platform.fetch(request)).status;
+  };
+  expect(await post("db/clubs/red/tables/notes", { id: "early" })).toBe(201);
+  const signUps = Array.from({ length: 20 }, (_, n) =>
+    post("auth/signup", { email: `late-${n}@example.com`, password: "correct horse battery" }),
+  );
+  const late = ["red", "blue"].map((instance) => post(`db/clubs/${instance}/tables/notes`, { id: "late" }));
+  await platform.stop();
+  stopped.resolve(true);
+  expect(await Promise.all(late)).toEqual([503, 503]);
+  // Their hashes took longer than the stop, apart from the first ones.
+  const statuses = await Promise.all(signUps);
+  expect(statuses.filter((status) => status !== 201 && status !== 503)).toEqual([]);
+  expect(statuses.at(-1)).toBe(503);
+  expect(errors).toEqual([]);
+  const open = readdirSync("/proc/self/fd").map((descriptor) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${descriptor}`);
+    } catch {
+      // The descriptor that the directory was read with.
+      return "";
+    }
+  });
+  expect(open.filter((path) => path.startsWith(data))).toEqual([]);
 });

@@ -142,6 +142,20 @@ test("[RM342] a player is kicked, also where only the place is left, and that is
   expect(body.entries[0]).toMatchObject({ target: "rooms/game/kicks", after: { userId: other.id } });
 });
 
+test("[RM342] a player who is kicked while the room hibernates does not come back with what was saved", async () => {
+  const [one, other] = users();
+  const kicked = await enter(one, "dozing", "hall");
+  const stays = await enter(other, "dozing", "hall");
+  await until("it hibernates", async () => (await view("hall/dozing"))["status"] === "hibernating");
+  expect((await platform.service.post(`${PATH}/hall/dozing/kick`, { userId: one.id })).status).toBe(200);
+  expect((await kicked.closed).code).toBe(4001);
+  // Its leaving is an event of the room, which wakes it.
+  await stays.nextOf("sync");
+  expect(await view("hall/dozing")).toMatchObject({ playerCount: 1, players: [{ userId: other.id }] });
+  await stays.close();
+  await until("nobody is left", async () => (await view("hall/dozing"))["status"] === "saved");
+});
+
 test("[RM343] a room is closed: everybody is kicked, and it is saved", async () => {
   const [one, other] = users();
   const sockets = [await enter(one, "closes"), await enter(one, "closes"), await enter(other, "closes")];

@@ -16,8 +16,15 @@ export interface AddressService {
    * account has taken the address of a link meanwhile.
    */
   verifyEmail(token: string): Promise<void>;
-  /** The password has been confirmed before. Errors: 409 if another account has the address. */
-  requestEmailChange(caller: Caller, newEmail: string, redirect: URL | null): Promise<void>;
+  /**
+   * `proved`: the caller's account as it was when the password was confirmed. Errors: 401 if the password has been changed or the
+   * session has ended since, 409 if another account has the address.
+   */
+  requestEmailChange(
+    caller: Caller,
+    proved: SecretAccount,
+    change: { email: string; redirect: URL | null },
+  ): Promise<void>;
   /** Ends every session. Errors: 400, 403, 409 if another account has taken the address meanwhile. */
   verifyEmailChange(token: string): Promise<void>;
 }
@@ -60,17 +67,22 @@ export function createAddressService({ file }: MailDeps, tokens: MailTokens): Ad
       });
     },
 
-    async requestEmailChange(caller, newEmail, redirect) {
-      if (userByEmail.get(file.sql, { email: newEmail }) !== null) throw emailTaken("newEmail");
-      await tokens.issue({
+    async requestEmailChange(caller, proved, { email, redirect }) {
+      if (userByEmail.get(file.sql, { email }) !== null) throw emailTaken("newEmail");
+      const token = {
         purpose: "email-change",
         kind: "emailChange",
         page: "verify-email-change",
         ttlMs: VERIFICATION_TTL_MS,
         userId: caller.userId,
-        email: newEmail,
+        email,
         isMailed: true,
         redirect,
+      } as const;
+      await tokens.issue(token, (write) => {
+        const account = file.current(write, caller.userId, caller.sessionId);
+        // The password may have been changed, or the session ended, while its hash was being computed.
+        if (account?.passwordHash !== proved.passwordHash) throw unauthorized("Invalid token");
       });
     },
 

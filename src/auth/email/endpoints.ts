@@ -144,8 +144,8 @@ function addressChange(deps: EmailEndpointDeps): readonly Endpoint[] {
       const caller = callerOf(context.principal);
       const { newEmail, password, redirectUrl } = await context.body();
       const redirect = redirectOf(deps, redirectUrl);
-      await deps.passwords.confirmPassword(caller, clientOf(context), password);
-      await deps.addresses.requestEmailChange(caller, emailOf(newEmail), redirect);
+      const proved = await deps.passwords.confirmPassword(caller, clientOf(context), password);
+      await deps.addresses.requestEmailChange(caller, proved, { email: emailOf(newEmail), redirect });
       return OK;
     },
   );

@@ -39,8 +39,8 @@ interface MailedToken extends LinkToken {
 export interface MailTokens {
   /** Stores a new token, and writes the mail with its link down. */
   mail(write: AccountWrite, token: MailedToken): Posted;
-  /** Errors: 429 for too many mails to the address. */
-  issue(token: MailedToken): Promise<void>;
+  /** `check` is called in the write. Errors: its own; 429 for too many mails to the address. */
+  issue(token: MailedToken, check?: (write: AccountWrite) => void): Promise<void>;
   /** Deletes the secret, and gives it. Errors: 400. */
   use(write: AccountWrite, purpose: SecretPurpose, token: string): OneTimeSecret & { email: string };
   /** Whether `use` would find it. Errors: 400. */
@@ -70,9 +70,12 @@ export function createMailTokens(deps: MailDeps): MailTokens {
   };
   return {
     mail,
-    async issue(token) {
+    async issue(token, check = () => {}) {
       deps.mailLimit.hit(token.email);
-      const posted = await file.write((write) => mail(write, token));
+      const posted = await file.write((write) => {
+        check(write);
+        return mail(write, token);
+      });
       await posted();
     },
     use(write, purpose, token) {

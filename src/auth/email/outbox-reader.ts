@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
+import { escapeHtml } from "./templates.ts";
 import { outboxOf } from "./transports.ts";
 
 /** A mail in the outbox. */
@@ -83,11 +84,11 @@ function mailOf(id: string, json: string): OutboxMail | null {
   };
 }
 
-/** As they are, and as HTML and addresses have them. */
+/** As they are, and as HTML and addresses have them: in HTML, as templates write them. */
 function withoutSecrets(text: string, secrets: readonly string[]): string {
   let shown = text;
   for (const secret of secrets) {
-    for (const form of [secret, Bun.escapeHTML(secret), encodeURIComponent(secret)]) {
+    for (const form of [secret, escapeHtml(secret), encodeURIComponent(secret)]) {
       shown = shown.replaceAll(form, HIDDEN);
     }
   }

@@ -1,6 +1,6 @@
 import { RESET_TTL_MS } from "../limits.ts";
+import { removePasskeys } from "../passkeys/removal.ts";
 import { deleteUnverifiedIdentities } from "../statements/identities.ts";
-import { deletePasskeysOfUser } from "../statements/passkeys.ts";
 import { deleteSecretsOfUser } from "../statements/secrets.ts";
 import { userByEmail } from "../statements/users.ts";
 import { type Client, sharerOf } from "../types.ts";
@@ -44,7 +44,7 @@ export function createResetService({ file, passwords }: MailDeps, tokens: MailTo
         if (!account.emailVerified) clearUnproven(write, account.id);
         // Somebody at a provider that verifies no address may have brought it along before its owner verified it here.
         deleteUnverifiedIdentities.run(write.tx, { userId: account.id });
-        if (!keepPasskeys) deletePasskeysOfUser.run(write.tx, { userId: account.id });
+        if (!keepPasskeys) removePasskeys(write, account.id);
         write.update(account.id, { passwordHash, emailVerified: true });
         write.endSessions(account.id, { except: null });
         deleteSecretsOfUser.run(write.tx, { userId: account.id });

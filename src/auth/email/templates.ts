@@ -42,7 +42,7 @@ const TEMPLATES: Readonly<Record<MailKind, MailTemplate>> = {
   },
 };
 
-const escapeHtml = (text: string): string =>
+export const escapeHtml = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
 
 /** `{{link}}`, `{{code}}` and `{{email}}` are replaced; a name that this kind of mail does not have becomes empty. */

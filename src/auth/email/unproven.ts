@@ -1,7 +1,7 @@
 import type { AccountWrite } from "../account-file.ts";
+import { removePasskeys } from "../passkeys/removal.ts";
 import { deleteUnverifiedFactors } from "../statements/factors.ts";
 import { deleteIdentitiesOfUser } from "../statements/identities.ts";
-import { deletePasskeysOfUser } from "../statements/passkeys.ts";
 import { deleteSecretsOfUser } from "../statements/secrets.ts";
 import { clearPassword } from "../statements/users.ts";
 
@@ -16,5 +16,5 @@ export function clearUnproven(write: AccountWrite, userId: string): void {
   deleteSecretsOfUser.run(write.tx, { userId });
   clearPassword.run(write.tx, { id: userId });
   deleteIdentitiesOfUser.run(write.tx, { userId });
-  deletePasskeysOfUser.run(write.tx, { userId });
+  removePasskeys(write, userId);
 }

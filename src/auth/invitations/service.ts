@@ -42,7 +42,7 @@ export function createInvitations(deps: MailDeps, tokens: MailTokens, signIns: S
     // may a link that they had mailed.
     if (!found.emailVerified) clearUnproven(write, found.id);
     deleteSecretsFor.run(write.tx, { userId: found.id, purpose: "invite" });
-    return write.update(found.id, { role, metadata });
+    return write.update(found.id, { role, metadata }, by);
   };
 
   return {

@@ -8,7 +8,6 @@ import { OAUTH_STATE_TTL_MS } from "../limits.ts";
 import { Ok, Time } from "../schemas.ts";
 import type { Finished, OAuthService } from "./service.ts";
 
-const COOKIE_PATH = "/api/auth/oauth";
 const COOKIE_HASH_CHARACTERS = 16;
 
 interface OAuthEndpointDeps extends EndpointDeps {
@@ -50,12 +49,12 @@ const begin = ({ authLimit, oauth, publicUrl }: OAuthEndpointDeps): Endpoint =>
       const { location, state, browserSecret } = await oauth.begin(params.provider, redirect_url);
       const secure = publicUrl().startsWith("https:") ? "; Secure" : "";
       const maxAgeSeconds = OAUTH_STATE_TTL_MS / SECOND_MS;
-      const attributes = `Path=${COOKIE_PATH}; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax`;
+      const attributes = `Path=${cookiePath(publicUrl())}; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax`;
       return redirect(location, `${cookieName(state)}=${browserSecret}; ${attributes}${secure}`);
     },
   );
 
-const finish = ({ authLimit, oauth }: OAuthEndpointDeps): Endpoint =>
+const finish = ({ authLimit, oauth, publicUrl }: OAuthEndpointDeps): Endpoint =>
   endpoint(
     "GET /api/auth/oauth/:provider/callback",
     {
@@ -78,7 +77,8 @@ const finish = ({ authLimit, oauth }: OAuthEndpointDeps): Endpoint =>
       const name = cookieName(query.get("state") ?? "");
       const browserSecret = browserSecretOf(context.request, name);
       const finished = await oauth.finish(context.params.provider, query, browserSecret, clientOf(context));
-      return redirect(destination(finished), `${name}=; Path=${COOKIE_PATH}; Max-Age=0; HttpOnly; SameSite=Lax`);
+      const path = cookiePath(publicUrl());
+      return redirect(destination(finished), `${name}=; Path=${path}; Max-Age=0; HttpOnly; SameSite=Lax`);
     },
   );
 
@@ -92,6 +92,10 @@ function redirect(location: string, cookie: string): Response {
   };
   return new Response(null, { status: 302, headers });
 }
+
+/** Where browsers call the callback: a proxy may serve this server below a path of its own. */
+const cookiePath = (publicUrl: string): string =>
+  `${URL.parse(publicUrl)?.pathname.replace(/\/$/, "") ?? ""}/api/auth/oauth`;
 
 /** One cookie for each sign-in, so that sign-ins in two tabs can both be completed. */
 const cookieName = (state: string): string =>

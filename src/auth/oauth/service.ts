@@ -20,6 +20,7 @@ import { deleteSecret, findSecret, putSecret } from "../statements/secrets.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
 import type { AuthDeps, Caller, Client, SignInAnswer } from "../types.ts";
 import { requireOtherWayIn, requireRecentProof } from "../ways-in.ts";
+import { faultOf } from "./fault.ts";
 import type { Profile, ProviderClient } from "./provider.ts";
 import { allowedRedirect } from "./redirect.ts";
 
@@ -79,7 +80,7 @@ export function createOAuthService(deps: OAuthDeps, signIns: SignIns): OAuthServ
   const browserHash = (secret: string) => sealing.digest("oauth-browser", secret);
 
   const redirectOf = (text: string | null): URL => {
-    if (text === null || text === "") return new URL("/", deps.publicUrl());
+    if (text === null || text === "") return new URL(`${deps.publicUrl()}/`);
     const url = allowedRedirect(text, deps.config.redirectUrls ?? []);
     if (url !== null) return url;
     throw badField("redirect_url", "invalid_value", "redirect_url is not one of auth.redirectUrls");
@@ -95,7 +96,7 @@ export function createOAuthService(deps: OAuthDeps, signIns: SignIns): OAuthServ
       const url = await client
         .authorizationUrl({ state, nonce, verifier, redirectUri: callbackOf(provider) })
         .catch((cause: unknown) => {
-          deps.logger.error("An OAuth provider does not answer", { provider, cause });
+          deps.logger.error("An OAuth provider does not answer", { provider, reason: faultOf(cause) });
           throw new AppError(502, `The provider "${provider}" does not answer`, { cause });
         });
       await file.write((write) => {
@@ -137,7 +138,7 @@ export function createOAuthService(deps: OAuthDeps, signIns: SignIns): OAuthServ
       const profile = await providerClient
         .profile({ callback, state: text, nonce, verifier })
         .catch((cause: unknown) => {
-          deps.logger.warn("An OAuth sign-in was refused", { provider, cause });
+          deps.logger.warn("An OAuth sign-in was refused", { provider, reason: faultOf(cause) });
           throw badRequest(`The answer of the provider "${provider}" does not check`);
         });
       const signIn =

@@ -8,7 +8,6 @@ import type { AuthConfig } from "../../config/types.ts";
 import { badField, badRequest, conflict, notFound, unauthorized } from "../../kernel/errors.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 import { isoTime } from "../../kernel/time/iso-datetime.ts";
-import type { AccountWrite } from "../account-file.ts";
 import { PASSKEY_CHALLENGE_TTL_MS, PASSKEYS_PER_USER_MAX } from "../limits.ts";
 import type { SignIns } from "../session/sign-in.ts";
 import {
@@ -23,6 +22,8 @@ import { deleteSecret, findSecret, putSecret, type SecretPurpose } from "../stat
 import { userById } from "../statements/users.ts";
 import type { AuthDeps, Caller, Client, SignInAnswer } from "../types.ts";
 import { requireOtherWayIn, requireRecentProof } from "../ways-in.ts";
+import { withoutAttestation } from "./attestation.ts";
+import { notePasskey } from "./removal.ts";
 
 export interface PasskeyView {
   id: string;
@@ -61,6 +62,15 @@ const view = (passkey: Passkey): PasskeyView => ({
   createdAt: isoTime(passkey.createdAt),
   lastUsedAt: passkey.lastUsedAt === null ? null : isoTime(passkey.lastUsedAt),
 });
+
+/** What the browser says, which the library passes on as it came. */
+const transportsOf = (given: unknown): string[] =>
+  Array.isArray(given)
+    ? (given as unknown[])
+        .filter((transport) => typeof transport === "string")
+        .slice(0, 16)
+        .map((transport) => transport.slice(0, 32))
+    : [];
 
 /** Errors: 400 if the user has the maximum already. */
 function refuseSurplus(registered: readonly Passkey[]): void {
@@ -174,14 +184,16 @@ function createRegistration(
     async register(caller, body, name) {
       const expectedChallenge = await challenges.take("passkey-register", body, caller.userId);
       const { verifyRegistrationResponse } = await library();
-      const { registrationInfo } = await verifyRegistrationResponse({
-        // The library checks every member that it reads.
-        response: body as unknown as RegistrationResponseJSON,
-        expectedChallenge,
-        expectedOrigin: config.origin,
-        expectedRPID: config.rpId,
-        requireUserVerification: false,
-      }).catch((cause: unknown) => {
+      const verified = async () =>
+        verifyRegistrationResponse({
+          // The library checks every member that it reads.
+          response: (await withoutAttestation(body)) as unknown as RegistrationResponseJSON,
+          expectedChallenge,
+          expectedOrigin: config.origin,
+          expectedRPID: config.rpId,
+          requireUserVerification: false,
+        });
+      const { registrationInfo } = await verified().catch((cause: unknown) => {
         logger.warn("A passkey was refused", { cause });
         throw refused();
       });
@@ -192,7 +204,7 @@ function createRegistration(
         userId: caller.userId,
         publicKey: credential.publicKey,
         counter: credential.counter,
-        transports: credential.transports?.slice(0, 16).map((transport) => transport.slice(0, 32)) ?? [],
+        transports: transportsOf(credential.transports),
         deviceType: credentialDeviceType,
         backedUp: credentialBackedUp,
         name,
@@ -269,6 +281,3 @@ function createAuthentication(
     },
   };
 }
-
-const notePasskey = ({ tx }: AccountWrite, userId: string, action: "factor.add" | "factor.delete"): void =>
-  tx.auditBy({ kind: "user", name: userId }, { action, target: `users/${userId}`, after: { type: "passkey" } });

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { closeSync, existsSync, rmSync } from "node:fs";
 import type { Clock } from "../../kernel/clock.ts";
-import { isDiskFull } from "../../kernel/errors.ts";
+import { isDiskFull, serverStopping } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import { inPhase } from "../../kernel/observing/request-trace.ts";
 import { FileAudit } from "../audit/file-audit.ts";
@@ -189,7 +189,6 @@ export class OpenFile implements OpenedFile {
       this.#audit = new FileAudit(this.sqlite, this.#statements, { sink: audit, ids: dependencies.ids });
     }
     this.#writer = new Writer({
-      path,
       audit: this.#auditOf(audit?.placeOf(path)),
       sqlite: this.sqlite,
       statements: this.#statements,
@@ -269,7 +268,6 @@ export class OpenFile implements OpenedFile {
   }
 
   query<R = Row>(sql: string): Statement<R> {
-    if (this.#isClosed) throw new Error(`query of the closed database ${this.path}`);
     this.#reads.begin();
     return this.#statements.query<R>(sql);
   }
@@ -311,7 +309,7 @@ export class OpenFile implements OpenedFile {
     params: readonly SqlValue[],
     options: ReadOptions & Pick<LongRead<R>, "page" | "decode"> & Pick<ReadPageOptions<R>, "highlight">,
   ): Promise<ReadResult<R>> {
-    if (this.#closing !== null || this.#isClosed) throw new Error(`query of the closed database ${this.path}`);
+    if (this.#closing !== null || this.#isClosed) throw serverStopping();
     this.assertReadable();
     const { timeoutMs = READ_TIMEOUT_MS, caller = SERVER_CALLER, highlight = null, signal, page, decode } = options;
     this.#readsUnderWay += 1;
@@ -332,13 +330,13 @@ export class OpenFile implements OpenedFile {
   }
 
   rowCount(table: string): number {
-    if (this.#isClosed) throw new Error(`query of the closed database ${this.path}`);
+    if (this.#isClosed) throw serverStopping();
     this.assertReadable();
     return this.#counts.get(table);
   }
 
   tableBytes(table: string): number | null {
-    if (this.#isClosed) throw new Error(`query of the closed database ${this.path}`);
+    if (this.#isClosed) throw serverStopping();
     return this.#counts.bytes(table);
   }
 
@@ -381,7 +379,7 @@ export class OpenFile implements OpenedFile {
     this.#isClosed = true;
     this.#indexer.stopNow();
     this.#writer.close();
-    this.#reads.end();
+    this.#reads.refuse(serverStopping());
     // Not waited for: each process does this before its next read. An instance of this name may be another one then.
     void this.#dependencies.queries.forget(this.path);
     this.#audit?.close({ isFailed: this.#writer.failure !== null });

@@ -1,5 +1,5 @@
 import type { Clock } from "../../kernel/clock.ts";
-import { AppError } from "../../kernel/errors.ts";
+import { AppError, serverStopping } from "../../kernel/errors.ts";
 import { inPhase } from "../../kernel/observing/request-trace.ts";
 import { nextTurn } from "../../kernel/time/next-turn.ts";
 import { describeExit, startChild } from "./child.ts";
@@ -77,7 +77,7 @@ export class ProcessPool {
 
   /** The answer of the process. Errors: as `Job` says; 503 when the pool stops or no process can be started. */
   run(job: Job): Promise<unknown> {
-    if (this.#isStopped) return Promise.reject(stopping());
+    if (this.#isStopped) return Promise.reject(serverStopping());
     const fired = job.signals.find(({ signal }) => signal.aborted);
     if (fired !== undefined) return Promise.reject(fired.reason());
     return inPhase("database", () => this.#run(job));
@@ -145,9 +145,9 @@ export class ProcessPool {
     this.#isStopped = true;
     for (const entry of this.#waiting.drain()) {
       entry.unwatch();
-      entry.reject(stopping());
+      entry.reject(serverStopping());
     }
-    const kill = (process: PooledProcess): void => this.#kill(process, stopping());
+    const kill = (process: PooledProcess): void => this.#kill(process, serverStopping());
     const ends = [...this.#processes].map(async (process) => {
       if (process.entry === null || graceMs === 0) kill(process);
       const cancel = this.#options.clock.after(graceMs, () => kill(process));
@@ -297,11 +297,11 @@ export class ProcessPool {
   /** A process without a job takes the next one, or waits for one for a while. */
   #rest(process: PooledProcess): void {
     if (this.#isStopped) {
-      this.#kill(process, stopping());
+      this.#kill(process, serverStopping());
       return;
     }
     this.#idle.push(process);
-    process.cancelIdle = this.#options.clock.after(this.#options.idleMs, () => this.#kill(process, stopping()));
+    process.cancelIdle = this.#options.clock.after(this.#options.idleMs, () => this.#kill(process, serverStopping()));
     this.wake();
   }
 
@@ -329,7 +329,7 @@ export class ProcessPool {
   #settle(entry: Entry, { verdict, child }: PooledProcess): void {
     const { job } = entry;
     if (verdict !== undefined || this.#isStopped) {
-      entry.reject(verdict ?? stopping());
+      entry.reject(verdict ?? serverStopping());
       return;
     }
     if (job.restart === undefined || entry.isRepeated) {
@@ -342,5 +342,3 @@ export class ProcessPool {
     if (fresh !== null) this.#start(fresh, entry);
   }
 }
-
-const stopping = (): AppError => new AppError(503, "The server is stopping");

@@ -129,7 +129,7 @@ test("[DB20] closing a file waits for its reads, and a stop leaves no process an
   );
   await Bun.sleep(20);
   const closed = file.close();
-  await expect(file.read("SELECT 1", [])).rejects.toThrow("closed");
+  await expect(file.read("SELECT 1", [])).rejects.toMatchObject({ status: 503 });
   expect(await reading).toEqual([[3_000_000]]);
   await closed;
   expect(readdirSync(directory)).toEqual(["a.db"]);

@@ -430,7 +430,7 @@ test("[DB11] close waits for writes under way, then refuses new ones", async () 
   const file = open();
   const writes = ["a", "b"].map((id) => file.write((tx) => insert(tx, id)));
   const closed = file.close();
-  await expect(file.write((tx) => insert(tx, "late"))).rejects.toThrow("closed");
+  await expect(file.write((tx) => insert(tx, "late"))).rejects.toMatchObject({ status: 503 });
   expect(await Promise.all(writes)).toEqual(["a", "b"]);
   await closed;
   expect(fs.readdirSync(directory)).toEqual(["file.db"]);

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { Clock, Millis } from "../../kernel/clock.ts";
-import { AppError, isDiskFull } from "../../kernel/errors.ts";
+import { AppError, isDiskFull, serverStopping } from "../../kernel/errors.ts";
 import { currentTrace, traced } from "../../kernel/observing/request-trace.ts";
 import type { FileAudit } from "../audit/file-audit.ts";
 import type { AuditText } from "../audit/types.ts";
@@ -26,7 +26,6 @@ const FAILED_MESSAGE =
   "Check the disk first; writes that were answered with success before are on it";
 
 export interface WriterOptions {
-  path: string;
   sqlite: Database;
   statements: StatementCache;
   counts: RowCounts;
@@ -91,13 +90,15 @@ export class Writer {
 
   write<T>(work: (tx: Transaction) => Sync<T>, { needsSync = true } = {}): Promise<T> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
-    if (this.#isClosed) return Promise.reject(new Error(`write to the closed database ${this.#options.path}`));
+    if (this.#isClosed) return Promise.reject(serverStopping());
     if (this.waiting >= WAITING_WRITES_MAX) {
       return Promise.reject(new AppError(503, `Too many writes are waiting (at most ${WAITING_WRITES_MAX})`));
     }
     return new Promise<T>((resolve, reject) => {
       // The queue has writes of every type; `resolve` gets the result of its own `work`.
       const trace = currentTrace();
+      // For the audit log: when the change is written, the client may have left, and its address is known no longer.
+      if (this.#options.audit !== undefined && trace !== undefined && trace.actor !== null) trace.requester.address();
       const causeDepth = this.#options.outbox?.causeDepth() ?? 0;
       const settle = resolve as (result: unknown) => void;
       this.#queue.push({ work, resolve: settle, reject, causeDepth, needsSync, trace });

@@ -1,10 +1,13 @@
+import { RULE_TIMEOUT_MS } from "../../access/limits.ts";
 import type { LookupCall, Lookups } from "../../access/lookups/lookups.ts";
 import { authOf, type Principal } from "../../access/principal.ts";
 import type { RouteAccess, RouteAccessContext } from "../../config/types.ts";
+import type { Clock } from "../../kernel/clock.ts";
 import { AppError, forbidden, unauthorized } from "../../kernel/errors.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { inPhase } from "../../kernel/observing/request-trace.ts";
+import { within } from "../../kernel/time/deadline.ts";
 
 type Rule = Exclude<RouteAccess, true>;
 
@@ -19,25 +22,25 @@ export type MayCall = (
 
 /**
  * Who may call a route. A service key is judged by its scopes alone, everybody else by all of `access`; without any, by whether they
- * are signed in. An error of a rule denies.
+ * are signed in. A rule that fails, or takes too long, denies.
  */
 export function createAccess(
   pattern: string,
   access: readonly RouteAccess[],
-  { logger, lookups }: { logger: Logger; lookups: Lookups },
+  { clock, logger, lookups }: { clock: Clock; logger: Logger; lookups: Lookups },
 ): MayCall {
   const scopeName = scopeNameOf(pattern);
   const rules = access.filter((rule) => rule !== true);
 
   const failed = (cause: unknown): false => {
     if (cause instanceof AppError) throw cause;
-    logger.error("an access rule threw, which denies", { route: pattern, cause });
+    logger.error("an access rule failed, which denies", { route: pattern, cause });
     return false;
   };
   const ask = (rule: Rule, principal: Principal, context: RouteAccessContext): MaybePromise<unknown> => {
     try {
       const answer: MaybePromise<unknown> = inPhase("rules", () => rule(authOf(principal), context));
-      return isPromise(answer) ? answer.catch(failed) : answer;
+      return isPromise(answer) ? within(clock, RULE_TIMEOUT_MS, answer).catch(failed) : answer;
     } catch (cause) {
       return failed(cause);
     }

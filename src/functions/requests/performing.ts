@@ -4,6 +4,7 @@ import { authOf } from "../../access/principal.ts";
 import type { RouteContext } from "../../config/types.ts";
 import type { Unrouted } from "../../http/exchange/unrouted.ts";
 import type { HttpParts } from "../../http/http.ts";
+import type { Clock } from "../../kernel/clock.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { HELD_OPEN_FROM_SECONDS, TIMEOUT_SECONDS } from "../limits.ts";
@@ -22,6 +23,7 @@ export interface Serving {
 
 export interface PerformingDeps {
   running: Running;
+  clock: Clock;
   logger: Logger;
   /** For the context of rules. */
   lookups: Lookups;

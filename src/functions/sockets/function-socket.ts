@@ -12,10 +12,12 @@ export class FunctionSocket {
   binaryType: string = "nodebuffer";
   readonly #socket: Socket;
   readonly #server: SocketServer;
+  readonly #onPublish: () => void;
 
-  constructor(socket: Socket, server: SocketServer, data: unknown) {
+  constructor(socket: Socket, server: SocketServer, { data, onPublish }: { data: unknown; onPublish: () => void }) {
     this.#socket = socket;
     this.#server = server;
+    this.#onPublish = onPublish;
     this.data = data;
   }
 
@@ -72,14 +74,17 @@ export class FunctionSocket {
   }
 
   publish(topic: string, data: Data, compress?: boolean): number {
+    this.#onPublish();
     return this.#socket.publish(topicOf(topic), data, compress);
   }
 
   publishText(topic: string, data: string, compress?: boolean): number {
+    this.#onPublish();
     return this.#socket.publishText(topicOf(topic), data, compress);
   }
 
   publishBinary(topic: string, data: Uint8Array | ArrayBuffer, compress?: boolean): number {
+    this.#onPublish();
     return this.#socket.publishBinary(topicOf(topic), data, compress);
   }
 

@@ -8,7 +8,7 @@ import { createKeyWatch } from "../../sockets/key-watch.ts";
 import type { Meter, MeterSocket } from "../../sockets/meters.ts";
 import type { Socket, SocketHandler, SocketServer } from "../../sockets/server/socket-server.ts";
 import { SessionIndex } from "../../sockets/session-index.ts";
-import { METER_LIMITS } from "../limits.ts";
+import { METER_LIMITS, PUBLISHED_LOOK_MS } from "../limits.ts";
 import { type Call, callOf } from "../requests/call.ts";
 import { FunctionSocket, topicOf } from "./function-socket.ts";
 
@@ -48,13 +48,22 @@ export function createFunctionSockets(deps: {
   principals: Pick<Principals, "isPresent">;
   clock: Clock;
 }): FunctionSockets {
-  const { sockets, sessions } = deps;
+  const { sockets, sessions, clock } = deps;
   const index = new SessionIndex<OpenSocket>();
   const end = ({ socket }: OpenSocket): void => socket.close(CLOSE.sessionEnded, "The session has ended");
   const unlisten = sessions.onEnd((sessionId) => {
     for (const open of index.ofSession(sessionId)) end(open);
   });
   const keyWatch = createKeyWatch({ ...deps, connections: index.ofKeys, end });
+  const openSockets = new Set<Socket>();
+  let cancelLook: (() => void) | null = null;
+  /** What is published waits for sockets that nothing else looks at: it counts towards what may wait for all. [SK16] */
+  const onPublish = (): void => {
+    cancelLook ??= clock.after(PUBLISHED_LOOK_MS, () => {
+      cancelLook = null;
+      for (const socket of openSockets) sockets.waitingBytes(socket);
+    });
+  };
 
   const handlerOf = (call: Call, data: ElysiaSocketData, meter: Meter): SocketHandler => {
     const { principal } = call;
@@ -62,7 +71,8 @@ export function createFunctionSockets(deps: {
     return {
       open(raw) {
         const entry = { socket: raw, principal };
-        opened = { entry, socket: new FunctionSocket(raw, sockets, data) };
+        opened = { entry, socket: new FunctionSocket(raw, sockets, { data, onPublish }) };
+        openSockets.add(raw);
         index.add(entry, principal);
         if (principal.kind === "serviceKey") keyWatch.begin();
         data.open?.(opened.socket);
@@ -77,8 +87,9 @@ export function createFunctionSockets(deps: {
       drain() {
         if (opened !== null) data.drain?.(opened.socket);
       },
-      close(_raw, code, reason) {
+      close(raw, code, reason) {
         meter.end();
+        openSockets.delete(raw);
         if (opened === null) return;
         index.delete(opened.entry, principal);
         data.close?.(opened.socket, code, reason);
@@ -105,7 +116,10 @@ export function createFunctionSockets(deps: {
         call.isUpgraded = true;
         return true;
       },
-      publish: (topic, message) => sockets.publish(topicOf(topic), message),
+      publish(topic, message) {
+        onPublish();
+        sockets.publish(topicOf(topic), message);
+      },
       requestIP(request) {
         const call = callOf(request);
         return call === undefined ? null : { address: call.address };
@@ -114,6 +128,7 @@ export function createFunctionSockets(deps: {
     stop() {
       unlisten();
       keyWatch.stop();
+      cancelLook?.();
     },
   };
 }

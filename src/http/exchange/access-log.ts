@@ -4,8 +4,8 @@ import type { AnswerListener } from "./request-context.ts";
 
 /** Writes a line for each answer. The query is left out: it may contain the token of a signed URL. [HT303] */
 export function createAccessLog(deps: { logger: Logger; addressOf(request: Request): string }): AnswerListener {
-  return ({ request, status, durationMs, principal }) => {
-    const address = deps.addressOf(request);
+  return ({ request, status, durationMs, principal, trace }) => {
+    const address = trace?.requester.address() ?? deps.addressOf(request);
     deps.logger.info("request", {
       method: request.method,
       path: new URL(request.url).pathname,

@@ -56,6 +56,7 @@ export class Exchange implements RequestBasics, Requester {
   #large: LargeAnswer | null = null;
   #digest: BodyDigest | null = null;
   #isHeld = false;
+  #address: string | null = null;
 
   constructor(
     route: ExchangeRoute,
@@ -89,8 +90,12 @@ export class Exchange implements RequestBasics, Requester {
     }
   }
 
+  /** Asked for once: of a connection that has been closed meanwhile, Bun does not know it. */
   get address(): () => string {
-    return () => this.#route.addressOf(this.#original);
+    return () => {
+      this.#address ??= this.#route.addressOf(this.#original);
+      return this.#address;
+    };
   }
 
   get holdOpen(): () => void {

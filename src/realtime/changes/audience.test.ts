@@ -4,6 +4,7 @@ import { AUDIENCE_WAITING_MAX } from "../limits.ts";
 import { createFanOut } from "../topics/fan-out.ts";
 import { type Audience, createAudience } from "./audience.ts";
 import { type Entry, TableLog } from "./change-log.ts";
+import type { View } from "./visibility.ts";
 
 const silentSockets = {
   upgrade: () => {
@@ -14,20 +15,18 @@ const silentSockets = {
   drop: () => {},
 };
 
-test("[RT40] an audience whose rule never answers is given up when too much waits for it", async () => {
+/** An audience, and what commits the changes of one request to its log. */
+function begin(view: View) {
   const log = new TableLog({ namespace: "shared", instanceId: null, table: "t" }, 0);
+  const topic = createFanOut(testClock(), silentSockets).topic();
   const overrun: Audience[] = [];
-  let answer: (isAllowed: boolean) => void = () => {};
   const audience = createAudience({
     key: "k",
     feed: null,
     channel: { name: "realtime:shared:t", docId: null },
     log,
-    topic: createFanOut(testClock(), silentSockets).topic(),
-    view: {
-      access: { kind: "record", allows: () => new Promise<boolean>((resolve) => (answer = resolve)) },
-      filter: null,
-    },
+    topic,
+    view,
     batchThreshold: 10,
     onReady: () => {},
     onOverrun: (lost) => overrun.push(lost),
@@ -36,9 +35,16 @@ test("[RT40] an audience whose rule never answers is given up when too much wait
     const change = { table: "t", id: "r", before: null, after: { id: "r" } };
     return log.append(change, { group, at: 0, timestamp: "" });
   };
+  return { audience, log, append, overrun };
+}
+
+test("[RT40] an audience whose rule never answers is given up when too much waits for it", async () => {
+  let answer: (isAllowed: boolean) => void = () => {};
+  const allows = () => new Promise<boolean>((resolve) => (answer = resolve));
+  const { audience, log, append, overrun } = begin({ access: { kind: "record", allows }, filter: null });
   const start = log.head;
   audience.enqueue([append(0)]);
-  expect(audience.deliverNext()).toBe(false);
+  expect(audience.deliverNext(() => false)).toBe(false);
   for (let group = 1; group <= AUDIENCE_WAITING_MAX; group++) audience.enqueue([append(group)]);
   expect([overrun.length, audience.position]).toEqual([0, start]);
   audience.enqueue([append(AUDIENCE_WAITING_MAX + 1)]);
@@ -46,4 +52,24 @@ test("[RT40] an audience whose rule never answers is given up when too much wait
   answer(true);
   await settle();
   expect(audience.position).toBe(log.head);
+});
+
+test("[RT100] the large changes of one request are evaluated in steps, and delivered together", () => {
+  let evaluated = 0;
+  const matches = (): boolean => ++evaluated > 0;
+  const { audience, log, append } = begin({ access: { kind: "all", saidBy: "rule" }, filter: { key: "f", matches } });
+  const start = log.head;
+  audience.enqueue([append(0), append(0), append(0)]);
+  audience.enqueue([append(1)]);
+  const steps: [isMore: boolean, evaluated: number, delivered: number][] = [];
+  const step = (): void => {
+    steps.push([audience.deliverNext(() => true), evaluated, audience.position - start]);
+  };
+  for (let count = 0; count < 4; count++) step();
+  expect(steps).toEqual([
+    [true, 1, 0],
+    [true, 2, 0],
+    [true, 3, 3],
+    [false, 4, 4],
+  ]);
 });

@@ -3,7 +3,7 @@ import { AUDIENCE_WAITING_MAX, AUDIENCE_WAITING_MAX_BYTES } from "../limits.ts";
 import type { Topic } from "../topics/topic.ts";
 import type { Entry, TableLog } from "./change-log.ts";
 import { encodeChanges } from "./encoding.ts";
-import { type ChangeType, changeTypesFor, type View } from "./visibility.ts";
+import { type ChangeType, ChangeTypes, type View } from "./visibility.ts";
 
 /** The subscribers of one channel that see every change alike: it is evaluated and serialised once for all. */
 export interface Audience {
@@ -20,8 +20,8 @@ export interface Audience {
   readonly position: number;
   /** Queues the changes of one request, to be delivered after `ready`. */
   enqueue(entries: readonly Entry[], ready?: Promise<void> | null): void;
-  /** Delivers the changes of the oldest request; true when more can be delivered. */
-  deliverNext(): boolean;
+  /** Delivers the changes of the oldest request, or goes on with them until `isOver`; true when more can be delivered. */
+  deliverNext(isOver: () => boolean): boolean;
   /** Resolves when it has delivered, or dropped, further changes. */
   advanced(): Promise<void>;
   /** Serialises the changes of one request. */
@@ -84,13 +84,13 @@ export function createAudience(deps: {
     },
     enqueue(entries, ready = null) {
       if (waiting.isEmpty && !isAwaiting) delivered = (entries[0]?.seq ?? log.head) - 1;
-      waiting.add({ entries, ready });
+      waiting.add({ entries, ready, types: null });
       if (!waiting.isOverfull) return;
       waiting.clear();
       deps.onOverrun(audience);
       announceAdvance();
     },
-    deliverNext() {
+    deliverNext(isOver) {
       if (isAwaiting) return false;
       const { next } = waiting;
       if (next === null) return false;
@@ -98,17 +98,23 @@ export function createAudience(deps: {
         awaitReady(next, next.ready);
         return false;
       }
-      const { entries } = next;
+      next.types ??= new ChangeTypes(view, next.entries);
+      try {
+        if (!next.types.advance(isOver)) return true;
+      } catch (cause) {
+        waiting.shift();
+        throw cause;
+      }
       waiting.shift();
-      const types = changeTypesFor(view, entries);
+      const types = next.types.all;
       if (!isPromise(types)) {
-        deliver(entries, types);
+        deliver(next.entries, types);
         return !waiting.isEmpty;
       }
       isAwaiting = true;
       void types.then(
         (settled) => {
-          deliver(entries, settled);
+          deliver(next.entries, settled);
           isAwaiting = false;
           if (!waiting.isEmpty) deps.onReady(audience);
         },
@@ -133,6 +139,8 @@ export function createAudience(deps: {
 interface Waiting {
   readonly entries: readonly Entry[];
   ready: Promise<void> | null;
+  /** null: their evaluation has not begun. */
+  types: ChangeTypes | null;
 }
 
 /** Requests whose changes wait, counted by changes and bytes. */

@@ -32,16 +32,17 @@ export function createDelivery(deps: {
   };
   const run = (): void => {
     const until = clock.now() + SLICE_MS;
+    const isOver = (): boolean => clock.now() > until;
     for (const audience of waiting) {
       if (deps.isBehind()) break;
       waiting.delete(audience);
       // Added again behind the others. A failure of one audience must not affect the others, or the writer.
       try {
-        if (audience.deliverNext()) waiting.add(audience);
+        if (audience.deliverNext(isOver)) waiting.add(audience);
       } catch (cause) {
         deps.onFailure(audience, cause);
       }
-      if (clock.now() > until) break;
+      if (isOver()) break;
     }
     if (waiting.size > 0) runSoon();
   };

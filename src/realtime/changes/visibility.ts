@@ -13,7 +13,7 @@ export interface View {
 }
 
 /** A record that enters the view is added, one that leaves it is removed; null: it is not in the view. [RT19] */
-export function changeTypeFor(view: View, entry: Entry): MaybePromise<ChangeType | null> {
+function changeTypeFor(view: View, entry: Entry): MaybePromise<ChangeType | null> {
   const { before, after } = entry.change;
   if (view.access.kind === "all" && view.filter === null) return changeType(before !== null, after !== null);
   const wasSeen = isSeen(view, before);
@@ -43,8 +43,30 @@ function isSeen(view: View, record: JsonObject | null): MaybePromise<boolean> {
   }
 }
 
-/** The same for the changes of one request, in order. A promise only where a rule returns one. */
-export function changeTypesFor(view: View, entries: readonly Entry[]): MaybePromise<(ChangeType | null)[]> {
-  const types = entries.map((entry) => changeTypeFor(view, entry));
-  return types.some((type) => isPromise(type)) ? Promise.all(types) : (types as (ChangeType | null)[]); // None is a promise.
+/** The same for the changes of one request, in order, and in steps: one large record may take milliseconds. */
+export class ChangeTypes {
+  readonly #view: View;
+  readonly #entries: readonly Entry[];
+  readonly #types: MaybePromise<ChangeType | null>[] = [];
+
+  constructor(view: View, entries: readonly Entry[]) {
+    this.#view = view;
+    this.#entries = entries;
+  }
+
+  /** Evaluates one more at least, and further ones until `isOver`. Returns whether all are evaluated. */
+  advance(isOver: () => boolean): boolean {
+    do {
+      const entry = this.#entries[this.#types.length];
+      if (entry === undefined) return true;
+      this.#types.push(changeTypeFor(this.#view, entry));
+    } while (this.#types.length === this.#entries.length || !isOver());
+    return false;
+  }
+
+  /** Once all are evaluated. A promise only where a rule returned one. */
+  get all(): MaybePromise<(ChangeType | null)[]> {
+    const types = this.#types;
+    return types.some((type) => isPromise(type)) ? Promise.all(types) : (types as (ChangeType | null)[]); // None is a promise.
+  }
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { settle, testClock } from "../../../tests/support/clock.ts";
+import { HOUR_MS } from "../../kernel/time/duration.ts";
 import type { Socket } from "../../sockets/server/socket-server.ts";
 import { PRESENCE_MEMBERS_MAX, PRESENCE_TTL_MS } from "../limits.ts";
 import { createFanOut } from "../topics/fan-out.ts";
@@ -39,6 +40,18 @@ test("[RT32] a channel has at most 20,000 entries, and room again when they time
   expect(presence.track(late, "presence:x", "{}")).toBe("tracked");
   presence.stop();
   expect(clock.waiting).toBe(0);
+});
+
+test("[RT31] entries end after their time to live although the clock was set back", () => {
+  const time = testClock();
+  let behindMs = 0;
+  const clock = { now: () => time.now() - behindMs, after: time.after };
+  const topics = createFanOut(clock, silentSockets);
+  const presence = createPresence({ clock, topics, ttlMs: PRESENCE_TTL_MS, onSent() {} });
+  for (let id = 0; id < 10; id++) presence.track(tracked(id), "presence:x", "{}");
+  behindMs = HOUR_MS;
+  time.advance(2 * PRESENCE_TTL_MS);
+  expect(presence.entriesOf("presence:x")).toBe(0);
 });
 
 test("[RT28] a listener gets the changes that follow a long sync when it has read it, and not before", async () => {

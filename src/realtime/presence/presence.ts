@@ -70,8 +70,10 @@ export function createPresence(deps: {
     cancelExpiry = null;
     const now = clock.now();
     for (const tracked of seen) {
-      if (tracked.lastSeen + ttlMs > now) break;
-      leaveAll(tracked, "timeout");
+      if (tracked.lastSeen + ttlMs <= now) leaveAll(tracked, "timeout");
+      else if (tracked.lastSeen <= now) break;
+      // The clock was set back.
+      else tracked.lastSeen = now;
     }
     scheduleExpiry();
   };

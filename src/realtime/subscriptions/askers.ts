@@ -120,9 +120,11 @@ function createOwning(deps: Parameters<typeof createAskers>[0], tables: AskedTab
   let serial = 0;
   /** How long another view of records has to wait, so that one client is not told to load its list again and again. [RT227] */
   const waitOf = (asker: Asker): Millis => {
-    if (asker.viewedAt === Number.NEGATIVE_INFINITY) return 0;
+    const now = deps.clock.now();
+    // The clock may have been set back.
+    asker.viewedAt = Math.min(asker.viewedAt, now);
     const crowd = Math.max(1, tables.subscriptionCount(asker.channel.address) / SIGHT_RESYNC_SUBSCRIPTIONS);
-    return Math.max(0, asker.viewedAt + SIGHT_RESYNC_MS * crowd - deps.clock.now());
+    return Math.max(0, asker.viewedAt + SIGHT_RESYNC_MS * crowd - now);
   };
   const viewSoon = (asker: Asker): void => {
     if (asker.members.size === 0 || asker.cancelView !== null) return;

@@ -1,7 +1,7 @@
-import type { Clock } from "../../kernel/clock.ts";
+import { type Clock, type Millis, pause } from "../../kernel/clock.ts";
 import { isPromise } from "../../kernel/maybe-promise.ts";
-import { changeTypesFor } from "../changes/visibility.ts";
-import { REPLAY_SLICE_CHANGES, REPLAY_WAITING_MAX_BYTES } from "../limits.ts";
+import { ChangeTypes } from "../changes/visibility.ts";
+import { REPLAY_WAITING_MAX_BYTES, SLICE_MS } from "../limits.ts";
 import type { RealtimeConnection, TableSubscription } from "../model.ts";
 
 /** Starts a subscription behind a change of the log. */
@@ -16,7 +16,21 @@ export function createReplay(
   /** Resolves when the subscription has the rights of now; null: it has them. */
   settle: (subscription: TableSubscription) => Promise<void> | null,
 ): Replay {
-  const turn = (): Promise<void> => new Promise((resolve) => clock.after(0, resolve));
+  /** When the time of all replays in this turn of the event loop is over; null: none has begun in it. */
+  let until: Millis | null = null;
+  const isTurnOver = (): boolean => {
+    if (until === null) {
+      until = clock.now() + SLICE_MS;
+      clock.after(0, () => {
+        until = null;
+      });
+    }
+    return clock.now() >= until;
+  };
+  const turnWithTime = async (): Promise<void> => {
+    do await pause(clock, 0);
+    while (isTurnOver());
+  };
 
   const catchUp = async (
     connection: RealtimeConnection,
@@ -27,7 +41,6 @@ export function createReplay(
     const { docId } = subscription.channel;
     subscription.isCatchingUp = true;
     let at = position;
-    let sliceCount = 0;
     while (!subscription.isEnded && at !== subscription.audience.position) {
       const asked = settle(subscription);
       if (asked !== null) {
@@ -39,23 +52,26 @@ export function createReplay(
         await subscription.audience.advanced();
         continue;
       }
+      if (isTurnOver()) {
+        await turnWithTime();
+        continue;
+      }
       // The bounded log has dropped what it needs. Only a new subscription can tell the client so.
       if (!log.reaches(at)) return connection.closeAsSlow();
       const group = log.groupAfter(at);
       const entries = docId === null ? group : group.filter((entry) => entry.change.id === docId);
       const { audience } = subscription;
-      const types = changeTypesFor(audience.view, entries);
-      const settled = isPromise(types) ? await types : types;
+      const types = new ChangeTypes(audience.view, entries);
+      while (!types.advance(isTurnOver)) await turnWithTime();
+      const { all } = types;
+      const settled = isPromise(all) ? await all : all;
       if (subscription.isEnded) return;
+      // Other rights or filters have come meanwhile.
+      if (subscription.audience !== audience) continue;
       for (const message of audience.encode(entries, settled)) connection.sendText(message);
       at = group.at(-1)?.seq ?? subscription.audience.position;
-      sliceCount += group.length;
       if (connection.isClosed) return;
       if (connection.waitingBytes > REPLAY_WAITING_MAX_BYTES) await connection.drained();
-      else if (sliceCount >= REPLAY_SLICE_CHANGES) {
-        sliceCount = 0;
-        await turn();
-      }
     }
     if (subscription.isEnded) return;
     subscription.isCatchingUp = false;

@@ -1,7 +1,7 @@
 import type { ReadAccess } from "../../access/table-door.ts";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
-import { LOG_AGE_MAX_MS, SEEN_VIEWS_MAX } from "../limits.ts";
+import { LOG_AGE_MAX_MS, SEEN_VIEWS_MAX, SEEN_VIEWS_PER_CHANNEL_MAX } from "../limits.ts";
 
 /** One view of a channel, while a user has subscriptions with it, and for as long afterwards as the log reaches. */
 interface Seen {
@@ -45,9 +45,12 @@ export function createSeenViews(clock: Clock): SeenViews {
   // Keys may be long, and are only compared.
   const digest = (key: string): string => new Bun.CryptoHasher("sha256").update(key).digest("base64");
 
+  /** Those that have ended before the log begins, and the oldest of too many: a rule may show another view with each commit. */
   const forgetOld = (seen: SeenChannel): void => {
+    let surplus = seen.views.size - SEEN_VIEWS_PER_CHANNEL_MAX;
     for (const [key, { holders, endedAt, until }] of seen.views) {
-      if (holders > 0 || endedAt >= clock.now() - LOG_AGE_MAX_MS) continue;
+      if (holders > 0 || (surplus <= 0 && endedAt >= clock.now() - LOG_AGE_MAX_MS)) continue;
+      surplus--;
       seen.views.delete(key);
       seen.forgottenUntil = Math.max(seen.forgottenUntil, until);
     }

@@ -118,11 +118,19 @@ export function createSubscribing(deps: SubscribingDeps): Subscribing {
       return subscribeToTopic(connection, principal, { ...request, channel, id });
     },
     isStillAllowed(connection, principal, subscription) {
-      if (subscription.kind !== "table") return topicRights.ask(connection, principal, subscription);
+      if (subscription.kind !== "table") {
+        return chain(topicRights.ask(connection, principal, subscription), (isAllowed) => {
+          // It may have ended while the rule was awaited.
+          topicRights.follow(connection, subscription);
+          return isAllowed;
+        });
+      }
       return chain(askers.ask(principal, subscription.channel, subscription.access), (asked) => {
         if (asked === null) return false;
         if (subscription.isEnded) asked.right.end();
         else subscriptions.renew(connection, subscription, asked);
+        // Where data changed while the rule was awaited.
+        void askers.settle(subscription);
         return true;
       });
     },

@@ -3,6 +3,7 @@ import { chain, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { Visiting } from "../../sockets/connection.ts";
 import type { StandingRight } from "../../sockets/rights/standing-right.ts";
 import type { StandingRights } from "../../sockets/rights/standing-rights.ts";
+import { ASKED_AGAIN_MAX } from "../limits.ts";
 import type { RealtimeConnection, TopicSubscription } from "../model.ts";
 import { LISTENING, type Rights } from "../rights.ts";
 
@@ -51,15 +52,27 @@ export function createTopicRights(deps: {
     };
   };
 
+  /** `timesLeft`: for a rule whose data changes whenever it is awaited. Such a right is asked again by `follow`. */
+  const ask = (
+    connection: RealtimeConnection,
+    principal: Visiting,
+    channel: TopicChannel,
+    timesLeft = ASKED_AGAIN_MAX,
+  ): MaybePromise<boolean> => {
+    const right = standing.begin();
+    return chain(mayUse(principal, channel, right.watch), (isAllowed) => {
+      if (isAllowed && (!right.isStale || timesLeft === 0)) {
+        keep(connection, channel, right);
+        return true;
+      }
+      right.end();
+      // Nothing is sent by an answer of before.
+      return isAllowed && ask(connection, principal, channel, timesLeft - 1);
+    });
+  };
+
   return {
-    ask(connection, principal, channel) {
-      const right = standing.begin();
-      return chain(mayUse(principal, channel, right.watch), (isAllowed) => {
-        if (isAllowed) keep(connection, channel, right);
-        else right.end();
-        return isAllowed;
-      });
-    },
+    ask: (connection, principal, channel) => ask(connection, principal, channel),
     follow(connection, channel) {
       const own = connection.state.topicRights;
       const right = own.get(keyOf(channel));

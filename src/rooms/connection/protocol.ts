@@ -103,9 +103,11 @@ async function join(
     visitor.room.resync(visitor);
     return null;
   }
+  visitor.joining();
   const { room, outcome, right } = await service.join(visitor.address, visitor, userOf(principal).auth);
-  if (outcome.kind === "full") return failure("ROOM_FULL", `The room has its ${outcome.maxPlayers} players`);
-  if (outcome.kind === "denied" || room === null) {
+  if (outcome.kind !== "joined" || room === null) {
+    visitor.refused();
+    if (outcome.kind === "full") return failure("ROOM_FULL", `The room has its ${outcome.maxPlayers} players`);
     return failure("JOIN_DENIED", outcome.kind === "denied" ? outcome.message : "Access denied");
   }
   visitor.joined(room, right, (auth, watch) => service.mayJoin(visitor.address, auth, watch));

@@ -43,7 +43,19 @@ export class Visitor implements RoomConnection {
     this.#connection = connection;
   }
 
-  /** It has joined. `mayStay` asks the join rule again when what it looked at has changed. [RM221] */
+  /** A join begins: nothing of the room is sent before it is refused, or its right is known to be that of now. */
+  joining(): void {
+    this.#outbox.pause();
+  }
+
+  refused(): void {
+    this.#outbox.resume();
+  }
+
+  /**
+   * It has joined. `mayStay` asks the join rule again when what it looked at has changed. Texts wait until the right is
+   * released. [RM221]
+   */
   joined(
     room: LiveRoom,
     right: StandingRight,
@@ -63,15 +75,17 @@ export class Visitor implements RoomConnection {
         return () => this.#outbox.resume();
       },
     };
+    right.hold();
   }
 
   /** The join rule denies: the connection stays open, as after a join that was refused, and is sent nothing more of the room. */
   #expel(): void {
     const { room } = this;
+    this.room = null;
+    // First: the end of the right lets go what waits for its answer.
+    this.#outbox.clear();
     this.#right?.end();
     this.#right = null;
-    this.room = null;
-    this.#outbox.clear();
     room?.expel(this);
     this.#authenticated.sendText(errorMessage("JOIN_DENIED", "Access denied"));
   }

@@ -1,15 +1,19 @@
 import type { Clock, Millis } from "../../kernel/clock.ts";
+import { TIMER_RETRY_MS } from "../limits.ts";
 import type { RoomState } from "../state/room-state.ts";
 
-/** Calls `fire` for each timer of a room when it is due, once until `taken` is called for it. */
+/**
+ * Calls `fire` for each timer of a room when it is due, once until `taken` is called for it. Where `fire` returns false, it is
+ * called again later.
+ */
 export class RoomTimers {
   readonly #clock: Clock;
-  readonly #fire: (name: string, dueAt: Millis) => void;
+  readonly #fire: (name: string, dueAt: Millis) => boolean;
   /** Timers that were fired and whose task waits in the mailbox. */
   readonly #fired = new Map<string, Millis>();
   #cancel: (() => void) | null = null;
 
-  constructor(clock: Clock, fire: (name: string, dueAt: Millis) => void) {
+  constructor(clock: Clock, fire: (name: string, dueAt: Millis) => boolean) {
     this.#clock = clock;
     this.#fire = fire;
   }
@@ -31,7 +35,10 @@ export class RoomTimers {
     due.sort(([, one], [, other]) => one - other);
     for (const [name, dueAt] of due) {
       this.#fired.set(name, dueAt);
-      this.#fire(name, dueAt);
+      if (this.#fire(name, dueAt)) continue;
+      this.#fired.delete(name);
+      this.#cancel?.();
+      this.#cancel = this.#clock.after(TIMER_RETRY_MS, () => this.arm(state));
     }
   }
 

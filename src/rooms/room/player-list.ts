@@ -16,7 +16,8 @@ export class PlayerList {
   /** By connection: the text that it was sent last; null: none yet. */
   readonly #listeners = new Map<RoomConnection, string | null>();
   #cancel: (() => void) | null = null;
-  #nextAt: Millis = 0;
+  #sentAt: Millis = 0;
+  #pauseMs: Millis = 0;
 
   constructor(deps: { members: Members; clock: Clock; meter: RoomMeter }) {
     this.#members = deps.members;
@@ -37,7 +38,9 @@ export class PlayerList {
   /** The players may have changed. */
   changed(): void {
     if (this.#listeners.size === 0 || this.#cancel !== null) return;
-    this.#cancel = this.#clock.after(Math.max(0, this.#nextAt - this.#clock.now()), () => this.#send());
+    // More than the pause, where the clock was set back.
+    const waitMs = Math.min(this.#pauseMs, this.#sentAt + this.#pauseMs - this.#clock.now());
+    this.#cancel = this.#clock.after(Math.max(0, waitMs), () => this.#send());
   }
 
   stop(): void {
@@ -59,7 +62,8 @@ export class PlayerList {
         costMs += ms;
         connection.send(text);
       }
-      this.#nextAt = this.#clock.now() + Math.max(PLAYERS_INTERVAL_MS, costMs / PLAYERS_SHARE);
+      this.#sentAt = this.#clock.now();
+      this.#pauseMs = Math.max(PLAYERS_INTERVAL_MS, costMs / PLAYERS_SHARE);
     });
   }
 

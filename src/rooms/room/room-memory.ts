@@ -45,7 +45,8 @@ export interface RoomMemoryDeps {
 interface RoomEvents {
   /** This player was in the room when it was saved. */
   onPresent(present: PresentPlayer): void;
-  onTimer(name: string, dueAt: Millis): void;
+  /** false: there is no room for it among what waits. */
+  onTimer(name: string, dueAt: Millis): boolean;
   onKick(userId: string): void;
 }
 
@@ -86,6 +87,7 @@ export class RoomMemory {
   #state: RoomState | null = null;
   #lastActiveAt: Millis = 0;
   #cancelIdle: (() => void) | null = null;
+  #hasHibernated = false;
   #isStopping = false;
 
   constructor(namespace: RoomNamespace, id: string, members: Members, deps: RoomMemoryDeps, events: RoomEvents) {
@@ -236,7 +238,8 @@ export class RoomMemory {
   #entered(state: RoomState, saved: SavedRoom): RoomState {
     this.#state = state;
     this.#armIdle();
-    for (const present of saved.present) this.#events.onPresent(present);
+    // Afterwards the players are known here: one who was saved may have been kicked meanwhile.
+    if (!this.#hasHibernated) for (const present of saved.present) this.#events.onPresent(present);
     this.#syncConnected(state);
     this.timers.arm(state);
     return state;
@@ -317,6 +320,7 @@ export class RoomMemory {
     if (!(await this.saves.flush()) || this.#isStopping) return;
     this.#rest();
     this.#state = null;
+    this.#hasHibernated = true;
     const timer = state.nextTimer();
     if (timer !== null) this.#deps.onTimerLeft(timer.dueAt);
     this.#settle();

@@ -303,9 +303,9 @@ export class LiveRoom {
     }
   }
 
-  #fireTimer(name: string, dueAt: number): void {
+  #fireTimer(name: string, dueAt: number): boolean {
     const handler = this.namespace.config.timers?.[name];
-    const wasPosted = this.#memory.post((state) => {
+    return this.#memory.post((state) => {
       this.#memory.timers.taken(name, dueAt);
       const timer = state.timers.get(name);
       // It was cleared or set anew while the task waited.
@@ -317,7 +317,6 @@ export class LiveRoom {
         failed: (cause) => this.#memory.log(`timer ${name}`, cause),
       });
     });
-    if (!wasPosted) this.#memory.log(`timer ${name}`, BUSY);
   }
 
   /** Logs mistakes in the code. Other errors of an action or onJoin are refusals. */

@@ -77,6 +77,20 @@ test("[SK2] what waits is bounded for a connection and a client network, and wha
   expect(takes(source(), WAITING_PER_CLIENT_MAX_CHARS - 1)).toBe(true);
 });
 
+test("[RT6] what the server has to do for a connection comes before its messages that wait", async () => {
+  const { turns, work, turn } = begin();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const one = source();
+  turns.take(one, 10, () => promise);
+  for (const name of ["second", "third"]) turns.take(one, 10, work(name, 1));
+  turns.add(one, work("the server's own", TURN_MS));
+  resolve();
+  await promise;
+  await Promise.resolve();
+  expect(turn()).toEqual(["the server's own"]);
+  expect([...turn(), ...turn()]).toEqual(["second", "third"]);
+});
+
 test("[SK2] a connection that is dropped while its work is under way does no more", async () => {
   const { turns, work, turn } = begin();
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type SignedIn, signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
+import { roomVisits } from "../support/room-visits.ts";
+import { connect, settled, subscribe } from "./realtime-support.ts";
+
+/** Rules look up at once and answer later: all of them while the gate is open, else as many as it lets pass. */
+const CONFIG = `
+const gate = { isOpen: true, passes: 0, asked: 0 };
+const later = async (answer) => {
+  gate.asked++;
+  while (!gate.isOpen && gate.passes === 0) await new Promise((done) => setTimeout(done, 5));
+  if (!gate.isOpen) gate.passes--;
+  return answer;
+};
+const isMember = (auth, db) => auth !== null && db("org").table("members").get(auth.id) !== null;
+const mayEnter = (auth, db) => auth?.role === "editor" || isMember(auth, db);
+
+export default {
+  realtime: { access: {
+    presence: (auth, channel, { db }) => later(mayEnter(auth, db)),
+    broadcast: (auth, channel, event, { db }) => later(mayEnter(auth, db)),
+  } },
+  rooms: { game: {
+    access: { join: (auth, id, { db }) => later(isMember(auth, db)) },
+    actions: { say(room, player, { text }) { room.setShared({ said: text }); room.send("said", text); } },
+  } },
+  databases: {
+    org: { tables: { members: { access: {} } } },
+    shared: { tables: {
+      tasks: { access: { read: (auth, _task, { db }) => later(mayEnter(auth, db)) } },
+      staff: { schema: { title: { type: "string" } }, access: { read: (auth) => auth?.role === "editor" } },
+      slow: { access: { read: () => later(true) } },
+    } },
+  },
+  routes: (api) => api
+    .post("/gate", ({ body }) => Object.assign(gate, body), { access: true })
+    .get("/gate", () => gate, { access: true }),
+};`;
+const GATE = "/api/functions/gate";
+const MEMBERS = "/api/db/org/tables/members";
+
+let platform: TestPlatform;
+const { authenticate, enter, act, flush, closeAll } = roomVisits(() => platform);
+beforeAll(async () => {
+  platform = await testPlatform({ config: CONFIG });
+});
+afterAll(async () => {
+  await closeAll();
+  await platform.stop();
+});
+
+const setGate = async (change: { isOpen: boolean; passes?: number }): Promise<void> => {
+  expect((await platform.post(GATE, change)).status).toBe(200);
+};
+const askedCount = async (): Promise<number> => (await platform.get<{ asked: number }>(GATE)).body.asked;
+
+/** Does `work` with the gate closed, until it has led to a question. */
+async function untilAsked(work: () => unknown): Promise<void> {
+  await setGate({ isOpen: false });
+  const before = await askedCount();
+  await work();
+  await until("the rule is asked", async () => (await askedCount()) > before);
+}
+async function member(role = "user"): Promise<SignedIn> {
+  const user = await signIn(platform, { role });
+  expect((await platform.service.post(MEMBERS, { id: user.id })).status).toBe(201);
+  return user;
+}
+const leave = async ({ id }: SignedIn): Promise<void> => {
+  expect((await platform.service.delete(`${MEMBERS}/${id}`)).status).toBe(200);
+};
+const demote = async ({ id }: SignedIn): Promise<void> => {
+  expect((await platform.service.patch(`/api/auth/admin/users/${id}`, { role: "user" })).status).toBe(200);
+};
+
+test("[RM221] what waited for the join rule is not sent when it denies", async () => {
+  const [ann, bob] = [await member(), await member()];
+  const [hers, his] = [await enter(ann, "awaited"), await enter(bob, "awaited")];
+  await untilAsked(() => leave(ann));
+  await act(his, "say", { text: "not for her" });
+  await his.nextOf("shared_delta");
+  await setGate({ isOpen: true });
+  await hers.expect({ type: "error", code: "JOIN_DENIED" });
+  expect(await flush(hers)).toEqual([]);
+});
+
+test("[RM221] a join whose right goes while its rule is awaited gets no sync", async () => {
+  const ann = await member();
+  const socket = await authenticate(ann, "late");
+  await untilAsked(() => socket.send({ type: "join" }));
+  await leave(ann);
+  await setGate({ isOpen: true });
+  await socket.expect({ type: "error", code: "JOIN_DENIED" });
+  expect(await flush(socket)).toEqual([]);
+  expect((await platform.service.post(MEMBERS, { id: ann.id })).status).toBe(201);
+  socket.send({ type: "join" });
+  await socket.expect({ type: "sync" });
+});
+
+test("[RT226] who loses a right while it is asked for is not told who is present", async () => {
+  const [ann, bob] = [await member(), await member()];
+  const [hers, his] = [await connect(platform, ann), await connect(platform, bob)];
+  his.send({ type: "track", channel: "presence:late", state: {}, requestId: "1" });
+  await his.expect({ type: "done" });
+  await untilAsked(() => hers.send({ type: "subscribe", channel: "presence:late" }));
+  await leave(ann);
+  await setGate({ isOpen: true });
+  await hers.expect({ type: "error", code: "SUBSCRIBE_DENIED" });
+  await settled(hers);
+  await Promise.all([hers.close(), his.close()]);
+});
+
+for (const channel of ["realtime:shared:tasks", "broadcast:chat", "presence:lobby"]) {
+  test(`[RT4] [RT6] a right that goes while it is asked again for another role ends: ${channel}`, async () => {
+    const ann = await member("editor");
+    const socket = await connect(platform, ann);
+    await subscribe(socket, channel);
+    if (channel.startsWith("presence:")) await socket.expect({ type: "presence_sync" });
+    await untilAsked(() => demote(ann));
+    await leave(ann);
+    await setGate({ isOpen: true });
+    await socket.expect({ type: "auth_refreshed", revokedChannels: [channel] });
+    await settled(socket);
+    await socket.close();
+  });
+}
+
+test("[RT4] an entry that another role may not have ends with denied", async () => {
+  const [ann, bob] = [await signIn(platform, { role: "editor" }), await member()];
+  const [hers, his] = [await connect(platform, ann), await connect(platform, bob)];
+  await subscribe(his, "presence:entries");
+  await his.expect({ type: "presence_sync" });
+  hers.send({ type: "track", channel: "presence:entries", state: {} });
+  await his.expect({ type: "presence_join", userId: ann.id });
+  await demote(ann);
+  await his.expect({ type: "presence_leave", userId: ann.id, reason: "denied" });
+  await hers.expect({ type: "auth_refreshed", revokedChannels: ["presence:entries"] });
+  await Promise.all([hers.close(), his.close()]);
+});
+
+test("[RT6] a lost role does not wait for the slow rules of other subscriptions", async () => {
+  const ann = await signIn(platform, { role: "editor" });
+  const socket = await connect(platform, ann);
+  for (const table of ["slow", "staff"]) await subscribe(socket, `realtime:shared:${table}`);
+  await untilAsked(() => demote(ann));
+  expect((await platform.service.post("/api/db/shared/tables/staff", { title: "secret" })).status).toBe(201);
+  await settled(socket);
+  await setGate({ isOpen: true });
+  await socket.expect({ type: "auth_refreshed", revokedChannels: ["realtime:shared:staff"] });
+  await socket.close();
+});
+
+test("[RT6] a lost role comes before messages that wait for slow rules", async () => {
+  const ann = await signIn(platform, { role: "editor" });
+  const socket = await connect(platform, ann);
+  await subscribe(socket, "realtime:shared:staff");
+  await untilAsked(() => {
+    for (const id of ["one", "two", "three"]) socket.send({ type: "subscribe", channel: "realtime:shared:slow", id });
+  });
+  await demote(ann);
+  // One for the message that is under way, one for its subscription, which the other role is asked for as well.
+  await setGate({ isOpen: false, passes: 2 });
+  await socket.expect({ type: "subscribed", id: "one" });
+  await socket.expect({ type: "auth_refreshed", revokedChannels: ["realtime:shared:staff"] });
+  await setGate({ isOpen: true });
+  for (const id of ["two", "three"]) await socket.expect({ type: "subscribed", id });
+  await socket.close();
+});
