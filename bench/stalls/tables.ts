@@ -24,6 +24,9 @@ export default defineConfig({
         wide: { schema: fields, fts: { fields: Object.keys(fields), tokenize: "trigram" }, access: anyone },
         large: { schema: { text: { type: "text" }, n: { type: "integer" } }, access: anyone },
         rows: { schema: { text: { type: "text" }, n: { type: "integer" } }, access: anyone },
+        cased: { schema: { text: { type: "text" }, n: { type: "integer" } }, access: anyone },
+        short: { schema: { text: { type: "text" }, n: { type: "integer" } }, access: anyone },
+        dropped: { access: { insert: true, update: true } },
         parents: { schema: { name: { type: "string" } }, access: anyone },
         children: { schema: { parent: { type: "string", references: { table: "parents", onDelete: "cascade" } } }, access: anyone },
       },
@@ -75,8 +78,11 @@ const searching = (): unknown => {
 const keptWhole = (): unknown => ({ inserts: Array.from({ length: 450 }, () => ({ text: "a".repeat(2_100) })) });
 
 const deepBody = `${"[".repeat(5 * MIB)}${"]".repeat(5 * MIB - 10_000)}`;
-const manyMembers = (): string =>
-  JSON.stringify(Object.fromEntries(Array.from({ length: 600_000 }, (_, index) => [`member${index}`, 1])));
+const manyMembers = (count: number): string =>
+  JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, index) => [`member${index}`, 1])));
+
+const incremented = { action: "update", data: { n: { $op: "increment", value: 1 } } };
+const lastOfList = ["text", "in", [...Array.from({ length: VALUES_MAX - 1 }, (_, index) => `v${index}`), "last"]];
 
 async function prepare(server: Parameters<StallArea["prepare"]>[0]) {
   const hits = "a ".repeat(FIELD_CHARACTERS_MAX / 2);
@@ -87,6 +93,9 @@ async function prepare(server: Parameters<StallArea["prepare"]>[0]) {
   const parents = 5_000;
   await fill(server, `${P}/parents`, parents, (index) => ({ id: `p${index}`, name: "n" }));
   await fill(server, `${P}/children`, parents * 5, (index) => ({ parent: `p${index % parents}` }));
+  await fill(server, `${P}/cased`, 8, (index) => ({ text: "aB".repeat(RECORD_BYTES / 2), n: index }));
+  await fill(server, `${P}/short`, 2_000, (index) => ({ text: "last", n: index }));
+  await fill(server, `${P}/dropped`, 1, () => ({ id: "d" }));
   const nearly = { id: "nearly", text: "ab".repeat(RECORD_BYTES / 2), n: 0 };
   await fill(server, `${P}/large`, 1, () => nearly);
   const replay: OperationRequest = post(`${P}/rows/batch`, keptWhole());
@@ -150,6 +159,27 @@ async function prepare(server: Parameters<StallArea["prepare"]>[0]) {
       ],
     },
     {
+      name: "batch-by-filter, 500 short records, 50 lists of 1,000 values",
+      requests: [post(`${P}/short/batch-by-filter`, { ...incremented, filter: Array(FILTERS_MAX).fill(lastOfList) })],
+    },
+    {
+      name: "batch-by-filter, 50 searches in long texts of any case",
+      requests: [
+        post(`${P}/cased/batch-by-filter`, {
+          ...incremented,
+          filter: Array(FILTERS_MAX).fill(["text", "icontains", "ab"]),
+        }),
+      ],
+    },
+    {
+      name: "list, one field named 20,000 times",
+      requests: [{ path: `${P}/short?limit=1000&fields=${"n,".repeat(20_000)}n` }],
+    },
+    {
+      name: "PATCH of 49,000 fields that may not be read",
+      requests: [{ ...post(`${P}/dropped/d`, manyMembers(49_000)), method: "PATCH" }],
+    },
+    {
       name: "batch, 500 inserts of 20 KB, trigram index",
       requests: [post(`${P}/written/batch`, fullBatch())],
       clients: 2,
@@ -182,7 +212,7 @@ async function prepare(server: Parameters<StallArea["prepare"]>[0]) {
     { name: "if: contains 1,000 characters, 8 × 1 MB", requests: [post("/api/db/shared/transaction", searching())] },
     { name: "replay of an answer of 1 MiB", requests: [replay] },
     { name: "insert, 10 MiB of nested arrays", requests: [post(`${P}/rows`, deepBody)] },
-    { name: "insert, 600,000 unknown members", requests: [post(`${P}/rows`, manyMembers())] },
+    { name: "insert, 600,000 unknown members", requests: [post(`${P}/rows`, manyMembers(600_000))] },
     {
       name: "insert, one string of 10 MiB",
       requests: [post(`${P}/rows`, JSON.stringify({ text: "a".repeat(BATCH_BYTES) }))],

@@ -131,12 +131,15 @@ export const INSTANCES_LISTED_MAX = 1_000;
  */
 export const STORED_BYTES_MAX = 4 * 1024 * 1024;
 /**
- * Characters of stored values that the conditions of `if` of one request look at, where they search in texts, order them or
- * compare JSON: up to 20 ms.
+ * Characters of stored values that the conditions of `if`, or of a batch by filter, look at in one request, where they search in
+ * texts, order them or compare JSON: up to 20 ms.
  */
 export const CONDITION_COST_MAX = 8 * 1024 * 1024;
 /** How often a character counts where its case does not matter. */
 export const ANY_CASE_COST = 8;
+/** What a value of `in` and `not in` counts, and a character that is only compared for equality. */
+export const LISTED_VALUE_COST = 2;
+export const SAME_COST = 1 / 16;
 /** Values of the conditions of all operations of a transaction. */
 export const CONDITION_VALUES_MAX = 10_000;
 /** Operations of a transaction. */

@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { defineConfig } from "platform";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
@@ -9,12 +10,17 @@ import { type TimedPlatform, timedPlatform } from "../support/timed-platform.ts"
 
 const OPEN = { read: true, insert: true } as const;
 let platform: TimedPlatform;
+let openAsked = 0;
 beforeAll(async () => {
   platform = await timedPlatform(
     defineConfig({
       databases: {
         shared: { tables: { notes: { schema: { n: { type: "integer" } }, access: OPEN } } },
-        rooms: { instance: true, access: { create: true, open: true }, tables: { notes: { access: OPEN } } },
+        rooms: {
+          instance: true,
+          access: { create: true, open: () => ++openAsked > 0 },
+          tables: { notes: { access: OPEN } },
+        },
       },
     }),
   );
@@ -70,4 +76,53 @@ test("[TB325] expired answers are removed, of open instances too, and are no lon
     await platform.clock.advanceAsync(HOUR_MS);
     return isSwept();
   });
+});
+
+test("[TB325] a key that is used again removes no answer but its own", async () => {
+  const room = "/api/db/rooms/reused/tables/notes";
+  // Between two sweeps, so that the answer expires before it is swept.
+  await platform.clock.advanceAsync(HOUR_MS / 2);
+  const account = { email: "ann@example.com", password: "correct horse battery" };
+  const headersOf = ({ body }: { body: JsonObject }) => ({
+    authorization: `Bearer ${body["accessToken"]}`,
+    "idempotency-key": "a",
+  });
+  const first = headersOf(await platform.post("/api/auth/signup", account));
+  expect((await platform.post(room, {}, { headers: first })).status).toBe(201);
+  await platform.clock.advanceAsync(24 * HOUR_MS);
+  const again = { ...headersOf(await platform.post("/api/auth/signin", account)), "content-type": "application/json" };
+
+  const { hostname, port } = new URL(platform.url);
+  const socket = connect(Number(port), hostname);
+  const ended = new Promise((resolve) => socket.once("close", resolve));
+  let answer = "";
+  socket.on("data", (bytes) => {
+    answer += bytes.toString("latin1");
+  });
+  const head = Object.entries({ ...again, host: "x", connection: "close", "content-length": "2" });
+  const askedBefore = openAsked;
+  socket.write(`POST ${room} HTTP/1.1\r\n${head.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n{`);
+  await until("it has found its expired answer, and waits for the rest of the body", () => openAsked > askedBefore);
+  await until("that answer is swept", async () => {
+    await platform.clock.advanceAsync(HOUR_MS);
+    return (await kept("reused.db"))[0] === 0;
+  });
+  const other = await insert(room, "b");
+  socket.write("}");
+  await ended;
+  expect(answer).toStartWith("HTTP/1.1 201");
+  expect(await insert(room, "b")).toEqual({ ...other, isReplay: true });
+  expect(await kept("reused.db")).toEqual([2, 2]);
+});
+
+test("[TB325] answers of a clock that was far ahead do not hold up the removal of others", async () => {
+  const [room, day] = ["/api/db/rooms/ahead/tables/notes", 24 * HOUR_MS];
+  platform.clock.advance(10 * day);
+  await insert(room, "ahead");
+  platform.clock.advance(-10 * day);
+  for (let n = 0; n < 6; n++) await insert(room, `old-${n}`);
+  platform.clock.advance(day);
+  // Each eighth key removes some.
+  for (let n = 0; n < 8; n++) await insert(room, `new-${n}`);
+  expect(await kept("ahead.db")).toEqual([8, 8]);
 });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { connect } from "node:net";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
-import { type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
+import { type ListAnswer, type SignedIn, signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
 
 let platform: TestPlatform;
 let ann: SignedIn;
@@ -8,7 +9,19 @@ let ann: SignedIn;
 const CONFIG = `
   const isMember = (auth, table) => auth !== null && table("members").get(auth.id) !== null;
   const mine = (auth, table) => isMember(auth, table) ? [["isOpen", "==", true]] : false;
-  export default { databases: { shared: { tables: {
+  const said = (rule, isAllowed) => (console.error(rule + ": " + isAllowed), isAllowed);
+  export default { databases: { rooms: {
+    instance: true,
+    access: { open: (auth, _room, { table }) => said("open", isMember(auth, table)) },
+    tables: { members: {}, notes: { access: { read: true, insert: true } } },
+  }, teams: { tables: { members: {} } }, shared: { tables: {
+    notes: {
+      schema: { text: { type: "string" } },
+      access: {
+        read: true,
+        insert: (auth, _note, { db }) => said("insert", isMember(auth, db("teams").table)),
+      },
+    },
     members: { schema: {}, access: { insert: true, delete: true, read: true } },
     projects: {
       schema: { isOpen: { type: "boolean" } },
@@ -90,4 +103,42 @@ test("[TB68] each reference of a transaction is decided by what the operations b
   ]);
   expect((await transact(task("t4"), leave)).status).toBe(200);
   expect((await transact(task("t5"))).status).toBe(400);
+});
+
+/** Posts a note whose body ends after `meanwhile`, which begins when a rule has been asked, as it says. Gives the status. */
+async function postSlowly(path: string, asked: string, meanwhile: () => Promise<unknown>): Promise<number> {
+  // The start tries the rules as well.
+  const timesSaid = (text: string) => platform.stderr().split(text).length;
+  const saidBefore = timesSaid(asked);
+  const { hostname, port } = new URL(platform.url);
+  const socket = connect(Number(port), hostname);
+  const ended = new Promise((resolve) => socket.once("close", resolve));
+  let answer = "";
+  socket.on("data", (bytes) => {
+    answer += bytes.toString("latin1");
+  });
+  const head = ["host: x", "connection: close", "content-type: application/json", "content-length: 15"];
+  const lines = [`POST ${path} HTTP/1.1`, `authorization: Bearer ${ann.token}`, ...head];
+  socket.write(`${lines.join("\r\n")}\r\n\r\n{"text":`);
+  await until("the rule has been asked", () => timesSaid(asked) > saidBefore);
+  await meanwhile();
+  socket.write('"late"}');
+  await ended;
+  return Number(/^HTTP\/1.1 (\d+)/.exec(answer)?.[1]);
+}
+
+test("[TB203] [TB204] a right that a rule looked up in another file is gone when it is lost while the body comes", async () => {
+  const member = "/api/db/teams/tables/members";
+  expect((await platform.service.post(member, { id: ann.id })).status).toBe(201);
+  const left = () => platform.service.delete(`${member}/${ann.id}`);
+  expect(await postSlowly(`${tables}/notes`, "insert: true", left)).toBe(403);
+  expect((await ann.get<ListAnswer>(`${tables}/notes`)).body.total).toBe(0);
+});
+
+test("[TB204] an instance is closed to who loses the right to open it while the body comes", async () => {
+  const room = "/api/db/rooms/one/tables";
+  expect((await platform.service.post(`${room}/members`, { id: ann.id })).status).toBe(201);
+  const left = () => platform.service.delete(`${room}/members/${ann.id}`);
+  expect(await postSlowly(`${room}/notes`, "open: true", left)).toBe(403);
+  expect((await platform.service.get<ListAnswer>(`${room}/notes`)).body.total).toBe(0);
 });

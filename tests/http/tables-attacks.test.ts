@@ -11,6 +11,7 @@ beforeAll(async () => {
     config: `{ databases: { shared: { tables: {
       items: { schema: { name: { type: "string" }, meta: { type: "json" } }, fts: ["name"], access: { read: true, insert: true, update: true } },
       free: { access: { read: true, insert: true, update: true } },
+      dropped: { access: { insert: true, update: true } },
     } } } }`,
   });
   await platform.post(P, { id: "a", name: "one", meta: { k: 1 } });
@@ -122,6 +123,29 @@ test("[TB16] deep and huge filters are refused", async () => {
       })
     ).status,
   ).toBe(400);
+});
+
+test("[TB67] tens of thousands of fields of a record that their writer may not read", async () => {
+  const dropped = "/api/db/shared/tables/dropped";
+  expect((await platform.post(dropped, { id: "a" })).status).toBe(201);
+  for (let round = 0; round < 4; round++) {
+    const data = Object.fromEntries(Array.from({ length: 49_000 }, (_, index) => [`field${index}`, round]));
+    expect(await platform.patch(`${dropped}/a`, data)).toMatchObject({ status: 200, body: { id: "a", ...data } });
+  }
+}, 10_000);
+
+test("[TB9] a field that is named thousands of times", async () => {
+  const inserts = Array.from({ length: 500 }, () =>
+    Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`f${index}`, index])),
+  );
+  for (let round = 0; round < 2; round++) {
+    expect((await platform.post(`${FREE}/batch`, { inserts })).status).toBe(200);
+  }
+  const { status, body } = await platform.get<{ items: object[] }>(
+    `${FREE}?limit=1000&fields=${"k,".repeat(20_000)}f1`,
+  );
+  expect([status, body.items.length]).toEqual([200, 1_000]);
+  expect(new Set(body.items.flatMap((one) => Object.keys(one)))).toEqual(new Set(["id", "f1"]));
 });
 
 test("[HT133] a body of one-byte chunks is read completely, and other requests are answered meanwhile", async () => {

@@ -10,7 +10,10 @@ const path = (instance: string, namespace = "clubs") => `/api/db/${namespace}/${
 
 beforeAll(async () => {
   platform = await testPlatform({
-    config: `{ databases: {
+    config: `
+    import { Refusal } from "platform";
+    const [asked, opened] = [Promise.withResolvers(), Promise.withResolvers()];
+    export default { databases: {
       clubs: { instance: true,
         access: { create: (auth, id) => auth !== null && id.startsWith("club"), open: async (auth, id) => auth !== null && id !== "club-closed" },
         tables: { members: { schema: { name: { type: "string" } }, access: { read: true, insert: true, update: true, delete: true } } } },
@@ -18,6 +21,23 @@ beforeAll(async () => {
         schema: { name: { type: "string", required: true, unique: true } },
         access: { read: true, insert: async (_auth, record) => record.name !== "denied", update: true, delete: true },
         hooks: { beforeInsert: (_auth, record) => { if (record.name === "hooked") throw new Refusal("no") } } } } },
+      taken: { instance: true,
+        access: {
+          create: (auth, id, { db }) => {
+            // The start tries the rules with values of its own.
+            if (id !== "mine") return true;
+            if (db("late").table("comers").get(auth.id) === null) return asked.promise.then(() => true);
+            asked.resolve();
+            return opened.promise.then(() => true);
+          },
+          open: (auth, id, { table }) => {
+            const isMember = table("members").get(auth.id) !== null;
+            if (id === "mine" && isMember) opened.resolve();
+            return isMember;
+          },
+        },
+        tables: { members: { access: { read: true, insert: true } } } },
+      late: { tables: { comers: {} } },
       sealed: { instance: true, tables: { members: { access: { read: true, insert: true } } } },
     } }`,
   });
@@ -74,6 +94,18 @@ test("[TB60] create and open rules decide about instances", async () => {
   expect((await ann.get(path("a", "sealed"))).status).toBe(403);
   expect((await platform.get(path("a", "sealed"))).status).toBe(401);
   expect((await platform.service.post(path("a", "sealed"), { any: 1 })).status).toBe(201);
+});
+
+test("[TB60] who may create an instance may not write into one that somebody else has created meanwhile", async () => {
+  const late = await signIn(platform);
+  expect((await platform.service.post("/api/db/late/tables/comers", { id: late.id })).status).toBe(201);
+  const P = path("mine", "taken");
+  // Allowed to create it, it waits until the instance has an owner.
+  const writing = late.post(P, { id: "x" });
+  expect((await ann.post(P, { id: ann.id })).status).toBe(201);
+  expect((await ann.get<ListAnswer>(P)).body.total).toBe(1);
+  expect((await writing).status).toBe(403);
+  expect((await ann.get<ListAnswer>(P)).body.total).toBe(1);
 });
 
 test("[TB61] ids with paths are refused", async () => {

@@ -204,6 +204,33 @@ test("[TB303] conditions that would compare too much are 413, and nothing is wri
   expect([many.status, Object.values(many.body.data ?? {}).map(({ code }) => code)]).toEqual([400, ["too_long"]]);
 });
 
+test("[TB303] batch-by-filter ends where its conditions have compared enough, and is 413 where one record takes more", async () => {
+  const changed = async (condition: JsonValue, count: number, version: number) => {
+    const filter = [["version", "==", version], ...Array(count).fill(condition)];
+    const body = { action: "update", filter, data: { version: version + 1 } };
+    const answer = await user.post<{ processed: number } & ErrorAnswer>(`${P}/docs/batch-by-filter`, body);
+    return answer.status === 200 ? answer.body.processed : answer.status;
+  };
+  const all = async (condition: JsonValue, count: number, version: number) => {
+    const ended: number[] = [];
+    do ended.push(await changed(condition, count, version));
+    while (ended.at(-1) !== 0);
+    return ended;
+  };
+  const text = "ab".repeat(400_000);
+  for (let index = 0; index < 6; index++) await user.post(`${P}/docs`, { id: `long${index}`, text, version: 100 });
+  expect(await all(["text", "contains", "ba"], 3, 100)).toEqual([4, 2, 0]);
+  expect(await changed(["text", "contains", "ba"], 12, 101)).toBe(413);
+  expect(await all(["text", "contains", "ba"], 1, 101)).toEqual([6, 0]);
+  const short = Array.from({ length: 300 }, () => ({ text: "x", version: 200 }));
+  expect((await user.post(`${P}/docs/batch`, { inserts: short })).status).toBe(200);
+  const listed = ["text", "in", [...Array.from({ length: 999 }, (_, index) => `${index}`), "x"]];
+  expect(await all(listed, 1, 200)).toEqual([300, 0]);
+  const ended = await all(listed, 49, 201);
+  expect(ended.length).toBeGreaterThan(3);
+  expect(ended.reduce((sum, processed) => sum + processed)).toBe(300);
+});
+
 test("[TB301] a deletion in steps keeps its condition", async () => {
   const { service } = platform;
   await service.post(`${P}/parents`, { id: "p" });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { JsonObject } from "../../src/kernel/json/json.ts";
+import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 import { type ErrorAnswer, type TestPlatform, testPlatform } from "../support/index.ts";
 
 let platform: TestPlatform;
@@ -229,11 +229,13 @@ test("[TB25] PATCH changes the given fields", async () => {
 });
 
 test("[TB21] of very many unknown fields only 100 are named", async () => {
-  for (const count of [1, 7, 8, 9, 100, 5_000]) {
-    const unknown = Object.fromEntries(Array.from({ length: count }, (_, index) => [`nope${index}`, index]));
+  for (const count of [1, 7, 8, 9, 100, 4_000]) {
+    const unknownAs = (value: JsonValue) =>
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`nope${index}`, value]));
     for (const [body, id] of [
-      [{ id: `many${count}`, title: "Title", ...unknown }, undefined],
-      [unknown, "patch"],
+      [{ id: `many${count}`, title: "Title", ...unknownAs(1) }, undefined],
+      [unknownAs(1), "patch"],
+      [unknownAs({ $op: 0 }), "patch"],
     ] as const) {
       const { status, codes } = await problem(body, id);
       expect(status).toBe(400);

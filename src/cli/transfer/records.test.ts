@@ -63,6 +63,14 @@ describe("readRecords", () => {
     );
     await expect(read("a.json", '{"a":1}')).rejects.toThrow("must contain a JSON array");
     await expect(read("a.json", '[{"a":1},5]')).rejects.toThrow("element 2: must be a JSON object");
+    for (const number of ["9007199254740993", "-9007199254740993", "1e400"]) {
+      await expect(read("a.json", `[{"a":${Number.MAX_SAFE_INTEGER}},{"a":[${number}]}]`)).rejects.toThrow(
+        `element 2: is not valid JSON (${number} is`,
+      );
+    }
+    expect(places(await read("a.json", '[{"a":[-1.5e3,1152921504606847000]}]'))).toEqual([
+      ["element 1", { a: [-1500, 2 ** 60] }],
+    ]);
   });
 
   test("[CL15] CSV: names from the first line, values by type, lines counted through cells of several", async () => {

@@ -1,5 +1,5 @@
 import { createReadStream } from "node:fs";
-import { JSONParser } from "@streamparser/json";
+import { Tokenizer, TokenParser } from "@streamparser/json";
 import { CsvError, parse } from "csv-parse";
 import { reasonOf } from "../../kernel/errors.ts";
 import { describeFault, isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
@@ -80,11 +80,8 @@ async function* linesOf(file: string): AsyncGenerator<{ line: string; bytesRead:
 const chunksOf = (file: string): AsyncIterable<Uint8Array> => createReadStream(file);
 
 async function* readJsonArray(file: string): AsyncGenerator<SourceRecord> {
-  const parser = new JSONParser({ paths: ["$.*"], keepStack: false });
   let elements: unknown[] = [];
-  parser.onValue = ({ value }) => {
-    elements.push(value);
-  };
+  const parser = createArrayParser((element) => elements.push(element));
   let count = 0;
   let bytesRead = 0;
   let isStarted = false;
@@ -110,6 +107,34 @@ async function* readJsonArray(file: string): AsyncGenerator<SourceRecord> {
     if (failure !== null) throw brokenArray(count + 1, failure);
   }
   if (!parser.isEnded) throw brokenArray(count + 1, new Error("the file ends before the array does"));
+}
+
+/** Refuses numbers that a double does not hold, as the parser of lines does. */
+class ExactTokenizer extends Tokenizer {
+  protected override parseNumber(text: string): number {
+    const value = Number(text);
+    const fault = jsonTextFault(text, value);
+    if (fault !== null) throw new Error(describeFault(text, fault));
+    return value;
+  }
+}
+
+/** The library's `JSONParser` with that tokenizer. */
+function createArrayParser(onElement: (element: unknown) => void) {
+  const tokenizer = new ExactTokenizer();
+  const tokens = new TokenParser({ paths: ["$.*"], keepStack: false });
+  tokenizer.onToken = (token) => tokens.write(token);
+  tokens.onValue = ({ value }) => onElement(value);
+  tokens.onError = (cause) => tokenizer.error(cause);
+  tokens.onEnd = () => {
+    if (!tokenizer.isEnded) tokenizer.end();
+  };
+  return {
+    write: (chunk: Uint8Array) => tokenizer.write(chunk),
+    get isEnded() {
+      return tokenizer.isEnded && tokens.isEnded;
+    },
+  };
 }
 
 const brokenArray = (element: number, cause: unknown): CommandError =>

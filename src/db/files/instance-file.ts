@@ -1,4 +1,5 @@
 import type { Database } from "bun:sqlite";
+import type { MaybePromise } from "../../kernel/maybe-promise.ts";
 import type {
   DatabaseFile,
   OpenedFile,
@@ -12,13 +13,21 @@ import type {
   Transaction,
 } from "../types.ts";
 
+/** A write to an instance that did not exist when its file was got. */
+export interface InstanceCreation {
+  /** The user for whom the instance counts if this write creates it; null: nobody. */
+  creator: string | null;
+  /** Asks for the right to an instance that another write has created meanwhile. Errors: there is none. */
+  mayOpen(): MaybePromise<void>;
+}
+
 /** What the instances of a namespace do for one of them. */
 export interface InstanceUses {
   /** Refuses what was got before the instance was deleted: its rights were those to another one. Errors: 404. */
   refuseDeleted(instanceId: string, since: number): void;
   use(instanceId: string): OpenedFile;
-  /** `creator`: the user for whom the instance counts if this write creates it; null: nobody. */
-  write<T>(instanceId: string, creator: string | null, work: (tx: Transaction) => Sync<T>): Promise<T>;
+  /** `creation`: null where the instance existed. */
+  write<T>(instanceId: string, creation: InstanceCreation | null, work: (tx: Transaction) => Sync<T>): Promise<T>;
   withRoom<T>(instanceId: string, work: (file: OpenedFile) => Promise<T>): Promise<T>;
   closeInstance(instanceId: string): Promise<void>;
 }
@@ -29,18 +38,18 @@ export class InstanceFile implements DatabaseFile {
   readonly #instanceId: string;
   /** The number of deletions when it was got; null: the instance did not exist. */
   readonly #since: number | null;
-  readonly #creator: string | null;
+  readonly #creation: InstanceCreation | null;
   readonly path: string;
 
   constructor(
     instances: InstanceUses,
-    options: { instanceId: string; path: string; since: number | null; creator: string | null },
+    options: { instanceId: string; path: string; since: number | null; creation: InstanceCreation | null },
   ) {
-    const { instanceId, path, since, creator } = options;
+    const { instanceId, path, since, creation } = options;
     this.#instances = instances;
     this.#instanceId = instanceId;
     this.#since = since;
-    this.#creator = creator;
+    this.#creation = creation;
     this.path = path;
   }
 
@@ -58,7 +67,7 @@ export class InstanceFile implements DatabaseFile {
   }
 
   async write<T>(work: (tx: Transaction) => Sync<T>): Promise<T> {
-    return this.#instances.write(this.#id, this.#creator, work);
+    return this.#instances.write(this.#id, this.#creation, work);
   }
 
   async read(sql: string, params: readonly SqlValue[], options?: ReadOptions): Promise<unknown[][]> {

@@ -107,6 +107,16 @@ test("[DB26] a deletion that others fail to hear of ends with their error, and t
   expect(idsOf("red")).toEqual(["r2"]);
 });
 
+test("[TB444] what was got before a deletion is refused from its beginning, and creates no instance", async () => {
+  await insert("red", "r1");
+  const before = use("red");
+  const deletion = instances.delete("red");
+  const late = before.write((tx) => tx.change({ table: "items", id: "r2", before: null, after: { id: "r2" } }));
+  await expect(late).rejects.toThrow("was deleted");
+  expect(await deletion).toBe(true);
+  expect(instances.exists("red")).toBe(false);
+});
+
 test("[DB27] beyond openMax the files used longest ago are closed; a handle reopens its file", async () => {
   const kept = use("club 0");
   for (let n = 0; n < 30; n += 1) await insert(`club ${n}`, `item ${n}`);

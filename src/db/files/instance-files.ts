@@ -14,7 +14,7 @@ import { readMeta, writeMeta } from "../meta.ts";
 import type { Change, DatabaseFile, OpenedFile, OutboxOptions, StorageEngine, Sync, Transaction } from "../types.ts";
 import { Rehearsal } from "../writer/rehearsal.ts";
 import { type InstanceBounds, lacksDescriptors } from "./descriptors.ts";
-import { InstanceFile, type InstanceUses } from "./instance-file.ts";
+import { type InstanceCreation, InstanceFile, type InstanceUses } from "./instance-file.ts";
 import {
   type InstanceFacts,
   type InstanceQuery,
@@ -60,16 +60,18 @@ export interface InstanceFiles {
   /**
    * The instance's file; null if it does not exist and `create` is false. The result may be kept: it opens the file at its
    * first use, and again if the file was closed since. With `create`, the first use creates the file. A write that fails, or
-   * announces no change, does not: `write` is tried on an empty database first, and then runs again on the new file. `creator`:
-   * the user for whom a new instance counts; nobody by default.
+   * announces no change, does not: `write` is tried on an empty database first, and then runs again on the new file.
+   * `creation`: of an instance that does not exist; by default it counts for nobody, and anybody may open it.
    */
-  get(instanceId: string, options: { create: boolean; creator?: string | null }): DatabaseFile | null;
+  get(instanceId: string, options: { create: boolean; creation?: InstanceCreation }): DatabaseFile | null;
   /** Number of open files. */
   readonly size: number;
   /** The files that are open now, which their use keeps open. */
   openFiles(): DatabaseFile[];
   close(): Promise<void>;
 }
+
+const ANYBODYS: InstanceCreation = { creator: null, mayOpen() {} };
 
 /** Work that waits until its instance's file is open. */
 interface Waiting {
@@ -101,6 +103,8 @@ class Instances implements InstanceFiles, InstanceUses {
   #closingCount = 0;
   #isSweepDue = false;
   readonly #deleting = new Map<string, Promise<boolean>>();
+  /** Those whose first writes are under way. */
+  readonly #beginning = new Set<string>();
   /** null: nobody counts who creates instances. */
   readonly #creating: CountedCreations | null;
   /** The number of deletions, and for those of late which one it was. */
@@ -123,7 +127,7 @@ class Instances implements InstanceFiles, InstanceUses {
   }
 
   openFiles(): DatabaseFile[] {
-    return [...this.#open.keys()].map((id) => this.#handle(id, this.#deletionCount, null));
+    return [...this.#open.keys()].map((id) => this.#handle(id, { since: this.#deletionCount, creation: null }));
   }
 
   exists(instanceId: string): boolean {
@@ -133,16 +137,15 @@ class Instances implements InstanceFiles, InstanceUses {
 
   get(
     instanceId: string,
-    { create, creator = null }: { create: boolean; creator?: string | null },
+    { create, creation = ANYBODYS }: { create: boolean; creation?: InstanceCreation },
   ): DatabaseFile | null {
-    const exists = this.exists(instanceId);
-    if (!create && !exists) return null;
-    return this.#handle(instanceId, exists ? this.#deletionCount : null, creator);
+    if (this.exists(instanceId)) return this.#handle(instanceId, { since: this.#deletionCount, creation: null });
+    return create ? this.#handle(instanceId, { since: null, creation }) : null;
   }
 
   /** `since`: the deletions when it was got; null: the instance does not exist. */
-  #handle(instanceId: string, since: number | null, creator: string | null): DatabaseFile {
-    return new InstanceFile(this, { instanceId, path: this.#pathOf(instanceId), since, creator });
+  #handle(instanceId: string, was: { since: number | null; creation: InstanceCreation | null }): DatabaseFile {
+    return new InstanceFile(this, { instanceId, path: this.#pathOf(instanceId), ...was });
   }
 
   refuseDeleted(instanceId: string, since: number): void {
@@ -168,6 +171,12 @@ class Instances implements InstanceFiles, InstanceUses {
     if (!this.exists(instanceId)) return false;
     const { promise, resolve, reject } = Promise.withResolvers<boolean>();
     this.#deleting.set(instanceId, promise);
+    // At once: a write that waits for the deletion, and was got before, must not create the next instance.
+    this.#deletionCount += 1;
+    this.#deletions.delete(instanceId);
+    this.#deletions.set(instanceId, this.#deletionCount);
+    const [oldest] = this.#deletions.keys();
+    if (oldest !== undefined && this.#deletions.size > DELETIONS_KNOWN_MAX) this.#deletions.delete(oldest);
     const removed = async (): Promise<boolean> => {
       const isRemoved = await this.#remove(instanceId);
       if (isRemoved) {
@@ -185,12 +194,6 @@ class Instances implements InstanceFiles, InstanceUses {
   async #remove(instanceId: string): Promise<boolean> {
     const path = this.#pathOf(instanceId);
     if (!(await isOwnName(path))) return false;
-    this.#deletionCount += 1;
-    this.#deletions.delete(instanceId);
-    this.#deletions.set(instanceId, this.#deletionCount);
-    const [oldest] = this.#deletions.keys();
-    if (oldest !== undefined && this.#deletions.size > DELETIONS_KNOWN_MAX) this.#deletions.delete(oldest);
-
     const gone = deleted(instanceId);
     for (const { reject } of this.#takeWaiting(instanceId)) reject(gone);
     const known = this.#open.get(instanceId);
@@ -216,20 +219,25 @@ class Instances implements InstanceFiles, InstanceUses {
     this.#rehearsal = null;
   }
 
-  async write<T>(instanceId: string, creator: string | null, asked: (tx: Transaction) => Sync<T>): Promise<T> {
+  async write<T>(id: string, creation: InstanceCreation | null, asked: (tx: Transaction) => Sync<T>): Promise<T> {
     const { quota } = this.#options;
     const work = quota === undefined ? asked : withinQuota(quota, asked);
-    const deleting = this.#deleting.get(instanceId);
+    const deleting = this.#deleting.get(id);
     // Whether it succeeds or not.
     if (deleting !== undefined) await deleting.catch(() => false);
-    if (!this.exists(instanceId)) {
-      this.#rehearsal ??= new Rehearsal(this.#options.migrate);
-      const { result, isChange } = this.#rehearsal.run(work);
-      if (!isChange) return result;
-      const create = () => this.withRoom(instanceId, (file) => file.write(work));
-      if (this.#creating !== null) return this.#creating.run(instanceId, creator, create);
+    // Of first writes at once, all are those of a new instance.
+    if (creation !== null && this.exists(id) && !this.#beginning.has(id)) await creation.mayOpen();
+    if (this.exists(id)) return this.withRoom(id, (file) => file.write(work));
+    this.#rehearsal ??= new Rehearsal(this.#options.migrate);
+    const { result, isChange } = this.#rehearsal.run(work);
+    if (!isChange) return result;
+    const create = () => this.withRoom(id, (file) => file.write(work));
+    this.#beginning.add(id);
+    try {
+      return await (this.#creating?.run(id, creation?.creator ?? null, create) ?? create());
+    } finally {
+      this.#beginning.delete(id);
     }
-    return this.withRoom(instanceId, (file) => file.write(work));
   }
 
   async closeInstance(instanceId: string): Promise<void> {

@@ -1,5 +1,5 @@
-import type { JsonValue } from "../json/json.ts";
-import { isHeld } from "../json/text.ts";
+import { describeFault, type JsonValue } from "../json/json.ts";
+import { isHeld, jsonTextFault } from "../json/text.ts";
 
 // Values as cells of CSV files, for the command line and for the dashboard.
 
@@ -24,7 +24,7 @@ export interface Cell {
 /**
  * A cell as a value of its field's declared type; without a type it stays text. An empty cell is null. A cell that does not
  * fit its type stays text, so that the server's validation reports it. Errors: `SyntaxError` for broken JSON, which would be a
- * valid text.
+ * valid text, and for JSON with a number that a double does not hold.
  */
 export function parseCell({ text, isQuoted }: Cell, type: FieldType | undefined): JsonValue {
   const isText = type === undefined || type === "string" || type === "text";
@@ -36,10 +36,17 @@ export function parseCell({ text, isQuoted }: Cell, type: FieldType | undefined)
     case "boolean":
       return parseBoolean(text);
     case "json":
-      return JSON.parse(text);
+      return parseJson(text);
     default:
       return parseText(text);
   }
+}
+
+function parseJson(text: string): JsonValue {
+  const value: JsonValue = JSON.parse(text);
+  const fault = jsonTextFault(text, value);
+  if (fault !== null) throw new SyntaxError(describeFault("it", fault));
+  return value;
 }
 
 /** A text, or the name of a field, without the apostrophe before a formula. */

@@ -25,7 +25,8 @@ const CREATE = [
 ];
 const FIND = `SELECT "number", "caller", "bytes", "keptAt", "request", "status", "tables", "answer" FROM ${ANSWERS} WHERE "key" = ?`;
 const OLDEST = `SELECT "number", "caller", "bytes", "keptAt" FROM ${ANSWERS} ORDER BY "number" LIMIT ?`;
-const REMOVE = `DELETE FROM ${ANSWERS} WHERE "number" = ?`;
+/** Once an answer is gone, its number may be that of another one. */
+const REMOVE = `DELETE FROM ${ANSWERS} WHERE "number" = ? AND "keptAt" = ?`;
 const KEEP = `INSERT INTO ${ANSWERS} ("key", "caller", "bytes", "keptAt", "request", "status", "tables", "answer") VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
 const COUNT = `INSERT INTO ${CALLERS} ("caller", "keys", "bytes") VALUES (?1, ?2, ?3)
   ON CONFLICT ("caller") DO UPDATE SET "keys" = "keys" + ?2, "bytes" = "bytes" + ?3 RETURNING "keys", "bytes"`;
@@ -67,6 +68,13 @@ export interface NewAnswer {
 }
 
 export const isExpired = ({ keptAt }: { keptAt: number }, now: number): boolean => keptAt + ANSWER_KEPT_MS <= now;
+
+/**
+ * Whether a sweep removes it: also what a clock has kept that was more than a day ahead, as it would hold up the sweep of all
+ * that follow for as long.
+ */
+const isSwept = (kept: { keptAt: number }, now: number): boolean =>
+  isExpired(kept, now) || kept.keptAt > now + ANSWER_KEPT_MS;
 
 /** The key as it is stored: callers cannot meet each other's keys. */
 export const storedKey = ({ caller, key }: CallerKey): Uint8Array =>
@@ -136,9 +144,9 @@ function countFirst(tx: Transaction, caller: string, bytes: number): Counted {
   }
 }
 
-function remove(tx: Transaction, { number, caller, bytes }: Sized): void {
+function remove(tx: Transaction, { number, keptAt, caller, bytes }: Sized): void {
   // A sweep may have removed it.
-  if (tx.query(REMOVE).run(number).changes === 0) return;
+  if (tx.query(REMOVE).run(number, keptAt).changes === 0) return;
   count(tx, caller, { keys: -1, bytes: -bytes });
   tx.query(FORGET).run(caller);
 }
@@ -148,7 +156,7 @@ export function sweepSome(tx: Transaction, now: number, limit: number): boolean 
   let bytes = 0;
   const oldest = tx.query<Sized>(OLDEST).all(limit);
   for (const kept of oldest) {
-    if (!isExpired(kept, now)) return false;
+    if (!isSwept(kept, now)) return false;
     if (bytes >= SWEPT_BYTES) return true;
     bytes += kept.bytes;
     remove(tx, kept);
@@ -156,8 +164,8 @@ export function sweepSome(tx: Transaction, now: number, limit: number): boolean 
   return oldest.length === limit;
 }
 
-/** Whether the file keeps an expired answer. */
+/** Whether the file keeps an answer that a sweep removes. */
 export function hasExpired(file: DatabaseFile, now: number): boolean {
   const oldest = orNull(() => file.query<Sized>(OLDEST).get(1));
-  return oldest !== null && isExpired(oldest, now);
+  return oldest !== null && isSwept(oldest, now);
 }

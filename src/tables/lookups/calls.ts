@@ -1,5 +1,6 @@
 import type { RuleContext } from "../../config/types.ts";
 import type { Transaction } from "../../db/index.ts";
+import type { MaybePromise } from "../../kernel/maybe-promise.ts";
 
 /** A lookup that a rule has made, which can be made again. */
 export interface MadeLookup {
@@ -22,6 +23,8 @@ export interface RuleScope {
   /** Whether what the rules look at is noted, also where their answer is of no use. */
   readonly isWatched: boolean;
   call(): RuleCall;
+  /** Asks the rule that has opened the instance again, if it has decided by a lookup; null elsewhere. */
+  reopen: ((context: RuleContext) => MaybePromise<unknown>) | null;
   /** The same for other work, which shares no results and no bounds with this request. */
   afresh(): RuleScope;
   /** As `LookupCall.check`. */

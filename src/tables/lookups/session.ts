@@ -82,6 +82,7 @@ export class LookupSession implements LookupCall {
     return {
       isWatched: this.#watch !== null,
       call: () => this.call(about),
+      reopen: null,
       afresh: () => new LookupSession(this.#deps, { isRequest: true, watch: null }).scope(about),
       check: () => this.check(),
       inside: (tx, work) => this.#inside(about, tx, work),
@@ -199,6 +200,15 @@ export class LookupSession implements LookupCall {
     return file.file;
   }
 
+  /** What was looked up in any file may have changed since, while a body or a rule was awaited. */
+  #forgetAll(): void {
+    for (const file of this.#files.values()) {
+      file.file = undefined;
+      for (const cached of file.tables.values()) cached.version += 1;
+    }
+    this.#recordCount = 0;
+  }
+
   #inside<T>(about: RuleAddress, tx: Transaction, work: (tx: Transaction) => T): T {
     const name = nameOf(about);
     const forget = (): void => {
@@ -231,15 +241,13 @@ export class LookupSession implements LookupCall {
         }
       },
     };
-    forget();
+    this.#forgetAll();
     this.#own = { name, tx };
     try {
       return work(observed);
     } finally {
       this.#own = null;
       forget();
-      // The write may have created the instance.
-      this.#files.get(name)?.file === null && this.#files.delete(name);
     }
   }
 }

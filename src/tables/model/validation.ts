@@ -2,7 +2,7 @@ import { Compile } from "typebox/schema";
 import { Settings } from "typebox/system";
 import type { TableRecord } from "../../config/types.ts";
 import { badRequest, type FieldCode, type FieldProblem, type FieldProblems } from "../../kernel/errors.ts";
-import { illFormed } from "../../kernel/fields.ts";
+import { illFormed, isLonger } from "../../kernel/fields.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json/json.ts";
 import { isIsoDateTime } from "../../kernel/time/iso-datetime.ts";
 import { ID_LENGTH_MAX, INDEXED_TEXT_LENGTH_MAX, PATTERN_TEXT_LENGTH_MAX, PROBLEMS_MAX } from "../limits.ts";
@@ -109,7 +109,7 @@ function textProblem(column: Column, pattern: RegExp | null, value: JsonValue | 
   const invalid = (message: string): FieldProblem => ({ code: "invalid_value", message });
   if (!value.isWellFormed()) return invalid(illFormed(name));
   if (column.type === "datetime" && !isIsoDateTime(value)) {
-    return invalid(`${name} must be an ISO 8601 date and time, got ${JSON.stringify(value)}`);
+    return invalid(`${name} must be an ISO 8601 date and time, got ${describe(value)}`);
   }
   if (pattern === null) return null;
   if (value.length > PATTERN_TEXT_LENGTH_MAX) {
@@ -206,7 +206,7 @@ function describe(value: JsonValue): string {
 export function idProblem(id: JsonValue): FieldProblem | null {
   if (typeof id !== "string") return { code: "invalid_type", message: "id must be text" };
   if (id === "") return { code: "too_short", message: "id must have at least 1 character" };
-  if ([...id].length > ID_LENGTH_MAX) {
+  if (isLonger(id, ID_LENGTH_MAX)) {
     return { code: "too_long", message: `id must have at most ${ID_LENGTH_MAX} characters` };
   }
   if (/[\p{Cc}/]/u.test(id) || !id.isWellFormed()) {

@@ -32,7 +32,7 @@ export interface ListRequest {
   /** Whether the request leaves the total to the server: false for `total=false`. */
   isTotalAsked: boolean;
   /** null: all. */
-  fields: readonly string[] | null;
+  fields: ReadonlySet<string> | null;
   /** null: nothing is expanded. */
   expand: readonly ExpandStep[] | null;
   /** What `pages/kept-lists.ts` keeps; equal queries of a table are the same object. */
@@ -105,9 +105,9 @@ function parsePaging(values: ListValues, sort: Sort): Paging {
 }
 
 /** The `fields` parameter. Errors: 400 for an unknown one. */
-export function parseFields(model: TableModel, text: string | undefined): readonly string[] | null {
+export function parseFields(model: TableModel, text: string | undefined): ReadonlySet<string> | null {
   if (text === undefined || text === "") return null;
-  const fields = text.split(",").map((name) => name.trim());
+  const fields = new Set(text.split(",").map((name) => name.trim()));
   for (const name of fields) {
     const isKnown = model.byName.has(name) || (model.isSchemaless && !name.startsWith("_platform"));
     if (!isKnown) throw badField("fields", "unknown_field", `fields: ${name} is not a field of ${model.name}`);
@@ -116,9 +116,9 @@ export function parseFields(model: TableModel, text: string | undefined): readon
 }
 
 /** The record with only those fields and the id; null: all. */
-export function pick(record: TableRecord, fields: readonly string[] | null): TableRecord {
+export function pick(record: TableRecord, fields: ReadonlySet<string> | null): TableRecord {
   if (fields === null) return record;
   const picked: TableRecord = { id: record["id"] ?? null };
-  for (const [name, value] of Object.entries(record)) if (fields.includes(name)) picked[name] = value;
+  for (const [name, value] of Object.entries(record)) if (fields.has(name)) picked[name] = value;
   return picked;
 }

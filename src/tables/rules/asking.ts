@@ -73,7 +73,9 @@ export function createAsking(rights: RecordRights): Asking {
       return true;
     },
     shown(context, grants, table, { record, patch }) {
-      return covers(context, grants.read, table, { record }) ? record : pick(record, Object.keys(patch.values));
+      return covers(context, grants.read, table, { record })
+        ? record
+        : pick(record, new Set(Object.keys(patch.values)));
     },
   };
 }

@@ -1,5 +1,6 @@
 import { RULE_TIMEOUT_MS } from "../../access/limits.ts";
 import { authOf, type Principal } from "../../access/principal.ts";
+import type { RuleContext } from "../../config/types.ts";
 import type { DatabaseFile } from "../../db/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { badRequest } from "../../kernel/errors.ts";
@@ -22,7 +23,7 @@ export interface InstanceRights {
   open(asker: Asker, namespace: Dynamic, instanceId: string | null): MaybePromise<DatabaseFile | null>;
   /**
    * The first write that changes something creates the file of an instance. Errors: as `open`; for a new instance by
-   * `create`.
+   * `create`, and where another request has created it before the write, by `open` again.
    */
   openForWriting(asker: Asker, namespace: Dynamic, instanceId: string | null): MaybePromise<DatabaseFile>;
 }
@@ -42,9 +43,11 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
       deps.logger.error("an access rule threw", { namespace: namespace.name, action, cause });
       return false;
     };
+    const call = rules.call();
+    const askIn = (context: RuleContext) => rule(authOf(principal), instanceId, context);
     const ask = (): MaybePromise<boolean> => {
       try {
-        const answer = inPhase("rules", () => rule(authOf(principal), instanceId, rules.call().context));
+        const answer = inPhase("rules", () => askIn(call.context));
         if (!isPromise(answer)) return answer === true;
         return within(deps.clock, RULE_TIMEOUT_MS, answer).then((settled) => settled === true, failed);
       } catch (cause) {
@@ -53,6 +56,7 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
     };
     return chain(ask(), (isAllowed) => {
       rules.check();
+      if (action === "open" && call.hasLooked) rules.reopen = askIn;
       return isAllowed;
     });
   };
@@ -74,11 +78,17 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
     },
     openForWriting(asker, namespace, instanceId) {
       const id = checkedId(instanceId);
+      const { principal, rules } = asker;
+      const creation = {
+        creator: creatorOf(principal),
+        // Afresh, because the instance was empty when `create` was asked.
+        mayOpen: () => demand(principal, allows({ principal, rules: rules.afresh() }, namespace, "open", id)),
+      };
       const existing = namespace.instances.get(id, { create: false });
-      const file = existing ?? namespace.instances.get(id, { create: true, creator: creatorOf(asker.principal) });
+      const file = existing ?? namespace.instances.get(id, { create: true, creation });
       if (file === null) throw new Error(`instance ${id} was not made`);
       const action = existing === null ? "create" : "open";
-      return chain(demand(asker.principal, allows(asker, namespace, action, id)), () => file);
+      return chain(demand(principal, allows(asker, namespace, action, id)), () => file);
     },
   };
 }

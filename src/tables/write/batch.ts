@@ -1,12 +1,14 @@
 import type { BatchResult } from "../../config/app/index.ts";
 import type { TableRecord } from "../../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
-import { AppError, badField, badRequest, Refusal } from "../../kernel/errors.ts";
+import { AppError, badField, badRequest, Refusal, tooLarge } from "../../kernel/errors.ts";
 import { matches } from "../../kernel/records/filter-match.ts";
+import { nextTurn } from "../../kernel/time/next-turn.ts";
 import type { BatchBody, ByFilterBody } from "../api/requests.ts";
 import {
   BATCH_BY_FILTER_RECORDS_MAX,
   BATCH_OPERATIONS_MAX,
+  CONDITION_COST_MAX,
   FILTER_CONDITIONS_MAX,
   OR_CONDITIONS_MAX,
   RULE_RECORDS_MAX,
@@ -23,6 +25,7 @@ import { Suspended } from "../rules/decisions.ts";
 import { type Patch, parsePatch } from "./changes.ts";
 import type { Mutations } from "./mutations.ts";
 import { checkPatternCost, Operations, type PlacedRecord } from "./operations.ts";
+import { costOf } from "./preconditions.ts";
 import type { WriteContext } from "./write-context.ts";
 import type { KeepAnswer, Writes } from "./writes.ts";
 
@@ -155,12 +158,12 @@ function changeThose(
   let succeeded = 0;
   const operations = new Operations(context);
   for (const id of ids) {
-    // The maximum of one request is reached; the same request again continues with the rest.
-    if (context.stored.isUsedUp) break;
+    // A maximum of one request is reached; the same request again continues with the rest.
+    if (context.stored.isUsedUp || context.conditionCost > CONDITION_COST_MAX) break;
     operations.run(id, () => {
       const record = table.store.get(context.tx, id);
       touch(context, table, id);
-      if (record === null || !matches(body.filter, record)) return;
+      if (record === null || !stillMatches(context, body.filter, record)) return;
       try {
         if (!isReadable(rights, grants.read, context, table, record)) return;
       } catch (cause) {
@@ -178,6 +181,16 @@ function changeThose(
   }
   operations.finish();
   return { processed, succeeded };
+}
+
+/** Whether the record has not changed since it was found. Errors: 413 for one that takes too long to compare. */
+function stillMatches(context: WriteContext, filter: ParsedFilter, record: TableRecord): boolean {
+  const cost = costOf(filter, record);
+  if (cost > CONDITION_COST_MAX) {
+    throw tooLarge("The conditions compare too much text or JSON of one record; use fewer, or compare shorter fields");
+  }
+  context.conditionCost += cost;
+  return matches(filter, record);
 }
 
 /** The first 500 matching, readable ids. */
@@ -206,8 +219,16 @@ async function readableIds(
     seenCount += records.length;
     if (seenCount > RULE_RECORDS_MAX) throw tooManyToAsk();
     const answers = await Promise.all(records.map((record) => rights.coversRead(read, asker, table.model, record)));
-    const found = records.filter((record, index) => answers[index] && matches(filter, record));
-    ids.push(...found.map((record) => String(record["id"])));
+    let cost = 0;
+    for (const [index, record] of records.entries()) {
+      if (answers[index] !== true) continue;
+      cost += costOf(filter, record);
+      if (cost > CONDITION_COST_MAX) {
+        await nextTurn();
+        cost = 0;
+      }
+      if (matches(filter, record)) ids.push(String(record["id"]));
+    }
     if ((records.length < limit && !isCut) || ids.length >= limit) return ids.slice(0, limit);
     last = String(records.at(-1)?.["id"]);
   }

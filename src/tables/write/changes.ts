@@ -22,6 +22,7 @@ export function parsePatch(model: TableModel, validator: Validator, body: JsonOb
   const increments = new Map<string, number>();
   const deletions: string[] = [];
   const problems: FieldProblems = {};
+  let problemCount = 0;
   if (Object.hasOwn(body, "__proto__")) refuseProto();
   for (const [name, value] of Object.entries(body)) {
     // Undefined members, which the server's own code may pass, are left out.
@@ -32,8 +33,11 @@ export function parsePatch(model: TableModel, validator: Validator, body: JsonOb
       continue;
     }
     const operator = parseOperator(model, name, value);
-    if (operator.kind === "problem") problems[name] = operator.problem;
-    else if (operator.kind === "increment") increments.set(name, operator.amount);
+    if (operator.kind === "problem") {
+      problems[name] = operator.problem;
+      // An answer names no more of them.
+      if (++problemCount === PROBLEMS_MAX) break;
+    } else if (operator.kind === "increment") increments.set(name, operator.amount);
     else deletions.push(name);
   }
   for (const name of deletions) if (!model.isSchemaless) values[name] = null;

@@ -5,6 +5,7 @@ import { AppError } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { RESTARTS_MAX } from "../limits.ts";
+import type { RuleScope } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
 import { type Asker, denied, mayAllow, NONE, type RecordRights } from "../rules/access.ts";
 import type { WriteGrants } from "../rules/asking.ts";
@@ -60,6 +61,18 @@ export const createGranting =
     });
   };
 
+/** Whether the rule that has opened the instance by a lookup still does. May throw `Suspended`. [TB204] */
+function isStillOpen(rules: RuleScope, decisions: Decisions): boolean {
+  if (rules.reopen === null) return true;
+  const call = rules.call();
+  try {
+    return decisions.ask(rules.reopen, [call.context], null, { call }) === true;
+  } catch (cause) {
+    if (cause instanceof Suspended) throw cause;
+    return false;
+  }
+}
+
 export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Ids; afterHooks: AfterHooks }): Writes {
   const { rights, clock, ids, afterHooks } = deps;
   const turns = new RecordTurns(clock);
@@ -112,7 +125,10 @@ export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Id
                 texts,
                 afterCommit,
               };
-              const result = rules.inside(tx, (observed) => work({ ...context, tx: observed }));
+              const result = rules.inside(tx, (observed) => {
+                if (!isStillOpen(rules, decisions)) throw denied(principal);
+                return work({ ...context, tx: observed });
+              });
               keep?.(tx, result);
               return result as never;
             });
