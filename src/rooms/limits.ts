@@ -86,9 +86,10 @@ export const KICKS_PER_TURN = 100;
 /** Characters of a user's id. */
 export const USER_ID_LENGTH_MAX = 128;
 
-/** How often expired rooms are deleted, and how many at a time. */
+/** How often expired rooms are deleted, how many at a time, and the bytes of their states after which a step ends. */
 export const SWEEP_INTERVAL_MS = 10 * MINUTE_MS;
 export const SWEEP_ROWS_MAX = 500;
+export const SWEEP_BYTES = 4 * 1024 * 1024;
 /** Hibernating rooms that are woken for their timers in one turn of the event loop. */
 export const WAKE_ROOMS_MAX = 100;
 /** When rooms that are due are tried again, because there was no place in memory or the file could not be read. */

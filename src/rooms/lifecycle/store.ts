@@ -3,6 +3,7 @@ import type { DatabaseFile } from "../../db/index.ts";
 import type { Millis } from "../../kernel/clock.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import { jsonText } from "../connection/messages.ts";
+import { SWEEP_BYTES, SWEEP_ROWS_MAX } from "../limits.ts";
 import type { PresentPlayer, RoomToSave, SavedRoom, StoredTimer } from "../types.ts";
 
 const LOAD = "SELECT * FROM rooms WHERE namespace = ?1 AND id = ?2 AND expires_at > ?3";
@@ -18,8 +19,9 @@ const TIMERS = `SELECT namespace, id, next_timer_at AS dueAt FROM rooms
   ORDER BY next_timer_at, id LIMIT ?5`;
 const RENEW = "UPDATE rooms SET expires_at = ?3 WHERE namespace = ?1 AND id = ?2 AND expires_at < ?3";
 const EXPIRED = "SELECT 1 FROM rooms WHERE expires_at <= ?1 LIMIT 1";
-const REMOVE_EXPIRED =
-  "DELETE FROM rooms WHERE rowid IN (SELECT rowid FROM rooms WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)";
+const SWEPT = `SELECT rowid, octet_length(shared) + octet_length(players) + octet_length(server) AS bytes FROM rooms
+  WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ${SWEEP_ROWS_MAX}`;
+const REMOVE = "DELETE FROM rooms WHERE rowid = ?1";
 
 interface RoomRow {
   shared: string;
@@ -74,8 +76,8 @@ export interface RoomStore {
   timed(after: TimedRoom, now: Millis, limit: number): TimedRoom[];
   /** Sets the expiry of rooms that are in the file; never to an earlier time. */
   renew(rooms: readonly ExpiringRoom[]): Promise<void>;
-  /** Deletes at most `limit` expired rooms; resolves to their number. */
-  removeExpired(now: Millis, limit: number): Promise<number>;
+  /** Deletes some expired rooms, of bounded number and size; resolves to whether there may be more. */
+  removeExpired(now: Millis): Promise<boolean>;
 }
 
 /** What rooms need of `rooms.db`: a file of their own, so that saving many large states never delays the writes of sign-ins. */
@@ -136,10 +138,19 @@ export function createRoomStore(file: RoomFile): RoomStore {
         return null;
       });
     },
-    async removeExpired(now, limit) {
+    async removeExpired(now) {
       // Most sweeps find no expired room and need no transaction.
-      if (file.query(EXPIRED).get(now) === null) return 0;
-      return file.write((tx) => tx.query(REMOVE_EXPIRED).run(now, limit).changes);
+      if (file.query(EXPIRED).get(now) === null) return false;
+      return file.write((tx) => {
+        const swept = tx.query<{ rowid: number; bytes: number }>(SWEPT).all(now);
+        let left = SWEEP_BYTES;
+        for (const { rowid, bytes } of swept) {
+          if (left <= 0) return true;
+          tx.query(REMOVE).run(rowid);
+          left -= bytes;
+        }
+        return swept.length === SWEEP_ROWS_MAX;
+      });
     },
   };
 }

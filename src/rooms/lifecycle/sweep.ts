@@ -28,7 +28,7 @@ export function startSweep(deps: {
         await store.renew(toRenew.splice(-SWEEP_ROWS_MAX));
         return true;
       }
-      const isMore = (await store.removeExpired(clock.now(), SWEEP_ROWS_MAX)) === SWEEP_ROWS_MAX;
+      const isMore = await store.removeExpired(clock.now());
       if (!isMore) toRenew = null;
       return isMore;
     },
