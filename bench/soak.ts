@@ -20,6 +20,8 @@ const PAUSE_MS = 10;
 const MINUTE_MS = 60_000;
 const RENEW_MS = 5 * MINUTE_MS;
 const MEMORY_EVERY_MS = 1_000;
+/** Lines of the log that are asked for at the end. */
+const LOG_LINES_SHOWN_MAX = 1_000;
 const ERRORS_SHOWN_MAX = 20;
 const RESULTS = resolve(import.meta.dir, "RESULTS.md");
 
@@ -89,6 +91,11 @@ isOver = true;
 clearInterval(sampling);
 clearInterval(renewing);
 await Promise.all(traffic);
+// What no client was told: jobs, triggers and webhooks that failed.
+const { body: log } = await platform.service.get<{ lines: { message: string; facts: unknown }[] }>("/api/admin/logs", {
+  query: { level: "warn", limit: LOG_LINES_SHOWN_MAX },
+});
+for (const { message, facts } of log.lines) fail(`${message} ${JSON.stringify(facts)}`);
 const exitCode = await platform.stop();
 await receiver.stop(true);
 if (exitCode !== 0) fail(`the server ended with ${exitCode}`);

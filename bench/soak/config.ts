@@ -55,7 +55,7 @@ export const configOf = (webhookUrl: string): string => `{
   auth: { anonymous: true },
   jobs: { note: { run: async ({ data, app }) => { await app.kv("cache").set("job", data, { ttl: 60 }); } } },
   triggers: { count: { on: { table: "teams.tasks", events: ["insert"] }, run: async ({ app }) => {
-    await app.db("shared").table("tallies").upsert({ id: "tasks", runs: { $op: "increment", value: 1 } });
+    await app.db("shared").table("tallies").update("tasks", { runs: { $op: "increment", value: 1 } });
   } } },
   webhooks: { told: {
     url: ${JSON.stringify(webhookUrl)},

@@ -138,6 +138,7 @@ export function requestsOf(client: Client): readonly Request[] {
 
 export async function createClients(platform: TestPlatform, count: number, random: () => Random): Promise<Client[]> {
   await platform.service.post("/api/d1/main", { query: "CREATE TABLE t (id TEXT PRIMARY KEY, n INTEGER)" });
+  await platform.service.post("/api/db/shared/tables/tallies", { id: "tasks", runs: 0 });
   const users = await Promise.all(Array.from({ length: count }, () => signIn(platform)));
   const clients = users.map((user, index) => ({
     ...{ platform, service: platform.service, user, random: random(), prefix: `c${index}` },

@@ -23,6 +23,8 @@ export const TAKE_BYTES = 512 * 1024;
 /** Entries that are not of a file's transaction and wait in memory; above it they are not kept. */
 export const WAITING_ENTRIES_MAX = 1_000;
 
+/** Time limit for summing up the bytes of the whole log, which a slow disk reads for a minute. */
+export const SIZES_TIMEOUT_MS = 10 * MINUTE_MS;
 export const SWEEP_FIRST_MS = 5 * MINUTE_MS;
 export const SWEEP_INTERVAL_MS = HOUR_MS;
 export const SWEEP_PAUSE_MS = 20;

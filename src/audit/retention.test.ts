@@ -16,7 +16,7 @@ import { silentLogger } from "../kernel/logger.ts";
 import { DAY_MS } from "../kernel/time/duration.ts";
 import { SWEEP_FIRST_MS, SWEEP_PAUSE_MS, SWEEP_STEP_ROWS } from "./limits.ts";
 import { startRetention } from "./retention.ts";
-import { createAuditStore } from "./store.ts";
+import { createAuditStore, REMOVE_FIRST, REMOVE_OLD } from "./store.ts";
 
 const NOW = 1_000 * DAY_MS;
 
@@ -51,6 +51,16 @@ test("[AL8] old entries are removed, and those above the bounds; failed sign-ins
   // Whole steps are removed: the rest of the changes was less than one.
   expect([rows("change"), rows("session")]).toEqual([0, 10]);
   await stop();
+  await engine.stop();
+});
+
+test("[AL8] what is removed is found without reading the rest of the log, which may be gigabytes", async () => {
+  const engine = createStorageEngine({ clock: systemClock });
+  const file = engine.open(join(temporaryDirectory(), "audit.db"), { migrate: layOut(auditLayout) });
+  for (const sql of [REMOVE_OLD, REMOVE_FIRST]) {
+    const plan = file.sqlite.query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${sql}`).all();
+    expect(plan.filter(({ detail }) => detail.startsWith("SCAN")).map(({ detail }) => [sql, detail])).toEqual([]);
+  }
   await engine.stop();
 });
 

@@ -29,12 +29,12 @@ export function startRetention(deps: {
     firstMs: SWEEP_FIRST_MS,
     intervalMs: SWEEP_INTERVAL_MS,
     pauseMs: SWEEP_PAUSE_MS,
-    async sweep() {
+    async sweep(stopping) {
       const store = opened();
       if (store === null) return false;
       if ((await store.removeUntil(clock.now() - retentionMs, SWEEP_STEP_ROWS)) === SWEEP_STEP_ROWS) return true;
       if (surplus === null) {
-        const bytes = await store.sizes();
+        const bytes = await store.sizes(stopping);
         surplus = new Map([
           ["change", (bytes.get("change") ?? 0) - changes],
           ["session", (bytes.get("session") ?? 0) - sessions],

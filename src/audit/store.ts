@@ -1,11 +1,12 @@
 import type { AuditEntry, AuditKind, AuditRow, AuditText, DatabaseFile, ReadCaller, SqlValue } from "../db/index.ts";
 import { startOfAction, startOfTarget } from "../db/index.ts";
+import { SIZES_TIMEOUT_MS } from "./limits.ts";
 
 const INSERT = "INSERT OR IGNORE INTO batches (batch, kind, at, entries) VALUES (?, ?, ?, ?)";
 const INSERT_NEW = "INSERT INTO batches (batch, kind, at, entries) VALUES (lower(hex(randomblob(16))), ?, ?, ?)";
 const SIZES = "SELECT kind, sum(octet_length(entries)) FROM batches GROUP BY kind";
-const REMOVE_OLD = "DELETE FROM batches WHERE id IN (SELECT id FROM batches WHERE at < ?1 ORDER BY id LIMIT ?2)";
-const REMOVE_FIRST = `DELETE FROM batches WHERE id IN (SELECT id FROM batches WHERE kind = ?1 ORDER BY id LIMIT ?2)
+export const REMOVE_OLD = "DELETE FROM batches WHERE id IN (SELECT id FROM batches WHERE at < ?1 ORDER BY at LIMIT ?2)";
+export const REMOVE_FIRST = `DELETE FROM batches WHERE id IN (SELECT id FROM batches WHERE kind = ?1 ORDER BY id LIMIT ?2)
   RETURNING octet_length(entries) AS bytes`;
 
 /** A place in the log: entries before it are older. */
@@ -48,8 +49,8 @@ export interface AuditStore {
   insertTexts(entries: readonly AuditText[], now: number): Promise<void>;
   /** Newest first. Runs in a query process. */
   page(query: AuditQuery, caller: ReadCaller): Promise<AuditPage>;
-  /** Bytes of entries. */
-  sizes(): Promise<Map<string, number>>;
+  /** Bytes of entries. Reads the whole log, in a query process, which `signal` ends. */
+  sizes(signal: AbortSignal): Promise<Map<string, number>>;
   /** Resolves to how many rows it removed, at most `limit`. */
   removeUntil(at: number, limit: number): Promise<number>;
   /** Resolves to the bytes of the rows that it removed, at most `limit` rows. */
@@ -74,8 +75,8 @@ export function createAuditStore(file: DatabaseFile): AuditStore {
       });
     },
     page: (query, caller) => readPage(query, (sql, params) => file.read(sql, params, { caller })),
-    async sizes() {
-      const rows = await file.read(SIZES, []);
+    async sizes(signal) {
+      const rows = await file.read(SIZES, [], { timeoutMs: SIZES_TIMEOUT_MS, signal });
       return new Map(rows.map(([kind, bytes]) => [String(kind), Number(bytes)]));
     },
     removeUntil: (at, limit) => file.write((tx) => tx.query(REMOVE_OLD).run(at, limit).changes),

@@ -69,6 +69,8 @@ export function createContext(options: ClientOptions, runtime: Runtime): ClientC
     socket: () => Promise.resolve(socketOf(context)),
     onClose: (work) => void ends.push(work),
     close() {
+      // What is still loading ends as soon as it begins.
+      context.onClose = (work) => work();
       for (const end of ends.splice(0)) end();
     },
   };

@@ -1,7 +1,8 @@
 import type { PlatformConfig } from "../config/types.ts";
 import { MAX_AGE_SECONDS } from "./limits.ts";
 
-const ALLOWED_HEADERS = "Authorization, Content-Type, X-Platform-Service-Key, Idempotency-Key, Range, If-None-Match";
+const ALLOWED_HEADERS =
+  "Authorization, Content-Type, X-Platform-Service-Key, Idempotency-Key, Range, If-Range, If-None-Match";
 const EXPOSED_HEADERS = "X-Request-Id, ETag, Content-Range, Retry-After, Idempotent-Replay";
 
 export interface Cors {

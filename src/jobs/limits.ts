@@ -39,8 +39,9 @@ export const SWEEP_FIRST_MS = MINUTE_MS;
 export const SWEEP_INTERVAL_MS = 10 * MINUTE_MS;
 /** Pause between two steps of a sweep, in which requests are served. */
 export const SWEEP_PAUSE_MS = 20;
-/** Jobs that one step of a sweep removes. */
+/** Jobs that one step of a sweep removes, and about how many bytes of their data. */
 export const SWEEP_STEP_JOBS = 200;
+export const SWEEP_STEP_BYTES = 4 * 1024 * 1024;
 
 /** Page cache of jobs.db. */
 export const CACHE_KIB = 4096;

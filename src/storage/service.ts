@@ -98,7 +98,7 @@ export function createStorageService({ store, gates, life, clock, paces }: Stora
       const address = { bucket: bucketName, key: parseKey(key) };
       for (let attempt = 1; ; attempt++) {
         const object = existing(store.find(address), gate, key);
-        const verdict = gate.ask(factsOf(object));
+        const verdict = gate.verdict ?? gate.ask(factsOf(object));
         gate.enforce(isPromise(verdict) ? await verdict : verdict);
         // A rule may take longer than the bytes stay of a file that is replaced or deleted meanwhile.
         const isPresent = !isPromise(verdict) || store.find(address)?.fileId === object.fileId;

@@ -83,3 +83,26 @@ test("[TG8] what waits in an instance that is deleted and created again meanwhil
   await drains.stop();
   await engine.stop();
 });
+
+test("[TG21] files that are written all the time leave others their turn", async () => {
+  const passed = new Set<string>();
+  let seq = 0;
+  // Each step finds another row.
+  const fileOf = (name: string) =>
+    ({
+      write: async () => [
+        { seq: ++seq, id: String(seq), names: [name], group: null, key: null, dueAt: null, data: "null" },
+      ],
+    }) as unknown as DatabaseFile;
+  const drains = new Drains({
+    pass: async (jobs) => void jobs.map(({ name }) => passed.add(name)),
+    fileOf: (place) => fileOf(place.kind === "tables" ? (place.instanceId ?? "") : ""),
+    foreground: new Foreground(),
+    clock: testClock(),
+    logger: silentLogger,
+  });
+  const names = Array.from({ length: DRAINS_MAX + 2 }, (_, n) => `file ${n}`);
+  for (const instanceId of names) drains.wake({ kind: "tables", namespace: "teams", instanceId });
+  await until("each has had its turn", () => names.every((name) => passed.has(name)));
+  await drains.stop();
+});

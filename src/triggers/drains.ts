@@ -78,10 +78,13 @@ export class Drains {
   }
 
   #start(key: string, { place, retryMs }: Turn): void {
-    const running = { isWanted: true, ended: Promise.resolve() };
+    const running = { isWanted: false, ended: Promise.resolve() };
     this.#running.set(key, running);
     running.ended = this.#drain(place, running).then(
-      () => this.#end(key),
+      () => {
+        this.#end(key);
+        if (running.isWanted) this.wake(place);
+      },
       (cause: unknown) => {
         this.#end(key);
         this.#retry(key, { place, retryMs }, cause);
@@ -123,6 +126,7 @@ export class Drains {
     });
   }
 
+  /** Ends when no row waits, or other files do and it has had a step: `isWanted` then. */
   async #drain(place: Place, running: { isWanted: boolean }): Promise<void> {
     const { fileOf, pass } = this.#deps;
     let passed: StoredOutboxRow | null = null;
@@ -135,6 +139,11 @@ export class Drains {
         if (passed !== null) deleteOutboxRows(tx, passed);
         return readOutboxRows(tx, { rowsMax: DRAIN_ROWS_MAX, bytesMax: DRAIN_BYTES_MAX });
       });
+      if (passed !== null && rows.length > 0 && this.#waiting.size > 0) {
+        // It has had a step: files that are written all the time would keep all others waiting.
+        running.isWanted = true;
+        return;
+      }
       passed = rows.at(-1) ?? null;
       if (passed === null) {
         if (!running.isWanted) return;

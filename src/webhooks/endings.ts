@@ -7,7 +7,10 @@ import type { Logger } from "../kernel/logger.ts";
 
 const FILE = "webhooks.json";
 
-/** The webhooks whose receiver has answered 410, in `webhooks.json`. Changes are durable when the call returns. */
+/**
+ * The webhooks whose receiver has answered 410, in `webhooks.json`. A change is durable when the call returns; when it throws, as on a
+ * full disk, nothing has changed.
+ */
 export interface Endings {
   /** A webhook whose config has changed since counts as not ended. */
   isEnded(name: string): boolean;
@@ -23,17 +26,18 @@ export function openEndings(deps: {
   const { webhooks, dataDirectory, logger } = deps;
   const path = join(dataDirectory, FILE);
   const identities = new Map(Object.entries(webhooks).map(([name, config]) => [name, identityOf(config)]));
-  /** By name: the identity of the config that was ended. */
-  const ended = read(path, logger);
-  const save = (): void => replaceSmallFile(path, `${JSON.stringify(Object.fromEntries(ended))}\n`);
+  /** As on disk, by name: the identity of the config that was ended. */
+  let ended: ReadonlyMap<string, string> = read(path, logger);
+  const replace = (changed: ReadonlyMap<string, string>): void => {
+    replaceSmallFile(path, `${JSON.stringify(Object.fromEntries(changed))}\n`);
+    ended = changed;
+  };
   return {
     isEnded: (name) => ended.has(name) && ended.get(name) === identities.get(name),
-    end(name) {
-      ended.set(name, identities.get(name) ?? "");
-      save();
-    },
+    end: (name) => replace(new Map(ended).set(name, identities.get(name) ?? "")),
     resume(name) {
-      if (ended.delete(name)) save();
+      const others = new Map(ended);
+      if (others.delete(name)) replace(others);
     },
   };
 }

@@ -105,6 +105,24 @@ browserTest("[AD28] logs are narrowed by level and words, and the audit shows wh
   await page.getByText("for the audit").waitFor();
 });
 
+browserTest("[AD28] equal entries of the audit log are each shown once when newer ones come", async () => {
+  const notes = "/api/db/shared/tables/notes";
+  await platform.service.post(notes, { id: "twice", text: "at first" });
+  const update = { table: "notes", action: "update", id: "twice", data: { stars: 1 } };
+  const operations = [update, { ...update, data: { stars: 2 } }];
+  expect((await platform.service.post("/api/db/shared/transaction", { operations })).status).toBe(200);
+  const { page } = await signedIn("/admin/audit?target=db/shared/notes/twice");
+  const count = () => page.getByRole("button", { name: /^record/ }).count();
+  await until("all are shown", async () => (await count()) === 3);
+  await platform.service.patch(`${notes}/twice`, { stars: 3 });
+  // As if the administrator came back to the page after a while, which loads again what is shown.
+  await page.evaluate(
+    "{ const now = Date.now; Date.now = () => now() + 60_000; window.dispatchEvent(new Event('visibilitychange')); }",
+  );
+  await until("the newer one is shown", async () => (await count()) > 3);
+  expect(await count()).toBe(4);
+});
+
 browserTest("[AD29] settings show keys with their scopes, schedules, and the sources of rules", async () => {
   const { page } = await signedIn("/admin/settings");
   await page.getByText("auth:admin:*:read", { exact: true }).waitFor();

@@ -203,6 +203,46 @@ browserTest("[AD57] a record is duplicated under a new id", async () => {
   } as never);
 });
 
+/** As if the administrator came back to the page after a while, which loads again what is shown. */
+const comeBack = (on: Page) =>
+  on.evaluate(
+    "{ const now = Date.now; Date.now = () => now() + 60_000; window.dispatchEvent(new Event('visibilitychange')); }",
+  );
+
+browserTest(
+  "[AD23] a form keeps what was typed when the record is changed meanwhile, and saves that alone",
+  async () => {
+    const film = { id: "formed", title: "Before", director: "Ann" };
+    expect((await platform.service.post(`${T}/films`, film)).status).toBe(201);
+    const { page: on } = await signedIn(page("films", "?record=formed"));
+    const title = on.getByRole("dialog").getByRole("textbox", { name: "title" });
+    await title.fill("Typed");
+    await platform.service.patch(`${T}/films/formed`, { director: "Bob" });
+    const loaded = on.waitForResponse(`**${T}/films/formed`);
+    await comeBack(on);
+    await (await loaded).finished();
+    await on.evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))");
+    expect(await title.inputValue()).toBe("Typed");
+    await on.getByRole("dialog").getByRole("button", { name: "Save" }).click();
+    await title.waitFor({ state: "detached" });
+    expect((await platform.service.get(`${T}/films/formed`)).body).toMatchObject({ title: "Typed", director: "Bob" });
+    // A form begins with what is stored now.
+    await on.goBack();
+    await until("it is shown", async () => (await title.inputValue()) === "Typed");
+    await platform.service.delete(`${T}/films/formed`);
+  },
+);
+
+browserTest("[AD23] a number that would become none is refused at its cell", async () => {
+  const { page: on } = await signedIn(page("reviews"));
+  await cell(on, "4").dblclick();
+  // JSON has no infinity: it would be null.
+  await on.getByRole("textbox", { name: "stars" }).fill("1e999");
+  await on.keyboard.press("Enter");
+  await on.getByRole("alert").waitFor();
+  expect((await platform.service.get(`${T}/reviews/r1`)).body["stars"]).toBe(4);
+});
+
 browserTest("[AD57] a search marks what it found, and texts with tags stay texts", async () => {
   await platform.service.post(`${T}/films`, { id: "tagged", title: "<mark>Zanzibar</mark> & <b>more</b>" });
   const { page: on } = await signedIn(page("films", "?q=zanzi"));
@@ -362,8 +402,8 @@ browserTest("[AD60] NDJSON and JSON are imported, and mistakes in a file are sai
   await dialog.getByText("2 records imported into reviews").waitFor();
   expect((await platform.service.get(`${T}/reviews/n1`)).body["tags"]).toEqual({ a: [1] });
   await dialog.locator("input[type=file]").waitFor({ state: "attached" });
-  const choose = (name: string, text: string) =>
-    on.locator("input[type=file]").setInputFiles({ name, mimeType: "text/plain", buffer: Buffer.from(text) });
+  const choose = (name: string, text: string, encoding: BufferEncoding = "utf8") =>
+    on.locator("input[type=file]").setInputFiles({ name, mimeType: "text/plain", buffer: Buffer.from(text, encoding) });
   await choose("b.json", `[{"id":"j1","film":"film-0003"}, 7]`);
   await dialog.getByText("element 2: must be a JSON object").waitFor();
   await choose("c.ndjson", `{"id":"c1","film":"film-0003"}\n{"id":`);
@@ -382,6 +422,11 @@ browserTest("[AD60] NDJSON and JSON are imported, and mistakes in a file are sai
     .waitFor();
   await choose("f.csv", "id,film\nd1\n");
   await dialog.getByText("line 2: has 1 cell, but the first line names 2 fields").waitFor();
+  await choose("long.json", `[{"id":"j1","film":"film-0003","tags":12345678901234567890}]`);
+  await dialog.getByText(/0\.tags is an integer that a double cannot hold exactly/).waitFor();
+  // As spreadsheets save it: imported as UTF-8 it would lose letters.
+  await choose("latin.csv", "id,owner\nd1,Zoë\n", "latin1");
+  await dialog.getByText("latin.csv is not encoded as UTF-8").waitFor();
   await choose("g.json", `[{"id":"j1","film":"film-0003","stars":5}]`);
   await dialog.getByRole("button", { name: "Import", exact: true }).click();
   await dialog.getByText("1 record imported into reviews").waitFor();

@@ -81,6 +81,34 @@ browserTest("[AD26] the role of a user that was changed meanwhile stays when the
   expect((await platform.service.get(path)).body).toMatchObject({ displayName: "Ada L.", role: "user" });
 });
 
+browserTest(
+  "[AD26] what is typed stays when the user is loaded again, and saving leaves what others changed",
+  async () => {
+    const { id } = await signIn(platform);
+    const path = `/api/auth/admin/users/${id}`;
+    await platform.service.put(`${path}/claims`, { team: "red", level: 1, seat: "a" });
+    const { page } = await open(`/admin/users/${id}`);
+    const [name, claims] = [page.getByLabel("Name", { exact: true }), page.getByRole("textbox", { name: "Claims" })];
+    await name.fill("Ada L.");
+    await claims.fill('{ "team": "blue", "level": 1 }');
+    await platform.service.patch(path, { role: "editor" });
+    await platform.service.put(`${path}/claims`, { team: "red", level: 2, seat: "a", badge: true });
+    // Loads the user again.
+    await page.getByRole("button", { name: "Disable" }).click();
+    await until("the new role is shown", async () => (await page.getByLabel("Role").inputValue()) === "editor");
+    expect([await name.inputValue(), await claims.inputValue()]).toEqual(["Ada L.", '{ "team": "blue", "level": 1 }']);
+    await page.getByRole("region", { name: "Claims" }).getByRole("button", { name: "Save" }).click();
+    await page.getByText(/^Saved; they count/).waitFor();
+    await page.getByRole("region", { name: "Profile" }).getByRole("button", { name: "Save" }).click();
+    await page.getByText("Saved", { exact: true }).waitFor();
+    const { body } = await platform.service.get(path);
+    expect(body).toMatchObject({ displayName: "Ada L.", role: "editor" });
+    expect(body["customClaims"]).toEqual({ team: "blue", level: 2, badge: true });
+    // What others change from now on is shown.
+    await until("the claims are shown", async () => (await claims.inputValue()).includes('"badge": true'));
+  },
+);
+
 browserTest("[AD69] a passkey, and second factors, are removed after a question", async () => {
   const user = await signIn(platform);
   const authenticator = createAuthenticator({ rpId: RP_ID, origin: ORIGIN });

@@ -78,6 +78,18 @@ browserTest("[AD41] a vector shows values, neighbours and metadata, which is edi
   await page.getByText("There is no such vector").waitFor();
 });
 
+browserTest("[AD41] who saves metadata leaves the values and members that others have changed meanwhile", async () => {
+  await act({ action: "upsert", vectors: [{ id: "edited", values: [1, 0, 0], metadata: { title: "Old", year: 1 } }] });
+  const { page } = await signedIn("/admin/vectors?id=edited");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Metadata").fill('{ "title": "New", "year": 1 }');
+  await act({ action: "upsert", vectors: [{ id: "edited", values: [0, 1, 0], metadata: { title: "Old", year: 2 } }] });
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog.getByRole("button", { name: "Save" }).waitFor({ state: "detached" });
+  expect(await stored("edited")).toMatchObject({ values: [0, 1, 0], metadata: { title: "New", year: 2 } });
+  await act({ action: "delete", ids: ["edited"] });
+});
+
 browserTest("[AD41] the neighbours of a pasted vector are found, narrowed by a filter", async () => {
   const { page } = await signedIn("/admin/vectors");
   await page.getByRole("button", { name: "Nearest" }).click();

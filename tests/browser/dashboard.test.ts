@@ -78,6 +78,30 @@ browserTest("[AD21] a service key signs in, is kept nowhere in the page, and Sig
   expect(problems.filter((problem) => !problem.includes("401"))).toEqual([]);
 });
 
+browserTest("[AD21] a sign-out that the server does not hear of is said, and the session goes on", async () => {
+  const { page } = await signedIn("/admin");
+  await page.route("**/api/admin/session", (route) =>
+    route.request().method() === "DELETE" ? route.abort() : route.continue(),
+  );
+  await page.getByRole("button", { name: /^Signed in/ }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await page.getByText("Not signed out").waitFor();
+  await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+});
+
+browserTest("[AD21] who signs in after a session has ended sees nothing that another key has loaded", async () => {
+  const { page, context } = await signedIn("/admin/tables");
+  await page.getByRole("link", { name: "diaries" }).waitFor();
+  const headers = { "x-platform-admin": "1" };
+  expect((await context.request.delete(`${platform.url}/api/admin/session`, { headers })).status()).toBe(204);
+  await page.getByRole("link", { name: "Users", exact: true }).click();
+  await page.getByLabel("Service key").fill(READER);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("link", { name: "Tables", exact: true }).click();
+  await page.getByRole("link", { name: "films" }).waitFor();
+  expect(await page.getByRole("link", { name: "diaries" }).count()).toBe(0);
+});
+
 browserTest("[AD15] [AD22] a link of admin-link signs in once, and leaves no code in the address", async () => {
   const child = Bun.spawn([...platformCommand(), "admin-link", "--data", platform.dataDirectory], { stdout: "pipe" });
   const link = (await new Response(child.stdout).text()).trim();
@@ -182,6 +206,23 @@ browserTest(
     await page.keyboard.press("Enter");
     await cell(page, "Casablanca!").waitFor();
     expect(await filmTitle("film-0214")).toBe("Casablanca!");
+  },
+);
+
+browserTest(
+  "[AD23] what is typed in a cell is for its record, also when others appear above it meanwhile",
+  async () => {
+    const { page } = await signedIn(`${GRID}?sort=createdAt%3Adesc`);
+    const { body: edited } = await platform.service.post(FILMS, { title: "To be edited" });
+    await cell(page, "To be edited").dblclick();
+    await page.getByRole("textbox", { name: "title" }).fill("Edited");
+    const { body: above } = await platform.service.post(FILMS, { title: "Above it" });
+    // It has moved down by one.
+    await cell(page, "To be edited").waitFor();
+    await page.keyboard.press("Enter");
+    await until("it is saved", async () => (await filmTitle(String(edited["id"]))) === "Edited");
+    await cell(page, "Above it").waitFor();
+    expect(await filmTitle(String(above["id"]))).toBe("Above it");
   },
 );
 

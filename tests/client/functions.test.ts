@@ -155,3 +155,40 @@ test("[TC102] a WebSocket of a route carries the token; what is sent early waits
   await until("it is closed", () => isClosed);
   client.close();
 });
+
+test("[TC102] one listener hears several types of events, and is removed from each by itself", async () => {
+  const client = await signedIn();
+  const socket = client.functions.chat({ room: "x" }).subscribe();
+  const heard: string[] = [];
+  const listener = ({ type }: { type: string }) => void heard.push(type);
+  socket.on("open", listener);
+  socket.on("close", listener);
+  socket.off("open", listener);
+  let isOpen = false;
+  socket.on("open", () => {
+    isOpen = true;
+  });
+  await until("it is open", () => isOpen);
+  socket.close();
+  await until("it is closed", () => heard.length > 0);
+  expect(heard).toEqual(["close"]);
+  client.close();
+});
+
+test("[TC102] a socket whose token cannot be refreshed reports its end, as one that is refused", async () => {
+  const store = memoryStore();
+  (await signedIn(proxy.url, store)).close();
+  const key = `platform.session@${new URL(proxy.url).host}`;
+  // As if the token had come long ago.
+  await store.set(key, JSON.stringify({ ...JSON.parse((await store.get(key)) ?? "{}"), takenAt: 0 }));
+  const client = await signedIn(proxy.url, store);
+  proxy.refuse(true);
+  let isClosed = false;
+  const socket = client.functions.chat({ room: "x" }).subscribe();
+  socket.on("close", () => {
+    isClosed = true;
+  });
+  await until("it is closed", () => isClosed);
+  proxy.refuse(false);
+  client.close();
+});

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, mock, test } from "bun:test";
 import { type Client, clientOf, createContext } from "../../src/client/client.ts";
 import type { ClientContext } from "../../src/client/context.ts";
 import { memoryStore } from "../../src/client/store.ts";
@@ -250,6 +250,33 @@ test("[TC50] with expand, records follow what they refer to", () =>
     await until("none is none", () => String(authors()) === "x1c,,x2,Bob");
     expect(live.items as JsonObject[]).toEqual((await query.list()).items);
   }));
+
+test("[TC50] [TC47] the code of expand is asked for again where it did not load", () =>
+  visit(
+    async ({ client }) => {
+      const code = { ...(await import("../../src/client/tables/loaded.ts")) };
+      let failures = 2;
+      const createExpansions: typeof code.createExpansions = (parts) => {
+        if (failures-- > 0) throw new TypeError("Failed to fetch dynamically imported module");
+        return code.createExpansions(parts);
+      };
+      await mock.module("../../src/client/tables/loaded.ts", () => ({ ...code, createExpansions }));
+      try {
+        const live = client
+          .db("shared")
+          .table("tasks")
+          .where("owner", "==", "nobody")
+          .expand("author" as never)
+          .live();
+        live.subscribe(() => {});
+        await until("it is offline", () => live.status === "offline");
+        await isLive(live);
+      } finally {
+        await mock.module("../../src/client/tables/loaded.ts", () => code);
+      }
+    },
+    { speed: 20 },
+  ));
 
 test("[TC55] with fields, items have these alone, and are sorted and filtered by others", () =>
   visit(async ({ client }) => {

@@ -127,7 +127,7 @@ test("[TC60] live queries start from what was seen", async () => {
 const onlyKey = async () => (await browser.storage.seenKeys())[0] ?? "";
 
 test("[TC60] the last queries are kept, and no more; very large ones are not", async () => {
-  const queries = keepQueries(browser.storage, fastRuntime(SPEED), { isKept: () => true });
+  const queries = keepQueries(browser.storage, fastRuntime(SPEED), { userId: () => "ann" });
   const viewOf = (key: string, text: string) => ({
     plan: { key },
     seen: { records: [{ id: "a", text }], hasMore: false },
@@ -198,6 +198,22 @@ test("[TC61] a promise resolves when its write is done, and no more than some wa
   page.close();
 });
 
+test("[TC61] no more than some wait, also of those that are made at once", async () => {
+  const page = await openPage();
+  await isLive(page);
+  network.refuse(true);
+  const codes: string[] = [];
+  for (let index = 0; index < WAITING_WRITES_MAX + 5; index++) {
+    notesOf(page.client)
+      .update("nothing", { count: 1 })
+      .catch(({ code }) => codes.push(code));
+  }
+  await until("some are refused", () => codes.length > 0);
+  await until("the others wait", async () => (await browser.storage.waiting()).length === WAITING_WRITES_MAX);
+  expect(codes).toEqual(Array(5).fill("too_large"));
+  page.close();
+});
+
 test("[TC62] a refused write is undone and reported, and the others are sent", async () => {
   await clear();
   const first = await openPage();
@@ -238,6 +254,27 @@ test("[TC63] a write whose answer was lost is done once", async () => {
   network.loseAnswers(1);
   await notes.delete(String(id));
   expect([page.refused, await stored()]).toEqual([[], []]);
+  page.close();
+});
+
+test("[TC63] a write whose first try is still under way at the server waits for it, and is not undone", async () => {
+  await clear();
+  const page = await openPage();
+  await isLive(page);
+  const { fetch } = globalThis;
+  let underWay = 6;
+  const answered = async (...given: Parameters<typeof fetch>) => {
+    if (given[1]?.method !== "POST" || !String(given[0]).endsWith(path) || underWay-- <= 0) return fetch(...given);
+    const data = { "": { code: "idempotency_in_progress", message: "…" } };
+    return Response.json({ code: 409, message: "…", data }, { status: 409, headers: { "retry-after": "1" } });
+  };
+  globalThis.fetch = Object.assign(answered, fetch);
+  try {
+    expect(await notesOf(page.client).insert({ title: "slow" })).toMatchObject({ title: "slow" });
+  } finally {
+    globalThis.fetch = fetch;
+  }
+  expect([page.refused, await stored()]).toEqual([[], ["slow"]]);
   page.close();
 });
 
@@ -352,6 +389,28 @@ test("[TC65] a write that another tab has stored for another user is neither sho
   for (const { close } of [page, tab]) close();
 });
 
+test("[TC65] what a tab has stored that had not heard of another user yet is not shown to that one", async () => {
+  await clear();
+  const page = await openPage();
+  await isLive(page);
+  await notesOf(page.client).insert({ title: "of the first" });
+  const seen = async () => browser.storage.seen(await onlyKey());
+  await until("it is stored", async () => JSON.stringify(await seen()).includes("of the first"));
+  const late = await seen();
+  await page.client.auth.signOut();
+  await clear();
+  await page.client.auth.signInAnonymously();
+  await isLive(page);
+  page.close();
+  if (late === null) throw new Error("nothing was stored");
+  await browser.storage.setSeen(late);
+  network.refuse(true);
+  const next = await openPage();
+  await isOffline(next);
+  expect(next.titles()).toEqual([]);
+  next.close();
+});
+
 test("[TC61] a write is sent that was made while one of the user before was under way", async () => {
   await clear();
   const page = await openPage();
@@ -396,4 +455,19 @@ test("[TC61] a closed client does not try what waits any more", async () => {
   page.close();
   await until("nothing is to be done", () => browser.runtime.timers() === 0);
   expect((await browser.storage.waiting()).length).toBe(1);
+});
+
+test("[TC66] a client that is closed while it begins leaves nothing open", async () => {
+  const context = createContext({ url: network.url, store: browser.store }, browser.runtime);
+  const reads = Promise.withResolvers<null>();
+  let isOpen = true;
+  const close = () => {
+    isOpen = false;
+  };
+  const storage = { ...browser.storage, owner: () => reads.promise, close };
+  const beginning = startOffline(context, { name: browser.name, storage, direct: context.deliver, refused: () => {} });
+  context.close();
+  reads.resolve(null);
+  await beginning;
+  expect([isOpen, browser.runtime.timers()]).toEqual([false, 0]);
 });

@@ -173,6 +173,23 @@ test("[TC84] after a reload the same file goes on; another date begins anew", as
   other.close();
 });
 
+test("[TC84] an upload with other metadata or another type begins anew, and is stored with them", async () => {
+  const store = memoryStore();
+  const client = await signedIn(platform.url, store);
+  const content = bytes(12 * MIB);
+  const aborting = new AbortController();
+  const first = client.storage("files").upload("described", fileOf(content), {
+    metadata: { of: "the first" },
+    signal: aborting.signal,
+    onProgress: ({ loaded }) => loaded > 4 * MIB && aborting.abort(),
+  });
+  await expect(first).rejects.toThrow();
+  const described = { metadata: { of: "the second" }, contentType: "video/webm" };
+  await client.storage("files").upload("described", fileOf(content), described);
+  expect(await client.storage("files").metadata("described")).toMatchObject(described);
+  client.close();
+});
+
 test("[TC84] an upload that the server does not know any more begins anew", async () => {
   const store = memoryStore();
   const client = await signedIn(platform.url, store);

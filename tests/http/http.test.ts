@@ -328,6 +328,8 @@ test("[HT9] a preflight tells a listed origin what it may send, and no other", a
   expect(allowed.headers.get("access-control-allow-origin")).toBe(ORIGIN);
   expect(allowed.headers.get("access-control-allow-methods")).toContain("POST");
   expect(allowed.headers.get("access-control-allow-headers")).toMatch(/Authorization.*X-Platform-Service-Key/);
+  // Range alone may join the parts of two files.
+  expect(allowed.headers.get("access-control-allow-headers")).toContain("Range, If-Range");
   expect(allowed.headers.get("access-control-max-age")).toBe("60");
   // A path without parameters, with several methods, has the same.
   const me = await preflight("/api/auth/me", ORIGIN);

@@ -79,6 +79,30 @@ test("[PU200] a message to a topic survives SIGKILLs: every device has it, and i
   await stop();
 }, 60_000);
 
+test("[PU200] [JB31] a message to a topic whose job is cancelled reaches no further devices", async () => {
+  const { platform, fcm, stop } = await pushWorld();
+  const users = [await signIn(platform), await signIn(platform), await signIn(platform), await signIn(platform)];
+  for (const [index, user] of users.entries()) {
+    const tokens = Array.from({ length: 50 }, (_, device) => `slow-cancel-${index}-${device}`);
+    await Promise.all(tokens.map((token) => register(user, token)));
+  }
+  const last = await signIn(platform);
+  await register(last, "last");
+  await last.post("/api/push/topic/subscribe", { topic: "news" });
+  await platform.service.post("/api/push/broadcast", { payload: TITLED });
+  await until(() => fcm.calls.length >= 20, "some are under way");
+  const list = await platform.service.get<{ jobs: { id: string }[] }>("/api/admin/jobs?name=platform.push");
+  expect((await platform.service.post(`/api/admin/jobs/${list.body.jobs[0]?.id}/cancel`)).status).toBe(200);
+  // Messages are sent one after another: when this one comes, the first has ended.
+  await platform.service.post("/api/push/send-to-topic", { topic: "news", payload: { ...TITLED, title: "next" } });
+  await until(
+    () => fcm.taken("last").some(({ notification }) => JSON.stringify(notification).includes("next")),
+    "it came",
+  );
+  expect(fcm.calls.filter(({ token }) => token.startsWith("slow-cancel-")).length).toBeLessThan(150);
+  await stop();
+});
+
 test("[PU34] at most a thousand messages to topics are queued", async () => {
   const { platform, stop } = await pushWorld();
   const ann = await signIn(platform);

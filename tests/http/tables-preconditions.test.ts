@@ -11,7 +11,7 @@ const CONFIG = `{
         access: { read: true, insert: true, update: true, delete: true } },
       filtered: { schema: { owner: { type: "string" }, n: { type: "integer" } },
         access: { read: (auth) => [["owner", "==", auth?.id ?? ""]], insert: true, update: (_auth, record) => record.n < 5, delete: (_auth, record) => record.n < 5, upsert: "matching" } },
-      judged: { schema: { owner: { type: "string" }, n: { type: "integer" } },
+      judged: { schema: { owner: { type: "string" }, n: { type: "integer" }, text: { type: "text" } },
         access: { read: async (auth, record) => record.owner === auth?.id, insert: true, update: true, delete: true, upsert: "either" } },
       blind: { schema: { n: { type: "integer" } }, access: { insert: true, update: true, delete: true } },
       parents: { access: { read: true } },
@@ -222,6 +222,10 @@ test("[TB303] batch-by-filter ends where its conditions have compared enough, an
   expect(await all(["text", "contains", "ba"], 3, 100)).toEqual([4, 2, 0]);
   expect(await changed(["text", "contains", "ba"], 12, 101)).toBe(413);
   expect(await all(["text", "contains", "ba"], 1, 101)).toEqual([6, 0]);
+  // Where the read rule sees each record, the conditions are evaluated before any is changed.
+  await user.post(`${P}/judged`, { id: "long", owner: user.id, text });
+  const filter = [...Array(12).fill(["text", "contains", "ba"]), ["text", "contains", "none"]];
+  expect((await user.post(`${P}/judged/batch-by-filter`, { action: "delete", filter })).status).toBe(413);
   const short = Array.from({ length: 300 }, () => ({ text: "x", version: 200 }));
   expect((await user.post(`${P}/docs/batch`, { inserts: short })).status).toBe(200);
   const listed = ["text", "in", [...Array.from({ length: 999 }, (_, index) => `${index}`), "x"]];

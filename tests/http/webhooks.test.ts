@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { SERVICE_KEY, testClock, until } from "../support/index.ts";
@@ -45,7 +47,9 @@ const receiver = Bun.serve({
 const url = (path: string) => `http://127.0.0.1:${receiver.port}${path}`;
 const table = (name: string) => ({ on: { table: `shared.${name}` }, secret: SECRET });
 const open = { read: true, insert: true, update: true, delete: true };
-const tables = Object.fromEntries(["plain", "retried", "many", "gone", "long"].map((name) => [name, { access: open }]));
+const tables = Object.fromEntries(
+  ["plain", "retried", "many", "full", "gone", "long"].map((name) => [name, { access: open }]),
+);
 
 const config = () => ({
   databases: {
@@ -60,6 +64,7 @@ const config = () => ({
     accounts: { on: { auth: ["signup"] as const }, secret: SECRET, url: url("/accounts") },
     retried: { ...table("retried"), url: url("/retried") },
     many: { ...table("many"), url: url("/many") },
+    full: { ...table("full"), url: url("/full") },
     gone: { ...table("gone"), url: url("/gone") },
     long: { ...table("long"), url: url("/long") },
   },
@@ -193,6 +198,28 @@ test("[WH6] at most 10 deliveries of a webhook are under way at once", async () 
   release.resolve();
   await arrived("/many", 25);
   expect(mostAtOnce).toBe(10);
+});
+
+test("[WH7] 410 that cannot be written down, as on a full disk, is asked for again until it is", async () => {
+  answers.set("/full", () => new Response(null, { status: 410 }));
+  const inTheWay = join(platform.dataDirectory, "webhooks.json", "in the way");
+  mkdirSync(inTheWay, { recursive: true });
+  await platform.post(P("full"), { id: "f1" });
+  await until("the try has failed", async () => {
+    clock.advance(STEP_MS);
+    return typeof (await jobs("full"))[0]?.error === "string";
+  });
+  rmSync(join(platform.dataDirectory, "webhooks.json"), { recursive: true });
+  await nextTry("full", 1);
+  await until("the delivery has failed", async () => (await jobs("full"))[0]?.state === "failed");
+  await platform.stop();
+  platform = await timedPlatform(config(), { clock, logger, dataDirectory: platform.dataDirectory });
+  await platform.post(P("full"), { id: "f2" });
+  await until("the next one has failed", async () => {
+    clock.advance(STEP_MS);
+    return (await jobs("full")).filter(({ state }) => state === "failed").length === 2;
+  });
+  expect(at("/full").map(({ payload }) => payload.data.after?.["id"])).toEqual(["f1", "f1"]);
 });
 
 test("[WH7] 410 ends the deliveries until one is retried or the config changes, also over a restart", async () => {

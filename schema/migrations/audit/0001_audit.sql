@@ -8,3 +8,6 @@ CREATE TABLE batches (
   at INTEGER NOT NULL, -- of the last entry; milliseconds since 1970
   entries TEXT NOT NULL -- a JSON array
 ) STRICT;
+-- Retention finds what is too old, and the first of a kind, without reading the entries of others.
+CREATE INDEX batches_by_time ON batches (at);
+CREATE INDEX batches_by_kind ON batches (kind);

@@ -7,6 +7,7 @@ import { createPlainClient, createProviderClient, type PlainProvider, readDiscor
 let server: Bun.Server<undefined>;
 let plain: PlainProvider;
 let challenge = "";
+let discoveries = 0;
 
 const EMAILS = [
   { email: "other@example.com", primary: false, verified: true },
@@ -35,6 +36,16 @@ beforeAll(() => {
           ? Response.json({ id: 7, login: "octo", name: null, avatar_url: "https://example.com/7.png" })
           : new Response(null, { status: 401 }),
       "/user/emails": () => Response.json(EMAILS),
+      "/.well-known/openid-configuration": () => {
+        discoveries += 1;
+        const issuer = `http://127.0.0.1:${server.port}`;
+        return Response.json({
+          issuer,
+          authorization_endpoint: `${issuer}/authorize`,
+          token_endpoint: `${issuer}/token`,
+          jwks_uri: `${issuer}/keys`,
+        });
+      },
     },
   });
   const issuer = `http://127.0.0.1:${server.port}`;
@@ -84,6 +95,21 @@ test("[AU33] providers without OpenID Connect: another state, verifier or code i
   expect(await attempt(`code=wrong&state=${state}`)).toBe("refused");
   expect(await attempt(`code=right&state=${state}`, "w".repeat(43))).toBe("refused");
   expect(await attempt(`code=right&state=${state}`)).toBe("accepted");
+});
+
+test("[AU33] what an issuer says of itself is read again after a day, and after the clock was set back", async () => {
+  const issuer = `http://127.0.0.1:${server.port}`;
+  let now = Date.UTC(2030, 0, 1);
+  const client = createProviderClient("own", { ...CONFIG, issuer }, () => now);
+  const ask = () =>
+    client.authorizationUrl({ state, nonce, verifier, redirectUri: "https://api.example.com/callback" });
+  const readings: number[] = [];
+  for (const passedMs of [0, 3_600_000, 24 * 3_600_000, -4 * 365 * 24 * 3_600_000]) {
+    now += passedMs;
+    await ask();
+    readings.push(discoveries);
+  }
+  expect(readings).toEqual([1, 1, 2, 3]);
 });
 
 test("[AU34] an email that the provider has not verified counts as unverified", () => {

@@ -99,7 +99,8 @@ function createOidcClient(config: OAuthProvider, issuer: string, now: () => numb
   let known: { configuration: Configuration; readAt: number } | null = null;
 
   const configure = async (): Promise<Configuration> => {
-    if (known !== null && now() - known.readAt < PROVIDER_METADATA_TTL_MS) return known.configuration;
+    // Also anew after the clock was set back.
+    if (known !== null && Math.abs(now() - known.readAt) < PROVIDER_METADATA_TTL_MS) return known.configuration;
     const found = await discovery(server, config.clientId, config.clientSecret, undefined, {
       timeout: PROVIDER_TIMEOUT_SECONDS,
       ...(isLoopback ? { execute: [allowInsecureRequests] } : {}),

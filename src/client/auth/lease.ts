@@ -8,15 +8,16 @@ interface Turn<T> {
   /** Where the lease is kept. */
   key: string;
   work: () => Promise<T>;
-  /** Asked while another client has the lease: what is not undefined ends the wait, and is the result. */
-  outcome: () => Promise<T | undefined>;
+  /** Asked while another client has the lease: what is not undefined ends the wait, and is the result. Default: nothing is. */
+  outcome?: () => Promise<T | undefined>;
 }
 
 /**
- * Runs `work` while no other client of the store does. The lease of a client that has died ends by itself; so does one whose
- * end is further away than a lease is long, which a changed clock leaves behind.
+ * Runs `work` while no other client of the store does: by the lock of the store, or else by a lease in it. The lease of a client
+ * that has died ends by itself; so does one whose end is further away than a lease is long, which a changed clock leaves behind.
  */
-export async function withLease<T>({ store, runtime, key, work, outcome }: Turn<T>): Promise<T> {
+export async function inTurn<T>({ store, runtime, key, work, outcome }: Turn<T>): Promise<T> {
+  if (store.lock !== undefined) return store.lock(key, work);
   const id = runtime.uuid();
   const holder = async () => ((await store.get(key)) ?? "").split(" ");
   for (;;) {
@@ -29,7 +30,7 @@ export async function withLease<T>({ store, runtime, key, work, outcome }: Turn<
       if ((await holder())[0] === id) break;
     }
     await pause(runtime, REFRESH_POLL_MS);
-    const known = await outcome();
+    const known = await outcome?.();
     if (known !== undefined) return known;
   }
   try {

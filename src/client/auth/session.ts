@@ -5,7 +5,7 @@ import { PlatformError } from "../transport/errors.ts";
 import { withRetries } from "../transport/retries.ts";
 import type { Send } from "../transport/send.ts";
 import { createKept, type KeptSession } from "./kept.ts";
-import { withLease } from "./lease.ts";
+import { inTurn } from "./lease.ts";
 import { isDue, isValid, type StoredSession, stored } from "./stored.ts";
 import type { Tokens, User } from "./types.ts";
 
@@ -49,11 +49,9 @@ export function createSession({ store, runtime, send, host }: Deps): Session {
   const renew = (stale: StoredSession): Promise<StoredSession | null> => {
     const work = () => refresh(stale);
     const outcome = () => replaced(stale);
-    renewal ??= (store.lock?.(leaseKey, work) ?? withLease({ store, runtime, key: leaseKey, work, outcome })).finally(
-      () => {
-        renewal = null;
-      },
-    );
+    renewal ??= inTurn({ store, runtime, key: leaseKey, work, outcome }).finally(() => {
+      renewal = null;
+    });
     return renewal;
   };
 

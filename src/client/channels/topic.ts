@@ -1,6 +1,6 @@
 import type { ClientContext } from "../context.ts";
 import type { ServerMessage } from "../socket/types.ts";
-import type { PlatformError } from "../transport/errors.ts";
+import { type PlatformError, statusError } from "../transport/errors.ts";
 import { lostError, socketError } from "./errors.ts";
 import type { ChannelStatus } from "./types.ts";
 
@@ -18,9 +18,6 @@ interface Events {
   /** What to do with messages of the channel, by their types. */
   messages: Readonly<Record<string, (message: ServerMessage) => void>>;
 }
-
-/** Why the server has ended a subscription by itself. */
-const REVOKED = { type: "error", code: "SUBSCRIBE_DENIED", message: "Access denied" };
 
 export function createTopic(context: ClientContext, channel: string, { onChange, messages }: Events): Topic {
   let status: ChannelStatus = "loading";
@@ -54,7 +51,8 @@ export function createTopic(context: ClientContext, channel: string, { onChange,
         }),
       ),
       socket.on("auth_refreshed", ({ revokedChannels }) => {
-        if ((revokedChannels as readonly string[]).includes(channel)) become("denied", socketError(REVOKED));
+        if ((revokedChannels as readonly string[]).includes(channel))
+          become("denied", statusError(403, "Access denied"));
       }),
       socket.subscribe((next) => {
         if (next === "connected") return;

@@ -1,8 +1,9 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { Retries } from "../live/failures.ts";
+import type { RecordWindow } from "../live/feed/window.ts";
 import type { Plan } from "../live/plan.ts";
 import type { Transport } from "../transport/types.ts";
-import { EXPANDED_AT_ONCE } from "./limits.ts";
+import { EXPANDED_AT_ONCE, KNOWN_MAX } from "./limits.ts";
 import { readRelated } from "./related.ts";
 
 interface Expansion {
@@ -29,7 +30,10 @@ export interface Expansions {
 interface Parts {
   transport: Transport;
   plan: Plan;
+  /** Stopped by who gives it. */
   retries: Retries;
+  /** What the query has. */
+  window: Pick<RecordWindow, "get">;
   /** Called when more is known. */
   changed(): void;
 }
@@ -37,7 +41,7 @@ interface Parts {
 const idOf = (record: JsonObject): string => String(record["id"]);
 
 /** Imports no value that the live queries have, so that the bundle of a page without `expand` stays one file. */
-export function createExpansions({ transport, plan, retries, changed }: Parts): Expansions {
+export function createExpansions({ transport, plan, retries, window, changed }: Parts): Expansions {
   const { expand: paths } = plan.query;
   const known = new Map<string, Expansion>();
   const missing = new Map<string, string>();
@@ -67,21 +71,16 @@ export function createExpansions({ transport, plan, retries, changed }: Parts): 
     isReading = true;
     const asked = [...missing].slice(0, EXPANDED_AT_ONCE);
     try {
-      const answered = new Set(
-        learn(
-          await readRelated(
-            transport,
-            plan,
-            asked.map(([id]) => id),
-          ),
-        ).map(idOf),
-      );
+      const ids = asked.map(([id]) => id);
+      const records = await readRelated(transport, plan, ids);
       retries.succeeded();
       for (const [id, key] of asked) {
         missing.delete(id);
-        // Gone meanwhile. A change says so, as it does where a newer record refers to others.
-        if (!answered.has(id)) known.set(id, { key, expand: nothing });
+        // It may be gone meanwhile. A change says so, as it does where a newer record refers to others.
+        known.set(id, { key, expand: nothing });
       }
+      learn(records);
+      if (known.size > KNOWN_MAX) for (const id of known.keys()) if (window.get(id) === undefined) known.delete(id);
     } catch {
       retries.later(() => void read());
       return;
@@ -114,7 +113,6 @@ export function createExpansions({ transport, plan, retries, changed }: Parts): 
     },
     stop() {
       isStopped = true;
-      retries.stop();
     },
   };
 }

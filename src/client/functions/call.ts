@@ -82,10 +82,7 @@ async function send(
     return await transport.request<Response>(
       // The last name of a path is a method of HTTP in small letters.
       (path.at(-1) ?? "").toUpperCase() as Method,
-      `/api/functions${path
-        .slice(0, -1)
-        .map((name) => `/${name}`)
-        .join("")}${queryText(query)}`,
+      `${["/api/functions", ...path.slice(0, -1)].join("/")}${queryText(query)}`,
       {
         body,
         headers: { ...declared, ...Object.fromEntries(new Headers(headers)) },

@@ -8,13 +8,19 @@ const parsed = (data: unknown): unknown => {
   return typeof data === "string" ? readText(data) : data;
 };
 
+/** A message with its content. */
+const heard = (event: Parameters<Listener>[0]) =>
+  event.type === "message"
+    ? ({ ...event, type: "message", data: parsed(event.data), rawData: event.data } as never)
+    : event;
+
 /** A WebSocket of a route, with the members of Eden's. */
 class RouteSocket {
   readonly url: string;
   readonly ws: WebSocket;
   readonly on = this.addEventListener;
   readonly off = this.removeEventListener;
-  readonly #heard = new Map<Listener, Listener>();
+  readonly #heard = new WeakMap<Listener, Listener>();
 
   constructor(ws: WebSocket) {
     this.ws = ws;
@@ -36,10 +42,8 @@ class RouteSocket {
   }
 
   addEventListener(type: string, listener: Listener, options?: AddEventListenerOptions): this {
-    const own: Listener = (event) => {
-      if (type !== "message") return listener(event);
-      listener({ ...event, type, data: parsed(event.data), rawData: event.data } as never);
-    };
+    // One for all types, as the socket itself tells them apart.
+    const own: Listener = this.#heard.get(listener) ?? ((event) => listener(heard(event)));
     this.#heard.set(listener, own);
     this.ws.addEventListener(type, own as EventListener, options);
     return this;
@@ -62,7 +66,8 @@ export async function openRouteSocket(
   path: readonly string[],
   given: unknown,
 ): Promise<RouteSocket> {
-  const token = await transport.token();
+  // Without the token that it should have, the server refuses it, which the socket reports as any other refusal.
+  const token = await transport.token().catch(() => "none");
   const { query = {} } = (given ?? {}) as { query?: Record<string, string> };
   const url = transport.url(`/api/functions/${path.join("/")}`, query).replace(/^http/, "ws");
   const { webSocket: WebSocketClass = globalThis.WebSocket } = options;

@@ -25,13 +25,14 @@ interface HandleParts {
 
 /** One `live()`. Equal queries have the same view. */
 export function openHandle({ runtime, hold, userCount }: HandleParts): LiveQuery<JsonObject> {
-  const listeners = new Map<object, () => void>();
+  /** Each ends one listener. */
+  const stops = new Set<() => void>();
   let cancelEnd: () => void = () => {};
 
   const end = () => {
     cancelEnd();
-    for (const stop of listeners.values()) stop();
-    listeners.clear();
+    for (const stop of stops) stop();
+    stops.clear();
     if (held === null) return;
     held.release();
     held = null;
@@ -67,11 +68,11 @@ export function openHandle({ runtime, hold, userCount }: HandleParts): LiveQuery
     subscribe(listener) {
       if (held === null) begin();
       cancelEnd();
-      const key = {};
-      listeners.set(key, view.subscribe(listener));
+      const stop = view.subscribe(listener);
+      stops.add(stop);
       return () => {
-        listeners.get(key)?.();
-        if (listeners.delete(key) && listeners.size === 0) endLater();
+        stop();
+        if (stops.delete(stop) && stops.size === 0) endLater();
       };
     },
     close: end,

@@ -5,7 +5,7 @@ import { createListeners } from "../listeners.ts";
 import type { Socket } from "../socket/types.ts";
 import type { WriteOperation } from "../tables/local-writes.ts";
 import type { PlatformError } from "../transport/errors.ts";
-import { createRetries, type Failure, failureOf } from "./failures.ts";
+import { createRetries, type Failure, failureOf, type Retries } from "./failures.ts";
 import type { Change } from "./feed/changes.ts";
 import type { FeedMember, Feeds } from "./feed/feeds.ts";
 import { createLoading, type Loading } from "./feed/loading.ts";
@@ -42,6 +42,7 @@ export class View implements FeedMember {
   readonly #loading: Loading;
   /** Of a query with `expand`, once they are loaded. */
   #expansions: Expansions | null = null;
+  readonly #retries: Retries;
   readonly #listeners = createListeners();
   /** Large records that are being read one by one. */
   readonly #rereads = new Map<string, object>();
@@ -65,6 +66,7 @@ export class View implements FeedMember {
   constructor(plan: Plan, deps: ViewDeps) {
     this.plan = plan;
     this.#deps = deps;
+    this.#retries = createRetries(deps.runtime);
     this.#window = new RecordWindow(plan);
     this.#local = new LocalState(plan, this.#window);
     this.#loading = createLoading(deps, plan, {
@@ -140,22 +142,32 @@ export class View implements FeedMember {
     const join = () => {
       if (!this.#hasEnded) this.#leave = this.#deps.feeds.join(this.plan.subscription, this);
     };
+    const failed = () => {
+      // Without a network the code may not load.
+      this.#fail({ status: "offline", error: null });
+      if (!this.#hasEnded) this.#retries.later(() => this.start());
+    };
     if (this.plan.query.expand.length === 0) join();
-    else void this.#expand().then(join, () => this.#fail({ status: "offline", error: null }));
+    else this.#expand().then(join, failed);
   }
 
   end(): void {
     this.#hasEnded = true;
     this.#leave?.();
     this.#stop();
+    this.#retries.stop();
     this.#expansions?.stop();
   }
 
   async #expand(): Promise<void> {
     const { createExpansions } = await import("../tables/loaded.ts");
-    const { runtime, transport } = this.#deps;
-    const parts = { transport, plan: this.plan, retries: createRetries(runtime), changed: () => this.#changed() };
-    this.#expansions = createExpansions(parts);
+    this.#expansions = createExpansions({
+      transport: this.#deps.transport,
+      plan: this.plan,
+      retries: this.#retries,
+      window: this.#window,
+      changed: () => this.#changed(),
+    });
     if (this.#seed !== null) this.seed(this.#seed);
   }
 

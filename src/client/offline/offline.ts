@@ -28,7 +28,7 @@ export async function startOffline(context: ClientContext, parts: Parts): Promis
   const { session, transport, runtime } = context;
   const live = liveOf(context);
   await session.ready;
-  const seen = keepQueries(storage, runtime, { isKept: () => transport.userId() !== null });
+  const seen = keepQueries(storage, runtime, transport);
   const { store } = context;
   const hear = (news: News) => {
     if (news.type === "added") void queue.resume();

@@ -51,7 +51,10 @@ export class WriteQueue {
   /** Resolves with the server's answer, whenever it comes. */
   async add(write: TableWrite, userId: string): Promise<unknown> {
     const { context, storage, tabs } = this.#parts;
-    if (this.#endings.size >= WAITING_WRITES_MAX || JSON.stringify(write).length > WRITE_LENGTH_MAX) {
+    if (
+      this.#endings.size + this.#adding.size >= WAITING_WRITES_MAX ||
+      JSON.stringify(write).length > WRITE_LENGTH_MAX
+    ) {
       const message = `At most ${WAITING_WRITES_MAX} writes of ${WRITE_LENGTH_MAX} characters each can wait for a connection`;
       throw localError("too_large", message);
     }

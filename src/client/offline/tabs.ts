@@ -1,4 +1,4 @@
-import { withLease } from "../auth/lease.ts";
+import { inTurn } from "../auth/lease.ts";
 import type { ClientContext } from "../context.ts";
 import type { ErrorFacts } from "../transport/errors.ts";
 
@@ -26,13 +26,12 @@ interface Parts extends Pick<ClientContext, "runtime" | "store"> {
 }
 
 export function joinTabs({ runtime, store, name, hear }: Parts): Tabs {
-  const channel = typeof BroadcastChannel === "undefined" ? null : new BroadcastChannel(`platform.offline.${name}`);
-  if (channel !== null) channel.onmessage = ({ data }) => hear(data);
   const key = `platform.offline.${name}`;
+  const channel = typeof BroadcastChannel === "undefined" ? null : new BroadcastChannel(key);
+  if (channel !== null) channel.onmessage = ({ data }) => hear(data);
   return {
     tell: (news) => channel?.postMessage(news),
-    inTurn: (work) =>
-      store.lock?.(key, work) ?? withLease({ store, runtime, key, work, outcome: () => Promise.resolve(undefined) }),
+    inTurn: (work) => inTurn({ store, runtime, key, work }),
     close: () => channel?.close(),
   };
 }

@@ -4,7 +4,7 @@ import type { ClientContext } from "../context.ts";
 import { createListeners } from "../listeners.ts";
 import { createSocket } from "../socket/socket.ts";
 import type { Socket } from "../socket/types.ts";
-import { PlatformError } from "../transport/errors.ts";
+import { PlatformError, statusError } from "../transport/errors.ts";
 import { createActs } from "./acts.ts";
 import { JOIN_TIMEOUT_MS } from "./limits.ts";
 import { createReplica } from "./replica.ts";
@@ -99,13 +99,14 @@ function openRoom(context: ClientContext, { id, socket, close, onJoined, onLeft 
     replica.stop();
     for (const end of ends) end();
     close();
-    acts.end(because ?? lostError("The room was left"));
-    onLeft(because ?? lostError("The room was left"));
+    const reason = because ?? lostError("The room was left");
+    acts.end(reason);
+    onLeft(reason);
     tell();
   };
   const ends = [
     socket.on("message", ({ messageType, data }) => messages.tell(messageType, data)),
-    socket.on("kicked", () => left(socketError({ type: "error", code: "JOIN_DENIED", message: "You were removed" }))),
+    socket.on("kicked", () => left(statusError(403, "You were removed"))),
     socket.on("error", (message) => {
       if (ENDING.has(String(message["code"]))) left(socketError(message));
     }),
@@ -117,7 +118,7 @@ function openRoom(context: ClientContext, { id, socket, close, onJoined, onLeft 
       acts.lost();
       tell();
     }),
-    context.transport.onAuth(() => left(socketError({ type: "error", code: "AUTH_FAILED", message: "Another user" }))),
+    context.transport.onAuth(() => left(statusError(401, "Another user"))),
   ];
   ends.push(socket.hold(), socket.onConnected(join));
 

@@ -9,12 +9,11 @@ const isTriedAgain = (error: unknown): error is PlatformError => error instanceo
 async function untilOnline({ runtime }: ClientContext, ms: number, signal: AbortSignal): Promise<void> {
   const back = new AbortController();
   const wake = () => back.abort();
-  const end = () => back.abort();
   globalThis.addEventListener?.("online", wake);
-  signal.addEventListener("abort", end);
+  signal.addEventListener("abort", wake);
   await pause(runtime, ms, back.signal).catch(() => {});
   globalThis.removeEventListener?.("online", wake);
-  signal.removeEventListener("abort", end);
+  signal.removeEventListener("abort", wake);
 }
 
 /** What the requests of one upload share: a success of one means that the others may go on trying. */

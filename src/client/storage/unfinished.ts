@@ -1,3 +1,4 @@
+import { inTurn } from "../auth/lease.ts";
 import type { ClientContext } from "../context.ts";
 import { UNFINISHED_MAX, UNFINISHED_TTL_MS } from "./limits.ts";
 
@@ -17,9 +18,6 @@ export interface UnfinishedUploads {
   set(of: string, ...upload: Unfinished[]): Promise<void>;
 }
 
-/** Changes take turns: each reads all uploads and writes them. */
-let last: Promise<void> = Promise.resolve();
-
 export function createUnfinishedUploads({ store, runtime, transport }: ClientContext): UnfinishedUploads {
   const key = `platform.uploads@${transport.url("")}`;
   const read = async (): Promise<Unfinished[]> => {
@@ -37,9 +35,8 @@ export function createUnfinishedUploads({ store, runtime, transport }: ClientCon
     find: async (of) => (await read()).find((upload) => upload.of === of) ?? null,
     set(of, ...upload) {
       const work = async () => write([...(await read()).filter((other) => other.of !== of), ...upload]);
-      // After a failure too.
-      last = last.then(work, work);
-      return last;
+      // Each change reads all uploads and writes them, also those of other tabs.
+      return inTurn({ store, runtime, key: `${key}.turn`, work });
     },
   };
 }

@@ -14,9 +14,13 @@ interface Part {
 }
 
 /** What an upload is known by after a reload; null for bytes, which have no name and date. */
-function identityOf({ transport }: ClientContext, { bucket, key, file }: UploadTask): string | null {
+function identityOf(
+  { transport }: ClientContext,
+  { file, onLoaded: _, signal: __, ...about }: UploadTask,
+): string | null {
   if (!(file instanceof File)) return null;
-  return JSON.stringify([transport.userId(), bucket, key, file.name, file.size, file.lastModified]);
+  // The type and metadata too: the server stores those that the upload began with.
+  return JSON.stringify([transport.userId(), about, file.name, file.size, file.lastModified]);
 }
 
 /** Uploads a file in parts, and goes on where an earlier call stopped. */
@@ -25,54 +29,57 @@ export async function uploadInParts(context: ClientContext, task: UploadTask): P
   const { bucket, key, file, contentType, metadata, signal } = task;
   const unfinished = createUnfinishedUploads(context);
   const of = identityOf(context, task);
+  /** What is known of it from now on. */
+  const note = async (...upload: Unfinished[]) => {
+    if (of !== null) await unfinished.set(of, ...upload);
+  };
   const patience = createPatience(context, signal);
 
   const begin = async (): Promise<Unfinished> => {
     const body = { key, contentType, metadata };
-    const create = () =>
-      transport.request<{ uploadId: string }>("POST", `${bucket}/multipart/create`, { body, signal });
-    const { uploadId } = await patience.run(create);
+    const { uploadId } = await patience.run(() =>
+      transport.request<{ uploadId: string }>("POST", `${bucket}/multipart/create`, { body, signal }),
+    );
     const partBytes = Math.max(PART_BYTES, Math.ceil(file.size / PARTS_MAX));
     const upload = { of: of ?? "", uploadId, partBytes, beganAt: runtime.now() };
-    if (of !== null) await unfinished.set(of, upload);
+    await note(upload);
     return upload;
   };
-  /** The parts that the server has; null: it does not know the upload any more. */
-  const stored = async ({ uploadId }: Unfinished): Promise<Part[] | null> => {
-    const path = `${bucket}/uploads/${encodeURIComponent(uploadId)}/parts`;
-    const list = () => transport.request<{ parts: Part[] }>("GET", path, { query: { key }, signal });
-    return orNull(patience.run(list).then(({ parts }) => parts));
+  /** Goes on with the parts that the server has. */
+  const goOn = async (upload: Unfinished): Promise<FileEntry> => {
+    const path = `${bucket}/uploads/${encodeURIComponent(upload.uploadId)}/parts`;
+    const { parts } = await patience.run(() =>
+      transport.request<{ parts: Part[] }>("GET", path, { query: { key }, signal }),
+    );
+    return finish(upload, parts);
   };
   const finish = async (upload: Unfinished, parts: readonly Part[]): Promise<FileEntry> => {
     const { uploadId } = upload;
     const sent = await sendParts(context, task, upload, parts);
     const body = { uploadId, key, parts: sent.map(({ partNumber, etag }) => ({ partNumber, etag })) };
+    const options = { body, signal, timeoutMs: COMPLETE_TIMEOUT_MS };
     // Answered again where the answer was lost.
-    const complete = () => {
-      const options = { body, signal, timeoutMs: COMPLETE_TIMEOUT_MS };
-      return transport.request<FileEntry>("POST", `${bucket}/multipart/complete`, options);
-    };
-    const entry = await patience.run(complete);
-    if (of !== null) await unfinished.set(of);
+    const entry = await patience.run(() =>
+      transport.request<FileEntry>("POST", `${bucket}/multipart/complete`, options),
+    );
+    await note();
     return entry;
   };
 
   const known = of === null ? null : await unfinished.find(of);
   if (known !== null) {
-    const parts = await stored(known);
-    // It may be removed, or completed by another tab, while parts of it are sent.
-    const entry = parts === null ? null : await orNull(finish(known, parts));
+    // It may be removed, or completed by another tab, also while parts of it are sent.
+    const entry = await orNull(goOn(known));
     if (entry !== null) return entry;
-    if (of !== null) await unfinished.set(of);
+    await note();
   }
   const upload = await begin();
   try {
     return await finish(upload, []);
   } catch (error) {
+    const body = { uploadId: upload.uploadId, key };
     // Nothing can go on with it: its parts need not stay for a day.
-    const abort = () =>
-      transport.request("POST", `${bucket}/multipart/abort`, { body: { uploadId: upload.uploadId, key } });
-    if (of === null) void abort().catch(() => {});
+    if (of === null) void transport.request("POST", `${bucket}/multipart/abort`, { body }).catch(() => {});
     throw error;
   }
 }

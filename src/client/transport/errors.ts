@@ -63,14 +63,12 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
   412: "precondition_failed",
   413: "too_large",
   429: "rate_limited",
-  502: "unavailable",
-  503: "unavailable",
-  504: "unavailable",
-  507: "unavailable",
+  500: "internal",
+  501: "internal",
 };
 
 /** The code of a status of 400 or more. */
-export const codeOf = (status: number): ErrorCode => CODES[status] ?? (status < 500 ? "invalid" : "internal");
+export const codeOf = (status: number): ErrorCode => CODES[status] ?? (status < 500 ? "invalid" : "unavailable");
 
 /** The error that an answer of 400 or more describes. A body that is not the server's, such as a proxy's page, is left out. */
 export async function errorOf(response: Response): Promise<PlatformError> {
@@ -101,5 +99,6 @@ export const networkError = (url: string, cause: unknown): PlatformError =>
 
 const PASSING = new Set([0, 408, 429, 502, 503, 504]);
 
-/** Whether the same request may succeed later; 0: no answer came. */
-export const isPassing = ({ status }: PlatformError): boolean => PASSING.has(status);
+/** Whether the same request may succeed later; 0: no answer came. So may one whose own first try is still under way. */
+export const isPassing = ({ status, fields }: PlatformError): boolean =>
+  PASSING.has(status) || Object.values(fields).some(({ code }) => code === "idempotency_in_progress");

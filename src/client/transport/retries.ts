@@ -1,15 +1,10 @@
 import { RETRIES_MAX, RETRY_AFTER_MAX_MS, RETRY_BACKOFF_MS } from "../limits.ts";
 import { pause, type Runtime } from "../runtime.ts";
-import { PlatformError } from "./errors.ts";
+import { isPassing, PlatformError } from "./errors.ts";
 
-const REPEATED_STATUSES = new Set([0, 429, 502, 503]);
-
-/** Whether the same request may have another outcome soon. A timeout is not: the server was asked for long enough. */
-function isPassing({ status, code, fields }: PlatformError): boolean {
-  if (code === "timeout") return false;
-  if (status !== 409) return REPEATED_STATUSES.has(status);
-  return Object.values(fields).some((field) => field.code === "idempotency_in_progress");
-}
+/** Whether the same request may have another outcome soon. After a timeout it has not: the server was asked for long enough. */
+const isRepeated = (error: PlatformError): boolean =>
+  error.code !== "timeout" && error.status !== 504 && isPassing(error);
 
 /** The wait before try `count` + 1, in milliseconds; null where it would be too long. */
 function waitBefore(count: number, { retryAfter }: PlatformError, runtime: Runtime): number | null {
@@ -26,7 +21,7 @@ export async function withRetries<T>(work: () => Promise<T>, runtime: Runtime, s
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof PlatformError) || !isPassing(error) || count === RETRIES_MAX) throw error;
+      if (!(error instanceof PlatformError) || !isRepeated(error) || count === RETRIES_MAX) throw error;
       const waitMs = waitBefore(count, error, runtime);
       if (waitMs === null) throw error;
       await pause(runtime, waitMs, signal);

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { settle, type TestClock, testClock } from "../../../tests/support/clock.ts";
 import { createStorageEngine, type StorageEngine } from "../../db/index.ts";
+import type { Clock } from "../../kernel/clock.ts";
 import { systemIds } from "../../kernel/ids.ts";
 import { Foreground } from "../../kernel/observing/foreground.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kernel/time/duration.ts";
@@ -12,6 +13,8 @@ import { createJobsArea, type JobsArea } from "../index.ts";
 const GIVE_UP_MS = 10_000;
 let directory = "";
 let clock: TestClock;
+/** What the machine's clock is ahead; timers do not follow it. */
+let aheadMs = 0;
 let engine: StorageEngine;
 let area: JobsArea;
 let runs: string[] = [];
@@ -22,6 +25,7 @@ async function start(
   options: { catchUp?: boolean; isDrill?: boolean; run?: () => unknown; timezone?: string } = {},
 ): Promise<void> {
   const { catchUp = false, isDrill = false, run = () => {}, timezone = "UTC" } = options;
+  const machine: Clock = { now: () => clock.now() + aheadMs, after: clock.after };
   engine = createStorageEngine({ clock });
   area = createJobsArea({
     engine,
@@ -29,7 +33,7 @@ async function start(
     dataDirectory: directory,
     secrets: { jwtSecret: "s".repeat(32) },
     isDrill,
-    clock,
+    clock: machine,
     ids: systemIds,
     logger: { info() {}, warn: (message) => void log.push(message), error: (message) => void log.push(message) },
     jobs: {},
@@ -60,6 +64,7 @@ async function stop(): Promise<void> {
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "cron-"));
   clock = testClock();
+  aheadMs = 0;
   runs = [];
   log = [];
 });
@@ -84,6 +89,20 @@ test("[JB40] a schedule runs at each of its times", async () => {
     await until(() => runs.length === hour);
   }
   expect(runs).toEqual([1, 2, 3].map((hour) => `2026-01-01T0${hour}:00:00.000Z`));
+});
+
+test("[JB40] a schedule follows a clock that was years ahead, and one that is set back a little runs nothing twice", async () => {
+  aheadMs = 1_000 * DAY_MS;
+  await start("0 * * * *");
+  await clock.advanceAsync(HOUR_MS);
+  await until(() => runs.length === 1);
+  aheadMs = 0;
+  await clock.advanceAsync(HOUR_MS);
+  await until(() => runs.length === 2);
+  aheadMs = -30 * MINUTE_MS;
+  await clock.advanceAsync(HOUR_MS + 30 * MINUTE_MS);
+  await until(() => runs.length === 3);
+  expect(runs.slice(1)).toEqual(["2026-01-01T02:00:00.000Z", "2026-01-01T03:00:00.000Z"]);
 });
 
 test("[JB41] a time is skipped while the previous run has not ended", async () => {

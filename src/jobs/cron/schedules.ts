@@ -89,11 +89,9 @@ export function createSchedules(deps: {
     const waitFor = (due: Millis): void => {
       const waitMs = due - clock.now();
       if (waitMs > 0) {
-        // In steps, so that a clock that is set forward is noticed; and a timer may fire early.
-        cancels.set(
-          schedule.name,
-          clock.after(Math.min(waitMs, SLEEP_MAX_MS), () => waitFor(due)),
-        );
+        // In steps, so that a clock that is set is noticed: back, an earlier time is the next. A timer may fire early.
+        const wake = (): void => waitFor(Math.min(due, times.next(clock.now()) ?? due));
+        cancels.set(schedule.name, clock.after(Math.min(waitMs, SLEEP_MAX_MS), wake));
         return;
       }
       void enqueue(schedule.name, due);

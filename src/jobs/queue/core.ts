@@ -75,9 +75,7 @@ export function createQueueCore(deps: QueueCoreDeps): QueueCore {
   const run = (): void => {
     if (isDrill || starting !== null) return;
     stopSweep = startSweep({ store: open(), clock, logger });
-    starting = dispatcher.start().catch((cause: unknown) => {
-      logger.error("jobs: jobs.db cannot be written; no jobs run", { cause });
-    });
+    starting = dispatcher.start();
   };
 
   return {

@@ -91,9 +91,18 @@ export class Dispatcher {
     this.#wake();
   };
 
-  /** jobs.db is open: puts back what was running when an earlier process ended, and starts what is due. */
+  /**
+   * jobs.db is open: puts back what was running when an earlier process ended, and starts what is due. While it cannot be
+   * written this is tried again. Never rejects.
+   */
   async start(): Promise<void> {
-    await this.#recover();
+    try {
+      await this.#recover();
+    } catch (cause) {
+      this.#failed(cause);
+      if (this.#state === "new") this.#cancelTimer = this.#deps.clock.after(WRITE_RETRY_MS, () => void this.start());
+      return;
+    }
     if (this.#state !== "new") return;
     this.#state = "started";
     this.#wake();
@@ -245,12 +254,15 @@ export class Dispatcher {
   #claim(tx: Transaction, deltas: CountDeltas, claimed: ClaimedJob[]): void {
     const store = this.#deps.store();
     const now = this.#deps.clock.now();
-    for (const entry of this.#names.values()) {
+    for (const entry of [...this.#names.values()]) {
       const { name, definition, running, dueAt } = entry;
       const free = Math.min(definition.concurrency - running, JOBS_PER_WRITE_MAX - claimed.length);
       if (free <= 0 || dueAt > now) continue;
       const jobs = store.claim(tx, deltas, { name, now, limit: free });
       claimed.push(...jobs);
+      // Last in the next step: one name may fill a step, and must not fill all of them.
+      this.#names.delete(name);
+      this.#names.set(name, entry);
       entry.running += jobs.length;
       entry.dueAt = store.nextDue(tx, name) ?? Number.POSITIVE_INFINITY;
     }

@@ -3,16 +3,18 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import fs, { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { jobsLayout } from "../../../schema/migrations/index.ts";
 import { settle, type TestClock, testClock } from "../../../tests/support/clock.ts";
-import { createStorageEngine, type StorageEngine } from "../../db/index.ts";
+import { createStorageEngine, layOut, type StorageEngine } from "../../db/index.ts";
 import { systemIds } from "../../kernel/ids.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { silentLogger } from "../../kernel/logger.ts";
 import { Foreground } from "../../kernel/observing/foreground.ts";
 import { DAY_MS, HOUR_MS } from "../../kernel/time/duration.ts";
 import { createJobsArea, FinalFailure, type JobDefinition, type JobRun, type JobsArea } from "../index.ts";
-import { FINISHED_MAX, SLEEP_MAX_MS, SWEEP_INTERVAL_MS } from "../limits.ts";
+import { DATA_MAX_BYTES, FINISHED_MAX, SLEEP_MAX_MS, SWEEP_INTERVAL_MS, SWEEP_STEP_JOBS } from "../limits.ts";
 import { backoffOf } from "../tries/backoff.ts";
+import { JobStore } from "./store.ts";
 
 const GIVE_UP_MS = 10_000;
 let directory = "";
@@ -278,6 +280,16 @@ test("[JB8] no more jobs of a name run at once than its concurrency", async () =
   expect(most).toBe(3);
 });
 
+test("[JB8] a name that fills every step leaves other names their turn", async () => {
+  define("many", () => {}, { concurrency: 100 });
+  define("one");
+  await Promise.all(Array.from({ length: 3_000 }, (_, n) => area.queue.enqueue("many", n)));
+  await area.queue.enqueue("one", null);
+  await area.start();
+  await until(() => runs.some(({ name }) => name === "one"));
+  expect(runs.findIndex(({ name }) => name === "one")).toBeLessThan(500);
+});
+
 test("[JB9] jobs of a group run in order, one at a time; a failing one holds back only its group", async () => {
   define(
     "a",
@@ -398,6 +410,21 @@ test("[JB14] jobs leave the file 7 days after they are done, and 30 days after t
   expect(FINISHED_MAX).toBe(1_000_000);
 }, 60_000);
 
+test("[JB14] a step of the sweep removes many small jobs, and a few large ones", async () => {
+  const file = engine.open(join(directory, "swept.db"), { migrate: layOut(jobsLayout) });
+  const store = new JobStore(file);
+  const insert = `INSERT INTO jobs (id, name, state, attempt, created_at, due_at, finished_at, data) VALUES (?, 'a', 3, 1, 0, 0, ?, ?)`;
+  await file.write((tx) => {
+    for (let n = 0; n < 10; n++) tx.query(insert).run(`large ${n}`, n, JSON.stringify("x".repeat(DATA_MAX_BYTES - 2)));
+    for (let n = 0; n < 50; n++) tx.query(insert).run(`small ${n}`, 10 + n, "null");
+  });
+  const kept = () => file.query<{ n: number }>("SELECT count(*) AS n FROM jobs").get()?.n;
+  const step = { until: 100, limit: SWEEP_STEP_JOBS, bytesMax: 4 * DATA_MAX_BYTES };
+  const seen: unknown[] = [];
+  for (let isMore = true; isMore; seen.push(kept())) isMore = await store.sweep(DONE, step);
+  expect(seen).toEqual([56, 52, 0]);
+});
+
 test("[JB15] without jobs there is no file and no timer; with jobs that wait there is one", async () => {
   define("a");
   await area.start();
@@ -468,6 +495,24 @@ test("[JB17] while jobs.db cannot be written nothing starts; what has ended is r
   await advanceUntil(isIn(second, DONE));
   expect(rowOf(first)).toMatchObject({ state: DONE, attempt: 1 });
   expect(dataOf()).toEqual([1, 2]);
+});
+
+test("[JB17] a server that starts while jobs.db cannot be written runs its jobs later", async () => {
+  define("a");
+  await area.start();
+  const id = await area.queue.enqueue("a", 1, { delay: 60 });
+  await close();
+  open();
+  define("a");
+  expect(area.queue.unfinished("a")).toBe(1);
+  const other = new Database(join(directory, "jobs.db"));
+  other.run("BEGIN IMMEDIATE");
+  await area.start();
+  await clock.advanceAsync(2_000);
+  other.run("ROLLBACK");
+  other.close();
+  await advanceUntil(isIn(id, DONE));
+  expect(dataOf()).toEqual([1]);
 });
 
 test("[JB17] after a failed sync nothing is accepted or started, and the metrics have no jobs", async () => {

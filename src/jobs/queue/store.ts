@@ -56,7 +56,7 @@ const INTERRUPTED = `SELECT seq, id, name, group_key AS "group", created_at AS c
   WHERE name = ?1 AND state = 2`;
 const COUNTS = `SELECT name, waiting, running, done, failed, failed_total AS failedTotal FROM job_counts ORDER BY name`;
 const UNFINISHED = "SELECT waiting + running AS count FROM job_counts WHERE name = ?1";
-const OUTDATED = `SELECT seq, name FROM jobs WHERE state = ?1 AND state > 2 AND finished_at <= ?2
+const OUTDATED = `SELECT seq, name, octet_length(data) AS bytes FROM jobs WHERE state = ?1 AND state > 2 AND finished_at <= ?2
   ORDER BY finished_at LIMIT ?3`;
 const REMOVE = "DELETE FROM jobs WHERE seq = ?1 AND state = ?2";
 
@@ -165,23 +165,33 @@ export class JobStore {
     return this.file.query<{ count: number }>(UNFINISHED).get(name)?.count ?? 0;
   }
 
-  /** Removes finished jobs of one state that ended before `until`, or are too many; at most `limit`. Resolves to how many. */
-  async sweep(state: typeof DONE | typeof FAILED, { until, limit }: { until: Millis; limit: number }): Promise<number> {
+  /**
+   * Removes finished jobs of one state that ended before `until`, or are too many: at most `limit`, and of about `bytesMax` of data.
+   * Resolves to whether there may be more.
+   */
+  async sweep(
+    state: typeof DONE | typeof FAILED,
+    { until, limit, bytesMax }: { until: Millis; limit: number; bytesMax: number },
+  ): Promise<boolean> {
     const kept = this.counts().reduce((sum, { done, failed }) => sum + (state === DONE ? done : failed), 0);
     const surplus = Math.min(limit, kept - FINISHED_MAX);
-    const rows = this.file
-      .query<{ seq: number; name: string }>(OUTDATED)
+    const found = this.file
+      .query<{ seq: number; name: string; bytes: number }>(OUTDATED)
       .all(state, surplus > 0 ? Number.MAX_SAFE_INTEGER : until, surplus > 0 ? surplus : limit);
-    if (rows.length === 0) return 0;
-    return this.write((tx, deltas) => {
-      let removed = 0;
-      for (const { seq, name } of rows) {
-        if (tx.query(REMOVE).run(seq, state).changes === 0) continue;
-        deltas.move(name, state, null);
-        removed += 1;
-      }
-      return removed;
+    let bytes = 0;
+    const rows = found.filter((row) => {
+      const isNext = bytes < bytesMax;
+      bytes += row.bytes;
+      return isNext;
     });
+    if (rows.length === 0) return false;
+    await this.write((tx, deltas) => {
+      for (const { seq, name } of rows) {
+        if (tx.query(REMOVE).run(seq, state).changes > 0) deltas.move(name, state, null);
+      }
+      return null;
+    });
+    return found.length === limit || rows.length < found.length;
   }
 
   #firstOfGroup(tx: Transaction, name: string, group: string) {

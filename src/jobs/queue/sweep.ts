@@ -7,6 +7,7 @@ import {
   SWEEP_FIRST_MS,
   SWEEP_INTERVAL_MS,
   SWEEP_PAUSE_MS,
+  SWEEP_STEP_BYTES,
   SWEEP_STEP_JOBS,
 } from "../limits.ts";
 import { DONE, FAILED } from "./states.ts";
@@ -22,10 +23,10 @@ export function startSweep(deps: { store: JobStore; clock: Clock; logger: Logger
     pauseMs: SWEEP_PAUSE_MS,
     async sweep() {
       const now = clock.now();
-      const limit = SWEEP_STEP_JOBS;
-      const done = await store.sweep(DONE, { until: now - DONE_RETENTION_MS, limit });
-      const failed = await store.sweep(FAILED, { until: now - FAILED_RETENTION_MS, limit });
-      return done === limit || failed === limit;
+      const step = { limit: SWEEP_STEP_JOBS, bytesMax: SWEEP_STEP_BYTES };
+      const isMoreDone = await store.sweep(DONE, { until: now - DONE_RETENTION_MS, ...step });
+      const isMoreFailed = await store.sweep(FAILED, { until: now - FAILED_RETENTION_MS, ...step });
+      return isMoreDone || isMoreFailed;
     },
     onFailure: (cause) => logger.error("jobs: finished jobs could not be removed", { cause }),
   });

@@ -43,6 +43,11 @@ test("[AL4] a value is cut to its bytes, and is JSON then too", () => {
   expect([shownJson(null, 64), shownJson(undefined, 64), shownJson(0, 64)]).toEqual([null, null, "0"]);
 });
 
+test("[AL4] a member named __proto__ is shown like any other", () => {
+  const text = '{"list":[{"__proto__":{"role":"admin"}}]}';
+  expect(shownJson(JSON.parse(text), 300)).toBe(text);
+});
+
 test("[AL4] JSON text is shown as it is where it is short and has no secret", () => {
   const shown = (text: string) => shownJson(new SerialisedJson(text), 300);
   expect([shown('{"a":1}'), shown("null"), shown('"text"')]).toEqual(['{"a":1}', null, '"text"']);

@@ -87,7 +87,8 @@ function shown(value: unknown, budget: { left: number }, depth: number): unknown
     }
     return items;
   }
-  const members: Record<string, unknown> = {};
+  // Without a prototype, as a member may be named `__proto__`.
+  const members: Record<string, unknown> = Object.create(null);
   for (const [name, member] of Object.entries(value)) {
     if (budget.left <= 0) {
       members[CUT] = CUT;

@@ -1,3 +1,4 @@
+import { heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
 import { testClock } from "../../../tests/support/clock.ts";
 import { LOG_LINES_MAX, LOG_LINES_MAX_CHARACTERS } from "../limits.ts";
@@ -15,6 +16,18 @@ test("[SY20] the last 10,000 lines are kept, fewer where they are long, and all 
   for (let at = 0; at < 3_000; at++) lines.logger.info("x".repeat(50_000), { text: "y".repeat(50_000) });
   const characters = lines.kept().reduce((sum, { message, facts }) => sum + message.length + (facts?.length ?? 0), 0);
   expect(characters).toBeLessThanOrEqual(LOG_LINES_MAX_CHARACTERS);
+});
+
+test("[SY20] lines that are not kept take no memory", () => {
+  const lines = new LogLines({ clock: testClock(), next: silentLogger });
+  const heapBytes = (): number => {
+    Bun.gc(true);
+    return heapStats().heapSize;
+  };
+  const before = heapBytes();
+  for (let at = 0; at < LOG_LINES_MAX; at++) lines.logger.error("failed", { at, text: "y".repeat(7_000) });
+  expect(heapBytes() - before).toBeLessThan(3 * LOG_LINES_MAX_CHARACTERS);
+  expect(lines.kept().length).toBeGreaterThan(1_000);
 });
 
 test("[SY21] facts are JSON without secrets, errors with their causes", () => {

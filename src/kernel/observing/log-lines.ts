@@ -65,7 +65,7 @@ export class LogLines {
       const oldest = this.#lines[this.#head++];
       if (oldest !== undefined) this.#characters -= sizeOf(oldest);
     }
-    if (this.#head >= LOG_LINES_MAX) {
+    if (2 * this.#head >= this.#lines.length) {
       this.#lines = this.#lines.slice(this.#head);
       this.#head = 0;
     }

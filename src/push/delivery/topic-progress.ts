@@ -17,7 +17,9 @@ export interface TopicProgress {
   settle(target: Target): void;
   /** The data of the job from here on. */
   state(): TopicSend;
-  /** Devices that have no result yet. */
+  /** Every device has its result. */
+  isOver(): boolean;
+  /** Devices that have no result yet, which takes a while to count. */
   left(): number;
 }
 
@@ -64,6 +66,7 @@ export function createTopicProgress(deps: {
     // Every target comes from `next`.
     settle: (target) => void open.delete((target as TopicTarget).seq),
     state: () => ({ ...range, message, open: [...open] }),
+    isOver: () => open.size === 0 && store.targetsOfTopic(range, 1).length === 0,
     left: () => open.size + store.countOfTopic(range),
   };
 }

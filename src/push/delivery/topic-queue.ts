@@ -47,12 +47,13 @@ export function createTopicQueue(deps: {
   let enqueuing = 0;
   let unfinished: number | null = null;
 
-  const send = async (data: TopicSend, job: Pick<JobRun, "save"> | null): Promise<void> => {
+  const send = async (data: TopicSend, job: Pick<JobRun, "save" | "signal"> | null): Promise<void> => {
     const before = turn;
     const { promise: tried, resolve: release } = Promise.withResolvers<void>();
     turn = tried;
     await before;
-    const isEnding = () => stopping.aborted;
+    // Also when somebody cancels the job.
+    const isEnding = () => stopping.aborted || job?.signal.aborted === true;
     const progress = createTopicProgress({ send: data, store, isEnding });
     const saving = job === null ? null : startSaving(job, progress, clock);
     const sending = fanOut(progress.next, data.message, {
@@ -74,9 +75,11 @@ export function createTopicQueue(deps: {
     await sending.done;
     await saving?.end();
     if (failure !== null) throw failure.cause;
-    if (!stopping.aborted || progress.left() === 0) return;
-    logger.warn("push: stopped before a topic was done", { topic: data.topic, devices: progress.left() });
-    throw new Error("The server stopped before all devices were reached");
+    if (!isEnding() || progress.isOver()) return;
+    if (stopping.aborted) {
+      logger.warn("push: stopped before a topic was done", { topic: data.topic, devices: progress.left() });
+    }
+    throw new Error("The message was stopped before all devices were reached");
   };
   const tracked = (sending: Promise<void>): Promise<void> => {
     const ended = sending
@@ -147,7 +150,7 @@ function startSaving(job: Pick<JobRun, "save">, progress: TopicProgress, clock: 
   return {
     end(): Promise<unknown> {
       cancel();
-      if (progress.left() > 0) save();
+      if (!progress.isOver()) save();
       return saved;
     },
   };

@@ -183,14 +183,17 @@ function changeThose(
   return { processed, succeeded };
 }
 
-/** Whether the record has not changed since it was found. Errors: 413 for one that takes too long to compare. */
+/** Whether the record has not changed since it was found. Errors: as `boundedCost`. */
 function stillMatches(context: WriteContext, filter: ParsedFilter, record: TableRecord): boolean {
-  const cost = costOf(filter, record);
-  if (cost > CONDITION_COST_MAX) {
-    throw tooLarge("The conditions compare too much text or JSON of one record; use fewer, or compare shorter fields");
-  }
-  context.conditionCost += cost;
+  context.conditionCost += boundedCost(filter, record);
   return matches(filter, record);
+}
+
+/** As `costOf`. Errors: 413 for a record that alone takes too long to compare. */
+function boundedCost(filter: ParsedFilter, record: TableRecord): number {
+  const cost = costOf(filter, record);
+  if (cost <= CONDITION_COST_MAX) return cost;
+  throw tooLarge("The conditions compare too much text or JSON of one record; use fewer, or compare shorter fields");
 }
 
 /** The first 500 matching, readable ids. */
@@ -222,7 +225,7 @@ async function readableIds(
     let cost = 0;
     for (const [index, record] of records.entries()) {
       if (answers[index] !== true) continue;
-      cost += costOf(filter, record);
+      cost += boundedCost(filter, record);
       if (cost > CONDITION_COST_MAX) {
         await nextTurn();
         cost = 0;

@@ -1,6 +1,8 @@
+import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext } from "react";
 import type { SignedInKey } from "../../../client/admin/administrator.ts";
+import { messageOf } from "./failure.ts";
 import { queries, SESSION_KEY, server } from "./server.ts";
 
 const KEY = SESSION_KEY;
@@ -26,14 +28,27 @@ export const useSession = () => useQuery({ queryKey: KEY, queryFn: begin, staleT
 export const useSignIn = () =>
   useMutation({
     mutationFn: (key: string) => server.signIn({ key }),
-    onSuccess: (signedIn) => queries.setQueryData(KEY, signedIn),
+    onSuccess(signedIn) {
+      // A session that has ended by itself leaves what another key may have loaded.
+      forget();
+      queries.setQueryData(KEY, signedIn);
+    },
   });
 
 /** Forgets everything that has been loaded. */
+const forget = (): void => queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== KEY[0] });
+
+/** Ends the session, and forgets everything that has been loaded. */
 export async function signOut(): Promise<void> {
-  await server.signOut().catch(() => {});
+  try {
+    await server.signOut();
+  } catch (error) {
+    // A script cannot remove its cookie: whoever comes next would be signed in.
+    notifications.show({ color: "red", title: "Not signed out", message: messageOf(error) });
+    return;
+  }
   queries.setQueryData(KEY, null);
-  queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== KEY[0] });
+  forget();
 }
 
 const Rights = createContext<SignedInKey | null>(null);

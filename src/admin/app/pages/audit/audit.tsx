@@ -66,8 +66,8 @@ export default function AuditPage() {
                 </Table.Tr>
               </Table.Thead>
               <Table.Tbody>
-                {entries.map((entry) => (
-                  <EntryLines key={`${entry.at} ${entry.action} ${entry.target} ${entry.requestId}`} entry={entry} />
+                {keyed(entries).map(([key, entry]) => (
+                  <EntryLines key={key} entry={entry} />
                 ))}
               </Table.Tbody>
             </Table>
@@ -76,6 +76,17 @@ export default function AuditPage() {
       </Paged>
     </Page>
   );
+}
+
+/** Each with its key: equal entries of one request, such as two changes of a record, are told apart by how many there were before. */
+function keyed(entries: readonly AuditEntry[]): [key: string, entry: AuditEntry][] {
+  const seen = new Map<string, number>();
+  return entries.map((entry) => {
+    const text = `${entry.at} ${entry.action} ${entry.target} ${entry.requestId}`;
+    const count = seen.get(text) ?? 0;
+    seen.set(text, count + 1);
+    return [`${text} ${count}`, entry];
+  });
 }
 
 function EntryLines({ entry }: { entry: AuditEntry }) {

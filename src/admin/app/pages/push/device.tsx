@@ -1,13 +1,15 @@
 import { Alert, Anchor, Badge, Button, Code, Drawer, Group, JsonInput, Stack, Table, Text } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type SyntheticEvent, useState } from "react";
+import type { SyntheticEvent } from "react";
 import type { PushDevice } from "../../../../client/admin/types.ts";
+import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { messageOf } from "../../api/failure.ts";
 import { queries, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { timeText } from "../../parts/format.ts";
 import { Name } from "../../parts/name.tsx";
+import { useObjectDraft } from "../../parts/object-draft.ts";
 import { PageLink } from "../../parts/page-link.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { SendButton } from "./devices.tsx";
@@ -33,7 +35,7 @@ export function OpenDevice({ token, change }: { token: string; change: Change })
           found === null ? (
             <Empty title="There is no such device">It may have registered with another token meanwhile.</Empty>
           ) : (
-            <Details device={found} change={change} key={JSON.stringify(found.metadata)} />
+            <Details device={found} change={change} key={token} />
           )
         }
       </Loadable>
@@ -114,21 +116,19 @@ function Details({ device, change }: { device: PushDevice; change: Change }) {
 }
 
 function DeviceMetadata({ device, isWritable }: { device: PushDevice; isWritable: boolean }) {
-  const before = JSON.stringify(device.metadata, null, 2);
-  const [text, setText] = useState(before);
-  const [problem, setProblem] = useState<string | null>(null);
+  const { userId, id, token } = device;
+  const draft = useObjectDraft(device.metadata);
   const save = useMutation({
-    mutationFn: (metadata: PushDevice["metadata"]) => server.push.setMetadata(device.userId, device.id, metadata),
+    async mutationFn(edited: JsonObject) {
+      const [present] = (await server.push.listDevices({ token })).items;
+      await server.push.setMetadata(userId, id, draft.appliedTo(present?.metadata ?? {}, edited));
+    },
     onSuccess: () => queries.invalidateQueries({ queryKey: ["push"] }),
   });
   const submit = (event: SyntheticEvent): void => {
     event.preventDefault();
-    try {
-      save.mutate(JSON.parse(text));
-      setProblem(null);
-    } catch {
-      setProblem("This is no JSON");
-    }
+    const edited = draft.read();
+    if (edited !== null) save.mutate(edited, { onSuccess: draft.saved });
   };
   return (
     <form onSubmit={submit}>
@@ -139,22 +139,22 @@ function DeviceMetadata({ device, isWritable }: { device: PushDevice; isWritable
           autosize
           minRows={3}
           maxRows={12}
-          value={text}
-          onChange={setText}
+          value={draft.text}
+          onChange={draft.edit}
           readOnly={!isWritable}
-          error={problem}
+          error={draft.problem}
         />
         {save.error === null ? null : (
           <Alert color="red" role="alert">
             {messageOf(save.error)}
           </Alert>
         )}
-        {isWritable && text !== before ? (
+        {isWritable && draft.isEdited ? (
           <Group gap="xs">
             <Button size="xs" type="submit" loading={save.isPending}>
               Save
             </Button>
-            <Button size="xs" variant="default" onClick={() => setText(before)}>
+            <Button size="xs" variant="default" onClick={draft.drop}>
               Cancel
             </Button>
           </Group>

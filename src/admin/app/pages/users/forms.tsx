@@ -1,16 +1,18 @@
 import { JsonInput, TextInput } from "@mantine/core";
 import { useState } from "react";
 import type { AdminUser } from "../../../../client/admin/index.ts";
+import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
+import { useObjectDraft } from "../../parts/object-draft.ts";
 import { useChange } from "./change.ts";
 import { FormCard } from "./form-card.tsx";
 
 export function Profile({ user }: { user: AdminUser }) {
   const { may } = useRights();
-  const [name, setName] = useState(user.displayName ?? "");
-  const [role, setRole] = useState(user.role);
-  // What was not edited is left out: somebody else may have changed it since it was loaded.
+  // What was not edited is shown and left as it is stored: somebody else may have changed it since it was loaded.
+  const [edits, setEdits] = useState<{ name?: string; role?: string }>({});
+  const { name = user.displayName ?? "", role = user.role } = edits;
   const change = useChange("Saved", () =>
     server.users.update(user.id, {
       ...(name === (user.displayName ?? "") ? {} : { displayName: name === "" ? null : name }),
@@ -18,19 +20,22 @@ export function Profile({ user }: { user: AdminUser }) {
     }),
   );
   const isReadOnly = !may("auth", "admin", "*", "write");
+  // What is typed while it is saved stays.
+  const onSuccess = (): void => setEdits((now) => (now === edits ? {} : now));
+  const save = (): void => change.mutate(undefined, { onSuccess });
   return (
-    <FormCard title="Profile" save={isReadOnly ? null : () => change.mutate()} isSaving={change.isPending}>
+    <FormCard title="Profile" save={isReadOnly ? null : save} isSaving={change.isPending}>
       <TextInput
         label="Name"
         value={name}
         readOnly={isReadOnly}
-        onChange={(event) => setName(event.currentTarget.value)}
+        onChange={(event) => setEdits({ ...edits, name: event.currentTarget.value })}
       />
       <TextInput
         label="Role"
         value={role}
         readOnly={isReadOnly}
-        onChange={(event) => setRole(event.currentTarget.value)}
+        onChange={(event) => setEdits({ ...edits, role: event.currentTarget.value })}
       />
     </FormCard>
   );
@@ -39,19 +44,15 @@ export function Profile({ user }: { user: AdminUser }) {
 /** Claims are in the user's next token: rules read them as `auth.custom`. */
 export function Claims({ user }: { user: AdminUser }) {
   const { may } = useRights();
-  const [text, setText] = useState(JSON.stringify(user.customClaims, null, 2));
-  const [problem, setProblem] = useState<string | null>(null);
-  const change = useChange("Saved; they count from the user's next token", (claims: AdminUser["customClaims"]) =>
-    server.users.setClaims(user.id, claims),
-  );
+  const draft = useObjectDraft(user.customClaims);
+  const change = useChange("Saved; they count from the user's next token", async (edited: JsonObject) => {
+    const present = await server.users.get(user.id);
+    await server.users.setClaims(user.id, draft.appliedTo(present?.customClaims ?? {}, edited));
+  });
   const isReadOnly = !may("auth", "admin", "*", "write");
   const save = (): void => {
-    try {
-      change.mutate(JSON.parse(text));
-      setProblem(null);
-    } catch {
-      setProblem("This is no JSON");
-    }
+    const edited = draft.read();
+    if (edited !== null) change.mutate(edited, { onSuccess: draft.saved });
   };
   return (
     <FormCard title="Claims" save={isReadOnly ? null : save} isSaving={change.isPending}>
@@ -61,10 +62,10 @@ export function Claims({ user }: { user: AdminUser }) {
         autosize
         minRows={5}
         maxRows={20}
-        value={text}
+        value={draft.text}
         readOnly={isReadOnly}
-        onChange={setText}
-        error={problem}
+        onChange={draft.edit}
+        error={draft.problem}
       />
     </FormCard>
   );

@@ -51,8 +51,8 @@ export default function UserPage() {
               </Text>
             </Group>
             <SimpleGrid cols={{ base: 1, md: 2 }}>
-              <Profile key={JSON.stringify([found.displayName, found.role])} user={found} />
-              <Claims key={JSON.stringify(found.customClaims)} user={found} />
+              <Profile key={`profile ${id}`} user={found} />
+              <Claims key={`claims ${id}`} user={found} />
             </SimpleGrid>
             <Means user={found}>
               <Records userId={found.id} />

@@ -1,14 +1,16 @@
 import { Alert, Button, Code, Drawer, Group, JsonInput, Stack, Title } from "@mantine/core";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type SyntheticEvent, useState } from "react";
+import type { SyntheticEvent } from "react";
 import type { Vector } from "../../../../client/admin/types.ts";
+import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { messageOf } from "../../api/failure.ts";
 import { queries, server } from "../../api/server.ts";
 import { Name } from "../../parts/name.tsx";
+import { useObjectDraft } from "../../parts/object-draft.ts";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { NEIGHBOURS_SHOWN } from "./limits.ts";
 import { Neighbours } from "./neighbours.tsx";
-import { type Index, parseObject } from "./state.ts";
+import type { Index } from "./state.ts";
 
 interface VectorProps {
   index: Index;
@@ -39,7 +41,7 @@ export function OpenVector({ index, id, isWritable, onDelete, onClose }: VectorP
             <Empty title="There is no such vector">Ids are compared as a whole, with small and capital letters.</Empty>
           ) : (
             <Stack gap="md" key={id}>
-              <Metadata index={index} vector={found} isWritable={isWritable} key={JSON.stringify(found.metadata)} />
+              <Metadata index={index} vector={found} isWritable={isWritable} />
               <Title order={3} size="h6">
                 Nearest
               </Title>
@@ -64,22 +66,22 @@ export function OpenVector({ index, id, isWritable, onDelete, onClose }: VectorP
 }
 
 function Metadata({ index, vector, isWritable }: { index: Index; vector: Required<Vector>; isWritable: boolean }) {
-  const before = JSON.stringify(vector.metadata, null, 2);
-  const [text, setText] = useState(before);
-  const [problem, setProblem] = useState<string | null>(null);
+  const draft = useObjectDraft(vector.metadata);
   const save = useMutation({
-    mutationFn: (metadata: Vector["metadata"]) =>
-      server.vectors(index.name).upsert([{ id: vector.id, values: vector.values, ...(metadata && { metadata }) }]),
+    async mutationFn(edited: JsonObject) {
+      const vectors = server.vectors(index.name);
+      // Its values may be others by now, and are written with the metadata.
+      const [present] = await vectors.get([vector.id]);
+      if (present === undefined) throw new Error("The vector was deleted meanwhile");
+      const metadata = draft.appliedTo(present.metadata, edited);
+      await vectors.upsert([{ id: vector.id, values: present.values, metadata }]);
+    },
     onSuccess: () => queries.invalidateQueries({ queryKey: ["vectors", index.name] }),
   });
   const submit = (event: SyntheticEvent): void => {
     event.preventDefault();
-    try {
-      save.mutate(parseObject(text));
-      setProblem(null);
-    } catch (error) {
-      setProblem(messageOf(error));
-    }
+    const edited = draft.read();
+    if (edited !== null) save.mutate(edited, { onSuccess: draft.saved });
   };
   return (
     <form onSubmit={submit}>
@@ -90,22 +92,22 @@ function Metadata({ index, vector, isWritable }: { index: Index; vector: Require
           autosize
           minRows={2}
           maxRows={14}
-          value={text}
-          onChange={setText}
+          value={draft.text}
+          onChange={draft.edit}
           readOnly={!isWritable}
-          error={problem}
+          error={draft.problem}
         />
         {save.error === null ? null : (
           <Alert color="red" role="alert">
             {messageOf(save.error)}
           </Alert>
         )}
-        {isWritable && text !== before ? (
+        {isWritable && draft.isEdited ? (
           <Group gap="xs">
             <Button size="xs" type="submit" loading={save.isPending}>
               Save
             </Button>
-            <Button size="xs" variant="default" onClick={() => setText(before)}>
+            <Button size="xs" variant="default" onClick={draft.drop}>
               Cancel
             </Button>
           </Group>

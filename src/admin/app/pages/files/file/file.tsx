@@ -81,13 +81,8 @@ export function OpenFile(props: FileProps) {
                   </Button>
                 ) : null}
               </Group>
-              <SignedLink bucket={bucket} file={file} key={file} />
-              <Metadata
-                bucket={bucket}
-                file={found}
-                isWritable={props.isWritable}
-                key={JSON.stringify([found.key, found.metadata])}
-              />
+              <SignedLink bucket={bucket} file={file} key={`link ${file}`} />
+              <Metadata bucket={bucket} file={found} isWritable={props.isWritable} key={`metadata ${file}`} />
             </Stack>
           )
         }

@@ -20,25 +20,26 @@ const entriesOf = (metadata: FileMetadata["metadata"]): Entry[] =>
 export function Metadata({ bucket, file, isWritable }: { bucket: string; file: FileMetadata; isWritable: boolean }) {
   const server = useServer();
   const as = useViewAs();
-  const [entries, setEntries] = useState(() => entriesOf(file.metadata));
+  /** What was edited, and the texts that it began with, as others may change them meanwhile; null: nothing. */
+  const [draft, setDraft] = useState<{ entries: readonly Entry[]; of: FileMetadata["metadata"] } | null>(null);
+  const { entries, of } = draft ?? { entries: entriesOf(file.metadata), of: file.metadata };
+  const change = (next: readonly Entry[]): void => setDraft({ entries: next, of });
   const save = useMutation({
     mutationFn() {
       const wanted = new Map(entries.filter(({ name }) => name !== "").map(({ name, value }) => [name, value]));
-      const gone = Object.keys(file.metadata).filter((name) => !wanted.has(name));
-      const changed = [...wanted].filter(([name, value]) => file.metadata[name] !== value);
+      const gone = Object.keys(of).filter((name) => !wanted.has(name));
+      const changed = [...wanted].filter(([name, value]) => of[name] !== value);
       const changes = Object.fromEntries([...changed, ...gone.map((name): [string, null] => [name, null])]);
       return server.storage(bucket).setMetadata(file.key, changes);
     },
     onSuccess: (saved) => queries.setQueryData(["files", bucket, "file", as, file.key], saved),
   });
   const edit = (id: number, changes: Partial<Entry>): void =>
-    setEntries((before) => before.map((entry) => (entry.id === id ? { ...entry, ...changes } : entry)));
-  const isChanged =
-    JSON.stringify(entriesOf(file.metadata).map(({ name, value }) => [name, value])) !==
-    JSON.stringify(entries.map(({ name, value }) => [name, value]));
+    change(entries.map((entry) => (entry.id === id ? { ...entry, ...changes } : entry)));
   const submit = (event: SyntheticEvent): void => {
     event.preventDefault();
-    save.mutate();
+    // What is typed while it is saved stays.
+    save.mutate(undefined, { onSuccess: () => setDraft((now) => (now === draft ? null : now)) });
   };
   return (
     <form onSubmit={submit} aria-label="Metadata">
@@ -74,7 +75,7 @@ export function Metadata({ bucket, file, isWritable }: { bucket: string; file: F
                 variant="subtle"
                 color="gray"
                 aria-label={`Remove ${name}`}
-                onClick={() => setEntries((before) => before.filter((entry) => entry.id !== id))}
+                onClick={() => change(entries.filter((entry) => entry.id !== id))}
               >
                 <IconTrash size={16} aria-hidden />
               </ActionIcon>
@@ -93,20 +94,17 @@ export function Metadata({ bucket, file, isWritable }: { bucket: string; file: F
               variant="default"
               leftSection={<IconPlus size={14} aria-hidden />}
               onClick={() =>
-                setEntries((before) => [
-                  ...before,
-                  { id: Math.max(-1, ...before.map(({ id }) => id)) + 1, name: "", value: "" },
-                ])
+                change([...entries, { id: Math.max(-1, ...entries.map(({ id }) => id)) + 1, name: "", value: "" }])
               }
             >
               Add
             </Button>
-            {isChanged ? (
+            {draft !== null ? (
               <>
                 <Button size="xs" type="submit" loading={save.isPending}>
                   Save
                 </Button>
-                <Button size="xs" variant="default" onClick={() => setEntries(entriesOf(file.metadata))}>
+                <Button size="xs" variant="default" onClick={() => setDraft(null)}>
                   Cancel
                 </Button>
               </>

@@ -1,3 +1,4 @@
+import { isHeld } from "../../../../../kernel/json/text.ts";
 import type { Field } from "../../../api/resources.ts";
 import { timeText } from "../../../parts/format.ts";
 
@@ -24,7 +25,12 @@ export function parsed(text: string, field: Pick<Field, "type" | "required">): u
   if (text.trim() === "") return null;
   if (type === "json") return JSON.parse(text);
   if (type === "boolean") return text === "true";
-  // What is no number stays a text: the server says what is wrong with it.
-  if (type === "integer" || type === "number") return Number.isNaN(Number(text)) ? text : Number(text);
+  // What is no number, or would become another one, stays a text: the server says what is wrong with it.
+  if (type === "integer" || type === "number") return isNumber(text) ? Number(text) : text;
   return text;
+}
+
+function isNumber(text: string): boolean {
+  const [, digits] = /^\s*[-+]?(\d+)\s*$/.exec(text) ?? [];
+  return Number.isFinite(Number(text)) && (digits === undefined || isHeld(digits));
 }

@@ -54,10 +54,12 @@ interface Place {
 
 /** Rows of a table, of which those on the screen exist. */
 export function Grid(props: GridProps) {
-  const { table, schema, count, onPages, rowAt, selected, flashing, hidden, isReadOnly } = props;
+  const { table, schema, count, onPages, selected, flashing, hidden, isReadOnly } = props;
   const box = useRef<HTMLDivElement>(null);
   const [focus, setFocus] = useState<Place>({ row: 0, column: 0 });
-  const [editing, setEditing] = useState<Place | null>(null);
+  const [editing, setEditing] = useState<(Place & { record: Row }) | null>(null);
+  /** While a record is edited it stays at its place, whatever comes and goes: what is typed is for no other one. */
+  const rowAt = (index: number): Row | undefined => (editing?.row === index ? editing.record : props.rowAt(index));
   const columns = useGridColumns(table, schema);
   const { rows, first, last, pool } = useShownRows(box, count, onPages);
   // The way into the grid by the keyboard, where the cell with the focus has been scrolled away.
@@ -75,10 +77,10 @@ export function Grid(props: GridProps) {
     if (!focusNow()) requestAnimationFrame(focusNow);
   };
   const begin = (place: Place): void => {
-    const row = rowAt(place.row);
-    if (row === undefined) return;
-    if (!isReadOnly && canEdit(columns[place.column])) setEditing(place);
-    else props.open(row);
+    const record = rowAt(place.row);
+    if (record === undefined) return;
+    if (!isReadOnly && canEdit(columns[place.column])) setEditing({ ...place, record });
+    else props.open(record);
   };
   const actions = useActions({
     toggle: (id) => props.onSelect(toggled(selected, id)),
@@ -88,7 +90,8 @@ export function Grid(props: GridProps) {
       focusCell(focus);
     },
   });
-  const handlers = handlersOf(props, { columns, focus, setFocus, focusCell, begin, toggle: actions.toggle, box });
+  const grid = { columns, focus, setFocus, focusCell, begin, toggle: actions.toggle, box };
+  const handlers = handlersOf({ ...props, rowAt }, grid);
   return (
     <div
       ref={box}

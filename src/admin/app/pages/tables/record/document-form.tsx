@@ -15,13 +15,16 @@ const fieldsOf = (record: Row | null): Record<string, unknown> =>
 /** A record of a table without a schema, as JSON. */
 export function DocumentForm({
   address,
-  stored,
+  stored: loaded,
   copied = null,
   isReadOnly,
   ...actions
 }: RecordActions & { address: TableAddress; stored: Row | null; copied?: Row | null; isReadOnly: boolean }) {
-  const [id, setId] = useState(stored?.id ?? "");
-  const [text, setText] = useState(() => JSON.stringify(fieldsOf(stored ?? copied), null, 2));
+  /** What was typed, and the record that it began as, which others may change meanwhile; null: nothing. */
+  const [draft, setDraft] = useState<{ text: string; of: Row | null } | null>(null);
+  const stored = draft === null ? loaded : draft.of;
+  const text = draft?.text ?? JSON.stringify(fieldsOf(stored ?? copied), null, 2);
+  const [id, setId] = useState(loaded?.id ?? "");
   const [problem, setProblem] = useState<string | null>(null);
   const save = useSave(address, stored, actions.onClose);
   const submit = (event: SyntheticEvent): void => {
@@ -50,7 +53,7 @@ export function DocumentForm({
           readOnly={isReadOnly}
           value={text}
           error={problem}
-          onChange={setText}
+          onChange={(next) => setDraft({ text: next, of: stored })}
         />
         {save.error === null ? null : (
           <Alert color="red" role="alert">

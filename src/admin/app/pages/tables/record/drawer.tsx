@@ -59,9 +59,7 @@ export function RecordDrawer(props: DrawerProps) {
             {isRoot ? <Tabs.Tab value="rules">Rules</Tabs.Tab> : null}
           </Tabs.List>
           <Tabs.Panel value="fields">
-            <Loadable query={source}>
-              {(stored) => <Form key={String(stored["updatedAt"])} {...props} stored={stored} />}
-            </Loadable>
+            <Loadable query={source}>{(stored) => <Form {...props} stored={stored} />}</Loadable>
           </Tabs.Panel>
           <Tabs.Panel value="json">
             <Loadable query={source}>{(stored) => <Code block>{JSON.stringify(stored, null, 2)}</Code>}</Loadable>
@@ -81,6 +79,8 @@ function useRecord(address: TableAddress, id: string | undefined) {
   return useQuery({
     queryKey: [...keyOf(address), "record", as, id],
     enabled: id !== undefined,
+    // What was loaded before may have been saved since.
+    staleTime: 0,
     queryFn: () => server.request<Row>("GET", `${pathOf(address)}/${encodeURIComponent(id ?? "")}`),
   });
 }

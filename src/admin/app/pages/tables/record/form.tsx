@@ -23,18 +23,21 @@ interface FormProps extends RecordActions {
 const isOwn = (name: string, field: Field): boolean => field.generated || name === "id";
 
 /** All fields of a record, of which those that were changed are sent. */
-export function RecordForm({ address, schema, stored, copied, isReadOnly, ...actions }: FormProps) {
+export function RecordForm({ address, schema, stored: loaded, copied, isReadOnly, ...actions }: FormProps) {
+  /** What was typed, and the record that it began as, which others may change meanwhile; null: nothing. */
+  const [draft, setDraft] = useState<{ texts: Readonly<Record<string, string>>; of: Row | null } | null>(null);
+  const stored = draft === null ? loaded : draft.of;
   const fields = Object.entries(schema.fields).filter(
     ([name, field]) => stored !== null || name === "id" || !isOwn(name, field),
   );
-  const [texts, setTexts] = useState<Record<string, string>>(() =>
+  const texts =
+    draft?.texts ??
     Object.fromEntries(
       fields.map(([name, field]) => {
         const value = stored?.[name] ?? (isOwn(name, field) ? undefined : copied?.[name]);
         return [name, editText(value, field)];
       }),
-    ),
-  );
+    );
   const save = useSave(address, stored, actions.onClose);
   const problems = save.error instanceof PlatformError ? save.error.fields : {};
   const [unread, setUnread] = useState<Record<string, string>>({});
@@ -68,7 +71,9 @@ export function RecordForm({ address, schema, stored, copied, isReadOnly, ...act
             problem={unread[name] ?? problems[name]?.message ?? null}
             // An id may be chosen for a new record.
             isReadOnly={isReadOnly || (isOwn(name, field) && !(stored === null && name === "id"))}
-            onChange={(text) => setTexts((before) => ({ ...before, [name]: text }))}
+            onChange={(text) =>
+              setDraft((before) => ({ texts: { ...(before?.texts ?? texts), [name]: text }, of: stored }))
+            }
           />
         ))}
         {save.error === null || Object.keys(problems).some((name) => name in schema.fields) ? null : (

@@ -46,23 +46,34 @@ function parsedJson(text: string, place: string): unknown {
 }
 
 async function* textsOf(file: File): AsyncGenerator<{ text: string; bytesRead: number }> {
-  const decoder = new TextDecoder();
+  const decoded = decoderOf(file);
   const reader = file.stream().getReader();
   let bytesRead = 0;
   for (;;) {
     const { value, done } = await reader.read();
     bytesRead += value?.byteLength ?? 0;
-    // The decoder leaves a mark of the byte order out.
-    yield { text: done ? decoder.decode() : decoder.decode(value, { stream: true }), bytesRead };
+    yield { text: decoded(value, { stream: !done }), bytesRead };
     if (done) return;
   }
+}
+
+/** Leaves a mark of the byte order out. Errors: `FileMistake` for other encodings, of which letters would be lost. */
+function decoderOf({ name }: File): TextDecoder["decode"] {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  return (...given) => {
+    try {
+      return decoder.decode(...given);
+    } catch {
+      throw new FileMistake(`${name} is not encoded as UTF-8`);
+    }
+  };
 }
 
 async function* readArray(file: File): AsyncGenerator<SourceRecord> {
   if (file.size > IMPORT_JSON_MAX_BYTES) {
     throw new FileMistake("A JSON array of this size is read as a whole: use NDJSON, CSV or platform import");
   }
-  const values = parsedJson((await file.text()).replace(/^\ufeff/, ""), file.name);
+  const values = parsedJson(decoderOf(file)(await file.arrayBuffer()), file.name);
   if (!Array.isArray(values)) throw new FileMistake(`${file.name} must contain a JSON array`);
   for (const [index, value] of values.entries()) {
     const place = `element ${index + 1}`;
