@@ -37,7 +37,6 @@ test("[SY320] a start evaluates no library that only some requests or configs ne
     "openid-client",
     "otpauth",
     "reflect-metadata",
-    "standardwebhooks",
     "web-push",
   ];
   expect(later.filter((name) => packages.has(name))).toEqual([]);

@@ -1,5 +1,6 @@
 import type { WebhookConfig } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
+import { SECOND_MS } from "../kernel/time/duration.ts";
 import { VERSION } from "../kernel/version.ts";
 import { answerOf, type ReceiverAnswer } from "./answer.ts";
 import { DELIVERY_TIMEOUT_MS } from "./limits.ts";
@@ -17,9 +18,7 @@ export async function send(
   { clock, signal }: { clock: Clock; signal: AbortSignal },
 ): Promise<Reply> {
   const { url, secret, headers = {} } = config;
-  // Loaded for the first delivery, since most servers have none.
-  const { Webhook } = await import("standardwebhooks");
-  const sentAt = new Date(clock.now());
+  const timestamp = String(Math.floor(clock.now() / SECOND_MS));
   const timeout = new AbortController();
   const cancelTimer = clock.after(DELIVERY_TIMEOUT_MS, () => timeout.abort());
   try {
@@ -30,8 +29,8 @@ export async function send(
         ...headers,
         "content-type": "application/json",
         "webhook-id": message.id,
-        "webhook-timestamp": String(Math.floor(sentAt.getTime() / 1_000)),
-        "webhook-signature": new Webhook(secret).sign(message.id, sentAt, message.body),
+        "webhook-timestamp": timestamp,
+        "webhook-signature": signatureOf(secret, `${message.id}.${timestamp}.`, message.body),
       },
       body: message.body,
       redirect: "manual",
@@ -40,11 +39,18 @@ export async function send(
     return { kind: "answered", answer: await answerOf(response, config, clock) };
   } catch (cause) {
     if (signal.aborted) throw cause;
-    if (timeout.signal.aborted) return { kind: "failed", reason: `no answer within ${DELIVERY_TIMEOUT_MS / 1_000} s` };
+    if (timeout.signal.aborted)
+      return { kind: "failed", reason: `no answer within ${DELIVERY_TIMEOUT_MS / SECOND_MS} s` };
     return { kind: "failed", reason: reasonOf(cause) };
   } finally {
     cancelTimer();
   }
+}
+
+/** By Bun's HMAC: that of the library for this, in JavaScript, takes half a second for the largest messages. */
+function signatureOf(secret: string, prefix: string, body: string): string {
+  const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
+  return `v1,${new Bun.CryptoHasher("sha256", key).update(prefix).update(body).digest("base64")}`;
 }
 
 /** The code of the failure: the message may contain the address, which may contain a credential. */

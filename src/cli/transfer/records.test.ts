@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { FieldTypes } from "./client.ts";
-import { formatOf } from "./format.ts";
+import { type Format, formatOf } from "./format.ts";
 import { readRecords, type SourceRecord } from "./records.ts";
 
 const root = mkdtempSync(join(tmpdir(), "platform-records-"));
@@ -46,6 +46,13 @@ describe("readRecords", () => {
     expect(records.map(({ record }) => record)).toEqual(elements);
     expect(records.at(-1)?.place).toBe("element 3000");
     expect(await read("a.json", "[]")).toEqual([]);
+  });
+
+  test.each(["ndjson", "json", "csv"])("[CL14] %s: a file in another encoding is refused", async (format) => {
+    const file = join(root, `latin1.${format}`);
+    const record = { ndjson: '{"name":"Zoë"}', json: '[{"name":"Zoë"}]', csv: "name\nZoë" }[format] ?? "";
+    writeFileSync(file, Buffer.from(record, "latin1"));
+    await expect(Array.fromAsync(readRecords(file, format as Format, null))).rejects.toThrow("is not encoded as UTF-8");
   });
 
   test("[CL14] a JSON array: what comes before a mistake is read, and the element at fault is named", async () => {

@@ -1,4 +1,5 @@
 import { createReadStream } from "node:fs";
+import { Readable } from "node:stream";
 import { Tokenizer, TokenParser } from "@streamparser/json";
 import { CsvError, parse } from "csv-parse";
 import { reasonOf } from "../../kernel/errors.ts";
@@ -76,8 +77,22 @@ async function* linesOf(file: string): AsyncGenerator<{ line: string; bytesRead:
   yield { line: rest + decoder.decode(), bytesRead };
 }
 
-/** Node's stream of a file, which reads only as much as is consumed. */
-const chunksOf = (file: string): AsyncIterable<Uint8Array> => createReadStream(file);
+/** Reads only as much as is consumed. Errors: another encoding, of which letters would be lost. */
+async function* chunksOf(file: string): AsyncGenerator<Uint8Array> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const check = (...given: Parameters<TextDecoder["decode"]>): void => {
+    try {
+      decoder.decode(...given);
+    } catch (cause) {
+      throw new CommandError(`${file} is not encoded as UTF-8`, { cause });
+    }
+  };
+  for await (const chunk of createReadStream(file) as AsyncIterable<Uint8Array>) {
+    check(chunk, { stream: true });
+    yield chunk;
+  }
+  check();
+}
 
 async function* readJsonArray(file: string): AsyncGenerator<SourceRecord> {
   let elements: unknown[] = [];
@@ -148,7 +163,7 @@ const withoutMark = (chunk: Uint8Array): Uint8Array =>
 async function* readCsv(file: string, types: FieldTypes | null): AsyncGenerator<SourceRecord> {
   let columns: readonly string[] | null = null;
   let overcounted = 0;
-  const input = createReadStream(file);
+  let bytesRead = 0;
   const parser = parse({
     bom: true,
     info: true,
@@ -158,7 +173,11 @@ async function* readCsv(file: string, types: FieldTypes | null): AsyncGenerator<
     // The text alone does not show whether it was quoted.
     cast: (text, { quoting }) => ({ text, isQuoted: quoting }),
   });
+  const input = Readable.from(chunksOf(file), { objectMode: false });
   input.on("error", (cause) => parser.destroy(cause));
+  input.on("data", (chunk: Uint8Array) => {
+    bytesRead += chunk.byteLength;
+  });
   try {
     for await (const item of input.pipe(parser)) {
       // `info` and `cast` above give these forms.
@@ -168,7 +187,7 @@ async function* readCsv(file: string, types: FieldTypes | null): AsyncGenerator<
       overcounted += countOf(text, /\r\n/g);
       const place = `line ${info.lines - overcounted - countOf(text, /\r\n|\r|\n/g)}`;
       if (columns === null) columns = columnsOf(cells, file);
-      else yield { place, record: csvRecord(columns, cells, types, place), bytesRead: input.bytesRead };
+      else yield { place, record: csvRecord(columns, cells, types, place), bytesRead };
     }
   } catch (cause) {
     if (cause instanceof CsvError) throw new CommandError(`${file}: ${cause.message}`, { cause });
