@@ -20,9 +20,12 @@ const GET = "SELECT value FROM entries WHERE key = ?1 AND (expires_at IS NULL OR
 const STORED = "SELECT value FROM entries WHERE key = ?1";
 const SET = "INSERT OR REPLACE INTO entries (key, value, expires_at) VALUES (?1, ?2, ?3)";
 const DELETE = "DELETE FROM entries WHERE key = ?1";
-// One lower bound: of two, SQLite looks up the first alone and reads every key between them.
-const LIST = `SELECT key FROM entries
-  WHERE key >= max(?1, ?2) AND key <> ?1 AND key < ?3 AND (expires_at IS NULL OR expires_at > ?4) ORDER BY key LIMIT ?5`;
+// One lower bound: of two, SQLite looks up the first alone and reads every key between them. And no upper bound within: to compare
+// with one, SQLite reads whole entries, with their values.
+const listSql = (condition: string): string => `SELECT key FROM
+  (SELECT key FROM entries WHERE key >= max(?1, ?2) AND key <> ?1 ${condition} ORDER BY key LIMIT ?4) WHERE key < ?3`;
+const LIST = listSql("");
+const LIST_UNEXPIRED = listSql("AND (expires_at IS NULL OR expires_at > ?5)");
 const HAS_EXPIRED = "SELECT 1 FROM entries WHERE expires_at <= ?1 LIMIT 1";
 const EXPIRED = `SELECT key, octet_length(value) AS bytes FROM entries WHERE expires_at <= ?1
   ORDER BY expires_at LIMIT ${SWEEP_STEP_KEYS}`;
@@ -46,6 +49,7 @@ export interface EntryStore {
 export function createEntryStore(file: OpenedFile, namespace: string): EntryStore {
   const get = file.prepare<{ value: string }>(GET);
   const list = file.prepare<{ key: string }>(LIST);
+  const listUnexpired = file.prepare<{ key: string }>(LIST_UNEXPIRED);
   const hasExpired = file.prepare<unknown>(HAS_EXPIRED);
   const run = (tx: Transaction, sql: string, ...params: (string | number | null)[]): number =>
     tx.query(sql).run(...params).changes;
@@ -78,7 +82,10 @@ export function createEntryStore(file: OpenedFile, namespace: string): EntryStor
     list({ prefix, limit, after }, now) {
       const end = endOfPrefix(prefix) ?? AFTER_EVERY_TEXT;
       // One more than asked for tells whether there is a next page.
-      const keys = list.all(after ?? "", prefix, end, now, limit + 1).map((row) => row.key);
+      const range = [after ?? "", prefix, end, limit + 1] as const;
+      // A time of expiry lies behind its value, which may be of many pages: it is not read where nothing has expired.
+      const rows = hasExpired.get(now) === null ? list.all(...range) : listUnexpired.all(...range, now);
+      const keys = rows.map((row) => row.key);
       const hasMore = keys.length > limit;
       if (hasMore) keys.pop();
       const last = keys.at(-1);
