@@ -15,6 +15,8 @@ export const ERROR_LENGTH_MAX = 2_000;
 export const UNWRITTEN_MAX = 20_000;
 /** Jobs that one write adds, and jobs that one step of the dispatcher starts, so that other writes run in between. */
 export const JOBS_PER_WRITE_MAX = 100;
+/** About how many bytes of data the jobs of a name have together that one step starts. */
+export const CLAIM_BYTES = 4 * 1024 * 1024;
 
 /**
  * From the beginning of one step of the dispatcher to the next while requests come: at the default concurrency some 2,000 small jobs of a

@@ -280,6 +280,23 @@ test("[JB8] no more jobs of a name run at once than its concurrency", async () =
   expect(most).toBe(3);
 });
 
+test("[JB8] a step starts jobs of about 4 MiB of data, and the next one goes on", async () => {
+  const data = "x".repeat(DATA_MAX_BYTES - 2);
+  for (let n = 0; n < 10; n += 1) await area.queue.enqueue("large", data);
+  const first = Promise.withResolvers<number>();
+  define(
+    "large",
+    () => {
+      using file = new Database(join(directory, "jobs.db"), { readonly: true });
+      first.resolve(Number(file.query("SELECT count(*) FROM jobs WHERE state = 2").values()[0]?.[0]));
+    },
+    { concurrency: 100 },
+  );
+  await area.start();
+  expect(await first.promise).toBe(4);
+  await until(() => runs.length === 10);
+});
+
 test("[JB8] a name that fills every step leaves other names their turn", async () => {
   define("many", () => {}, { concurrency: 100 });
   define("one");

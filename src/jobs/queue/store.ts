@@ -1,6 +1,6 @@
 import type { OpenedFile, Sync, Transaction } from "../../db/index.ts";
 import type { Millis } from "../../kernel/clock.ts";
-import { FINISHED_MAX } from "../limits.ts";
+import { CLAIM_BYTES, DATA_MAX_BYTES, FINISHED_MAX } from "../limits.ts";
 import type { NameCounts } from "../types.ts";
 import { CountDeltas } from "./counts.ts";
 import type { NewJob } from "./entry.ts";
@@ -42,6 +42,8 @@ const INSERT = `INSERT INTO jobs (id, name, state, attempt, created_at, due_at, 
 const DUE = `SELECT seq, id, name, group_key AS "group", created_at AS createdAt, attempt + 1 AS attempt,
   error AS lastError, data, secret
   FROM jobs WHERE name = ?1 AND state = 0 AND due_at <= ?2 ORDER BY due_at, seq LIMIT ?3`;
+const DUE_SIZES = `SELECT octet_length(data) AS bytes FROM jobs WHERE name = ?1 AND state = 0 AND due_at <= ?2
+  ORDER BY due_at, seq LIMIT ?3`;
 const NEXT_DUE = "SELECT due_at AS dueAt FROM jobs WHERE name = ?1 AND state = 0 ORDER BY due_at LIMIT 1";
 const START = "UPDATE jobs SET state = 2, attempt = ?2, started_at = ?3 WHERE seq = ?1";
 const FINISH = `UPDATE jobs SET state = ?2, finished_at = ?3, error = ?4, secret = CASE ?2 WHEN 3 THEN NULL ELSE secret END
@@ -91,9 +93,11 @@ export class JobStore {
     return id;
   }
 
-  /** Marks due jobs of a name as running. */
+  /** Marks due jobs of a name as running: at most `limit`, and of about CLAIM_BYTES of data. */
   claim(tx: Transaction, deltas: CountDeltas, { name, now, limit }: { name: string; now: Millis; limit: number }) {
-    const jobs = tx.query<ClaimedJob>(DUE).all(name, now, limit);
+    const mayBeTooMuch = limit * DATA_MAX_BYTES > CLAIM_BYTES;
+    const count = mayBeTooMuch ? fitting(tx.query<{ bytes: number }>(DUE_SIZES).all(name, now, limit)) : limit;
+    const jobs = tx.query<ClaimedJob>(DUE).all(name, now, count);
     for (const { seq, attempt } of jobs) {
       tx.query(START).run(seq, attempt, now);
       deltas.move(name, WAITING, RUNNING);
@@ -197,6 +201,18 @@ export class JobStore {
   #firstOfGroup(tx: Transaction, name: string, group: string) {
     return tx.query<{ seq: number; state: number; dueAt: number }>(FIRST_OF_GROUP).get(name, group);
   }
+}
+
+/** How many of the first have about CLAIM_BYTES together; one at least. */
+function fitting(sizes: readonly { bytes: number }[]): number {
+  let left = CLAIM_BYTES;
+  let count = 0;
+  for (const { bytes } of sizes) {
+    left -= bytes;
+    if (left < 0 && count > 0) break;
+    count += 1;
+  }
+  return count;
 }
 
 /** `work`, with the counts updated at its end. */
