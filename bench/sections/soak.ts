@@ -3,7 +3,7 @@ import type { Result } from "../support/section.ts";
 import { median, milliseconds, perSecond } from "../support/statistics.ts";
 import { plain } from "./figures.ts";
 
-/** Of a long soak; a shorter one warms up for a fifth of its time. */
+/** Of a long soak: changes are kept for 10 minutes for clients that reconnect. A shorter one warms up for a third of its time. */
 const WARM_MINUTES_MAX = 10;
 const GROWTH_MAX_PERCENT = 5;
 /** The slowest minute's p99 over the one in the middle. */
@@ -15,7 +15,7 @@ export function figuresOf(
   minutes: readonly Minute[],
   errors: number,
 ): { title: string; about: string; results: Result[] } {
-  const warmMinutes = Math.min(WARM_MINUTES_MAX, Math.max(2, Math.floor(minutes.length / 5)));
+  const warmMinutes = Math.min(WARM_MINUTES_MAX, Math.max(2, Math.floor(minutes.length / 3)));
   const warm = minutes[warmMinutes - 1];
   const last = minutes.at(-1);
   if (warm === undefined || last === undefined) throw new Error("a soak takes more minutes than it warms up for");
