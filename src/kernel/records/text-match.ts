@@ -1,9 +1,12 @@
-/**
- * `text` with A–Z in lower case, as SQLite's `lower` answers it; other letters stay as they are. Long texts are for servers: the
- * client has no Buffer, and leaves that part out.
- */
+/** Of Bun; browsers have none. */
+interface Buffers {
+  from(text: string, encoding: "utf16le"): Uint8Array<ArrayBuffer> & { toString(encoding: "utf16le"): string };
+}
+const buffers = (globalThis as { Buffer?: Buffers }).Buffer;
+
+/** `text` with A–Z in lower case, as SQLite's `lower` answers it; other letters stay as they are. */
 export const lowerAscii = (text: string): string =>
-  (globalThis.Buffer && text.length >= LONG_LENGTH && lowerLong(text)) ||
+  (buffers && text.length >= LONG_LENGTH && lowerLong(buffers, text)) ||
   text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 
 /** From so many characters on, a text is looked through unit by unit: it may have as many runs of capital letters as characters. */
@@ -16,10 +19,10 @@ const TO_LOWER = 0x20;
 let latest = "";
 let latestInLower = "";
 
-function lowerLong(text: string): string {
+function lowerLong({ from }: Buffers, text: string): string {
   if (!/[A-Z]/.test(text)) return text;
   if (latest === text) return latestInLower;
-  const bytes = Buffer.from(text, "utf16le");
+  const bytes = from(text, "utf16le");
   const units = new Uint16Array(bytes.buffer, bytes.byteOffset, text.length);
   // By index: an iterator takes ten times as long.
   for (let index = 0; index < units.length; index++) {
