@@ -1,5 +1,6 @@
 import type { Actor, OpenedFile, Transaction } from "../db/index.ts";
 import { isSecretName, SerialisedJson } from "../kernel/json/shown.ts";
+import { untilBytes } from "../kernel/time/sweeping.ts";
 import { encodeCursor, endOfPrefix } from "./keys.ts";
 import { SWEEP_STEP_BYTES, SWEEP_STEP_KEYS } from "./limits.ts";
 
@@ -95,13 +96,9 @@ export function createEntryStore(file: OpenedFile, namespace: string): EntryStor
     removeExpired: (now) =>
       file.write((tx) => {
         const expired = tx.query<{ key: string; bytes: number }>(EXPIRED).all(now);
-        let left = SWEEP_STEP_BYTES;
-        for (const { key, bytes } of expired) {
-          if (left <= 0) return true;
-          run(tx, DELETE, key);
-          left -= bytes;
-        }
-        return expired.length === SWEEP_STEP_KEYS;
+        const step = untilBytes(expired, SWEEP_STEP_BYTES);
+        for (const { key } of step) run(tx, DELETE, key);
+        return step.length < expired.length || expired.length === SWEEP_STEP_KEYS;
       }),
   };
 }

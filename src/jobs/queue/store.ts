@@ -1,5 +1,6 @@
 import type { OpenedFile, Sync, Transaction } from "../../db/index.ts";
 import type { Millis } from "../../kernel/clock.ts";
+import { untilBytes } from "../../kernel/time/sweeping.ts";
 import { CLAIM_BYTES, DATA_MAX_BYTES, FINISHED_MAX } from "../limits.ts";
 import type { NameCounts } from "../types.ts";
 import { CountDeltas } from "./counts.ts";
@@ -96,7 +97,8 @@ export class JobStore {
   /** Marks due jobs of a name as running: at most `limit`, and of about CLAIM_BYTES of data. */
   claim(tx: Transaction, deltas: CountDeltas, { name, now, limit }: { name: string; now: Millis; limit: number }) {
     const mayBeTooMuch = limit * DATA_MAX_BYTES > CLAIM_BYTES;
-    const count = mayBeTooMuch ? fitting(tx.query<{ bytes: number }>(DUE_SIZES).all(name, now, limit)) : limit;
+    const sizes = mayBeTooMuch ? tx.query<{ bytes: number }>(DUE_SIZES).all(name, now, limit) : null;
+    const count = sizes === null ? limit : untilBytes(sizes, CLAIM_BYTES).length;
     const jobs = tx.query<ClaimedJob>(DUE).all(name, now, count);
     for (const { seq, attempt } of jobs) {
       tx.query(START).run(seq, attempt, now);
@@ -182,12 +184,7 @@ export class JobStore {
     const found = this.file
       .query<{ seq: number; name: string; bytes: number }>(OUTDATED)
       .all(state, surplus > 0 ? Number.MAX_SAFE_INTEGER : until, surplus > 0 ? surplus : limit);
-    let bytes = 0;
-    const rows = found.filter((row) => {
-      const isNext = bytes < bytesMax;
-      bytes += row.bytes;
-      return isNext;
-    });
+    const rows = untilBytes(found, bytesMax);
     if (rows.length === 0) return false;
     await this.write((tx, deltas) => {
       for (const { seq, name } of rows) {
@@ -201,18 +198,6 @@ export class JobStore {
   #firstOfGroup(tx: Transaction, name: string, group: string) {
     return tx.query<{ seq: number; state: number; dueAt: number }>(FIRST_OF_GROUP).get(name, group);
   }
-}
-
-/** How many of the first have about CLAIM_BYTES together; one at least. */
-function fitting(sizes: readonly { bytes: number }[]): number {
-  let left = CLAIM_BYTES;
-  let count = 0;
-  for (const { bytes } of sizes) {
-    left -= bytes;
-    if (left < 0 && count > 0) break;
-    count += 1;
-  }
-  return count;
 }
 
 /** `work`, with the counts updated at its end. */

@@ -38,3 +38,13 @@ export function startSweeping(options: SweepingOptions): () => Promise<void> {
     return step;
   };
 }
+
+/** The first of these, in their order, until they have `bytes` together: as much as a step may take. The last may go beyond it. */
+export function untilBytes<Sized extends { bytes: number }>(rows: readonly Sized[], bytes: number): readonly Sized[] {
+  let left = bytes;
+  const last = rows.findIndex((row) => {
+    left -= row.bytes;
+    return left <= 0;
+  });
+  return last === -1 ? rows : rows.slice(0, last + 1);
+}

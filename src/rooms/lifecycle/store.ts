@@ -2,6 +2,7 @@ import type { Player } from "../../config/types.ts";
 import type { DatabaseFile } from "../../db/index.ts";
 import type { Millis } from "../../kernel/clock.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
+import { untilBytes } from "../../kernel/time/sweeping.ts";
 import { jsonText } from "../connection/messages.ts";
 import { SWEEP_BYTES, SWEEP_ROWS_MAX } from "../limits.ts";
 import type { PresentPlayer, RoomToSave, SavedRoom, StoredTimer } from "../types.ts";
@@ -143,13 +144,9 @@ export function createRoomStore(file: RoomFile): RoomStore {
       if (file.query(EXPIRED).get(now) === null) return false;
       return file.write((tx) => {
         const swept = tx.query<{ rowid: number; bytes: number }>(SWEPT).all(now);
-        let left = SWEEP_BYTES;
-        for (const { rowid, bytes } of swept) {
-          if (left <= 0) return true;
-          tx.query(REMOVE).run(rowid);
-          left -= bytes;
-        }
-        return swept.length === SWEEP_ROWS_MAX;
+        const step = untilBytes(swept, SWEEP_BYTES);
+        for (const { rowid } of step) tx.query(REMOVE).run(rowid);
+        return step.length < swept.length || swept.length === SWEEP_ROWS_MAX;
       });
     },
   };
