@@ -1,11 +1,11 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { connect } from "node:net";
 import { join } from "node:path";
 import { defineConfig } from "platform";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { HOUR_MS } from "../../src/kernel/time/duration.ts";
 import { until } from "../support/index.ts";
+import { postInTwo } from "../support/split-request.ts";
 import { type TimedPlatform, timedPlatform } from "../support/timed-platform.ts";
 
 const OPEN = { read: true, insert: true } as const;
@@ -90,27 +90,16 @@ test("[TB325] a key that is used again removes no answer but its own", async () 
   const first = headersOf(await platform.post("/api/auth/signup", account));
   expect((await platform.post(room, {}, { headers: first })).status).toBe(201);
   await platform.clock.advanceAsync(24 * HOUR_MS);
-  const again = { ...headersOf(await platform.post("/api/auth/signin", account)), "content-type": "application/json" };
-
-  const { hostname, port } = new URL(platform.url);
-  const socket = connect(Number(port), hostname);
-  const ended = new Promise((resolve) => socket.once("close", resolve));
-  let answer = "";
-  socket.on("data", (bytes) => {
-    answer += bytes.toString("latin1");
-  });
-  const head = Object.entries({ ...again, host: "x", connection: "close", "content-length": "2" });
+  const again = headersOf(await platform.post("/api/auth/signin", account));
   const askedBefore = openAsked;
-  socket.write(`POST ${room} HTTP/1.1\r\n${head.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n{`);
+  const request = postInTwo(platform.url + room, { headers: again, begin: "{", restBytes: 1 });
   await until("it has found its expired answer, and waits for the rest of the body", () => openAsked > askedBefore);
   await until("that answer is swept", async () => {
     await platform.clock.advanceAsync(HOUR_MS);
     return (await kept("reused.db"))[0] === 0;
   });
   const other = await insert(room, "b");
-  socket.write("}");
-  await ended;
-  expect(answer).toStartWith("HTTP/1.1 201");
+  expect(await request.end("}")).toBe(201);
   expect(await insert(room, "b")).toEqual({ ...other, isReplay: true });
   expect(await kept("reused.db")).toEqual([2, 2]);
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { connect } from "node:net";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { type ListAnswer, type SignedIn, signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
+import { postInTwo } from "../support/split-request.ts";
 
 let platform: TestPlatform;
 let ann: SignedIn;
@@ -110,21 +110,12 @@ async function postSlowly(path: string, asked: string, meanwhile: () => Promise<
   // The start tries the rules as well.
   const timesSaid = (text: string) => platform.stderr().split(text).length;
   const saidBefore = timesSaid(asked);
-  const { hostname, port } = new URL(platform.url);
-  const socket = connect(Number(port), hostname);
-  const ended = new Promise((resolve) => socket.once("close", resolve));
-  let answer = "";
-  socket.on("data", (bytes) => {
-    answer += bytes.toString("latin1");
-  });
-  const head = ["host: x", "connection: close", "content-type: application/json", "content-length: 15"];
-  const lines = [`POST ${path} HTTP/1.1`, `authorization: Bearer ${ann.token}`, ...head];
-  socket.write(`${lines.join("\r\n")}\r\n\r\n{"text":`);
+  const [begin, rest] = ['{"text":', '"late"}'];
+  const headers = { authorization: `Bearer ${ann.token}` };
+  const request = postInTwo(platform.url + path, { headers, begin, restBytes: rest.length });
   await until("the rule has been asked", () => timesSaid(asked) > saidBefore);
   await meanwhile();
-  socket.write('"late"}');
-  await ended;
-  return Number(/^HTTP\/1.1 (\d+)/.exec(answer)?.[1]);
+  return request.end(rest);
 }
 
 test("[TB203] [TB204] a right that a rule looked up in another file is gone when it is lost while the body comes", async () => {

@@ -1,0 +1,32 @@
+import { connect } from "node:net";
+
+/** A request whose body has begun, and ends when the test says so. */
+export interface SplitRequest {
+  /** Sends the rest. Gives the status of the answer; NaN where none came. */
+  end(rest: string): Promise<number>;
+}
+
+/** Posts a JSON body of which `begin` is sent; `restBytes`: of what `end` will send. */
+export function postInTwo(
+  url: string,
+  { headers, begin, restBytes }: { headers: Readonly<Record<string, string>>; begin: string; restBytes: number },
+): SplitRequest {
+  const { hostname, port, pathname } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  const ended = new Promise((resolve) => socket.once("close", resolve));
+  let answer = "";
+  socket.on("data", (bytes) => {
+    answer += bytes.toString("latin1");
+  });
+  const length = Buffer.byteLength(begin) + restBytes;
+  const own = { host: "x", connection: "close", "content-type": "application/json", "content-length": String(length) };
+  const lines = Object.entries({ ...own, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`POST ${pathname} HTTP/1.1\r\n${lines.join("")}\r\n${begin}`);
+  return {
+    async end(rest) {
+      socket.write(rest);
+      await ended;
+      return Number(/^HTTP\/1.1 (\d+)/.exec(answer)?.[1]);
+    },
+  };
+}
