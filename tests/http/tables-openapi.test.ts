@@ -76,6 +76,14 @@ test("[TB160] the endpoints take and answer exactly what the types describe", as
   expect(updated?.Check({ no: 1 })).toBe(false);
 });
 
+test("[TB160] results of a search hold to the type of their table", async () => {
+  await platform.post("/api/db/shared/tables/films", { title: "Solaris" });
+  const search = await platform.get<{ items: Schema[] }>("/api/db/shared/tables/films/search?q=solaris");
+  expect(search.body.items).toHaveLength(1);
+  expect(search.body.items[0]).toHaveProperty("highlights.title");
+  expect(Compile({ ...document.components.schemas["shared.films"] } as never).Check(search.body.items[0])).toBe(true);
+});
+
 test("[TB160] `api.schemaEndpoint` decides who sees the tables: everybody, authenticated callers or nobody, as /api/schema does", async () => {
   const hasTables = ({ body }: { body: Document }) => "shared.films" in body.components.schemas;
   const closed = await testPlatform({ config: { databases: TABLES } });

@@ -1,4 +1,5 @@
 import type { Clock } from "../../kernel/clock.ts";
+import { nextTurn } from "../../kernel/time/next-turn.ts";
 import { STALL_TIMEOUT_MS } from "../limits.ts";
 
 /** What is serialised in one turn of the event loop: about a millisecond. */
@@ -46,7 +47,7 @@ export function streamJson(body: object, { clock, onEnd }: { clock: Clock; onEnd
       async pull(controller) {
         cancelStall();
         // The loop goes on between two pieces, also where the client takes them at once.
-        await new Promise((resolve) => setImmediate(resolve));
+        await nextTurn();
         try {
           const { value, done } = pieces.next();
           if (done === true) {

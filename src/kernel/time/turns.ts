@@ -1,4 +1,5 @@
 import { TURN_MS } from "../limits.ts";
+import { nextTurn } from "./next-turn.ts";
 
 /** Runs long work in steps, over several turns of the event loop. */
 export interface Turns {
@@ -6,8 +7,28 @@ export interface Turns {
   run<T>(steps: Generator<void, T>): Promise<T>;
 }
 
-export function createTurns(): Turns {
+/** `now`: milliseconds with fractions. */
+export function createTurns(now: () => number = performance.now.bind(performance)): Turns {
   let last: Promise<unknown> = Promise.resolve();
+  /** When work began in this turn of the event loop; null: none has. Work that ends leaves the rest of it to the next. */
+  let startedAt: number | null = null;
+
+  const inTurns = async <T>(steps: Generator<void, T>): Promise<T> => {
+    for (;;) {
+      if (startedAt === null) {
+        startedAt = now();
+        void nextTurn().then(() => {
+          startedAt = null;
+        });
+      } else if (now() - startedAt >= TURN_MS) {
+        await nextTurn();
+        continue;
+      }
+      const step = steps.next();
+      if (step.done === true) return step.value;
+    }
+  };
+
   return {
     run(steps) {
       const work = last.then(() => inTurns(steps));
@@ -15,15 +36,4 @@ export function createTurns(): Turns {
       return work;
     },
   };
-}
-
-async function inTurns<T>(steps: Generator<void, T>): Promise<T> {
-  for (;;) {
-    const startedAt = performance.now();
-    do {
-      const step = steps.next();
-      if (step.done === true) return step.value;
-    } while (performance.now() - startedAt < TURN_MS);
-    await new Promise((resolve) => setImmediate(resolve));
-  }
 }

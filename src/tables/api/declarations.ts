@@ -2,6 +2,7 @@ import { type TSchema, Type } from "typebox";
 import { IDEMPOTENCY_KEY } from "../../http/exchange/idempotency-key.ts";
 import { nullable } from "../../kernel/schema/types.ts";
 import { BATCH_BY_FILTER_RECORDS_MAX, BATCH_OPERATIONS_MAX, TRANSACTION_OPERATIONS_MAX } from "../limits.ts";
+import { HIGHLIGHTS } from "./record-schemas.ts";
 import {
   AggregateQuery,
   BatchQuery,
@@ -26,9 +27,7 @@ export interface RecordSchemas<Body extends TSchema> {
 const ONCE = { headers: [IDEMPOTENCY_KEY] };
 const READ_ERRORS = [400, 404, 408, 503];
 const WRITE_ERRORS = [400, 404, 409, 503];
-const HIGHLIGHTS = Type.Object({
-  highlights: Type.Record(Type.String(), Type.String(), { description: "Marked excerpts by field" }),
-});
+const WITH_HIGHLIGHTS = Type.Object({ highlights: HIGHLIGHTS });
 
 const GROUP = Type.Unsafe<object>({
   type: "object",
@@ -109,7 +108,7 @@ function declareReads<Common extends object, WithId extends object>(common: Comm
       ...common,
       summary: "Search the text of records",
       query: SearchQuery,
-      answers: { 200: pageOf(Type.Intersect([record, HIGHLIGHTS]), "The best matches first, with highlights") },
+      answers: { 200: pageOf(Type.Intersect([record, WITH_HIGHLIGHTS]), "The best matches first, with highlights") },
       errors: [...READ_ERRORS, 413],
     },
     get: {

@@ -1,4 +1,4 @@
-import type { TSchema } from "typebox";
+import { type TSchema, Type } from "typebox";
 import { referringName } from "../expand/paths.ts";
 import { EXPANDED_PER_RECORD_MAX, ID_LENGTH_MAX, INDEXED_TEXT_LENGTH_MAX } from "../limits.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
@@ -21,6 +21,11 @@ export const OPERATOR_SCHEMAS = {
   },
 } satisfies Record<string, JsonSchema>;
 
+/** Of a result of a search. */
+export const HIGHLIGHTS = Type.Record(Type.String(), Type.String(), {
+  description: "Of a search: marked excerpts by field",
+});
+
 /** A reference to a schema of the OpenAPI document. */
 export const schemaRef = (name: string): TSchema => ({ $ref: `#/components/schemas/${name}` });
 
@@ -28,7 +33,7 @@ export const schemaRef = (name: string): TSchema => ({ $ref: `#/components/schem
 export function answeredRecord(model: TableModel): JsonSchema {
   return {
     type: "object",
-    properties: { ...propertiesOf(model, fieldSchema), ...expandProperty(model) },
+    properties: { ...propertiesOf(model, fieldSchema), ...expandProperty(model), ...highlightsProperty(model) },
     required: model.columns.flatMap(({ name }) => (name === DOCUMENT_COLUMN ? [] : [name])),
     additionalProperties: model.isSchemaless,
   };
@@ -46,6 +51,11 @@ function expandProperty(model: TableModel): JsonSchema {
   if (one.length + many.length === 0 || model.byName.has("expand")) return {};
   const properties = Object.fromEntries([...one, ...many]);
   return { expand: { type: "object", description: "The records that the request asked for", properties } };
+}
+
+/** What a search adds to a record. Nothing where the table has no search. */
+function highlightsProperty(model: TableModel): JsonSchema {
+  return model.fts === null ? {} : { highlights: HIGHLIGHTS };
 }
 
 /** Records as a client inserts them. What a hook may fill in is not required. */

@@ -1,6 +1,7 @@
 import type { Principal } from "../../access/principal.ts";
 import type { DatabaseFile, SqlValue } from "../../db/index.ts";
 import { conflict } from "../../kernel/errors.ts";
+import { nextTurn } from "../../kernel/time/next-turn.ts";
 import { IDS_PER_PAGE, PAGES_PER_TURN, STEP_COST_MAX, STEPPED_RECORDS_MAX } from "../limits.ts";
 import type { ReferenceEdge, TableModel } from "../model/model.ts";
 import type { Table } from "../namespaces.ts";
@@ -144,8 +145,6 @@ function referredValue(file: DatabaseFile, { table, id }: Node, { toColumn }: Re
 }
 
 const keyOf = ({ model }: Table, id: string): string => `${model.name} ${id}`;
-
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const tooMany = (): CascadeTooLarge =>
   new CascadeTooLarge(`More than ${STEPPED_RECORDS_MAX} records refer to what would be deleted; delete those first`);
