@@ -10,11 +10,12 @@ import {
   FORGET_TIMEOUT_MS,
   READ_PLACE_BYTES,
   READ_RESULT_BYTES_MAX,
+  SENT_AS_JSON_MIN,
   WAITING_READS_MAX,
 } from "../limits.ts";
 import { QueryError } from "../processes/query-error.ts";
 import { SERVER_CALLER } from "../server-caller.ts";
-import type { DatabaseFile, StorageEngine } from "../types.ts";
+import type { DatabaseFile, SqlValue, StorageEngine } from "../types.ts";
 import { FileWork } from "../writer/file-work.ts";
 import { LongReads } from "./long-reads.ts";
 
@@ -65,6 +66,18 @@ test("[DB16] a long read returns rows as arrays in column order, with their stor
   expect(await file.read(`SELECT ${types}`, bound)).toEqual([
     ["text", "integer", "real", "integer", "integer", "null", "blob"],
   ]);
+});
+
+test("[DB16] many values are bound as few are, in whatever way they reach the process", async () => {
+  const listed = (values: readonly SqlValue[]): string => values.map(() => "(?)").join(", ");
+  const many = Array.from({ length: SENT_AS_JSON_MIN }, (_, n) => n);
+  const kept = ["half \ud800 a pair\u0000", 1.5, true, null, ...many];
+  const others = [12n, new Uint8Array([9]), -0, Number.MAX_VALUE, ...many];
+  for (const values of [kept, others]) {
+    const bound = await file.read(`SELECT column1, typeof(column1) FROM (VALUES ${listed(values)}) LIMIT 4`, values);
+    const fews = values.slice(0, 4);
+    expect(bound).toEqual(await file.read(`SELECT column1, typeof(column1) FROM (VALUES ${listed(fews)})`, fews));
+  }
 });
 
 test("[DB16] a long read sees every write answered before, and cannot write", async () => {

@@ -14,8 +14,10 @@ import { SERVER_CALLER } from "../server-caller.ts";
 import type { ReadCaller, ReadResult, SqlValue } from "../types.ts";
 import { PagePlaces, shareOf } from "./page-places.ts";
 import type { ForgetRequest, QueryAnswer, QueryRequest } from "./requests.ts";
+import { sentValues } from "./sent-values.ts";
 
-export interface LongRead<R> extends Omit<QueryRequest, "op"> {
+export interface LongRead<R> extends Omit<QueryRequest, "op" | "params"> {
+  params: readonly SqlValue[];
   timeoutMs: number;
   caller: ReadCaller;
   signal: AbortSignal | undefined;
@@ -52,9 +54,17 @@ export class LongReads {
     return this.#pool.waiting;
   }
 
-  async query<R>({ timeoutMs, caller, signal, ended, decode, ...statement }: LongRead<R>): Promise<ReadResult<R>> {
+  async query<R>({
+    timeoutMs,
+    caller,
+    signal,
+    ended,
+    decode,
+    params,
+    ...statement
+  }: LongRead<R>): Promise<ReadResult<R>> {
     const { callerName } = caller;
-    const request: QueryRequest = { ...statement, op: "query" };
+    const request: QueryRequest = { ...statement, params: sentValues(params), op: "query" };
     let rows: R[] = [];
     let endPage = (): void => {};
     const take = (part: unknown): void => {
@@ -69,7 +79,7 @@ export class LongReads {
     const job: Job = {
       request,
       caller: callerName,
-      places: 1 + Math.floor(bytesOf(request.params) / READ_PLACE_BYTES),
+      places: 1 + Math.floor(bytesOf(params) / READ_PLACE_BYTES),
       waitMs: timeoutMs,
       runMs: timeoutMs,
       signals: ends.flatMap(({ signal, reason }) => (signal === undefined ? [] : [{ signal, reason }])),

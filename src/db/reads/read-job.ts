@@ -6,6 +6,7 @@ import type { SqlValue } from "../types.ts";
 import { createConnections } from "./connections.ts";
 import { createHighlighter } from "./highlight.ts";
 import type { PageBounds, QueryAnswer, QueryRequest, ReadRequest } from "./requests.ts";
+import { receivedValues } from "./sent-values.ts";
 
 /** The program of long reads: queries on connections that can only read. [DB16] [DB19] [DB124] */
 export function start(): void {
@@ -18,7 +19,7 @@ export function start(): void {
     // Otherwise one integer beyond 2^53 would make the whole query fail.
     statement.setReadBigInts(true);
     // With setReturnArrays each row is an array, which the types of node:sqlite do not say.
-    for (const row of statement.iterate(...params.map(bindable)) as Iterable<unknown>) {
+    for (const row of statement.iterate(...receivedValues(params).map(bindable)) as Iterable<unknown>) {
       const values = row as unknown[];
       for (let i = 0; i < values.length; i += 1) if (typeof values[i] === "bigint") values[i] = Number(values[i]);
       yield values;

@@ -3,6 +3,9 @@
 /** What a statement binds. */
 export type SqlValue = string | number | bigint | boolean | null | Uint8Array;
 
+/** What a statement binds, on its way to a process: see `sentValues`. */
+export type SentValues = readonly SqlValue[] | string;
+
 /** What is to be marked in the rows of a search. */
 export type HighlightRequest = {
   /** Places of the texts in a row. */
@@ -27,7 +30,7 @@ export interface QueryRequest {
   path: string;
   extensions: readonly string[];
   sql: string;
-  params: readonly SqlValue[];
+  params: SentValues;
   /** null: all rows, and an error when they are too large. */
   page: PageBounds | null;
   /** The marked texts of a page are appended to its rows. */
