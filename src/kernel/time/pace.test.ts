@@ -26,6 +26,19 @@ test("one waiting piece of work continues in each turn of the event loop, in ord
   expect(new Set(turns).size).toBe(turns.length);
 });
 
+test("pieces that begin in one turn of the event loop share its four milliseconds", async () => {
+  let now = 0;
+  const begin = createPaces(() => now);
+  const isDue = Array.from({ length: 3 }, () => {
+    const pace = begin();
+    now += 2;
+    return pace.isDue();
+  });
+  expect(isDue).toEqual([false, true, true]);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(begin().isDue()).toBe(false);
+});
+
 test("a slice ends after four milliseconds, and a new one begins when the work goes on", async () => {
   let now = 0;
   const pace = createPaces(() => now)();

@@ -2,7 +2,7 @@ import { TURN_MS } from "../limits.ts";
 
 /** One piece of long work that shares the event loop with others of its kind. */
 export interface Pace {
-  /** Whether its time in this turn is used up. */
+  /** Whether the time that it shares with others in this turn is used up. */
   isDue(): boolean;
   /** Resolves when it may continue: one waiting piece of work per turn of the event loop. */
   next(): Promise<void>;
@@ -17,19 +17,29 @@ export type Paces = () => Pace;
  */
 export function createPaces(now: () => number = performance.now.bind(performance)): Paces {
   const waiting: (() => void)[] = [];
+  /** When a piece began or went on in this turn of the event loop, the first of it; null: none has. */
+  let turnStartedAt: number | null = null;
+  const startOfTurn = (): number => {
+    if (turnStartedAt === null) {
+      turnStartedAt = now();
+      setImmediate(() => {
+        turnStartedAt = null;
+      });
+    }
+    return turnStartedAt;
+  };
   const resumeOne = (): void => {
-    const resume = waiting.shift();
+    waiting.shift()?.();
     if (waiting.length > 0) setImmediate(resumeOne);
-    resume?.();
   };
   return () => {
-    let startedAt = now();
+    let startedAt = startOfTurn();
     return {
       isDue: () => now() - startedAt >= TURN_MS,
       next: () =>
         new Promise((resolve) => {
           waiting.push(() => {
-            startedAt = now();
+            startedAt = startOfTurn();
             resolve();
           });
           if (waiting.length === 1) setImmediate(resumeOne);
