@@ -1,6 +1,7 @@
 import type { AnswerRoom } from "../db/processes/answer-room.ts";
 import type { Job } from "../db/processes/job.ts";
 import { ProcessPool } from "../db/processes/pool.ts";
+import { sentValues } from "../db/processes/sent-values.ts";
 import { runForText } from "../db/processes/text-answer.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, clientGone } from "../kernel/errors.ts";
@@ -56,9 +57,8 @@ export function createQueries(options: {
 }
 
 function jobOf(query: Query, { callerName, signal }: QueryCaller): Job {
-  const request: ProgramRequest = query.kind === "parsed" ? query : { kind: "body" };
   return {
-    request,
+    request: requestOf(query),
     ...(query.kind === "body" ? { attached: query.blocks } : null),
     caller: callerName,
     places: 1 + Math.floor(sizeOf(query) / QUEUE_PLACE_BYTES),
@@ -68,6 +68,12 @@ function jobOf(query: Query, { callerName, signal }: QueryCaller): Job {
     refusals: REFUSALS,
     failed: (failure) => new QueryError(failure as QueryFailure), // What the program's `failureOf` gives.
   };
+}
+
+function requestOf(query: Query): ProgramRequest {
+  if (query.kind === "body") return { kind: "body" };
+  const { sql, params } = query.query;
+  return { kind: "parsed", sql, params: sentValues(params) };
 }
 
 const REFUSALS: Job["refusals"] = {

@@ -1,4 +1,5 @@
 import type { AnswerText } from "../db/index.ts";
+import type { SentValues } from "../db/processes/sent-values.ts";
 import type { FieldProblems } from "../kernel/errors.ts";
 
 /** The types of a parameter. A JSON boolean is bound as 1 or 0. */
@@ -37,6 +38,6 @@ export interface ProgramSettings {
 }
 
 export type ProgramRequest =
-  | { kind: "parsed"; query: QueryRequest }
+  | { kind: "parsed"; sql: string; params: SentValues<Binding> }
   /** The bytes of a body were sent before this request. */
   | { kind: "body" };

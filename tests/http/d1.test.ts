@@ -60,6 +60,16 @@ test("[DQ2] values keep their types, in and out", async () => {
   expect(await rows('SELECT 1 AS a, 2 AS a, 3 AS "__proto__"')).toEqual([JSON.parse('{"a":2,"__proto__":3}')]);
 });
 
+test("[DQ2] many values keep their types, each in its place", async () => {
+  const values = ["text", 1.5, true, null, ...Array.from({ length: 5_000 }, (_, n) => n)];
+  const listed = values.map(() => "(?)").join(", ");
+  const bound = `WITH bound(v) AS (VALUES ${listed}) SELECT count(*) AS n, sum(v) AS total, group_concat(typeof(v)) AS types`;
+  const [answer] = await rows(`${bound} FROM (SELECT v FROM bound LIMIT 5)`, values);
+  expect(answer).toEqual({ n: 5, total: 2.5, types: "text,real,integer,null,integer" });
+  const [all] = await rows(`${bound.replace("group_concat(typeof(v))", "max(v)")} FROM bound WHERE v < 'a'`, values);
+  expect(all).toEqual({ n: 5_002, total: (4_999 * 5_000) / 2 + 2.5, types: 4_999 });
+});
+
 test("[DQ3] what SQLite refuses is 400 with its message", async () => {
   await sql("INSERT INTO posts (id, title) VALUES (100, 'taken')");
   const failures: [string, JsonValue[] | undefined, string][] = [

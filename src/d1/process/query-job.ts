@@ -1,4 +1,5 @@
 import { serveJobs } from "../../db/processes/program.ts";
+import { receivedValues } from "../../db/processes/sent-values.ts";
 import { sendText } from "../../db/processes/text-answer.ts";
 import { parseJsonObjectBytes } from "../../http/bodies/json-body.ts";
 import { AppError } from "../../kernel/errors.ts";
@@ -26,7 +27,9 @@ export function start(settings: unknown): void {
   serveJobs<ProgramRequest>({
     run(request, context) {
       const text = execute(
-        request.kind === "body" ? parseQuery(parseJsonObjectBytes(context.attached)) : request.query,
+        request.kind === "body"
+          ? parseQuery(parseJsonObjectBytes(context.attached))
+          : { sql: request.sql, params: receivedValues(request.params) },
       );
       return text === null ? null : sendText(text, context);
     },

@@ -10,11 +10,11 @@ import {
 import type { Job, Refusals } from "../processes/job.ts";
 import { ProcessPool } from "../processes/pool.ts";
 import { queryError } from "../processes/query-error.ts";
+import { sentValues } from "../processes/sent-values.ts";
 import { SERVER_CALLER } from "../server-caller.ts";
 import type { ReadCaller, ReadResult, SqlValue } from "../types.ts";
 import { PagePlaces, shareOf } from "./page-places.ts";
 import type { ForgetRequest, QueryAnswer, QueryRequest } from "./requests.ts";
-import { sentValues } from "./sent-values.ts";
 
 export interface LongRead<R> extends Omit<QueryRequest, "op" | "params"> {
   params: readonly SqlValue[];

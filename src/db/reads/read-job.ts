@@ -1,12 +1,12 @@
 import type { SQLInputValue } from "node:sqlite";
 import { READ_PART_BYTES, READ_RESULT_BYTES_MAX } from "../limits.ts";
 import { type JobContext, serveJobs } from "../processes/program.ts";
+import { receivedValues } from "../processes/sent-values.ts";
 import { sqliteFailure } from "../processes/sqlite-failure.ts";
 import type { SqlValue } from "../types.ts";
 import { createConnections } from "./connections.ts";
 import { createHighlighter } from "./highlight.ts";
 import type { PageBounds, QueryAnswer, QueryRequest, ReadRequest } from "./requests.ts";
-import { receivedValues } from "./sent-values.ts";
 
 /** The program of long reads: queries on connections that can only read. [DB16] [DB19] [DB124] */
 export function start(): void {

@@ -1,10 +1,9 @@
 /** What `read-job.ts` is asked, and what it answers. */
 
+import type { SentValues } from "../processes/sent-values.ts";
+
 /** What a statement binds. */
 export type SqlValue = string | number | bigint | boolean | null | Uint8Array;
-
-/** What a statement binds, on its way to a process: see `sentValues`. */
-export type SentValues = readonly SqlValue[] | string;
 
 /** What is to be marked in the rows of a search. */
 export type HighlightRequest = {
@@ -30,7 +29,7 @@ export interface QueryRequest {
   path: string;
   extensions: readonly string[];
   sql: string;
-  params: SentValues;
+  params: SentValues<SqlValue>;
   /** null: all rows, and an error when they are too large. */
   page: PageBounds | null;
   /** The marked texts of a page are appended to its rows. */

@@ -1,17 +1,19 @@
 import { SENT_AS_JSON_MIN } from "../limits.ts";
-import type { SentValues, SqlValue } from "./requests.ts";
+
+/** What a statement binds, on its way to a process. */
+export type SentValues<Value> = readonly Value[] | string;
 
 /** Many values go as one JSON text where it keeps them: Bun takes a time for each value of a message. */
-export function sentValues(values: readonly SqlValue[]): SentValues {
+export function sentValues<Value>(values: readonly Value[]): SentValues<Value> {
   return values.length < SENT_AS_JSON_MIN || !values.every(isKeptByJson) ? values : JSON.stringify(values);
 }
 
-export function receivedValues(sent: SentValues): readonly SqlValue[] {
+export function receivedValues<Value>(sent: SentValues<Value>): readonly Value[] {
   // Written by `sentValues`.
-  return typeof sent === "string" ? (JSON.parse(sent) as SqlValue[]) : sent;
+  return typeof sent === "string" ? (JSON.parse(sent) as Value[]) : sent;
 }
 
-function isKeptByJson(value: SqlValue): boolean {
+function isKeptByJson(value: unknown): boolean {
   if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
   return value === null || typeof value === "string" || typeof value === "boolean";
 }
