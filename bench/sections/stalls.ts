@@ -52,8 +52,7 @@ export const stalls: Section = {
   title: "Stalls",
   about: `What one client can do at the largest input that the bounds allow, by 8 clients at once unless the line says otherwise, for five
 seconds each; p50, p99 and the longest are those of \`/api/health\` (where the line begins with GET, of that), asked for every 5 ms meanwhile by another process. Memory: the most
-that the server's process held, over what it held before. In brackets: the answers. Where clients send hundreds of megabytes a second (the line of broadcasts),
-the longest is the time in which Bun reads what waits in the system's buffers of all connections, in one turn of the event loop.`,
+that the server's process held, over what it held before. In brackets: the answers.`,
   async run(bench) {
     const results: Result[] = [];
     for (const area of AREAS) results.push(...(await measureArea(bench, area)));

@@ -39,6 +39,8 @@ export const WAITING_READS_MAX = 1_000;
 export const READ_PLACE_BYTES = 64 * 1024;
 /** From so many bound values on, they go to the process as one text. */
 export const SENT_AS_JSON_MIN = 100;
+/** Characters of a value on average, up to which that is quicker. */
+export const SENT_AS_JSON_CHARS_MAX = 1_000;
 /** Time limit of a checkpoint, which moves about 24 MiB at most. Then its process is killed, and the next one tries again. */
 export const CHECKPOINT_TIMEOUT_MS = 60_000;
 /** How long a restart of the WAL waits for readers. The writer waits meanwhile. */

@@ -1,11 +1,13 @@
-import { SENT_AS_JSON_MIN } from "../limits.ts";
+import { SENT_AS_JSON_CHARS_MAX, SENT_AS_JSON_MIN } from "../limits.ts";
 
 /** What a statement binds, on its way to a process. */
 export type SentValues<Value> = readonly Value[] | string;
 
-/** Many values go as one JSON text where it keeps them: Bun takes a time for each value of a message. */
+/** Many short values go as one JSON text where it keeps them: Bun takes a time for each value of a message. */
 export function sentValues<Value>(values: readonly Value[]): SentValues<Value> {
-  return values.length < SENT_AS_JSON_MIN || !values.every(isKeptByJson) ? values : JSON.stringify(values);
+  if (values.length < SENT_AS_JSON_MIN || !values.every(isKeptByJson)) return values;
+  const chars = values.reduce((sum: number, value) => sum + (typeof value === "string" ? value.length : 0), 0);
+  return chars > values.length * SENT_AS_JSON_CHARS_MAX ? values : JSON.stringify(values);
 }
 
 export function receivedValues<Value>(sent: SentValues<Value>): readonly Value[] {

@@ -10,6 +10,7 @@ import {
   FORGET_TIMEOUT_MS,
   READ_PLACE_BYTES,
   READ_RESULT_BYTES_MAX,
+  SENT_AS_JSON_CHARS_MAX,
   SENT_AS_JSON_MIN,
   WAITING_READS_MAX,
 } from "../limits.ts";
@@ -73,7 +74,8 @@ test("[DB16] many values are bound as few are, in whatever way they reach the pr
   const many = Array.from({ length: SENT_AS_JSON_MIN }, (_, n) => n);
   const kept = ["half \ud800 a pair\u0000", 1.5, true, null, ...many];
   const others = [12n, new Uint8Array([9]), -0, Number.MAX_VALUE, ...many];
-  for (const values of [kept, others]) {
+  const long = ["x".repeat(SENT_AS_JSON_CHARS_MAX * 200), 1, ...many];
+  for (const values of [kept, others, long]) {
     const bound = await file.read(`SELECT column1, typeof(column1) FROM (VALUES ${listed(values)}) LIMIT 4`, values);
     const fews = values.slice(0, 4);
     expect(bound).toEqual(await file.read(`SELECT column1, typeof(column1) FROM (VALUES ${listed(fews)})`, fews));

@@ -1,27 +1,22 @@
 import { expect, test } from "bun:test";
+import { countTurns } from "../../../tests/support/event-loop.ts";
 import { createPaces } from "./pace.ts";
 
 test("one waiting piece of work continues in each turn of the event loop, in order", async () => {
   const begin = createPaces();
   const order: string[] = [];
-  let turn = 0;
-  let isOver = false;
-  const count = (): void => {
-    turn++;
-    if (!isOver) setImmediate(count);
-  };
-  setImmediate(count);
+  const counted = countTurns();
   const turns: number[] = [];
   const work = async (name: string): Promise<void> => {
     const pace = begin();
     for (let step = 0; step < 3; step++) {
       await pace.next();
       order.push(`${name}${step}`);
-      turns.push(turn);
+      turns.push(counted.turn);
     }
   };
   await Promise.all([work("a"), work("b"), work("c")]);
-  isOver = true;
+  counted.stop();
   expect(order).toEqual(["a0", "b0", "c0", "a1", "b1", "c1", "a2", "b2", "c2"]);
   expect(new Set(turns).size).toBe(turns.length);
 });

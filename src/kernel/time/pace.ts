@@ -1,4 +1,5 @@
 import { TURN_MS } from "../limits.ts";
+import { createTurnStart } from "./next-turn.ts";
 
 /** One piece of long work that shares the event loop with others of its kind. */
 export interface Pace {
@@ -17,17 +18,7 @@ export type Paces = () => Pace;
  */
 export function createPaces(now: () => number = performance.now.bind(performance)): Paces {
   const waiting: (() => void)[] = [];
-  /** When a piece began or went on in this turn of the event loop, the first of it; null: none has. */
-  let turnStartedAt: number | null = null;
-  const startOfTurn = (): number => {
-    if (turnStartedAt === null) {
-      turnStartedAt = now();
-      setImmediate(() => {
-        turnStartedAt = null;
-      });
-    }
-    return turnStartedAt;
-  };
+  const startOfTurn = createTurnStart(now);
   const resumeOne = (): void => {
     waiting.shift()?.();
     if (waiting.length > 0) setImmediate(resumeOne);

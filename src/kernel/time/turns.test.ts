@@ -1,24 +1,6 @@
 import { expect, test } from "bun:test";
+import { countTurns } from "../../../tests/support/event-loop.ts";
 import { createTurns } from "./turns.ts";
-
-/** Counts the turns of the event loop until it is stopped. */
-function countTurns(): { readonly turn: number; stop(): void } {
-  let turn = 0;
-  let isOver = false;
-  const count = (): void => {
-    turn++;
-    if (!isOver) setImmediate(count);
-  };
-  setImmediate(count);
-  return {
-    get turn() {
-      return turn;
-    },
-    stop() {
-      isOver = true;
-    },
-  };
-}
 
 test("short pieces of work that follow one another take no more of a turn than a long one", async () => {
   let now = 0;

@@ -1,5 +1,5 @@
 import { TURN_MS } from "../limits.ts";
-import { nextTurn } from "./next-turn.ts";
+import { createTurnStart, nextTurn } from "./next-turn.ts";
 
 /** Runs long work in steps, over several turns of the event loop. */
 export interface Turns {
@@ -10,20 +10,12 @@ export interface Turns {
 /** `now`: milliseconds with fractions. */
 export function createTurns(now: () => number = performance.now.bind(performance)): Turns {
   let last: Promise<unknown> = Promise.resolve();
-  /** When work began in this turn of the event loop; null: none has. Work that ends leaves the rest of it to the next. */
-  let startedAt: number | null = null;
+  // Work that ends leaves the rest of the turn's time to the next.
+  const startOfTurn = createTurnStart(now);
 
   const inTurns = async <T>(steps: Generator<void, T>): Promise<T> => {
     for (;;) {
-      if (startedAt === null) {
-        startedAt = now();
-        void nextTurn().then(() => {
-          startedAt = null;
-        });
-      } else if (now() - startedAt >= TURN_MS) {
-        await nextTurn();
-        continue;
-      }
+      while (now() - startOfTurn() >= TURN_MS) await nextTurn();
       const step = steps.next();
       if (step.done === true) return step.value;
     }
