@@ -142,7 +142,11 @@ test("[HT3] a body that is not UTF-8 is 400, and nothing of it is kept", async (
   ]);
   const whole = await expectError(await send(body), 400);
   const inChunks = await expectError(await send(new Response(body).body), 400);
-  for (const one of [whole, inChunks]) expect(one).toEqual({ code: 400, message: "The body is not valid UTF-8" });
+  const cutOff = Buffer.concat([Buffer.from('{"action":"get","key":"odd"}'), Buffer.from("€").subarray(0, 2)]);
+  const unfinished = await expectError(await send(cutOff), 400);
+  for (const one of [whole, inChunks, unfinished]) {
+    expect(one).toEqual({ code: 400, message: "The body is not valid UTF-8" });
+  }
   expect(await (await send('{"action":"get","key":"odd"}')).json()).toEqual({ value: "kept" });
 });
 

@@ -52,7 +52,7 @@ function once(stop: Stop): Stop {
 }
 
 /** Rounds of real time before the clock goes on quickly: child processes need some to end as they are asked to. */
-const QUIET_ROUNDS = 150;
+const QUIET_ROUNDS = 500;
 const QUIET_STEP_MS = 10;
 
 async function waitBy<T>(clock: TestClock, stepMs: number, work: Promise<T>): Promise<T> {

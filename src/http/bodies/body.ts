@@ -1,5 +1,5 @@
 import { AppError, badRequest, tooLarge, unsupportedMediaType } from "../../kernel/errors.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json/json.ts";
+import type { JsonValue } from "../../kernel/json/json.ts";
 import { JsonRefused, parseInSlices } from "../../kernel/json/slices.ts";
 import { nextTurn } from "../../kernel/time/next-turn.ts";
 import type { Turns } from "../../kernel/time/turns.ts";
@@ -11,12 +11,15 @@ import {
   SLICED_LENGTH_MIN,
   SMALL_BODY_MAX_BYTES,
 } from "../limits.ts";
-import { faultError, notJson, notObject, notUtf8, parseJsonBody } from "./json-body.ts";
+import { faultError, notJson, notUtf8, parseJsonBody } from "./json-body.ts";
 import { JsonScan } from "./json-scan.ts";
 import type { UnfinishedBodies } from "./unfinished-bodies.ts";
 
 /** What a decoder throws. */
 const NOT_UTF8 = "ERR_ENCODING_INVALID_ENCODED_DATA";
+
+/** For whole texts: it keeps nothing from one to the next. */
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 export interface BodyRules {
   /** Judged first: it belongs to the form as well. */
@@ -39,15 +42,15 @@ export interface BodyDigest {
 /** The body as JSON. Errors: 400 for an unknown query parameter, 415 for another or no content type, 413, 400 for what is not JSON. */
 export async function readJson(request: Request, rules: BodyRules): Promise<JsonValue> {
   assertJson(request, rules);
-  const { body } = request;
-  return whole(async () => {
-    if (body === null || isSmall(request)) {
-      const bytes = await request.bytes();
-      rules.digest?.update(bytes);
-      return parseJsonBody(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-    }
-    return readLarge(body, rules, (blocks) => rules.turns.run(parseInSteps(blocks)));
-  });
+  const body = streamOf(request);
+  try {
+    if (body !== null) return await readLarge(body, rules, (blocks) => rules.turns.run(parseInSteps(blocks)));
+    const bytes = await request.bytes();
+    rules.digest?.update(bytes);
+    return parseJsonBody(UTF8.decode(bytes));
+  } catch (cause) {
+    throw refusalOf(cause);
+  }
 }
 
 /**
@@ -56,19 +59,24 @@ export async function readJson(request: Request, rules: BodyRules): Promise<Json
  */
 export async function readLargeBody(request: Request, rules: BodyRules): Promise<Uint8Array<ArrayBuffer>[] | null> {
   assertJson(request, rules);
-  const { body } = request;
-  if (body === null || isSmall(request)) return null;
-  return whole(() => readLarge(body, rules, async (blocks) => blocks));
+  const body = streamOf(request);
+  if (body === null) return null;
+  try {
+    return await readLarge(body, rules, async (blocks) => blocks);
+  } catch (cause) {
+    throw refusalOf(cause);
+  }
 }
 
 /** Reads a body for its digest alone. Errors: 413 for a body that is too large or has too many values. */
 export async function readUnparsed(request: Request, rules: BodyRules): Promise<void> {
-  const { body } = request;
-  if (body === null) return;
-  await whole(async () => {
-    if (!isSmall(request)) return readLarge(body, rules, async () => {});
-    rules.digest?.update(await request.bytes());
-  });
+  const body = streamOf(request);
+  try {
+    if (body === null) rules.digest?.update(await request.bytes());
+    else await readLarge(body, rules, async () => {});
+  } catch (cause) {
+    throw refusalOf(cause);
+  }
 }
 
 /** Errors: 400 for an unknown query parameter, 415, 413 for a declared length. */
@@ -82,22 +90,19 @@ function assertJson({ headers }: Request, { query, maxBytes }: BodyRules): void 
   if (declared !== null && Number(declared) > maxBytes) throw over(maxBytes);
 }
 
-/** A declared length is the length: the server reads no further. */
-function isSmall({ headers }: Request): boolean {
-  const declared = headers.get("content-length");
-  return declared !== null && Number(declared) <= SMALL_BODY_MAX_BYTES;
+/** null: there is none, or it is small, which is quicker to read at once. */
+function streamOf(request: Request): Request["body"] {
+  // A declared length is the length: the server reads no further.
+  const declared = request.headers.get("content-length");
+  return declared !== null && Number(declared) <= SMALL_BODY_MAX_BYTES ? null : request.body;
 }
 
-/** What `read` gives. Errors: its AppErrors; 400 for everything else that it throws. */
-async function whole<T>(read: () => Promise<T>): Promise<T> {
-  try {
-    return await read();
-  } catch (cause) {
-    if (cause instanceof AppError) throw cause;
-    if (cause instanceof JsonRefused) throw cause.fault === null ? notJson() : faultError(cause.fault);
-    if (cause instanceof TypeError && "code" in cause && cause.code === NOT_UTF8) throw notUtf8();
-    throw badRequest("The connection closed before the whole body arrived");
-  }
+/** The answer to what was thrown while a body was read. */
+function refusalOf(cause: unknown): AppError {
+  if (cause instanceof AppError) return cause;
+  if (cause instanceof JsonRefused) return cause.fault === null ? notJson() : faultError(cause.fault);
+  if (cause instanceof TypeError && "code" in cause && cause.code === NOT_UTF8) return notUtf8();
+  return badRequest("The connection closed before the whole body arrived");
 }
 
 /** Frees the blocks as it decodes them. */
@@ -119,13 +124,6 @@ function* parseInSteps(blocks: Uint8Array[]): Generator<void, JsonValue> {
 export function isBodyAbsent({ headers }: Request): boolean {
   const length = headers.get("content-length");
   return length === "0" || (length === null && headers.get("transfer-encoding") === null);
-}
-
-/** As `readJson`, and 400 for anything but an object. */
-export async function readJsonObject(request: Request, rules: BodyRules): Promise<JsonObject> {
-  const value = await readJson(request, rules);
-  if (!isJsonObject(value)) throw notObject();
-  return value;
 }
 
 const over = (maxBytes: number): AppError => tooLarge(`The body must be at most ${maxBytes} bytes`);

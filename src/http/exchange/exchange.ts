@@ -3,6 +3,7 @@ import { refuseScopedKey, requireAnyServiceKey } from "../../access/service-key-
 import { clientNetwork } from "../../kernel/client-network.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { badRequest, forbidden, unauthorized } from "../../kernel/errors.ts";
+import { isJsonObject } from "../../kernel/json/json.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { type Requester, RequestTrace, traced } from "../../kernel/observing/request-trace.ts";
 import type { Turns } from "../../kernel/time/turns.ts";
@@ -11,10 +12,10 @@ import {
   type BodyRules,
   isBodyAbsent,
   readJson,
-  readJsonObject,
   readLargeBody,
   readUnparsed,
 } from "../bodies/body.ts";
+import { notObject } from "../bodies/json-body.ts";
 import { LargeAnswer } from "../bodies/json-stream.ts";
 import type { UnfinishedBodies } from "../bodies/unfinished-bodies.ts";
 import type { EndpointParts } from "./endpoint-parts.ts";
@@ -163,8 +164,9 @@ export class Exchange implements RequestBasics, Requester {
       this.#parsedQuery().refuseUnknown();
       return body.parser.parse({});
     }
-    const read = body.isObject ? readJsonObject : readJson;
-    return body.parser.parse(await read(this.request, this.#bodyRules()));
+    const value = await readJson(this.request, this.#bodyRules());
+    if (body.isObject && !isJsonObject(value)) throw notObject();
+    return body.parser.parse(value);
   }
 
   #bodyRules(): BodyRules {
