@@ -1,13 +1,12 @@
 import type { TableRecord } from "../../config/types.ts";
-import type { JsonObject } from "../../kernel/json/json.ts";
+import { type JsonObject, ownValue } from "../../kernel/json/json.ts";
 import type { RuleCall } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
 import { isOperator, refuse } from "../model/validation.ts";
 import type { Table } from "../namespaces.ts";
-import { pick } from "../query/list-query.ts";
 import type { Patch } from "../write/changes.ts";
 import type { WriteContext } from "../write/write-context.ts";
-import { type Asker, denied, type Grant, type RecordRights } from "./access.ts";
+import { type Asker, denied, type Grant, type RecordPair, type RecordRights } from "./access.ts";
 
 type ChangeAction = "insert" | "update" | "delete";
 
@@ -21,12 +20,7 @@ export interface WriteGrants {
 
 /** The checks of rules that every change makes inside its transaction. */
 export interface Asking {
-  covers(
-    context: WriteContext,
-    grant: Grant,
-    table: Table,
-    about: { record: TableRecord; next?: TableRecord },
-  ): boolean;
+  covers(context: WriteContext, grant: Grant, table: Table, about: RecordPair): boolean;
   /**
    * The grant as it is at this operation of a batch, before its record is looked for: a rule that has denied by a lookup may
    * allow by now, and if it does not, nothing tells whether there is such a record. Errors: 401, 403. [TB204]
@@ -73,9 +67,13 @@ export function createAsking(rights: RecordRights): Asking {
       return true;
     },
     shown(context, grants, table, { record, patch }) {
-      return covers(context, grants.read, table, { record })
-        ? record
-        : pick(record, new Set(Object.keys(patch.values)));
+      if (covers(context, grants.read, table, { record })) return record;
+      const sent: TableRecord = { id: record["id"] ?? null };
+      for (const name of Object.keys(patch.values)) {
+        const value = ownValue(record, name);
+        if (value !== undefined) sent[name] = value;
+      }
+      return sent;
     },
   };
 }

@@ -78,9 +78,9 @@ function parseOperator(model: TableModel, name: string, value: JsonObject): Oper
   return { kind: "increment", amount };
 }
 
-/** The changed fields with their new values. Errors: 400 for an increment beyond a field's bounds. */
+/** The changed fields with their new values; `patch.values` itself where that is all. Errors: 400 for an increment beyond a field's bounds. */
 export function resolvePatch(validator: Validator, patch: Patch, stored: TableRecord): TableRecord {
-  if (patch.increments.size === 0) return { ...patch.values };
+  if (patch.increments.size === 0) return patch.values;
   const incremented: TableRecord = {};
   for (const [name, amount] of patch.increments) {
     const present: JsonValue = ownValue(stored, name) ?? 0;

@@ -46,8 +46,11 @@ export const textOf = (value: JsonValue, texts: JsonTexts): string =>
   (typeof value === "object" && value !== null ? texts.get(value) : undefined) ?? JSON.stringify(value);
 
 /** Like JSON.stringify; undefined members are left out. */
-export function objectText(object: JsonObject, texts: JsonTexts): string {
+export function objectText(object: Readonly<Record<string, JsonValue | undefined>>, texts: JsonTexts): string {
   if (texts.size === 0) return JSON.stringify(object);
-  const members = Object.entries(object).filter(([, value]) => value !== undefined);
-  return `{${members.map(([name, value]) => `${JSON.stringify(name)}:${textOf(value, texts)}`).join(",")}}`;
+  const members: string[] = [];
+  for (const [name, value] of Object.entries(object)) {
+    if (value !== undefined) members.push(`${JSON.stringify(name)}:${textOf(value, texts)}`);
+  }
+  return `{${members.join(",")}}`;
 }

@@ -93,7 +93,7 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
       const record = find(context, grants, table, { id, known }, grants.update);
       const filter = filterOf(condition);
       const changes = resolved(context, grants, table, patch, record);
-      const next = applyChanges(table.model, record, changes, patch.deletions);
+      const next = () => applyChanges(table.model, record, changes, patch.deletions);
       const mayUpdate = () => covers(context, grants.update, table, { record, next });
       const isAllowed = filter === null ? mayUpdate : () => mayAsk(context, grants, table, record, mayUpdate);
       if (!mayChange(context, record, isAllowed)) throw denied(context.principal);

@@ -46,7 +46,7 @@ export function createUpsert({ asking, writes }: { asking: Asking; writes: Recor
       // All rules are asked in any case, so that a hidden record takes as long as one that may not be changed.
       const [isReadable, byUpdate, byInsert] = together([
         () => (!asked.read && filter === null) || covers(context, grants.read, table, { record: stored }),
-        () => covers(context, grants.update, table, { record: stored, next }),
+        () => covers(context, grants.update, table, { record: stored, next: () => next }),
         () => asked.either && covers(context, grants.insert, table, { record: next }),
       ]);
       return isReadable === true && (byUpdate === true || byInsert === true);
