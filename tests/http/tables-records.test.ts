@@ -391,6 +391,29 @@ test("[TB31] schemaless records", async () => {
   expect((await platform.get(path("free"), { query: { sort: "n:desc" } })).status).toBe(200);
 });
 
+test("[TB31] a schemaless record keeps the order of its fields, and may have none", async () => {
+  const fields = { z: 1, a: { id: "inner" }, "7": true };
+  await insert("free", { id: "o1", ...fields });
+  await insert("free", { id: "o2" });
+  const times = { createdAt: expect.any(String), updatedAt: expect.any(String) };
+  const { body } = await platform.get<{ items: JsonObject[] }>(path("free"), {
+    query: { filter: JSON.stringify([["id", "startsWith", "o"]]), sort: "id:asc" },
+  });
+  expect(body.items).toEqual([
+    { id: "o1", ...fields, ...times },
+    { id: "o2", ...times },
+  ]);
+  const { body: one } = await platform.get<JsonObject>(`${path("free")}/o1`);
+  for (const shown of [one, body.items[0] ?? {}]) {
+    // A name that is a whole number comes first in every object of JavaScript.
+    expect(Object.keys(shown).filter((name) => name !== "7")).toEqual(["id", "z", "a", "createdAt", "updatedAt"]);
+  }
+  const { body: filled } = await platform.service.patch(`${path("free")}/o2`, { n: 1 });
+  expect(filled).toEqual({ id: "o2", n: 1, ...times });
+  const { body: emptied } = await platform.service.patch(`${path("free")}/o2`, { n: { $op: "deleteField" } });
+  expect(emptied).toEqual({ id: "o2", ...times });
+});
+
 test("[TB32] bodies that are not JSON objects, or too large", async () => {
   const post = (body: string, contentType: string | null) =>
     platform.service.fetch(P, {
