@@ -80,6 +80,20 @@ test("[TB64] migrations run once each, in order, or not at all", async () => {
   expect((await service.get(`${P}/a`)).body["title"]).toBe("one two!");
 });
 
+test("[TB64] [TB31] a migration may write the documents of a schemaless table as JSON of any form", async () => {
+  const { service, restart } = await start("{}");
+  const documents = { a: "{ }", b: ' { "n" : 1 } ', c: '{"id":"other","n":2}', d: '{\n  "n": 3\n}' };
+  for (const id of Object.keys(documents)) await service.post(P, { id, n: 0 });
+  const migrations = Object.entries(documents).map(([id, document], index) => {
+    const up = `UPDATE items SET _platform_document = '${document}' WHERE id = '${id}'`;
+    return { version: index + 1, description: id, up };
+  });
+  await restart({ config: config(`{ migrations: ${JSON.stringify(migrations)} }`) });
+  const items = [{ id: "a" }, { id: "b", n: 1 }, { id: "c", n: 2 }, { id: "d", n: 3 }];
+  expect((await service.get(P, { query: { sort: "id:asc" } })).body).toMatchObject({ items });
+  for (const item of items) expect((await service.get(`${P}/${item.id}`)).body).toMatchObject(item);
+});
+
 test("[TB64] a migration that would end the transaction is refused before anything runs", async () => {
   const { service, restart } = await start(
     `{ schema: { n: { type: "integer" }, name: { type: "string", unique: true } } }`,

@@ -100,8 +100,10 @@ function schemalessCodec(model: TableModel): Codec {
 }
 
 /**
- * A stored document with the member `id`, null, in front. It becomes part of the text, as a copy of the parsed document would take
- * as long again; the text is one that `toValues` wrote.
+ * A stored document with the member `id` in front, which the caller sets. It becomes part of the text where it can, as a copy of the
+ * parsed document takes as long again. Migrations write documents as well: a text of another form is parsed as it is.
  */
 const withId = (document: string): TableRecord =>
-  JSON.parse(document === "{}" ? '{"id":null}' : `{"id":null,${document.slice(1)}`);
+  document.startsWith('{"')
+    ? JSON.parse(`{"id":null,${document.slice(1)}`)
+    : Object.assign({ id: null }, JSON.parse(document));
