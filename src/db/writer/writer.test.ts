@@ -3,6 +3,7 @@ import fs, { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { tablesLayout } from "../../../schema/migrations/index.ts";
+import { heapBytes } from "../../../tests/support/heap.ts";
 import { systemClock } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { nextTurn } from "../../kernel/time/next-turn.ts";
@@ -404,6 +405,20 @@ test("[DB9] writes beyond the queue's bound are 503 at once", async () => {
   await expect(file.write(() => null)).rejects.toMatchObject({ status: 503 });
   await Promise.all(writes);
   expect(await file.write(() => "room again")).toBe("room again");
+});
+
+test("[DB9] a write that is done takes no memory while others wait", async () => {
+  const file = open();
+  const before = heapBytes();
+  for (let index = 0; index < 500; index++) {
+    const text = "x".repeat(200_000 + index);
+    void file.commit(() => text.length);
+  }
+  const others = Array.from({ length: 2_000 }, () => file.commit(() => null));
+  const taken = file.commit(() => heapBytes() - before);
+  const last = Array.from({ length: 2_000 }, () => file.commit(() => null));
+  expect(await taken).toBeLessThan(50_000_000);
+  await Promise.all([...others, ...last]);
 });
 
 test("[DB10] row counts follow commits, not attempts, and survive closing the file", async () => {

@@ -253,9 +253,8 @@ export class Writer {
   }
 
   #trimQueue(): void {
-    if (this.waiting === 0) this.#queue = [];
-    else if (this.#head >= WAITING_WRITES_MAX) this.#queue = this.#queue.slice(this.#head);
-    else return;
+    // After each transaction, since the work of a write that is done keeps its records in memory.
+    this.#queue.splice(0, this.#head);
     this.#head = 0;
   }
 

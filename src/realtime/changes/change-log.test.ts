@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { heapBytes } from "../../../tests/support/heap.ts";
 import { LOG_AGE_MAX_MS, LOG_CHANGES_MAX, LOG_MAX_BYTES } from "../limits.ts";
 import { NamespaceLog, TableLog } from "./change-log.ts";
 
@@ -45,4 +46,15 @@ test("[RT27] number, bytes and age bound what a namespace keeps, the oldest of a
   expect([log.size, a.oldest, b.oldest?.change.id]).toEqual([1, undefined, "young"]);
   expect(a.reaches(a.head)).toBe(true);
   expect(a.reaches(a.head - 1)).toBe(false);
+});
+
+test("[RT27] a change that is no longer kept takes no memory", () => {
+  const [log, table] = [new NamespaceLog(), new TableLog(address("a"), 0)];
+  const before = heapBytes();
+  for (let index = 0; index < 300; index++) {
+    log.append(table, change(String(index), "x".repeat(1024 * 1024)), about(index));
+    log.trim(0);
+  }
+  expect(table.reaches(table.head - 10)).toBe(true);
+  expect(heapBytes() - before).toBeLessThan(2 * LOG_MAX_BYTES);
 });

@@ -53,13 +53,14 @@ class LoggedChange implements Entry {
 }
 
 const MICROSECONDS_PER_MS = 1_000;
-/** Evicted entries at the front of an array before it is copied without them. */
+/** Places of evicted entries at the front of an array before it is copied without them. */
 const COMPACT_AFTER = 1_024;
 
 /** The changes of one table that are kept. */
 export class TableLog {
   readonly address: TableAddress;
-  #entries: Entry[] = [];
+  /** Empty at the places of evicted entries, whose records would stay in memory otherwise. */
+  #entries: (Entry | undefined)[] = [];
   #evicted = 0;
   #head: number;
 
@@ -92,10 +93,13 @@ export class TableLog {
   /** The next changes of one request after `seq`; empty when there are none. `reaches(seq)` must hold. */
   groupAfter(seq: number): Entry[] {
     const first = this.#entries.length - (this.#head - seq);
-    const group = this.#entries[first]?.group;
-    let end = first;
-    while (end < this.#entries.length && this.#entries[end]?.group === group) end++;
-    return this.#entries.slice(first, end);
+    const group: Entry[] = [];
+    for (let index = first; index < this.#entries.length; index++) {
+      const entry = this.#entries[index];
+      if (entry === undefined || entry.group !== (group[0] ?? entry).group) break;
+      group.push(entry);
+    }
+    return group;
   }
 
   get oldest(): Entry | undefined {
@@ -105,7 +109,7 @@ export class TableLog {
   evict(): Entry | undefined {
     const entry = this.#entries[this.#evicted];
     if (entry === undefined) return undefined;
-    this.#evicted++;
+    this.#entries[this.#evicted++] = undefined;
     if (this.#evicted >= COMPACT_AFTER || this.#evicted === this.#entries.length) {
       this.#entries = this.#entries.slice(this.#evicted);
       this.#evicted = 0;
