@@ -68,7 +68,8 @@ export class Dispatcher {
   #isPaused = false;
   #isFailing = false;
   #cancelTimer = () => {};
-  #steps: Promise<unknown> = Promise.resolve();
+  /** Resolves when every step so far has ended. */
+  #steps: Promise<void> = Promise.resolve();
   readonly #pacing: Pacing;
   readonly #dataOf = createDataParser();
 
@@ -198,7 +199,8 @@ export class Dispatcher {
       },
       (cause: unknown) => this.#failed(cause),
     );
-    this.#steps = Promise.all([this.#steps, written]);
+    // Without its result, which would hold the results of all steps before.
+    this.#steps = Promise.all([this.#steps, written]).then(() => {});
   }
 
   /** Writes what has ended, and adds started jobs to `claimed` unless the dispatcher is stopping. */

@@ -1,3 +1,4 @@
+import { heapStats } from "bun:jsc";
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import fs, { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
@@ -122,6 +123,22 @@ test("[JB1] a job runs once with its data, and is done", async () => {
   const id = await area.queue.enqueue("a", { order: 7 });
   await until(isIn(id, DONE));
   expect(runs).toEqual([{ name: "a", data: { order: 7 }, attempt: 1 }]);
+});
+
+test("[JB1] a job that is done leaves nothing in memory", async () => {
+  define("a");
+  await area.start();
+  const run = async (count: number): Promise<number> => {
+    for (let n = 0; n < count; n++) {
+      const id = await area.queue.enqueue("a", n);
+      await until(isIn(id, DONE));
+    }
+    runs.length = 0;
+    Bun.gc(true);
+    return heapStats().objectTypeCounts["Array"] ?? 0;
+  };
+  const before = await run(50);
+  expect((await run(300)) - before).toBeLessThan(100);
 });
 
 test("[JB2] a job starts at its time, and not before; jobs start in the order in which they are due", async () => {

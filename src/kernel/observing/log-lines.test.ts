@@ -1,6 +1,6 @@
-import { heapStats } from "bun:jsc";
 import { expect, test } from "bun:test";
 import { testClock } from "../../../tests/support/clock.ts";
+import { heapBytes } from "../../../tests/support/heap.ts";
 import { LOG_LINES_MAX, LOG_LINES_MAX_CHARACTERS } from "../limits.ts";
 import { silentLogger } from "../logger.ts";
 import { LogLines } from "./log-lines.ts";
@@ -20,10 +20,6 @@ test("[SY20] the last 10,000 lines are kept, fewer where they are long, and all 
 
 test("[SY20] lines that are not kept take no memory", () => {
   const lines = new LogLines({ clock: testClock(), next: silentLogger });
-  const heapBytes = (): number => {
-    Bun.gc(true);
-    return heapStats().heapSize;
-  };
   const before = heapBytes();
   for (let at = 0; at < LOG_LINES_MAX; at++) lines.logger.error("failed", { at, text: "y".repeat(7_000) });
   expect(heapBytes() - before).toBeLessThan(3 * LOG_LINES_MAX_CHARACTERS);

@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test";
 import { countTurns } from "../../../tests/support/event-loop.ts";
+import { heapBytes } from "../../../tests/support/heap.ts";
+import { nextTurn } from "./next-turn.ts";
 import { createTurns } from "./turns.ts";
 
 test("short pieces of work that follow one another take no more of a turn than a long one", async () => {
@@ -34,4 +36,19 @@ test("work that fails does not keep the next from running", async () => {
   }
   const [failed, worked] = await Promise.allSettled([turns.run(failing()), turns.run(working())]);
   expect([failed?.status, worked?.status]).toEqual(["rejected", "fulfilled"]);
+});
+
+test("the result of the last work is kept for nobody", async () => {
+  const turns = createTurns();
+  function* large(): Generator<void, string> {
+    yield;
+    return "x".repeat(50_000_000);
+  }
+  const before = heapBytes();
+  expect((await turns.run(large())).length).toBe(50_000_000);
+  await nextTurn();
+  const taken = heapBytes() - before;
+  // Which keeps the turns themselves until here.
+  await turns.run(large());
+  expect(taken).toBeLessThan(25_000_000);
 });
