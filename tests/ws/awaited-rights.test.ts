@@ -52,7 +52,8 @@ afterAll(async () => {
 const setGate = async (change: { isOpen: boolean; passes?: number }): Promise<void> => {
   expect((await platform.post(GATE, change)).status).toBe(200);
 };
-const askedCount = async (): Promise<number> => (await platform.get<{ asked: number }>(GATE)).body.asked;
+const gate = async () => (await platform.get<{ asked: number; passes: number }>(GATE)).body;
+const askedCount = async (): Promise<number> => (await gate()).asked;
 
 /** Does `work` with the gate closed, until it has led to a question. */
 async function untilAsked(work: () => unknown): Promise<void> {
@@ -164,5 +165,24 @@ test("[RT6] a lost role comes before messages that wait for slow rules", async (
   await socket.expect({ type: "auth_refreshed", revokedChannels: ["realtime:shared:staff"] });
   await setGate({ isOpen: true });
   for (const id of ["two", "three"]) await socket.expect({ type: "subscribed", id });
+  await socket.close();
+});
+
+test("[RT224] who subscribes after a subscription that ended while its rule was asked again loses the right as others do", async () => {
+  const channel = "realtime:shared:tasks";
+  const ann = await member();
+  const socket = await connect(platform, ann);
+  await subscribe(socket, channel);
+  await untilAsked(() => platform.service.patch(`${MEMBERS}/${ann.id}`, { since: 1 }));
+  socket.send({ type: "unsubscribe", channel });
+  await settled(socket);
+  await setGate({ isOpen: false, passes: 1 });
+  await until("the rule has answered", async () => (await gate()).passes === 0);
+  await setGate({ isOpen: true });
+  await subscribe(socket, channel);
+  await leave(ann);
+  await socket.expect({ type: "auth_refreshed", revokedChannels: [channel] });
+  expect((await platform.service.post("/api/db/shared/tables/tasks", { title: "secret" })).status).toBe(201);
+  await settled(socket);
   await socket.close();
 });

@@ -170,7 +170,10 @@ function createOwning(deps: Parameters<typeof createAskers>[0], tables: AskedTab
           watch,
           sight: { ...sight, isKnown: asker.access.kind === "record" },
         };
-        return chain(deps.rights.readTable(asker.principal, asker.channel, options), (access) => settle(asker, access));
+        return chain(deps.rights.readTable(asker.principal, asker.channel, options), (access) => {
+          // As its right watches nothing any more, no subscription may adopt its answer.
+          if (!right.isEnded) settle(asker, access);
+        });
       },
       touched: () => void pending.add(asker),
       sightTouched: () => viewSoon(asker),
