@@ -3,13 +3,16 @@ import { type SignedIn, signIn, type TestPlatform, testPlatform, until } from ".
 import { roomVisits } from "../support/room-visits.ts";
 import { connect, settled, subscribe } from "./realtime-support.ts";
 
-/** Rules look up at once and answer later: all of them while the gate is open, else as many as it lets pass. */
+/** Rules look up at once and answer later: all of them while the gate is open, else as many as it lets pass, or those that allow. */
 const CONFIG = `
-const gate = { isOpen: true, passes: 0, asked: 0 };
+const gate = { isOpen: true, passes: 0, isOpenToAllowed: false, asked: 0, waiting: 0 };
 const later = async (answer) => {
   gate.asked++;
-  while (!gate.isOpen && gate.passes === 0) await new Promise((done) => setTimeout(done, 5));
-  if (!gate.isOpen) gate.passes--;
+  gate.waiting++;
+  const isOpen = () => gate.isOpen || (gate.isOpenToAllowed && answer);
+  while (!isOpen() && gate.passes === 0) await new Promise((done) => setTimeout(done, 5));
+  if (!isOpen()) gate.passes--;
+  gate.waiting--;
   return answer;
 };
 const isMember = (auth, db) => auth !== null && db("org").table("members").get(auth.id) !== null;
@@ -49,10 +52,10 @@ afterAll(async () => {
   await platform.stop();
 });
 
-const setGate = async (change: { isOpen: boolean; passes?: number }): Promise<void> => {
+const setGate = async (change: { isOpen: boolean; passes?: number; isOpenToAllowed?: boolean }): Promise<void> => {
   expect((await platform.post(GATE, change)).status).toBe(200);
 };
-const gate = async () => (await platform.get<{ asked: number; passes: number }>(GATE)).body;
+const gate = async () => (await platform.get<{ asked: number; passes: number; waiting: number }>(GATE)).body;
 const askedCount = async (): Promise<number> => (await gate()).asked;
 
 /** Does `work` with the gate closed, until it has led to a question. */
@@ -186,3 +189,27 @@ test("[RT224] who subscribes after a subscription that ended while its rule was 
   await settled(socket);
   await socket.close();
 });
+
+for (const channel of ["broadcast:again", "presence:again"]) {
+  test(`[RT226] an answer from before a subscription ended does not end the next one: ${channel}`, async () => {
+    const ann = await member();
+    const socket = await connect(platform, ann);
+    const join = async (): Promise<void> => {
+      await subscribe(socket, channel);
+      if (channel.startsWith("presence:")) await socket.expect({ type: "presence_sync" });
+    };
+    await join();
+    await untilAsked(() => leave(ann));
+    socket.send({ type: "unsubscribe", channel });
+    await settled(socket);
+    expect((await platform.service.post(MEMBERS, { id: ann.id })).status).toBe(201);
+    await setGate({ isOpen: false, isOpenToAllowed: true });
+    await join();
+    await setGate({ isOpen: true, isOpenToAllowed: false });
+    await until("the rule has answered", async () => (await gate()).waiting === 0);
+    await settled(socket);
+    await leave(ann);
+    await socket.expect({ type: "auth_refreshed", revokedChannels: [channel] });
+    await socket.close();
+  });
+}

@@ -164,16 +164,14 @@ function createOwning(deps: Parameters<typeof createAskers>[0], tables: AskedTab
     right.owner = {
       ask(watch) {
         // Its last subscription may have ended meanwhile.
-        if (asker.members.size === 0) return;
+        if (asker.members.size === 0) return null;
         const options = {
           before: asker.access,
           watch,
           sight: { ...sight, isKnown: asker.access.kind === "record" },
         };
-        return chain(deps.rights.readTable(asker.principal, asker.channel, options), (access) => {
-          // As its right watches nothing any more, no subscription may adopt its answer.
-          if (!right.isEnded) settle(asker, access);
-        });
+        const asked = deps.rights.readTable(asker.principal, asker.channel, options);
+        return chain(asked, (access) => () => settle(asker, access));
       },
       touched: () => void pending.add(asker),
       sightTouched: () => viewSoon(asker),

@@ -42,10 +42,14 @@ export function createTopicRights(deps: {
     right.owner = {
       ask(watch) {
         const { principal } = connection;
-        if (principal === null || !isUsed(connection, channel)) return;
-        return chain(mayUse(principal, channel, watch), (isAllowed) => {
-          if (!isAllowed && isUsed(connection, channel)) deps.revoke(connection, channel);
-        });
+        if (principal === null || !isUsed(connection, channel)) {
+          // Its use has not begun: `follow` asks then.
+          right.touch();
+          return null;
+        }
+        return chain(mayUse(principal, channel, watch), (isAllowed) =>
+          isAllowed ? null : () => deps.revoke(connection, channel),
+        );
       },
       touched() {},
       hold: () => deps.hold(channel),

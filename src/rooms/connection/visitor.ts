@@ -66,9 +66,7 @@ export class Visitor implements RoomConnection {
     this.#right = right;
     right.owner = {
       ask: (watch) =>
-        chain(mayStay(this.#principal.auth, watch), (isAllowed) => {
-          if (!isAllowed && this.#right === right) this.#expel();
-        }),
+        chain(mayStay(this.#principal.auth, watch), (isAllowed) => (isAllowed ? null : () => this.#expel())),
       touched() {},
       hold: () => {
         this.#outbox.pause();

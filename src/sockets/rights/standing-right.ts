@@ -4,8 +4,11 @@ import type { MaybePromise } from "../../kernel/maybe-promise.ts";
 
 /** Who holds a right that lasts, and what its rule answers. */
 export interface RightOwner {
-  /** Asks the rule again, and applies the answer. `watch` learns what the rule looks at. */
-  ask(watch: LookupWatch): MaybePromise<void>;
+  /**
+   * Asks the rule again. `watch` learns what the rule looks at. Returns what applies the answer, which is called unless the
+   * right has ended meanwhile; null: there is nothing to ask for.
+   */
+  ask(watch: LookupWatch): MaybePromise<(() => void) | null>;
   /** A commit has changed what the rule looked at. It has not been announced yet. */
   touched(): void;
   /**

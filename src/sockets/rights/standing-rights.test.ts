@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { LookedAt } from "../../access/lookups/lookups.ts";
 import type { Logger } from "../../kernel/logger.ts";
+import { chain } from "../../kernel/maybe-promise.ts";
 import { RIGHTS_TURN_MS } from "../limits.ts";
 import type { StandingRight } from "./standing-right.ts";
 import { StandingRights } from "./standing-rights.ts";
@@ -29,6 +30,7 @@ function world() {
   const logger = { error: (message: string) => void logged.push(message) } as unknown as Logger; // the part that is used
   const rights = new StandingRights({ clock, logger });
   const asked: string[] = [];
+  const answered: string[] = [];
   const log: string[] = [];
   /** A right whose rule looks at one member. */
   const grant = (name: string, member: string, ask: () => void | Promise<void> = () => {}): StandingRight => {
@@ -38,7 +40,7 @@ function world() {
       ask(watch) {
         asked.push(name);
         watch.lookedAt(place(member));
-        return ask();
+        return chain(ask(), () => () => void answered.push(name));
       },
       touched: () => void log.push(`${name} touched`),
       hold() {
@@ -48,7 +50,7 @@ function world() {
     };
     return right;
   };
-  return { pass, turn, rights, asked, log, logged, grant };
+  return { pass, turn, rights, asked, answered, log, logged, grant };
 }
 
 test("[SK221] a commit marks the rights that it concerns, and they are asked when it is announced", () => {
@@ -118,6 +120,21 @@ test("[SK221] a commit while a rule is awaited is followed by another question, 
   expect(asked).toEqual(["ann", "ann"]);
   expect(rights.settle(ann)).toBeNull();
   expect(log.filter((entry) => entry !== "ann touched")).toEqual(["ann held", "ann released"]);
+});
+
+test("[SK221] an answer is applied unless its right has ended, and then holds nothing back", async () => {
+  const { rights, asked, answered, log, grant } = world();
+  const answer = Promise.withResolvers<void>();
+  const [ann, bob] = [grant("ann", "a", () => answer.promise), grant("bob", "a", () => answer.promise)];
+  rights.committed(FILE, change("a"));
+  rights.announced(FILE, change("a"));
+  expect(asked).toEqual(["ann", "bob"]);
+  const settled = [rights.settle(ann), rights.settle(bob)];
+  ann.end();
+  answer.resolve();
+  await Promise.all(settled);
+  expect(answered).toEqual(["bob"]);
+  expect(log.filter((entry) => entry.startsWith("ann"))).toEqual(["ann touched", "ann held", "ann released"]);
 });
 
 test("[SK221] what ends is not asked, leaves nothing behind, and a question that fails holds nothing back", () => {

@@ -3,7 +3,7 @@ import { LookupWatches } from "../../access/lookups/watches.ts";
 import type { Change } from "../../db/index.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import type { Logger } from "../../kernel/logger.ts";
-import { isPromise } from "../../kernel/maybe-promise.ts";
+import { chain, isPromise } from "../../kernel/maybe-promise.ts";
 import { RIGHTS_TURN_MS } from "../limits.ts";
 import { StandingRight } from "./standing-right.ts";
 
@@ -175,8 +175,12 @@ export class StandingRights {
     right.isStale = false;
     const { watch, answered } = right.renew();
     const failed = (cause: unknown): void => this.#logger.error("A right could not be asked again", { cause });
+    // What it has looked at is not watched after its end: its answer may be an old one by the time it arrives.
+    const apply = (answer: (() => void) | null): void => {
+      if (!right.isEnded) answer?.();
+    };
     try {
-      const asking = right.owner?.ask(watch);
+      const asking = chain(right.owner?.ask(watch) ?? null, apply);
       if (isPromise(asking)) {
         right.asking = asking.catch(failed).then(() => {
           right.asking = null;
