@@ -323,6 +323,35 @@ test("[DB45] a table may be renamed", () => {
   expect(counts()["articles"]).toBe(1);
 });
 
+test.each([
+  ['ALTER TABLE "posts" RENAME COLUMN "title" TO "headline"', []],
+  [" alter table Posts\n rename [TITLE] to `Headline` ; ", []],
+  ["ALTER TABLE posts DROP COLUMN title; DROP TABLE old;", []],
+  ["ALTER TABLE old RENAME TO posts", []],
+  ["ALTER TABLE posts RENAME title TO other", [expect.stringContaining('no such column: "title"')]],
+  ["ALTER TABLE posts RENAME headline TO id", [expect.stringContaining("duplicate column name")]],
+  ["ALTER TABLE gone DROP title", [expect.stringContaining("no such table: gone")]],
+  ["ALTER TABLE old RENAME TO other", [expect.stringContaining("no such table: old")]],
+  ["DROP TABLE old; UPDATE posts SET headline = 1", [expect.stringContaining("no such table: old")]],
+])("[DB45] a rename or a drop that the file has already is recorded and not run: %s", (up, problems) => {
+  const renamed = table("posts", [column("headline")], { fts: { fields: ["headline"], tokenize: "unicode61" } });
+  migrate(renamed);
+  sqlite.run("INSERT INTO posts VALUES ('a', 'words')");
+  expect(problemsOf({ ...renamed, migrations: [{ version: 1, description: "rename", up }] })).toEqual(problems);
+  expect(values("SELECT * FROM posts")).toEqual([["a", "words"]]);
+  expect(values("SELECT rowid FROM posts_fts WHERE posts_fts MATCH 'words'")).toEqual([[1]]);
+  expect(values("SELECT version FROM _platform_migrations")).toEqual(problems.length === 0 ? [[1]] : []);
+});
+
+test("[DB45] a drop that names no column leaves the one that is no longer declared", () => {
+  migrate(table("posts", [column("title"), column("body")]));
+  sqlite.run("INSERT INTO posts VALUES ('a', 'words', 'more')");
+  const migrations = [{ version: 1, description: "drop", up: "ALTER TABLE posts DROP COLUMN boddy" }];
+  expect(problemsOf(table("posts", [column("title")], { migrations }))).toEqual([
+    expect.stringContaining("shared.posts.body: is no longer declared"),
+  ]);
+});
+
 test("[DB46] a new table has nothing to migrate: its migrations are recorded and not run", () => {
   const posts = table("posts", [column("title")], {
     migrations: [{ version: 1, description: "fill", up: "INSERT INTO posts VALUES ('made', 'by a migration')" }],

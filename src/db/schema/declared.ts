@@ -6,6 +6,7 @@ import { readMeta, writeMeta } from "../meta.ts";
 import { isUpToDate, layOut } from "../migrations.ts";
 import { countRows, forgetCounts } from "../writer/row-counts.ts";
 import { applyFts, applyIndexes, applyPlan, dropFts, dropFtsTriggers } from "./apply.ts";
+import { isDoneAlready } from "./done-already.ts";
 import { DECLARED_KEY, isEmpty, readIndexNames, readStored, readTableSql, type StoredTable } from "./inspect.ts";
 import { planTable } from "./plan.ts";
 import { lostTables } from "./renames.ts";
@@ -34,7 +35,8 @@ export interface DeclaredOptions {
  * search. It drops indexes, and tables without records, that are no longer declared. A change that would lose or
  * reinterpret records, and that no migration handles, throws SchemaMismatch, which lists every such change. After that,
  * and after a failed migration, the file is unchanged. Each migration runs once, in order of version over all tables, in
- * the same transaction as all other changes. The migrations of a new table are recorded as done without being run.
+ * the same transaction as all other changes. The migrations of a new table, and those that rename or drop what a file no
+ * longer has, are recorded as done without being run.
  * The function can be used for many files; an unchanged file costs one query.
  */
 export function declaredMigration(
@@ -201,13 +203,17 @@ function runMigrations(sqlite: Database, tables: readonly DeclaredTable[], conte
   const record = sqlite.prepare(
     `INSERT INTO "_platform_migrations" ("table", "version", "description") VALUES (?, ?, ?)`,
   );
+  const migrated = new Set<string>();
   for (const entry of pending) {
     const { table, migration } = entry;
-    if (due.includes(entry)) runMigration(sqlite, migration, context.pathOf(table.name));
+    if (due.includes(entry) && !isDoneAlready(sqlite, migration.up)) {
+      runMigration(sqlite, migration, context.pathOf(table.name));
+      migrated.add(table.name);
+    }
     record.run(table.name, migration.version, migration.description);
   }
   record.finalize();
-  return new Set(due.map(({ table }) => table.name));
+  return migrated;
 }
 
 interface TableMigration {
