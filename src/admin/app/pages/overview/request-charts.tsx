@@ -17,8 +17,8 @@ export function RequestCharts() {
   const { timeSeries } = report.data;
   return (
     <>
-      <RequestsChart points={timeSeries} hint="Last hour, by the minute" />
-      <ResponseTimesChart points={timeSeries} hint="Last hour, by the minute" />
+      <RequestsChart points={timeSeries} hint="Last hour, numbers of the last minute" />
+      <ResponseTimesChart points={timeSeries} hint="Last hour, numbers of the last minute" />
     </>
   );
 }
