@@ -85,7 +85,7 @@ browserTest("[AD45] the state of a room is a tree that changes as the room does"
   await page.getByRole("region", { name: "Metadata" }).getByText("A game").waitFor();
   await page.getByRole("region", { name: "Server state" }).getByText("42").waitFor();
   await page.getByRole("region", { name: "Players" }).getByRole("button", { name: /cards/ }).click();
-  await page.getByRole("region", { name: "Players" }).getByText("ace").waitFor();
+  await page.getByRole("region", { name: "Players" }).getByText("ace", { exact: true }).waitFor();
 });
 
 browserTest("[AD45] a player is kicked, and the room is closed", async () => {
