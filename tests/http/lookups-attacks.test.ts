@@ -35,6 +35,15 @@ const CONFIG = `
         update: (auth, account) => account.ownerId === auth?.id,
       },
     },
+    admins: { schema: {}, access: { insert: true, delete: true } },
+    papers: {
+      schema: { ownerId: { type: "string" }, text: { type: "string" } },
+      access: {
+        read: async (auth, _paper, { table }) => table("admins").get(auth?.id ?? "") !== null || [["ownerId", "==", auth?.id ?? ""]],
+        update: true,
+        delete: true,
+      },
+    },
     counters: {
       schema: { n: { type: "integer", max: 10 } },
       access: { update: true },
@@ -105,13 +114,36 @@ test("[TB68] each reference of a transaction is decided by what the operations b
   expect((await transact(task("t5"))).status).toBe(400);
 });
 
+test("[TB204] [TB48] who may read every record by a lookup, and loses that, changes no record that is hidden by then", async () => {
+  await insert("papers", { id: "hers", ownerId: "somebody", text: "hers" });
+  await insert("papers", { id: "mine", ownerId: ann.id, text: "mine" });
+  const admin = { table: "admins", action: "insert", data: { id: ann.id } };
+  const demoted = { table: "admins", action: "delete", id: ann.id };
+  const changed = (id: string) => ({ table: "papers", action: "update", id, data: { text: "changed" } });
+  const deleted = (id: string) => ({ table: "papers", action: "delete", id });
+  const transact = async (...operations: JsonObject[]) =>
+    (await ann.post("/api/db/shared/transaction", { operations })).status;
+  expect(await transact(changed("hers"))).toBe(404);
+  expect(await transact(admin)).toBe(200);
+  expect(await transact(demoted, changed("hers"))).toBe(404);
+  expect(await transact(demoted, deleted("hers"))).toBe(404);
+  expect(await transact(demoted, admin, changed("hers"), demoted, changed("mine"))).toBe(200);
+  const { items } = (await platform.service.get<ListAnswer>(`${tables}/papers`)).body;
+  expect(items.map(({ text }) => text)).toEqual(["changed", "changed"]);
+});
+
 /** Posts a note whose body ends after `meanwhile`, which begins when a rule has been asked, as it says. Gives the status. */
-async function postSlowly(path: string, asked: string, meanwhile: () => Promise<unknown>): Promise<number> {
+async function postSlowly(
+  path: string,
+  asked: string,
+  meanwhile: () => Promise<unknown>,
+  others: Readonly<Record<string, string>> = {},
+): Promise<number> {
   // The start tries the rules as well.
   const timesSaid = (text: string) => platform.stderr().split(text).length;
   const saidBefore = timesSaid(asked);
   const [begin, rest] = ['{"text":', '"late"}'];
-  const headers = { authorization: `Bearer ${ann.token}` };
+  const headers = { authorization: `Bearer ${ann.token}`, ...others };
   const request = postInTwo(platform.url + path, { headers, begin, restBytes: rest.length });
   await until("the rule has been asked", () => timesSaid(asked) > saidBefore);
   await meanwhile();
@@ -132,4 +164,15 @@ test("[TB204] an instance is closed to who loses the right to open it while the 
   const left = () => platform.service.delete(`${room}/members/${ann.id}`);
   expect(await postSlowly(`${room}/notes`, "open: true", left)).toBe(403);
   expect((await platform.service.get<ListAnswer>(`${room}/notes`)).body.total).toBe(0);
+});
+
+test("[TB326] [TB204] no replay of an instance for who loses the right to open it while the body comes", async () => {
+  const room = "/api/db/rooms/replayed/tables";
+  expect((await platform.service.post(`${room}/members`, { id: ann.id })).status).toBe(201);
+  const post = (meanwhile: () => Promise<unknown>) =>
+    postSlowly(`${room}/notes`, "open: true", meanwhile, { "idempotency-key": "once" });
+  expect(await post(async () => {})).toBe(201);
+  expect(await post(async () => {})).toBe(201);
+  expect(await post(() => platform.service.delete(`${room}/members/${ann.id}`))).toBe(403);
+  expect((await platform.service.get<ListAnswer>(`${room}/notes`)).body.total).toBe(1);
 });

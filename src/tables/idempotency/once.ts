@@ -55,8 +55,8 @@ export function createOnce(deps: {
   /** The keys of requests that are being carried out. At most one for each request. */
   const underWay = new Set<string>();
 
-  /** The file that may have kept an answer; null: there is none, or the caller may not open it. */
-  const placeOf = async (
+  /** The file that may have kept an answer; null: there is none. Errors: those of opening its instance. */
+  const opened = async (
     principal: Principal,
     { namespace: name, instanceId, table }: OnceOptions<unknown>["address"],
   ): Promise<ReplayPlace | null> => {
@@ -65,11 +65,15 @@ export function createOnce(deps: {
     const { tables } = namespace;
     const asker = { principal, rules: deps.lookups.begin().scope({ namespace: name, instanceId }) };
     if (namespace.kind === "static") return { tables, file: namespace.file, table, asker };
+    const file = await deps.instances.open(asker, namespace, instanceId);
+    return file === null ? null : { tables, file, table, asker };
+  };
+
+  /** The same; null also where the caller may not open it: the request itself is refused for it, with its own error. */
+  const placeOf = async (principal: Principal, address: OnceOptions<unknown>["address"]) => {
     try {
-      const file = await deps.instances.open(asker, namespace, instanceId);
-      return file === null ? null : { tables, file, table, asker };
+      return await opened(principal, address);
     } catch (cause) {
-      // The request itself is refused for it, with its own error.
       if (cause instanceof AppError && cause.status < 500) return null;
       throw cause;
     }
@@ -92,7 +96,9 @@ export function createOnce(deps: {
       const hash = context.digestBody({ isUnread: true, prefix });
       await hash.read;
       if (Buffer.compare(hash.digest(), found.request) !== 0) throw anotherRequest();
-      const { status, body } = await replayed(rights, place, found, shape);
+      // Rights may have ended while the body came. The file stays that of the answer: it is 404 where it was deleted since.
+      const { asker } = (await opened(principal, address)) ?? place;
+      const { status, body } = await replayed(rights, { ...place, asker }, found, shape);
       return new Reply(status, body, REPLAYED);
     }
     underWay.add(name);

@@ -57,7 +57,12 @@ export interface RecordRights {
   ): MaybePromise<Grant>;
   /** Whether the grant covers this record. Inside a transaction only: may throw `Suspended`. Errors: as `grant`. */
   covers(grant: Grant, asker: Asker & { decisions: Decisions }, model: TableModel, about: RecordPair): boolean;
-  /** The same outside a transaction. */
+  /**
+   * Whether the filter of the read rule hides this record, as the rule answers by now. Inside a transaction only: may throw
+   * `Suspended`. Errors: as `grant`. [TB204]
+   */
+  hides(read: Grant, asker: Asker & { decisions: Decisions }, model: TableModel, record: TableRecord): boolean;
+  /** The same as `covers`, outside a transaction. */
   coversRead(grant: Grant, asker: Asker, model: TableModel, record: TableRecord): MaybePromise<boolean>;
 }
 
@@ -71,6 +76,10 @@ export interface RecordPair {
 /** 401 without credentials, 403 with them. [TB47] */
 export const denied = (principal: Principal): AppError =>
   principal.kind === "anonymous" ? unauthorized() : forbidden();
+
+/** Whether a grant that calls no rule covers the record. */
+const allowsRecord = (grant: Grant, record: TableRecord): boolean =>
+  grant.kind === "all" || (grant.kind === "filter" && matches(grant.filter, record));
 
 /** Calls rules, and makes grants of their answers. */
 function createAnswers(deps: { clock: Clock; logger: Logger }) {
@@ -98,10 +107,8 @@ function createAnswers(deps: { clock: Clock; logger: Logger }) {
       return NONE;
     }
   };
-  const answerAbout = (model: TableModel, action: TableAction, answer: unknown, record: TableRecord): boolean => {
-    const grant = grantOf(model, action, answer);
-    return grant.kind === "all" || (grant.kind === "filter" && matches(grant.filter, record));
-  };
+  const answerAbout = (model: TableModel, action: TableAction, answer: unknown, record: TableRecord): boolean =>
+    allowsRecord(grantOf(model, action, answer), record);
 
   /**
    * A rule with a context may read the record or not, and a rule may read it without declaring it as a parameter. A stand-in
@@ -159,6 +166,27 @@ function createAnswers(deps: { clock: Clock; logger: Logger }) {
 export function createRecordRights(deps: { clock: Clock; logger: Logger }): RecordRights {
   const { failed, inTime, grantOf, answerAbout, probed, answerOf } = createAnswers(deps);
 
+  /** The rule's answer about this record inside a transaction. */
+  const asked = (
+    by: RecordRule,
+    { principal, rules, decisions }: Asker & { decisions: Decisions },
+    model: TableModel,
+    { record, next: nextOf }: RecordPair,
+  ): Grant => {
+    const call = by.takesContext ? rules.call() : null;
+    const next = nextOf?.();
+    const args = argumentsOf(by, call, [authOf(principal), copied(record), copied(next ?? record)]);
+    let answer: Grant = NONE;
+    try {
+      answer = grantOf(model, by.action, decisions.ask(callable(by), args, [record, next], { call }));
+    } catch (cause) {
+      if (cause instanceof Suspended) throw cause;
+      failed(model, by.action, cause);
+    }
+    rules.check();
+    return answer;
+  };
+
   return {
     grant(asker, model, action, { before = null, call = null } = {}) {
       const { principal } = asker;
@@ -189,21 +217,15 @@ export function createRecordRights(deps: { clock: Clock; logger: Logger }): Reco
       }
     },
 
-    covers(grant, { principal, rules, decisions }, model, { record, next: nextOf }) {
+    covers(grant, asker, model, about) {
       const by = grant.kind === "record" ? grant.by : grant.again;
-      if (by === null) return grant.kind === "all" || (grant.kind === "filter" && matches(grant.filter, record));
-      const call = by.takesContext ? rules.call() : null;
-      const next = nextOf?.();
-      const args = argumentsOf(by, call, [authOf(principal), copied(record), copied(next ?? record)]);
-      let isCovered = false;
-      try {
-        isCovered = answerAbout(model, by.action, decisions.ask(callable(by), args, [record, next], { call }), record);
-      } catch (cause) {
-        if (cause instanceof Suspended) throw cause;
-        failed(model, by.action, cause);
-      }
-      rules.check();
-      return isCovered;
+      return allowsRecord(by === null ? grant : asked(by, asker, model, about), about.record);
+    },
+
+    hides(read, asker, model, record) {
+      if (read.kind === "record") return false;
+      const present = read.again === null ? read : asked(read.again, asker, model, { record });
+      return present.kind === "filter" && !allowsRecord(present, record);
     },
 
     coversRead(grant, { principal, rules }, model, record) {

@@ -21,6 +21,8 @@ export interface WriteGrants {
 /** The checks of rules that every change makes inside its transaction. */
 export interface Asking {
   covers(context: WriteContext, grant: Grant, table: Table, about: RecordPair): boolean;
+  /** Whether the filter of the read rule hides the record. */
+  hides(context: WriteContext, read: Grant, table: Table, record: TableRecord): boolean;
   /**
    * The grant as it is at this operation of a batch, before its record is looked for: a rule that has denied by a lookup may
    * allow by now, and if it does not, nothing tells whether there is such a record. Errors: 401, 403. [TB204]
@@ -43,6 +45,7 @@ export function createAsking(rights: RecordRights): Asking {
     rights.grant(asker, model, action, { call });
   return {
     covers,
+    hides: (context, read, table, record) => rights.hides(read, context, table.model, record),
     present(context, grants, { model }, actions) {
       if (actions.some((action) => grants[action].kind !== "none")) return grants;
       const present = { ...grants };

@@ -258,6 +258,10 @@ class Trial {
         const action = nameOf(grant);
         return judged(action, rightsOf(action).covers(grant, scoped(asker, action, true), model, about));
       },
+      hides(read, asker, model, record) {
+        const isHidden = rightsOf("read").hides(read, scoped(asker, "read", true), model, record);
+        return !judged("read", !isHidden);
+      },
       coversRead(grant, asker, model, record) {
         const covered = rightsOf("read").coversRead(grant, scoped(asker, "read", true), model, record);
         return chain(covered, (isCovered) => judged("read", isCovered));

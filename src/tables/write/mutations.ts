@@ -36,7 +36,7 @@ export interface Mutations {
 export function createMutations(deps: { rights: RecordRights; writes: RecordWrites }): Mutations {
   const { writes } = deps;
   const asking = createAsking(deps.rights);
-  const { covers, mayChange, present, shown } = asking;
+  const { covers, hides, mayChange, present, shown } = asking;
 
   /** The stored record, if the caller may know of it. Errors: 404; 401 where a rule would have seen the record. */
   const find = (
@@ -48,9 +48,7 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
   ): TableRecord => {
     const record = known ?? table.store.get(context.tx, id);
     touch(context, table, id);
-    const isHidden =
-      record !== null && grants.read.kind === "filter" && !covers(context, grants.read, table, { record });
-    if (record !== null && !isHidden) return record;
+    if (record !== null && !hides(context, grants.read, table, record)) return record;
     if (context.principal.kind === "anonymous" && grant.kind === "record") throw denied(context.principal);
     throw notFound(`There is no record "${id}" in ${table.model.name}`);
   };
