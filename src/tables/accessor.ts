@@ -23,6 +23,7 @@ import {
   SearchQuery,
 } from "./api/requests.ts";
 import type { TableService } from "./service.ts";
+import { copied } from "./write/changes.ts";
 
 const NOTHING_ASKED: Asked<GetValues> = { query: () => ({}) };
 const listParser = createQueryParser(ListQuery, { takesOthers: true });
@@ -63,26 +64,26 @@ function createTableAccessor(service: TableService, principal: Principal, addres
     aggregate: async (options = {}) => service.aggregate(principal, address, asked(aggregateParser, options), caller),
     search: async (q, options = {}) =>
       service.search(principal, address, asked(searchParser, { ...options, q }), caller),
-    // A copy: the caller may change its object before the write runs.
+    // Copies: the caller may change its object before the write runs, and the answer while it is announced to others.
     async insert(record) {
       const copy = jsonCopy(record);
-      return service.insert(principal, address, () => copy);
+      return copied(await service.insert(principal, address, () => copy));
     },
     async upsert(record, options) {
       const copy = jsonCopy(record);
       const conflictTarget = options?.conflictTarget ?? "id";
-      return (await service.upsert(principal, address, () => copy, { conflictTarget })).record;
+      return copied((await service.upsert(principal, address, () => copy, { conflictTarget })).record);
     },
     async update(id, changes) {
       const copy = jsonCopy(changes);
-      return service.update(principal, address, id, () => copy);
+      return copied(await service.update(principal, address, id, () => copy));
     },
     delete: (id) => service.delete(principal, address, id),
     async batch(operations) {
       const copy = jsonCopy(operations);
-      return service.batch(principal, address, () => batchParser.parse(isJsonObject(copy) ? copy : {}), {
-        upsert: false,
-      });
+      const body = () => batchParser.parse(isJsonObject(copy) ? copy : {});
+      const { inserted, updated, deleted } = await service.batch(principal, address, body, { upsert: false });
+      return { inserted: inserted.map(copied), updated: updated.map(copied), deleted };
     },
   };
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type TestPlatform, testPlatform } from "../support/index.ts";
+import { openSocket, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
 
 let platform: TestPlatform;
 
@@ -10,10 +10,11 @@ beforeAll(async () => {
       databases: {
         shared: { tables: {
           things: { schema: { title: { type: "string" }, doc: { type: "json" } } }, free: {},
+          templates: { schema: { title: { type: "string" }, doc: { type: "json", default: { list: [1, { n: 1 }] } } }, access: { read: true } },
           probes: { schema: { result: { type: "json" }, what: { type: "string" } }, access: { insert: true }, hooks: {
             async beforeInsert(_auth, record, app) {
               const faults = [];
-              const result = record.what === "copies" ? await copies(app) : await numbers(app);
+              const result = await { copies, numbers, answers }[record.what](app);
               return { ...record, result };
             } } },
         } },
@@ -50,6 +51,15 @@ beforeAll(async () => {
         params[0] = "spoilt";
         return { tables, kv: await app.kv("cache").get("k"), vector: (await app.vectors("docs").search([1, 2], { returnValues: true }))[0],
           file: [...new Uint8Array(await (await app.storage("files").get("f")).arrayBuffer())], fileMetadata: (await app.storage("files").head("f")).customMetadata, sql: (await query).results };
+      }
+      async function answers(app) {
+        const templates = app.db("shared").table("templates");
+        const given = { title: "as given" };
+        spoil(await templates.insert({ id: "a", ...given }));
+        spoil(await templates.upsert({ id: "b", ...given }));
+        spoil(await templates.update("a", given));
+        for (const one of (await templates.batch({ inserts: [{ id: "c", ...given }] })).inserted) spoil(one);
+        return (await templates.insert({ id: "d" })).doc;
       }
       async function numbers(app) {
         const t = app.db("shared").table("free");
@@ -88,6 +98,19 @@ test("[TB146] what app is given counts as it was at the call", async () => {
     fileMetadata: { a: "given" },
     sql: [{ x: "given" }],
   });
+});
+
+test("[TB146] what is done to an answer of app changes neither what is announced nor a default", async () => {
+  const socket = await openSocket(`${platform.wsUrl}/api/realtime`);
+  socket.send({ type: "auth", token: (await signIn(platform)).token });
+  await socket.expect({ type: "auth_success" });
+  socket.send({ type: "subscribe", channel: "realtime:shared:templates" });
+  await socket.expect({ type: "subscribed" });
+  const doc = { list: [1, { n: 1 }] };
+  expect(await probe("answers")).toEqual(doc);
+  for (const id of ["a", "b", "a", "c"])
+    await socket.expect({ type: "db_change", data: { id, title: "as given", doc } });
+  socket.close();
 });
 
 test("[TB146] what JSON cannot say is 400 to app too, and named", async () => {

@@ -18,7 +18,11 @@ beforeAll(async () => {
           if (changes.title === "asked") return { ...changes, title: JSON.stringify(changes) };
         },
         beforeInsert: (_auth, record) => (record.title === "undefined" ? { ...record, title: undefined, other: undefined } : undefined) };
+      const stamp = { n: 0 };
+      const stamped = (record) => { stamp.n++; return { ...record, stamp }; };
       export default defineConfig({ databases: { shared: { tables: {
+        stamped: { schema: { stamp: { type: "json" } }, access, 
+          hooks: { beforeInsert: (_auth, record) => stamped(record), beforeUpdate: (_auth, _record, changes) => stamped(changes) } },
         strict: { schema: { title: { type: "string", required: true }, other: { type: "string" }, n: { type: "integer" } }, access, hooks },
         free: { access, hooks },
         spoilt: { schema: { title: { type: "string" }, doc: { type: "json" } },
@@ -52,6 +56,17 @@ test("[TB75] a field to be deleted is null in the changes, and the hook's result
   await platform.patch(`${P}/b`, { n: 5 });
   const stays = await platform.patch(`${P}/b`, { title: "stays", m: 9, ...gone });
   expect(stays.body).toMatchObject({ title: "stays", n: 5, m: 2 });
+});
+
+test("[TB76] an object that a hook returns again and again is answered as it is written", async () => {
+  const P = path("stamped");
+  const [a, b] = [{ id: "a" }, { id: "b" }];
+  const made = await platform.post<{ inserted: JsonObject[] }>(`${P}/batch`, { inserts: [a, b] });
+  expect(made.body.inserted.map((record) => record["stamp"])).toEqual([{ n: 1 }, { n: 2 }]);
+  const updates = [a, b].map(({ id }) => ({ id, data: { stamp: null } }));
+  const changed = await platform.post<{ updated: JsonObject[] }>(`${P}/batch`, { updates });
+  expect(changed.body.updated.map((record) => record["stamp"])).toEqual([{ n: 3 }, { n: 4 }]);
+  expect((await platform.get(`${P}/a`)).body["stamp"]).toEqual({ n: 3 });
 });
 
 test("[TB76] what a rule or hook does to its arguments is not written, answered or announced", async () => {

@@ -2,6 +2,7 @@ import type { Principal } from "../../access/principal.ts";
 import type { AppAccess } from "../../config/app/index.ts";
 import type { TableRecord } from "../../config/types.ts";
 import type { FieldProblems } from "../../kernel/errors.ts";
+import { jsonCopy } from "../../kernel/json/copy.ts";
 import { type JsonObject, ownValue } from "../../kernel/json/json.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import type { TableModel } from "../model/model.ts";
@@ -55,7 +56,8 @@ export function createRecordWrites(deps: {
         const about = { hook: "beforeInsert", records, beforeFailure } as const;
         const replaced = call(context, table, before, about);
         if (replaced !== undefined && replaced !== null) {
-          record = withDefaults(table.model, replaced, { id: String(record["id"]), now });
+          // A copy, because the hook may return an object that it changes later.
+          record = withDefaults(table.model, jsonCopy(replaced), { id: String(record["id"]), now });
         }
         validated(table, record, { isFinal: true });
       }
@@ -79,7 +81,7 @@ export function createRecordWrites(deps: {
         const shown = { ...changes, ...Object.fromEntries(deletions.map((name) => [name, null])) };
         const replaced = call(context, table, before, { hook: "beforeUpdate", records: [stored, shown] });
         if (replaced !== undefined && replaced !== null) {
-          changes = changesOf(table, replaced);
+          changes = changesOf(table, jsonCopy(replaced));
           deletions = model.isSchemaless ? deletions.filter((name) => ownValue(changes, name) === null) : [];
         }
       }
