@@ -12,7 +12,10 @@ const CONFIG = `
   const said = (rule, isAllowed) => (console.error(rule + ": " + isAllowed), isAllowed);
   export default { databases: { rooms: {
     instance: true,
-    access: { open: (auth, _room, { table }) => said("open", isMember(auth, table)) },
+    access: {
+      create: (auth, _room, { db }) => said("create", isMember(auth, db("teams").table)),
+      open: (auth, _room, { table }) => said("open", isMember(auth, table)),
+    },
     tables: { members: {}, notes: { access: { read: true, insert: true } } },
   }, teams: { tables: { members: {} } }, shared: { tables: {
     notes: {
@@ -164,6 +167,19 @@ test("[TB204] an instance is closed to who loses the right to open it while the 
   const left = () => platform.service.delete(`${room}/members/${ann.id}`);
   expect(await postSlowly(`${room}/notes`, "open: true", left)).toBe(403);
   expect((await platform.service.get<ListAnswer>(`${room}/notes`)).body.total).toBe(0);
+});
+
+test("[TB204] no instance is created by who loses the right to create it while the body comes", async () => {
+  const [room, member] = ["/api/db/rooms/new/tables", "/api/db/teams/tables/members"];
+  const left = () => platform.service.delete(`${member}/${ann.id}`);
+  await left();
+  expect((await platform.service.post(member, { id: ann.id })).status).toBe(201);
+  expect(await postSlowly(`${room}/notes`, "create: true", left)).toBe(403);
+  expect((await platform.service.get<JsonObject>("/api/admin/instances/rooms?prefix=new")).body["instances"]).toEqual(
+    [],
+  );
+  await platform.service.post(member, { id: ann.id });
+  expect(await postSlowly(`${room}/notes`, "create: true", async () => {})).toBe(201);
 });
 
 test("[TB326] [TB204] no replay of an instance for who loses the right to open it while the body comes", async () => {

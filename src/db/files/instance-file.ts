@@ -17,6 +17,8 @@ import type {
 export interface InstanceCreation {
   /** The user for whom the instance counts if this write creates it; null: nobody. */
   creator: string | null;
+  /** Asks again for the right to create the instance, where what decided it may have changed. Errors: there is none. */
+  mayCreate(): MaybePromise<void>;
   /** Asks for the right to an instance that another write has created meanwhile. Errors: there is none. */
   mayOpen(): MaybePromise<void>;
 }

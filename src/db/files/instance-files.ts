@@ -71,7 +71,7 @@ export interface InstanceFiles {
   close(): Promise<void>;
 }
 
-const ANYBODYS: InstanceCreation = { creator: null, mayOpen() {} };
+const ANYBODYS: InstanceCreation = { creator: null, mayCreate() {}, mayOpen() {} };
 
 /** Work that waits until its instance's file is open. */
 interface Waiting {
@@ -225,6 +225,7 @@ class Instances implements InstanceFiles, InstanceUses {
     const deleting = this.#deleting.get(id);
     // Whether it succeeds or not.
     if (deleting !== undefined) await deleting.catch(() => false);
+    if (creation !== null && !this.exists(id)) await creation.mayCreate();
     // Of first writes at once, all are those of a new instance.
     if (creation !== null && this.exists(id) && !this.#beginning.has(id)) await creation.mayOpen();
     if (this.exists(id)) return this.withRoom(id, (file) => file.write(work));

@@ -34,6 +34,8 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
     namespace: Dynamic,
     action: "create" | "open",
     instanceId: string,
+    /** Called where the rule has looked at other records. */
+    looked: (askIn: (context: RuleContext) => MaybePromise<unknown>) => void = () => {},
   ): MaybePromise<boolean> => {
     // The scopes of a key are checked per table.
     if (principal.kind === "server" || principal.kind === "serviceKey") return true;
@@ -56,10 +58,15 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
     };
     return chain(ask(), (isAllowed) => {
       rules.check();
-      if (action === "open" && call.hasLooked) rules.reopen = askIn;
+      if (call.hasLooked) looked(askIn);
       return isAllowed;
     });
   };
+  /** The write asks again, in its transaction. */
+  const allowsToOpen = (asker: Asker, namespace: Dynamic, instanceId: string): MaybePromise<boolean> =>
+    allows(asker, namespace, "open", instanceId, (askIn) => {
+      asker.rules.reopen = askIn;
+    });
   const checkedId = (instanceId: string | null): string => {
     if (instanceId !== null && isInstanceId(instanceId)) return instanceId;
     throw badRequest("An instance id has 1 to 128 characters of A-Z a-z 0-9 _ -, and cannot be tables");
@@ -74,21 +81,29 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
       const id = checkedId(instanceId);
       // Got before the rule is asked: its answer is not about an instance that is created after a deletion.
       const file = namespace.instances.get(id, { create: false });
-      return chain(demand(asker.principal, allows(asker, namespace, "open", id)), () => file);
+      return chain(demand(asker.principal, allowsToOpen(asker, namespace, id)), () => file);
     },
     openForWriting(asker, namespace, instanceId) {
       const id = checkedId(instanceId);
       const { principal, rules } = asker;
+      let isByLookup = false;
+      const afresh = (): Asker => ({ principal, rules: rules.afresh() });
       const creation = {
         creator: creatorOf(principal),
+        // What it looked at may have changed while the body came.
+        mayCreate: () => (isByLookup ? demand(principal, allows(afresh(), namespace, "create", id)) : undefined),
         // Afresh, because the instance was empty when `create` was asked.
-        mayOpen: () => demand(principal, allows({ principal, rules: rules.afresh() }, namespace, "open", id)),
+        mayOpen: () => demand(principal, allows(afresh(), namespace, "open", id)),
       };
       const existing = namespace.instances.get(id, { create: false });
       const file = existing ?? namespace.instances.get(id, { create: true, creation });
       if (file === null) throw new Error(`instance ${id} was not made`);
-      const action = existing === null ? "create" : "open";
-      return chain(demand(principal, allows(asker, namespace, action, id)), () => file);
+      const noteLookup = (): void => {
+        isByLookup = true;
+      };
+      const allowed =
+        existing === null ? allows(asker, namespace, "create", id, noteLookup) : allowsToOpen(asker, namespace, id);
+      return chain(demand(principal, allowed), () => file);
     },
   };
 }
