@@ -367,6 +367,10 @@ describe("filters", () => {
     }
     expect((await refused({ filter: "{nope" })).message).toContain("JSON");
     expect((await refused({ filter: '[["name","==","\\ud800"]]' })).data).toHaveProperty(["filter.0"]);
+    for (const beyond of ["1e999", "-1e999"]) {
+      expect((await refused({ filter: `[["rank","<",${beyond}]]` })).data).toHaveProperty(["filter.0"]);
+      expect((await refused({ orFilter: `[["rank","in",[1,${beyond}]]]` })).data).toHaveProperty(["orFilter.0"]);
+    }
     expect((await refused({ orFilter: JSON.stringify(Array(6).fill(["rank", "==", 1])) })).message).toContain("5");
   });
 });

@@ -4,6 +4,7 @@ import {
   type ErrorAnswer,
   type HttpClient,
   type ListAnswer,
+  openSocket,
   type SignedIn,
   signIn,
   type TestPlatform,
@@ -50,6 +51,7 @@ beforeAll(async () => {
           seen: { schema: owner, fts: ["secret"], access: { read: (_auth, record) => record.n !== 13, insert: true, update: true, delete: true } },
           throwingValue: { schema: owner, access: { read: () => { throw { code: 10n } }, insert: () => { throw { get name() { throw 1 } } } } },
           throwing: { schema: owner, access: { read: () => { throw new Error("broken") }, insert: () => "yes", update: () => 1, delete: () => null } },
+          endless: { schema: owner, access: { read: (auth) => [["n", "<=", auth?.role === "editor" ? Infinity : NaN]] } },
           slow: { schema: owner, access: { read: async (auth) => { await Bun.sleep(2); return auth !== null },
             insert: async (auth, record) => { await Bun.sleep(2); return record.n < 10 },
             update: async (auth, record, next) => { await Bun.sleep(20); return record.n === 1 && next.n === 2 },
@@ -240,6 +242,21 @@ test("[TB51] a rule that throws or returns another value denies", async () => {
     ann.delete(`${T}/t1`),
   ]) {
     expect(await status(answer)).toBe(403);
+  }
+});
+
+test("[TB51] a filter with a number that JSON does not have denies, as equal ones share totals and changes", async () => {
+  await put("endless", { id: "e1", n: 1 });
+  const editor = await signIn(platform, { role: "editor" });
+  for (const user of [editor, ann]) {
+    expect(await status(user.get(path("endless")))).toBe(403);
+    expect(await status(user.get(`${path("endless")}/count`))).toBe(403);
+    const socket = await openSocket(`${platform.wsUrl}/api/realtime`);
+    socket.send({ type: "auth", token: user.token });
+    await socket.expect({ type: "auth_success" });
+    socket.send({ type: "subscribe", channel: "realtime:shared:endless" });
+    await socket.expect({ type: "error", code: "SUBSCRIBE_DENIED" });
+    await socket.close();
   }
 });
 

@@ -97,6 +97,10 @@ function checkValue(field: FieldPath, operator: FilterOperator, value: JsonValue
     throw badField(name, "invalid_type", `${name}: ${field.name} ${operator} takes ${wanted}, got ${shown(value)}`);
   };
   if (typeof value === "string" && !value.isWellFormed()) throw badField(name, "invalid_value", illFormed(name));
+  // From the code of a rule, or from text such as 1e999. As JSON, by which filters are told apart, these would all be null.
+  if (typeof value === "number" && !Number.isFinite(value)) {
+    throw badField(name, "invalid_value", `${name}: ${field.name} ${operator} takes a finite number, got ${value}`);
+  }
   const isText = TEXT_OPERATORS.includes(operator);
   if (isText && typeof value === "string" && value.length > NEEDLE_LENGTH_MAX) {
     const message = `${name}: ${operator} takes at most ${NEEDLE_LENGTH_MAX} characters, got ${value.length}`;
