@@ -17,13 +17,14 @@ import { defineConfig } from "platform";
 
 const said = {};
 const calls = {};
+const [reused, reusedDoc] = [[], {}];
 const answer = (rule, auth, otherwise) => {
   calls[rule] = (calls[rule] ?? 0) + 1;
   const own = said[rule + "/" + auth.id] ?? said[rule] ?? otherwise;
   return structuredClone(own);
 };
 const later = (value) => new Promise((done) => setTimeout(() => done(value), 20));
-const schema = { text: { type: "string" }, team: { type: "string" } };
+const schema = { text: { type: "string" }, team: { type: "string" }, doc: { type: "json" } };
 const table = (read) => ({ schema, access: { read, insert: true, update: true, delete: true } });
 
 export default defineConfig({
@@ -39,6 +40,11 @@ export default defineConfig({
       yesno: table((auth) => answer("yesno", auth, true)),
       byrole: table((auth) => (auth.role === "admin" ? [] : [["team", "==", "open"]])),
       vips: table((auth, record) => auth.role === "admin" || record.team === "open"),
+      reusing: table((auth) => {
+        reused.splice(0, reused.length, auth.custom.team);
+        reusedDoc.team = auth.custom.team;
+        return [["team", "in", reused], ["doc", "==", reusedDoc]];
+      }),
       claimed: table((auth) => [["team", "==", auth.custom.team ?? "none"]]),
       hanging: table((auth, record) => (record.text === "hang" ? new Promise(() => {}) : true)),
       unanswered: table((auth) => new Promise(() => {})),
@@ -73,6 +79,17 @@ async function user(options: { role?: string; claims?: JsonObject } = {}): Promi
   const signedIn = await signIn(platform, options);
   return [signedIn, await connect(platform, signedIn)];
 }
+
+test("[TB76] [RT15] a rule that reuses its arrays for the next caller does not change the rights of the one before", async () => {
+  const [, red] = await user({ claims: { team: "red" } });
+  await subscribe(red, "realtime:shared:reusing");
+  const [, blue] = await user({ claims: { team: "blue" } });
+  await subscribe(blue, "realtime:shared:reusing");
+  for (const team of ["blue", "red"]) await insert("reusing", { text: team, team, doc: { team } });
+  await red.expect({ type: "db_change", changeType: "added", data: { team: "red" } });
+  await blue.expect({ type: "db_change", changeType: "added", data: { team: "blue" } });
+  await Promise.all([red.expectSilence(200), blue.expectSilence(1)]);
+});
 
 for (const table of ["teams", "laterteams"]) {
   const channel = `realtime:shared:${table}`;

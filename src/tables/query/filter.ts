@@ -1,6 +1,7 @@
 import type { FilterOperator } from "../../config/types.ts";
 import { badField } from "../../kernel/errors.ts";
 import { illFormed } from "../../kernel/fields.ts";
+import { jsonCopy } from "../../kernel/json/copy.ts";
 import { isTextWithinDepth, type JsonValue } from "../../kernel/json/json.ts";
 import { JSON_DEPTH_MAX } from "../../kernel/limits.ts";
 import { IN_VALUES_MAX, NEEDLE_LENGTH_MAX, SHOWN_LENGTH_MAX } from "../limits.ts";
@@ -42,7 +43,24 @@ export function parseConditions(
   return value.map((tuple: unknown, index) => parseTuple(model, tuple, `${name}.${index}`));
 }
 
-/** The same for the text of a query parameter. */
+/**
+ * The conditions with values of their own: a rule may change its arrays for the next caller, while a right that it gave is in use.
+ * Errors: 400 for values that JSON does not have.
+ */
+export const withOwnValues = (conditions: readonly Condition[]): Condition[] =>
+  conditions.map((condition): Condition => {
+    switch (condition.operator) {
+      case "in":
+      case "not in":
+        return { ...condition, value: condition.value.map(ownOf) };
+      default:
+        return { ...condition, value: ownOf(condition.value) };
+    }
+  });
+
+const ownOf = (value: JsonValue): JsonValue => (typeof value === "object" && value !== null ? jsonCopy(value) : value);
+
+/** As `parseConditions`, for the text of a query parameter. */
 export function parseFilterText(
   model: TableModel,
   text: string | null,

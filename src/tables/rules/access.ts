@@ -13,7 +13,7 @@ import { within } from "../../kernel/time/deadline.ts";
 import { FILTER_CONDITIONS_MAX } from "../limits.ts";
 import type { RuleCall, RuleScope } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
-import { NO_FILTER, type ParsedFilter, parseConditions } from "../query/filter.ts";
+import { NO_FILTER, type ParsedFilter, parseConditions, withOwnValues } from "../query/filter.ts";
 import { copied } from "../write/changes.ts";
 import { argumentsOf, callable, createFailureLog, type RecordRule, recordRule, type TableAction } from "./calling.ts";
 import { type Decisions, Suspended } from "./decisions.ts";
@@ -247,6 +247,6 @@ export function createRecordRights(deps: { clock: Clock; logger: Logger }): Reco
 function parseRuleFilter(model: TableModel, filter: Filter): ParsedFilter {
   return {
     ...NO_FILTER,
-    all: parseConditions(model, filter, { name: "rule", conditionsMax: FILTER_CONDITIONS_MAX }),
+    all: withOwnValues(parseConditions(model, filter, { name: "rule", conditionsMax: FILTER_CONDITIONS_MAX })),
   };
 }
