@@ -45,6 +45,8 @@ export default defineConfig({
         reusedDoc.team = auth.custom.team;
         return [["team", "in", reused], ["doc", "==", reusedDoc]];
       }),
+      listed: { access: { read: (auth) => [["team", "in", [auth.custom.team, "public"]]], insert: true } },
+      bigints: { access: { read: () => [["n", "==", 5n]] } },
       claimed: table((auth) => [["team", "==", auth.custom.team ?? "none"]]),
       hanging: table((auth, record) => (record.text === "hang" ? new Promise(() => {}) : true)),
       unanswered: table((auth) => new Promise(() => {})),
@@ -89,6 +91,19 @@ test("[TB76] [RT15] a rule that reuses its arrays for the next caller does not c
   await red.expect({ type: "db_change", changeType: "added", data: { team: "red" } });
   await blue.expect({ type: "db_change", changeType: "added", data: { team: "blue" } });
   await Promise.all([red.expectSilence(200), blue.expectSilence(1)]);
+});
+
+test("[TB51] [RT15] undefined in a list of a rule's filter is not null, and what JSON does not have denies", async () => {
+  const [, none] = await user({ claims: { team: null } });
+  const [some, missing] = await user();
+  for (const socket of [none, missing]) await subscribe(socket, "realtime:shared:listed");
+  await insert("listed", { text: "of no team" });
+  await insert("listed", { text: "of all", team: "public" });
+  await none.expect({ type: "db_change", data: { text: "of no team" } });
+  for (const socket of [none, missing]) await socket.expect({ type: "db_change", data: { text: "of all" } });
+  missing.send({ type: "subscribe", channel: "realtime:shared:bigints" });
+  await missing.expect({ type: "error", code: "SUBSCRIBE_DENIED" });
+  expect((await some.get("/api/db/shared/tables/bigints")).status).toBe(403);
 });
 
 for (const table of ["teams", "laterteams"]) {

@@ -45,20 +45,19 @@ export function parseConditions(
 
 /**
  * The conditions with values of their own: a rule may change its arrays for the next caller, while a right that it gave is in use.
- * Errors: 400 for values that JSON does not have.
+ * Undefined values of a list are left out: they match nothing, and as JSON they would be null. Errors: 400 for other values that
+ * JSON does not have.
  */
 export const withOwnValues = (conditions: readonly Condition[]): Condition[] =>
   conditions.map((condition): Condition => {
     switch (condition.operator) {
       case "in":
       case "not in":
-        return { ...condition, value: condition.value.map(ownOf) };
+        return { ...condition, value: condition.value.filter((one) => one !== undefined).map((one) => jsonCopy(one)) };
       default:
-        return { ...condition, value: ownOf(condition.value) };
+        return { ...condition, value: jsonCopy(condition.value) };
     }
   });
-
-const ownOf = (value: JsonValue): JsonValue => (typeof value === "object" && value !== null ? jsonCopy(value) : value);
 
 /** As `parseConditions`, for the text of a query parameter. */
 export function parseFilterText(
