@@ -110,7 +110,7 @@ test("[TB146] what is done to an answer of app changes neither what is announced
   expect(await probe("answers")).toEqual(doc);
   for (const id of ["a", "b", "a", "c"])
     await socket.expect({ type: "db_change", data: { id, title: "as given", doc } });
-  socket.close();
+  await socket.close();
 });
 
 test("[TB146] what JSON cannot say is 400 to app too, and named", async () => {
