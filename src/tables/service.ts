@@ -264,7 +264,7 @@ function createTableWrites({ sources, writes, mutations, steps }: WriteDeps): Ta
         await remove();
       } catch (cause) {
         if (!(cause instanceof CascadeTooLarge && mayDeleteInSteps(principal))) throw cause;
-        await steps.clear(asker, file, table, id);
+        await steps.clear(asker, file, table, id, { condition });
         await remove();
       }
     },

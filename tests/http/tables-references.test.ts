@@ -119,6 +119,19 @@ test("[TB142] with a service key larger deletes run in steps: referring records 
   });
 });
 
+test("[TB142] [TB301] the steps of a deletion end when the record does not meet the condition any more", async () => {
+  await insert("owners", { id: "asked", name: "before" });
+  await fill("leaves", THOUSANDS, { owner: "asked" });
+  const [deleted, changed] = await Promise.all([
+    platform.service.delete(`${at("owners", "asked")}?if=${encodeURIComponent('[["name","==","before"]]')}`),
+    platform.patch(at("owners", "asked"), { name: "after" }),
+  ]);
+  expect([deleted.status, changed.status]).toEqual([412, 200]);
+  expect(await total("leaves")).toBeGreaterThan(0);
+  expect((await platform.service.delete(at("owners", "asked"))).status).toBe(200);
+  expect(await total("leaves")).toBe(0);
+});
+
 test("[TB142] a long chain and a cycle are deleted in steps, and a hook that keeps a record keeps its referring records", async () => {
   await chain(3_000);
   expect((await platform.patch(at("tree", "t0"), { parent: "t2999" })).status).toBe(200);

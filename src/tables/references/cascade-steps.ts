@@ -6,6 +6,7 @@ import { IDS_PER_PAGE, PAGES_PER_TURN, STEP_COST_MAX, STEPPED_RECORDS_MAX } from
 import type { ReferenceEdge, TableModel } from "../model/model.ts";
 import type { Table } from "../namespaces.ts";
 import type { Asker } from "../rules/access.ts";
+import { assertMeets, filterOf, type Precondition } from "../write/preconditions.ts";
 import type { Writes } from "../write/writes.ts";
 import { type CascadeContext, clearReferences, deleteCascading, inOrder, referred } from "./cascade.ts";
 import { CascadeTooLarge } from "./cascade-cost.ts";
@@ -19,10 +20,16 @@ export const mayDeleteInSteps = ({ kind }: Principal): boolean => kind === "serv
  */
 export interface CascadeSteps {
   /**
-   * Errors: 409 for `restrict`, before anything is deleted; for too many records; where setting a reference to null
-   * violates a check.
+   * `condition`: what the record must meet before each step. Errors: 409 for `restrict`, before anything is deleted; for too
+   * many records; where setting a reference to null violates a check. 412 for a record that does not meet the condition.
    */
-  clear(asker: Asker, file: DatabaseFile, table: Table, id: string): Promise<void>;
+  clear(
+    asker: Asker,
+    file: DatabaseFile,
+    table: Table,
+    id: string,
+    options?: { condition: Precondition | null },
+  ): Promise<void>;
 }
 
 interface Node {
@@ -55,10 +62,13 @@ export function createCascadeSteps(deps: { writes: Writes; tableOf(model: TableM
   };
 
   return {
-    async clear(asker, file, table, id) {
+    async clear(asker, file, table, id, { condition } = { condition: null }) {
+      const filter = filterOf(condition);
       const steps = await planned({ file, tableOf }, table, id);
       for (let at = 0; at < steps.length; ) {
         at = await writes.run(file, asker, (context) => {
+          const record = filter === null ? null : table.store.get(context.tx, id);
+          if (filter !== null && record !== null) assertMeets(context, filter, record);
           let next = at;
           for (let step = steps[next]; step !== undefined && context.cascadeCost < STEP_COST_MAX; step = steps[next]) {
             perform(context, step);
