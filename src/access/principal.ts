@@ -7,7 +7,8 @@ import type { Scopes } from "./keys/scopes.ts";
 /** The caller of a request, read once from its headers. Every service takes it as an argument. */
 export type Principal =
   | { kind: "anonymous"; actedBy?: ActedBy }
-  | { kind: "user"; auth: Auth; sessionId: string; actedBy?: ActedBy }
+  /** `tokenVersion`: of the access token that was shown; absent where none was. */
+  | { kind: "user"; auth: Auth; sessionId: string; tokenVersion?: number; actedBy?: ActedBy }
   /** `session`: the administrator's session that the key was signed in with; absent for the key itself. */
   | { kind: "serviceKey"; name: string; scopes: Scopes; session?: string }
   /** The server itself: hooks, rooms and embedding code. Rules do not apply to it; validation and limits do. */

@@ -2,7 +2,7 @@ import { AppError, unauthorized } from "../kernel/errors.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import type { Account } from "./accounts.ts";
 import { ACT_AS_HEADER, actAs } from "./acting.ts";
-import type { ServiceKeyPrincipal, ServiceKeys } from "./keys/service-keys.ts";
+import { InvalidServiceKey, type ServiceKeyPrincipal, type ServiceKeys } from "./keys/service-keys.ts";
 import { ANONYMOUS, type Principal } from "./principal.ts";
 import type { SessionLookup } from "./sessions.ts";
 import type { AccessClaims, TokenVerifier } from "./tokens.ts";
@@ -41,6 +41,11 @@ export interface Principals {
   ofTicket(ticket: string): ServiceKeyPrincipal | null;
   /** Whether the key, and the session that it was signed in with, still count. */
   isPresent(principal: ServiceKeyPrincipal): boolean;
+  /**
+   * For what goes on after something was awaited, such as a body: the session or key may have ended meanwhile, or a new password
+   * may have ended the token. Errors: 401.
+   */
+  requirePresent(principal: Principal): void;
 }
 
 export function createPrincipals(deps: {
@@ -58,6 +63,7 @@ export function createPrincipals(deps: {
     return {
       kind: "user",
       sessionId: claims.sessionId,
+      tokenVersion: claims.version,
       auth: { id: claims.userId, email, emailVerified, role, isAnonymous, custom: claims.custom },
     };
   };
@@ -89,6 +95,13 @@ export function createPrincipals(deps: {
   return {
     ofToken,
     isPresent,
+    requirePresent(principal) {
+      if (principal.kind === "serviceKey" && !isPresent(principal)) throw new InvalidServiceKey();
+      // Whoever acts as a user has no session of theirs.
+      if (principal.kind !== "user" || principal.actedBy !== undefined) return;
+      const session = deps.sessions.find(principal.sessionId, principal.auth.id);
+      if (session === null || session.tokenVersion !== principal.tokenVersion) throw unauthorized("Invalid token");
+    },
     ofTicket(ticket) {
       const keyHolder = deps.administrators()?.ofTicket(ticket) ?? null;
       // Its session may have ended while it waited.

@@ -5,8 +5,9 @@ import type { Clock, Millis } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
 import { type NewUser, userValues } from "./new-user.ts";
 import type { SessionCache } from "./session/cache.ts";
+import { type Caller, sessionOf } from "./session/caller.ts";
 import { deleteSecretsFor } from "./statements/secrets.ts";
-import { deleteOtherSessions, deleteSessionsOfUser, sessionById } from "./statements/sessions.ts";
+import { deleteOtherSessions, deleteSessionsOfUser } from "./statements/sessions.ts";
 import { deleteUser, insertUser, type SecretAccount, updateUser, userById } from "./statements/users.ts";
 
 /** Absent and undefined members stay. */
@@ -51,8 +52,8 @@ export interface AccountWrite {
 export interface AccountFile {
   readonly sql: DatabaseFile;
   write<T>(work: (write: AccountWrite) => Sync<T>): Promise<T>;
-  /** The present user of a live session; null if the session has ended meanwhile. */
-  current(write: AccountWrite, userId: string, sessionId: string): SecretAccount | null;
+  /** The present user of a live session; null if the session, or the access token by a new password, has ended meanwhile. */
+  current(write: AccountWrite, caller: Caller): SecretAccount | null;
 }
 
 /**
@@ -152,10 +153,8 @@ export function createAccountFile(deps: {
           return result;
         });
     },
-    current(write, userId, sessionId) {
-      const session = sessionById.get(write.tx, { id: sessionId });
-      return session?.userId === userId ? userById.get(write.tx, { id: userId }) : null;
-    },
+    current: (write, caller) =>
+      sessionOf(write.tx, caller) === null ? null : userById.get(write.tx, { id: caller.userId }),
   };
 }
 

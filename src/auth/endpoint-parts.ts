@@ -7,7 +7,8 @@ import { SMALL_BODY_MAX_BYTES } from "../http/limits.ts";
 import { notFound } from "../kernel/errors.ts";
 import type { Captcha } from "./captcha/captcha.ts";
 import { redirectField } from "./oauth/redirect.ts";
-import type { Caller, Client } from "./types.ts";
+import type { Caller } from "./session/caller.ts";
+import type { Client } from "./types.ts";
 
 /** What the endpoints of every topic need. */
 export interface EndpointDeps {
@@ -24,8 +25,8 @@ export const ofUsers = (limit: (network: string) => void) =>
   ({ tag: "Auth", refusesScopedKeys: true, bodyMaxBytes: SMALL_BODY_MAX_BYTES, limit }) as const;
 
 /** The session of a signed-in user. */
-export function callerOf({ auth, sessionId }: Extract<Principal, { kind: "user" }>): Caller {
-  return { userId: auth.id, sessionId };
+export function callerOf({ auth, sessionId, tokenVersion = 0 }: Extract<Principal, { kind: "user" }>): Caller {
+  return { userId: auth.id, sessionId, tokenVersion };
 }
 
 export function clientOf({ address, request, principal }: RequestBasics & { principal: Principal }): Client {

@@ -40,12 +40,6 @@ export interface Client {
 /** The sharer of a client's password hashes. */
 export const sharerOf = (client: Client): string => `client:${clientNetwork(client.address)}`;
 
-/** The session that a request's access token belongs to. */
-export interface Caller {
-  userId: string;
-  sessionId: string;
-}
-
 /** A user as the API shows it to that user. */
 export interface OwnUser {
   id: string;

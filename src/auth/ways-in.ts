@@ -3,11 +3,10 @@ import type { Readable } from "../db/query.ts";
 import type { Millis } from "../kernel/clock.ts";
 import { badRequest, unauthorized } from "../kernel/errors.ts";
 import { RECENT_PROOF_MS } from "./limits.ts";
+import { type Caller, sessionOf } from "./session/caller.ts";
 import { type Identity, identitiesOfUser } from "./statements/identities.ts";
 import { type Passkey, passkeysOfUser } from "./statements/passkeys.ts";
-import { sessionById } from "./statements/sessions.ts";
 import { type SecretAccount, userById } from "./statements/users.ts";
-import type { Caller } from "./types.ts";
 
 /** The ways of signing in that a user has and the present config enables. */
 interface WaysIn {
@@ -42,8 +41,8 @@ export function requireOtherWayIn(sql: Readable, account: SecretAccount, config:
  * Errors: 401. [AU100]
  */
 export function requireRecentProof(sql: Readable, caller: Caller, config: AuthConfig, now: Millis): SecretAccount {
-  const session = sessionById.get(sql, { id: caller.sessionId });
-  const account = session?.userId === caller.userId ? userById.get(sql, { id: caller.userId }) : null;
+  const session = sessionOf(sql, caller);
+  const account = session === null ? null : userById.get(sql, { id: caller.userId });
   if (session === null || account === null) throw unauthorized("Invalid token");
   // A clock that was set back makes a proof older, not younger than it is.
   const age = Math.abs(now - session.provedAt);

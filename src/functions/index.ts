@@ -1,6 +1,6 @@
 import type { Lookups } from "../access/lookups/lookups.ts";
 import type { Principals } from "../access/principals.ts";
-import type { SessionEvents, SessionLookup } from "../access/sessions.ts";
+import type { SessionEvents } from "../access/sessions.ts";
 import type { AppAccess } from "../config/app/index.ts";
 import type { Routes } from "../config/types.ts";
 import type { Cors } from "../http/cors.ts";
@@ -42,8 +42,8 @@ export interface FunctionsDeps {
   lookups: Lookups;
   sockets: SocketServer;
   meter: MeterSocket;
-  sessions: SessionLookup & SessionEvents;
-  principals: Pick<Principals, "isPresent">;
+  sessions: SessionEvents;
+  principals: Pick<Principals, "isPresent" | "requirePresent">;
 }
 
 /** The routes of a config. Errors: what its `routes` throws. */

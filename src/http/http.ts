@@ -63,6 +63,8 @@ export interface HttpParts {
   failure(cause: unknown, request: Request, requestId?: string): Response;
   /** The same as a value, without the headers that every answer has. */
   failureReply(cause: unknown, request: Request, requestId: string): Reply;
+  /** After what was awaited. Errors: 401, see `Principals.requirePresent`. */
+  requirePresent(principal: Principal): void;
   decorate: Cors["decorate"];
   /** See `CommonHeaders`: without a content type. */
   commonHeaders: CommonHeaders;
@@ -101,6 +103,7 @@ export function createHttp(deps: HttpDeps): Http {
     const route: ExchangeRoute = {
       endpoint: partsOf(declared),
       identify: createIdentify(deps, declaration),
+      requirePresent: deps.principals.requirePresent,
       bodyMaxBytes: Math.min(deps.bodyMaxBytes, declaration.bodyMaxBytes ?? deps.bodyMaxBytes),
       bodies,
       turns,
@@ -135,6 +138,7 @@ export function createHttp(deps: HttpDeps): Http {
       countRequest: createIdentify(deps, { caller: "open" }),
       failure,
       failureReply,
+      requirePresent: deps.principals.requirePresent,
       decorate: deps.cors.decorate,
       commonHeaders: createCommonHeaders(deps.cors),
       addressOf,

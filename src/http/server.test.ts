@@ -27,6 +27,7 @@ function serve(handlers: { [path: `/${string}`]: Endpoint["handle"] }) {
       showsKey: () => false,
       isKeyHolder: () => false,
       isPresent: () => false,
+      requirePresent() {},
       ofTicket: () => null,
       ofHeaders: () => ANONYMOUS,
       ofToken: () => Promise.reject(new Error("nobody sends a token here")),

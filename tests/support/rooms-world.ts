@@ -109,6 +109,7 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
     showsKey: () => false,
     isKeyHolder: () => false,
     isPresent: () => false,
+    requirePresent() {},
     ofTicket: () => null,
     ofHeaders: () => ANONYMOUS,
     ofToken(token) {

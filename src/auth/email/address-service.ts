@@ -1,10 +1,10 @@
 import { badRequest, unauthorized } from "../../kernel/errors.ts";
 import type { AccountWrite } from "../account-file.ts";
 import { VERIFICATION_TTL_MS } from "../limits.ts";
+import type { Caller } from "../session/caller.ts";
 import { emailTaken } from "../session/sign-in.ts";
 import { deleteSecretsOfUser } from "../statements/secrets.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
-import type { Caller } from "../types.ts";
 import { invalidMailToken, type MailDeps, type MailTokens, userOfToken } from "./mail-tokens.ts";
 
 /** Verifying and changing email addresses. */
@@ -80,7 +80,7 @@ export function createAddressService({ file }: MailDeps, tokens: MailTokens): Ad
         redirect,
       } as const;
       await tokens.issue(token, (write) => {
-        const account = file.current(write, caller.userId, caller.sessionId);
+        const account = file.current(write, caller);
         // The password may have been changed, or the session ended, while its hash was being computed.
         if (account?.passwordHash !== proved.passwordHash) throw unauthorized("Invalid token");
       });

@@ -5,6 +5,7 @@ import type { AccountWrite } from "../account-file.ts";
 import { MFA_FAILURES, MFA_TICKET_ATTEMPTS_MAX, RECOVERY_CODE_COUNT } from "../limits.ts";
 import { type CodeBudget, codeBudget } from "../password/code-budget.ts";
 import type { Guess, GuessKey } from "../password/guesses.ts";
+import type { Caller } from "../session/caller.ts";
 import type { OpenSession, SignIns } from "../session/sign-in.ts";
 import {
   deleteFactors,
@@ -17,7 +18,7 @@ import {
 } from "../statements/factors.ts";
 import { countAttempt, deleteSecret, findSecret } from "../statements/secrets.ts";
 import { userById } from "../statements/users.ts";
-import type { AuthDeps, Caller, Client, TokenAnswer } from "../types.ts";
+import type { AuthDeps, Client, TokenAnswer } from "../types.ts";
 import { requireRecentProof } from "../ways-in.ts";
 
 export interface Enrolment {
@@ -180,7 +181,7 @@ function createFactorService(deps: AuthDeps, loadChecks: LoadChecks, issuer: () 
       const budget = codeBudget("totp-manage", caller.userId, client);
       await guesses.attempt(checks.guessKeys(caller.userId, client, "code"), async (): Promise<Guess<null>> => {
         const error = await file.write<AppError | null>((write) => {
-          if (file.current(write, caller.userId, caller.sessionId) === null) throw unauthorized("Invalid token");
+          if (file.current(write, caller) === null) throw unauthorized("Invalid token");
           if (!factorsOfUser.all(write.tx, { userId: caller.userId }).some((factor) => factor.id === factorId)) {
             throw notFound(`There is no factor "${factorId}"`);
           }
@@ -224,7 +225,7 @@ function createFactorRemoval({ file, guesses }: AuthDeps, loadChecks: LoadChecks
     const budget = codeBudget("totp-manage", caller.userId, client);
     const removed = async (): Promise<Guess<null>> => {
       const error = await file.write<AppError | null>((write) => {
-        if (file.current(write, caller.userId, caller.sessionId) === null) throw unauthorized("Invalid token");
+        if (file.current(write, caller) === null) throw unauthorized("Invalid token");
         const factors = factorsOfUser.all(write.tx, { userId: caller.userId });
         if (factors.length === 0) throw notFound("There is no second factor");
         const isVerified = factors.some((factor) => factor.verified);

@@ -5,6 +5,7 @@ import { isoTime } from "../../kernel/time/iso-datetime.ts";
 import type { AccountWrite } from "../account-file.ts";
 import { OAUTH_STATE_TTL_MS, SECRET_BYTES } from "../limits.ts";
 import { equalsConstantTime } from "../sealing.ts";
+import type { Caller } from "../session/caller.ts";
 import type { SignIn, SignIns } from "../session/sign-in.ts";
 import type { SignUpRule } from "../sign-up/rule.ts";
 import type { Verification } from "../sign-up/verification.ts";
@@ -18,7 +19,7 @@ import {
 } from "../statements/identities.ts";
 import { deleteSecret, findSecret, putSecret } from "../statements/secrets.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
-import type { AuthDeps, Caller, Client, SignInAnswer } from "../types.ts";
+import type { AuthDeps, Client, SignInAnswer } from "../types.ts";
 import { requireOtherWayIn, requireRecentProof } from "../ways-in.ts";
 import { faultOf } from "./fault.ts";
 import type { Profile, ProviderClient } from "./provider.ts";

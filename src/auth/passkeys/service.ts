@@ -9,6 +9,7 @@ import { badField, badRequest, conflict, notFound, unauthorized } from "../../ke
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 import { isoTime } from "../../kernel/time/iso-datetime.ts";
 import { PASSKEY_CHALLENGE_TTL_MS, PASSKEYS_PER_USER_MAX } from "../limits.ts";
+import type { Caller } from "../session/caller.ts";
 import type { SignIns } from "../session/sign-in.ts";
 import {
   deletePasskey,
@@ -20,7 +21,7 @@ import {
 } from "../statements/passkeys.ts";
 import { deleteSecret, findSecret, putSecret, type SecretPurpose } from "../statements/secrets.ts";
 import { userById } from "../statements/users.ts";
-import type { AuthDeps, Caller, Client, SignInAnswer } from "../types.ts";
+import type { AuthDeps, Client, SignInAnswer } from "../types.ts";
 import { requireOtherWayIn, requireRecentProof } from "../ways-in.ts";
 import { withoutAttestation } from "./attestation.ts";
 import { notePasskey } from "./removal.ts";
@@ -212,7 +213,7 @@ function createRegistration(
         lastUsedAt: null,
       };
       await file.write((write) => {
-        if (file.current(write, caller.userId, caller.sessionId) === null) throw unauthorized("Invalid token");
+        if (file.current(write, caller) === null) throw unauthorized("Invalid token");
         if (passkeyById.get(write.tx, { id: passkey.id }) !== null)
           throw conflict("This passkey is registered already");
         // Concurrent registrations may all have received options.

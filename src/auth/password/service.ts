@@ -2,10 +2,11 @@ import { pause } from "../../kernel/clock.ts";
 import { type AppError, unauthorized } from "../../kernel/errors.ts";
 import { accountDisabled } from "../account-file.ts";
 import { REFUSAL_MS } from "../limits.ts";
+import type { Caller } from "../session/caller.ts";
 import type { SignIns } from "../session/sign-in.ts";
 import { deleteSecretsFor } from "../statements/secrets.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
-import { type AuthDeps, type Caller, type Client, type SignInAnswer, sharerOf, type TokenAnswer } from "../types.ts";
+import { type AuthDeps, type Client, type SignInAnswer, sharerOf, type TokenAnswer } from "../types.ts";
 import type { Guess } from "./guesses.ts";
 
 /** Accounts with a password. */
@@ -71,7 +72,7 @@ export function createPasswordService(deps: AuthDeps, signIns: SignIns): Passwor
       const proved = await confirmPassword(caller, client, current);
       const passwordHash = await passwords.hash(next, sharerOf(client));
       const session = await file.write((write) => {
-        const account = file.current(write, caller.userId, caller.sessionId);
+        const account = file.current(write, caller);
         if (account === null || account.passwordHash !== proved.passwordHash) throw invalidToken();
         const changed = write.update(account.id, { passwordHash });
         write.endSessions(account.id, { except: caller.sessionId });

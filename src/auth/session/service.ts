@@ -5,8 +5,9 @@ import { SESSIONS_PER_USER_MAX, USER_AGENT_MAX_CHARACTERS } from "../limits.ts";
 import { emailNotVerified, type Verification } from "../sign-up/verification.ts";
 import { deleteSession, newestSessions, sessionById, touchSession } from "../statements/sessions.ts";
 import { userById } from "../statements/users.ts";
-import { type AuthDeps, type Caller, type Client, type OwnUser, ownUser, type TokenAnswer } from "../types.ts";
+import { type AuthDeps, type Client, type OwnUser, ownUser, type TokenAnswer } from "../types.ts";
 import { requireRecentProof } from "../ways-in.ts";
+import type { Caller } from "./caller.ts";
 import { rotate } from "./rotation.ts";
 import type { OpenSession, SignIns } from "./sign-in.ts";
 
@@ -51,7 +52,7 @@ export function createSessionService(deps: AuthDeps, signIns: SignIns, verificat
 
     async updateMe(caller, changes) {
       return file.write((write) => {
-        if (file.current(write, caller.userId, caller.sessionId) === null) throw invalidToken();
+        if (file.current(write, caller) === null) throw invalidToken();
         return ownUser(write.update(caller.userId, changes));
       });
     },

@@ -27,7 +27,8 @@ import {
   touchSession,
 } from "../statements/sessions.ts";
 import { markSignedIn } from "../statements/users.ts";
-import { type AuthDeps, type Caller, type Client, ownUser, type SignInAnswer, type TokenAnswer } from "../types.ts";
+import { type AuthDeps, type Client, ownUser, type SignInAnswer, type TokenAnswer } from "../types.ts";
+import type { Caller } from "./caller.ts";
 
 export interface OpenSession {
   account: Account;

@@ -4,10 +4,11 @@ import type { AccountWrite } from "../account-file.ts";
 import type { MailDeps, MailTokens } from "../email/mail-tokens.ts";
 import type { Posted } from "../email/mailer.ts";
 import { VERIFICATION_TTL_MS } from "../limits.ts";
+import type { Caller } from "../session/caller.ts";
 import { emailTaken, type OpenSession, type SignIns } from "../session/sign-in.ts";
 import { deleteSecretsFor } from "../statements/secrets.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
-import { type Caller, type Client, type OwnUser, ownUser, sharerOf, type TokenAnswer } from "../types.ts";
+import { type Client, type OwnUser, ownUser, sharerOf, type TokenAnswer } from "../types.ts";
 import type { SignUpRule } from "./rule.ts";
 import type { Verification } from "./verification.ts";
 
@@ -110,7 +111,7 @@ function createLinking(deps: SignUpDeps, signIns: SignIns): SignUps["linkEmail"]
   const { file, passwords, rule, verification } = deps;
 
   const linked = (write: AccountWrite, caller: Caller, email: string): SecretAccount => {
-    const current = file.current(write, caller.userId, caller.sessionId);
+    const current = file.current(write, caller);
     if (current === null) throw invalidToken();
     if (!current.isAnonymous) throw notAnonymous();
     if (userByEmail.get(write.tx, { email }) !== null) throw emailTaken();

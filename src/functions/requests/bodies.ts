@@ -7,7 +7,7 @@ import { clientNetwork } from "../../kernel/client-network.ts";
 import { type AppError, badRequest, tooLarge } from "../../kernel/errors.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { FORM_FIELDS_MAX, FORM_INDEX_MAX, SMALL_BODY_MAX_BYTES } from "../limits.ts";
-import type { Call } from "./call.ts";
+import { type Call, callOf } from "./call.ts";
 
 /**
  * The request that Elysia and the handler see: its body has `maxBodySize` bytes at most, however it is read, and JSON is read as
@@ -25,8 +25,12 @@ export function createBodies(http: HttpParts): (request: Request, call: Call) =>
     if (length <= SMALL_BODY_MAX_BYTES) return readBy(request, smallJson);
     const sender = senderOf(call.principal, call);
     const bounded = boundedCopy(request, http, sender);
-    const json = isJson(headers) ? () => readJson(request, jsonRules(http, sender)) : undefined;
-    return readBy(bounded, json);
+    const json = async (): Promise<unknown> => {
+      const value = await readJson(request, jsonRules(http, sender));
+      call.requirePresent();
+      return value;
+    };
+    return readBy(bounded, isJson(headers) ? json : undefined);
   };
 }
 
@@ -61,6 +65,7 @@ const jsonRules = ({ bodyMaxBytes, bodies, turns }: HttpParts, sender: string | 
 /** Instead of `Request.json`. Errors: 400. */
 async function smallJson(this: Request): Promise<JsonValue> {
   const bytes = await this.bytes();
+  callOf(this)?.requirePresent();
   let text: string;
   try {
     text = UTF8.decode(bytes);

@@ -82,6 +82,11 @@ export class Call {
     return headers;
   }
 
+  /** Called when its body has arrived. Errors: 401 if its session or key has ended meanwhile. [HT135] */
+  requirePresent(): void {
+    this.#http.requirePresent(this.principal);
+  }
+
   failure(cause: unknown): Response {
     this.#isComplete = true;
     return this.#http.failure(cause, this.request, this.requestId);

@@ -22,8 +22,8 @@ test("[SK16] [FN14] what routes publish counts towards what may wait for all soc
       drop() {},
     },
     meter: () => ({ take: () => true, end() {} }),
-    sessions: { find: () => null, onEnd: () => () => {} },
-    principals: { isPresent: () => true },
+    sessions: { onEnd: () => () => {} },
+    principals: { isPresent: () => true, requirePresent() {} },
     clock,
   });
   const open = () => {

@@ -1,8 +1,7 @@
 import type { Principal } from "../../access/principal.ts";
 import type { Principals } from "../../access/principals.ts";
-import type { SessionEvents, SessionLookup } from "../../access/sessions.ts";
+import type { SessionEvents } from "../../access/sessions.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { unauthorized } from "../../kernel/errors.ts";
 import { CLOSE } from "../../sockets/close-codes.ts";
 import { createKeyWatch } from "../../sockets/key-watch.ts";
 import type { Meter, MeterSocket } from "../../sockets/meters.ts";
@@ -44,8 +43,8 @@ interface OpenSocket {
 export function createFunctionSockets(deps: {
   sockets: SocketServer;
   meter: MeterSocket;
-  sessions: SessionLookup & SessionEvents;
-  principals: Pick<Principals, "isPresent">;
+  sessions: SessionEvents;
+  principals: Pick<Principals, "isPresent" | "requirePresent">;
   clock: Clock;
 }): FunctionSockets {
   const { sockets, sessions, clock } = deps;
@@ -105,7 +104,8 @@ export function createFunctionSockets(deps: {
       upgrade(request, { data, headers }) {
         const call = callOf(request);
         if (call === undefined) return false;
-        requirePresent(deps, call.principal);
+        // Its session or key may have ended while a rule was awaited, when no socket was there to be closed.
+        deps.principals.requirePresent(call.principal);
         const meter = deps.meter(call.address, METER_LIMITS);
         try {
           sockets.upgrade(call.request, handlerOf(call, data, meter), { ...headers, ...call.protocolHeaders });
@@ -131,15 +131,4 @@ export function createFunctionSockets(deps: {
       cancelLook?.();
     },
   };
-}
-
-/** The session or key may have ended while a rule was awaited, when no socket was there to be closed. Errors: 401. */
-function requirePresent(
-  { sessions, principals }: { sessions: SessionLookup; principals: Pick<Principals, "isPresent"> },
-  principal: Principal,
-): void {
-  if (principal.kind === "serviceKey" && !principals.isPresent(principal)) throw unauthorized("Invalid service key");
-  // Whoever acts as a user has no session of theirs.
-  if (principal.kind !== "user" || principal.actedBy !== undefined) return;
-  if (sessions.find(principal.sessionId, principal.auth.id) === null) throw unauthorized("Invalid token");
 }

@@ -27,6 +27,8 @@ export interface ExchangeRoute {
   endpoint: EndpointParts;
   /** The principal of a request, after its limits. Errors: 401, 403, 429. */
   identify(request: Request, address: () => string): MaybePromise<Principal>;
+  /** Errors: 401 if the session or key of the principal has ended since. */
+  requirePresent(principal: Principal): void;
   bodyMaxBytes: number;
   bodies: UnfinishedBodies;
   turns: Turns;
@@ -103,6 +105,10 @@ export class Exchange implements RequestBasics, Requester {
     return () => this.#hold(true);
   }
 
+  get requirePresent(): () => void {
+    return () => this.#route.requirePresent(this.principal);
+  }
+
   get keepUntilSent(): (release: () => void) => void {
     return (release) => {
       this.#large ??= new LargeAnswer();
@@ -130,13 +136,13 @@ export class Exchange implements RequestBasics, Requester {
     return ({ isUnread, prefix }) => {
       const digest = new Bun.CryptoHasher("sha256").update(prefix);
       this.#digest = digest;
-      const read = isUnread ? readUnparsed(this.request, this.#bodyRules()) : Promise.resolve();
+      const read = isUnread ? this.#arrived(readUnparsed(this.request, this.#bodyRules())) : Promise.resolve();
       return { read, digest: () => digest.copy().digest() };
     };
   }
 
   get largeBody(): () => Promise<Uint8Array<ArrayBuffer>[] | null> {
-    return () => readLargeBody(this.request, this.#bodyRules());
+    return () => this.#arrived(readLargeBody(this.request, this.#bodyRules()));
   }
 
   get callerName(): string {
@@ -164,9 +170,16 @@ export class Exchange implements RequestBasics, Requester {
       this.#parsedQuery().refuseUnknown();
       return body.parser.parse({});
     }
-    const value = await readJson(this.request, this.#bodyRules());
+    const value = await this.#arrived(readJson(this.request, this.#bodyRules()));
     if (body.isObject && !isJsonObject(value)) throw notObject();
     return body.parser.parse(value);
+  }
+
+  /** What has been read: a client may take minutes to send it, and its session may have ended meanwhile. [HT135] */
+  async #arrived<T>(reading: Promise<T>): Promise<T> {
+    const read = await reading;
+    this.#route.requirePresent(this.principal);
+    return read;
   }
 
   #bodyRules(): BodyRules {

@@ -22,6 +22,11 @@ export interface RequestBasics extends ReadCaller {
    */
   holdOpen(): void;
   /**
+   * For handlers that read the body themselves, when it has arrived: the caller's session or key may have ended meanwhile. JSON bodies
+   * need it not. Errors: 401. [HT135]
+   */
+  requirePresent(): void;
+  /**
    * The bytes of a JSON body over 64 KiB, for handlers that have it parsed in another process; null for a smaller one. Called
    * after the rights, as `body()` is. Errors: 415, 413, 400 for an unknown query parameter.
    */

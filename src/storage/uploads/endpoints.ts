@@ -30,9 +30,10 @@ export function uploadEndpoints(
       answers: { 201: StoredFile },
       errors: [404, 408, 409, 422, 503],
     },
-    async ({ principal, params, request, query, holdOpen }) => {
+    async ({ principal, params, request, query, holdOpen, requirePresent }) => {
       holdOpen();
-      const { file, isReplay } = await receiveForm(deps, principal, params.bucket, { request, checkForm: query });
+      const asked = { request, checkForm: query, requirePresent };
+      const { file, isReplay } = await receiveForm(deps, principal, params.bucket, asked);
       return isReplay ? new Reply(201, storedFile(file), REPLAYED) : created(storedFile(file));
     },
   );

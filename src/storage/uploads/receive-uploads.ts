@@ -34,7 +34,7 @@ export async function receiveForm(
   { store, gates, service, clock }: Deps,
   principal: Principal,
   bucket: string,
-  { request, checkForm }: { request: Request; checkForm: () => void },
+  { request, checkForm, requirePresent }: { request: Request; checkForm: () => void; requirePresent: () => void },
 ): Promise<Uploaded> {
   const gate = await gates.enter(principal, bucket, "write");
   checkForm();
@@ -52,6 +52,7 @@ export async function receiveForm(
       async receive(incoming) {
         const receiver = createReceiver(incoming, limit);
         const form = await readUploadForm(bodyChunks(request, clock), boundary, receiver.take);
+        requirePresent();
         if (form.file === null) throw badField("file", "required", "file is required");
         const { contentType } = form.file;
         const customMetadata = parseMetadataText(form.metadata);

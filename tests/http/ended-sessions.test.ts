@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
+import { signIn, type TestPlatform, testPlatform } from "../support/index.ts";
+import { postInTwo, type SplitRequest } from "../support/split-request.ts";
+import { type Enrolment, steadyStep, type Tokens, totpCode } from "./auth-support.ts";
+
+const NEW_PASSWORD = "a new password";
+
+let platform: TestPlatform;
+beforeAll(async () => {
+  platform = await testPlatform({
+    config: `{
+      auth: { mfa: { totp: true } },
+      databases: { shared: { tables: { notes: { access: { insert: (auth) => auth !== null } } } } },
+      storage: { buckets: { files: { access: { write: (auth) => auth !== null } } } },
+      routes: (api) => api.post("/called", ({ auth, body }) => ({ id: auth.id, given: body !== undefined })),
+    }`,
+  });
+});
+afterAll(() => platform.stop());
+
+const tokenOf = (token: string) => ({ authorization: `Bearer ${token}` });
+
+/** Begun, with credentials that are good; the body's end is sent when the test says so. */
+async function begun(path: string, headers: Readonly<Record<string, string>>, body: string): Promise<Arriving> {
+  const request = postInTwo(platform.url + path, { headers, begin: body.slice(0, 1), restBytes: body.length - 1 });
+  // Any other request of the same connection to the server comes later.
+  await Bun.sleep(50);
+  return { end: () => request.end(body.slice(1)) };
+}
+interface Arriving {
+  end(): ReturnType<SplitRequest["end"]>;
+}
+
+const ENDS: [name: string, end: (at: string) => Promise<{ status: number }>][] = [
+  ["revocation", (at) => platform.service.post(`${at}/revoke`)],
+  ["disabling", (at) => platform.service.patch(at, { disabled: true })],
+  ["deletion", (at) => platform.service.delete(at)],
+];
+
+const NOTE = JSON.stringify({ text: "a note" });
+const LARGE_NOTE = JSON.stringify({ text: "x".repeat(100_000) });
+const DEVICE = JSON.stringify({ deviceId: "phone", token: "a device token", platform: "android" });
+const FORM = [
+  "--edge",
+  'content-disposition: form-data; name="key"',
+  "",
+  "a.txt",
+  "--edge",
+  'content-disposition: form-data; name="file"; filename="a.txt"',
+  "",
+  "bytes",
+  "--edge--",
+  "",
+].join("\r\n");
+const WAYS: [what: string, path: string, body: string, headers?: Record<string, string>][] = [
+  ["a record", "/api/db/shared/tables/notes", NOTE],
+  ["a large record", "/api/db/shared/tables/notes", LARGE_NOTE],
+  ["a push device", "/api/push/register", DEVICE],
+  ["a route", "/api/functions/called", NOTE],
+  ["a route with a large body", "/api/functions/called", LARGE_NOTE],
+  ["a file", "/api/storage/files/upload", FORM, { "content-type": "multipart/form-data; boundary=edge" }],
+];
+
+for (const [what, path, body, headers = {}] of WAYS) {
+  test.each(ENDS)(`[HT135] ${what} is 401 when %s comes before the end of its body`, async (_, end) => {
+    const user = await signIn(platform);
+    const kept = await begun(path, { ...headers, ...tokenOf((await signIn(platform)).token) }, body);
+    const request = await begun(path, { ...headers, ...tokenOf(user.token) }, body);
+    expect((await end(`/api/auth/admin/users/${user.id}`)).status).toBe(200);
+    expect(await request.end()).toBe(401);
+    const { tokens } = (await platform.service.get<{ tokens: JsonObject[] }>(`/api/push/tokens?userId=${user.id}`))
+      .body;
+    expect(tokens).toEqual([]);
+    expect([200, 201]).toContain(await kept.end());
+  });
+}
+
+test("[AU103] a token that a new password has ended verifies no factor by a request that began before", async () => {
+  await steadyStep();
+  const owner = await signIn(platform);
+  const { factorId, secret } = (await owner.post<Enrolment>("/api/auth/mfa/totp/enroll")).body;
+  const code = JSON.stringify({ factorId, code: totpCode(secret) });
+  const thief = await begun("/api/auth/mfa/totp/verify", tokenOf(owner.token), code);
+  const passwords = { currentPassword: owner.password, newPassword: NEW_PASSWORD };
+  const changed = await owner.post<Tokens>("/api/auth/change-password", passwords);
+  expect(changed.status).toBe(200);
+  expect(await thief.end()).toBe(401);
+  const { body } = await platform.as(changed.body.accessToken).get("/api/auth/mfa/factors");
+  expect(body["factors"]).toEqual([expect.objectContaining({ verified: false })]);
+});
