@@ -275,6 +275,15 @@ describe("import", () => {
     for (const [email, , password] of cases) expect((await signIn(email, password)).status).toBe(200);
   });
 
+  test("[US11] several sign-ins at once with an imported hash all succeed, and a wrong password beside them does not", async () => {
+    const email = nextEmail();
+    const passwordHash = await Bun.password.hash(PASSWORD, { algorithm: "bcrypt", cost: 6 });
+    expect((await importUsers([{ email, passwordHash }])).status).toBe(200);
+    const passwords = [PASSWORD, PASSWORD, "not the password", PASSWORD];
+    const answers = await Promise.all(passwords.map((password) => signIn(email, password)));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 401, 200]);
+  });
+
   test("[US11] PBKDF2 with a salt of one byte and a hash of 16 is taken; what is outside the bounds is named", async () => {
     const hash = (salt: number, size: number, iterations = 1_000) => {
       const bytes = Buffer.alloc(salt, 7);

@@ -3,7 +3,7 @@ import { type AppError, unauthorized } from "../../kernel/errors.ts";
 import { accountDisabled } from "../account-file.ts";
 import { REFUSAL_MS } from "../limits.ts";
 import type { Caller } from "../session/caller.ts";
-import type { SignIns } from "../session/sign-in.ts";
+import type { SignIn, SignIns } from "../session/sign-in.ts";
 import { deleteSecretsFor } from "../statements/secrets.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
 import { type AuthDeps, type Client, type SignInAnswer, sharerOf, type TokenAnswer } from "../types.ts";
@@ -49,24 +49,31 @@ export function createPasswordService(deps: AuthDeps, signIns: SignIns): Passwor
     return prove(email, password, client, wrong);
   };
 
+  const signIn: PasswordService["signIn"] = async (fields, client) => {
+    const { email, password, redirect } = fields;
+    const wrong = unauthorized("Invalid email or password");
+    const proved = await prove(email, password, client, wrong);
+    if (proved.disabled) throw accountDisabled();
+    const isOutdated = proved.passwordHash !== null && passwords.isOutdated(proved.passwordHash);
+    const passwordHash = isOutdated ? await passwords.hash(password, sharerOf(client)) : undefined;
+    const signedIn = await file.write<SignIn | null>((write) => {
+      const account = userById.get(write.tx, { id: proved.id });
+      // The password may have been changed, or the user deleted, while its hash was being computed.
+      if (account === null || account.email !== email) throw wrong;
+      if (account.passwordHash !== proved.passwordHash) {
+        if (!isOutdated) throw wrong;
+        return null;
+      }
+      const present = passwordHash === undefined ? account : write.update(account.id, { passwordHash });
+      return signIns.complete(write, present, client);
+    });
+    // Another sign-in may have replaced the imported hash meanwhile: once more with the new one, which is not outdated.
+    return signedIn === null ? signIn(fields, client) : signIns.answer(signedIn, redirect);
+  };
+
   return {
     confirmPassword,
-
-    async signIn({ email, password, redirect }, client) {
-      const wrong = unauthorized("Invalid email or password");
-      const proved = await prove(email, password, client, wrong);
-      if (proved.disabled) throw accountDisabled();
-      const isOutdated = proved.passwordHash !== null && passwords.isOutdated(proved.passwordHash);
-      const passwordHash = isOutdated ? await passwords.hash(password, sharerOf(client)) : undefined;
-      const signIn = await file.write((write) => {
-        const account = userById.get(write.tx, { id: proved.id });
-        // The password may have been changed, or the user deleted, while its hash was being computed.
-        if (account === null || account.passwordHash !== proved.passwordHash || account.email !== email) throw wrong;
-        const present = passwordHash === undefined ? account : write.update(account.id, { passwordHash });
-        return signIns.complete(write, present, client);
-      });
-      return signIns.answer(signIn, redirect);
-    },
+    signIn,
 
     async changePassword(caller, client, current, next) {
       const proved = await confirmPassword(caller, client, current);
