@@ -8,6 +8,12 @@ import { printAnswer } from "./output.ts";
 
 const PORT_DEFAULT_URL = "http://127.0.0.1:8787";
 
+/** What the path and the code are appended to. */
+function isAddress(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && !/[?#]/.test(text);
+}
+
 export const adminLinkCommand = declareCommand({
   meta: { name: "admin-link", description: "Prints a link that signs in to the dashboard, once and for ten minutes" },
   args: {
@@ -17,7 +23,8 @@ export const adminLinkCommand = declareCommand({
   async run({ args }) {
     if (!existsSync(args.data)) throw new CommandError(`There is no data directory at ${args.data}`);
     const address = args.url ?? addressOf(args.data) ?? PORT_DEFAULT_URL;
-    if (!URL.canParse(address)) throw new UsageError(`--url must be a URL, got "${address}"`);
+    if (!isAddress(address))
+      throw new UsageError(`--url must be an http or https URL without a query, got "${address}"`);
     await printAnswer(linkAt(address.replace(/\/$/, ""), args.data, { ids: systemIds }));
     return 0;
   },

@@ -651,6 +651,13 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
   ],
   [
     "[CF15]",
+    "an origin of passkeys with a slash at its end",
+    { auth: { passkeys: { rpName: "App", rpId: "app.example", origin: "https://app.example/" } } },
+    "auth.passkeys.origin",
+    "must be an origin",
+  ],
+  [
+    "[CF15]",
     "a * that extends the host",
     { auth: { redirectUrls: ["https://app.example*"] } },
     "auth.redirectUrls.0",

@@ -294,6 +294,27 @@ describe("init", () => {
     expect(again.stdout).toContain("kept platform.config.ts");
     expect(readFileSync(join(directory, "platform.config.ts"), "utf8")).toBe("mine");
   });
+
+  test("[CL9] the command that starts what it wrote can be pasted, also with a space in the path", async () => {
+    const { stdout } = await run(["init", "my app"], { cwd: temporaryDirectory() });
+    expect(stdout).toContain(`--config "${join("my app", "platform.config.ts")}"`);
+  });
+});
+
+describe("admin-link", () => {
+  test.each(["nowhere", "javascript:alert(1)", "https://app.example/?a", "https://app.example/#a"])(
+    "[AD15] %s is no address for a link",
+    async (url) => {
+      const { code, stdout, stderr } = await run(["admin-link", "--url", url, "--data", temporaryDirectory()]);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+      expect(stderr).toContain("--url must be an http or https URL");
+    },
+  );
+
+  test("[AD15] a link begins with the given address", async () => {
+    const { stdout } = await run(["admin-link", "--url", "https://app.example/base/", "--data", temporaryDirectory()]);
+    expect(stdout).toMatch(/^https:\/\/app\.example\/base\/admin#code=[\w-]+\n$/);
+  });
 });
 
 describe("start", () => {

@@ -28,10 +28,13 @@ export const initCommand = declareCommand({
       await printAnswer(writeNew(path, text) ? `wrote ${path}` : `kept ${path}, which exists`);
     }
     await printAnswer(
-      `Start it with: platform dev${args.dir === "." ? "" : ` --config ${join(args.dir, FILES[0].name)}`}`,
+      `Start it with: platform dev${args.dir === "." ? "" : ` --config ${quoted(join(args.dir, FILES[0].name))}`}`,
     );
   },
 });
+
+/** For a shell, which takes a path with a space for two words. */
+const quoted = (path: string): string => (/^[\w./\\:-]+$/.test(path) ? path : `"${path}"`);
 
 /** false when the file exists; it is not changed. */
 function writeNew(path: string, text: string): boolean {

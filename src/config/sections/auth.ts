@@ -5,8 +5,21 @@ import type { AppAccess } from "../app/index.ts";
 import type { User } from "../app/users.ts";
 import type { RuleContext } from "../context.ts";
 import { PASSWORD_LENGTH_MAX, PORT_MAX } from "../limits.ts";
-import { isPlainObject } from "../shape/report.ts";
-import { func, list, named, related, rule, seconds, secretText, text, textWith, url, whole } from "../shape/schema.ts";
+import { describe, isPlainObject } from "../shape/report.ts";
+import {
+  func,
+  list,
+  named,
+  refined,
+  related,
+  rule,
+  seconds,
+  secretText,
+  text,
+  textWith,
+  url,
+  whole,
+} from "../shape/schema.ts";
 import { KNOWN_PROVIDERS } from "./oauth-providers.ts";
 
 const Template = Type.Object({
@@ -43,6 +56,12 @@ const redirectUrl = textWith((value) => {
   // Without a path the * could extend the host: https://app.example* would match https://app.example.evil.
   const isOpenHost = value.endsWith("*") && parsed.host !== "" && !/^[a-z][a-z0-9+.-]*:\/\/[^/?#]+[/?#]/i.test(value);
   return isOpenHost ? "must have a / between its host and the *, which would match other hosts" : null;
+});
+
+/** Browsers send it so, and it is compared whole: with a slash at its end no passkey would work. */
+const pageOrigin = refined(url("https", "http"), (value, report) => {
+  if (new URL(value).origin === value) return;
+  report.say(`must be an origin such as https://app.example.com, got ${describe(value)}`);
 });
 
 const Mail = Type.Object({
@@ -127,7 +146,7 @@ export const AuthSection = Type.Object({
     }),
   ),
   oauth: Type.Optional(providers),
-  passkeys: Type.Optional(Type.Object({ rpName: text(), rpId: text(), origin: url("https", "http") })),
+  passkeys: Type.Optional(Type.Object({ rpName: text(), rpId: text(), origin: pageOrigin })),
   /** The addresses that links in mail and OAuth may lead to. A `*` at the end matches any rest. */
   redirectUrls: Type.Optional(list(redirectUrl, { minItems: 0 })),
   /** Absent: messages are written to `<data>/outbox` and logged. */
