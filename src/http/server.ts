@@ -3,6 +3,7 @@ import type { Cors } from "./cors.ts";
 import { createUnrouted } from "./exchange/unrouted.ts";
 import type { Http } from "./http.ts";
 import { hostnameOptions } from "./listening/requests.ts";
+import type { WideGroup } from "./wide-paths.ts";
 
 /** Files at `/`. */
 export interface Site {
@@ -19,11 +20,11 @@ export interface Site {
 export function createServer(
   http: Http,
   cors: Cors,
-  { site = null, isTls = false }: { site?: Site | null; isTls?: boolean } = {},
+  { site = null, isTls = false, wide = [] }: { site?: Site | null; isTls?: boolean; wide?: readonly WideGroup[] } = {},
 ): AnyElysia {
   const server = new Elysia({ normalize: false, handler: hostnameOptions({ isTls }) });
 
-  const unrouted = createUnrouted(http, cors, () => server.routes, site);
+  const unrouted = createUnrouted(http, cors, () => server.routes, { site, wide });
   const answerUnrouted = async (request: Request): Promise<Response> => {
     const url = new URL(request.url);
     const { pathname } = url;

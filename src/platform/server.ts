@@ -13,6 +13,7 @@ import { documentationEndpoints } from "../http/openapi/pages.ts";
 import { createGlobalLimiter, RATE_LIMITS } from "../http/rate-limit.ts";
 import { hstsHeaders } from "../http/security-headers.ts";
 import { createServer } from "../http/server.ts";
+import { groupWide } from "../http/wide-paths.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import { createSite } from "../site/index.ts";
 import type { Areas } from "./areas.ts";
@@ -45,7 +46,7 @@ export function serveAreas(
   const packed = ownProduct()?.site ?? null;
   const welcome = { hasDocs: config.api?.docs !== false, hasDashboard: config.admin !== false };
   const site = createSite(config.site, { http: http.parts, clock, welcome, packed });
-  const server = createServer(http, cors, { site, isTls: base.isTls });
+  const server = createServer(http, cors, { site, isTls: base.isTls, wide: groupWide(endpoints) });
   mountEndpoints(server, http, endpoints);
   const { area: functions } = areas.functions;
   const served = functions?.serve(http.parts, cors) ?? null;

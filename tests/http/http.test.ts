@@ -347,6 +347,26 @@ test("[HT9] a preflight tells a listed origin what it may send, and no other", a
   await expectError(await preflight("/nothing", ORIGIN), 404);
 });
 
+test("[HT9] [HT122] a preflight of a path that may hold slashes has the methods of its end, and so has a 405", async () => {
+  const cases = [
+    ["/api/storage/nothing/a/b", "GET, PUT, DELETE, HEAD, OPTIONS"],
+    ["/api/storage/nothing/a/b/metadata", "GET, PATCH, HEAD, OPTIONS"],
+    ["/api/storage/nothing/upload", "GET, POST, PUT, DELETE, HEAD, OPTIONS"],
+    ["/admin/tables", "GET, HEAD, OPTIONS"],
+  ] as const;
+  for (const [path, methods] of cases) {
+    const preflight = await platform.fetch(path, { method: "OPTIONS", headers: { origin: STRANGER } });
+    expect([path, preflight.status, preflight.headers.get("access-control-allow-methods")]).toEqual([
+      path,
+      204,
+      methods,
+    ]);
+    const refused = await platform.fetch(path, { method: "PROPFIND" });
+    expect([path, refused.status, refused.headers.get("allow")]).toEqual([path, 405, methods]);
+  }
+  expect((await platform.fetch("/api/storage/nothing/%zz", { method: "OPTIONS" })).status).toBe(400);
+});
+
 test("[HT10] [HT11] each address has its requests; then 429 until the window ends; a service key has no limit", async () => {
   const from = (forwarded: string, client = strict as Pick<TestPlatform, "fetch">) =>
     client.fetch("/api/config", { headers: { "x-forwarded-for": forwarded } });

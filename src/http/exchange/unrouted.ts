@@ -2,6 +2,7 @@ import { notFound } from "../../kernel/errors.ts";
 import type { Cors } from "../cors.ts";
 import { METHODS, methodRefused, methodsOf } from "../mount.ts";
 import { NOSNIFF } from "../security-headers.ts";
+import { pathAt, restOfPath, type WideGroup } from "../wide-paths.ts";
 
 export interface Unrouted {
   /** The methods of the routes at a path, in the order in which `Allow` names them; none: there is no route. */
@@ -10,19 +11,28 @@ export interface Unrouted {
   answer(request: Request, path: string): Response;
 }
 
-/** What answers requests that the router does not find, from the routes that it has. */
+/**
+ * What answers requests that the router does not find, from the routes that it has. `wide`: those that the router has by every
+ * method, of which the rest of the path decides.
+ */
 export function createUnrouted(
   { nextRequestId }: { nextRequestId(): string },
   cors: Cors,
   routes: () => readonly { method: string; path: string }[],
-  site: { has(path: string): boolean } | null = null,
+  { site = null, wide = [] }: { site?: { has(path: string): boolean } | null; wide?: readonly WideGroup[] } = {},
 ): Unrouted {
   let patterns: Pattern[] | null = null;
-  const methodsAt = (path: string): string[] => {
+  const declaredAt = (path: string): string[] => {
     // All routes are mounted before the first request.
     patterns ??= routes().map((route) => ({ method: route.method, segments: segmentsOf(route.path) }));
     const given = segmentsOf(path);
-    const declared = patterns.filter(({ segments }) => isAt(segments, given)).map(({ method }) => method);
+    const group = wide.find(({ pattern }) => isAt(segmentsOf(pattern), given));
+    if (group === undefined)
+      return patterns.filter(({ segments }) => isAt(segments, given)).map(({ method }) => method);
+    return [...(pathAt(group, restOfPath(`http://localhost${path}`, group))?.endpoints.keys() ?? [])];
+  };
+  const methodsAt = (path: string): string[] => {
+    const declared = declaredAt(path);
     if (declared.length === 0 && site?.has(path) === true) return methodsOf(["GET"]);
     return methodsOf(METHODS.filter((method) => declared.includes(method)));
   };
