@@ -601,6 +601,13 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
   ],
   [
     "[CF14]",
+    "an address with fewer than four parts, which programs read differently",
+    { serviceKeys: { k: { key: "sssssssssssssssssssssss", ips: ["192.168/16"] } } },
+    "serviceKeys.k.ips.0",
+    "10.0.0.0/8",
+  ],
+  [
+    "[CF14]",
     "one key twice",
     { serviceKeys: { a: { key: "sssssssssssssssssssssss" }, b: { key: "sssssssssssssssssssssss" } } },
     "serviceKeys.b.key",

@@ -1,10 +1,10 @@
-import ipaddr from "ipaddr.js";
 import { type Static, Type } from "typebox";
 import { isIsoDateTime } from "../../kernel/time/iso-datetime.ts";
 import { serviceKeyProblem } from "../secrets/service-key-text.ts";
 import { nameProblem } from "../shape/names.ts";
 import { describe, isPlainObject } from "../shape/report.ts";
 import { list, named, refined, related, secretText, textWith } from "../shape/schema.ts";
+import { addressRange } from "./network/proxies.ts";
 import { scopeProblem } from "./scope-syntax.ts";
 
 const keyText = refined(secretText(), (value, report) => {
@@ -16,11 +16,6 @@ const expiry = textWith((value) =>
   isIsoDateTime(value) ? null : `must be an ISO 8601 date and time, got ${describe(value)}`,
 );
 
-const address = textWith((value) => {
-  const isRight = value.includes("/") ? ipaddr.isValidCIDR(value) : ipaddr.isValid(value);
-  return isRight ? null : `must be an address or a range such as 10.0.0.0/8, got ${describe(value)}`;
-});
-
 const ServiceKey = Type.Object({
   key: keyText,
   /** Four parts, `*` for any. Absent: every right. */
@@ -28,7 +23,7 @@ const ServiceKey = Type.Object({
   /** ISO 8601 */
   expiresAt: Type.Optional(expiry),
   /** Addresses or CIDR ranges. */
-  ips: Type.Optional(list(address)),
+  ips: Type.Optional(list(addressRange())),
 });
 export interface ServiceKeyConfig extends Static<typeof ServiceKey> {}
 

@@ -7,7 +7,8 @@ import { list, refined, textWith, whole } from "../../shape/schema.ts";
 /** Header names without their upper case: the characters of RFC 9110. */
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-const range = () =>
+/** An address, or a range in CIDR notation. */
+export const addressRange = () =>
   textWith((value) =>
     isAddressOrRange(value) ? null : `must be an address or a range such as 10.0.0.0/8, got ${describe(value)}`,
   );
@@ -21,7 +22,7 @@ function isAddressOrRange(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (isFour ? 32 : 128));
 }
 
-const ranges = refined(list(range()), (value, report) => {
+const ranges = refined(list(addressRange()), (value, report) => {
   if (value.length > PROXY_RANGES_MAX) report.say(`must have at most ${PROXY_RANGES_MAX} entries, got ${value.length}`);
 });
 
