@@ -42,8 +42,8 @@ export interface Principals {
   /** Whether the key, and the session that it was signed in with, still count. */
   isPresent(principal: ServiceKeyPrincipal): boolean;
   /**
-   * For what goes on after something was awaited, such as a body: the session or key may have ended meanwhile, or a new password
-   * may have ended the token. Errors: 401.
+   * For what goes on after something was awaited, such as a body: the session or key may have ended meanwhile, a new password may
+   * have ended the token, or the user may have another role, of which no rule has been asked. Errors: 401.
    */
   requirePresent(principal: Principal): void;
 }
@@ -100,7 +100,8 @@ export function createPrincipals(deps: {
       // Whoever acts as a user has no session of theirs.
       if (principal.kind !== "user" || principal.actedBy !== undefined) return;
       const session = deps.sessions.find(principal.sessionId, principal.auth.id);
-      if (session === null || session.tokenVersion !== principal.tokenVersion) throw unauthorized("Invalid token");
+      const isSame = session?.tokenVersion === principal.tokenVersion && session?.role === principal.auth.role;
+      if (!isSame) throw unauthorized("Invalid token");
     },
     ofTicket(ticket) {
       const keyHolder = deps.administrators()?.ofTicket(ticket) ?? null;

@@ -35,6 +35,7 @@ interface Arriving {
 const ENDS: [name: string, end: (at: string) => Promise<{ status: number }>][] = [
   ["revocation", (at) => platform.service.post(`${at}/revoke`)],
   ["disabling", (at) => platform.service.patch(at, { disabled: true })],
+  ["another role", (at) => platform.service.patch(at, { role: "editor" })],
   ["deletion", (at) => platform.service.delete(at)],
 ];
 

@@ -136,13 +136,13 @@ export class Exchange implements RequestBasics, Requester {
     return ({ isUnread, prefix }) => {
       const digest = new Bun.CryptoHasher("sha256").update(prefix);
       this.#digest = digest;
-      const read = isUnread ? this.#arrived(readUnparsed(this.request, this.#bodyRules())) : Promise.resolve();
-      return { read, digest: () => digest.copy().digest() };
+      const read = async (): Promise<void> => this.#arrived(await readUnparsed(this.request, this.#bodyRules()));
+      return { read: isUnread ? read() : Promise.resolve(), digest: () => digest.copy().digest() };
     };
   }
 
   get largeBody(): () => Promise<Uint8Array<ArrayBuffer>[] | null> {
-    return () => this.#arrived(readLargeBody(this.request, this.#bodyRules()));
+    return async () => this.#arrived(await readLargeBody(this.request, this.#bodyRules()));
   }
 
   get callerName(): string {
@@ -170,14 +170,13 @@ export class Exchange implements RequestBasics, Requester {
       this.#parsedQuery().refuseUnknown();
       return body.parser.parse({});
     }
-    const value = await this.#arrived(readJson(this.request, this.#bodyRules()));
+    const value = this.#arrived(await readJson(this.request, this.#bodyRules()));
     if (body.isObject && !isJsonObject(value)) throw notObject();
     return body.parser.parse(value);
   }
 
   /** What has been read: a client may take minutes to send it, and its session may have ended meanwhile. [HT135] */
-  async #arrived<T>(reading: Promise<T>): Promise<T> {
-    const read = await reading;
+  #arrived<T>(read: T): T {
     this.#route.requirePresent(this.principal);
     return read;
   }
