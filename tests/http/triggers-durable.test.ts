@@ -101,6 +101,51 @@ test("[TG11] a failing run holds back the later ones of its record, and no other
   ]);
 });
 
+test("[JB9] [TG11] cancelling a run that waits behind another one lets no third one begin beside that", async () => {
+  const config = `
+    import { defineConfig } from "platform";
+    const open = { read: true, insert: true, update: true, delete: true };
+    export default defineConfig({
+      databases: { log: { tables: { runs: {} } }, shared: { tables: { items: { schema: { n: { type: "integer" } }, access: open } } } },
+      triggers: { held: { on: { table: "shared.items" }, retries: 0, run: async ({ app, id, after, signal }) => {
+        await app.db("log").table("runs").insert({ about: "held", n: after.n });
+        if (after.n === 1) throw new Error("no luck");
+        if (after.n === 2) await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      } } },
+    });`;
+  const own = await testPlatform({ config });
+  try {
+    type Listed = { id: string; state: string; data: { after: { n: number } } };
+    const jobOf = async (n: number) =>
+      (await own.service.get<{ jobs: Listed[] }>("/api/admin/jobs")).body.jobs.find(({ data }) => data.after.n === n);
+    const inState = (n: number, state: string) =>
+      until(`run ${n} is ${state}`, async () => (await jobOf(n))?.state === state);
+    const change = async (n: number, action: string) =>
+      (await own.service.post(`/api/admin/jobs/${(await jobOf(n))?.id}/${action}`, undefined)).status;
+
+    await own.post(ITEMS, { id: "a", n: 1 });
+    await inState(1, "failed");
+    for (const [n, state] of [
+      [2, "running"],
+      [3, "waiting"],
+    ] as const) {
+      await own.patch(`${ITEMS}/a`, { n });
+      await inState(n, state);
+    }
+    expect(await change(1, "retry")).toBe(200);
+    expect(await change(3, "cancel")).toBe(200);
+    // A run about another record, which begins and ends, shows that the queue has taken its steps.
+    await own.post(ITEMS, { id: "b", n: 4 });
+    await inState(4, "done");
+    expect([(await jobOf(1))?.state, (await jobOf(2))?.state]).toEqual(["waiting", "running"]);
+    expect(await change(2, "cancel")).toBe(200);
+    await inState(1, "failed");
+    expect((await ran("held", 4, own)).map(({ n }) => n)).toEqual([1, 2, 4, 1]);
+  } finally {
+    await own.stop();
+  }
+});
+
 test("[TG16] a run that fails for good, or hangs, lets the next one of its record run after its retries", async () => {
   const quiet = "/api/db/shared/tables/quiet";
   await platform.post(quiet, { id: "hang", text: "hangs" });

@@ -122,7 +122,8 @@ export function createJobRecords({
         audit(tx, by, auditedChange("cancel", { name, id }));
         tx.query(CANCEL).run(seq, clock.now());
         deltas.move(name, WAITING, FAILED);
-        core.open().promote(tx, name, group, onDue);
+        // One behind another job ends nothing: the job before it may be running.
+        if (state === WAITING) core.open().promote(tx, name, group, onDue);
         return null;
       });
     },
