@@ -459,6 +459,21 @@ test("[JB14] a step of the sweep removes many small jobs, and a few large ones",
   expect(seen).toEqual([56, 52, 0]);
 });
 
+test("[JB14] where more jobs are done than are kept, those that are too old are removed all the same", async () => {
+  const file = engine.open(join(directory, "surplus.db"), { migrate: layOut(jobsLayout) });
+  const store = new JobStore(file);
+  await file.write((tx) => {
+    const insert = `INSERT INTO jobs (id, name, state, attempt, created_at, due_at, finished_at, data) VALUES (?, 'a', 3, 1, 0, 0, ?, 'null')`;
+    for (let n = 1; n <= 60; n++) tx.query(insert).run(`old ${n}`, n);
+    for (let n = 1; n <= 10; n++) tx.query(insert).run(`new ${n}`, 1_000 + n);
+    // As if so many others were there: three too much.
+    tx.query("INSERT INTO job_counts VALUES ('a', 0, 0, ?, 0, 0)").run(FINISHED_MAX + 3);
+  });
+  const step = { until: 100, limit: SWEEP_STEP_JOBS, bytesMax: DATA_MAX_BYTES };
+  while (await store.sweep(DONE, step));
+  expect(file.query<{ n: number }>("SELECT count(*) AS n FROM jobs").get()?.n).toBe(10);
+});
+
 test("[JB15] without jobs there is no file and no timer; with jobs that wait there is one", async () => {
   define("a");
   await area.start();

@@ -131,7 +131,7 @@ export class JobStore {
     this.promote(tx, name, group, onDue);
   }
 
-  /** Call when a job of a group is finished: the next one becomes due at its time. */
+  /** Call when the job of a group that waited or ran is finished, and no other: the next one becomes due at its time. */
   promote(tx: Transaction, name: string, group: string | null, onDue: OnDue): void {
     if (group === null) return;
     const next = this.#firstOfGroup(tx, name, group);
@@ -192,7 +192,8 @@ export class JobStore {
       }
       return null;
     });
-    return found.length === limit || rows.length < found.length;
+    // Those that are too old are looked for once none is too much.
+    return surplus > 0 || found.length === limit || rows.length < found.length;
   }
 
   #firstOfGroup(tx: Transaction, name: string, group: string) {
