@@ -17,7 +17,7 @@ const HIDDEN = "[hidden]";
 
 /** Reads the beginning of a body, and gives up the rest of it. No error: a body that breaks off has ended there. */
 export async function answerOf(response: Response, config: WebhookConfig, clock: Clock): Promise<ReceiverAnswer> {
-  const { bytes, isCut } = await beginningOf(response.body, clock);
+  const { bytes, isCut } = await beginningOf(response, clock);
   const type = response.headers.get("content-type")?.split(";")[0]?.trim() ?? "";
   const secrets = secretsOf(config);
   return {
@@ -28,11 +28,13 @@ export async function answerOf(response: Response, config: WebhookConfig, clock:
   };
 }
 
-async function beginningOf(
-  body: ReadableStream<Uint8Array> | null,
-  clock: Clock,
-): Promise<{ bytes: Uint8Array; isCut: boolean }> {
+async function beginningOf({ body, headers }: Response, clock: Clock): Promise<{ bytes: Uint8Array; isCut: boolean }> {
   if (body === null) return { bytes: new Uint8Array(), isCut: false };
+  if ((headers.get("content-encoding") ?? "identity") !== "identity") {
+    // It is compressed, though that was not asked for: nobody can read it, nor find in it what is secret.
+    void body.cancel().catch(() => {});
+    return { bytes: new Uint8Array(), isCut: true };
+  }
   const reader = body.getReader();
   const kept = new Uint8Array(ANSWER_KEPT_BYTES);
   let length = 0;

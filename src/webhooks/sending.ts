@@ -26,6 +26,7 @@ export async function send(
       method: "POST",
       headers: {
         "user-agent": `platform/${VERSION}`,
+        "accept-encoding": "identity",
         ...headers,
         "content-type": "application/json",
         "webhook-id": message.id,
@@ -34,6 +35,8 @@ export async function send(
       },
       body: message.body,
       redirect: "manual",
+      // A few bytes may become gigabytes, before there is a body to break off.
+      decompress: false,
       signal: AbortSignal.any([signal, timeout.signal]),
     });
     return { kind: "answered", answer: await answerOf(response, config, clock) };

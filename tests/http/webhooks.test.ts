@@ -307,6 +307,17 @@ test("[WH8] a body that does not come does not hold its delivery", async () => {
   });
 });
 
+test("[WH8] a compressed body is not decompressed: a few bytes could become gigabytes", async () => {
+  const before = at("/long").length;
+  answers.set("/long", () => new Response("this is not compressed", { headers: { "content-encoding": "br" } }));
+  await platform.post(P("long"), { id: "compressed" });
+  await arrived("/long", before + 1);
+  const first = async () => (await jobs("long"))[0];
+  await until("the try has ended", async () => (await first())?.state !== "running");
+  expect(at("/long").at(-1)?.headers["accept-encoding"]).toBe("identity");
+  expect(await first()).toMatchObject({ state: "done", answer: { status: 200, body: "", isCut: true } });
+});
+
 test("[WH10] [JB34] the latest answer is kept; secrets that it repeats are hidden", async () => {
   const echo = (status: number) => () => {
     const { headers } = at("/plain").at(-1) ?? { headers: {} };

@@ -19,7 +19,8 @@ export interface PushRequest {
 
 /**
  * A push service on loopback that calls itself `push.example`, with a certificate of its own. The path of an endpoint says
- * what it answers: `/201/x` 201, `/410/x` 410; `/redirect` leads to `/201/redirected`, `/endless` sends without end.
+ * what it answers: `/201/x` 201, `/410/x` 410; `/redirect` leads to `/201/redirected`, `/endless` sends without end, and
+ * `/compressed` says of a body that it is compressed.
  */
 export interface WebPushService {
   /** `https://push.example:PORT` */
@@ -43,6 +44,8 @@ export async function startWebPushService(): Promise<WebPushService> {
       if (pathname === "/redirect")
         return new Response(null, { status: 307, headers: { location: "/201/redirected" } });
       if (pathname === "/endless") return new Response(endless());
+      if (pathname === "/compressed")
+        return new Response("this is not compressed", { status: 201, headers: { "content-encoding": "br" } });
       const status = Number(pathname.split("/")[1]);
       return new Response(status === 429 ? "slowly" : null, { status, headers: { "retry-after": "7" } });
     },

@@ -103,6 +103,11 @@ test("[PU26] redirects are not followed, and an endless answer does not delay th
   expect(await send(subscriber.token(`${service.origin}/endless`))).toEqual({ kind: "sent" });
 });
 
+test("[PU26] the body of an answer is not decompressed: a few bytes could become gigabytes", async () => {
+  // Of a compressed body that is none, a client that decompresses it would know no status.
+  expect(await send(subscriber.token(`${service.origin}/compressed`))).toEqual({ kind: "sent" });
+});
+
 test("[PU26] the certificate must match the host name of the subscription, whatever the address", async () => {
   const count = service.requests.length;
   const elsewhere = service.origin.replace("push.example", "other.example");

@@ -43,6 +43,8 @@ export function createWebPush(deps: WebPushDeps): Provider {
       body: new Uint8Array(cipherText),
       tls: { ...nameToCheck(url.hostname), ...(deps.ca === undefined ? {} : { ca: deps.ca }) },
       redirect: "manual",
+      // A few bytes may become gigabytes, before there is a body to cancel.
+      decompress: false,
       signal,
     });
     // The body is not needed, and an endpoint could send one without end.
