@@ -86,6 +86,8 @@ export const PIXELS_PER_MEGAPIXEL = 1024 * 1024;
 export const THUMB_SOURCE_MAX_BYTES = 64 * 1024 * 1024;
 export const THUMBS_AT_ONCE_DEFAULT = 1;
 export const THUMBS_WAITING_MAX = 100;
+/** Times a request starts over because its picture was replaced while it waited for its turn to be decoded. */
+export const REPLACED_ATTEMPTS_MAX = 10;
 
 /** Bytes of one part of an upload to an object store. A smaller file is one request; this much is buffered per upload. */
 export const S3_PART_BYTES = 5 * 1024 * 1024;

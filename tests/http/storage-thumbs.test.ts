@@ -39,6 +39,22 @@ test("[ST70] a picture made to fit, never enlarged, made once", async () => {
   expect((await thumb("pictures", "tiny", "40x40", { headers: { "if-none-match": etag } })).status).toBe(200);
 });
 
+test("[ST70] a picture that is replaced or deleted before its turn to be decoded is answered as it is then", async () => {
+  const large = png(5_500, 5_500);
+  for (let n = 0; n < 40; n++) await upload(platform.service, "pictures", `large ${n}`, large);
+  for (const key of ["replaced", "deleted"]) await upload(platform.service, "pictures", key, png(100, 100));
+  const before = Array.from({ length: 40 }, (_, n) => thumb("pictures", `large ${n}`, "40x40"));
+  // One picture is decoded at a time: these wait for those above, for longer than the bytes of a replaced file stay.
+  const [replaced, deleted] = ["replaced", "deleted"].map((key) => thumb("pictures", key, "40x40"));
+  await before[0];
+  await upload(platform.service, "pictures", "replaced", png(20, 10));
+  await platform.service.delete(path("pictures", "deleted"));
+  expect([(await deleted)?.status, (await replaced)?.status]).toEqual([404, 200]);
+  const bytes = (await (await replaced)?.bytes()) ?? new Uint8Array();
+  expect(await new Bun.Image(bytes).metadata()).toMatchObject({ width: 20, height: 10 });
+  for (const answer of before) expect((await answer).status).toBe(200);
+});
+
 test("[ST70] undeclared sizes, files that are not pictures, and decompression bombs are refused", async () => {
   await upload(platform.service, "pictures", "text", "no picture", { type: "image/png" });
   await upload(platform.service, "pictures", "cut", png(50, 50).slice(0, 60), { type: "image/png" });

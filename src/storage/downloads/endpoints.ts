@@ -2,8 +2,10 @@ import { Type } from "typebox";
 import type { Principal } from "../../access/principal.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import type { EndpointDeps } from "../endpoint-deps.ts";
+import { REPLACED_ATTEMPTS_MAX } from "../limits.ts";
 import { BYTES_TYPE, Bytes, OF_FILE, TAG } from "../schemas.ts";
-import { contentOf, respondWith } from "./download.ts";
+import type { FoundObject } from "../service.ts";
+import { type Content, contentOf, respondWith } from "./download.ts";
 
 const QUERY = {
   token: Type.Optional(Type.String({ description: "Of a signed URL" })),
@@ -67,14 +69,32 @@ async function answer(
   const token = peek("token");
   const signer = token === null ? null : signing.verifyDownload(token, bucket, key);
   const asking = token === null ? principal : signer;
-  const found =
+  const find = async (): Promise<FoundObject> =>
     asking === null
       ? service.findSigned(bucket, key)
-      : await service.find(asking, bucket, key, { allowAnonymous: true, checkForm: query });
+      : service.find(asking, bucket, key, { allowAnonymous: true, checkForm: query });
+  const first = await find();
   const { thumb } = query();
-  const content =
+  const { found, content } =
     thumb === undefined
-      ? contentOf(found.bucket, found.object)
-      : await thumbs.content(found.bucket, found.object, thumb);
+      ? { found: first, content: contentOf(first.bucket, first.object) }
+      : await thumbnailOf(thumbs, { first, find, size: thumb });
   return respondWith(request, found.bucket, found.object, content);
+}
+
+/** The bytes of a picture that is replaced or deleted may be gone before its turn to be decoded: the present file counts. */
+async function thumbnailOf(
+  thumbs: EndpointDeps["thumbs"],
+  { first, find, size }: { first: FoundObject; find: () => Promise<FoundObject>; size: string },
+): Promise<{ found: FoundObject; content: Content }> {
+  let found = first;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return { found, content: await thumbs.content(found.bucket, found.object, size) };
+    } catch (cause) {
+      const present = await find();
+      if (present.object.fileId === found.object.fileId || attempt === REPLACED_ATTEMPTS_MAX) throw cause;
+      found = present;
+    }
+  }
 }
