@@ -29,6 +29,8 @@ interface BackupOptions {
   dataDirectory: string;
   /** Gets its name once it is complete, and then replaces an existing file. */
   file: string;
+  /** Called with the complete archive before that; what it throws keeps the archive from getting its name. */
+  check?: (archivePath: string) => Promise<void>;
   clock: Clock;
   signal: AbortSignal;
 }
@@ -51,6 +53,7 @@ export async function createBackup(options: BackupOptions): Promise<BackupSummar
     try {
       const content = await fill({ ...options, dataDirectory, time, work, archive });
       await archive.finish();
+      await options.check?.(archivePath);
       signal.throwIfAborted();
       renameSync(archivePath, file);
       syncDirectorySync(dirname(file));

@@ -1,8 +1,9 @@
 import { beforeAll, expect, test } from "bun:test";
-import { readdirSync } from "node:fs";
+import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDirectory, testClock, testPlatform } from "../../../tests/support/index.ts";
 import { runBackupJob } from "./job.ts";
+import { isOwnName } from "./names.ts";
 
 let dataDirectory: string;
 beforeAll(async () => {
@@ -47,4 +48,23 @@ test("[BK304] of backups that are made within one second, the latest are kept", 
   }
   const kept = readdirSync(folder).filter((name) => name.startsWith("platform-"));
   expect(kept.sort()).toEqual(made.slice(2));
+});
+
+test("[BK303] a backup has no name before it is verified: a SIGKILL meanwhile leaves none", async () => {
+  const folder = join(temporaryDirectory(), "backups");
+  const job = { dataDirectory, owner: { id: "own", directory: dataDirectory }, keep: 1, verify: true, to: { folder } };
+  const clock = testClock(Date.UTC(2026, 0, 31, 2, 30));
+  const names = () => readdirSync(folder).filter(isOwnName);
+  const { signal } = new AbortController();
+  const seen: string[][] = [];
+  const tryOpening = async (): Promise<void> => void seen.push(names());
+  const { name } = await runBackupJob(job, { clock, signal, tryOpening });
+  expect([seen, names()]).toEqual([[[]], [name]]);
+  // What such a kill leaves is removed by the next backup.
+  mkdirSync(join(folder, "platform-2026-01-31T02-30-01Z.tar.zst.partial/archive.verify"), { recursive: true });
+  const next = await runBackupJob(job, { clock, signal, tryOpening });
+  expect([seen.at(-1), readdirSync(folder).filter((one) => one.startsWith("platform-"))]).toEqual([
+    [name],
+    [next.name],
+  ]);
 });

@@ -1,4 +1,3 @@
-import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { BackupsConfig } from "../../config/types.ts";
 import type { Owner } from "../../disk/owner-marker.ts";
@@ -51,8 +50,11 @@ export async function runBackupJob(
     const present = (await destination.backups()).map((backup) => backup.name);
     const name = nextName(present, clock.now());
     const file = join(folder, name);
-    const { fileCount, contentBytes, sizeBytes } = await createBackup({ dataDirectory, file, clock, signal });
-    if (verify) await verifyOrSetAside(destination, { file, name, owner, tryOpening, signal });
+    // Before it has its name: what a SIGKILL leaves of one that was not verified does not count as a backup.
+    const check = async (archivePath: string): Promise<void> => {
+      if (verify) await verifyOrSetAside(destination, { archivePath, name, owner, tryOpening, signal });
+    };
+    const { fileCount, contentBytes, sizeBytes } = await createBackup({ dataDirectory, file, check, clock, signal });
     await unlessStopped(destination.accept(file, name), signal);
     const verifiedAt = verify ? clock.now() : null;
     if (verifiedAt !== null) await noteVerified(destination, name, verifiedAt);
@@ -83,7 +85,7 @@ async function unlessStopped(work: Promise<void>, signal: AbortSignal): Promise<
 }
 
 interface Candidate {
-  file: string;
+  archivePath: string;
   name: string;
   owner: Owner;
   tryOpening: TryOpening;
@@ -96,17 +98,14 @@ interface Candidate {
  */
 async function verifyOrSetAside(
   destination: Destination,
-  { file, name, owner, tryOpening, signal }: Candidate,
+  { archivePath, name, owner, tryOpening, signal }: Candidate,
 ): Promise<void> {
   try {
-    await verifyBackup({ file, tryOpening, signal });
+    await verifyBackup({ file: archivePath, tryOpening, signal });
   } catch (cause) {
-    if (signal.aborted) {
-      rmSync(file, { force: true });
-      throw cause;
-    }
+    if (signal.aborted) throw cause;
     await requireOwned(destination, owner);
-    await destination.accept(file, failedName(name));
+    await destination.accept(archivePath, failedName(name));
     for (const { name: other } of await destination.backups()) {
       if (isFailedName(other) && other !== failedName(name)) await destination.remove(other);
     }
