@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readdirSync, readFileSync, truncateSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestPlatform, testPlatform } from "../support/index.ts";
 import { png } from "./pictures.ts";
@@ -111,4 +111,16 @@ test("[ST71] a thumbnail is for callers that may read the picture, and is remove
   expect((await thumb("hidden", "p", "40x40")).status).toBe(401);
   await platform.service.delete(path("hidden", "p"));
   await until("the thumbnail is gone", () => bytesOnDisk(platform, "thumbs").length === before);
+});
+
+test("[ST80] thumbnails of files that are gone are removed at the next start, whatever a file manager has left there", async () => {
+  await platform.kill("SIGTERM");
+  const thumbs = join(platform.dataDirectory, "storage/thumbs");
+  const orphan = join(thumbs, "ab", "01a20964-6fb3-72fc-8ff7-c9c1984061ab");
+  mkdirSync(orphan, { recursive: true });
+  writeFileSync(join(orphan, "40x40"), "what a crash left");
+  for (const folder of [thumbs, join(thumbs, "ab")]) writeFileSync(join(folder, ".DS_Store"), "");
+  await platform.restart();
+  await until("it is gone", () => !existsSync(orphan));
+  expect(platform.stderr()).not.toContain("sweeping files failed");
 });

@@ -18,6 +18,7 @@ import type { Bucket, StoredId, StoredObject } from "../types.ts";
 import { isWholeWebp, parseSize, scaled } from "./picture.ts";
 
 const CONTENT_TYPE = "image/webp";
+const FOLDER_NAME_LENGTH = 2;
 
 export interface Thumbs {
   /**
@@ -40,7 +41,7 @@ export function createThumbs(deps: { directory: string; config: StorageConfig["t
   const pixelsMax = maxMegapixels * PIXELS_PER_MEGAPIXEL;
   const making = new Map<string, Promise<void>>();
   mkdirSync(directory, { recursive: true });
-  const folderOf = (fileId: string): string => join(directory, fileId.slice(-2), fileId);
+  const folderOf = (fileId: string): string => join(directory, fileId.slice(-FOLDER_NAME_LENGTH), fileId);
 
   const make = async (bucket: Bucket, object: StoredObject, size: string, path: string): Promise<void> => {
     const fit = parseSize(size);
@@ -82,6 +83,8 @@ export function createThumbs(deps: { directory: string; config: StorageConfig["t
     },
     async *fileIds() {
       for (const name of await readdir(directory)) {
+        // What a file manager leaves there, such as `.DS_Store`.
+        if (name.length !== FOLDER_NAME_LENGTH) continue;
         yield (await readdir(join(directory, name))).map((fileId) => ({ fileId, writtenAt: null }));
       }
     },
