@@ -122,9 +122,10 @@ export const insufficientStorage = (cause?: unknown): AppError => new AppError(5
 
 /** What went wrong, in words: the message of an error, or whatever code of a config has thrown instead of one. */
 export function reasonOf(cause: unknown): string {
-  if (cause instanceof Error) return cause.message === "" ? cause.name : cause.message;
   try {
-    return String(cause);
+    if (!(cause instanceof Error)) return String(cause);
+    // Code of the config may have given it a message of any type, or one that throws.
+    return String(cause.message === "" ? cause.name : cause.message);
   } catch {
     return "what was thrown has no text";
   }

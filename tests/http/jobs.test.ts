@@ -39,6 +39,11 @@ const JOBS = `
     await app.kv("notes").set("aborted", true);
     reject(signal.reason);
   })) },
+  odd: { retries: 0, run: ({ data }) => {
+    if (data === "throws") throw Object.defineProperty(new Error(), "message", { get() { throw new Error("no message"); } });
+    // As an error is often made of what another server has answered.
+    throw Object.assign(new Error("refused"), { message: data });
+  } },
   any: { run: async ({ data, app }) => { await app.kv("notes").set("any", data); } },
 `;
 
@@ -162,6 +167,19 @@ test("[JB30] a page ends early after 2 MiB of data, and the next one continues",
   const next = await list(`?name=any&limit=1&cursor=${page.cursor}`);
   expect(next.jobs[0]?.data).toBe(large);
   expect(page.jobs.map(({ id }) => id)).not.toContain(next.jobs[0]?.id ?? "");
+});
+
+test("[JB5] a try that throws an error whose message is no text has failed like any other", async () => {
+  const messages: JsonValue[] = [["email must be an email"], { code: 5 }, null, "throws"];
+  const ids: string[] = [];
+  for (const message of messages) ids.push(await enqueue("odd", message));
+  for (const id of ids) await untilState(id, "failed");
+  expect(await Promise.all(ids.map(async (id) => (await jobOf(id))?.error))).toEqual([
+    "email must be an email",
+    "[object Object]",
+    "null",
+    "what was thrown has no text",
+  ]);
 });
 
 test("[JB31] retry, run-now and cancel, each in the states that allow it", async () => {
