@@ -1,5 +1,3 @@
-import { ADDRCONFIG } from "node:dns";
-import { lookup } from "node:dns/promises";
 import type { PushAccessor } from "../config/app/index.ts";
 import type { PushConfig } from "../config/types.ts";
 import type { DatabaseFile, RecordChange } from "../db/index.ts";
@@ -20,6 +18,7 @@ import { loadServiceAccount } from "./providers/credentials.ts";
 import { createDrillProvider } from "./providers/drill-provider.ts";
 import { createFcm } from "./providers/fcm.ts";
 import { publicAddress } from "./providers/public-address.ts";
+import { systemLookup } from "./providers/system-lookup.ts";
 import { createWebPush } from "./providers/web-push.ts";
 import { createPushService } from "./service.ts";
 import { createPushStore } from "./store.ts";
@@ -100,10 +99,4 @@ async function configuredWebPush(config: PushConfig["webPush"], clock: Clock): P
   // The library requires base64url without padding.
   const vapidDetails = { ...config, publicKey: config.publicKey.replace(/=+$/, "") };
   return createWebPush({ vapidDetails, library, addressOf, clock });
-}
-
-/** All addresses of the address families that this machine has, IPv4 first. */
-async function systemLookup(hostname: string): Promise<string[]> {
-  const found = await lookup(hostname, { all: true, hints: ADDRCONFIG, order: "ipv4first" });
-  return found.map(({ address }) => address);
 }

@@ -39,6 +39,9 @@ export const CALLS_AT_ONCE_MAX = 50;
 export const TOPIC_CALLS_AT_ONCE_MAX = 40;
 /** A call without an answer after this time has failed. */
 export const CALL_TIMEOUT_MS = 10 * SECOND_MS;
+/** How long a name server has to answer where a push service is, and how often it is asked. */
+export const LOOKUP_TIMEOUT_MS = 2 * SECOND_MS;
+export const LOOKUP_TRIES = 2;
 /** Pauses before the second and the third attempt, unless the provider sends `Retry-After`. */
 export const RETRY_DELAYS_MS: readonly number[] = [500, 1_000];
 /** A longer `Retry-After` is reduced to this. */

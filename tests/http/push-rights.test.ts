@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import library from "web-push";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
-import { type ErrorAnswer, type HttpClient, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
+import { type ErrorAnswer, type HttpClient, signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
+import { startSilentDns } from "../support/silent-dns.ts";
 import { createSubscriber } from "../support/web-push-service.ts";
 import { logsOf, type PushWorld, pushWorld, register, TITLED, tokensOf } from "./push-support.ts";
 
@@ -143,6 +144,35 @@ test("[PU23] a message larger than providers accept is 413", async () => {
   }
   const body = { token: "fits", payload: { ...TITLED, data: { text: "x".repeat(3_900) } }, platform: "ios" };
   expect((await world.platform.service.post("/api/push/send-to-token", body)).body).toEqual({ sent: 1, failed: 0 });
+});
+
+const dns = await startSilentDns("127.77.0.53");
+afterAll(() => dns?.stop());
+if (dns === null) console.warn("names that are not answered are not tested: this process may not have a name server");
+
+test.if(dns !== null)("[PU25] names that are not answered delay no write", async () => {
+  const webPush = { subject: "mailto:push@example.com", ...library.generateVAPIDKeys() };
+  const platform = await testPlatform({ config: { kv: { notes: {} }, push: { webPush } }, prefix: dns?.prefix ?? [] });
+  const ann = await signIn(platform);
+  // More than there are threads.
+  for (let n = 0; n < 50; n++) {
+    const token = createSubscriber().token(`https://push-${n}.example/a`);
+    await register(ann, `browser-${n}`, { token, platform: "web" });
+  }
+  const sent = platform.service.post("/api/push/send", { userId: ann.id, ...TITLED });
+  await until("the name server is asked", () => (dns?.asked ?? 0) > 1);
+  let isWritten = false;
+  const written = platform.service.post("/api/kv/notes", { action: "set", key: "a", value: 1 }).then(({ status }) => {
+    isWritten = status === 200;
+  });
+  try {
+    await until("a write is answered", () => isWritten);
+  } finally {
+    dns?.answer();
+    await Promise.all([written, sent]);
+    await platform.stop();
+  }
+  expect((await sent).body).toEqual({ ok: true, sent: 0, failed: 50 });
 });
 
 test("[PU24, PU25, PU27] a subscription is sent by Web Push, and never to a private network", async () => {
