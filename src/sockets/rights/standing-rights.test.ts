@@ -122,6 +122,37 @@ test("[SK221] a commit while a rule is awaited is followed by another question, 
   expect(log.filter((entry) => entry !== "ann touched")).toEqual(["ann held", "ann released"]);
 });
 
+test("[SK221] a right whose question no longer looks at what has changed is asked again, and holds nothing back", async () => {
+  const { rights, log } = world();
+  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const answers = [first, second];
+  let asked = 0;
+  const right = rights.begin();
+  right.watch.lookedAt(place("a"));
+  right.owner = {
+    ask(watch) {
+      watch.lookedAt(place("b"));
+      return answers[asked++]?.promise.then(() => null) ?? null;
+    },
+    touched() {},
+    hold() {
+      log.push("held");
+      return () => void log.push("released");
+    },
+  };
+  rights.committed(FILE, change("a"));
+  rights.announced(FILE, change("a"));
+  // Its file is synced while the rule answers.
+  rights.committed(FILE, change("a"));
+  const { asking } = right;
+  first.resolve();
+  await asking;
+  rights.announced(FILE, change("a"));
+  second.resolve();
+  await right.asking;
+  expect([asked, right.isStale, right.asking, log]).toEqual([2, false, null, ["held", "released"]]);
+});
+
 test("[SK221] an answer is applied unless its right has ended, and then holds nothing back", async () => {
   const { rights, asked, answered, log, grant } = world();
   const answer = Promise.withResolvers<void>();

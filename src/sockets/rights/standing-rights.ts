@@ -185,7 +185,9 @@ export class StandingRights {
         right.asking = asking.catch(failed).then(() => {
           right.asking = null;
           answered();
-          if (!right.isStale) right.release();
+          // A commit came meanwhile. When it is announced, it may concern nothing that the rule looks at now.
+          if (right.isStale) void this.settle(right);
+          else right.release();
         });
         return right.asking;
       }
