@@ -63,9 +63,7 @@ export interface MessageDeps {
 export function createMessages(deps: MessageDeps): readonly MessageType<RealtimeState, ErrorCode>[] {
   const { subscribing, broadcasts, rights, tables } = deps;
   return [
-    declare("subscribe", Subscribe, (connection, message, principal) =>
-      subscribing.subscribe(connection, principal, message),
-    ),
+    declare("subscribe", Subscribe, (connection, message) => subscribing.subscribe(connection, message)),
     declare("update_filters", UpdateFilters, (connection, message) => subscribing.updateFilters(connection, message)),
     declare("unsubscribe", Unsubscribe, (connection, message) => unsubscribe(subscribing, connection, message)),
     declare("track", Track, (connection, { state, ...about }, principal) =>
@@ -142,7 +140,7 @@ function track(
     return outcome === "full" ? failure("CHANNEL_FULL", "The channel is full") : null;
   };
   const about = { kind: "presence" as const, name: channel };
-  return chain(topicRights.ask(connection, principal, about), (isAllowed) => {
+  return chain(topicRights.ask(connection, about), (isAllowed) => {
     if (!isAllowed || principal.kind === "serviceKey") return denied("ACCESS_DENIED");
     const refused = connection.isClosed || principal.kind !== "user" ? null : begin(principal);
     topicRights.follow(connection, about);

@@ -25,6 +25,12 @@ export interface RealtimeState {
 
 export type RealtimeConnection = Connection<RealtimeState>;
 
+/** Who the connection is of now: another role may come while a rule is awaited. */
+export function principalOf({ principal }: RealtimeConnection): Visiting {
+  if (principal === null) throw new Error("an unauthenticated connection has no rights");
+  return principal;
+}
+
 export type TableChannel = Channel & { kind: "table" };
 
 export type Subscription = TableSubscription | TopicSubscription;

@@ -14,18 +14,18 @@ export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, Error
   const { topicRights, subscribing, presence } = deps;
 
   /** Evaluates every right again, at once: ends, and returns, what is no longer allowed. */
-  const refresh = async (connection: RealtimeConnection, principal: Visiting): Promise<Revoked> => {
+  const refresh = async (connection: RealtimeConnection): Promise<Revoked> => {
     const { subscriptions, tracked } = connection.state;
     const revoked = new Revoked();
     const review = async (subscription: Subscription): Promise<void> => {
-      if (await subscribing.isStillAllowed(connection, principal, subscription)) return;
+      if (await subscribing.isStillAllowed(connection, subscription)) return;
       subscribing.end(connection, subscription);
       revoked.add(subscription);
     };
     await Promise.all(Array.from(subscriptions.values(), review));
     const reviewEntry = async (name: string): Promise<void> => {
       const channel = { kind: "presence" as const, name };
-      const isAllowed = await topicRights.ask(connection, principal, channel);
+      const isAllowed = await topicRights.ask(connection, channel);
       topicRights.follow(connection, channel);
       if (tracked === null || isAllowed) return;
       presence.untrack(tracked, name, "denied");
@@ -51,11 +51,11 @@ export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, Error
     authenticated: (connection, principal) =>
       send(connection, { type: "auth_success", userId: userIdOf(principal), version: VERSION }),
     async refreshed(connection, principal) {
-      const revoked = await refresh(connection, principal);
+      const revoked = await refresh(connection);
       send(connection, revoked.message(userIdOf(principal)));
     },
     async userChanged(connection, principal) {
-      const revoked = await refresh(connection, principal);
+      const revoked = await refresh(connection);
       if (!revoked.isEmpty) send(connection, revoked.message(userIdOf(principal)));
     },
     pinged(connection) {

@@ -33,6 +33,10 @@ export default {
       tasks: { access: { read: (auth, _task, { db }) => later(mayEnter(auth, db)) } },
       staff: { schema: { title: { type: "string" } }, access: { read: (auth) => auth?.role === "editor" } },
       slow: { access: { read: () => later(true) } },
+      owned: { schema: { owner: { type: "string" } }, access: {
+        // Looks at the record for everybody, and later.
+        read: async (auth, task, { db }) => { await later(true); return task.owner === auth?.id || auth?.role === "editor"; },
+      } },
     } },
   },
   routes: (api) => api
@@ -162,14 +166,45 @@ test("[RT6] a lost role comes before messages that wait for slow rules", async (
     for (const id of ["one", "two", "three"]) socket.send({ type: "subscribe", channel: "realtime:shared:slow", id });
   });
   await demote(ann);
-  // One for the message that is under way, one for its subscription, which the other role is asked for as well.
-  await setGate({ isOpen: false, passes: 2 });
+  // Two for the message that is under way, whose answer is about the role of before, one for its subscription.
+  await setGate({ isOpen: false, passes: 3 });
   await socket.expect({ type: "subscribed", id: "one" });
   await socket.expect({ type: "auth_refreshed", revokedChannels: ["realtime:shared:staff"] });
   await setGate({ isOpen: true });
   for (const id of ["two", "three"]) await socket.expect({ type: "subscribed", id });
   await socket.close();
 });
+
+test("[RT6] a role that goes while a subscription's rule is awaited shows nothing, to later subscriptions neither", async () => {
+  const channel = "realtime:shared:owned";
+  const ann = await signIn(platform, { role: "editor" });
+  const [first, second] = [await connect(platform, ann), await connect(platform, ann)];
+  await untilAsked(() => first.send({ type: "subscribe", channel }));
+  await demote(ann);
+  await setGate({ isOpen: true });
+  await first.expect({ type: "subscribed", channel });
+  await subscribe(second, channel);
+  for (const owner of ["somebody", ann.id]) {
+    expect((await platform.service.post("/api/db/shared/tables/owned", { owner })).status).toBe(201);
+  }
+  for (const socket of [first, second]) {
+    await socket.expect({ type: "db_change", data: { owner: ann.id } });
+    await socket.close();
+  }
+});
+
+for (const kind of ["broadcast", "presence"]) {
+  test(`[RT6] a role that goes while a rule is awaited is of no use: ${kind}`, async () => {
+    const channel = `${kind}:demoted`;
+    const ann = await signIn(platform, { role: "editor" });
+    const socket = await connect(platform, ann);
+    await untilAsked(() => socket.send({ type: "subscribe", channel }));
+    await demote(ann);
+    await setGate({ isOpen: true });
+    await socket.expect({ type: "error", code: "SUBSCRIBE_DENIED", channel });
+    await socket.close();
+  });
+}
 
 test("[RT224] who subscribes after a subscription that ended while its rule was asked again loses the right as others do", async () => {
   const channel = "realtime:shared:tasks";

@@ -1,6 +1,5 @@
 import type { ReadAccess, TableDoor } from "../../access/table-door.ts";
 import { chain, type MaybePromise } from "../../kernel/maybe-promise.ts";
-import type { Visiting } from "../../sockets/connection.ts";
 import type { ChannelMeter } from "../administration/channel-meter.ts";
 import { type Channel, parseChannel } from "../channel.ts";
 import { denied, type Failure, failure, unknownChannel } from "../failures.ts";
@@ -8,6 +7,7 @@ import { SUBSCRIPTIONS_PER_CONNECTION_MAX } from "../limits.ts";
 import {
   keyOf,
   type Naming,
+  principalOf,
   type RealtimeConnection,
   type Subscription,
   type TableChannel,
@@ -18,7 +18,7 @@ import type { Presence } from "../presence/presence.ts";
 import { Revoked, userIdOf } from "../revoked.ts";
 import type { Broadcasts } from "../topics/broadcasts.ts";
 import type { TopicRights } from "../topics/topic-rights.ts";
-import type { Askers } from "./askers.ts";
+import type { Asked, Askers } from "./askers.ts";
 import { mergeFilters, parseFilters, type SentFilters } from "./filters.ts";
 import type { TableSubscriptions } from "./table-subscriptions.ts";
 
@@ -38,11 +38,7 @@ interface SubscribeRequest extends SentFilters, SentName {
 
 /** Subscriptions to channels of every kind. Functions with a `Failure` return null when they have succeeded. */
 export interface Subscribing {
-  subscribe(
-    connection: RealtimeConnection,
-    principal: Visiting,
-    request: SubscribeRequest,
-  ): MaybePromise<Failure | null>;
+  subscribe(connection: RealtimeConnection, request: SubscribeRequest): MaybePromise<Failure | null>;
   updateFilters(connection: RealtimeConnection, update: FilterUpdate): Failure | null;
   /** The subscription with this id, or the one to this channel without an id; null: there is none. */
   find(connection: RealtimeConnection, named: SentName): Subscription | null;
@@ -52,11 +48,7 @@ export interface Subscribing {
   /** Ends what a presence or broadcast rule denies now, and tells the client. */
   revoke(connection: RealtimeConnection, channel: Pick<TopicSubscription, "kind" | "name">): void;
   /** Evaluates the right again. A table's subscription continues with what it shows now. */
-  isStillAllowed(
-    connection: RealtimeConnection,
-    principal: Visiting,
-    subscription: Subscription,
-  ): MaybePromise<boolean>;
+  isStillAllowed(connection: RealtimeConnection, subscription: Subscription): MaybePromise<boolean>;
 }
 
 interface SubscribingDeps {
@@ -105,7 +97,7 @@ export function createSubscribing(deps: SubscribingDeps): Subscribing {
   return {
     find,
     end,
-    subscribe(connection, principal, request) {
+    subscribe(connection, request) {
       const channel = parseChannel(request.channel, tables);
       if (channel === null) return unknownChannel(request.channel);
       const { id = null } = request;
@@ -114,18 +106,18 @@ export function createSubscribing(deps: SubscribingDeps): Subscribing {
         const message = `A connection has at most ${SUBSCRIPTIONS_PER_CONNECTION_MAX} subscriptions`;
         return failure("TOO_MANY_SUBSCRIPTIONS", message);
       }
-      if (channel.kind === "table") return subscribeToTable(connection, principal, { ...request, channel, id });
-      return subscribeToTopic(connection, principal, { ...request, channel, id });
+      if (channel.kind === "table") return subscribeToTable(connection, { ...request, channel, id });
+      return subscribeToTopic(connection, { ...request, channel, id });
     },
-    isStillAllowed(connection, principal, subscription) {
+    isStillAllowed(connection, subscription) {
       if (subscription.kind !== "table") {
-        return chain(topicRights.ask(connection, principal, subscription), (isAllowed) => {
+        return chain(topicRights.ask(connection, subscription), (isAllowed) => {
           // It may have ended while the rule was awaited.
           topicRights.follow(connection, subscription);
           return isAllowed;
         });
       }
-      return chain(askers.ask(principal, subscription.channel, subscription.access), (asked) => {
+      return chain(askFor(askers, connection, subscription.channel, subscription.access), (asked) => {
         if (asked === null) return false;
         if (subscription.isEnded) asked.right.end();
         else subscriptions.renew(connection, subscription, asked);
@@ -165,6 +157,21 @@ interface Replacing {
   endEarlier(connection: RealtimeConnection, named: Naming): void;
 }
 
+/** Asks the rule of a table until the answer is about who the connection's user is by then. [RT6] */
+function askFor(
+  askers: Pick<Askers, "ask">,
+  connection: RealtimeConnection,
+  channel: TableChannel,
+  before: ReadAccess | null = null,
+): MaybePromise<Asked | null> {
+  const principal = principalOf(connection);
+  return chain(askers.ask(principal, channel, before), (asked) => {
+    if (connection.principal === principal) return asked;
+    asked?.right.end();
+    return askFor(askers, connection, channel, before);
+  });
+}
+
 const isListening = ({ state }: RealtimeConnection, { kind, name }: TopicSubscription): boolean =>
   state.subscriptions.values().some((other) => other.kind === kind && other.name === name);
 
@@ -190,12 +197,11 @@ function createTopicSubscribing({ topicRights, presence, broadcasts, meter }: Su
   };
   return (
     connection: RealtimeConnection,
-    principal: Visiting,
     request: SentFilters & { channel: Channel & { kind: "presence" | "broadcast" }; id: string | null },
   ): MaybePromise<Failure | null> => {
     const { channel, id } = request;
     const { kind, name } = channel;
-    return chain(topicRights.ask(connection, principal, channel), (isAllowed) => {
+    return chain(topicRights.ask(connection, channel), (isAllowed) => {
       const subscription = { kind, name, id };
       if (!isAllowed) return replacing.refuse(connection, subscription);
       const hasFilters = (request.filters ?? null) !== null || (request.orFilters ?? null) !== null;
@@ -212,11 +218,10 @@ function createTableSubscribing(
 ) {
   return (
     connection: RealtimeConnection,
-    principal: Visiting,
     request: SentFilters & { channel: TableChannel; id: string | null; since?: number | null },
   ): MaybePromise<Failure | null> => {
     const { channel, id, since = null, filters: all, orFilters: any } = request;
-    return chain(askers.ask(principal, channel), (asked) => {
+    return chain(askFor(askers, connection, channel), (asked) => {
       const own = connection.state.subscriptions;
       const naming = { name: channel.name, id };
       if (asked === null) return refuse(connection, naming);

@@ -3,7 +3,14 @@ import type { ReadAccess } from "../../access/table-door.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Visiting } from "../../sockets/connection.ts";
 import type { Feeds } from "../changes/feeds.ts";
-import type { Asker, Filters, RealtimeConnection, TableChannel, TableSubscription } from "../model.ts";
+import {
+  type Asker,
+  type Filters,
+  principalOf,
+  type RealtimeConnection,
+  type TableChannel,
+  type TableSubscription,
+} from "../model.ts";
 import type { Asked, Askers } from "./askers.ts";
 import { createAudiences } from "./audiences.ts";
 import { createReplay } from "./replays.ts";
@@ -138,11 +145,6 @@ const subscribedTo = (subscription: TableSubscription, seq: number) => ({
   serverFilter: subscription.filters.filter !== null,
   seq,
 });
-
-function principalOf({ principal }: RealtimeConnection): Visiting {
-  if (principal === null) throw new Error("an unauthenticated connection has no subscriptions");
-  return principal;
-}
 
 /** null: the right is written in the config as a constant. */
 function seenView(principal: Visiting, { name }: TableChannel, access: ReadAccess): SeenView | null {

@@ -4,15 +4,15 @@ import type { Visiting } from "../../sockets/connection.ts";
 import type { StandingRight } from "../../sockets/rights/standing-right.ts";
 import type { StandingRights } from "../../sockets/rights/standing-rights.ts";
 import { ASKED_AGAIN_MAX } from "../limits.ts";
-import type { RealtimeConnection, TopicSubscription } from "../model.ts";
+import { principalOf, type RealtimeConnection, type TopicSubscription } from "../model.ts";
 import { LISTENING, type Rights } from "../rights.ts";
 
 type TopicChannel = Pick<TopicSubscription, "kind" | "name">;
 
 /** Rights to presence and broadcast channels: to subscribe, and to be tracked. [RT226] */
 export interface TopicRights {
-  /** Asks the rule. It is asked again when what it looked at changes, until `release`. */
-  ask(connection: RealtimeConnection, principal: Visiting, channel: TopicChannel): MaybePromise<boolean>;
+  /** Asks the rule for the connection's user. It is asked again when what it looked at changes, until `release`. */
+  ask(connection: RealtimeConnection, channel: TopicChannel): MaybePromise<boolean>;
   /** A use of the right has begun, or was not begun after all, or has ended. */
   follow(connection: RealtimeConnection, channel: TopicChannel): void;
 }
@@ -59,24 +59,29 @@ export function createTopicRights(deps: {
   /** `timesLeft`: for a rule whose data changes whenever it is awaited. Such a right is asked again by `follow`. */
   const ask = (
     connection: RealtimeConnection,
-    principal: Visiting,
     channel: TopicChannel,
     timesLeft = ASKED_AGAIN_MAX,
   ): MaybePromise<boolean> => {
     const right = standing.begin();
+    const principal = principalOf(connection);
     return chain(mayUse(principal, channel, right.watch), (isAllowed) => {
+      // Its answer is about who the user was.
+      if (connection.principal !== principal) {
+        right.end();
+        return ask(connection, channel, timesLeft);
+      }
       if (isAllowed && (!right.isStale || timesLeft === 0)) {
         keep(connection, channel, right);
         return true;
       }
       right.end();
       // Nothing is sent by an answer of before.
-      return isAllowed && ask(connection, principal, channel, timesLeft - 1);
+      return isAllowed && ask(connection, channel, timesLeft - 1);
     });
   };
 
   return {
-    ask: (connection, principal, channel) => ask(connection, principal, channel),
+    ask: (connection, channel) => ask(connection, channel),
     follow(connection, channel) {
       const own = connection.state.topicRights;
       const right = own.get(keyOf(channel));
