@@ -70,6 +70,8 @@ export interface TableSubscription extends Naming {
   feed: Feed;
   audience: Audience;
   isCatchingUp: boolean;
+  /** Its rule is being asked for what the user is now; null: it is not. Nothing is sent meanwhile. */
+  awaited: Promise<void> | null;
   isEnded: boolean;
 }
 

@@ -1,7 +1,6 @@
 import type { JsonObject } from "../kernel/json/json.ts";
 import { VERSION } from "../kernel/version.ts";
 import { CLOSE } from "../sockets/close-codes.ts";
-import type { Visiting } from "../sockets/connection.ts";
 import type { Protocol } from "../sockets/protocol.ts";
 import { CHANNEL_LENGTH_MAX, REQUEST_ID_LENGTH_MAX, SUBSCRIPTION_ID_LENGTH_MAX } from "./limits.ts";
 import { createMessages, type MessageDeps } from "./messages.ts";
@@ -55,7 +54,9 @@ export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, Error
       send(connection, revoked.message(userIdOf(principal)));
     },
     async userChanged(connection, principal) {
-      const revoked = await refresh(connection);
+      // Tables pause by themselves, each for its own rule.
+      const release = topicRights.hold(connection);
+      const revoked = await refresh(connection).finally(release);
       if (!revoked.isEmpty) send(connection, revoked.message(userIdOf(principal)));
     },
     pinged(connection) {

@@ -158,6 +158,49 @@ test("[RT6] a lost role does not wait for the slow rules of other subscriptions"
   await socket.close();
 });
 
+for (const channel of ["realtime:shared:tasks", "broadcast:held", "presence:held"]) {
+  test(`[RT6] nothing is sent while a slow rule is asked about another role: ${channel}`, async () => {
+    const [ann, bob] = [await signIn(platform, { role: "editor" }), await member()];
+    const [hers, his] = [await connect(platform, ann), await connect(platform, bob)];
+    await subscribe(hers, channel);
+    if (channel.startsWith("presence:")) await hers.expect({ type: "presence_sync" });
+    if (channel.startsWith("presence:")) his.send({ type: "track", channel, state: {}, requestId: "1" });
+    if (channel.startsWith("presence:")) await hers.expect({ type: "presence_join" });
+    await setGate({ isOpen: false, isOpenToAllowed: true });
+    const before = await askedCount();
+    await demote(ann);
+    await until("the rule is asked", async () => (await askedCount()) > before);
+    if (channel.startsWith("realtime:"))
+      await platform.service.post("/api/db/shared/tables/tasks", { title: "secret" });
+    else if (channel.startsWith("presence:")) his.send({ type: "untrack", channel, requestId: "2" });
+    else his.send({ type: "broadcast", channel, event: "secret", data: {}, requestId: "2" });
+    if (!channel.startsWith("realtime:")) await his.expect({ type: "done" });
+    await settled(hers);
+    await setGate({ isOpen: true, isOpenToAllowed: false });
+    await hers.expect({ type: "auth_refreshed", revokedChannels: [channel] });
+    await settled(hers);
+    await Promise.all([hers.close(), his.close()]);
+  });
+}
+
+test("[RT6] who keeps a right with another role gets what was written while its slow rule was asked", async () => {
+  const channel = "realtime:shared:tasks";
+  const ann = await member("editor");
+  const socket = await connect(platform, ann);
+  await subscribe(socket, channel);
+  await untilAsked(() => demote(ann));
+  const titles = ["one", "two", "three"];
+  for (const title of titles) {
+    expect((await platform.service.post("/api/db/shared/tables/tasks", { title })).status).toBe(201);
+  }
+  await settled(socket);
+  await setGate({ isOpen: true });
+  for (const title of titles) await socket.expect({ type: "db_change", data: { title } });
+  await platform.service.post("/api/db/shared/tables/tasks", { title: "four" });
+  await socket.expect({ type: "db_change", data: { title: "four" } });
+  await socket.close();
+});
+
 test("[RT6] a lost role comes before messages that wait for slow rules", async () => {
   const ann = await signIn(platform, { role: "editor" });
   const socket = await connect(platform, ann);

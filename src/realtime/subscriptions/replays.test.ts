@@ -37,7 +37,13 @@ test("[RT26] all replays together take their share of a turn, however large the 
   const connection = { isClosed: false, waitingBytes: 0 } as unknown as RealtimeConnection;
   // The parts that a replay uses.
   const subscription = () =>
-    ({ feed: { log }, channel: { docId: null }, audience, isEnded: false }) as unknown as TableSubscription;
+    ({
+      feed: { log },
+      channel: { docId: null },
+      audience,
+      awaited: null,
+      isEnded: false,
+    }) as unknown as TableSubscription;
   for (let index = 0; index < 3; index++) replay(connection, subscription(), start);
   const perTurn = [now];
   for (let before = now; joinedCount < 3; before = now) {
@@ -68,6 +74,7 @@ test("[RT225] changes whose rule was awaited are not sent by a view that another
   const subscription = {
     feed: { log },
     channel: { docId: null },
+    awaited: null,
     isEnded: false,
     audience: audience("before", () => gate.promise),
   };

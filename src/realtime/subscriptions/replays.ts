@@ -41,8 +41,9 @@ export function createReplay(
     const { docId } = subscription.channel;
     subscription.isCatchingUp = true;
     let at = position;
-    while (!subscription.isEnded && at !== subscription.audience.position) {
-      const asked = settle(subscription);
+    const isBehind = (): boolean => subscription.awaited !== null || at !== subscription.audience.position;
+    while (!subscription.isEnded && isBehind()) {
+      const asked = subscription.awaited ?? settle(subscription);
       if (asked !== null) {
         await asked;
         continue;

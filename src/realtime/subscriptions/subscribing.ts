@@ -1,5 +1,5 @@
 import type { ReadAccess, TableDoor } from "../../access/table-door.ts";
-import { chain, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { ChannelMeter } from "../administration/channel-meter.ts";
 import { type Channel, parseChannel } from "../channel.ts";
 import { denied, type Failure, failure, unknownChannel } from "../failures.ts";
@@ -47,7 +47,7 @@ export interface Subscribing {
   follow(connection: RealtimeConnection, subscription: TableSubscription, access: ReadAccess | null): void;
   /** Ends what a presence or broadcast rule denies now, and tells the client. */
   revoke(connection: RealtimeConnection, channel: Pick<TopicSubscription, "kind" | "name">): void;
-  /** Evaluates the right again. A table's subscription continues with what it shows now. */
+  /** Evaluates the right again. A table's subscription continues with what it shows now, or has ended. */
   isStillAllowed(connection: RealtimeConnection, subscription: Subscription): MaybePromise<boolean>;
 }
 
@@ -117,14 +117,17 @@ export function createSubscribing(deps: SubscribingDeps): Subscribing {
           return isAllowed;
         });
       }
-      return chain(askFor(askers, connection, subscription.channel, subscription.access), (asked) => {
-        if (asked === null) return false;
-        if (subscription.isEnded) asked.right.end();
+      const answered = (asked: Asked | null): boolean => {
+        if (asked === null) end(connection, subscription);
+        else if (subscription.isEnded) asked.right.end();
         else subscriptions.renew(connection, subscription, asked);
         // Where data changed while the rule was awaited.
         void askers.settle(subscription);
-        return true;
-      });
+        return asked !== null;
+      };
+      const asked = askFor(askers, connection, subscription.channel, subscription.access);
+      if (!isPromise(asked)) return answered(asked);
+      return subscriptions.pauseFor(connection, subscription, asked.then(answered));
     },
     follow(connection, subscription, access) {
       const { principal } = connection;

@@ -13,7 +13,7 @@ import {
 } from "../model.ts";
 import type { Asked, Askers } from "./askers.ts";
 import { createAudiences } from "./audiences.ts";
-import { createReplay } from "./replays.ts";
+import { createReplay, type Replay } from "./replays.ts";
 import type { SeenView, SeenViews } from "./seen-views.ts";
 
 export interface TableSubscriptions {
@@ -35,6 +35,8 @@ export interface TableSubscriptions {
   adopt(connection: RealtimeConnection, subscription: TableSubscription, access: ReadAccess): void;
   /** The same, where the rule was asked for this subscription, since it may see another user now. */
   renew(connection: RealtimeConnection, subscription: TableSubscription, asked: Asked): void;
+  /** Sends nothing until `work` is done, which asks the rule for what the user is now. Then it goes on where it was. [RT6] */
+  pauseFor<T>(connection: RealtimeConnection, subscription: TableSubscription, work: Promise<T>): Promise<T>;
   end(connection: RealtimeConnection, subscription: TableSubscription): void;
 }
 
@@ -84,6 +86,7 @@ export function createTableSubscriptions(deps: {
         feed,
         audience,
         isCatchingUp: false,
+        awaited: null,
         isEnded: false,
       };
       if (seen !== null) seenViews.begin(seen, position);
@@ -111,6 +114,7 @@ export function createTableSubscriptions(deps: {
       }
       if (!subscription.isEnded) adopt(connection, subscription, asker?.access ?? asked.access);
     },
+    pauseFor: createPause(replay),
     end(connection, subscription) {
       if (subscription.isEnded) return;
       subscription.isEnded = true;
@@ -119,6 +123,24 @@ export function createTableSubscriptions(deps: {
       subscription.audience.topic.leave(connection);
       feeds.release(subscription.feed, subscription.channel, subscription.audience);
     },
+  };
+}
+
+function createPause(replay: Replay): TableSubscriptions["pauseFor"] {
+  const done = (): void => {};
+  return async (connection, subscription, work) => {
+    const { topic, position } = subscription.audience;
+    subscription.awaited = work.then(done, done);
+    // A replay looks at it before each step.
+    if (!subscription.isCatchingUp) {
+      for (const text of topic.leave(connection)) connection.sendText(text);
+      replay(connection, subscription, position);
+    }
+    try {
+      return await work;
+    } finally {
+      subscription.awaited = null;
+    }
   };
 }
 
