@@ -25,7 +25,8 @@ export default {
   } },
   rooms: { game: {
     access: { join: (auth, id, { db }) => later(isMember(auth, db)) },
-    actions: { say(room, player, { text }) { room.setShared({ said: text }); room.send("said", text); } },
+    actions: { say(room, player, { text }) { room.setShared({ said: text }); room.send("said", text); },
+      async read(room) { await new Promise((done) => setTimeout(done, 300)); return room.shared; } },
   } },
   databases: {
     org: { tables: { members: { access: {} } } },
@@ -89,6 +90,19 @@ test("[RM221] what waited for the join rule is not sent when it denies", async (
   await his.nextOf("shared_delta");
   await setGate({ isOpen: true });
   await hers.expect({ type: "error", code: "JOIN_DENIED" });
+  expect(await flush(hers)).toEqual([]);
+});
+
+test("[RM221] what an action answers after its sender may not be in the room is not sent, after a refused join neither", async () => {
+  const [ann, bob] = [await member(), await member()];
+  const [hers, his] = [await enter(ann, "answered"), await enter(bob, "answered")];
+  hers.send({ type: "send", actionType: "read", requestId: "1" });
+  await leave(ann);
+  await hers.expect({ type: "error", code: "JOIN_DENIED" });
+  hers.send({ type: "join" });
+  await hers.expect({ type: "error", code: "JOIN_DENIED" });
+  his.send({ type: "send", actionType: "read", requestId: "2" });
+  await his.expect({ type: "action_result", requestId: "2" });
   expect(await flush(hers)).toEqual([]);
 });
 

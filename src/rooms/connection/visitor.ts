@@ -24,6 +24,8 @@ export class Visitor implements RoomConnection {
   #connection: VisitorConnection | null = null;
   /** Of the join rule, where it has looked something up. */
   #right: StandingRight | null = null;
+  /** It may not be in the room any more, which may still answer what it had sent. */
+  #isExpelled = false;
   #player: { principal: SignedIn; player: Player } | null = null;
 
   constructor(address: RoomAddress, deps: { share: LoopShare; syncs: SyncTurns }) {
@@ -80,6 +82,7 @@ export class Visitor implements RoomConnection {
   #expel(): void {
     const { room } = this;
     this.room = null;
+    this.#isExpelled = true;
     // First: the end of the right lets go what waits for its answer.
     this.#outbox.clear();
     this.#right?.end();
@@ -129,7 +132,7 @@ export class Visitor implements RoomConnection {
   }
 
   send(text: string): void {
-    if (this.closeCode === null) this.#outbox.send(text);
+    if (this.closeCode === null && !this.#isExpelled) this.#outbox.send(text);
   }
 
   sendDelta(text: string): void {
@@ -137,6 +140,8 @@ export class Visitor implements RoomConnection {
   }
 
   hold(): void {
+    // It is in the room.
+    this.#isExpelled = false;
     if (this.closeCode === null) this.#outbox.hold();
   }
 
