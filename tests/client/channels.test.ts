@@ -71,6 +71,48 @@ test("[TC97] tracking and listening come back after a lost connection; offline i
   bob.close();
 });
 
+test("[TC97] who untracks before there is a connection is not shown", async () => {
+  const [ann, bob] = [await signedIn(), await signedIn()];
+  const watched = bob.presence("brief");
+  const stop = watched.subscribe(() => {});
+  const own = ann.presence("brief");
+  await Promise.all([own.track({ mood: "gone" }), own.untrack()]);
+  // Behind both on the same connection.
+  await ann.presence("other").track({});
+  await bob.presence("brief").track({ mood: "here" });
+  await until("the channel is known", () => watched.users.length > 0);
+  expect(watched.users.map(({ state }) => state)).toEqual([{ mood: "here" }]);
+  stop();
+  ann.close();
+  bob.close();
+});
+
+test("[TC98] what waits for a connection is not sent as another user", async () => {
+  let isOpen = false;
+  const WebSocketClass = class extends WebSocket {
+    constructor(url: string) {
+      super(isOpen ? url : "ws://127.0.0.1:1");
+    }
+  };
+  const ann = createClient({ url: platform.url, store: memoryStore(), webSocket: WebSocketClass });
+  await ann.auth.signInAnonymously();
+  const bob = await signedIn();
+  const heard: unknown[] = [];
+  const chat = bob.broadcast("chat");
+  const stop = chat.on("said", (payload) => heard.push(payload));
+  await until("it is heard", () => chat.status === "live");
+  const code = codeOf(ann.broadcast("chat").send("said", { by: "the first" }));
+  await Bun.sleep(50);
+  await ann.auth.signInAnonymously();
+  isOpen = true;
+  await ann.broadcast("chat").send("said", { by: "the second" });
+  await until("the second is heard", () => heard.length > 0);
+  expect([heard, await code]).toEqual([[{ by: "the second" }], "unauthenticated"]);
+  stop();
+  ann.close();
+  bob.close();
+});
+
 test("[TC98] a broadcast reaches those who listen to its event, and the sender only with toSelf", async () => {
   const [ann, bob] = [await signedIn(proxy.url), await signedIn()];
   const heard: unknown[] = [];

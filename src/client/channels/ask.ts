@@ -1,4 +1,5 @@
 import type { ClientContext } from "../context.ts";
+import { statusError } from "../transport/errors.ts";
 import { lostError, socketError } from "./errors.ts";
 import { ANSWER_TIMEOUT_MS } from "./limits.ts";
 
@@ -9,6 +10,7 @@ import { ANSWER_TIMEOUT_MS } from "./limits.ts";
 export async function ask(context: ClientContext, message: { type: string; channel: string }): Promise<void> {
   const { runtime } = context;
   const socket = await context.socket();
+  await context.session.ready;
   const requestId = runtime.uuid();
   const ends = [socket.hold()];
   let isSent = false;
@@ -25,6 +27,8 @@ export async function ask(context: ClientContext, message: { type: string; chann
           if (socket.error !== null) reject(socket.error);
           else if (isSent && status !== "connected") reject(lostError("The connection was lost before the answer"));
         }),
+        // What one user began is not sent as another one.
+        context.transport.onAuth(() => reject(statusError(401, "Another user"))),
         runtime.after(ANSWER_TIMEOUT_MS, () => reject(lostError("The server cannot be reached"))),
         socket.onConnected(() => {
           if (isSent) return;

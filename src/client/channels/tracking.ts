@@ -41,6 +41,8 @@ export function createTracking(context: ClientContext, channel: string): Trackin
     async track(state) {
       tracked = state;
       await keep();
+      // Untracked meanwhile, which is sent first.
+      if (tracked === null) return;
       try {
         const message = { type: "track", channel, state };
         await ask(context, message);
