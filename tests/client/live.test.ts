@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, mock, test } from "bun:test";
 import { type Client, clientOf, createContext } from "../../src/client/client.ts";
 import type { ClientContext } from "../../src/client/context.ts";
+import { liveOf } from "../../src/client/live/live.ts";
+import type { Seen } from "../../src/client/live/view.ts";
 import { memoryStore } from "../../src/client/store.ts";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { type TestPlatform, testPlatform } from "../support/platform.ts";
@@ -21,6 +23,7 @@ const CONFIG = `{
             tags: { type: "json" },
             owner: { type: "string" },
             author: { type: "string", references: { table: "people", onDelete: "set null" } },
+            note: { type: "string", references: { table: "mine" } },
           },
           access: {
             read: true,
@@ -40,6 +43,13 @@ const CONFIG = `{
           access: { read: (auth, _record, { table }) => auth !== null && table("members").get(auth.id) !== null },
         },
         texts: { schema: { text: { type: "text" }, n: { type: "integer" } }, access: { read: true }, maxRecordSize: 4_000_000 },
+        secret: {
+          schema: { title: { type: "string" }, owner: { type: "string" } },
+          access: {
+            read: (auth) => [["owner", "==", auth.id]],
+            insert: () => new Promise((done) => setTimeout(done, 500, true)),
+          },
+        },
         slow: {
           schema: { title: { type: "string" } },
           access: { read: true, insert: () => new Promise((done) => setTimeout(done, 50, true)) },
@@ -508,6 +518,63 @@ test("[TC56] another user gets what is theirs", () =>
     },
     { speed: 20 },
   ));
+
+test("[TC56] a write of the user before, which is under way, is not shown to another one", () =>
+  visit(async ({ client }) => {
+    const table = client.db("shared").table("secret");
+    const before = table.live();
+    before.subscribe(() => {});
+    const write = table.insert({ title: "of the user", owner: user.id });
+    await until("it is shown", () => before.items.length === 1);
+    await client.auth.signInAnonymously();
+    const live = table.where("title", "!=", "hidden").live();
+    live.subscribe(() => {});
+    expect([before.items, live.items]).toEqual([[], []]);
+    await write;
+    await isLive(live);
+    expect([before.items, live.items]).toEqual([[], []]);
+  }));
+
+test("[TC56] what the records of the user before referred to is not shown to another one", () =>
+  visit(async ({ client }) => {
+    await put("mine", { id: "mine3", title: "of the user", owner: user.id });
+    await put("tasks", { id: "noted", title: "noted", note: "mine3" });
+    const live = client.db("shared").table("tasks").where("title", "==", "noted").expand("note").live();
+    live.subscribe(() => {});
+    await until("it is shown", () => live.items.length === 1);
+    expect(live.items).toMatchObject([{ expand: { note: { title: "of the user" } } }]);
+    const rename = (title: string) => platform.service.patch("/api/db/shared/tables/tasks/noted", { title });
+    await rename("away");
+    await until("it is gone", () => live.items.length === 0);
+    await client.auth.signInAnonymously();
+    await isLive(live);
+    await rename("noted");
+    await until("it is there again", () => live.items.length === 1);
+    expect(live.items).toMatchObject([{ expand: { note: null } }]);
+  }));
+
+for (const expand of [[], ["author"]]) {
+  test(`[TC56] what a user saw last, read late, is not shown to another one ${expand.join()}`, () =>
+    visit(async ({ client, context }) => {
+      const read = Promise.withResolvers<Seen | null>();
+      liveOf(context).useSeen({ read: () => read.promise, changed() {} });
+      const table = client.db("shared").table("tasks");
+      const query = expand.length === 0 ? table : table.expand("author");
+      const live = query.where("title", "==", "seen last").live();
+      live.subscribe(() => {});
+      const seen = { records: [{ id: "s", title: "seen last" }], hasMore: false };
+      // With `expand` it waits for code that is not loaded yet.
+      if (expand.length > 0) read.resolve(seen);
+      await Promise.resolve();
+      const other = { ...client.auth.user, id: "other" } as NonNullable<typeof client.auth.user>;
+      await context.session.adopt({ user: other, accessToken: "", refreshToken: "" });
+      read.resolve(seen);
+      for (let turn = 0; turn < 50; turn++) {
+        expect(live.items).toEqual([]);
+        await Bun.sleep(1);
+      }
+    }));
+}
 
 test("[TC57] records that are too large for a message are read by themselves", () =>
   visit(async ({ client }) => {

@@ -50,6 +50,14 @@ export function liveOf(context: ClientContext): Live {
   return live;
 }
 
+const isOf = (write: TableWrite, { query }: Plan) => tableKey(write) === tableKey(query);
+
+const show = ({ write, overlays }: OwnWrite, view: View) =>
+  overlays.set(
+    view,
+    write.operations.map((operation) => view.begin(operation)),
+  );
+
 function createLive(context: ClientContext, socket: Socket): Live {
   const { runtime, transport } = context;
   const feeds = new Feeds(socket, runtime);
@@ -65,16 +73,12 @@ function createLive(context: ClientContext, socket: Socket): Live {
 
   const viewDeps = { runtime, transport, socket, feeds, notices, loaded: (view: View) => seen?.changed(view) };
 
-  const show = ({ write, overlays }: OwnWrite, view: View) =>
-    overlays.set(
-      view,
-      write.operations.map((operation) => view.begin(operation)),
-    );
-  const isOf = (write: TableWrite, { query }: Plan) => tableKey(write) === tableKey(query);
-  const seedFrom = (view: View, from: SeenQueries) =>
+  const seedFrom = (view: View, from: SeenQueries) => {
+    const seenBy = userCount;
     void from.read(view.plan.key).then((found) => {
-      if (found !== null) view.seed(found);
+      if (found !== null && seenBy === userCount) view.seed(found);
     });
+  };
   const begin = (plan: Plan, before: View | null): Shared => {
     const view = new View(plan, viewDeps);
     const entry = { view, holders: 0 };
@@ -105,6 +109,7 @@ function createLive(context: ClientContext, socket: Socket): Live {
     userCount++;
     feeds.forget();
     for (const { view } of shared.values()) view.forget({ wasVisitor });
+    writes.clear();
   });
   context.onClose(() => {
     stopListening();

@@ -116,8 +116,7 @@ export class View implements FeedMember {
 
   #shown(): readonly JsonObject[] {
     const { plan } = this;
-    const own = this.#local.isEmpty ? null : this.#local.over(this.#window.records);
-    const records = (own ?? this.#window.records).slice(0, plan.limit);
+    const records = this.#local.over(this.#window.records).slice(0, plan.limit);
     if (plan.query.fields === null && this.#expansions === null) return records;
     return this.#asShown(records);
   }
@@ -161,6 +160,7 @@ export class View implements FeedMember {
 
   async #expand(): Promise<void> {
     const { createExpansions } = await import("../tables/loaded.ts");
+    this.#expansions?.stop();
     this.#expansions = createExpansions({
       transport: this.#deps.transport,
       plan: this.plan,
@@ -179,6 +179,9 @@ export class View implements FeedMember {
     if (!wasVisitor) {
       this.#hasLoaded = false;
       this.#window.clear();
+      this.#seed = null;
+      // Others, which know nothing.
+      if (this.#expansions !== null) void this.#expand();
     }
     this.#changed();
   }

@@ -55,7 +55,7 @@ export class WriteQueue {
       this.#endings.size + this.#adding.size >= WAITING_WRITES_MAX ||
       JSON.stringify(write).length > WRITE_LENGTH_MAX
     ) {
-      const message = `At most ${WAITING_WRITES_MAX} writes of ${WRITE_LENGTH_MAX} characters each can wait for a connection`;
+      const message = `At most ${WAITING_WRITES_MAX} writes of ${WRITE_LENGTH_MAX} characters can wait`;
       throw localError("too_large", message);
     }
     const key = keyOf(write);
@@ -147,7 +147,7 @@ export class WriteQueue {
     const now = context.runtime.now();
     if (sentAt === null) await storage.put(serial, { ...waiting, sentAt: now });
     else if (request.idempotencyKey !== null && now - sentAt > UNKNOWN_AFTER_MS) {
-      const message = "The answer of this write was lost, and it is too old to be sent again";
+      const message = "The answer was lost, and the write is too old to be sent again";
       return [null, localError("unknown", message)];
     }
     try {

@@ -9,7 +9,7 @@ async function subscriptionOf(
 ): Promise<DeviceToken> {
   const { push } = await transport.request<{ push: { publicKey: string } | null }>("GET", "/api/config");
   if (push === null) {
-    const message = "The server sends no Web Push: its config has no push.webPush";
+    const message = "The server's config has no push.webPush";
     throw statusError(503, message);
   }
   const options = { userVisibleOnly: true, applicationServerKey: push.publicKey };
