@@ -47,7 +47,7 @@ export async function shorten(content: Uint8Array): Promise<Uint8Array> {
   const { code } = await minify(new TextDecoder().decode(content), {
     module: true,
     ecma: ECMA_VERSION,
-    compress: { passes: PASSES, pure_getters: true },
+    compress: { passes: PASSES, pure_getters: true, hoist_funs: true },
   });
   if (code === undefined) throw new Error("A chunk cannot be minified");
   return new TextEncoder().encode(code);

@@ -553,6 +553,20 @@ test("[TC56] what the records of the user before referred to is not shown to ano
     expect(live.items).toMatchObject([{ expand: { note: null } }]);
   }));
 
+test("[TC56] a query that has ended shows another user nothing", () =>
+  visit(async ({ client }) => {
+    await put("mine", { id: "mine2", title: "of the user", owner: user.id });
+    const live = client.db("shared").table("mine").where("id", "==", "mine2").live();
+    live.subscribe(() => {});
+    await until("it is shown", () => live.items.length === 1);
+    live.close();
+    expect(live.items.length).toBe(1);
+    await client.auth.signInAnonymously();
+    expect([live.items, live.hasMore, live.status]).toEqual([[], false, "loading"]);
+    // Pages compare it with what they had.
+    expect(live.items).toBe(live.items);
+  }));
+
 for (const expand of [[], ["author"]]) {
   test(`[TC56] what a user saw last, read late, is not shown to another one ${expand.join()}`, () =>
     visit(async ({ client, context }) => {

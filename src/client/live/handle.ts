@@ -20,11 +20,13 @@ interface HandleParts {
   runtime: Runtime;
   /** The view of the query. */
   hold(holding: Holding): Held;
+  /** A view that nobody holds, and that shows nothing. */
+  blank(): View;
   userCount(): number;
 }
 
 /** One `live()`. Equal queries have the same view. */
-export function openHandle({ runtime, hold, userCount }: HandleParts): LiveQuery<JsonObject> {
+export function openHandle({ runtime, hold, blank, userCount }: HandleParts): LiveQuery<JsonObject> {
   /** Each ends one listener. */
   const stops = new Set<() => void>();
   let cancelEnd: () => void = () => {};
@@ -50,21 +52,29 @@ export function openHandle({ runtime, hold, userCount }: HandleParts): LiveQuery
     held = hold({ before: seenBy === userCount() ? view : null, end });
     view = held.view;
   };
+  /** What an ended query has shown to one user is not shown to the next. */
+  const shown = () => {
+    if (held === null && seenBy !== userCount()) {
+      view = blank();
+      seenBy = userCount();
+    }
+    return view;
+  };
   endLater();
   return {
     get items() {
-      return view.items;
+      return shown().items;
     },
     get status() {
-      return view.status;
+      return shown().status;
     },
     get error() {
-      return view.error;
+      return shown().error;
     },
     get hasMore() {
-      return view.hasMore;
+      return shown().hasMore;
     },
-    isPending: (id) => view.isPending(id),
+    isPending: (id) => shown().isPending(id),
     subscribe(listener) {
       if (held === null) begin();
       cancelEnd();

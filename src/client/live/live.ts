@@ -120,7 +120,12 @@ function createLive(context: ClientContext, socket: Socket): Live {
     needsIds: true,
     open(query) {
       const plan = planOf(query);
-      return openHandle({ runtime, hold: (held) => hold(plan, held), userCount: () => userCount });
+      return openHandle({
+        runtime,
+        hold: (held) => hold(plan, held),
+        blank: () => new View(plan, viewDeps),
+        userCount: () => userCount,
+      });
     },
     begin(write) {
       const own: OwnWrite = { write, overlays: new Map() };
