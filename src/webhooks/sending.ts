@@ -1,5 +1,6 @@
 import type { WebhookConfig } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
+import { outgoingFetch } from "../kernel/outgoing.ts";
 import { SECOND_MS } from "../kernel/time/duration.ts";
 import { VERSION } from "../kernel/version.ts";
 import { answerOf, type ReceiverAnswer } from "./answer.ts";
@@ -22,7 +23,7 @@ export async function send(
   const timeout = new AbortController();
   const cancelTimer = clock.after(DELIVERY_TIMEOUT_MS, () => timeout.abort());
   try {
-    const response = await fetch(url, {
+    const response = await outgoingFetch(url, {
       method: "POST",
       headers: {
         "user-agent": `platform/${VERSION}`,

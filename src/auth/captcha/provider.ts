@@ -1,5 +1,6 @@
 import type { CaptchaConfig } from "../../config/types.ts";
 import { isJsonObject } from "../../kernel/json/json.ts";
+import { outgoingFetch } from "../../kernel/outgoing.ts";
 import { CAPTCHA_ANSWER_MAX_BYTES } from "../limits.ts";
 
 export type Verdict = { kind: "passed" } | { kind: "refused" } | { kind: "unknown"; reason: unknown };
@@ -29,7 +30,7 @@ export async function askProvider(config: CaptchaConfig, { token, address, signa
   const form = new URLSearchParams({ secret: config.secretKey, response: token, remoteip: address });
   // hCaptcha then refuses tokens that were solved for another site.
   if (config.provider === "hcaptcha") form.set("sitekey", config.siteKey);
-  const response = await fetch(config.endpoint ?? ENDPOINTS[config.provider], {
+  const response = await outgoingFetch(config.endpoint ?? ENDPOINTS[config.provider], {
     method: "POST",
     body: form,
     // A redirect would carry the secret elsewhere.

@@ -7,6 +7,7 @@ import {
   ClientSecretPost,
   Configuration,
   calculatePKCECodeChallenge,
+  customFetch,
   discovery,
   enableNonRepudiationChecks,
   fetchProtectedResource,
@@ -18,6 +19,7 @@ import { KNOWN_PROVIDERS, type KnownProvider } from "../../config/sections/oauth
 import type { OAuthProvider } from "../../config/types.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 
+import { outgoingFetch } from "../../kernel/outgoing.ts";
 import { PROVIDER_METADATA_TTL_MS, PROVIDER_TIMEOUT_SECONDS } from "../limits.ts";
 
 /** A user as a provider describes them. */
@@ -103,6 +105,7 @@ function createOidcClient(config: OAuthProvider, issuer: string, now: () => numb
     if (known !== null && Math.abs(now() - known.readAt) < PROVIDER_METADATA_TTL_MS) return known.configuration;
     const found = await discovery(server, config.clientId, config.clientSecret, undefined, {
       timeout: PROVIDER_TIMEOUT_SECONDS,
+      [customFetch]: outgoingFetch,
       ...(isLoopback ? { execute: [allowInsecureRequests] } : {}),
     });
     const methods = found.serverMetadata().token_endpoint_auth_methods_supported;
@@ -112,6 +115,7 @@ function createOidcClient(config: OAuthProvider, issuer: string, now: () => numb
     const authentication = takesBasic ? ClientSecretBasic(secret) : ClientSecretPost(secret);
     const configuration = new Configuration(found.serverMetadata(), config.clientId, secret, authentication);
     configuration.timeout = PROVIDER_TIMEOUT_SECONDS;
+    configuration[customFetch] = outgoingFetch;
     if (isLoopback) allowInsecureRequests(configuration);
     // The ID token's signature is checked too, not only the connection that it came through.
     enableNonRepudiationChecks(configuration);
@@ -147,6 +151,7 @@ export function createPlainClient(config: OAuthProvider, plain: PlainProvider): 
   const secret = config.clientSecret;
   const configuration = new Configuration(plain.metadata, config.clientId, secret, ClientSecretPost(secret));
   configuration.timeout = PROVIDER_TIMEOUT_SECONDS;
+  configuration[customFetch] = outgoingFetch;
   if (LOOPBACK.has(new URL(plain.metadata.issuer).hostname)) allowInsecureRequests(configuration);
   return {
     async authorizationUrl({ redirectUri, state, verifier }) {

@@ -3,6 +3,7 @@ import type { BackupsConfig } from "../../config/types.ts";
 import type { Owner } from "../../disk/owner-marker.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import { reasonOf } from "../../kernel/errors.ts";
+import { unlessAborted } from "../../kernel/time/unless-aborted.ts";
 import { createBackup } from "../create/create.ts";
 import { BackupError } from "../types.ts";
 import { type TryOpening, verifyBackup } from "../verify/verify.ts";
@@ -55,7 +56,8 @@ export async function runBackupJob(
       if (verify) await verifyOrSetAside(destination, { archivePath, name, owner, tryOpening, signal });
     };
     const { fileCount, contentBytes, sizeBytes } = await createBackup({ dataDirectory, file, check, clock, signal });
-    await unlessStopped(destination.accept(file, name), signal);
+    // An upload cannot be cancelled: it ends with the process, and leaves no object.
+    await unlessAborted(destination.accept(file, name), signal);
     const verifiedAt = verify ? clock.now() : null;
     if (verifiedAt !== null) await noteVerified(destination, name, verifiedAt);
     return {
@@ -68,19 +70,6 @@ export async function runBackupJob(
     };
   } finally {
     destination.clean();
-  }
-}
-
-/** An upload cannot be cancelled: it ends with the process, and leaves no object. Errors: those of `work`; the signal's reason. */
-async function unlessStopped(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  const { promise: stopped, reject } = Promise.withResolvers<never>();
-  const stop = (): void => reject(signal.reason);
-  signal.addEventListener("abort", stop, { once: true });
-  if (signal.aborted) stop();
-  try {
-    await Promise.race([work, stopped]);
-  } finally {
-    signal.removeEventListener("abort", stop);
   }
 }
 

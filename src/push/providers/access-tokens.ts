@@ -2,6 +2,7 @@ import type { KeyObject } from "node:crypto";
 import { SignJWT } from "jose";
 import type { Clock } from "../../kernel/clock.ts";
 import { isJsonObject } from "../../kernel/json/json.ts";
+import { outgoingFetch } from "../../kernel/outgoing.ts";
 import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { ACCESS_TOKEN_MARGIN_MS, CALL_TIMEOUT_MS } from "../limits.ts";
 
@@ -59,7 +60,7 @@ export function createAccessTokens(deps: { account: ServiceAccount; endpoint: st
     );
     try {
       const askedAt = clock.now();
-      const response = await fetch(endpoint, {
+      const response = await outgoingFetch(endpoint, {
         method: "POST",
         body: new URLSearchParams({
           grant_type: GRANT_TYPE,

@@ -1,5 +1,6 @@
 import type { Clock } from "../../kernel/clock.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
+import { outgoingFetch } from "../../kernel/outgoing.ts";
 import type { CallResult, Provider } from "../types.ts";
 import { createAccessTokens, type ServiceAccount, TokenRefused } from "./access-tokens.ts";
 import { createFcmBodies } from "./fcm-message.ts";
@@ -24,7 +25,7 @@ export function createFcm(deps: {
   const post = async (body: string, signal: AbortSignal): Promise<Response> => {
     const token = await tokens.get();
     const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-    const response = await fetch(url, { method: "POST", headers, body, signal, redirect: "manual" });
+    const response = await outgoingFetch(url, { method: "POST", headers, body, signal, redirect: "manual" });
     if (response.status === UNAUTHENTICATED) tokens.forget(token);
     return response;
   };

@@ -1,6 +1,7 @@
 import { S3Client } from "bun";
 import type { BucketConfig } from "../../config/types.ts";
 import { guarded, openRemoteBody, storeFailed } from "../../http/bodies/remote-body.ts";
+import { findHost } from "../../kernel/outgoing.ts";
 import { S3_LIST_KEYS, S3_PART_BYTES, S3_RETRIES } from "../limits.ts";
 import type { IncomingFile, RemoteFiles } from "../types.ts";
 
@@ -23,32 +24,34 @@ export function createS3Files(backend: S3Backend): RemoteFiles {
     ...(region === undefined ? {} : { region }),
   });
   const fileOf = (fileId: string) => client.file(prefix + fileId);
+  const calling = <T>(work: () => Promise<T>): Promise<T> => guarded(findHost(endpoint).then(work));
 
   const marker = client.file(prefix + MARKER);
 
   return {
     name: `The object store ${endpoint}, bucket "${bucket}", prefix "${prefix}",`,
-    readMarker: () => guarded(textOf(marker)),
+    readMarker: () => calling(() => textOf(marker)),
     async writeMarker(text) {
-      await guarded(marker.write(text, { type: "application/json" }));
+      await calling(() => marker.write(text, { type: "application/json" }));
     },
-    create: async (fileId) => createIncoming(fileOf(fileId)),
-    body(fileId, { start, end, size }) {
+    create: (fileId) => calling(async () => createIncoming(fileOf(fileId))),
+    async body(fileId, { start, end, size }) {
+      await guarded(findHost(endpoint));
       const file = fileOf(fileId);
       // As a stream: a response made of the file itself would send the client to the object store.
       return openRemoteBody((start === 0 && end === size ? file : file.slice(start, end)).stream(), end - start);
     },
     async blob(fileId, sizeBytes) {
       const file = fileOf(fileId);
-      const { size } = await guarded(file.stat());
+      const { size } = await calling(() => file.stat());
       if (size !== sizeBytes) throw storeFailed(new Error(`${sizeBytes} bytes are on record, ${size} are there`));
       return file;
     },
-    remove: (fileId) => guarded(fileOf(fileId).delete()),
+    remove: (fileId) => calling(() => fileOf(fileId).delete()),
     async *ids() {
       let continuationToken: string | undefined;
       do {
-        const page = await guarded(
+        const page = await calling(() =>
           client.list({
             prefix,
             maxKeys: S3_LIST_KEYS,
