@@ -54,16 +54,19 @@ export async function createFunctionsArea(deps: FunctionsDeps): Promise<Function
   const onFailure = createOnFailure(() => serving);
   const { api, known } = await createApi({ ...deps, around: performing, onFailure });
   const sockets = createFunctionSockets(deps);
-  /** As GET, without its body. Elysia would read all of the body for its length, and some have no end. */
+  /**
+   * As GET. Elysia would read all of the body for its length, and some have no end: Bun leaves the body out, and knows the length of one
+   * that is no stream.
+   */
   const head = async (request: Request, http: HttpParts): Promise<Response> => {
     const call = callOf(request);
     const get = http.inPlaceOf(request, new Request(request.url, { headers: request.headers, signal: request.signal }));
     if (call !== undefined) belongsTo(call, get);
-    const { status, headers, body } = await api.fetch(get);
-    await body?.cancel();
+    const response = await api.fetch(get);
+    if (call?.route !== null) return response;
     // No route by GET took it, but one by HEAD may.
-    if (call?.route === null) return api.fetch(request);
-    return new Response(null, { status, headers });
+    await response.body?.cancel();
+    return api.fetch(request);
   };
   return {
     describe: () => describeRoutes(api, known),

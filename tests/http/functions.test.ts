@@ -338,6 +338,16 @@ test("[FN13] HEAD of an answer without an end is answered at once", async () => 
   expect((await platform.head(`${BASE}/hello`)).status).toBe(401);
 });
 
+test("[FN13] [HT6] HEAD has the length that GET has", async () => {
+  for (const path of ["/open", "/response"]) {
+    const [head, get] = [await platform.head(`${BASE}${path}`), await platform.get(`${BASE}${path}`)];
+    expect(get.headers.get("content-length")).not.toBe("0");
+    expect(head.headers.get("content-length")).toBe(get.headers.get("content-length"));
+  }
+  // A length of 0 would say that there is nothing.
+  expect((await platform.head(`${BASE}/stream`)).headers.get("content-length")).toBeNull();
+});
+
 test("[FN13] a value from a request adds no header", async () => {
   const { status, headers } = await platform.get(`${BASE}/header?text=${encodeURIComponent("a\r\nx-injected: 1")}`);
   expect(headers.get("x-injected")).toBeNull();
