@@ -51,7 +51,8 @@ export function clientOf<Config>(context: ClientContext): Client<Config> {
 
 /** The parts that all features share. `runtime` is an argument for tests. */
 export function createContext(options: ClientOptions, runtime: Runtime): ClientContext {
-  const address = new URL(options.url);
+  // As the base of another address, "localhost:8787" is refused: it is of the protocol "localhost:".
+  const address = new URL("", options.url);
   const base = address.origin + address.pathname.replace(/\/+$/, "");
   const store = options.store ?? defaultStore();
   const send = createSend({ base, runtime });

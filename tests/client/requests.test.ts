@@ -35,6 +35,11 @@ function impatient(url: string, waits: number[]) {
   return clientOf<typeof config>(createContext({ url }, runtime));
 }
 
+test("[TC1] an address without http:// is refused at once", () => {
+  for (const url of ["localhost:8787", "127.0.0.1:8787", "//localhost", ""])
+    expect(() => clubClient(url)).toThrow("URL");
+});
+
 test("[TC3] an error has the server's status, message, fields and request id, and a code of its own", async () => {
   const client = await visitor(platform.url);
   const films = client.db("shared").table("films");

@@ -88,6 +88,8 @@ test("[TC320] folders, links and deletions of many files, and the beginning of o
   expect(urls.map(({ key }) => key)).toEqual(keys);
   expect(await (await fetch(urls[2]?.url ?? "")).text()).toBe("hello");
   expect(await (await files.download("many/1.txt", { maxBytes: 2 })).text()).toBe("he");
+  await files.upload("many/empty.txt", "");
+  expect((await files.download("many/empty.txt", { maxBytes: 2 })).size).toBe(0);
   const { deleted, failed } = await files.deleteMany([...keys, "nothing"]);
   expect([deleted, failed.map(({ key }) => key)]).toEqual([keys, ["nothing"]]);
   client.close();

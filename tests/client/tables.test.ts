@@ -49,6 +49,13 @@ test("[TC10] a record is inserted, read, changed and deleted; get of none is nul
   expect(ann.name).toBe("Ann of upserts");
 });
 
+test("[TC10] get of a text that no record has as its id gives null, and not another answer of the table", async () => {
+  const films = client.db("shared").table("films");
+  for (const id of ["", ".", "..", "count", "aggregate", "batch", "a/b"]) {
+    expect([id, await films.get(id)]).toEqual([id, null]);
+  }
+});
+
 test("[TC11] each method gives another query; the one before stays as it was", async () => {
   const all = await filmsOf("immutable", 6);
   const few = all.where("rating", "==", 0);

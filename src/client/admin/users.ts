@@ -1,4 +1,4 @@
-import { PlatformError } from "../transport/errors.ts";
+import { orNull } from "../transport/errors.ts";
 import type { Transport } from "../transport/types.ts";
 import type { AdminUser, AdminUsers, OutboxEntry, OutboxMail, SignInMeans, UserEntry } from "./user-types.ts";
 
@@ -9,14 +9,7 @@ const PARTS = { session: "sessions", identity: "identities", passkey: "passkeys"
 const pathOf = (id: string): string => `${USERS}/${encodeURIComponent(id)}`;
 
 export const createUsers = ({ request }: Transport): AdminUsers => ({
-  async get(id) {
-    try {
-      return await request<AdminUser>("GET", pathOf(id));
-    } catch (error) {
-      if (error instanceof PlatformError && error.status === 404) return null;
-      throw error;
-    }
-  },
+  get: (id) => orNull(request<AdminUser>("GET", pathOf(id))),
   async list(query) {
     const answer = await request<{ users: UserEntry[]; cursor: string | null }>("GET", USERS, { query: { ...query } });
     return { items: answer.users, cursor: answer.cursor };

@@ -1,5 +1,5 @@
 import type { ClientContext } from "../context.ts";
-import { networkError, PlatformError } from "../transport/errors.ts";
+import { networkError, orNull } from "../transport/errors.ts";
 import { filePath } from "./paths.ts";
 import type { Bucket, FileEntry, FileMetadata, FilePage, FolderPage } from "./types.ts";
 import { upload } from "./upload.ts";
@@ -44,7 +44,9 @@ export function createOperations(context: ClientContext, bucket: string): Omit<B
     async download(key, { thumb, signal, maxBytes } = {}) {
       const path = filePath(bucket, key);
       const headers = maxBytes === undefined ? {} : { range: `bytes=0-${maxBytes - 1}` };
-      const response = await transport.request<Response>("GET", path, { query: { thumb }, headers, signal, raw: true });
+      const asked = transport.request<Response>("GET", path, { query: { thumb }, headers, signal, raw: true });
+      // An empty file has no range of bytes.
+      const response = (await orNull(asked, 416)) ?? new Response();
       try {
         return await response.blob();
       } catch (cause) {
@@ -55,12 +57,8 @@ export function createOperations(context: ClientContext, bucket: string): Omit<B
     list: pageOf,
     browse: (query) => pageOf<FolderPage>({ ...query, delimiter: "/" }),
     async metadata(key) {
-      try {
-        return metadataOf(await transport.request<StoredFile>("GET", metadataPath(key)));
-      } catch (error) {
-        if (error instanceof PlatformError && error.status === 404) return null;
-        throw error;
-      }
+      const file = await orNull(transport.request<StoredFile>("GET", metadataPath(key)));
+      return file && metadataOf(file);
     },
     async setMetadata(key, changes) {
       return metadataOf(await transport.request<StoredFile>("PATCH", metadataPath(key), { body: changes }));

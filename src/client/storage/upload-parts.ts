@@ -1,5 +1,5 @@
 import type { ClientContext } from "../context.ts";
-import { PlatformError } from "../transport/errors.ts";
+import { orNull } from "../transport/errors.ts";
 import { COMPLETE_TIMEOUT_MS, PART_BYTES, PARTS_AT_ONCE, PARTS_MAX } from "./limits.ts";
 import { createPatience } from "./patience.ts";
 import { sendingOf } from "./sending.ts";
@@ -80,16 +80,6 @@ export async function uploadInParts(context: ClientContext, task: UploadTask): P
     const body = { uploadId: upload.uploadId, key };
     // Nothing can go on with it: its parts need not stay for a day.
     if (of === null) void transport.request("POST", `${bucket}/multipart/abort`, { body }).catch(() => {});
-    throw error;
-  }
-}
-
-/** null where the server answers that there is no such upload. */
-async function orNull<T>(work: Promise<T>): Promise<T | null> {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof PlatformError && error.status === 404) return null;
     throw error;
   }
 }

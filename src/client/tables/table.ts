@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { ClientContext } from "../context.ts";
-import { PlatformError } from "../transport/errors.ts";
+import { orNull } from "../transport/errors.ts";
 import type { Cancellable } from "../types/query.ts";
 import { type Condition, everything, type TableAddress, tablePath } from "./description.ts";
 import { TableQuery } from "./query.ts";
@@ -41,12 +41,9 @@ function recordsOf(context: ClientContext, address: TableAddress) {
   return {
     async get(id: string, { fields = [], expand = [], signal }: GetOptions = {}): Promise<JsonObject | null> {
       const query = { fields: fields.join() || null, expand: expand.join() || null };
-      try {
-        return await context.transport.request("GET", at(id), { query, signal });
-      } catch (error) {
-        if (error instanceof PlatformError && error.status === 404) return null;
-        throw error;
-      }
+      const record = await orNull(context.transport.request<JsonObject>("GET", at(id), { query, signal }));
+      // What is no id, such as "" or "count", leads to something else of the table.
+      return record?.["id"] === id ? record : null;
     },
 
     insert(given: JsonObject): Promise<JsonObject> {

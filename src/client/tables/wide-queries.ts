@@ -50,10 +50,7 @@ export function writeAll(
 ): Promise<WriteCounts> {
   const { conditions, or, sort, limit, fields, expand } = query;
   if (sort.length + expand.length > 0 || limit !== null || fields !== null) {
-    throw localError(
-      "invalid",
-      "update and delete take a query's conditions only: it has a sort, limit, fields or expand",
-    );
+    throw localError("invalid", "A query with a sort, limit, fields or expand takes no update or delete");
   }
   const body = { ...action, filter: conditions, orFilter: or };
   return transport.request("POST", `${tablePath(query)}/batch-by-filter`, { body, idempotent: true });

@@ -34,23 +34,19 @@ export interface ErrorFacts {
 /** Every failure of a request. One that the caller's own `signal` has ended rejects with the signal's reason instead. */
 export class PlatformError extends Error {
   /** The HTTP status; 0 where no answer came. */
-  readonly status: number;
-  readonly code: ErrorCode;
+  declare readonly status: number;
+  declare readonly code: ErrorCode;
   /** The fields at fault by their paths; empty where none is. */
-  readonly fields: Readonly<Record<string, FieldProblem>>;
+  declare readonly fields: Readonly<Record<string, FieldProblem>>;
   /** `X-Request-Id` of the answer, by which the server's log has the cause; null without an answer. */
-  readonly requestId: string | null;
+  declare readonly requestId: string | null;
   /** Seconds after which the server asks to be tried again; null where it does not say. */
-  readonly retryAfter: number | null;
+  declare readonly retryAfter: number | null;
 
   constructor({ status, code, message, fields = {}, requestId = null, retryAfter = null, cause }: ErrorFacts) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = "PlatformError";
-    this.status = status;
-    this.code = code;
-    this.fields = fields;
-    this.requestId = requestId;
-    this.retryAfter = retryAfter;
+    Object.assign(this, { status, code, fields, requestId, retryAfter });
   }
 }
 
@@ -96,6 +92,16 @@ export const localError = (code: ErrorCode, message: string, cause?: unknown): P
 /** The error of a request that nothing answered. */
 export const networkError = (url: string, cause: unknown): PlatformError =>
   localError("network", `Cannot reach ${url}`, cause);
+
+/** null where the server answers with this status; 404: there is no such thing. */
+export async function orNull<T>(work: Promise<T>, status = 404): Promise<T | null> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof PlatformError && error.status === status) return null;
+    throw error;
+  }
+}
 
 const PASSING = new Set([0, 408, 429, 502, 503, 504]);
 
