@@ -116,7 +116,7 @@ export const UserChanges = Type.Object({
 
 /** As ids of records: no control characters, no `/`. */
 const ID = /^[^\p{Cc}/]+$/u;
-const RESERVED_IDS = new Set(["count", "search", "batch", "batch-by-filter"]);
+const RESERVED_IDS = new Set(["count", "search", "aggregate", "batch", "batch-by-filter"]);
 /** No URL can name them. */
 const DOTS = new Set([".", ".."]);
 
