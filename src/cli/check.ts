@@ -56,12 +56,18 @@ function declarations(config: PlatformConfig): string[] {
     ["SQL database", config.d1],
     ["vector index", config.vectorize],
     ["room", config.rooms],
+    ["job", config.jobs],
+    ["schedule", config.cron],
+    ["trigger", config.triggers],
+    ["webhook", config.webhooks],
     ["service key", config.serviceKeys],
     ["OAuth provider", config.auth?.oauth],
   ];
   for (const [kind, declared] of kinds) {
     for (const name of Object.keys(declared ?? {})) lines.push(`  ${kind} ${name}`);
   }
+  if (config.routes !== undefined) lines.push("  routes");
+  if (config.site !== undefined) lines.push("  site");
   if (config.backups !== undefined) lines.push(`  ${describeBackups(config.backups)}`);
   return lines.length === 0 ? ["  nothing"] : lines;
 }

@@ -191,6 +191,23 @@ describe("configs", () => {
     expect(readdirSync(cwd)).toEqual(["platform.config.ts"]);
   });
 
+  test("[CL12] check names jobs, schedules, triggers, webhooks, routes and the site", async () => {
+    const secret = btoa("x".repeat(32));
+    const config = `{
+      databases: { shared: { tables: { films: {} } } },
+      jobs: { charge: { run() {} } },
+      cron: { nightly: { schedule: "@daily", run() {} } },
+      triggers: { ship: { on: { table: "shared.films" }, run() {} } },
+      webhooks: { erp: { url: "https://erp.example.com", secret: "${secret}", on: { table: "shared.films" } } },
+      routes: (api) => api.get("/hello", () => "hello"),
+      site: { directory: "./public" },
+    }`;
+    const cwd = directoryWith({ "platform.config.ts": configOf(config), "public/index.html": "<p>" });
+    const { stdout } = await run(["check"], { cwd });
+    const lines = ["job charge", "schedule nightly", "trigger ship", "webhook erp", "routes", "site"];
+    for (const line of lines) expect(stdout).toContain(`\n  ${line}\n`);
+  });
+
   test("[CL12][CL6] check and start report every problem with its path", async () => {
     const broken =
       '{ kv: { "a b": {} }, databases: { shared: { tables: { posts: { schema: { title: { type: "strng" } } } } } } }';
