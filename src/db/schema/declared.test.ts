@@ -119,6 +119,20 @@ test("[DB42] another declared type over the same SQL type is a change of type", 
   ]);
 });
 
+test("[DB42] a column becomes json only with values that are JSON", () => {
+  migrate(table("posts", [column("tags")]));
+  sqlite.run("INSERT INTO posts VALUES ('a', 'red, blue'), ('b', '[1]'), ('c', NULL)");
+  const retyped = (up: string) => ({
+    ...table("posts", [column("tags")]),
+    columnKinds: { id: "text", tags: "json" },
+    migrations: [{ version: 1, description: "tags are JSON", up }],
+  });
+  expect(problemsOf(retyped("SELECT 1"))).toEqual([
+    "shared.posts.tags: 1 records have no valid JSON; a migration has to convert them, as json_quote() does",
+  ]);
+  expect(problemsOf(retyped("UPDATE posts SET tags = json_quote(tags) WHERE id = 'a'"))).toEqual([]);
+});
+
 test("[DB160] a missing column or table is proposed as renamed if a similar one is new", () => {
   const integer = (name: string) => column(name, { type: "INTEGER" });
   migrate(table("posts", [column("title"), integer("views"), column("gone")]), table("old", [column("name")]));

@@ -95,6 +95,15 @@ function planChange(
     problems.push(`${path}: was ${kindBefore} and is now ${kind}; a migration has to convert its values`);
     return;
   }
+  if (isRetyped && kind === "json") {
+    // SQLite takes any text for it, and reads of such records would fail.
+    const broken = countWhere(sqlite, table.name, `NOT json_valid(${quote(column.name)})`);
+    if (broken > 0) {
+      problems.push(
+        `${path}: ${broken} records have no valid JSON; a migration has to convert them, as json_quote() does`,
+      );
+    }
+  }
   if (present.type !== column.type) plan.rebuild = true;
   if (column.notNull !== present.notNull) {
     plan.rebuild = true;
