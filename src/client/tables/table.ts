@@ -43,7 +43,7 @@ function recordsOf(context: ClientContext, address: TableAddress) {
       const query = { fields: fields.join() || null, expand: expand.join() || null };
       const record = await orNull(context.transport.request<JsonObject>("GET", at(id), { query, signal }));
       // What is no id, such as "" or "count", leads to something else of the table.
-      return record?.["id"] === id ? record : null;
+      return record?.["id"] === String(id) ? record : null;
     },
 
     insert(given: JsonObject): Promise<JsonObject> {
