@@ -2,6 +2,7 @@ import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext } from "react";
 import type { SignedInKey } from "../../../client/admin/administrator.ts";
+import { finishBegun, forgetBegun } from "./begun.ts";
 import { messageOf } from "./failure.ts";
 import { queries, SESSION_KEY, server } from "./server.ts";
 
@@ -35,11 +36,15 @@ export const useSignIn = () =>
     },
   });
 
-/** Forgets everything that has been loaded. */
-const forget = (): void => queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== KEY[0] });
+/** Forgets everything that has been loaded and begun. */
+function forget(): void {
+  forgetBegun();
+  queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== KEY[0] });
+}
 
-/** Ends the session, and forgets everything that has been loaded. */
+/** Finishes what waits, ends the session, and forgets everything that has been loaded. */
 export async function signOut(): Promise<void> {
+  await finishBegun();
   try {
     await server.signOut();
   } catch (error) {

@@ -2,6 +2,7 @@ import { Button, Group, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useSyncExternalStore } from "react";
 import type { RequestOptions } from "../../../client/transport/types.ts";
+import { endsWithSession } from "../api/begun.ts";
 import { messageOf } from "../api/failure.ts";
 import { UNDO_MS } from "../limits.ts";
 
@@ -90,6 +91,25 @@ export function deleteSoon(deletion: Deletion): void {
 
 /** A page that goes away sends what it has begun. */
 const keptAlive: typeof fetch = (address, init) => fetch(address, { ...init, keepalive: true });
+
+endsWithSession({
+  finish: () =>
+    Promise.all(
+      Array.from(pending, ([id, { timer }]) => {
+        clearTimeout(timer);
+        return finish(id);
+      }),
+    ),
+  forget() {
+    for (const [id, { timer }] of pending) {
+      clearTimeout(timer);
+      notifications.hide(id);
+      notifications.show({ color: "red", title: "Not deleted", message: "The session ended before" });
+    }
+    pending.clear();
+    changed();
+  },
+});
 
 function finishAll(): void {
   for (const { deletion } of pending.values()) void deletion.run({ fetch: keptAlive });

@@ -2,6 +2,7 @@ import { notifications } from "@mantine/notifications";
 import pLimit from "p-limit";
 import { useSyncExternalStore } from "react";
 import type { Administrator } from "../../../../../client/admin/administrator.ts";
+import { endsWithSession } from "../../../api/begun.ts";
 import { messageOf } from "../../../api/failure.ts";
 import { queries } from "../../../api/server.ts";
 import { UPLOADS_AT_ONCE } from "../limits.ts";
@@ -103,6 +104,16 @@ export function removeUpload(id: number): void {
   tasks.delete(id);
   changed();
 }
+
+// With the next session they would be sent with the rights of another key.
+endsWithSession({
+  finish: async () => {},
+  forget() {
+    for (const { ending } of tasks.values()) ending.abort(new DOMException("The session has ended", "AbortError"));
+    tasks.clear();
+    changed();
+  },
+});
 
 export const isOver = ({ state }: Upload): boolean => state.kind === "done" || state.kind === "failed";
 
