@@ -1,5 +1,7 @@
 import { useState } from "react";
 import { isJsonObject, type JsonObject } from "../../../kernel/json/json.ts";
+import { messageOf } from "../api/failure.ts";
+import { parseJson } from "./json-text.ts";
 
 /**
  * An object that is edited as JSON. What was typed stays while what is stored changes, and saving writes the members that were
@@ -21,9 +23,9 @@ export function useObjectDraft(stored: JsonObject) {
     },
     /** What was typed; null, and a problem, where it is no object. */
     read(): JsonObject | null {
-      const value = parsed(text);
-      setProblem(isJsonObject(value) ? null : "This is no JSON object");
-      return isJsonObject(value) ? value : null;
+      const value = objectOf(text);
+      setProblem(typeof value === "string" ? value : null);
+      return typeof value === "string" ? null : value;
     },
     /** `present` with what was edited. */
     appliedTo(present: JsonObject, edited: JsonObject): JsonObject {
@@ -38,10 +40,12 @@ export function useObjectDraft(stored: JsonObject) {
   };
 }
 
-function parsed(text: string): unknown {
+/** What was typed, or what is wrong with it. */
+function objectOf(text: string): JsonObject | string {
   try {
-    return JSON.parse(text);
-  } catch {
-    return null;
+    const value = parseJson(text);
+    return isJsonObject(value) ? value : "This is no JSON object";
+  } catch (error) {
+    return messageOf(error);
   }
 }

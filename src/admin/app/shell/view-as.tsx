@@ -1,4 +1,4 @@
-import { Button, Combobox, Group, Text, TextInput, useCombobox } from "@mantine/core";
+import { Button, Combobox, Group, Text, useCombobox } from "@mantine/core";
 import { IconEye, IconX } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
@@ -43,7 +43,14 @@ function useChoose() {
 
 function Choose() {
   const choose = useChoose();
-  const combobox = useCombobox({ onDropdownClose: () => setQuery("") });
+  const combobox = useCombobox({
+    onDropdownOpen: () => combobox.focusSearchInput(),
+    onDropdownClose() {
+      combobox.resetSelectedOption();
+      combobox.focusTarget();
+      setQuery("");
+    },
+  });
   const [query, setQuery] = useState("");
   const users = useQuery({
     queryKey: ["users", "view as", query],
@@ -64,13 +71,15 @@ function Choose() {
         </Button>
       </Combobox.Target>
       <Combobox.Dropdown>
-        <TextInput
+        <Combobox.Search
           aria-label="View as"
           placeholder="Email, name or id"
           size="xs"
-          m={4}
           value={query}
-          onChange={(event) => setQuery(event.currentTarget.value)}
+          onChange={(event) => {
+            setQuery(event.currentTarget.value);
+            combobox.resetSelectedOption();
+          }}
         />
         <Combobox.Options>
           <Combobox.Option value={NOBODY}>Nobody (not signed in)</Combobox.Option>

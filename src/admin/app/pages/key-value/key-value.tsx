@@ -23,6 +23,7 @@ import { queries, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { usePageState } from "../../parts/address.ts";
 import { Confirm } from "../../parts/confirm.tsx";
+import { parseJson } from "../../parts/json-text.ts";
 import { Page } from "../../parts/page.tsx";
 import { Empty, Failure, Loadable, Loading } from "../../parts/states.tsx";
 
@@ -195,10 +196,7 @@ function EntryForm({ namespace, name, loaded, isReadOnly, onClose }: EntryProps 
   const [problem, setProblem] = useState<string | null>(null);
   /** What others have set, which is replaced after a question; null: nothing. */
   const [found, setFound] = useState<string | null>(null);
-  const done = (): void => {
-    void queries.invalidateQueries({ queryKey: ["kv", namespace] });
-    onClose();
-  };
+  const loadAgain = (): void => void queries.invalidateQueries({ queryKey: ["kv", namespace] });
   const save = useMutation({
     async mutationFn(parsed: unknown) {
       const present = await load(namespace, key);
@@ -207,20 +205,21 @@ function EntryForm({ namespace, name, loaded, isReadOnly, onClose }: EntryProps 
       await act(namespace, { action: "set", key, value: parsed, ttl: typeof ttl === "number" ? ttl : null });
       return null;
     },
-    onSuccess: (present) => (present === null ? done() : setFound(present)),
+    onSuccess: (present) => (present === null ? loadAgain() : setFound(present)),
   });
   const remove = useMutation({
     mutationFn: () => act(namespace, { action: "delete", key: name }),
-    onSuccess: done,
+    onSuccess: loadAgain,
     onError: (error) => notifications.show({ color: "red", title: "Not deleted", message: messageOf(error) }),
   });
   const submit = (event: SyntheticEvent): void => {
     event.preventDefault();
     try {
-      save.mutate(JSON.parse(value));
+      // An answer after the form was closed closes no other one.
+      save.mutate(parseJson(value), { onSuccess: (present) => (present === null ? onClose() : undefined) });
       setProblem(null);
-    } catch {
-      setProblem("This is no JSON");
+    } catch (error) {
+      setProblem(messageOf(error));
     }
   };
   return (
@@ -284,7 +283,11 @@ function EntryForm({ namespace, name, loaded, isReadOnly, onClose }: EntryProps 
               </Button>
             </Group>
             {name === "" ? null : (
-              <Confirm action="Delete" question={`Delete the key ${name}?`} onConfirm={() => remove.mutate()} />
+              <Confirm
+                action="Delete"
+                question={`Delete the key ${name}?`}
+                onConfirm={() => remove.mutate(undefined, { onSuccess: onClose })}
+              />
             )}
           </Group>
         )}

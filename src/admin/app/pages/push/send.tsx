@@ -4,6 +4,7 @@ import { type SyntheticEvent, useState } from "react";
 import type { PushMessage } from "../../../../client/admin/types.ts";
 import { messageOf, PlatformError } from "../../api/failure.ts";
 import { queries, server } from "../../api/server.ts";
+import { parseJson } from "../../parts/json-text.ts";
 import { type Change, PLATFORMS, type Recipient } from "./state.ts";
 import { UserSelect } from "./user-select.tsx";
 
@@ -91,11 +92,11 @@ export function Send({ to, change }: { to: Recipient; change: Change }) {
   const submit = (event: SyntheticEvent): void => {
     event.preventDefault();
     try {
-      const parsed = data.trim() === "" ? {} : { data: JSON.parse(data) };
+      const parsed = data.trim() === "" ? {} : { data: parseJson(data) as NonNullable<PushMessage["data"]> };
       setProblem(null);
       sending.mutate({ title, body, ...parsed, ...(isSilent ? { silent: true } : {}) });
-    } catch {
-      setProblem("This is no JSON");
+    } catch (error) {
+      setProblem(messageOf(error));
     }
   };
   const fields = sending.error instanceof PlatformError ? sending.error.fields : {};

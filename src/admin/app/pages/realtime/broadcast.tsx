@@ -5,6 +5,7 @@ import { type SyntheticEvent, useState } from "react";
 import { messageOf } from "../../api/failure.ts";
 import { server } from "../../api/server.ts";
 import { CodeEditor, jsonCode } from "../../parts/code/code-editor.tsx";
+import { parseJson } from "../../parts/json-text.ts";
 
 type Payload = Parameters<ReturnType<typeof server.broadcast>["send"]>[1];
 
@@ -18,19 +19,16 @@ export function BroadcastForm({ channel: first, onClose }: { channel: string; on
   const [problem, setProblem] = useState<string | null>(null);
   const send = useMutation({
     mutationFn: (parsed: Payload) => server.broadcast(channel).send(event, parsed),
-    onSuccess: () => {
-      notifications.show({ message: `Sent on ${PREFIX}${channel}` });
-      onClose();
-    },
+    onSuccess: () => void notifications.show({ message: `Sent on ${PREFIX}${channel}` }),
   });
   const submit = (submitted?: SyntheticEvent): void => {
     submitted?.preventDefault();
     try {
       setProblem(null);
       // The server says what is wrong with anything but an object.
-      send.mutate(JSON.parse(payload) as Payload);
-    } catch {
-      setProblem("The payload is no JSON");
+      send.mutate(parseJson(payload, "The payload") as Payload, { onSuccess: onClose });
+    } catch (error) {
+      setProblem(messageOf(error));
     }
   };
   const failure = problem ?? (send.error === null ? null : messageOf(send.error));

@@ -1,11 +1,14 @@
 import type { Administrator } from "../../../../client/admin/administrator.ts";
 import { BATCH_MAX } from "../../limits.ts";
 import { deleteSoon as deleteLater, inTurn, useHidden } from "../../parts/undo.tsx";
-import { pathOf, type TableAddress } from "./address.ts";
+import { keyOf, pathOf, type TableAddress } from "./address.ts";
 import { reloadRows } from "./rows.ts";
 
-/** The ids of records that are about to be deleted. */
+/** The names of records that are about to be deleted: see `hiddenName`. */
 export { useHidden };
+
+/** Records of several tables have the same id, such as a user's. */
+export const hiddenName = (address: TableAddress, id: string): string => JSON.stringify([...keyOf(address), id]);
 
 /** Hides these records, and deletes them ten seconds later as `server` acts: with View as, the rules of that user are asked. */
 export function deleteSoon(server: Administrator, address: TableAddress, ids: readonly string[]): void {
@@ -13,7 +16,7 @@ export function deleteSoon(server: Administrator, address: TableAddress, ids: re
     ids.slice(index * BATCH_MAX, (index + 1) * BATCH_MAX),
   );
   deleteLater({
-    names: ids,
+    names: ids.map((id) => hiddenName(address, id)),
     message: ids.length === 1 ? "One record deleted" : `${ids.length} records deleted`,
     run: (sending) =>
       inTurn(

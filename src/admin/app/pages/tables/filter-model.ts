@@ -1,4 +1,6 @@
 import type { Field, FieldType } from "../../api/resources.ts";
+import { parseJson } from "../../parts/json-text.ts";
+import { isNumber } from "./grid/cell-text.ts";
 
 export type Operator =
   | "=="
@@ -55,12 +57,11 @@ export function typedValue(text: string, operator: Operator, field: Pick<Field, 
 function single(text: string, { type }: Pick<Field, "type">): unknown {
   if (text === "null") return null;
   if (type === "boolean") return text === "true";
-  // What is no number stays a text: the server says what is wrong with it.
-  if (type === "integer" || type === "number")
-    return text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text);
+  // What is no number, or would become another one, stays a text: the server says what is wrong with it.
+  if (type === "integer" || type === "number") return text.trim() !== "" && isNumber(text) ? Number(text) : text;
   if (type !== "json") return text;
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return text;
   }

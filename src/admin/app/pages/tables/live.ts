@@ -1,4 +1,4 @@
-import { useEffect, useState } from "react";
+import { useEffect, useEffectEvent, useState } from "react";
 import type { ServerMessage } from "../../../../client/socket/types.ts";
 import { server } from "../../api/server.ts";
 import { FLASH_MS, RELOAD_EVERY_MS } from "../../limits.ts";
@@ -6,10 +6,14 @@ import { useViewAs } from "../../shell/view-as.tsx";
 import { channelOf, type TableAddress } from "./address.ts";
 import { type Row, reloadRows, showRecord } from "./rows.ts";
 
-/** Follows the changes of a table. Gives the ids of the records that have just changed. */
-export function useLive(address: TableAddress): ReadonlySet<string> {
+/**
+ * Follows the changes of a table. Gives the ids of the records that have just changed. `isByValues`: values decide which records are
+ * listed, in which order, or what is said of them, so that a changed one is loaded again as well.
+ */
+export function useLive(address: TableAddress, isByValues: boolean): ReadonlySet<string> {
   const as = useViewAs();
   const [flashing, setFlashing] = useState<ReadonlySet<string>>(new Set());
+  const isLoadedAgain = useEffectEvent(() => isByValues);
   useEffect(() => {
     const channel = channelOf(address);
     const timers = new Set<ReturnType<typeof setTimeout>>();
@@ -37,8 +41,9 @@ export function useLive(address: TableAddress): ReadonlySet<string> {
       const { changeType, docId, data } = message;
       const isUpdate = changeType === "modified" && typeof data === "object" && data !== null;
       // Another's view has other records and fields: it is loaded again.
-      if (isUpdate && as === null) showRecord(address, data as Row);
-      else reloadSoon();
+      const isShown = isUpdate && as === null;
+      if (isShown) showRecord(address, data as Row);
+      if (!isShown || isLoadedAgain()) reloadSoon();
       if (typeof docId === "string") flash(docId);
     };
     const release = server.socket.hold();

@@ -31,10 +31,13 @@ interface Page {
 export const PAGE_ROWS = 100;
 const HIGHLIGHT = { highlightPre: MARKS.pre, highlightPost: MARKS.post };
 
+/** Below it is everything that changes with the records of a table. */
 export const listKey = (address: TableAddress): readonly unknown[] => [...keyOf(address), "rows"];
 
+const pagesKey = (address: TableAddress): readonly unknown[] => [...listKey(address), "pages"];
+
 const pageKey = (address: TableAddress, as: string | null, listing: Listing, page: number): readonly unknown[] => [
-  ...listKey(address),
+  ...pagesKey(address),
   as,
   listing,
   page,
@@ -105,7 +108,7 @@ export function useRows(address: TableAddress, listing: Listing, pages: readonly
 
 /** Puts a record that the server has answered into every loaded page. */
 export function showRecord(address: TableAddress, record: Row): void {
-  queries.setQueriesData<Page>({ queryKey: listKey(address) }, (page) =>
+  queries.setQueriesData<Page>({ queryKey: pagesKey(address) }, (page) =>
     page?.items.some(({ id }) => id === record.id) === true
       ? {
           ...page,

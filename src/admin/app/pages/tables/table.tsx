@@ -39,11 +39,13 @@ interface TableState extends RecordState {
 
 export default function TablePage() {
   const { namespace, instance, table } = usePathParameters<"namespace" | "instance" | "table">();
-  const address = useMemo(
-    () => ({ namespace, instance: instance === NO_INSTANCE ? null : instance, table }),
-    [namespace, instance, table],
-  );
   const schema = useResources();
+  // An instance may have this name too.
+  const hasInstances = schema.data?.namespaces[namespace]?.instance === true;
+  const address = useMemo(
+    () => ({ namespace, instance: instance === NO_INSTANCE && !hasInstances ? null : instance, table }),
+    [namespace, instance, table, hasInstances],
+  );
   return (
     <Loadable query={schema}>
       {({ namespaces }) => {
@@ -170,11 +172,12 @@ function Records({ address, schema: declared, rows, listing, summary, change, ..
   const server = useServer();
   const navigate = useNavigate();
   const { table: columns, forget } = useColumns(address, schema);
-  const flashing = useLive(address);
   const hidden = useHidden();
   const targetOf = useReferenceTarget(address);
   const { conditions, sort, search } = listing;
   const isPart = isNarrowed(conditions) || search !== "";
+  const flashing = useLive(address, isPart || sort !== null || summary !== undefined);
+  const [isEditing, setIsEditing] = useState(false);
   const isEmpty = !rows.isLoading && rows.error === null && rows.count === 0;
   const save = async (row: Row, field: string, value: unknown): Promise<void> => {
     const path = `${pathOf(address)}/${encodeURIComponent(row.id)}`;
@@ -207,7 +210,7 @@ function Records({ address, schema: declared, rows, listing, summary, change, ..
           {isPart ? "Remove a condition to see more." : "Insert one, or import a file."}
         </Empty>
       ) : null}
-      {rows.count === 0 ? null : (
+      {rows.count === 0 && !isEditing ? null : (
         <Grid
           address={address}
           schema={schema}
@@ -225,6 +228,7 @@ function Records({ address, schema: declared, rows, listing, summary, change, ..
           hidden={hidden}
           isReadOnly={props.isReadOnly}
           save={save}
+          onEditing={setIsEditing}
           open={({ id }) => props.open(id)}
           follow={(row, { id, field }) => {
             const value = row[id];

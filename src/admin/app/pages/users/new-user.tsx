@@ -22,16 +22,18 @@ export function NewUser({ onClose }: { onClose(): void }) {
       isInvited
         ? server.request<Created>("POST", "/api/auth/admin/users/invite", { body: { email, role } })
         : server.request<Created>("POST", "/api/auth/admin/users", { body: { email, password, role } }),
-    onSuccess({ user }) {
-      void queries.invalidateQueries({ queryKey: ["users"] });
-      onClose();
-      void navigate({ to: `/users/${user.id}` });
-    },
+    onSuccess: () => void queries.invalidateQueries({ queryKey: ["users"] }),
   });
   const fields = create.error instanceof PlatformError ? create.error.fields : {};
   const submit = (event: SyntheticEvent): void => {
     event.preventDefault();
-    create.mutate();
+    // An answer after the form was closed leads nowhere.
+    create.mutate(undefined, {
+      onSuccess({ user }) {
+        onClose();
+        void navigate({ to: `/users/${user.id}` });
+      },
+    });
   };
   return (
     <Modal opened onClose={onClose} title="New user">

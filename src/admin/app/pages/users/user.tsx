@@ -41,7 +41,7 @@ export default function UserPage() {
                 {found.id}
               </Text>
             }
-            actions={<Actions user={found} />}
+            actions={<Actions key={id} user={found} />}
           >
             <Group gap="xs">
               <Badge variant="light">{found.role}</Badge>
@@ -81,8 +81,8 @@ function Actions({ user }: { user: AdminUser }) {
   const deleting = useMutation({
     mutationFn: () => server.users.delete(user.id),
     onSuccess() {
-      void navigate({ to: "/users" });
-      queries.removeQueries({ queryKey: ["users"] });
+      queries.removeQueries({ queryKey: ["users", user.id] });
+      void queries.invalidateQueries({ queryKey: ["users", "list"] });
     },
     onError: (error) => notifications.show({ color: "red", title: "Not deleted", message: messageOf(error) }),
   });
@@ -102,7 +102,8 @@ function Actions({ user }: { user: AdminUser }) {
           <Confirm
             action="Delete"
             question={`Delete ${user.email ?? user.id} with all sessions and devices? What the user wrote stays.`}
-            onConfirm={() => deleting.mutate()}
+            // An answer after the page was left leads nowhere.
+            onConfirm={() => deleting.mutate(undefined, { onSuccess: () => void navigate({ to: "/users" }) })}
           />
         </>
       ) : null}

@@ -25,10 +25,7 @@ export function Insert({ index, onDone, onClose }: { index: Index; onDone(id: st
   const save = useMutation({
     mutationFn: (vector: { id: string; values: number[]; metadata: Record<string, never> }) =>
       server.vectors(index.name).upsert([vector]),
-    onSuccess() {
-      void queries.invalidateQueries({ queryKey: ["vectors", index.name] });
-      onDone(id);
-    },
+    onSuccess: () => void queries.invalidateQueries({ queryKey: ["vectors", index.name] }),
   });
   const submit = (event: SyntheticEvent): void => {
     event.preventDefault();
@@ -36,7 +33,8 @@ export function Insert({ index, onDone, onClose }: { index: Index; onDone(id: st
     const parsedMetadata = attempt(() => parseObject(metadata));
     setProblem({ values: parsedValues.problem, metadata: parsedMetadata.problem });
     if (parsedValues.value === null || parsedMetadata.value === null) return;
-    save.mutate({ id, values: parsedValues.value, metadata: parsedMetadata.value });
+    // An answer after the form was closed opens nothing.
+    save.mutate({ id, values: parsedValues.value, metadata: parsedMetadata.value }, { onSuccess: () => onDone(id) });
   };
   return (
     <Drawer

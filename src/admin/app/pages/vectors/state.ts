@@ -1,3 +1,5 @@
+import { parseJson } from "../../parts/json-text.ts";
+
 /** What the page shows; all of it is in its address. */
 export interface VectorsState {
   index: string;
@@ -43,12 +45,7 @@ const WORD_SHOWN_LENGTH = 40;
 /** Objects only. Errors: `Error` that says what is wrong. */
 export function parseObject(text: string): Record<string, never> {
   if (text.trim() === "") return {};
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new Error("This is no JSON");
-  }
+  const value = parseJson(text);
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error("This is no JSON object");
   // Its members are the server's to check.
   return value as Record<string, never>;

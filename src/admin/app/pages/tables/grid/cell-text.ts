@@ -1,6 +1,7 @@
 import { isHeld } from "../../../../../kernel/json/text.ts";
 import type { Field } from "../../../api/resources.ts";
 import { timeText } from "../../../parts/format.ts";
+import { parseJson } from "../../../parts/json-text.ts";
 
 const SHOWN_CHARACTERS = 300;
 
@@ -18,19 +19,20 @@ export function editText(value: unknown, { type }: Pick<Field, "type">): string 
   return type === "json" ? JSON.stringify(value, null, 2) : String(value);
 }
 
-/** What was typed, as a value of the field. An empty text is null where the field is no text. Errors: `SyntaxError` of JSON. */
+/** What was typed, as a value of the field. An empty text is null where the field is no text. Errors: those of `parseJson`. */
 export function parsed(text: string, field: Pick<Field, "type" | "required">): unknown {
   const { type, required } = field;
   if (type === "string" || type === "text") return text === "" && !required ? null : text;
   if (text.trim() === "") return null;
-  if (type === "json") return JSON.parse(text);
+  if (type === "json") return parseJson(text);
   if (type === "boolean") return text === "true";
   // What is no number, or would become another one, stays a text: the server says what is wrong with it.
   if (type === "integer" || type === "number") return isNumber(text) ? Number(text) : text;
   return text;
 }
 
-function isNumber(text: string): boolean {
+/** Whether it is a number that stays the one that was typed. */
+export function isNumber(text: string): boolean {
   const [, digits] = /^\s*[-+]?(\d+)\s*$/.exec(text) ?? [];
   return Number.isFinite(Number(text)) && (digits === undefined || isHeld(digits));
 }

@@ -1,5 +1,6 @@
 import { Loader, Popover, Select, Text, Textarea, TextInput } from "@mantine/core";
-import { type KeyboardEvent, useState } from "react";
+import { notifications } from "@mantine/notifications";
+import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { messageOf } from "../../../api/failure.ts";
 import type { Field } from "../../../api/resources.ts";
 import type { TableAddress } from "../address.ts";
@@ -17,28 +18,34 @@ interface EditorProps {
 }
 
 /** Edits one cell in its place: Enter saves, Escape cancels, and what the server refuses is said at the cell. */
-export function CellEditor({ address, name, field, value, save, close }: EditorProps) {
+export function CellEditor({ address, name, field: declared, value, save, close }: EditorProps) {
+  const field = isOf(value, declared) ? declared : { ...declared, type: "json" as const };
   const [text, setText] = useState(() => editText(value, field));
   const [problem, setProblem] = useState<string | null>(null);
   const [isSaving, setIsSaving] = useState(false);
+  const isOpen = useIsOpen();
 
   const submit = async (next: string): Promise<void> => {
+    if (isSaving) return;
     if (next === editText(value, field)) return close();
     setIsSaving(true);
     try {
       await save(parsed(next, field));
-      close();
+      // By now another cell may be edited.
+      if (isOpen()) close();
     } catch (error) {
+      if (!isOpen()) notifications.show({ color: "red", title: `${name} was not saved`, message: messageOf(error) });
       setProblem(messageOf(error));
       setIsSaving(false);
     }
   };
-  const isMany = field.type === "json" || field.type === "text";
+  const options = field.type === "boolean" ? ["true", "false"] : field.enum?.map(String);
+  const isMany = field.type === "json" || field.type === "text" || /[\r\n]/.test(editText(value, field));
   const onKeyDown = (event: KeyboardEvent): void => {
     event.stopPropagation();
     if (event.key === "Escape") close();
-    // In a text of many lines Shift+Enter begins the next one.
-    if (event.key === "Enter" && !event.shiftKey) {
+    // In a text of many lines Shift+Enter begins the next one; of options Enter chooses one.
+    if (event.key === "Enter" && !event.shiftKey && options === undefined) {
       event.preventDefault();
       void submit(text);
     }
@@ -47,7 +54,8 @@ export function CellEditor({ address, name, field, value, save, close }: EditorP
     "aria-label": name,
     autoFocus: true,
     size: "xs" as const,
-    disabled: isSaving,
+    // What is disabled loses the focus.
+    readOnly: isSaving,
     onKeyDown,
     onBlur: () => {
       if (problem === null && !isSaving && text === editText(value, field)) close();
@@ -55,7 +63,6 @@ export function CellEditor({ address, name, field, value, save, close }: EditorP
     rightSection: isSaving ? <Loader size={14} /> : undefined,
     error: problem !== null,
   };
-  const options = field.type === "boolean" ? ["true", "false"] : field.enum?.map(String);
   return (
     <Popover opened={problem !== null} position="bottom-start" width={280} withArrow>
       <Popover.Target>
@@ -66,6 +73,9 @@ export function CellEditor({ address, name, field, value, save, close }: EditorP
               data={options}
               value={text === "" ? null : text}
               clearable={!field.required}
+              // Enter on what the field has already would empty it.
+              allowDeselect={false}
+              onOptionSubmit={(chosen) => chosen === text && close()}
               defaultDropdownOpened
               comboboxProps={{ withinPortal: true }}
               onChange={(next) => {
@@ -105,3 +115,28 @@ export function CellEditor({ address, name, field, value, save, close }: EditorP
     </Popover>
   );
 }
+
+/** Whether the component is still there, for answers that come later. */
+function useIsOpen(): () => boolean {
+  const isOpen = useRef(true);
+  useEffect(() => {
+    isOpen.current = true;
+    return () => {
+      isOpen.current = false;
+    };
+  }, []);
+  return () => isOpen.current;
+}
+
+const TYPES: Readonly<Record<Exclude<Field["type"], "json">, string>> = {
+  string: "string",
+  text: "string",
+  datetime: "string",
+  integer: "number",
+  number: "number",
+  boolean: "boolean",
+};
+
+/** Whether it is a value of the field. In a table without a schema a record may have another one than the first records. */
+const isOf = (value: unknown, { type }: Field): boolean =>
+  value === null || value === undefined || type === "json" || typeof value === TYPES[type];

@@ -1,19 +1,22 @@
 import "./grid.css";
 import { useDebouncedValue } from "@mantine/hooks";
-import { useVirtualizer } from "@tanstack/react-virtual";
+import { defaultRangeExtractor, type Range, useVirtualizer } from "@tanstack/react-virtual";
 import {
   type CSSProperties,
   type FocusEvent,
   type KeyboardEvent,
   type MouseEvent,
   type RefObject,
+  useCallback,
   useEffect,
   useMemo,
   useRef,
   useState,
 } from "react";
+import { flushSync } from "react-dom";
 import type { TableSchema } from "../../../api/resources.ts";
 import type { TableAddress } from "../address.ts";
+import { hiddenName } from "../deletions.tsx";
 import type { Row } from "../rows.ts";
 import { PAGE_ROWS } from "../rows.ts";
 import { CHECK_PX, type Columns, type GridColumn, gridColumns } from "./columns.ts";
@@ -45,6 +48,8 @@ export interface GridProps {
   open(row: Row): void;
   /** Opens what the field of the record refers to. */
   follow(row: Row, column: GridColumn): void;
+  /** Told of when a cell begins to be edited, and when that ends. */
+  onEditing(isEditing: boolean): void;
 }
 
 interface Place {
@@ -57,11 +62,12 @@ export function Grid(props: GridProps) {
   const { table, schema, count, onPages, selected, flashing, hidden, isReadOnly } = props;
   const box = useRef<HTMLDivElement>(null);
   const [focus, setFocus] = useState<Place>({ row: 0, column: 0 });
-  const [editing, setEditing] = useState<(Place & { record: Row }) | null>(null);
+  const [editing, setEditing] = useState<{ row: number; column: string; record: Row } | null>(null);
+  useTold(props.onEditing, editing !== null);
   /** While a record is edited it stays at its place, whatever comes and goes: what is typed is for no other one. */
   const rowAt = (index: number): Row | undefined => (editing?.row === index ? editing.record : props.rowAt(index));
   const columns = useGridColumns(table, schema);
-  const { rows, first, last, pool } = useShownRows(box, count, onPages);
+  const { rows, first, last, pool } = useShownRows(box, { count, editedRow: editing?.row ?? null, onPages });
   // The way into the grid by the keyboard, where the cell with the focus has been scrolled away.
   const entry = focus.row >= first && focus.row <= last ? focus : { ...focus, row: rows.range?.startIndex ?? first };
   const focusCell = (place: Place): void => {
@@ -79,14 +85,17 @@ export function Grid(props: GridProps) {
   const begin = (place: Place): void => {
     const record = rowAt(place.row);
     if (record === undefined) return;
-    if (!isReadOnly && canEdit(columns[place.column])) setEditing({ ...place, record });
-    else props.open(record);
+    const column = columns[place.column];
+    if (column !== undefined && !isReadOnly && canEdit(column)) {
+      setEditing({ row: place.row, column: column.id, record });
+    } else props.open(record);
   };
   const actions = useActions({
     toggle: (id) => props.onSelect(toggled(selected, id)),
     save: props.save,
     endEditing() {
-      setEditing(null);
+      // The row that was edited is another element from now on.
+      flushSync(() => setEditing(null));
       focusCell(focus);
     },
   });
@@ -118,19 +127,19 @@ export function Grid(props: GridProps) {
           const row = rowAt(index);
           return (
             <GridRow
-              // Elements are used again for other rows, which costs a fraction of making them.
-              key={index % pool}
+              // Elements are used again for other rows, which costs a fraction of making them; what is typed stays in its own.
+              key={editing?.row === index ? `edited ${editing.record.id}` : index % pool}
               address={props.address}
               columns={columns}
               actions={actions}
               row={row}
               index={index}
               focusedColumn={entry.row === index ? entry.column : -1}
-              editingColumn={editing?.row === index ? editing.column : -1}
+              editingColumn={editing?.row === index ? columns.findIndex(({ id }) => id === editing.column) : -1}
               isReadOnly={isReadOnly}
               isSelected={row !== undefined && selected.has(row.id)}
               isFlashing={row !== undefined && flashing.has(row.id)}
-              isHidden={row !== undefined && hidden.has(row.id)}
+              isHidden={row !== undefined && hidden.has(hiddenName(props.address, row.id))}
             />
           );
         })}
@@ -186,16 +195,31 @@ function handlersOf(
   };
 }
 
-/** The rows on the screen. `pool`: more than there ever were at once. */
-function useShownRows(box: RefObject<HTMLDivElement | null>, count: number, onPages: GridProps["onPages"]) {
+/** The rows on the screen, and the one that is edited wherever it is. `pool`: more than there ever were at once. */
+function useShownRows(
+  box: RefObject<HTMLDivElement | null>,
+  { count, editedRow, onPages }: { count: number; editedRow: number | null } & Pick<GridProps, "onPages">,
+) {
+  const withEdited = useCallback(
+    (range: Range): number[] => {
+      const shown = defaultRangeExtractor(range);
+      return editedRow === null || shown.includes(editedRow) ? shown : [...shown, editedRow];
+    },
+    [editedRow],
+  );
   const rows = useVirtualizer({
-    count,
+    count: Math.max(count, editedRow === null ? 0 : editedRow + 1),
     getScrollElement: () => box.current,
     estimateSize: () => ROW_PX,
     overscan: OVERSCAN_ROWS,
+    rangeExtractor: withEdited,
   });
   const items = rows.getVirtualItems();
-  const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? 0];
+  const { startIndex = 0, endIndex = 0 } = rows.range ?? {};
+  const [first, last] = [
+    Math.max(0, startIndex - OVERSCAN_ROWS),
+    Math.max(0, Math.min(count - 1, endIndex + OVERSCAN_ROWS)),
+  ];
   const pages = useMemo(() => {
     const [from, to] = [Math.floor(first / PAGE_ROWS), Math.floor(last / PAGE_ROWS)];
     return Array.from({ length: to - from + 1 }, (_, index) => from + index);
@@ -223,6 +247,11 @@ function useGridColumns(table: Columns, schema: TableSchema): readonly GridColum
   };
   if (now.length !== known.current.length || !now.every(isSame)) known.current = now;
   return known.current;
+}
+
+/** Tells of a state when it changes. */
+function useTold(tell: (state: boolean) => void, state: boolean): void {
+  useEffect(() => tell(state), [tell, state]);
 }
 
 /** The latest actions, by functions that stay the same. */

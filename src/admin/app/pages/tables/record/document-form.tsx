@@ -1,6 +1,8 @@
 import { Alert, JsonInput, Stack, TextInput } from "@mantine/core";
 import { type SyntheticEvent, useState } from "react";
+import { isJsonObject } from "../../../../../kernel/json/json.ts";
 import { messageOf } from "../../../api/failure.ts";
+import { parseJson } from "../../../parts/json-text.ts";
 import type { TableAddress } from "../address.ts";
 import type { Row } from "../rows.ts";
 import { FormButtons, type RecordActions } from "./actions.tsx";
@@ -26,14 +28,16 @@ export function DocumentForm({
   const text = draft?.text ?? JSON.stringify(fieldsOf(stored ?? copied), null, 2);
   const [id, setId] = useState(loaded?.id ?? "");
   const [problem, setProblem] = useState<string | null>(null);
-  const save = useSave(address, stored, actions.onClose);
+  const save = useSave(address, stored);
   const submit = (event: SyntheticEvent): void => {
     event.preventDefault();
     const fields = objectOf(text);
-    setProblem(fields === null ? "The fields are a JSON object" : null);
-    if (fields === null) return;
-    if (stored === null) save.mutate(id === "" ? fields : { ...fields, id });
-    else save.mutate(changesOf(fieldsOf(stored), fields));
+    setProblem(typeof fields === "string" ? fields : null);
+    if (typeof fields === "string") return;
+    const added = id === "" ? fields : { ...fields, id };
+    const body = stored === null ? added : changesOf(fieldsOf(stored), fields);
+    // An answer after the form was closed closes no other one.
+    save.mutate(body, { onSuccess: actions.onClose });
   };
   return (
     <form onSubmit={submit}>
@@ -66,14 +70,13 @@ export function DocumentForm({
   );
 }
 
-/** null: it is no JSON object. */
-function objectOf(text: string): Record<string, unknown> | null {
+/** What was typed, or what is wrong with it. */
+function objectOf(text: string): Record<string, unknown> | string {
   try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
-    return Object.fromEntries(Object.entries(value));
-  } catch {
-    return null;
+    const value = parseJson(text);
+    return isJsonObject(value) ? value : "The fields are a JSON object";
+  } catch (error) {
+    return messageOf(error);
   }
 }
 

@@ -38,7 +38,7 @@ export function RecordForm({ address, schema, stored: loaded, copied, isReadOnly
         return [name, editText(value, field)];
       }),
     );
-  const save = useSave(address, stored, actions.onClose);
+  const save = useSave(address, stored);
   const problems = save.error instanceof PlatformError ? save.error.fields : {};
   const [unread, setUnread] = useState<Record<string, string>>({});
   const submit = (event: SyntheticEvent): void => {
@@ -47,15 +47,22 @@ export function RecordForm({ address, schema, stored: loaded, copied, isReadOnly
     const wrong: Record<string, string> = {};
     for (const [name, field] of fields) {
       const text = texts[name] ?? "";
+      const given = isOwn(name, field) ? undefined : copied?.[name];
+      // Null and an empty text too, which are no default.
+      if (given !== undefined && text === editText(given, field)) {
+        body[name] = given;
+        continue;
+      }
       if (text === editText(stored?.[name], field)) continue;
       try {
         body[name] = parsed(text, field);
-      } catch {
-        wrong[name] = "This is no JSON";
+      } catch (error) {
+        wrong[name] = messageOf(error);
       }
     }
     setUnread(wrong);
-    if (Object.keys(wrong).length === 0) save.mutate(body);
+    // An answer after the form was closed closes no other one.
+    if (Object.keys(wrong).length === 0) save.mutate(body, { onSuccess: actions.onClose });
   };
   return (
     <form onSubmit={submit}>

@@ -1,4 +1,5 @@
 import { JsonInput, Select, Textarea, TextInput } from "@mantine/core";
+import { useRef } from "react";
 import type { Field } from "../../../api/resources.ts";
 import type { TableAddress } from "../address.ts";
 import { ReferenceInput, ReferenceLink } from "./reference.tsx";
@@ -15,8 +16,16 @@ interface FieldInputProps {
   onChange(text: string): void;
 }
 
+/** Whether it was a text of several lines at some time, from which an input of one line would remove the breaks. */
+function useHasLines(text: string): boolean {
+  const hasLines = useRef(false);
+  hasLines.current ||= /[\r\n]/.test(text);
+  return hasLines.current;
+}
+
 /** The input for a field of a form. */
 export function FieldInput({ name, field, address, text, stored, problem, isReadOnly, onChange }: FieldInputProps) {
+  const hasLines = useHasLines(text);
   const common = {
     label: name,
     error: problem,
@@ -32,6 +41,8 @@ export function FieldInput({ name, field, address, text, stored, problem, isRead
         data={options}
         value={text === "" ? null : text}
         clearable
+        // Who chooses what the field has already does not empty it.
+        allowDeselect={false}
         onChange={(next) => onChange(next ?? "")}
       />
     );
@@ -49,7 +60,7 @@ export function FieldInput({ name, field, address, text, stored, problem, isRead
       />
     );
   }
-  if (field.type === "text") {
+  if (field.type === "text" || hasLines) {
     return (
       <Textarea
         {...common}

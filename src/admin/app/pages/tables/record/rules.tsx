@@ -3,9 +3,11 @@ import { useQuery } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
 import type { TriedRule } from "../../../../../client/admin/index.ts";
 import { isJsonObject, type JsonObject } from "../../../../../kernel/json/json.ts";
+import { messageOf } from "../../../api/failure.ts";
 import { server } from "../../../api/server.ts";
 import { usePageState } from "../../../parts/address.ts";
 import { millisText, numberText } from "../../../parts/format.ts";
+import { parseJson } from "../../../parts/json-text.ts";
 import { Loadable } from "../../../parts/states.tsx";
 import { Wide } from "../../../parts/wide.tsx";
 import { useViewAs } from "../../../shell/view-as.tsx";
@@ -80,10 +82,10 @@ export function RuleTester({ address, id }: { address: TableAddress; id: string 
 function changesOf(text: string): JsonObject | undefined | string {
   if (text.trim() === "") return undefined;
   try {
-    const changes: unknown = JSON.parse(text);
+    const changes = parseJson(text);
     return isJsonObject(changes) ? changes : "The changes are a JSON object";
-  } catch {
-    return "This is no JSON";
+  } catch (error) {
+    return messageOf(error);
   }
 }
 

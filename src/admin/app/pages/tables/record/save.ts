@@ -4,7 +4,7 @@ import { pathOf, type TableAddress } from "../address.ts";
 import { type Row, reloadRows, showRecord } from "../rows.ts";
 
 /** Inserts a record, or changes the stored one, and shows the result in the grid. */
-export function useSave(address: TableAddress, stored: Row | null, onSaved: () => void) {
+export function useSave(address: TableAddress, stored: Row | null) {
   const server = useServer();
   return useMutation({
     mutationFn: (body: Record<string, unknown>) =>
@@ -14,7 +14,6 @@ export function useSave(address: TableAddress, stored: Row | null, onSaved: () =
     onSuccess(record) {
       showRecord(address, record);
       reloadRows(address);
-      onSaved();
     },
   });
 }

@@ -9,4 +9,5 @@ export interface RecordState {
   tryAs?: string;
 }
 
-export const NEW_RECORD = "new";
+/** No id is empty. */
+export const NEW_RECORD = "";
