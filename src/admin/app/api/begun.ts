@@ -8,7 +8,7 @@ export interface Begun {
 
 const begun = new Set<Begun>();
 
-/** Modules that keep something beside the cache of queries say so once. */
+/** Called as soon as something is kept beside the cache of queries; the same one counts once. */
 export const endsWithSession = (one: Begun): void => void begun.add(one);
 
 export const finishBegun = (): Promise<unknown> => Promise.all([...begun].map((one) => one.finish()));

@@ -2,7 +2,7 @@ import { Button, Group, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useSyncExternalStore } from "react";
 import type { RequestOptions } from "../../../client/transport/types.ts";
-import { endsWithSession } from "../api/begun.ts";
+import { type Begun, endsWithSession } from "../api/begun.ts";
 import { messageOf } from "../api/failure.ts";
 import { UNDO_MS } from "../limits.ts";
 
@@ -73,6 +73,7 @@ export function deleteSoon(deletion: Deletion): void {
   };
   pending.set(id, { deletion, timer: setTimeout(() => void finish(id), UNDO_MS) });
   addEventListener("pagehide", finishAll);
+  endsWithSession(DELETIONS);
   changed();
   notifications.show({
     id,
@@ -92,7 +93,7 @@ export function deleteSoon(deletion: Deletion): void {
 /** A page that goes away sends what it has begun. */
 const keptAlive: typeof fetch = (address, init) => fetch(address, { ...init, keepalive: true });
 
-endsWithSession({
+const DELETIONS: Begun = {
   finish: () =>
     Promise.all(
       Array.from(pending, ([id, { timer }]) => {
@@ -109,7 +110,7 @@ endsWithSession({
     pending.clear();
     changed();
   },
-});
+};
 
 function finishAll(): void {
   for (const { deletion } of pending.values()) void deletion.run({ fetch: keptAlive });

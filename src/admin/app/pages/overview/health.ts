@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { endsWithSession } from "../../api/begun.ts";
+import { type Begun, endsWithSession } from "../../api/begun.ts";
 import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { FIGURES_EVERY_MS, SAMPLES_MAX } from "../../limits.ts";
@@ -26,15 +26,16 @@ export interface Sample {
 /** Since the dashboard was opened, the oldest first: the server keeps none. */
 const samples: Sample[] = [];
 
-endsWithSession({
+const SAMPLES: Begun = {
   finish: async () => {},
   forget() {
     samples.length = 0;
   },
-});
+};
 
 function keep({ sockets, memory }: NonNullable<Health["checks"]>): void {
   const amount = (figures: Figures | undefined, name: string): number => Number(figures?.[name] ?? 0);
+  endsWithSession(SAMPLES);
   samples.push({
     at: Date.now(),
     realtime: amount(sockets, "realtime"),

@@ -2,7 +2,7 @@ import { notifications } from "@mantine/notifications";
 import pLimit from "p-limit";
 import { useSyncExternalStore } from "react";
 import type { Administrator } from "../../../../../client/admin/administrator.ts";
-import { endsWithSession } from "../../../api/begun.ts";
+import { type Begun, endsWithSession } from "../../../api/begun.ts";
 import { messageOf } from "../../../api/failure.ts";
 import { queries } from "../../../api/server.ts";
 import { UPLOADS_AT_ONCE } from "../limits.ts";
@@ -84,6 +84,7 @@ function warn(event: BeforeUnloadEvent): void {
 export function startUploads(server: Administrator, bucket: string, files: readonly ChosenFile[]): void {
   // The same listener is added once.
   addEventListener("beforeunload", warn);
+  endsWithSession(UPLOADS);
   for (const { key, file } of files) {
     const id = ++lastId;
     const ending = new AbortController();
@@ -106,14 +107,14 @@ export function removeUpload(id: number): void {
 }
 
 // With the next session they would be sent with the rights of another key.
-endsWithSession({
+const UPLOADS: Begun = {
   finish: async () => {},
   forget() {
     for (const { ending } of tasks.values()) ending.abort(new DOMException("The session has ended", "AbortError"));
     tasks.clear();
     changed();
   },
-});
+};
 
 export const isOver = ({ state }: Upload): boolean => state.kind === "done" || state.kind === "failed";
 
