@@ -36,7 +36,7 @@ browserTest("[AD67] charts of the overview move, and have their numbers as text 
   const requests = page.getByRole("region", { name: "Requests", exact: true });
   await requests.getByRole("img", { name: /^Requests\. All: \d+ now/ }).waitFor();
   await requests.locator("canvas").waitFor();
-  await requests.getByText("Numbers").click();
+  await requests.getByText("Numbers", { exact: true }).click();
   const table = requests.getByRole("table", { name: "Requests" });
   await table.getByRole("row").nth(50).waitFor();
   for (const name of ["Response times", "Live sockets", "Memory"]) {
