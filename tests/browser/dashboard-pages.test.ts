@@ -1,15 +1,17 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { testBrowser } from "../support/browser.ts";
-import { openDashboard, overflowOf, violationsOf } from "../support/dashboard.ts";
+import { expectAccessible, inEveryView, openDashboard, overflowOf, violationsOf } from "../support/dashboard.ts";
 import { type TestPlatform, testPlatform, until } from "../support/index.ts";
 
 const READER = "reader-key-0123456789abcdefghijklmnopqrstuv";
 const CONFIG = `{
   databases: { shared: { tables: { notes: { schema: { text: { type: "string" }, stars: { type: "integer" } }, access: { read: true } } } } },
-  kv: { cache: {} },
-  jobs: { mend: { retries: 0, run() { globalThis.runs = (globalThis.runs ?? 0) + 1; if (globalThis.runs < 2) throw new Error("the first try fails"); } } },
+  kv: { cache: {} }, d1: { reports: {} },
+  jobs: { breaks: { retries: 0, run() { throw new Error("it breaks"); } }, mend: { retries: 0, run() { globalThis.runs = (globalThis.runs ?? 0) + 1; if (globalThis.runs < 2) throw new Error("the first try fails"); } } },
   cron: { nightly: { schedule: "0 3 * * *", timezone: "Europe/Berlin", run() {} } },
-  routes: (api) => api.post("/mend", ({ app }) => app.jobs.enqueue("mend", {}), { access: true }),
+  routes: (api) => api
+    .post("/mend", ({ app }) => app.jobs.enqueue("mend", {}), { access: true })
+    .post("/breaks", ({ app }) => app.jobs.enqueue("breaks", {}), { access: true }),
   serviceKeys: { reader: { key: "${READER}", scopes: ["auth:admin:*:read"] } },
 }`;
 
@@ -202,6 +204,46 @@ browserTest("[AD32] analytics shows requests by endpoint and table", async () =>
     return (await page.getByRole("region", { name: "Endpoints" }).textContent())?.includes("notes") === true;
   });
 });
+
+browserTest("[AD78] parameters of an address that somebody has written break no page", async () => {
+  await platform.service.post("/api/kv/cache", { action: "set", key: "5", value: "of the key" });
+  const { page, problems } = await signedIn("/admin/key-value?key=5&prefix=5");
+  await page.getByText('"of the key"').waitFor();
+  await page.goto(`${platform.url}/admin/sql?query=5`);
+  await page.getByRole("textbox", { name: "Statements" }).getByText("5").waitFor();
+  await page.goto(`${platform.url}/admin/realtime?channel=5&q=5`);
+  await page.getByRole("dialog").getByText("5", { exact: true }).waitFor();
+  await page.goto(`${platform.url}/admin/tables/shared/-/notes?filter=abc&orFilter=[1]`);
+  await page.getByRole("gridcell", { name: "note 0", exact: true }).waitFor();
+  await page.goto(`${platform.url}/admin/analytics?range=ever`);
+  await page.getByText("Median").waitFor();
+  expect(problems).toEqual([]);
+});
+
+browserTest(
+  "[AD30] a long key, an error and a long statement are accessible and fit",
+  async () => {
+    const key = "k".repeat(300);
+    await platform.service.post("/api/kv/cache", { action: "set", key, value: 1 });
+    expect((await platform.post("/api/functions/breaks")).status).toBe(200);
+    await inEveryView(async (options) => {
+      const { page } = await signedIn(`/admin/key-value?prefix=${key}`, options);
+      await page.getByRole("button", { name: key }).waitFor();
+      await expectAccessible(page);
+      await page.getByRole("button", { name: key }).click();
+      const close = page.getByRole("dialog").getByRole("button", { name: "Close" });
+      await close.click();
+      await page.goto(`${platform.url}/admin/jobs?state=failed`);
+      await page.getByRole("button", { name: "breaks" }).click();
+      await page.getByText("it breaks").waitFor();
+      await expectAccessible(page);
+      await page.goto(`${platform.url}/admin/sql?query=${encodeURIComponent(`SELECT '${"z".repeat(3_000)}'`)}`);
+      await page.getByRole("textbox", { name: "Statements" }).getByText("zzz").waitFor();
+      await expectAccessible(page);
+    });
+  },
+  LONG_MS,
+);
 
 const PAGES = [
   ...[

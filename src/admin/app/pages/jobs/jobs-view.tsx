@@ -20,7 +20,7 @@ export function JobsView() {
         detailOf={({ error, data }) => (
           <>
             {error === null ? null : (
-              <Text size="sm" c="red" mb={4} className="wrapped">
+              <Text size="sm" c="var(--mantine-color-error)" mb={4} className="wrapped">
                 {error}
               </Text>
             )}

@@ -67,7 +67,10 @@ export default function KeyValuePage() {
 function Namespaces({ names }: { names: readonly string[] }) {
   const { may } = useRights();
   const { state, change } = usePageState<KeyState>();
-  const { namespace = names[0] ?? "", prefix = "", key } = state;
+  const { namespace = names[0] ?? "" } = state;
+  // In an address that somebody has written, `?key=5` is a number.
+  const prefix = String(state.prefix ?? "");
+  const key = state.key === undefined ? undefined : String(state.key);
   const isWritable = may("kv", "namespace", namespace, "write");
   return (
     <Page
@@ -105,6 +108,7 @@ function Namespaces({ names }: { names: readonly string[] }) {
           position="right"
           size="lg"
           title={key === "" ? `New key in ${namespace}` : key}
+          styles={{ title: { overflowWrap: "anywhere" } }}
         >
           <Entry namespace={namespace} name={key} isReadOnly={!isWritable} onClose={() => change({ key: undefined })} />
         </Drawer>
@@ -132,7 +136,7 @@ function Keys({ namespace, prefix, open }: { namespace: string; prefix: string; 
   }
   return (
     <>
-      <Table highlightOnHover aria-label="Keys">
+      <Table highlightOnHover layout="fixed" aria-label="Keys">
         <Table.Thead>
           <Table.Tr>
             <Table.Th>Key</Table.Th>
@@ -142,7 +146,7 @@ function Keys({ namespace, prefix, open }: { namespace: string; prefix: string; 
           {keys.map((key) => (
             <Table.Tr key={key}>
               <Table.Td>
-                <UnstyledButton onClick={() => open(key)} maw="100%">
+                <UnstyledButton onClick={() => open(key)} display="block" maw="100%" title={key}>
                   <Text size="sm" ff="monospace" truncate>
                     {key}
                   </Text>

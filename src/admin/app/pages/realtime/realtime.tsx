@@ -39,7 +39,10 @@ interface RealtimePageState {
 export default function RealtimePage() {
   const { may } = useRights();
   const { state, change } = usePageState<RealtimePageState>();
-  const { q = "", sort = "subscribers", channel } = state;
+  const { sort = "subscribers" } = state;
+  // In an address that somebody has written, `?channel=5` is a number.
+  const q = String(state.q ?? "");
+  const channel = state.channel === undefined ? undefined : String(state.channel);
   const [isSending, sending] = useDisclosure(false);
   const overview = useQuery({
     queryKey: ["realtime", q, sort],

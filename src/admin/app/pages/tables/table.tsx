@@ -60,11 +60,19 @@ export default function TablePage() {
 
 const NO_CONDITIONS: readonly Condition[] = [];
 
+/** An address may hold anything: what is no list is no condition, and the server says what is wrong with those of a list. */
+const conditionsOf = (given: unknown): readonly Condition[] =>
+  Array.isArray(given) && given.every((one) => Array.isArray(one)) ? (given as readonly Condition[]) : NO_CONDITIONS;
+
+const placeOf = ({ namespace, instance }: TableAddress): string =>
+  instance === null ? namespace : `${namespace} / ${instance}`;
+
 function TableOf({ address, schema }: { address: TableAddress; schema: TableSchema }) {
   const server = useServer();
   const { may } = useRights();
   const { state, change } = usePageState<TableState>();
-  const { filter = NO_CONDITIONS, orFilter = NO_CONDITIONS, sort = null, q = "", record, tab } = state;
+  const { sort = null, q = "", record, tab } = state;
+  const [filter, orFilter] = [conditionsOf(state.filter), conditionsOf(state.orFilter)];
   const [pages, setPages] = useState<readonly number[]>([0]);
   const [selected, setSelected] = useSelection(JSON.stringify([useViewAs(), filter, orFilter, q]));
   const listing = useMemo(
@@ -81,12 +89,11 @@ function TableOf({ address, schema }: { address: TableAddress; schema: TableSche
     (id: string | undefined, from?: string) => change({ record: id, from, panel: undefined, tryAs: undefined }),
     [change],
   );
-  const place = address.instance === null ? address.namespace : `${address.namespace} / ${address.instance}`;
   return (
     <Page
       fills={tab !== "schema"}
       title={address.table}
-      hint={`${place}${rows.total === null ? "" : `, ${numberText(rows.total)} records`}`}
+      hint={`${placeOf(address)}${rows.total === null ? "" : `, ${numberText(rows.total)} records`}`}
       actions={
         <>
           {selected.size > 0 && rightTo("delete") ? (

@@ -50,7 +50,8 @@ export function CodeEditor({
   const changeable: Extension = [
     extensions,
     EditorView.editable.of(!isReadOnly),
-    EditorView.contentAttributes.of({ "aria-label": label, "aria-readonly": String(isReadOnly) }),
+    // With the keyboard one scrolls a text that may not be changed, too.
+    EditorView.contentAttributes.of({ "aria-label": label, "aria-readonly": String(isReadOnly), tabindex: "0" }),
   ];
   const first = useRef({ value, changeable });
 

@@ -108,7 +108,7 @@ export function CellEditor({ address, name, field: declared, value, save, close 
         </div>
       </Popover.Target>
       <Popover.Dropdown role="alert">
-        <Text size="sm" c="red">
+        <Text size="sm" c="var(--mantine-color-error)">
           {problem}
         </Text>
       </Popover.Dropdown>
