@@ -64,6 +64,20 @@ test("[DB126] the bytes of a small table are measured once, and updated by chang
   expect(file.tableBytes("it ems")).toBeWithin(100_000, 100_200);
 });
 
+test("[DB126] the elements of an array are counted without making names of their indexes", async () => {
+  await insert(["a"], "");
+  expect(file.tableBytes("it ems")).toBeWithin(1, 100);
+  const names = () => {
+    throw new Error("the names of an array's elements were listed");
+  };
+  const list = new Proxy(["x".repeat(1_000), [1, 2], 3], { ownKeys: names });
+  await file.write((tx) => {
+    tx.query("INSERT INTO \"it ems\" VALUES ('b', '', 1)").run();
+    tx.change({ table: "it ems", id: "b", before: null, after: { id: "b", data: { list } } });
+  });
+  expect(file.tableBytes("it ems")).toBeWithin(1_000, 1_100);
+});
+
 test("[DB126] the size of a large table is unknown, whatever was measured before", async () => {
   expect(file.tableBytes("it ems")).toBe(0);
   for (let start = 0; start <= SIZED_ROWS_MAX; start += 1_000) {

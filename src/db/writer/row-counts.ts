@@ -160,6 +160,8 @@ function sizeOf(value: JsonValue): number {
   if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null) return SCALAR_BYTES;
   let bytes = SCALAR_BYTES;
-  for (const key in value) bytes += sizeOf((value as Record<string, JsonValue>)[key] ?? null);
+  // `for … in` makes a text of each index: a quarter of a million numbers would hold the event loop for 100 to 400 ms.
+  if (Array.isArray(value)) for (const element of value) bytes += sizeOf(element);
+  else for (const key in value) bytes += sizeOf(value[key] ?? null);
   return bytes;
 }
