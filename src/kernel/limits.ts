@@ -32,6 +32,8 @@ export const HOSTS_KNOWN_MAX = 1_000;
 export const SHOWN_DEPTH_MAX = 20;
 /** Names of members of which is remembered whether they are those of secrets. */
 export const SHOWN_NAMES_MAX = 2_000;
+/** Characters of such a name: a longer one is looked at each time. */
+export const SHOWN_NAME_LENGTH_MAX = 128;
 
 /** Lines of the log that are kept in memory, and their characters together: fewer lines are kept where they are long. */
 export const LOG_LINES_MAX = 10_000;

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import { heapBytes } from "../../../tests/support/heap.ts";
 import { SerialisedJson, shownJson } from "./shown.ts";
 
 test("[AL4] secrets are hidden at any depth by the names of their members", () => {
@@ -24,6 +25,18 @@ test("[AL4] secrets are hidden at any depth by the names of their members", () =
     secret: null,
     key: "a/b.txt",
   });
+});
+
+test("[AL4] a name that is too long is cut with what comes after it, and not remembered", () => {
+  const shownWith = (name: string) => shownJson({ id: "a", password: "p", [name]: 1, after: 2 }, 16_384);
+  const before = heapBytes();
+  for (let index = 0; index < 200; index++) {
+    const text = shownWith(`${index}${"n".repeat(256 * 1024)}`) ?? "";
+    expect(JSON.parse(text)).toEqual({ id: "a", password: "[hidden]", "…": "…" });
+  }
+  expect(heapBytes() - before).toBeLessThan(10 * 1024 * 1024);
+  const long = `password ${"n".repeat(1_000)}`;
+  expect(JSON.parse(shownWith(long) ?? "")).toMatchObject({ [long]: "[hidden]", after: 2 });
 });
 
 test("[AL4] a value is cut to its bytes, and is JSON then too", () => {

@@ -1,4 +1,4 @@
-import { SHOWN_DEPTH_MAX, SHOWN_NAMES_MAX } from "../limits.ts";
+import { SHOWN_DEPTH_MAX, SHOWN_NAME_LENGTH_MAX, SHOWN_NAMES_MAX } from "../limits.ts";
 
 /** Members whose names contain one of these are secrets, whatever their values are. */
 const SECRET_NAME = /pass(?:word|wd|phrase)|secret|token|api_?key|private_?key|credential|authorization/i;
@@ -16,6 +16,8 @@ export function isSecretName(name: string): boolean {
   const before = known.get(name);
   if (before !== undefined) return before;
   const isSecret = SECRET_NAME.test(name);
+  // A client may choose names as long as a record.
+  if (name.length > SHOWN_NAME_LENGTH_MAX) return isSecret;
   if (known.size >= SHOWN_NAMES_MAX) known.clear();
   known.set(name, isSecret);
   return isSecret;
@@ -57,11 +59,12 @@ function isPlain(value: unknown, bytesMax: number): boolean {
   let units = 2;
   for (const name in value) {
     const member: unknown = (value as Record<string, unknown>)[name];
+    units += name.length + 30 + (typeof member === "string" ? member.length : 0);
+    if (units * UNITS_PER_ESCAPE > bytesMax) return false;
     if (isSecretName(name) || typeof member === "bigint" || (typeof member === "object" && member !== null))
       return false;
-    units += name.length + 30 + (typeof member === "string" ? member.length : 0);
   }
-  return units * UNITS_PER_ESCAPE <= bytesMax;
+  return true;
 }
 
 function shown(value: unknown, budget: { left: number }, depth: number): unknown {
@@ -90,11 +93,12 @@ function shown(value: unknown, budget: { left: number }, depth: number): unknown
   // Without a prototype, as a member may be named `__proto__`.
   const members: Record<string, unknown> = Object.create(null);
   for (const [name, member] of Object.entries(value)) {
+    budget.left -= name.length;
+    // Before the name is looked at: it may be as long as the record.
     if (budget.left <= 0) {
       members[CUT] = CUT;
       break;
     }
-    budget.left -= name.length;
     members[name] = isSecretName(name) && member !== null ? HIDDEN : shown(member, budget, depth + 1);
   }
   return members;
