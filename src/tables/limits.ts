@@ -48,6 +48,11 @@ export const SHOWN_LENGTH_MAX = 100;
 
 /** Bytes of the records of one page as JSON. The page ends before the record that would exceed it, but has at least one. */
 export const PAGE_BYTES_MAX = 8 * 1024 * 1024;
+/**
+ * Characters of a record's texts and JSON from which on a GET of it takes its turn: to decode so much takes up to two milliseconds, and the
+ * same record may be asked for a thousand times at once.
+ */
+export const LONG_RECORD_LENGTH = 32 * 1024;
 /** Rows that a list may skip along an index on the main thread. */
 export const QUICK_STEPS_MAX = 2_000;
 /** Records that a list tests along an index on the main thread: so many for each that it answers, within these bounds. */

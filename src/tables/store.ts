@@ -2,7 +2,7 @@ import type { TableRecord } from "../config/types.ts";
 import { quoteIdentifier, type SqlValue, type Transaction } from "../db/index.ts";
 import type { JsonValue } from "../kernel/json/json.ts";
 import { createRelatedStore, type RelatedStore } from "./expand/related-store.ts";
-import { SAMPLED_RECORD_MAX_BYTES, SAMPLED_RECORDS } from "./limits.ts";
+import { LONG_RECORD_LENGTH, SAMPLED_RECORD_MAX_BYTES, SAMPLED_RECORDS } from "./limits.ts";
 import { type Codec, createCodec, type Row } from "./model/codec.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model/model.ts";
 import { refuse } from "./model/validation.ts";
@@ -16,10 +16,21 @@ import { recordSizeProblem } from "./write/record-size.ts";
 type Queries = Pick<Transaction, "query">;
 type Writes = Pick<Transaction, "query" | "indexText">;
 
+/** A record that takes a while to decode. */
+export class LongRecord {
+  readonly decode: () => TableRecord;
+
+  constructor(decode: () => TableRecord) {
+    this.decode = decode;
+  }
+}
+
 /** The SQL for the records of one table. */
 export interface TableStore extends Pages {
   readonly codec: Codec;
   get(queries: Queries, id: string): TableRecord | null;
+  /** The same for who can wait: a long record is not decoded yet. */
+  read(queries: Queries, id: string): TableRecord | LongRecord | null;
   /** The record with this value in a unique column. */
   getBy(queries: Queries, column: Column, value: JsonValue): TableRecord | null;
   /** Every record may be examined: for the server's own code. */
@@ -60,6 +71,10 @@ export function createTableStore(model: TableModel): TableStore {
   return {
     codec,
     get: (queries, id) => decode(queries.query(byId).get(id)),
+    read(queries, id) {
+      const row = queries.query<Row>(byId).get(id);
+      return row !== null && isLong(row) ? new LongRecord(() => codec.fromRow(row)) : decode(row);
+    },
     getBy: (queries, column, value) =>
       decode(
         queries
@@ -72,7 +87,7 @@ export function createTableStore(model: TableModel): TableStore {
     related: createRelatedStore(model, codec),
     insert(tx, record, texts) {
       if (indexed.length > 0) tx.indexText(model.name, String(record["id"]), lengthOf(indexed, record));
-      tx.query(insertSql).run(...bounded(model, codec.toValues(record, texts)));
+      tx.query(insertSql).run(...bounded(model, codec.toValues(record, texts), record));
     },
     update(tx, id, changes, next, options) {
       const changed = model.isSchemaless
@@ -81,7 +96,7 @@ export function createTableStore(model: TableModel): TableStore {
       if (changed.length === 0) return;
       if (indexed.some((field) => Object.hasOwn(changes, field))) tx.indexText(model.name, id, lengthOf(indexed, next));
       const values = codec.toValues(next, options?.texts);
-      if (options?.isBounded === true) bounded(model, values);
+      if (options?.isBounded === true) bounded(model, values, next);
       const assignments = changed.map((column) => `${quoteIdentifier(column.name)} = ?`).join(", ");
       tx.query(`UPDATE ${table} SET ${assignments} WHERE "id" = ?`).run(
         ...changed.map((column) => values[columns.indexOf(column)] ?? null),
@@ -95,8 +110,17 @@ export function createTableStore(model: TableModel): TableStore {
   };
 }
 
-function bounded(model: TableModel, values: SqlValue[]): SqlValue[] {
-  const problems = recordSizeProblem(model, values);
+function isLong(row: Row): boolean {
+  let length = 0;
+  for (const name in row) {
+    const value = row[name];
+    if (typeof value === "string") length += value.length;
+  }
+  return length > LONG_RECORD_LENGTH;
+}
+
+function bounded(model: TableModel, values: SqlValue[], record: TableRecord): SqlValue[] {
+  const problems = recordSizeProblem(model, values, record);
   if (problems !== null) refuse(problems);
   return values;
 }

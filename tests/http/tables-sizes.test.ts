@@ -136,6 +136,32 @@ test("[TB101] HEAD of a large page is answered like GET, and clients that discon
   expect((await walk(`${P}/large?limit=1000`, "after")).length).toBe(RECORDS);
 });
 
+test("[TB105] a long record that is asked for many times at once does not hold up other requests", async () => {
+  const members = Array.from({ length: 40_000 }, (_, index) => ({ [`member${index}`]: [index] }));
+  const { status } = await platform.service.post(`${P}/large`, { id: "slow", n: 7, data: members });
+  expect(status).toBe(201);
+  expect((await platform.get(`${P}/large/slow`)).body).toMatchObject({ id: "slow", text: null, n: 7, data: members });
+  let answered = 0;
+  const ask = async () => {
+    expect((await platform.get(`${P}/large/slow?fields=n`)).body).toEqual({ id: "slow", n: 7 });
+    answered++;
+  };
+  const reads = Array.from({ length: 60 }, ask);
+  await Promise.race(reads);
+  expect((await platform.get("/api/health")).status).toBe(200);
+  expect(answered).toBeLessThan(40);
+  await Promise.all(reads);
+  expect(await platform.service.delete(`${P}/large/slow`)).toMatchObject({ status: 200 });
+});
+
+test("[TB105] a long record is readable and shown as any other", async () => {
+  const long = recordOf(3);
+  expect((await platform.get(`${P}/seen/${long.id}`)).body).toMatchObject(long);
+  expect((await platform.get(`${P}/seen/${long.id}?fields=n`)).body).toEqual({ id: long.id, n: long.n });
+  expect((await platform.get(`${P}/seen/${idOf(RECORDS - 1)}`)).status).toBe(401);
+  expect((await platform.get(`${P}/free/${long.id}`)).body).toMatchObject(long);
+});
+
 test("[TB103] the text of contains, startsWith and the like has at most 1,000 characters, wherever filters are accepted", async () => {
   const OPERATORS = ["contains", "icontains", "startsWith", "istartsWith"];
   let operator = "";

@@ -5,6 +5,7 @@ import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
 import { type AppError, badRequest, forbidden, notFound, tooLarge, unauthorized } from "../../kernel/errors.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { countRows, inPhase } from "../../kernel/observing/request-trace.ts";
+import { createTurns } from "../../kernel/time/turns.ts";
 import type { Asked, CountValues, GetValues, ListValues } from "../api/requests.ts";
 import type { Expanding } from "../expand/expand.ts";
 import { parseExpand } from "../expand/paths.ts";
@@ -13,6 +14,7 @@ import type { RuleScope } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
 import type { Table } from "../namespaces.ts";
 import { denied, type Grant, type RecordRights } from "../rules/access.ts";
+import { LongRecord } from "../store.ts";
 import { encodeCursor } from "./cursor.ts";
 import { isTotalWanted, type ListRequest, parseFields, parseFilters, pick } from "./list-query.ts";
 import { type Matches, prepareList } from "./list-sql.ts";
@@ -118,26 +120,32 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
     });
   };
 
+  const turns = createTurns();
+  /** Long records are decoded one after the other, over several turns of the event loop. [TB105] */
+  const find = ({ table, file }: Source, id: string): MaybePromise<TableRecord | null> => {
+    const record = file === null ? null : table.store.read(file, id);
+    return record instanceof LongRecord ? turns.run(decoded(record)) : record;
+  };
+
   const get: Reads["get"] = (principal, source, id, asked, caller) =>
     chain(grant(principal, source), (granted) => {
-      const { model, store } = source.table;
+      const { model } = source.table;
       const query = asked.query();
       const fields = parseFields(model, query.fields);
       const expand = parseExpand(model, query.expand);
-      const record = source.file === null ? null : store.get(source.file, id);
-      countRows(record === null ? 0 : 1);
-      if (record === null) {
-        // The rule would have seen the record: anonymous callers do not learn whether it exists. [TB53]
-        if (granted.kind === "record" && principal.kind === "anonymous") throw denied(principal);
-        throw notFound(`There is no record "${id}" in ${model.name}`);
-      }
-      return chain(rights.coversRead(granted, { principal, rules: source.rules }, model, record), (isAllowed) => {
-        if (isAllowed && expand === null) return pick(record, fields);
-        if (isAllowed) {
+      return chain(find(source, id), (record) => {
+        countRows(record === null ? 0 : 1);
+        if (record === null) {
+          // The rule would have seen the record: anonymous callers do not learn whether it exists. [TB53]
+          if (granted.kind === "record" && principal.kind === "anonymous") throw denied(principal);
+          throw notFound(`There is no record "${id}" in ${model.name}`);
+        }
+        return chain(rights.coversRead(granted, { principal, rules: source.rules }, model, record), (isAllowed) => {
+          if (isAllowed && expand === null) return pick(record, fields);
+          if (!isAllowed) throw unreadable(principal, granted, model, id);
           const shown = (one: TableRecord) => pick(one, fields);
           return chain(expanding.answers(principal, source, expand, [record], shown, caller), ([one = record]) => one);
-        }
-        throw unreadable(principal, granted, model, id);
+        });
       });
     });
 
@@ -173,6 +181,11 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
     });
 
   return { get, list, listed, count, grant, allReadable };
+}
+
+function* decoded(record: LongRecord): Generator<void, TableRecord> {
+  yield;
+  return record.decode();
 }
 
 /** Lists of a caller with its grant. */

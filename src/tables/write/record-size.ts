@@ -1,13 +1,19 @@
+import type { TableRecord } from "../../config/types.ts";
 import type { SqlValue } from "../../db/index.ts";
 import type { FieldProblems } from "../../kernel/errors.ts";
 import { RECORD_BYTES_MAX, SCALAR_BYTES_MAX, UNIT_BYTES_MAX } from "../limits.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
+import { roughBytes } from "./stored-bytes.ts";
 
 /** Bytes of the quotes, the colon and the comma of a member. */
 const PUNCTUATION_BYTES = 4;
 
 /** The problem of a record to be stored: `too_large` for its largest field, or null. [TB124] */
-export function recordSizeProblem(model: TableModel, values: readonly SqlValue[]): FieldProblems | null {
+export function recordSizeProblem(
+  model: TableModel,
+  values: readonly SqlValue[],
+  record: TableRecord,
+): FieldProblems | null {
   const maxBytes = model.config.maxRecordSize ?? RECORD_BYTES_MAX;
   const { columns } = model;
   if (sum(columns, (column, index) => bytesAtMost(column, values[index] ?? null)) <= maxBytes) return null;
@@ -16,7 +22,7 @@ export function recordSizeProblem(model: TableModel, values: readonly SqlValue[]
   if (bytes <= maxBytes) return null;
   const largest = columns[sizes.indexOf(Math.max(...sizes))];
   const name =
-    largest === undefined ? "id" : largest.name === DOCUMENT_COLUMN ? largestMember(values, columns) : largest.name;
+    largest === undefined ? "id" : largest.name === DOCUMENT_COLUMN ? largestMember(record) : largest.name;
   const message = `A record must have at most ${maxBytes} bytes of JSON, got at least ${bytes}; ${name} is its largest field`;
   return { [name]: { code: "too_large", message } };
 }
@@ -43,12 +49,12 @@ function jsonBytes(column: Column, value: SqlValue, maxBytes: number): number {
   return Buffer.byteLength(column.type === "json" ? value : JSON.stringify(value));
 }
 
-function largestMember(values: readonly SqlValue[], columns: readonly Column[]): string {
-  const text = values[columns.findIndex(({ name }) => name === DOCUMENT_COLUMN)];
+/** By an estimate: the document is not serialised once more, member by member. */
+function largestMember(record: TableRecord): string {
   let [largest, most] = ["id", 0];
-  for (const [name, value] of Object.entries(JSON.parse(String(text)))) {
-    const { length } = JSON.stringify(value);
-    if (length > most) [largest, most] = [name, length];
+  for (const [name, value] of Object.entries(record)) {
+    const bytes = name.length + roughBytes(value);
+    if (bytes > most) [largest, most] = [name, bytes];
   }
   return largest;
 }
