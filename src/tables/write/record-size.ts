@@ -21,8 +21,7 @@ export function recordSizeProblem(
   const bytes = sum(columns, (_, index) => sizes[index] ?? 0);
   if (bytes <= maxBytes) return null;
   const largest = columns[sizes.indexOf(Math.max(...sizes))];
-  const name =
-    largest === undefined ? "id" : largest.name === DOCUMENT_COLUMN ? largestMember(record) : largest.name;
+  const name = largest === undefined ? "id" : largest.name === DOCUMENT_COLUMN ? largestMember(record) : largest.name;
   const message = `A record must have at most ${maxBytes} bytes of JSON, got at least ${bytes}; ${name} is its largest field`;
   return { [name]: { code: "too_large", message } };
 }
