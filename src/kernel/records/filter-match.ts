@@ -29,13 +29,13 @@ function matchesCondition(condition: MatchCondition, record: JsonObject): boolea
   const value = valueAt(record, condition.field) ?? null;
   switch (condition.operator) {
     case "==":
-      return isEqual(value, condition.value, condition);
+      return isWanted(value, [condition.value], condition);
     case "!=":
-      return !isEqual(value, condition.value, condition);
+      return !isWanted(value, [condition.value], condition);
     case "in":
-      return condition.value.some((wanted, place) => isEqual(value, wanted, condition, place));
+      return isWanted(value, condition.value, condition);
     case "not in":
-      return !condition.value.some((wanted, place) => isEqual(value, wanted, condition, place));
+      return !isWanted(value, condition.value, condition);
     case "contains":
       return contains(value, condition.value, condition);
     case "icontains":
@@ -55,28 +55,57 @@ function matchesCondition(condition: MatchCondition, record: JsonObject): boolea
   }
 }
 
-/** The JSON of a condition's objects and arrays, by their place in it: they are compared with every record and element. */
-const jsonTexts = new WeakMap<MatchCondition, string[]>();
-
-function jsonOf(condition: MatchCondition, place: number, wanted: object): string {
-  let texts = jsonTexts.get(condition);
-  if (texts === undefined) {
-    texts = [];
-    jsonTexts.set(condition, texts);
-  }
-  texts[place] ??= JSON.stringify(wanted);
-  return texts[place];
+/** The JSON of a condition's objects and arrays: they are compared with every record and element. */
+interface WantedJson {
+  texts: ReadonlySet<string>;
+  longest: number;
 }
 
-/** `place`: that of `wanted` among the values of the condition. */
-function isEqual(value: JsonValue, wanted: JsonValue, condition: MatchCondition, place = 0): boolean {
-  if (typeof wanted !== "object" || wanted === null) return value === wanted;
-  if (typeof value !== "object" || value === null) return false;
-  return JSON.stringify(value) === jsonOf(condition, place, wanted);
+const wantedJson = new WeakMap<MatchCondition, WantedJson>();
+
+function wantedJsonOf(condition: MatchCondition, wanted: readonly JsonValue[]): WantedJson {
+  const known = wantedJson.get(condition);
+  if (known !== undefined) return known;
+  const texts = wanted.filter((one) => typeof one === "object" && one !== null).map((one) => JSON.stringify(one));
+  const made = { texts: new Set(texts), longest: texts.reduce((most, { length }) => Math.max(most, length), 0) };
+  wantedJson.set(condition, made);
+  return made;
+}
+
+/** `wanted`: the values of the condition. */
+function isWanted(value: JsonValue, wanted: readonly JsonValue[], condition: MatchCondition): boolean {
+  if (typeof value !== "object" || value === null) return wanted.includes(value);
+  const { texts, longest } = wantedJsonOf(condition, wanted);
+  if (texts.size === 0) return false;
+  // A stored value may be a megabyte, and what it is compared with a few characters, a thousand times over.
+  return roomLeft(value, longest) >= 0 && texts.has(JSON.stringify(value));
+}
+
+/** What the JSON of `value` leaves of so many characters, or more; negative as soon as it is longer. */
+function roomLeft(value: JsonValue | undefined, characters: number): number {
+  if (typeof value === "string") return characters - value.length - 2;
+  if (typeof value !== "object" || value === null) return characters - 1;
+  let left = characters - 2;
+  if (Array.isArray(value)) {
+    for (const element of value) {
+      left = roomLeft(element, left);
+      if (left < 0) break;
+    }
+    return left;
+  }
+  for (const name in value) {
+    // Undefined members, which the server's own code may pass, are not in the JSON.
+    if (value[name] !== undefined) left = roomLeft(value[name], left - name.length - 3);
+    if (left < 0) break;
+  }
+  return left;
 }
 
 function contains(value: JsonValue, wanted: JsonValue, condition: MatchCondition): boolean {
-  if (Array.isArray(value)) return value.some((element) => isEqual(element, wanted, condition));
+  if (Array.isArray(value)) {
+    const listed = [wanted];
+    return value.some((element) => isWanted(element, listed, condition));
+  }
   return typeof value === "string" && typeof wanted === "string" && includesText(value, wanted);
 }
 
