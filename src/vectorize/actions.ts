@@ -67,14 +67,11 @@ export async function storedVectors(index: IndexDefinition, { vectors }: ActionO
       await nextTurn();
       countInTurn = 0;
     }
-    countInTurn += values.length;
     const field = `vectors.${position}`;
-    stored.push({
-      id,
-      values: floatsOf(index, `${field}.values`, values),
-      // The body was parsed from JSON.
-      metadata: metadataText(`${field}.metadata`, (metadata ?? {}) as JsonObject),
-    });
+    // The body was parsed from JSON.
+    const text = metadataText(`${field}.metadata`, (metadata ?? {}) as JsonObject);
+    countInTurn += values.length + text.length;
+    stored.push({ id, values: floatsOf(index, `${field}.values`, values), metadata: text });
   }
   return stored;
 }

@@ -6,7 +6,7 @@ export const LIST_DEFAULT = 50;
 export const LIST_MAX = 100;
 /** Vectors of one upsert, and ids of one delete or getByIds. */
 export const VECTORS_MAX = 1000;
-/** Numbers of an upsert that are converted in one turn of the event loop. */
+/** Numbers of an upsert, and characters of its metadata, that are converted in one turn of the event loop. */
 export const NUMBERS_PER_TURN_MAX = 128 * 1024;
 /** Characters (code points) of an id. */
 export const ID_LENGTH_MAX = 256;

@@ -9,7 +9,7 @@ const isMatch = (condition: Partial<MatchCondition>, data: JsonValue): boolean =
   matches({ all: [{ field, ...condition } as MatchCondition], any: [] }, { data });
 
 test("[TB17] objects and arrays are equal where their JSON is, at any size", () => {
-  const value = { a: [1, "x", { b: null }], c: "\u0001\"" };
+  const value = { a: [1, "x", { b: null }], c: '\u0001"' };
   const others = [{ ...value, d: 1 }, { c: value.c, a: value.a }, {}, [], "x", 1, null];
   expect(isMatch({ operator: "==", value: { ...value } }, value)).toBe(true);
   expect(isMatch({ operator: "in", value: [...others, { ...value }] }, value)).toBe(true);
