@@ -55,30 +55,26 @@ function matchesCondition(condition: MatchCondition, record: JsonObject): boolea
   }
 }
 
-/** The JSON of a condition's objects and arrays: they are compared with every record and element. */
-interface WantedJson {
-  texts: ReadonlySet<string>;
-  longest: number;
-}
-
-const wantedJson = new WeakMap<MatchCondition, WantedJson>();
-
-function wantedJsonOf(condition: MatchCondition, wanted: readonly JsonValue[]): WantedJson {
-  const known = wantedJson.get(condition);
-  if (known !== undefined) return known;
-  const texts = wanted.filter((one) => typeof one === "object" && one !== null).map((one) => JSON.stringify(one));
-  const made = { texts: new Set(texts), longest: texts.reduce((most, { length }) => Math.max(most, length), 0) };
-  wantedJson.set(condition, made);
-  return made;
-}
+/** The JSON of a condition's values: objects and arrays are compared with every record and element. */
+const jsonTexts = new WeakMap<MatchCondition, string[]>();
 
 /** `wanted`: the values of the condition. */
 function isWanted(value: JsonValue, wanted: readonly JsonValue[], condition: MatchCondition): boolean {
   if (typeof value !== "object" || value === null) return wanted.includes(value);
-  const { texts, longest } = wantedJsonOf(condition, wanted);
-  if (texts.size === 0) return false;
-  // A stored value may be a megabyte, and what it is compared with a few characters, a thousand times over.
-  return roomLeft(value, longest) >= 0 && texts.has(JSON.stringify(value));
+  let texts = jsonTexts.get(condition);
+  if (texts === undefined) {
+    texts = wanted.map((one) => JSON.stringify(one));
+    jsonTexts.set(condition, texts);
+  }
+  // A stored value may be a megabyte, and what it is compared with a few characters, a thousand times over. Browsers have no
+  // `Buffer`: there a long value holds up only the page that compares it.
+  if ((globalThis as { Buffer?: object }).Buffer && isLongerThanAll(value, texts)) return false;
+  return texts.includes(JSON.stringify(value));
+}
+
+function isLongerThanAll(value: JsonValue, texts: readonly string[]): boolean {
+  const longest = texts.reduce((most, { length }) => Math.max(most, length), 0);
+  return roomLeft(value, longest) < 0;
 }
 
 /** What the JSON of `value` leaves of so many characters, or more; negative as soon as it is longer. */
@@ -102,10 +98,7 @@ function roomLeft(value: JsonValue | undefined, characters: number): number {
 }
 
 function contains(value: JsonValue, wanted: JsonValue, condition: MatchCondition): boolean {
-  if (Array.isArray(value)) {
-    const listed = [wanted];
-    return value.some((element) => isWanted(element, listed, condition));
-  }
+  if (Array.isArray(value)) return value.some((element) => isWanted(element, [wanted], condition));
   return typeof value === "string" && typeof wanted === "string" && includesText(value, wanted);
 }
 
