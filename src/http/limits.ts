@@ -86,3 +86,7 @@ export const RETIRED_MAX = 16;
 
 /** A body from an object store up to this size is read whole before it is answered, so that a failure is a status. */
 export const REMOTE_WHOLE_MAX_BYTES = 256 * 1024;
+
+/** How long a host counts as found before it is looked up again: less than the 30 s for which Bun remembers its address. */
+export const HOST_KNOWN_MS = 20 * SECOND_MS;
+export const HOSTS_KNOWN_MAX = 1_000;

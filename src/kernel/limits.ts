@@ -24,10 +24,6 @@ export const STEP_MIN_MS = 100;
 /** A report of the server's health is shared by all who ask within this time: everybody may ask, as often as they like. */
 export const HEALTH_KEPT_MS = 1_000;
 
-/** How long a host counts as found before it is looked up again: less than the 30 s for which Bun remembers its address. */
-export const HOST_KNOWN_MS = 20 * SECOND_MS;
-export const HOSTS_KNOWN_MAX = 1_000;
-
 /** Levels of a value that is shown, as in the audit log. */
 export const SHOWN_DEPTH_MAX = 20;
 /** Names of members of which is remembered whether they are those of secrets. */

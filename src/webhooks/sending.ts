@@ -1,6 +1,6 @@
 import type { WebhookConfig } from "../config/types.ts";
+import { outgoingFetch } from "../http/outgoing.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { outgoingFetch } from "../kernel/outgoing.ts";
 import { SECOND_MS } from "../kernel/time/duration.ts";
 import { VERSION } from "../kernel/version.ts";
 import { answerOf, type ReceiverAnswer } from "./answer.ts";

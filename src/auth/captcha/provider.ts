@@ -1,6 +1,6 @@
 import type { CaptchaConfig } from "../../config/types.ts";
+import { outgoingFetch } from "../../http/outgoing.ts";
 import { isJsonObject } from "../../kernel/json/json.ts";
-import { outgoingFetch } from "../../kernel/outgoing.ts";
 import { CAPTCHA_ANSWER_MAX_BYTES } from "../limits.ts";
 
 export type Verdict = { kind: "passed" } | { kind: "refused" } | { kind: "unknown"; reason: unknown };

@@ -17,9 +17,8 @@ import {
 import { normalizeEmail } from "../../access/account-fields.ts";
 import { KNOWN_PROVIDERS, type KnownProvider } from "../../config/sections/oauth-providers.ts";
 import type { OAuthProvider } from "../../config/types.ts";
+import { outgoingFetch } from "../../http/outgoing.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
-
-import { outgoingFetch } from "../../kernel/outgoing.ts";
 import { PROVIDER_METADATA_TTL_MS, PROVIDER_TIMEOUT_SECONDS } from "../limits.ts";
 
 /** A user as a provider describes them. */

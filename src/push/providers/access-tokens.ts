@@ -1,8 +1,8 @@
 import type { KeyObject } from "node:crypto";
 import { SignJWT } from "jose";
+import { outgoingFetch } from "../../http/outgoing.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { isJsonObject } from "../../kernel/json/json.ts";
-import { outgoingFetch } from "../../kernel/outgoing.ts";
 import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { ACCESS_TOKEN_MARGIN_MS, CALL_TIMEOUT_MS } from "../limits.ts";
 

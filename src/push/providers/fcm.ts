@@ -1,6 +1,6 @@
+import { outgoingFetch } from "../../http/outgoing.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
-import { outgoingFetch } from "../../kernel/outgoing.ts";
 import type { CallResult, Provider } from "../types.ts";
 import { createAccessTokens, type ServiceAccount, TokenRefused } from "./access-tokens.ts";
 import { createFcmBodies } from "./fcm-message.ts";

@@ -1,7 +1,7 @@
 import { S3Client } from "bun";
 import type { BucketConfig } from "../../config/types.ts";
 import { guarded, openRemoteBody, storeFailed } from "../../http/bodies/remote-body.ts";
-import { findHost } from "../../kernel/outgoing.ts";
+import { findHost } from "../../http/outgoing.ts";
 import { S3_LIST_KEYS, S3_PART_BYTES, S3_RETRIES } from "../limits.ts";
 import type { IncomingFile, RemoteFiles } from "../types.ts";
 

@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
+import { unlessAborted } from "../kernel/time/unless-aborted.ts";
 import { HOST_KNOWN_MS, HOSTS_KNOWN_MAX } from "./limits.ts";
-import { unlessAborted } from "./time/unless-aborted.ts";
 
 /** When each host has to be looked up again. */
 const known = new Map<string, number>();
