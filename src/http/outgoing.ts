@@ -3,6 +3,9 @@ import { isIP } from "node:net";
 import { unlessAborted } from "../kernel/time/unless-aborted.ts";
 import { HOST_KNOWN_MS, HOSTS_KNOWN_MAX } from "./limits.ts";
 
+/** Whether Bun's `fetch` takes a proxy, which finds the hosts itself: this machine may know none of them. */
+const isProxied = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"].some((name) => process.env[name]);
+
 /** When each host has to be looked up again. */
 const known = new Map<string, number>();
 const underWay = new Map<string, Promise<void>>();
@@ -21,7 +24,8 @@ export async function outgoingFetch(url: string, init: BunFetchRequestInit = {})
  */
 export async function findHost(url: string, signal?: AbortSignal | null): Promise<void> {
   const { hostname } = new URL(url);
-  if (isIP(hostname.replace(/^\[|\]$/g, "")) !== 0 || (known.get(hostname) ?? 0) > performance.now()) return;
+  if (isProxied || isIP(hostname.replace(/^\[|\]$/g, "")) !== 0 || (known.get(hostname) ?? 0) > performance.now())
+    return;
   let finding = underWay.get(hostname);
   if (finding === undefined) {
     finding = latest.then(() => find(hostname)).finally(() => underWay.delete(hostname));

@@ -40,3 +40,31 @@ test.if(dns !== null)(
     }
   },
 );
+
+test("[WH11] with a proxy, receivers are found by it alone", async () => {
+  const asked: string[] = [];
+  const proxy = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch({ url }) {
+      asked.push(url);
+      return new Response();
+    },
+  });
+  const url = "http://receiver.invalid/hook";
+  const platform = await testPlatform({
+    config: {
+      databases: { shared: { tables: { orders: {} } } },
+      webhooks: { erp: { url, secret: SECRET, on: { table: "shared.orders", events: ["insert"] } } },
+    },
+    env: { HTTP_PROXY: proxy.url.origin },
+  });
+  try {
+    expect((await platform.service.post("/api/db/shared/tables/orders", { id: "a" })).status).toBe(201);
+    await until("it is delivered", () => asked.length > 0);
+    expect(asked).toEqual([url]);
+  } finally {
+    await platform.stop();
+    await proxy.stop(true);
+  }
+});
