@@ -61,8 +61,9 @@ export default function TablePage() {
 const NO_CONDITIONS: readonly Condition[] = [];
 
 /** An address may hold anything: what is no list is no condition, and the server says what is wrong with those of a list. */
+const isCondition = (given: unknown): given is Condition => Array.isArray(given);
 const conditionsOf = (given: unknown): readonly Condition[] =>
-  Array.isArray(given) && given.every((one) => Array.isArray(one)) ? (given as readonly Condition[]) : NO_CONDITIONS;
+  Array.isArray(given) && given.every(isCondition) ? given : NO_CONDITIONS;
 
 const placeOf = ({ namespace, instance }: TableAddress): string =>
   instance === null ? namespace : `${namespace} / ${instance}`;
