@@ -151,7 +151,8 @@ afterAll(() => dns?.stop());
 if (dns === null) console.warn("names that are not answered are not tested: this process may not have a name server");
 
 test.if(dns !== null)("[PU25] names that are not answered delay no write", async () => {
-  const webPush = { subject: "mailto:push@example.com", ...library.generateVAPIDKeys() };
+  const keys = library.generateVAPIDKeys();
+  const webPush = { subject: "mailto:push@example.com", ...keys };
   const platform = await testPlatform({ config: { kv: { notes: {} }, push: { webPush } }, prefix: dns?.prefix ?? [] });
   const ann = await signIn(platform);
   // More than there are threads.
