@@ -20,7 +20,8 @@ export async function outgoingFetch(url: string, init: BunFetchRequestInit = {})
 /**
  * Waits until the system has found the host of a URL; to be awaited before a connection to it. A lookup holds one of the threads
  * that sync writes to the disk, of which there may be two, and holds it for many seconds where no name server answers. One is
- * under way at a time, so that writes go on. Errors: the host is not found; the signal's reason.
+ * under way at a time, so that writes go on. For hosts that the config names: one that a user names, and whose name server is
+ * silent, would hold up the others. Errors: the host is not found; the signal's reason.
  */
 export async function findHost(url: string, signal?: AbortSignal | null): Promise<void> {
   const { hostname } = new URL(url);

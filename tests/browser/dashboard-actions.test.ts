@@ -15,16 +15,12 @@ const CONFIG = `{
   routes: (api) => api.post("/later", ({ app }) => app.jobs.enqueue("later", {}, { delay: 3600 }), { access: true }),
 }`;
 
-const START_TIMEOUT_MS = 60_000;
-
 const browser = testBrowser();
 const { browserTest } = browser;
 let platform: TestPlatform;
 beforeAll(async () => {
   platform = await testPlatform({ config: CONFIG });
-  // From sources the pages are built when they are asked for.
-  await fetch(`${platform.url}/admin`);
-}, START_TIMEOUT_MS);
+});
 afterAll(() => platform.stop());
 
 const open = (path: string) => openDashboard(browser, platform, path);

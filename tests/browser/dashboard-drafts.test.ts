@@ -26,7 +26,6 @@ const CONFIG = `{
 }`;
 const T = "/api/db/shared/tables";
 const NOTES = "/admin/tables/shared/-/notes";
-const START_TIMEOUT_MS = 60_000;
 /** How long an answer takes that comes after something else was begun. */
 const LATE_MS = 1_500;
 
@@ -35,9 +34,7 @@ const { browserTest } = browser;
 let platform: TestPlatform;
 beforeAll(async () => {
   platform = await testPlatform({ config: CONFIG });
-  // From sources the pages are built when they are asked for.
-  await fetch(`${platform.url}/admin`);
-}, START_TIMEOUT_MS);
+});
 afterAll(() => platform.stop());
 
 const open = (path: string) => openDashboard(browser, platform, path);

@@ -15,7 +15,6 @@ const CONFIG = `{
   serviceKeys: { reader: { key: "${READER}", scopes: ["auth:admin:*:read"] } },
 }`;
 
-const START_TIMEOUT_MS = 60_000;
 /** Of tests that open many pages. */
 const LONG_MS = 120_000;
 
@@ -26,9 +25,7 @@ beforeAll(async () => {
   platform = await testPlatform({ config: CONFIG });
   for (let n = 0; n < 3; n++)
     await platform.service.post("/api/db/shared/tables/notes", { text: `note ${n}`, stars: n });
-  // From sources the pages are built when they are asked for.
-  await fetch(`${platform.url}/admin`);
-}, START_TIMEOUT_MS);
+});
 afterAll(() => platform.stop());
 
 const signedIn = (path: string, options: Parameters<typeof openDashboard>[3] = {}) =>

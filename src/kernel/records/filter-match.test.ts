@@ -21,6 +21,9 @@ test("[TB17] objects and arrays are equal where their JSON is, at any size", () 
     expect(isMatch({ operator: "contains", value: other }, [1.5, other])).toBe(true);
     expect(isMatch({ operator: "contains", value: value }, [other, [value]])).toBe(false);
   }
+  const untyped = [undefined, { ...value }] as JsonValue[]; // as plain JavaScript may have it
+  expect(isMatch({ operator: "in", value: untyped }, value)).toBe(true);
+  expect(isMatch({ operator: "in", value: untyped }, [])).toBe(false);
   const long = Array.from({ length: 10_000 }, (_, index) => index);
   expect(isMatch({ operator: "in", value: [[], [...long]] }, long)).toBe(true);
   expect(isMatch({ operator: "in", value: [[...long, 1], long.slice(1)] }, long)).toBe(false);

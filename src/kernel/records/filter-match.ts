@@ -63,7 +63,8 @@ function isWanted(value: JsonValue, wanted: readonly JsonValue[], condition: Mat
   if (typeof value !== "object" || value === null) return wanted.includes(value);
   let texts = jsonTexts.get(condition);
   if (texts === undefined) {
-    texts = wanted.map((one) => JSON.stringify(one));
+    // As text also of undefined, which plain JavaScript may pass.
+    texts = wanted.map((one) => `${JSON.stringify(one)}`);
     jsonTexts.set(condition, texts);
   }
   // A stored value may be a megabyte, and what it is compared with a few characters, a thousand times over. Browsers have no
