@@ -6,7 +6,7 @@ import { tablesLayout } from "../../../schema/migrations/index.ts";
 import { systemClock } from "../../kernel/clock.ts";
 import { createStorageEngine } from "../engine.ts";
 import { boundsOf } from "../files/descriptors.ts";
-import { createInstanceFiles } from "../files/instance-files.ts";
+import { createInstanceFiles } from "../instances/instance-files.ts";
 import type { DatabaseFile, OpenedFile, OutboxOptions, StorageEngine, Transaction } from "../types.ts";
 import { mayHaveOutboxRows } from "./look.ts";
 import { deleteOutboxRows, readOutboxRows } from "./rows.ts";

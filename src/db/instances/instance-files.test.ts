@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { testClock } from "../../../tests/support/clock.ts";
 import { systemClock } from "../../kernel/clock.ts";
 import { createStorageEngine } from "../engine.ts";
+import { boundsOf, DescriptorReserve } from "../files/descriptors.ts";
 import { RESERVE_REFILL_MS } from "../limits.ts";
 import { declaredMigration } from "../schema/declared.ts";
 import type { DatabaseFile, StorageEngine } from "../types.ts";
 import type { SyncFile } from "../writer/wal-sync.ts";
-import { boundsOf, DescriptorReserve } from "./descriptors.ts";
 import { createInstanceFiles, type InstanceFiles } from "./instance-files.ts";
 
 const OPEN_MAX = 8;

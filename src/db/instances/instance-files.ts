@@ -1,9 +1,11 @@
 import type { Database } from "bun:sqlite";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { AppError, insufficientStorage, isDiskFull, notFound, serverStopping } from "../../kernel/errors.ts";
+import { AppError, insufficientStorage, isDiskFull, serverStopping } from "../../kernel/errors.ts";
+import { type InstanceBounds, lacksDescriptors } from "../files/descriptors.ts";
+import { createTemplate } from "../files/new-file.ts";
+import { shortage } from "../files/sqlite-errors.ts";
 import {
-  DELETIONS_KNOWN_MAX,
   FACTS_AT_ONCE,
   INSTANCE_CACHE_KIB,
   INSTANCE_STATEMENTS_MAX,
@@ -13,7 +15,7 @@ import {
 import { readMeta, writeMeta } from "../meta.ts";
 import type { Change, DatabaseFile, OpenedFile, OutboxOptions, StorageEngine, Sync, Transaction } from "../types.ts";
 import { Rehearsal } from "../writer/rehearsal.ts";
-import { type InstanceBounds, lacksDescriptors } from "./descriptors.ts";
+import { Deletions, deleted } from "./deletions.ts";
 import { type InstanceCreation, InstanceFile, type InstanceUses } from "./instance-file.ts";
 import {
   type InstanceFacts,
@@ -24,8 +26,6 @@ import {
   removeDatabase,
 } from "./instance-listing.ts";
 import { CountedCreations, type InstanceCreations, type InstanceQuota, withinQuota } from "./instance-quota.ts";
-import { createTemplate } from "./new-file.ts";
-import { shortage } from "./sqlite-errors.ts";
 import { UnfitInstances } from "./unfit-instances.ts";
 
 export interface InstanceFilesOptions {
@@ -107,9 +107,7 @@ class Instances implements InstanceFiles, InstanceUses {
   readonly #beginning = new Set<string>();
   /** null: nobody counts who creates instances. */
   readonly #creating: CountedCreations | null;
-  /** The number of deletions, and for those of late which one it was. */
-  #deletionCount = 0;
-  readonly #deletions = new Map<string, number>();
+  readonly #deletions = new Deletions();
 
   constructor(engine: StorageEngine, options: InstanceFilesOptions) {
     this.#engine = engine;
@@ -127,7 +125,7 @@ class Instances implements InstanceFiles, InstanceUses {
   }
 
   openFiles(): DatabaseFile[] {
-    return [...this.#open.keys()].map((id) => this.#handle(id, { since: this.#deletionCount, creation: null }));
+    return [...this.#open.keys()].map((id) => this.#handle(id, { since: this.#deletions.count, creation: null }));
   }
 
   exists(instanceId: string): boolean {
@@ -139,7 +137,7 @@ class Instances implements InstanceFiles, InstanceUses {
     instanceId: string,
     { create, creation = ANYBODYS }: { create: boolean; creation?: InstanceCreation },
   ): DatabaseFile | null {
-    if (this.exists(instanceId)) return this.#handle(instanceId, { since: this.#deletionCount, creation: null });
+    if (this.exists(instanceId)) return this.#handle(instanceId, { since: this.#deletions.count, creation: null });
     return create ? this.#handle(instanceId, { since: null, creation }) : null;
   }
 
@@ -149,8 +147,7 @@ class Instances implements InstanceFiles, InstanceUses {
   }
 
   refuseDeleted(instanceId: string, since: number): void {
-    if (this.#deletions.size === 0) return;
-    if ((this.#deletions.get(instanceId) ?? 0) > since) throw deleted(instanceId);
+    this.#deletions.refuse(instanceId, since);
   }
 
   async list(query: InstanceQuery): Promise<{ instances: InstanceFacts[]; hasMore: boolean }> {
@@ -172,11 +169,7 @@ class Instances implements InstanceFiles, InstanceUses {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>();
     this.#deleting.set(instanceId, promise);
     // At once: a write that waits for the deletion, and was got before, must not create the next instance.
-    this.#deletionCount += 1;
-    this.#deletions.delete(instanceId);
-    this.#deletions.set(instanceId, this.#deletionCount);
-    const [oldest] = this.#deletions.keys();
-    if (oldest !== undefined && this.#deletions.size > DELETIONS_KNOWN_MAX) this.#deletions.delete(oldest);
+    this.#deletions.add(instanceId);
     const removed = async (): Promise<boolean> => {
       const isRemoved = await this.#remove(instanceId);
       if (isRemoved) {
@@ -378,8 +371,6 @@ class Instances implements InstanceFiles, InstanceUses {
     instance.file.closeNow();
   }
 }
-
-const deleted = (instanceId: string): AppError => notFound(`The instance "${instanceId}" was deleted`);
 
 /** Turns a synchronous throw of `work` into a rejection. */
 async function attempt<T>(work: () => Promise<T>): Promise<T> {
