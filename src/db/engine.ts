@@ -8,6 +8,8 @@ import { DescriptorReserve, descriptorLimit } from "./files/descriptors.ts";
 import { createDirectorySync } from "./files/directory-sync.ts";
 import { QUERY_PROCESSES_MAX } from "./limits.ts";
 import { LongReads } from "./reads/long-reads.ts";
+import { MigrationProcess } from "./schema/migration-process.ts";
+import type { MigrationRequest } from "./schema/types.ts";
 import type { EngineLoad, LastSync, OpenOptions, StorageEngine } from "./types.ts";
 import { FileWork } from "./writer/file-work.ts";
 import type { SyncFile } from "./writer/wal-sync.ts";
@@ -36,6 +38,7 @@ class Engine implements StorageEngine {
   readonly #options: StorageEngineOptions;
   readonly #queries: LongReads;
   readonly #checkpointer: FileWork;
+  readonly #migrations: MigrationProcess;
   readonly #directories = createDirectorySync();
   /** A separate process, because a file's writer waits for it. */
   readonly #indexer: FileWork;
@@ -56,6 +59,7 @@ class Engine implements StorageEngine {
     // A separate process, so that long reads never delay a checkpoint.
     this.#checkpointer = new FileWork(options.clock);
     this.#indexer = new FileWork(options.clock);
+    this.#migrations = new MigrationProcess(options.clock);
   }
 
   get openFiles(): number {
@@ -88,6 +92,10 @@ class Engine implements StorageEngine {
     return file;
   }
 
+  migrate(request: MigrationRequest, signal: AbortSignal): Promise<void> {
+    return this.#migrations.run(request, signal);
+  }
+
   #openFile(absolute: string, options: OpenOptions): OpenFile {
     return new OpenFile(absolute, options, {
       clock: this.#options.clock,
@@ -114,7 +122,7 @@ class Engine implements StorageEngine {
   /** Aborts running long reads, so that files close without waiting for their statements. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    await this.#queries.stop();
+    await Promise.all([this.#queries.stop(), this.#migrations.stop()]);
     const closed = await Promise.allSettled([...this.#files.values()].map((file) => file.close()));
     await Promise.all([this.#checkpointer.stop(), this.#indexer.stop()]);
     this.#reserve.close();

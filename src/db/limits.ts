@@ -96,6 +96,13 @@ export const RESERVE_REFILL_MS = 1_000;
 export const DELETIONS_KNOWN_MAX = 10_000;
 /** Instances of a list whose files are looked at together. */
 export const FACTS_AT_ONCE = 64;
+/** The tables of a larger instance are changed by another process. */
+export const MIGRATED_NOW_BYTES_MAX = 2 * 1024 * 1024;
+/** How long that may take, and how many instances may wait for it. */
+export const MIGRATION_TIMEOUT_MS = 3_600_000;
+export const MIGRATIONS_WAITING_MAX = 10_000;
+/** How long a request waits for the change of its instance. */
+export const MIGRATION_WAIT_MS = 20_000;
 /** Cached instances that do not fit the declaration: maximum number, and time. */
 export const UNFIT_INSTANCES_MAX = 1_000;
 export const UNFIT_KEPT_MS = 10_000;

@@ -5,6 +5,7 @@ import type { AuditActor } from "../kernel/observing/request-trace.ts";
 import type { AuditedChange } from "./audit/types.ts";
 import type { Actor, Cause, OutboxRow } from "./outbox/types.ts";
 import type { HighlightRequest, PageBounds, SqlValue } from "./reads/requests.ts";
+import type { MigrationRequest } from "./schema/types.ts";
 
 /** A transaction that returns a promise does not compile, because it would commit before its work is done. */
 export type Sync<T> = T extends PromiseLike<unknown> ? never : T;
@@ -221,7 +222,12 @@ export interface StorageEngine {
   readonly descriptorLimit: number;
   /** Opens or creates the file; its directory must exist. Errors name the path and the problem. */
   open(path: string, options: OpenOptions): OpenedFile;
-  /** Closes every file and ends the query processes. */
+  /**
+   * Changes the tables of a file that is not open, in another process, and settles when no process has it open any more. Errors:
+   * those of `declaredMigration`, after which the file is unchanged; the reason of `signal`; 503 when too many wait.
+   */
+  migrate(request: MigrationRequest, signal: AbortSignal): Promise<void>;
+  /** Closes every file and ends the processes of the engine. */
   stop(): Promise<void>;
   readonly openFiles: number;
   readonly load: EngineLoad;

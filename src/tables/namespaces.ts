@@ -83,11 +83,6 @@ export function openNamespaces(deps: {
       });
     }
     const declared = [...models.values()].map(declareTable);
-    const migrate = declaredMigration(declared, {
-      namespace: name,
-      // A static file is prepared before the server listens; an instance is opened during a request.
-      rebuildTexts: config.instance === true ? "later" : "now",
-    });
     if (config.instance === true) {
       const directory = join(deps.directory, name);
       const { perInstance, instancesPerUser } = config.quota ?? {};
@@ -105,7 +100,7 @@ export function openNamespaces(deps: {
         quota: perInstance === undefined ? undefined : { name, bytesMax: perInstance },
         creations: isCounted ? creators() : undefined,
         bounds: instanceBounds(deps.engine.descriptorLimit, dynamicCount),
-        migrate,
+        declaration: { tables: declared, options: { namespace: name, rebuildTexts: "later" } },
         onChange: (instanceId, groups) => deps.onChange({ namespace: name, instanceId }, groups),
         onDelete: (instanceId) => deps.onDelete({ namespace: name, instanceId }),
         onCommit: (instanceId, groups) => deps.onCommit({ namespace: name, instanceId }, groups),
@@ -119,7 +114,7 @@ export function openNamespaces(deps: {
       namespaces.set(name, { name, config, tables, kind: "dynamic", instances });
     } else {
       const file = deps.engine.open(join(deps.directory, `${name}.db`), {
-        migrate,
+        migrate: declaredMigration(declared, { namespace: name }),
         onChange: (groups) => deps.onChange({ namespace: name, instanceId: null }, groups),
         onCommit: (groups) => deps.onCommit({ namespace: name, instanceId: null }, groups),
         outbox: deps.outbox?.({ namespace: name, instanceId: null }),

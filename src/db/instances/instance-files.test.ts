@@ -7,16 +7,15 @@ import { systemClock } from "../../kernel/clock.ts";
 import { createStorageEngine } from "../engine.ts";
 import { boundsOf, DescriptorReserve } from "../files/descriptors.ts";
 import { RESERVE_REFILL_MS } from "../limits.ts";
-import { declaredMigration } from "../schema/declared.ts";
+import type { Declaration } from "../schema/types.ts";
 import type { DatabaseFile, StorageEngine } from "../types.ts";
 import type { SyncFile } from "../writer/wal-sync.ts";
 import { createInstanceFiles, type InstanceFiles } from "./instance-files.ts";
 
 const OPEN_MAX = 8;
 const idColumn = { name: "id", type: "TEXT" as const, notNull: true, unique: false, check: null, references: null };
-const migrate = declaredMigration([
-  { name: "items", kind: "", columnKinds: {}, columns: [idColumn], indexes: [], fts: null, migrations: [] },
-]);
+const items = { name: "items", kind: "", columnKinds: {}, columns: [idColumn], indexes: [], fts: null, migrations: [] };
+const declaration: Declaration = { tables: [items], options: {} };
 
 let directory: string;
 let engine: StorageEngine;
@@ -34,7 +33,7 @@ beforeEach(() => {
   instances = createInstanceFiles(engine, {
     directory,
     bounds: boundsOf(OPEN_MAX),
-    migrate,
+    declaration,
     onDelete: (instanceId) => onDelete(instanceId),
     onChange: (instanceId, groups) => announced.push(`${instanceId}: ${groups.flat().map((change) => change.id)}`),
   });
@@ -228,7 +227,7 @@ test("[DB27] closing leaves one file per instance, with everything in it", async
 test("[DB27] processes close an instance that is closed at once, and read nothing of it when it is created again", async () => {
   await instances.close();
   const bounds = { openMax: 1, overMax: 1, closingMax: 0 };
-  instances = createInstanceFiles(engine, { directory, bounds, migrate });
+  instances = createInstanceFiles(engine, { directory, bounds, declaration });
   const read = () => use("red").read("SELECT id FROM items", []);
   await insert("red", "old");
   expect(await read()).toEqual([["old"]]);

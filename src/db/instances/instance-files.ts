@@ -12,11 +12,13 @@ import {
   SWEEP_DELAY_MS,
   WAITING_FOR_ROOM_MAX,
 } from "../limits.ts";
-import { readMeta, writeMeta } from "../meta.ts";
+import { declaredMigration } from "../schema/declared.ts";
+import type { Declaration } from "../schema/types.ts";
 import type { Change, DatabaseFile, OpenedFile, OutboxOptions, StorageEngine, Sync, Transaction } from "../types.ts";
 import { Rehearsal } from "../writer/rehearsal.ts";
 import { Deletions, deleted } from "./deletions.ts";
 import { type InstanceCreation, InstanceFile, type InstanceUses } from "./instance-file.ts";
+import { assertIdentity } from "./instance-identity.ts";
 import {
   type InstanceFacts,
   type InstanceQuery,
@@ -25,6 +27,7 @@ import {
   listInstances,
   removeDatabase,
 } from "./instance-listing.ts";
+import { InstanceMigrations } from "./instance-migrations.ts";
 import { CountedCreations, type InstanceCreations, type InstanceQuota, withinQuota } from "./instance-quota.ts";
 import { UnfitInstances } from "./unfit-instances.ts";
 
@@ -33,7 +36,7 @@ export interface InstanceFilesOptions {
   directory: string;
   /** Bounds of files open at once. Beyond them the least recently used files are closed. */
   bounds: InstanceBounds;
-  migrate(sqlite: Database): void;
+  declaration: Declaration;
   onChange?(instanceId: string, groups: readonly (readonly Change[])[]): void;
   onCommit?(instanceId: string, groups: readonly (readonly Change[])[]): void;
   /** `OpenOptions.outbox` of an instance's file. */
@@ -50,6 +53,8 @@ export interface InstanceFilesOptions {
 
 export interface InstanceFiles {
   exists(instanceId: string): boolean;
+  /** As `InstanceMigrations.ready`; undefined also for an instance that is open. */
+  ready(instanceId: string): Promise<void> | undefined;
   /** By id. Errors: none where there is no instance. */
   list(query: InstanceQuery): Promise<{ instances: InstanceFacts[]; hasMore: boolean }>;
   /**
@@ -92,6 +97,8 @@ class Instances implements InstanceFiles, InstanceUses {
   readonly #options: InstanceFilesOptions;
   readonly #bounds: InstanceBounds;
   readonly #unfit: UnfitInstances;
+  readonly #migrations: InstanceMigrations;
+  readonly #migrate: (sqlite: Database) => void;
   /** In the order of last use. */
   readonly #open = new Map<string, OpenInstance>();
   /** The initial content of a new instance; created for the first one. */
@@ -114,6 +121,8 @@ class Instances implements InstanceFiles, InstanceUses {
     this.#options = options;
     this.#bounds = options.bounds;
     this.#unfit = new UnfitInstances(engine.clock, options.onUnfit);
+    this.#migrations = new InstanceMigrations(engine, options.declaration, this.#unfit);
+    this.#migrate = declaredMigration(options.declaration.tables, options.declaration.options);
     const { creations } = options;
     const exists = (id: string) => this.exists(id);
     const deletion = (id: string) => this.#deleting.get(id);
@@ -188,6 +197,7 @@ class Instances implements InstanceFiles, InstanceUses {
     const path = this.#pathOf(instanceId);
     if (!(await isOwnName(path))) return false;
     const gone = deleted(instanceId);
+    await this.#migrations.stop(instanceId, gone);
     for (const { reject } of this.#takeWaiting(instanceId)) reject(gone);
     const known = this.#open.get(instanceId);
     if (known !== undefined) {
@@ -222,7 +232,7 @@ class Instances implements InstanceFiles, InstanceUses {
     // Of first writes at once, all are those of a new instance.
     if (creation !== null && this.exists(id) && !this.#beginning.has(id)) await creation.mayOpen();
     if (this.exists(id)) return this.withRoom(id, (file) => file.write(work));
-    this.#rehearsal ??= new Rehearsal(this.#options.migrate);
+    this.#rehearsal ??= new Rehearsal(this.#migrate);
     const { result, isChange } = this.#rehearsal.run(work);
     if (!isChange) return result;
     const create = () => this.withRoom(id, (file) => file.write(work));
@@ -239,8 +249,15 @@ class Instances implements InstanceFiles, InstanceUses {
     this.#open.delete(instanceId);
   }
 
-  /** Uses the file. Waits first if all files that may be open are busy. Errors: 503, too many wait. */
+  ready(instanceId: string): Promise<void> | undefined {
+    if (this.#open.has(instanceId) || this.#deleting.has(instanceId)) return undefined;
+    return this.#migrations.ready(instanceId, this.#pathOf(instanceId));
+  }
+
+  /** Uses the file once it is ready. Waits first if all files that may be open are busy. Errors: 503, too many wait. */
   withRoom<T>(instanceId: string, work: (file: OpenedFile) => Promise<T>): Promise<T> {
+    const ready = this.ready(instanceId);
+    if (ready !== undefined) return ready.then(() => this.withRoom(instanceId, work));
     if (this.#isFull && !this.#open.has(instanceId)) this.#makeRoom();
     if (!this.#isFull || this.#open.has(instanceId)) return attempt(() => work(this.use(instanceId)));
     if (this.#waitingCount >= WAITING_FOR_ROOM_MAX) return Promise.reject(this.#tooMany());
@@ -293,15 +310,16 @@ class Instances implements InstanceFiles, InstanceUses {
 
   #openFile(instanceId: string): OpenedFile {
     this.#unfit.refuseKnown(instanceId);
+    this.#migrations.refuseUnderWay(instanceId);
     try {
       mkdirSync(this.#options.directory, { recursive: true });
       return this.#engine.open(this.#pathOf(instanceId), {
         migrate: (sqlite) => {
-          this.#options.migrate(sqlite);
+          this.#migrate(sqlite);
           assertIdentity(sqlite, instanceId);
         },
         template: () => {
-          this.#template ??= createTemplate(this.#options.migrate);
+          this.#template ??= createTemplate(this.#migrate);
           return this.#template;
         },
         onChange: (groups) => this.#options.onChange?.(instanceId, groups),
@@ -375,15 +393,6 @@ class Instances implements InstanceFiles, InstanceUses {
 /** Turns a synchronous throw of `work` into a rejection. */
 async function attempt<T>(work: () => Promise<T>): Promise<T> {
   return work();
-}
-
-/** On a case-insensitive file system, two instances could have the same file, and so the same records. */
-function assertIdentity(sqlite: Database, instanceId: string): void {
-  const owner = readMeta(sqlite, "instance");
-  if (owner === null) writeMeta(sqlite, "instance", instanceId);
-  else if (owner !== instanceId) {
-    throw new AppError(409, `The instance "${instanceId}" has the same file name as "${owner}" on this file system`);
-  }
 }
 
 export function createInstanceFiles(engine: StorageEngine, options: InstanceFilesOptions): InstanceFiles {

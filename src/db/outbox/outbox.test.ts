@@ -161,7 +161,7 @@ test("[DB264] a write that only enqueues creates its instance", async () => {
   const instances = createInstanceFiles(engine, {
     directory: join(directory, "spaces"),
     bounds: boundsOf(8),
-    migrate: (sqlite) => sqlite.run(CREATE),
+    declaration: { tables: [], options: {} },
     outbox,
   });
   const file = (id: string) => instances.get(id, { create: true });

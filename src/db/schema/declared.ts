@@ -11,7 +11,13 @@ import { DECLARED_KEY, isEmpty, readIndexNames, readStored, readTableSql, type S
 import { planTable } from "./plan.ts";
 import { lostTables } from "./renames.ts";
 import { createTableSql } from "./sql.ts";
-import { type DeclaredMigration, type DeclaredTable, MigrationFailed, SchemaMismatch } from "./types.ts";
+import {
+  type DeclaredMigration,
+  type DeclaredOptions,
+  type DeclaredTable,
+  MigrationFailed,
+  SchemaMismatch,
+} from "./types.ts";
 
 export { type DeclaredColumn, type DeclaredTable, SchemaMismatch } from "./types.ts";
 
@@ -22,13 +28,6 @@ const MIGRATION_SAVEPOINT = `"_platform_migration"`;
 
 /** Part of the hash. Increased when the same declaration is stored differently, so that every file is compared again. */
 const FORMAT = 2;
-
-export interface DeclaredOptions {
-  /** Prefix of the table's name in messages. Default `""`: `posts.title`; with `shared`: `shared.posts.title`. */
-  namespace?: string;
-  /** When the full-text index of a large table is rebuilt: in the migration (default), or by the file's TextIndexer. */
-  rebuildTexts?: "now" | "later";
-}
 
 /**
  * Returns a function that changes a file's tables to match the declaration. It adds tables, columns, indexes and full-text

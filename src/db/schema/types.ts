@@ -1,4 +1,4 @@
-import type { SqlValue } from "../types.ts";
+import type { SqlValue } from "../reads/requests.ts";
 
 export interface DeclaredReference {
   table: string;
@@ -46,6 +46,24 @@ export interface DeclaredTable {
   indexes: DeclaredIndex[];
   fts: DeclaredFts | null;
   migrations: DeclaredMigration[];
+}
+
+export interface DeclaredOptions {
+  /** Prefix of the table's name in messages. Default `""`: `posts.title`; with `shared`: `shared.posts.title`. */
+  namespace?: string;
+  /** When the full-text index of a large table is rebuilt: in the migration (default), or by the file's TextIndexer. */
+  rebuildTexts?: "now" | "later";
+}
+
+/** All tables of a file. */
+export interface Declaration {
+  tables: readonly DeclaredTable[];
+  options: DeclaredOptions;
+}
+
+/** A file that nobody has open, and what its tables are to be. */
+export interface MigrationRequest extends Declaration {
+  path: string;
 }
 
 /** The tables cannot be changed to match the declaration without losing or reinterpreting records. The message lists every reason. */

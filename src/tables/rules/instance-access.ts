@@ -76,12 +76,16 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
       if (!isAllowed) throw denied(principal);
     });
 
+  /** Only once the right is known: a stranger does not set off the change of an instance's tables. */
+  const whenReady = <F>(namespace: Dynamic, instanceId: string, file: F): MaybePromise<F> =>
+    namespace.instances.ready(instanceId)?.then(() => file) ?? file;
+
   return {
     open(asker, namespace, instanceId) {
       const id = checkedId(instanceId);
       // Got before the rule is asked: its answer is not about an instance that is created after a deletion.
       const file = namespace.instances.get(id, { create: false });
-      return chain(demand(asker.principal, allowsToOpen(asker, namespace, id)), () => file);
+      return chain(demand(asker.principal, allowsToOpen(asker, namespace, id)), () => whenReady(namespace, id, file));
     },
     openForWriting(asker, namespace, instanceId) {
       const id = checkedId(instanceId);
@@ -103,7 +107,7 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
       };
       const allowed =
         existing === null ? allows(asker, namespace, "create", id, noteLookup) : allowsToOpen(asker, namespace, id);
-      return chain(demand(principal, allowed), () => file);
+      return chain(demand(principal, allowed), () => whenReady(namespace, id, file));
     },
   };
 }
