@@ -21,6 +21,12 @@ export interface ActedBy {
   session?: string | undefined;
 }
 
+/** The key behind a caller, its own or that of whoever acts as a user or nobody; null: there is none. */
+export function keyBehind(principal: Principal): ActedBy | null {
+  if (principal.kind === "serviceKey") return { key: principal.name, session: principal.session };
+  return principal.kind === "server" ? null : (principal.actedBy ?? null);
+}
+
 export const ANONYMOUS: Principal = { kind: "anonymous" };
 export const SERVER: Principal = { kind: "server" };
 

@@ -3,7 +3,7 @@ import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import type { Account } from "./accounts.ts";
 import { ACT_AS_HEADER, actAs } from "./acting.ts";
 import { InvalidServiceKey, type ServiceKeyPrincipal, type ServiceKeys } from "./keys/service-keys.ts";
-import { ANONYMOUS, type Principal } from "./principal.ts";
+import { ANONYMOUS, keyBehind, type Principal } from "./principal.ts";
 import type { SessionLookup } from "./sessions.ts";
 import type { AccessClaims, TokenVerifier } from "./tokens.ts";
 
@@ -39,8 +39,8 @@ export interface Principals {
   ofToken(token: string): MaybePromise<Principal & { kind: "user" }>;
   /** The key of a ticket, which counts once. null: it is no ticket. Errors: 401. */
   ofTicket(ticket: string): ServiceKeyPrincipal | null;
-  /** Whether the key, and the session that it was signed in with, still count. */
-  isPresent(principal: ServiceKeyPrincipal): boolean;
+  /** Whether the key behind the caller, and the session that it was signed in with, still count. True where there is none. */
+  isPresent(principal: Principal): boolean;
   /**
    * For what goes on after something was awaited, such as a body: the session or key may have ended meanwhile, a new password may
    * have ended the token, or the user may have another role, of which no rule has been asked. Errors: 401.
@@ -87,21 +87,26 @@ export function createPrincipals(deps: {
     return ofToken(authorization.slice("bearer ".length).trim());
   };
 
-  const isPresent: Principals["isPresent"] = ({ name, session }) => {
-    if (deps.serviceKeys.named(name) === null) return false;
-    return session === undefined || deps.administrators()?.isPresent(session) === true;
+  const isPresent: Principals["isPresent"] = (principal) => {
+    const behind = keyBehind(principal);
+    if (behind === null) return true;
+    if (deps.serviceKeys.named(behind.key) === null) return false;
+    return behind.session === undefined || deps.administrators()?.isPresent(behind.session) === true;
+  };
+  /** Whether the user is still who the caller was. */
+  const isSame = ({ auth, sessionId, tokenVersion, actedBy }: Principal & { kind: "user" }): boolean => {
+    // Whoever acts as a user has no session of theirs.
+    if (actedBy !== undefined) return deps.account(auth.id)?.role === auth.role;
+    const session = deps.sessions.find(sessionId, auth.id);
+    return session?.tokenVersion === tokenVersion && session?.role === auth.role;
   };
 
   return {
     ofToken,
     isPresent,
     requirePresent(principal) {
-      if (principal.kind === "serviceKey" && !isPresent(principal)) throw new InvalidServiceKey();
-      // Whoever acts as a user has no session of theirs.
-      if (principal.kind !== "user" || principal.actedBy !== undefined) return;
-      const session = deps.sessions.find(principal.sessionId, principal.auth.id);
-      const isSame = session?.tokenVersion === principal.tokenVersion && session?.role === principal.auth.role;
-      if (!isSame) throw unauthorized("Invalid token");
+      if (!isPresent(principal)) throw new InvalidServiceKey();
+      if (principal.kind === "user" && !isSame(principal)) throw unauthorized("Invalid token");
     },
     ofTicket(ticket) {
       const keyHolder = deps.administrators()?.ofTicket(ticket) ?? null;

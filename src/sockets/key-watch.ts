@@ -3,7 +3,7 @@ import type { Principals } from "../access/principals.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { KEYS_CHECKED_EVERY_MS } from "./limits.ts";
 
-/** Ends connections of service keys with their key, or its session. */
+/** Ends connections with the service key behind them, or its session. */
 export interface KeyWatch {
   /** There is such a connection. */
   begin(): void;
@@ -24,7 +24,7 @@ export function createKeyWatch<Connection extends { readonly principal: Principa
     cancel = null;
     for (const connection of [...connections]) {
       const { principal } = connection;
-      if (principal?.kind === "serviceKey" && !principals.isPresent(principal)) deps.end(connection);
+      if (principal !== null && !principals.isPresent(principal)) deps.end(connection);
     }
     if (connections.size > 0) watch.begin();
   };

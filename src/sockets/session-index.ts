@@ -1,6 +1,6 @@
-import type { Principal } from "../access/principal.ts";
+import { keyBehind, type Principal } from "../access/principal.ts";
 
-/** Finds authenticated connections: of users by their session and their user, and those of service keys. */
+/** Finds authenticated connections: of users by their session and their user, and those with a service key behind them. */
 export class SessionIndex<Connection> {
   readonly #bySession = new Map<string, Set<Connection>>();
   readonly #byUser = new Map<string, Set<Connection>>();
@@ -12,7 +12,7 @@ export class SessionIndex<Connection> {
   }
 
   add(connection: Connection, principal: Principal): void {
-    if (principal.kind === "serviceKey") this.ofKeys.add(connection);
+    if (keyBehind(principal) !== null) this.ofKeys.add(connection);
     if (principal.kind !== "user") return;
     addTo(this.#bySession, principal.sessionId, connection);
     addTo(this.#byUser, principal.auth.id, connection);

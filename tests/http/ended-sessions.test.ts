@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
-import { signIn, type TestPlatform, testPlatform } from "../support/index.ts";
+import { createAdministrator, SERVICE_KEY, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
 import { postInTwo, type SplitRequest } from "../support/split-request.ts";
 import { type Enrolment, steadyStep, type Tokens, totpCode } from "./auth-support.ts";
 
@@ -13,7 +13,15 @@ beforeAll(async () => {
       auth: { mfa: { totp: true } },
       databases: { shared: { tables: { notes: { access: { insert: (auth) => auth !== null } } } } },
       storage: { buckets: { files: { access: { write: (auth) => auth !== null } } } },
-      routes: (api) => api.post("/called", ({ auth, body }) => ({ id: auth.id, given: body !== undefined })),
+      routes: (api) => api
+        .post("/called", ({ auth, body }) => ({ id: auth.id, given: body !== undefined }))
+        .post("/read/:as", async ({ request, params }) => ({ given: (await request[params.as]()) !== undefined }))
+        .post("/open", ({ body }) => ({ given: body !== undefined }), { access: true })
+        .post("/stream", async ({ request }) => {
+          let size = 0;
+          for await (const chunk of request.body) size += chunk.byteLength;
+          return { size };
+        }),
     }`,
   });
 });
@@ -54,13 +62,22 @@ const FORM = [
   "--edge--",
   "",
 ].join("\r\n");
+const LARGE_FORM = FORM.replace("bytes", "x".repeat(100_000));
+const OF_FORM = { "content-type": "multipart/form-data; boundary=edge" };
 const WAYS: [what: string, path: string, body: string, headers?: Record<string, string>][] = [
   ["a record", "/api/db/shared/tables/notes", NOTE],
   ["a large record", "/api/db/shared/tables/notes", LARGE_NOTE],
   ["a push device", "/api/push/register", DEVICE],
   ["a route", "/api/functions/called", NOTE],
   ["a route with a large body", "/api/functions/called", LARGE_NOTE],
-  ["a file", "/api/storage/files/upload", FORM, { "content-type": "multipart/form-data; boundary=edge" }],
+  ["a file", "/api/storage/files/upload", FORM, OF_FORM],
+  ...["text", "bytes", "arrayBuffer", "blob", "json"].flatMap((as): typeof WAYS => [
+    [`a route that reads ${as}()`, `/api/functions/read/${as}`, NOTE],
+    [`a route that reads a large ${as}()`, `/api/functions/read/${as}`, LARGE_NOTE],
+  ]),
+  ["a route that reads formData()", "/api/functions/read/formData", FORM, OF_FORM],
+  ["a route that reads a large formData()", "/api/functions/read/formData", LARGE_FORM, OF_FORM],
+  ["a route that reads a large stream", "/api/functions/stream", LARGE_NOTE],
 ];
 
 for (const [what, path, body, headers = {}] of WAYS) {
@@ -76,6 +93,41 @@ for (const [what, path, body, headers = {}] of WAYS) {
     expect([200, 201]).toContain(await kept.end());
   });
 }
+
+/** Begun by an administrator who acts as a user, or as nobody. */
+async function actsAs(target: string, path: string) {
+  const administrator = await createAdministrator(platform, SERVICE_KEY);
+  const headers = { cookie: administrator.cookie, "x-platform-admin": "1", "x-platform-act-as": target };
+  return { administrator, request: await begun(path, headers, NOTE) };
+}
+
+test("[HT135] who acts as nobody by an administrator's session is asked again for it", async () => {
+  const [kept, ended] = [
+    await actsAs("anonymous", "/api/functions/open"),
+    await actsAs("anonymous", "/api/functions/open"),
+  ];
+  await ended.administrator.delete("/api/admin/session");
+  expect(await kept.request.end()).toBe(200);
+  expect(await ended.request.end()).toBe(401);
+});
+
+test.each(["/api/db/shared/tables/notes", "/api/functions/called", "/api/functions/read/text"])(
+  "[HT135] who acts as a user at %s by an administrator's session is asked again for it, and for the user",
+  async (path) => {
+    const user = await signIn(platform);
+    const acts = () => actsAs(user.id, path);
+    const [kept, ended] = [await acts(), await acts()];
+    await ended.administrator.delete("/api/admin/session");
+    expect([200, 201]).toContain(await kept.request.end());
+    expect(await ended.request.end()).toBe(401);
+    const other = await acts();
+    await platform.service.patch(`/api/auth/admin/users/${user.id}`, { role: "editor" });
+    expect(await other.request.end()).toBe(401);
+    const last = await acts();
+    await platform.service.delete(`/api/auth/admin/users/${user.id}`);
+    expect(await last.request.end()).toBe(401);
+  },
+);
 
 test("[AU103] a token that a new password has ended verifies no factor by a request that began before", async () => {
   await steadyStep();

@@ -295,6 +295,8 @@ test("[FN12] maxBodySize binds every body", async () => {
     expect([path, (await send(path, streamed(chunk, 5))).status]).toEqual([path, 413]);
     expect([path, (await send(path, streamed(chunk, 3))).status]).toEqual([path, 200]);
   }
+  const form = streamed(`--edge\r\ncontent-disposition: form-data; name="a"\r\n\r\n${chunk}\r\n`, 5);
+  expect((await send("/form", form, "multipart/form-data; boundary=edge")).status).toBe(413);
   const json = streamed(JSON.stringify({ title: chunk }), 5);
   expect((await send("/typed", json, "application/json")).status).toBe(413);
 });

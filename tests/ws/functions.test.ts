@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { openSocket, type SignedIn, signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
+import {
+  createAdministrator,
+  openSocket,
+  SERVICE_KEY,
+  type SignedIn,
+  signIn,
+  type TestPlatform,
+  testPlatform,
+  until,
+} from "../support/index.ts";
 
 const CONFIG = `
 import { defineConfig } from "platform";
@@ -165,6 +174,27 @@ test("[FN14] it ends with its service key", async () => {
   expect(await lasting.next()).toEqual({ n: 2 });
   for (const socket of [lasting, again]) await socket.close();
   await own.stop();
+});
+
+test("[FN14] [AD9] one of who acts as a user, or as nobody, ends with the administrator's session", async () => {
+  const [ending, lasting] = [
+    await createAdministrator(platform, SERVICE_KEY),
+    await createAdministrator(platform, SERVICE_KEY),
+  ];
+  const openAs = (path: string, { cookie }: { cookie: string }, target: string) =>
+    openSocket(`${platform.wsUrl}/api/functions${path}`, {
+      cookie,
+      "x-platform-admin": "1",
+      "x-platform-act-as": target,
+    });
+  const ended = [await openAs("/echo", ending, user.id), await openAs("/open/acting", ending, "anonymous")];
+  const kept = await openAs("/echo", lasting, user.id);
+  expect(await kept.next()).toEqual({ auth: user.id });
+  expect((await ending.delete("/api/admin/session")).status).toBe(204);
+  for (const socket of ended) expect((await socket.closed).code).toBe(4003);
+  kept.send({ still: "served" });
+  expect(await kept.next()).toEqual({ message: { still: "served" } });
+  await kept.close();
 });
 
 test("[FN14] a session that ends while its rule is awaited opens none", async () => {

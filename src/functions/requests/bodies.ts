@@ -4,14 +4,14 @@ import { parseJsonBody } from "../../http/bodies/json-body.ts";
 import { Query } from "../../http/exchange/query.ts";
 import type { HttpParts } from "../../http/http.ts";
 import { clientNetwork } from "../../kernel/client-network.ts";
-import { type AppError, badRequest, tooLarge } from "../../kernel/errors.ts";
+import { AppError, badRequest, tooLarge } from "../../kernel/errors.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { FORM_FIELDS_MAX, FORM_INDEX_MAX, SMALL_BODY_MAX_BYTES } from "../limits.ts";
 import { type Call, callOf } from "./call.ts";
 
 /**
- * The request that Elysia and the handler see: its body has `maxBodySize` bytes at most, however it is read, and JSON is read as
- * everywhere else. Errors: 413 for a declared length.
+ * The request that Elysia and the handler see: its body has `maxBodySize` bytes at most, however it is read, JSON is read as
+ * everywhere else, and who reads it when the caller's session or key has ended gets an error [HT135]. Errors: 413 for a declared length.
  */
 export function createBodies(http: HttpParts): (request: Request, call: Call) => Request {
   const { bodyMaxBytes } = http;
@@ -22,25 +22,48 @@ export function createBodies(http: HttpParts): (request: Request, call: Call) =>
     if (declared === null && headers.get("transfer-encoding") === null) return request;
     const length = declared === null ? Number.POSITIVE_INFINITY : Number(declared);
     if (declared !== null && length > bodyMaxBytes) throw over(bodyMaxBytes);
-    if (length <= SMALL_BODY_MAX_BYTES) return readBy(request, smallJson);
+    if (length <= SMALL_BODY_MAX_BYTES) return smallRequest(request);
     const sender = senderOf(call.principal, call);
-    const bounded = boundedCopy(request, http, sender);
-    const json = async (): Promise<unknown> => {
-      const value = await readJson(request, jsonRules(http, sender));
-      call.requirePresent();
-      return value;
-    };
-    return readBy(bounded, isJson(headers) ? json : undefined);
+    const bounded = boundedCopy(request, http, { call, sender });
+    const own: Own<"formData" | "json"> = bounded;
+    own.formData = checkedForm;
+    if (isJson(headers)) {
+      own.json = async () => {
+        const value = await readJson(request, jsonRules(http, sender));
+        call.requirePresent();
+        return value;
+      };
+    }
+    return bounded;
   };
 }
 
-/** Own methods instead of those of `Request`, for Elysia and for handlers. `Object.assign` would cost more than reading the body. */
-function readBy(request: Request, json: (() => Promise<unknown>) | undefined): Request {
-  const own = request as { json: () => Promise<unknown>; formData: () => Promise<unknown> };
-  if (json !== undefined) own.json = json;
+/** A request with methods of its own instead of those of `Request`, for Elysia and for handlers. */
+type Own<Name extends string> = { [Method in Name]: () => Promise<unknown> };
+
+/** `Object.assign` would cost more than reading the body. */
+function smallRequest(request: Request): Request {
+  const own: Own<"arrayBuffer" | "blob" | "bytes" | "formData" | "json" | "text"> = request;
+  own.arrayBuffer = arrayBuffer;
+  own.blob = blob;
+  own.bytes = bytes;
   own.formData = checkedForm;
+  own.json = smallJson;
+  own.text = text;
   return request;
 }
+
+/** A method of `Request`. Errors: 401 if the caller's session or key has ended when the body has arrived. */
+const arrived = <Read>(read: () => Promise<Read>) =>
+  async function (this: Request): Promise<Read> {
+    const value = await read.call(this);
+    callOf(this)?.requirePresent();
+    return value;
+  };
+const arrayBuffer = arrived(Request.prototype.arrayBuffer);
+const blob = arrived(Request.prototype.blob);
+const bytes = arrived(Request.prototype.bytes);
+const text = arrived(Request.prototype.text);
 
 const over = (maxBytes: number): AppError => tooLarge(`The body must be at most ${maxBytes} bytes`);
 
@@ -64,28 +87,28 @@ const jsonRules = ({ bodyMaxBytes, bodies, turns }: HttpParts, sender: string | 
 
 /** Instead of `Request.json`. Errors: 400. */
 async function smallJson(this: Request): Promise<JsonValue> {
-  const bytes = await this.bytes();
-  callOf(this)?.requirePresent();
-  let text: string;
+  const read = await bytes.call(this);
+  let json: string;
   try {
-    text = UTF8.decode(bytes);
+    json = UTF8.decode(read);
   } catch {
     throw badRequest("The body is not valid UTF-8");
   }
-  return parseJsonBody(text);
+  return parseJsonBody(json);
 }
 
 /**
  * Instead of `Request.formData`. Elysia makes lists of names such as `items[7]`: one with a billion entries must not come to be.
- * Errors: 400.
+ * Errors: 400, 413.
  */
 async function checkedForm(this: Request): Promise<unknown> {
   let form: Awaited<ReturnType<Request["formData"]>>;
   try {
     form = await Request.prototype.formData.call(this);
-  } catch {
-    throw badRequest("The body is not a valid form");
+  } catch (cause) {
+    throw cause instanceof AppError ? cause : badRequest("The body is not a valid form");
   }
+  callOf(this)?.requirePresent();
   let count = 0;
   for (const name of form.keys()) {
     if (++count > FORM_FIELDS_MAX) throw badRequest(`A form has at most ${FORM_FIELDS_MAX} fields`);
@@ -96,11 +119,17 @@ async function checkedForm(this: Request): Promise<unknown> {
   return form;
 }
 
+interface Sending {
+  call: Call;
+  /** See `senderOf`. */
+  sender: string | null;
+}
+
 /** A copy of the request whose body counts what arrives, and ends with an error when that is too much. */
-function boundedCopy(request: Request, http: HttpParts, sender: string | null): Request {
+function boundedCopy(request: Request, http: HttpParts, from: Sending): Request {
   const { body } = request;
   if (body === null) return request;
-  const counted = countedStream(body, http, sender);
+  const counted = countedStream(body, http, from);
   const init = { method: request.method, headers: request.headers, signal: request.signal, body: counted };
   return http.inPlaceOf(request, new Request(request.url, init));
 }
@@ -113,7 +142,7 @@ interface BodyReader {
 function countedStream(
   body: ReadableStream<Uint8Array>,
   { bodyMaxBytes, bodies }: HttpParts,
-  sender: string | null,
+  { call, sender }: Sending,
 ): ReadableStream<Uint8Array> {
   // Nothing counts before somebody reads: a handler may never do so.
   let begun: ReturnType<typeof begin> | null = null;
@@ -136,6 +165,7 @@ function countedStream(
           const { done, value } = await reader.read();
           if (refused !== null) throw refused;
           if (done || value === undefined) {
+            call.requirePresent();
             held.release();
             controller.close();
             return;

@@ -73,7 +73,7 @@ export function createFunctionSockets(deps: {
         opened = { entry, socket: new FunctionSocket(raw, sockets, { data, onPublish }) };
         openSockets.add(raw);
         index.add(entry, principal);
-        if (principal.kind === "serviceKey") keyWatch.begin();
+        if (index.ofKeys.has(entry)) keyWatch.begin();
         data.open?.(opened.socket);
       },
       message(_raw, message) {
