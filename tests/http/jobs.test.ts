@@ -108,6 +108,15 @@ test("[JB20] delay, at and key; an undeclared name is 404; data is any JSON with
   expect(await insert("any", null, { delay: -1 })).toMatchObject({ status: 400, body: { data: { delay: {} } } });
 });
 
+test("[JB20] an option that there is not is refused by name", async () => {
+  const unknown = { code: "unknown_field" };
+  const others = { retries: 9, group: "g", id: "own" };
+  expect(await insert("any", null, { key: "k", ...others })).toMatchObject({
+    status: 400,
+    body: { data: { retries: unknown, group: unknown, id: unknown } },
+  });
+});
+
 test("[JB21] data that the schema refuses is 400, and names each field", async () => {
   const refused = async (data?: JsonValue) => {
     const { status, body } = await insert("charge", data);

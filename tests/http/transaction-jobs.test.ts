@@ -23,6 +23,7 @@ const CONFIG = `
       said(() => tx.enqueue("nothing", {})),
       said(() => tx.enqueue("charge", { order: 5 })),
       said(() => tx.enqueue("charge", { order: "o" }, { delay: -1 })),
+      said(() => tx.enqueue("charge", { order: "o" }, { retries: 9 })),
       said(() => tx.enqueue("charge", { order: "x".repeat(2 ** 20) })),
     ] })),
     key: async (app) => {
@@ -82,7 +83,13 @@ test("[TG19] a job of a transaction runs if and only if the transaction commits"
 
 test("[TG19] name, data and options are checked at once; a user has no jobs", async () => {
   const { said } = await result("wrong");
-  const wanted = ["404 There is no job", "400 ", "400 delay must be", "413 data must be at most"];
+  const wanted = [
+    "404 There is no job",
+    "400 ",
+    "400 delay must be",
+    "400 retries is not an option",
+    "413 data must be at most",
+  ];
   for (const [index, words] of wanted.entries()) expect((said as string[])[index]).toStartWith(words);
   expect((await result("user"))["said"]).toStartWith("403");
 });

@@ -53,6 +53,8 @@ export default defineConfig({
         app.db("other");
         await app.jobs.enqueue("charge", { orderId: "o1" }, { delay: 60, key: "o1" });
         await app.jobs.enqueue("anything", [1, 2, 3]);
+        // @ts-expect-error: no such option
+        await app.jobs.enqueue("charge", { orderId: "o1" }, { retries: 9 });
         // @ts-expect-error: no such job
         await app.jobs.enqueue("charged", {});
         // @ts-expect-error: a number is no id

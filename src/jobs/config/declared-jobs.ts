@@ -6,6 +6,7 @@ import { jsonCopy } from "../../kernel/json/copy.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { authoredParser } from "../../kernel/schema/authored-parser.ts";
 import { JOB_CONCURRENCY_DEFAULT, JOB_RETRIES_DEFAULT, JOB_TIMEOUT_DEFAULT_SECONDS } from "../limits.ts";
+import { chosenOptions } from "../queue/entry.ts";
 import type { Queue } from "../types.ts";
 
 /** Lets the jobs of the config run. */
@@ -43,5 +44,5 @@ export function createJobForm(jobs: JobsConfig): JobForm {
 
 /** `app.jobs`. [JB20] [JB21] */
 export const createJobsAccessor = (queue: Queue, form: JobForm): JobsAccessor => ({
-  enqueue: async (name, data, { delay, at, key } = {}) => queue.enqueue(name, form(name, data), { delay, at, key }),
+  enqueue: async (name, data, options) => queue.enqueue(name, form(name, data), chosenOptions(options)),
 });

@@ -1,5 +1,7 @@
+import type { EnqueueJobOptions } from "../../config/app/index.ts";
 import type { Millis } from "../../kernel/clock.ts";
-import { badField, badRequest, tooLarge } from "../../kernel/errors.ts";
+import { badField, badRequest, noProblems, tooLarge } from "../../kernel/errors.ts";
+import { throwProblems } from "../../kernel/fields.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { isIsoDateTime, parseIsoDateTime } from "../../kernel/time/iso-datetime.ts";
@@ -17,6 +19,17 @@ export interface NewJob {
   group: string | null;
   createdAt: Millis;
   dueAt: Millis;
+}
+
+/** The options that the code of a config has given. Errors: 400 that names each one that there is not: it would have no effect. */
+export function chosenOptions(options: EnqueueJobOptions = {}): Pick<EnqueueOptions, "delay" | "at" | "key"> {
+  const { delay, at, key, ...others } = options;
+  const problems = noProblems();
+  for (const [name, value] of Object.entries(others)) {
+    if (value !== undefined) problems[name] = { code: "unknown_field", message: `${name} is not an option of a job` };
+  }
+  throwProblems(problems);
+  return { delay, at, key };
 }
 
 /** Data as JSON. Errors: 413 over DATA_MAX_BYTES. */

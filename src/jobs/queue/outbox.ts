@@ -3,22 +3,25 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { JobForm } from "../config/declared-jobs.ts";
 import type { PassedJob } from "../types.ts";
-import { dataText, dueTime, requireKey } from "./entry.ts";
+import { chosenOptions, dataText, dueTime, requireKey } from "./entry.ts";
 import type { JobStore, OnDue } from "./store.ts";
 
 /** Makes a job to be kept in an outbox. Errors: those of `app.jobs.enqueue`. */
 export type PrepareJob = (name: string, data: unknown, options?: EnqueueJobOptions) => PassedJob;
 
 export function createPreparing({ form, clock, ids }: { form: JobForm; clock: Clock; ids: Ids }): PrepareJob {
-  return (name, data, { delay, at, key } = {}) => ({
-    id: ids.uuid(),
-    name,
-    group: null,
-    key: requireKey("key", key),
-    dueAt: delay === undefined && at === undefined ? null : dueTime({ delay, at }, clock.now()),
-    data: dataText(form(name, data)),
-    secret: null,
-  });
+  return (name, data, options) => {
+    const { delay, at, key } = chosenOptions(options);
+    return {
+      id: ids.uuid(),
+      name,
+      group: null,
+      key: requireKey("key", key),
+      dueAt: delay === undefined && at === undefined ? null : dueTime({ delay, at }, clock.now()),
+      data: dataText(form(name, data)),
+      secret: null,
+    };
+  };
 }
 
 /** Adds jobs from an outbox in one write, so that their order holds even when it fails. */
