@@ -18,12 +18,14 @@ const EMAIL_LOCAL = /^[^.@"(),:;<>[\]\\\p{Cc}\p{Cf}\p{Cs}\p{Z}]+(?:\.[^.@"(),:;<
 const EMAIL_DOMAIN_LABEL = /^[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?$/u;
 /** The last label is never all digits: that would be an IP address. */
 const EMAIL_TOP_LABEL = /^(?=.*[^\p{N}]).{2,}$/u;
+/** OHM, KELVIN and ANGSTROM SIGN: their lower case is a letter, of which another address may consist. */
+const LETTER_SIGNS = /[\u2126\u212A\u212B]/;
 const CONTROL = /\p{Cc}/u;
 
 /** Trimmed and lower-cased; null if `text` is not an email address. */
 export function normalizeEmail(text: string): string | null {
   const email = text.trim().toLowerCase();
-  if (email.length > EMAIL_MAX_CHARACTERS) return null;
+  if (email.length > EMAIL_MAX_CHARACTERS || LETTER_SIGNS.test(text)) return null;
   const at = email.indexOf("@");
   const labels = email.slice(at + 1).split(".");
   const isDomain = labels.length >= 2 && labels.every((label) => EMAIL_DOMAIN_LABEL.test(label));

@@ -184,6 +184,17 @@ test("[AU34] an email verified on both sides links to the account", async () => 
   expect(identities).toMatchObject([{ provider: "club", email: user.email }]);
 });
 
+test("[AU1] [AU34] an address with a sign that lower-cases to a letter is not that of the letter", async () => {
+  const email = `kim-${nextEmail()}`;
+  const tokens = await signUp(platform, email);
+  await platform.as(tokens.accessToken).post("/api/auth/request-email-verification");
+  await platform.post("/api/auth/verify-email", { token: mailedToken(platform, email) });
+  // KELVIN SIGN: a mailbox of somebody else.
+  const me = await meOf(await signIn(nextUser(email.replace("k", "\u212A"))));
+  expect(me.id).not.toBe(tokens.user.id);
+  expect(me.email).toBe(null);
+});
+
 test("[AU33] the log says why a sign-in was refused, and nothing that the provider said of the user", async () => {
   const user = nextUser();
   const refusals = () => platform.stderr().split("An OAuth sign-in was refused").length;

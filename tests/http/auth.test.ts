@@ -82,6 +82,8 @@ describe("signing up and in", () => {
     "a.@example.com",
     "a..b@example.com",
     "a\u200b@example.com",
+    "\u212Aim@example.com",
+    "kim@\u212Aino.example",
     "a@exam\u00adple.com",
     "a\u2028b@example.com",
     "a\u00a0b@example.com",
