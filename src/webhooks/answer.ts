@@ -69,9 +69,15 @@ function secretsOf({ url, secret, headers = {} }: WebhookConfig): readonly strin
   const address = [url, href, host, `${pathname}${search}`, search, ...searchParams.values(), username, password];
   const credentials = Object.values(headers).flatMap((value) => [value, value.slice(value.indexOf(" ") + 1)]);
   const all = [...address, secret, secret.replace(/^whsec_/, ""), ...credentials];
-  return [...new Set(all)]
+  return [...new Set(all.flatMap(writtenForms))]
     .filter((text) => text.length >= HIDDEN_MIN_LENGTH)
     .toSorted((one, other) => other.length - one.length);
+}
+
+/** A text as it is, and as it is within JSON; some escape slashes there. */
+function writtenForms(text: string): string[] {
+  const inJson = JSON.stringify(text).slice(1, -1);
+  return [text, inJson, inJson.replaceAll("/", "\\/")];
 }
 
 function withoutSecrets(text: string, secrets: readonly string[]): string {

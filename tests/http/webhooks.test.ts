@@ -58,7 +58,11 @@ const config = () => ({
   },
   auth: {},
   webhooks: {
-    plain: { ...table("plain"), url: url("/plain?token=in-address"), headers: { Authorization: "Bearer in-header" } },
+    plain: {
+      ...table("plain"),
+      url: url("/plain?token=in-address"),
+      headers: { Authorization: "Bearer in-header", "X-Own": 'key="a/b c"' },
+    },
     paid: { ...table("plain"), url: url("/paid"), filter: [["status", "==", "paid"]] as const },
     space: { on: { table: "spaces.plain" }, secret: SECRET, url: url("/space") },
     accounts: { on: { auth: ["signup"] as const }, secret: SECRET, url: url("/accounts") },
@@ -347,8 +351,18 @@ test("[WH10] [JB34] the latest answer is kept; secrets that it repeats are hidde
     url: "[hidden]",
     token: "[hidden]",
     secret: "[hidden]",
-    headers: { authorization: "[hidden]" },
+    headers: { authorization: "[hidden]", "x-own": "[hidden]" },
   });
+  // As some write JSON.
+  const echoed = echo(202);
+  answers.set("/plain", async () => new Response((await echoed().text()).replaceAll("/", "\\/")));
+  await platform.post(P("plain"), { id: "escaped", status: "open" });
+  await until("it is delivered", async () => {
+    clock.advance(STEP_MS);
+    return (await delivery())?.answer?.body.includes("application\\/json") === true;
+  });
+  const { url: address, headers } = JSON.parse((await delivery())?.answer?.body ?? "");
+  expect([address, headers["x-own"]]).toEqual(["[hidden]", "[hidden]"]);
   // One that is cut off where the reading ends.
   answers.set("/plain", () => new Response(`${"x".repeat(4090)}${SECRET}`));
   await platform.post(P("plain"), { id: "cut", status: "open" });
