@@ -28,10 +28,10 @@ export interface RoomsService {
   /** Errors: 404 for an undeclared namespace. */
   address(room: { namespace: string; id: string }): RoomAddress;
   /** Checks the join rule, and loads or creates the room. */
-  join(address: RoomAddress, connection: RoomConnection, auth: Auth): Promise<Joining>;
+  join(address: RoomAddress, connection: RoomConnection): Promise<Joining>;
   /** The join rule alone. `watch` learns what it looks at. */
   mayJoin(address: RoomAddress, auth: Auth, watch: LookupWatch): MaybePromise<boolean>;
-  /** The right of a join has its owner. Asks it again where data changed while it was awaited, and releases it. */
+  /** The right of a join has its owner. Asks it again where data, or the user, changed meanwhile, and releases it. */
   follow(right: StandingRight): void;
   /** `{}` when none is set. */
   metadata(address: RoomAddress): JsonObject;
@@ -49,8 +49,8 @@ export interface RoomsService {
   stop(): Promise<void>;
 }
 
-/** `right`: of the join rule. Ended where the connection has not joined, or the rule looked nothing up. */
-export type Joining = { room: LiveRoom | null; outcome: JoinOutcome; right: StandingRight };
+/** `right`: of the join rule, asked about `auth`. Ended where the connection has not joined. */
+export type Joining = { room: LiveRoom | null; outcome: JoinOutcome; right: StandingRight; auth: Auth };
 
 export function createRoomsService(deps: {
   config: RoomsConfig;
@@ -129,7 +129,8 @@ export function createRoomsService(deps: {
     join: createJoin(deps, obtain),
     mayJoin: (address, auth, watch) => mayJoin(address, auth, { ...deps, watch }),
     follow(right) {
-      if (standing.settle(right) === null) right.release();
+      if (!right.hasLooked && !right.isStale) right.end();
+      else if (standing.settle(right) === null) right.release();
     },
     metadata({ namespace, id }) {
       const live = rooms.get(keyOf(namespace.name, id));
@@ -158,19 +159,27 @@ function createJoin(
   deps: Parameters<typeof createRoomsService>[0],
   obtain: (address: RoomAddress) => LiveRoom | null,
 ): RoomsService["join"] {
-  return async (address, connection, auth) => {
+  const join: RoomsService["join"] = async (address, connection) => {
     const right = deps.standing.begin();
+    const { auth } = connection.player();
     const denied = (message: string): Joining => {
       right.end();
-      return { room: null, outcome: { kind: "denied", message }, right };
+      return { room: null, outcome: { kind: "denied", message }, right, auth };
     };
-    if (!(await mayJoin(address, auth, { ...deps, watch: right.watch }))) return denied("Access denied");
+    const isAllowed = await mayJoin(address, auth, { ...deps, watch: right.watch });
+    if (connection.player().auth !== auth) {
+      // The answer is about who the user was.
+      right.end();
+      return join(address, connection);
+    }
+    if (!isAllowed) return denied("Access denied");
     const room = obtain(address);
     if (room === null) return denied("The server has too many rooms");
     const outcome = await room.join(connection);
-    if (outcome.kind !== "joined" || !right.hasLooked) right.end();
-    return { room, outcome, right };
+    if (outcome.kind !== "joined") right.end();
+    return { room, outcome, right, auth };
   };
+  return join;
 }
 
 /** An absent rule, a rule that throws and a rule that takes too long deny. [RM12] */

@@ -24,7 +24,12 @@ export default {
     broadcast: (auth, channel, event, { db }) => later(mayEnter(auth, db)),
   } },
   rooms: { game: {
-    access: { join: (auth, id, { db }) => later(isMember(auth, db)) },
+    access: { join: (auth, id, { db }) => {
+      if (id === "editors-later") return auth.role === "editor";
+      if (id === "editors") return later(auth.role === "editor");
+      return later(isMember(auth, db) || (id === "both" && auth.role === "editor"));
+    } },
+    async onJoin(room) { if (room.id === "editors-later") await later(true); },
     actions: { say(room, player, { text }) { room.setShared({ said: text }); room.send("said", text); },
       async read(room) { await new Promise((done) => setTimeout(done, 300)); return room.shared; } },
   } },
@@ -78,9 +83,11 @@ async function member(role = "user"): Promise<SignedIn> {
 const leave = async ({ id }: SignedIn): Promise<void> => {
   expect((await platform.service.delete(`${MEMBERS}/${id}`)).status).toBe(200);
 };
-const demote = async ({ id }: SignedIn): Promise<void> => {
-  expect((await platform.service.patch(`/api/auth/admin/users/${id}`, { role: "user" })).status).toBe(200);
+const setRole = async ({ id }: SignedIn, role: string): Promise<void> => {
+  expect((await platform.service.patch(`/api/auth/admin/users/${id}`, { role })).status).toBe(200);
 };
+const demote = (user: SignedIn): Promise<void> => setRole(user, "user");
+const promote = (user: SignedIn): Promise<void> => setRole(user, "editor");
 
 test("[RM221] what waited for the join rule is not sent when it denies", async () => {
   const [ann, bob] = [await member(), await member()];
@@ -117,6 +124,42 @@ test("[RM221] a join whose right goes while its rule is awaited gets no sync", a
   expect((await platform.service.post(MEMBERS, { id: ann.id })).status).toBe(201);
   socket.send({ type: "join" });
   await socket.expect({ type: "sync" });
+});
+
+for (const [what, room] of [
+  ["its rule", "editors"],
+  ["onJoin", "editors-later"],
+]) {
+  test(`[RM222] a change of role while ${what} is awaited decides the join`, async () => {
+    const ann = await signIn(platform, { role: "editor" });
+    const socket = await authenticate(ann, String(room));
+    await untilAsked(() => socket.send({ type: "join" }));
+    await demote(ann);
+    await setGate({ isOpen: true });
+    await socket.expect({ type: "error", code: "JOIN_DENIED" });
+    expect(await flush(socket)).toEqual([]);
+    await promote(ann);
+    socket.send({ type: "join" });
+    await socket.expect({ type: "sync" });
+  });
+}
+
+test("[RM222] a role that comes while the join rule is awaited is the one that counts", async () => {
+  const ann = await signIn(platform);
+  const socket = await authenticate(ann, "editors");
+  await untilAsked(() => socket.send({ type: "join" }));
+  await promote(ann);
+  await setGate({ isOpen: true });
+  await socket.expect({ type: "sync" });
+});
+
+test("[RM222] [RM221] a change of role while the join rule is asked again decides who stays", async () => {
+  const ann = await member("editor");
+  const socket = await enter(ann, "both");
+  await untilAsked(() => leave(ann));
+  await demote(ann);
+  await setGate({ isOpen: true });
+  await socket.expect({ type: "error", code: "JOIN_DENIED" });
 });
 
 test("[RT226] who loses a right while it is asked for is not told who is present", async () => {

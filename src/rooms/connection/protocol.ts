@@ -67,9 +67,9 @@ function createMessages(
   const hints = { lastSharedState: Hint, lastSharedVersion: Hint, lastPlayerState: Hint, lastPlayerVersion: Hint };
   const members = { ...hints, players: Type.Optional(Type.Boolean()) };
   return [
-    declare("join", members, (connection, { players = false }, principal) => {
+    declare("join", members, (connection, { players = false }) => {
       connection.state.wantsPlayers = players;
-      return join(service, connection, principal);
+      return join(service, connection);
     }),
     {
       type: "send",
@@ -96,7 +96,6 @@ const userIdOf = (principal: Visiting): string => userOf(principal).auth.id;
 async function join(
   service: Pick<RoomsService, "join" | "mayJoin" | "follow">,
   connection: VisitorConnection,
-  principal: Visiting,
 ): Promise<Failure<RoomErrorCode> | null> {
   const visitor = connection.state;
   if (visitor.room !== null) {
@@ -104,13 +103,13 @@ async function join(
     return null;
   }
   visitor.joining();
-  const { room, outcome, right } = await service.join(visitor.address, visitor, userOf(principal).auth);
+  const { room, outcome, right, auth } = await service.join(visitor.address, visitor);
   if (outcome.kind !== "joined" || room === null) {
     visitor.refused();
     if (outcome.kind === "full") return failure("ROOM_FULL", `The room has its ${outcome.maxPlayers} players`);
     return failure("JOIN_DENIED", outcome.kind === "denied" ? outcome.message : "Access denied");
   }
-  visitor.joined(room, right, (auth, watch) => service.mayJoin(visitor.address, auth, watch));
+  visitor.joined(room, { right, auth }, (user, watch) => service.mayJoin(visitor.address, user, watch));
   service.follow(right);
   connection.forgetMessages();
   // It closed while the join was under way, before it had a room.

@@ -55,26 +55,35 @@ export class Visitor implements RoomConnection {
   }
 
   /**
-   * It has joined. `mayStay` asks the join rule again when what it looked at has changed. Texts wait until the right is
-   * released. [RM221]
+   * It has joined: the join rule has allowed it to `auth`. `mayStay` asks the rule again when what it looked at has changed.
+   * Texts wait until the right is released. [RM221]
    */
   joined(
     room: LiveRoom,
-    right: StandingRight,
+    { right, auth }: { right: StandingRight; auth: Auth },
     mayStay: (auth: Auth, watch: LookupWatch) => MaybePromise<boolean>,
   ): void {
     this.room = room;
     this.#right?.end();
     this.#right = right;
     right.owner = {
-      ask: (watch) =>
-        chain(mayStay(this.#principal.auth, watch), (isAllowed) => (isAllowed ? null : () => this.#expel())),
+      ask: (watch) => {
+        const asked = this.#principal.auth;
+        return chain(mayStay(asked, watch), (isAllowed) => {
+          const isAboutNow = this.#principal.auth === asked;
+          // The answer is about who the user was: it is asked again.
+          if (!isAboutNow) right.touch();
+          return isAllowed || !isAboutNow ? null : () => this.#expel();
+        });
+      },
       touched() {},
       hold: () => {
         this.#outbox.pause();
         return () => this.#outbox.resume();
       },
     };
+    // The user changed while onJoin ran.
+    if (this.#principal.auth !== auth) right.touch();
     right.hold();
   }
 
