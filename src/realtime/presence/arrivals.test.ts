@@ -20,6 +20,7 @@ test("[RT103] listeners that arrive together get one text, a few at a time, the 
       reading++;
     },
     readingCount: () => reading,
+    released: () => null,
     // A turn of the event loop takes a millisecond here.
     pause: (delayMs) => pause(clock, Math.max(1, delayMs)),
   });

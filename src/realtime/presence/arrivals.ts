@@ -28,6 +28,8 @@ export function createArrivals<Listener extends Reader>(deps: {
   send(listener: Listener, sync: string): void;
   /** Listeners that have not read their sync yet. */
   readingCount(): number;
+  /** Resolves when something may be sent on the channel; null: it may. */
+  released(): Promise<void> | null;
   pause(delayMs: number): Promise<void>;
 }): Arrivals<Listener> {
   const waiting = new Set<Listener>();
@@ -41,6 +43,10 @@ export function createArrivals<Listener extends Reader>(deps: {
     for (let pauses = 0; deps.readingCount() * text.length > ARRIVALS_READING_MAX_BYTES; pauses++) {
       if (pauses === ARRIVAL_PAUSES_MAX) break;
       await deps.pause(ARRIVAL_PAUSE_MS);
+      text = deps.sync();
+    }
+    for (let held = deps.released(); held !== null; held = deps.released()) {
+      await held;
       text = deps.sync();
     }
     let left = Math.max(1, Math.floor(ARRIVALS_TURN_MAX_BYTES / text.length));

@@ -27,7 +27,7 @@ export interface PresenceChannel {
   /** `state` is JSON. */
   set(userId: string, connectionId: string, state: string): void;
   delete(connectionId: string, reason: LeaveReason): void;
-  /** Sends no changes until the function returned is called. */
+  /** Sends no changes, and to listeners that wait for it no long sync, until the function returned is called. */
   hold(): () => void;
   /** Sends the `presence_sync`, then the changes that follow it. */
   listen(listener: PresenceListener): void;
@@ -72,6 +72,7 @@ export function createPresenceChannel(
     while (listener.waitingBytes > REPLAY_WAITING_MAX_BYTES) {
       const known = new Map(members);
       await listener.drained();
+      for (let held = topic.released(); held !== null; held = topic.released()) await held;
       if (catchingUp.get(listener) !== token) return;
       const messages = differences(known);
       const length = messages.reduce((sum, message) => sum + message.length, 0);
@@ -86,7 +87,13 @@ export function createPresenceChannel(
     listener.sendText(text);
     catchUp(listener).catch(() => listener.closeAsSlow());
   };
-  const arrivals = createArrivals({ sync, send: greet, readingCount: () => catchingUp.size, pause });
+  const arrivals = createArrivals({
+    sync,
+    send: greet,
+    readingCount: () => catchingUp.size,
+    released: () => topic.released(),
+    pause,
+  });
 
   return {
     get size() {

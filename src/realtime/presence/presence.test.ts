@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { settle, testClock } from "../../../tests/support/clock.ts";
 import { HOUR_MS } from "../../kernel/time/duration.ts";
 import type { Socket } from "../../sockets/server/socket-server.ts";
-import { PRESENCE_MEMBERS_MAX, PRESENCE_TTL_MS } from "../limits.ts";
+import { PRESENCE_MEMBERS_MAX, PRESENCE_TTL_MS, SYNC_AT_ONCE_MEMBERS_MAX } from "../limits.ts";
 import { createFanOut } from "../topics/fan-out.ts";
 import { createPresence, type Tracked } from "./presence.ts";
 import { createPresenceChannel, type PresenceListener } from "./presence-channel.ts";
@@ -54,7 +54,8 @@ test("[RT31] entries end after their time to live although the clock was set bac
   expect(presence.entriesOf("presence:x")).toBe(0);
 });
 
-test("[RT28] a listener gets the changes that follow a long sync when it has read it, and not before", async () => {
+/** A listener that reads when it is drained. */
+function slowListener() {
   const heard: { type: string; connectionId?: string; users?: unknown[] }[] = [];
   const drains: (() => void)[] = [];
   let waitingBytes = 0;
@@ -81,6 +82,11 @@ test("[RT28] a listener gets the changes that follow a long sync when it has rea
     for (const resolve of drains.splice(0)) resolve();
     await settle();
   };
+  return { heard, listener, drain };
+}
+
+test("[RT28] a listener gets the changes that follow a long sync when it has read it, and not before", async () => {
+  const { heard, listener, drain } = slowListener();
   const topic = createFanOut(testClock(), silentSockets).topic();
   const channel = createPresenceChannel("presence:x", topic, () => Promise.resolve());
   const state = JSON.stringify({ text: "x".repeat(1_000) });
@@ -113,4 +119,35 @@ test("[RT28] a listener gets the changes that follow a long sync when it has rea
   expect(topic.size).toBe(1);
   channel.unlisten(listener);
   expect(topic.size).toBe(0);
+});
+
+test("[RT226] a long sync, and the changes that follow it, wait while a rule is asked again", async () => {
+  const topic = createFanOut(testClock(), silentSockets).topic();
+  const channel = createPresenceChannel("presence:x", topic, () => Promise.resolve());
+  const state = JSON.stringify({ text: "x".repeat(1_000) });
+  for (let id = 0; id <= SYNC_AT_ONCE_MEMBERS_MAX; id++) channel.set("u", `c${id}`, state);
+  const [first, second] = [slowListener(), slowListener()];
+
+  const release = channel.hold();
+  channel.listen(first.listener);
+  channel.listen(second.listener);
+  await settle();
+  channel.set("u", "new", "{}");
+  expect([first.heard, second.heard]).toEqual([[], []]);
+  // The rule denies it.
+  channel.unlisten(second.listener);
+  release();
+  await settle();
+  expect(first.heard.map(({ type, users }) => [type, users?.length])).toEqual([
+    ["presence_sync", SYNC_AT_ONCE_MEMBERS_MAX + 2],
+  ]);
+
+  const releaseAgain = channel.hold();
+  channel.delete("new", "timeout");
+  await first.drain(0);
+  expect(first.heard).toHaveLength(1);
+  releaseAgain();
+  await settle();
+  expect(first.heard.slice(1)).toMatchObject([{ type: "presence_leave", connectionId: "new" }]);
+  expect([second.heard, topic.size]).toEqual([[], 1]);
 });

@@ -63,6 +63,8 @@ export class Topic {
   #waitingBytes = 0;
   /** Nothing is sent while there are any. */
   #holds = 0;
+  /** null: nobody waits for the end of the holds. */
+  #released: PromiseWithResolvers<void> | null = null;
   /** The shard whose turn is next. */
   #turn = 0;
 
@@ -91,8 +93,17 @@ export class Topic {
     return () => {
       if (--this.#holds > 0) return;
       this.#moveCount();
+      this.#released?.resolve();
+      this.#released = null;
       if (this.hasWaiting) this.#turns.wake(this);
     };
+  }
+
+  /** For what is sent to a member beside its messages. Resolves when nothing holds the topic; null: nothing does. */
+  released(): Promise<void> | null {
+    if (this.#holds === 0) return null;
+    this.#released ??= Promise.withResolvers<void>();
+    return this.#released.promise;
   }
 
   #moveCount(): void {
