@@ -1,7 +1,7 @@
 import type { Principal } from "../access/principal.ts";
 import type { Millis } from "../kernel/clock.ts";
 import { CLOSE } from "./close-codes.ts";
-import { LONG_MESSAGE_MIN_CHARS, SENT_AT_ONCE_MIN_BYTES } from "./limits.ts";
+import { DROPPED_PER_SECOND_MAX, LONG_MESSAGE_MIN_CHARS, SENT_AT_ONCE_MIN_BYTES } from "./limits.ts";
 import { TokenBucket } from "./messages/token-bucket.ts";
 import type { Release } from "./pending-places.ts";
 import type { Socket, SocketHandler, SocketServer } from "./server/socket-server.ts";
@@ -63,6 +63,8 @@ export class Connection<State> implements SocketHandler {
   readonly #sockets: ConnectionParts<State>["sockets"];
   readonly #messages: TokenBucket;
   readonly #chars: TokenBucket;
+  /** Made with the first message that is dropped. */
+  #dropped: TokenBucket | null = null;
   #socket: Socket | null = null;
   #closeCode: number | null = null;
   #onDrain: (() => void)[] = [];
@@ -134,6 +136,12 @@ export class Connection<State> implements SocketHandler {
   /** Counts the characters of a long message; false: it is over the rate. */
   takeChars(chars: number, now: Millis): boolean {
     return chars < LONG_MESSAGE_MIN_CHARS || this.#chars.take(chars, now);
+  }
+
+  /** Counts a message that is dropped; false: so many are that nothing more is heard. */
+  takeDropped(now: Millis): boolean {
+    this.#dropped ??= new TokenBucket({ perSecond: DROPPED_PER_SECOND_MAX, atOnce: DROPPED_PER_SECOND_MAX }, now);
+    return this.#dropped.take(1, now);
   }
 
   /** Takes turns of its own: what refuses messages over the rate does not wait for what is under way. */

@@ -19,6 +19,12 @@ export const WAITING_MESSAGES_MAX = 1_000;
 export const WAITING_PER_CLIENT_MAX_CHARS = 32 * 1024 * 1024;
 export const WAITING_MAX_CHARS = 128 * 1024 * 1024;
 
+/**
+ * Messages of one connection that are dropped in a second, and at once; further ones close it. A read from a socket holds up
+ * to 65,536 short messages, which are dropped one by one before anything else runs, at 4 us each.
+ */
+export const DROPPED_PER_SECOND_MAX = 4_000;
+
 /** A message is long from this many characters on: what it costs is mostly its length, which is metered. */
 export const LONG_MESSAGE_MIN_CHARS = 4 * 1024;
 /** Characters of long messages that one client network may send in a second, and at once. */

@@ -266,6 +266,17 @@ for (const area of AREAS) {
       await socket.close();
     });
 
+    test("[SK222] a connection may have thousands of messages dropped at once, and a flood closes it with 1008", async () => {
+      const socket = await enter(area);
+      const count = 3_000;
+      for (let sent = 0; sent < count; sent++) socket.send("{}");
+      for (let heard = 0; heard < count; heard++) await socket.expect({ type: "error" });
+      for (let sent = 0; sent < 20_000; sent++) socket.send("{}");
+      expect((await socket.closed).code).toBe(1008);
+      expect(socket.pending.length).toBeLessThan(20_000);
+      expect(socket.pending.at(-1)).toMatchObject({ type: "error", code: "RATE_LIMITED" });
+    });
+
     test("[SK14] [SK13] a ping, and a message over the rate, do not wait for what is under way", async () => {
       const early = await open(area);
       early.send({ type: "ping" });

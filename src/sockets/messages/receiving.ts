@@ -1,9 +1,10 @@
-import type { Clock } from "../../kernel/clock.ts";
+import type { Clock, Millis } from "../../kernel/clock.ts";
 import { describeFault, isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { Turns } from "../../kernel/time/turns.ts";
 import type { Answers } from "../answers.ts";
 import type { Clients } from "../clients.ts";
+import { CLOSE } from "../close-codes.ts";
 import type { Connection } from "../connection.ts";
 import {
   CHARACTER_MAX_BYTES,
@@ -24,6 +25,7 @@ const WAITING: Failure<"RATE_LIMITED"> = {
   code: "RATE_LIMITED",
   message: "Too many messages wait; this one is dropped",
 };
+const FLOOD: Failure<"RATE_LIMITED"> = { code: "RATE_LIMITED", message: "Far too many messages; the connection ends" };
 const NOT_AUTHENTICATED: Failure<"NOT_AUTHENTICATED"> = {
   code: "NOT_AUTHENTICATED",
   message: "The first message must be auth",
@@ -121,9 +123,11 @@ export function createReceiving<State, Code extends string>(deps: {
     }
     const now = clock.now();
     if (!connection.takeChars(chars, now) || !clients.takeChars(connection.client, chars)) {
-      return answers.fail(connection, OVER_CHARS);
+      if (!isFlood(answers, connection, now)) answers.fail(connection, OVER_CHARS);
+      return;
     }
     const isOverRate = !connection.takeMessage(now);
+    if (isOverRate && isFlood(answers, connection, now)) return;
     // A ping asks whether the connection lives, and does not wait for what is under way on it.
     if (!isOverRate && chars < LONG_MESSAGE_MIN_CHARS && typeof raw === "string" && isPing(raw)) {
       return protocol.pinged(connection);
@@ -131,6 +135,17 @@ export function createReceiving<State, Code extends string>(deps: {
     const isTaken = isOverRate
       ? turns.take(connection.refusals, chars, () => handle(connection, raw, refuseOverRate))
       : turns.take(connection, chars, () => handle(connection, raw, judge));
-    if (!isTaken) answers.fail(connection, WAITING);
+    if (!isTaken && (isOverRate || !isFlood(answers, connection, now))) answers.fail(connection, WAITING);
   };
+}
+
+/** Counts a message that is about to be dropped; true: too many are, and the connection is closed. [SK222] */
+function isFlood<State, Code extends string>(
+  answers: Answers<State, Code>,
+  connection: Connection<State>,
+  now: Millis,
+): boolean {
+  if (connection.takeDropped(now)) return false;
+  answers.failAndClose(connection, FLOOD, CLOSE.flood);
+  return true;
 }
