@@ -96,6 +96,9 @@ test("[AN20] events: each day counts once, from its summary or its rows", async 
       { eventName: "login", count: 3, uniqueUsers: 3 },
     ],
   });
+  // No event has an empty name.
+  expect(await get("events", { metric: "count", event: "", ...range })).toEqual({ totalEvents: 0, uniqueUsers: 0 });
+  expect(await get("events", { metric: "topEvents", event: "", ...range })).toEqual({ topEvents: [] });
   const series = async (query: JsonObject) =>
     (await get("events", { metric: "timeSeries", ...range, ...query } as never))["timeSeries"] as never[];
   const days = await series({ groupBy: "day" });

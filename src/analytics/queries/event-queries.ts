@@ -32,7 +32,8 @@ const matching = ({ event, userId }: EventQuery): string =>
 /** Summaries have the number of users, not who they are, so a filter by user excludes them. */
 const daysOf = ({ event, userId }: EventQuery, names: "one name" | "every name"): string => {
   const total = names === "every name" ? "name <> ''" : "name = ''";
-  const name = event === null ? total : "name = ?3";
+  // The row with the empty name has the totals.
+  const name = event === null ? total : "name = ?3 AND name <> ''";
   return `day >= ?1 AND day < ?2 AND ${name}${userId === null ? "" : " AND FALSE"}`;
 };
 
