@@ -49,8 +49,9 @@ export function createAudiences(feeds: Feeds, replay: Replay): Audiences {
     const old = subscription.audience;
     const position = old.position;
     subscription.audience = acquire(connection, subscription).audience;
-    const waiting = old.topic.leave(connection);
-    if (unsent === "sent") for (const text of waiting) connection.sendText(text);
+    const waiting = unsent === "sent" ? old.topic.unsent(connection) : [];
+    old.topic.leave(connection);
+    for (const text of waiting) connection.sendText(text);
     announce(position);
     // A replay reads the audience anew with each step. Sending may have closed the connection as too slow.
     if (!subscription.isCatchingUp && !subscription.isEnded) replay(connection, subscription, position);

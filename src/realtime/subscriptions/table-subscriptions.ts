@@ -133,7 +133,9 @@ function createPause(replay: Replay): TableSubscriptions["pauseFor"] {
     subscription.awaited = work.then(done, done);
     // A replay looks at it before each step.
     if (!subscription.isCatchingUp) {
-      for (const text of topic.leave(connection)) connection.sendText(text);
+      const waiting = topic.unsent(connection);
+      topic.leave(connection);
+      for (const text of waiting) connection.sendText(text);
       replay(connection, subscription, position);
     }
     try {

@@ -120,21 +120,25 @@ export class Topic {
     listener.socket.subscribe(shard.name);
   }
 
-  /** Returns the messages that it has not been sent. */
-  leave(listener: Listener): readonly string[] {
+  /** Looks at messages for the last member of a shard only: thousands may leave in a turn in which as many messages wait. */
+  leave(listener: Listener): void {
     const shard = this.#shardOf.get(listener);
-    if (shard === undefined) return NOTHING;
+    if (shard === undefined) return;
     this.#shardOf.delete(listener);
-    const waiting = this.#messages.slice(shard.next - this.#first);
     shard.members.delete(listener);
     // A closed socket has left its native topics already.
     if (listener.socket.readyState === WebSocket.OPEN) listener.socket.unsubscribe(shard.name);
-    if (shard.members.size === 0) {
-      this.#shards = this.#shards.filter((other) => other !== shard);
-      for (const message of waiting) message.shardsLeft--;
-      this.#forgetSent();
-    }
-    if (waiting.length === 0) return NOTHING;
+    if (shard.members.size > 0) return;
+    this.#shards = this.#shards.filter((other) => other !== shard);
+    for (const message of this.#messages.slice(shard.next - this.#first)) message.shardsLeft--;
+    this.#forgetSent();
+  }
+
+  /** The messages that a member has not been sent. */
+  unsent(listener: Listener): readonly string[] {
+    const shard = this.#shardOf.get(listener);
+    if (shard === undefined) return NOTHING;
+    const waiting = this.#messages.slice(shard.next - this.#first);
     return waiting.filter(({ except }) => except !== listener).map(({ text }) => text);
   }
 
