@@ -216,6 +216,19 @@ test("[RM10] the connections of a session that ends are closed", async () => {
   expect((await other.closed).code).toBe(4003);
 });
 
+test("[RM10] actions that wait when their session ends do not run", async () => {
+  const eve = await signIn(platform);
+  const [hers, his] = [await enter(eve, "ended"), await enter(bob, "ended")];
+  hers.send({ type: "send", actionType: "slowly", payload: { ms: 500 }, requestId: "1" });
+  hers.send({ type: "send", actionType: "add", payload: { by: 1 }, requestId: "2" });
+  hers.send({ type: "bad" });
+  // It is answered at once: the actions before it have arrived.
+  await hers.nextOf("error");
+  expect((await platform.service.post(`/api/auth/admin/users/${eve.id}/revoke`, {})).status).toBe(200);
+  expect((await hers.closed).code).toBe(4003);
+  expect((await act(his, "read"))["result"]).toMatchObject({ shared: { slowly: true, count: 0 } });
+});
+
 test("[RM12] without a rule that returns true, a join is denied", async () => {
   for (const [id, namespace] of [
     ["closed", "game"],

@@ -4,6 +4,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { Refusal, reasonOf } from "../../kernel/errors.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { CLOSE } from "../../sockets/close-codes.ts";
 import { CLOSE_KICKED, isCleanClose } from "../connection/close-codes.ts";
 import { actionError, actionResult, jsonText, KICKED } from "../connection/messages.ts";
 import type { RoomState } from "../state/room-state.ts";
@@ -110,6 +111,8 @@ export class LiveRoom {
   act(connection: RoomConnection, action: Action): void {
     const fail = (cause: unknown): void => connection.send(actionError(action.requestId, reasonOf(cause)));
     const work = (state: RoomState): MaybePromise<void> => {
+      // Nobody may act by a session that has ended, and nobody is there to be answered.
+      if (connection.closeCode === CLOSE.sessionEnded) return;
       if (this.#members.get(connection.userId) === undefined) return fail("No longer in the room");
       // Read when the action starts: a role that was set while it waited counts.
       const player = connection.player();
