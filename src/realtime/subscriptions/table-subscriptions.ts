@@ -130,7 +130,8 @@ function createPause(replay: Replay): TableSubscriptions["pauseFor"] {
   const done = (): void => {};
   return async (connection, subscription, work) => {
     const { topic, position } = subscription.audience;
-    subscription.awaited = work.then(done, done);
+    const awaited = work.then(done, done);
+    subscription.awaited = awaited;
     // A replay looks at it before each step.
     if (!subscription.isCatchingUp) {
       const waiting = topic.unsent(connection);
@@ -141,7 +142,8 @@ function createPause(replay: Replay): TableSubscriptions["pauseFor"] {
     try {
       return await work;
     } finally {
-      subscription.awaited = null;
+      // It may be asked about a later role already.
+      if (subscription.awaited === awaited) subscription.awaited = null;
     }
   };
 }

@@ -73,17 +73,16 @@ export class MessageTurns {
       (this.#clients.get(source.client)?.chars ?? 0) + chars > WAITING_PER_CLIENT_MAX_CHARS ||
       this.#waitingChars + chars > WAITING_MAX_CHARS;
     if (isFull) return false;
-    this.#queue(source, { chars, work }, "last");
+    this.#queue(source, { chars, work });
     return true;
   }
 
   /**
-   * Does what the server itself has to do for this connection: after what is under way, and before what waits, so that no
-   * client delays it by sending messages.
+   * Does at once what the server itself has to do for this connection, also while a message of it is under way: no client
+   * delays it by sending messages.
    */
-  add(source: Source, work: Work): void {
-    if (this.has(source)) this.#queue(source, { chars: 0, work }, "first");
-    else this.#begin(source, work);
+  add({ client }: Source, work: Work): void {
+    this.#begin({ client }, work);
   }
 
   /** Whether something of it is under way or waits. */
@@ -103,11 +102,10 @@ export class MessageTurns {
     for (const { chars } of line.waiting.splice(0)) this.#count(source.client, -chars - 1);
   }
 
-  #queue(source: Source, waiting: Waiting, place: "first" | "last"): void {
+  #queue(source: Source, waiting: Waiting): void {
     const line = this.#lines.get(source) ?? { source, waiting: [], isBusy: this.#current === source };
     this.#lines.set(source, line);
-    if (place === "first") line.waiting.unshift(waiting);
-    else line.waiting.push(waiting);
+    line.waiting.push(waiting);
     // One more than it has: a client is known while more than nothing waits for it.
     const client = this.#count(source.client, waiting.chars + 1);
     if (!line.isBusy) this.#makeReady(client, line);
