@@ -5,7 +5,14 @@ import { optional } from "../kernel/schema/types.ts";
 import type { Paces } from "../kernel/time/pace.ts";
 import type { ListCursors } from "./cursors.ts";
 import { factsOf } from "./facts.ts";
-import { LIST_CHUNK, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, LIST_SCAN_MAX, LIST_SLIM_CHUNK } from "./limits.ts";
+import {
+  KEY_MAX_BYTES,
+  LIST_CHUNK,
+  LIST_LIMIT_DEFAULT,
+  LIST_LIMIT_MAX,
+  LIST_SCAN_MAX,
+  LIST_SLIM_CHUNK,
+} from "./limits.ts";
 import type { Gates } from "./rights/gates.ts";
 import type { SlimObject, StorageStore } from "./store.ts";
 import type { Gate, ObjectPage, StoredObject } from "./types.ts";
@@ -37,8 +44,11 @@ export const ListOptions = Type.Object({
 });
 export type ListOptions = Static<typeof ListOptions>;
 
-/** After every key of a folder, but for keys that begin with the last code point there. */
-const beyond = (folder: string): string => `${folder}\u{10ffff}`;
+const LAST_CODE_POINT = "\u{10ffff}";
+
+/** After every key of a folder: keys may begin with the last code point there, and none has as many of them. */
+const beyond = (folder: string): string =>
+  folder + LAST_CODE_POINT.repeat(KEY_MAX_BYTES / Buffer.byteLength(LAST_CODE_POINT));
 
 /** The folder below `prefix` that a key is in, with its slash; null: the key is in no further folder. */
 function folderOf(key: string, prefix: string): string | null {

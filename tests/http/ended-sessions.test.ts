@@ -129,6 +129,27 @@ test.each(["/api/db/shared/tables/notes", "/api/functions/called", "/api/functio
   },
 );
 
+test.each(ENDS)("[HT135] a part of an upload is 401 when %s comes before the end of its body", async (_, end) => {
+  const user = await signIn(platform);
+  const { uploadId } = (
+    await user.post<{ uploadId: string }>("/api/storage/files/multipart/create", { key: "parts.bin" })
+  ).body;
+  const part = (partNumber: number) =>
+    begun(
+      `/api/storage/files/multipart/upload-part?uploadId=${uploadId}&key=parts.bin&partNumber=${partNumber}`,
+      tokenOf(user.token),
+      "bytes",
+    );
+  expect(await (await part(1)).end()).toBe(200);
+  const late = await part(2);
+  expect((await end(`/api/auth/admin/users/${user.id}`)).status).toBe(200);
+  expect(await late.end()).toBe(401);
+  const parts = await platform.service.get<{ parts: { partNumber: number }[] }>(
+    `/api/storage/files/uploads/${uploadId}/parts?key=parts.bin`,
+  );
+  if (parts.status === 200) expect(parts.body.parts.map(({ partNumber }) => partNumber)).toEqual([1]);
+});
+
 test("[AU103] a token that a new password has ended verifies no factor by a request that began before", async () => {
   await steadyStep();
   const owner = await signIn(platform);

@@ -41,6 +41,10 @@ function openLocal(): Place {
       mkdirSync(join(objects, "ab"), { recursive: true });
       writeFileSync(join(objects, "ab", ORPHAN), "orphan");
       writeFileSync(join(objects, "incoming/00000000-0000-7000-8000-0000000000cd"), "half");
+      // What is not the server's own: a name that comes before and one that comes after the others.
+      for (const folder of ["ab", "incoming"]) {
+        for (const name of [".Trash-0", "lost+found"]) mkdirSync(join(objects, folder, name));
+      }
     },
     largeMib: 1024,
     stop: async () => {},

@@ -8,6 +8,7 @@ const CONFIG = `{
     open: { access: { read: true, write: true, delete: true } },
     own: { access: { read: (auth, file) => file.uploadedBy === auth?.id, write: true } },
     many: { access: { read: true, write: true } },
+    last: { access: { read: true, write: true } },
     small: { maxFileSize: 1000, thumbs: ["40x40"], inline: true, quota: { total: 5000, perUser: 3000 }, access: { read: true, write: true } },
   } },
   serviceKeys: { reader: { key: "${READER}", scopes: ["storage:bucket:open:read"] } },
@@ -76,6 +77,13 @@ test("[ST320] with a delimiter a list names each folder once, and files with the
     { key: "a", size: 1, uploaded: expect.any(String) },
   ]);
   expect((await platform.service.get("/api/storage/open?delimiter=x")).status).toBe(400);
+});
+
+test("[ST320] a folder of files whose names begin with the last character of all is left behind like any other", async () => {
+  const keys = Array.from({ length: 60 }, (_, index) => `last/\u{10ffff}${index}`);
+  for (const key of [...keys, "zz"]) await upload(platform.service, "last", key, "x");
+  const page = await list(platform.service, "last", { delimiter: "/" });
+  expect([page.folders, page.objects.map(({ key }) => key), page.cursor]).toEqual([["last/"], ["zz"], null]);
 });
 
 test("[ST320] [ST43] a folder is there for those who may read a file in it", async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type HttpClient, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
+import { postInTwo } from "../support/split-request.ts";
 
 const KEY = "storage-upload-key-0123456789abcdefghijklmn";
 const configWith = (serviceKeys: string) => `{
@@ -44,6 +45,23 @@ test("[ST107] the write rule sees the present role of the user", async () => {
   expect((await change(bob.id, { role: "user" })).status).toBe(200);
   expect(await put(first)).toBe(403);
   expect(await put(second)).toBe(200);
+});
+
+test.each([
+  ["disabled", { disabled: true }],
+  ["given another role", { role: "admin" }],
+])("[ST107] nothing is stored by an upload URL of a user who is %s while its body arrives", async (_, changes) => {
+  const ann = await signIn(platform, { role: "editor" });
+  const url = await sign(ann, "all/slow");
+  const upload = postInTwo(platform.url + url, { method: "PUT", headers: {}, begin: "a", restBytes: 1 });
+  await Bun.sleep(50);
+  expect((await change(ann.id, changes)).status).toBe(200);
+  expect(await upload.end("b")).toBe(401);
+  expect((await platform.fetch("/api/storage/files/all/slow")).status).toBe(404);
+  expect((await change(ann.id, { disabled: false })).status).toBe(200);
+  // The URL was not used up.
+  expect(await put(url)).toBe(200);
+  await platform.service.delete("/api/storage/files/all/slow");
 });
 
 test("[ST107] an upload URL of a service key is refused when the key is gone, or has other scopes", async () => {

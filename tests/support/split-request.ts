@@ -9,9 +9,14 @@ export interface SplitRequest {
 /** Posts a JSON body of which `begin` is sent; `restBytes`: of what `end` will send. */
 export function postInTwo(
   url: string,
-  { headers, begin, restBytes }: { headers: Readonly<Record<string, string>>; begin: string; restBytes: number },
+  {
+    method = "POST",
+    headers,
+    begin,
+    restBytes,
+  }: { method?: string; headers: Readonly<Record<string, string>>; begin: string; restBytes: number },
 ): SplitRequest {
-  const { hostname, port, pathname } = new URL(url);
+  const { hostname, port, pathname, search } = new URL(url);
   const socket = connect(Number(port), hostname);
   const ended = new Promise((resolve) => socket.once("close", resolve));
   let answer = "";
@@ -21,7 +26,7 @@ export function postInTwo(
   const length = Buffer.byteLength(begin) + restBytes;
   const own = { host: "x", connection: "close", "content-type": "application/json", "content-length": String(length) };
   const lines = Object.entries({ ...own, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.write(`POST ${pathname} HTTP/1.1\r\n${lines.join("")}\r\n${begin}`);
+  socket.write(`${method} ${pathname}${search} HTTP/1.1\r\n${lines.join("")}\r\n${begin}`);
   return {
     async end(rest) {
       socket.write(rest);

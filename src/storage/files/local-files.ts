@@ -6,6 +6,7 @@ import { syncDirectory } from "../../disk/directory-names.ts";
 import { insufficientStorage, isDiskFull } from "../../kernel/errors.ts";
 import { WRITE_BUFFER_BYTES } from "../limits.ts";
 import type { FileStore, IncomingFile } from "../types.ts";
+import { isFileId } from "./file-ids.ts";
 import { createSharedSync } from "./shared-sync.ts";
 
 const openFile = promisify(open);
@@ -75,7 +76,8 @@ export function createLocalFiles(directory: string, sync: SyncDirectory = syncDi
       for (const name of await readdir(directory)) {
         // One folder at a time bounds the memory that this takes.
         if (name !== "incoming" && name.length !== 2) continue;
-        yield (await readdir(join(directory, name))).map((fileId) => ({ fileId, writtenAt: null }));
+        const names = await readdir(join(directory, name));
+        yield names.filter(isFileId).map((fileId) => ({ fileId, writtenAt: null }));
       }
     },
   };

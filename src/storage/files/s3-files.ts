@@ -4,6 +4,7 @@ import { guarded, openRemoteBody, storeFailed } from "../../http/bodies/remote-b
 import { findHost } from "../../http/outgoing.ts";
 import { S3_LIST_KEYS, S3_PART_BYTES, S3_RETRIES } from "../limits.ts";
 import type { IncomingFile, RemoteFiles } from "../types.ts";
+import { isFileId } from "./file-ids.ts";
 
 /** The object that names the owner of the prefix. */
 const MARKER = "platform-owner.json";
@@ -66,9 +67,6 @@ export function createS3Files(backend: S3Backend): RemoteFiles {
     },
   };
 }
-
-/** Objects with other names under the prefix are not the server's, and no sweep removes them. */
-const isFileId = (name: string): boolean => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(name);
 
 /** Where the store gives no time the object counts as new: what is new is not swept. */
 function timeOf(lastModified: string | undefined): number {

@@ -59,9 +59,9 @@ const putPart = ({ uploads }: Deps): Endpoint =>
       answers: { 200: { description: "Name both when you complete the upload", schema: Part } },
       errors: [404, 408],
     },
-    ({ principal, params, request, query, holdOpen }) => {
+    ({ principal, params, request, query, holdOpen, requirePresent }) => {
       holdOpen();
-      return uploads.putPart(principal, params.bucket, query, request);
+      return uploads.putPart(principal, params.bucket, query, { request, requirePresent });
     },
   );
 

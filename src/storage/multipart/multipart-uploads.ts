@@ -23,7 +23,7 @@ export interface Uploads {
     principal: Principal,
     bucket: string,
     query: () => NamedPart,
-    request: Request,
+    asked: { request: Request; requirePresent: () => void },
   ): Promise<{ partNumber: number; etag: string }>;
   complete(principal: Principal, bucket: string, body: Body<typeof CompletedUpload>): Promise<Completed>;
   abort(principal: Principal, bucket: string, body: Body<typeof NamedUpload>): Promise<void>;
@@ -44,9 +44,9 @@ export function createUploads(deps: UploadDeps): Uploads {
       const gate = await gates.enter(principal, bucket, "write");
       return createUpload(context, principal, gate, await body());
     },
-    async putPart(principal, bucket, query, request) {
+    async putPart(principal, bucket, query, asked) {
       const gate = await gates.enter(principal, bucket, "write");
-      return putPart(context, principal, gate, query(), request);
+      return putPart(context, principal, gate, query(), asked);
     },
     async complete(principal, bucket, body) {
       const gate = await gates.enter(principal, bucket, "write");

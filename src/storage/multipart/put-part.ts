@@ -4,13 +4,13 @@ import { bodyChunks, createReceiver, requireDeclaredLength, tooBig } from "../up
 import type { UploadContext } from "./upload-context.ts";
 import type { NamedPart } from "./upload-requests.ts";
 
-/** Stores one part, in place of the one with its number. Errors: 400, 404, 408, 413, 507. */
+/** Stores one part, in place of the one with its number. Errors: 400, 401, 404, 408, 413, 507. */
 export async function putPart(
   { store, life, staging, clock, owned, ask }: UploadContext,
   principal: Principal,
   gate: Gate,
   { uploadId, key, partNumber }: NamedPart,
-  request: Request,
+  { request, requirePresent }: { request: Request; requirePresent: () => void },
 ): Promise<{ partNumber: number; etag: string }> {
   const { name: bucket, maxFileBytes } = gate.bucket;
   const upload = owned(store.findUpload(uploadId), principal, bucket, key);
@@ -21,6 +21,7 @@ export async function putPart(
   return life.withNew(staging, async (incoming, fileId) => {
     const receiver = createReceiver(incoming, limit);
     for await (const chunk of bodyChunks(request, clock)) await receiver.take(chunk);
+    requirePresent();
     await incoming.finish();
     const replaced = await store.write((storage) => {
       owned(storage.findUpload(uploadId), principal, bucket, key);

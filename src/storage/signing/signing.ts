@@ -43,6 +43,8 @@ export interface Signing {
     bucket: string,
     key: string,
   ): { grant: UploadGrant; principal: Principal; contentType: string | null };
+  /** When the bytes have arrived, which may take hours. Errors: 401 where that caller is gone, or has another role, by then. */
+  requirePresent(grant: UploadGrant, principal: Principal): void;
 }
 
 type Body<Schema extends TSchema> = () => Promise<Static<Schema>>;
@@ -182,6 +184,11 @@ export function createSigning(deps: {
       if (grant === null) throw usedUp();
       return { grant, principal: presentOf(deps.present(grant.holder)), contentType };
     },
+
+    requirePresent(grant, principal) {
+      const present = presentOf(deps.present(grant.holder));
+      if (roleOf(present) !== roleOf(principal)) throw unauthorized("The user who asked for this URL has another role");
+    },
   };
 }
 
@@ -190,5 +197,7 @@ function holderOf(principal: Principal): GrantHolder {
   if (principal.kind === "user") return { kind: "user", auth: principal.auth };
   return principal.kind === "serviceKey" ? { kind: "serviceKey", name: principal.name } : { kind: "server" };
 }
+
+const roleOf = (principal: Principal): string | null => (principal.kind === "user" ? principal.auth.role : null);
 
 export const usedUp = () => unauthorized("This upload URL has been used");

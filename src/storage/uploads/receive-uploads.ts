@@ -95,6 +95,7 @@ export async function receiveSigned(
     async receive(incoming) {
       const receiver = createReceiver(incoming, limit);
       for await (const chunk of bodyChunks(request, clock)) await receiver.take(chunk);
+      signing.requirePresent(grant, principal);
       return { key, contentType, customMetadata: {}, size: receiver.byteCount };
     },
     within(storage) {
