@@ -26,6 +26,17 @@ test("[SY20] lines that are not kept take no memory", () => {
   expect(lines.kept().length).toBeGreaterThan(1_000);
 });
 
+test("[SY20] lines that newer ones have replaced take no memory", () => {
+  const lines = new LogLines({ clock: testClock(), next: silentLogger });
+  const empty = heapBytes();
+  const log = () => lines.logger.error("failed", { text: "y".repeat(7_000) });
+  for (let at = 0; at < 1_000; at++) log();
+  const [kept, full] = [lines.kept().length, heapBytes() - empty];
+  for (let at = 0; at < 900; at++) log();
+  expect(kept).toBe(1_000);
+  expect(heapBytes() - empty).toBeLessThan(1.5 * full);
+});
+
 test("[SY21] facts are JSON without secrets, errors with their causes", () => {
   const lines = new LogLines({ clock: testClock(), next: silentLogger });
   const cause = new Error("the cause", { cause: new Error("its own cause") });

@@ -24,9 +24,8 @@ export class LogLines {
   /** Writes to the log, and keeps the line. */
   readonly logger: Logger;
   readonly #clock: Clock;
-  #lines: LogLine[] = [];
-  /** Index of the oldest line that is kept. */
-  #head = 0;
+  /** By their numbers, which have no gaps. */
+  readonly #lines = new Map<number, LogLine>();
   #characters = 0;
   #seq = 0;
   readonly #listeners = new Set<Listener>();
@@ -42,7 +41,7 @@ export class LogLines {
 
   /** Oldest first. */
   kept(): readonly LogLine[] {
-    return this.#lines.slice(this.#head);
+    return [...this.#lines.values()];
   }
 
   /** Calls `listener` with each line from now on. The function returned ends it. */
@@ -59,15 +58,13 @@ export class LogLines {
       message: message.slice(0, LOG_MESSAGE_LENGTH_MAX),
       facts: facts === undefined ? null : factsOf(facts),
     };
-    this.#lines.push(line);
+    this.#lines.set(line.seq, line);
     this.#characters += sizeOf(line);
-    while (this.#lines.length - this.#head > LOG_LINES_MAX || this.#characters > LOG_LINES_MAX_CHARACTERS) {
-      const oldest = this.#lines[this.#head++];
+    while (this.#lines.size > LOG_LINES_MAX || this.#characters > LOG_LINES_MAX_CHARACTERS) {
+      const seq = line.seq - this.#lines.size + 1;
+      const oldest = this.#lines.get(seq);
+      this.#lines.delete(seq);
       if (oldest !== undefined) this.#characters -= sizeOf(oldest);
-    }
-    if (2 * this.#head >= this.#lines.length) {
-      this.#lines = this.#lines.slice(this.#head);
-      this.#head = 0;
     }
     for (const listener of this.#listeners) listener(line);
   }
