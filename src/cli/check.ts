@@ -9,6 +9,7 @@ import { CommandError } from "./errors.ts";
 import { configOption, DATA_DEFAULT } from "./options.ts";
 import { printAnswer, printNote } from "./output.ts";
 import { rehearseData, unfitText } from "./rehearsal/data-report.ts";
+import { rehearseRoutes } from "./rehearsal/routes.ts";
 
 export const checkCommand = declareCommand({
   meta: { name: "check", description: "Checks a config, and prints what it declares" },
@@ -23,6 +24,7 @@ export const checkCommand = declareCommand({
   async run({ args }) {
     const { config, warnings } = await loadConfig(args.config, platformModule);
     for (const { path, message } of warnings) await printNote(`warning: ${path}: ${message}`);
+    await rehearseRoutes(config, ownProduct() === null ? args.config : "The config");
     const filesLine = args.data === undefined ? [] : [await rehearse(config, args.data)];
     await printAnswer(
       [

@@ -87,6 +87,17 @@ export async function createFunctionsArea(deps: FunctionsDeps): Promise<Function
   };
 }
 
+/** Makes the routes of a config without a server. Errors: what its `routes` throws. */
+export async function tryRoutes(routes: Routes): Promise<void> {
+  await createApi({ routes, app: STAND_IN, isTls: false, around: (_, handle) => handle, onFailure() {} });
+}
+
+/** Whatever is asked of it is there, and does nothing. */
+const STAND_IN = new Proxy((): AppAccess => STAND_IN, {
+  // Otherwise an `await` would take it for a promise that never settles.
+  get: (_, name) => (name === "then" ? undefined : STAND_IN),
+}) as unknown as AppAccess; // No type says that it has every member.
+
 /** Finds the caller of a request, and has it performed. */
 function createServe(http: HttpParts): Answering["serve"] {
   const answered = (call: Call, perform: (call: Call) => MaybePromise<Response>): MaybePromise<Response> => {

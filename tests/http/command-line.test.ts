@@ -225,6 +225,28 @@ describe("configs", () => {
     expect(existsSync(join(cwd, "data"))).toBe(false);
   });
 
+  test.each([
+    ["throw", '() => { throw new Error("no routes today") }', "routes: no routes today"],
+    ["load a plugin that there is not", '(api) => api.use(import("./missing.ts"))', "missing.ts"],
+  ])("[CL12][FN18] check refuses routes that %s", async (_, routes, message) => {
+    const cwd = directoryWith({ "platform.config.ts": configOf(`{ routes: ${routes} }`) });
+    const { code, stdout, stderr } = await run(["check"], { cwd });
+    expect([code, stdout, stderr]).toEqual([1, "", expect.stringContaining(message)]);
+  });
+
+  test("[CL12] check makes routes that use app, without a server", async () => {
+    const routes = `async (api) => {
+      const { app } = api.decorator;
+      await app.kv("names").set("started", Date.now());
+      for (const one of (await app.db("shared").table("clubs").list()).items) api.get("/" + one.name, () => one);
+      setInterval(() => {}, 1000);
+      return api.get("/hello", ({ app }) => app.kv("names").get("started"));
+    }`;
+    const cwd = directoryWith({ "platform.config.ts": configOf(`{ routes: ${routes} }`) });
+    const { code, stderr } = await run(["check"], { cwd });
+    expect([code, stderr]).toEqual([0, ""]);
+  });
+
   test("[CF20][CF21] a config in any directory imports platform, its own files, and packages beside it", async () => {
     const directory = directoryWith({
       "somewhere else/my.config.ts": `

@@ -178,6 +178,11 @@ describe("platform build", () => {
     const cases: [reason: string, files: Record<string, string>, message: string][] = [
       ["a problem", { "platform.config.ts": "export default { api: { docs: 1 } }" }, "api.docs"],
       ["no config", {}, "There is no config file"],
+      [
+        "routes that cannot be made",
+        { "platform.config.ts": 'export default { routes: () => { throw new Error("no routes today"); } };' },
+        "no routes today",
+      ],
       ["a missing module", { "platform.config.ts": 'import "./missing.ts"; export default {};' }, "missing.ts"],
     ];
     for (const [reason, files, message] of cases) {

@@ -9,6 +9,7 @@ import { declareCommand } from "../command.ts";
 import { CommandError, UsageError } from "../errors.ts";
 import { configOption } from "../options.ts";
 import { printAnswer, printNote } from "../output.ts";
+import { rehearseRoutes } from "../rehearsal/routes.ts";
 import { bundleProduct } from "./bundle.ts";
 import { writeProgram } from "./program.ts";
 import { packSite } from "./site-pack.ts";
@@ -40,18 +41,16 @@ export const buildCommand = declareCommand({
   async run({ args }) {
     const target = targetOf(args.target);
     const { runtime, library } = partsFor(target, args.runtime, args["sqlite-vec"]);
-    const {
-      config: { site: declared },
-      warnings,
-    } = await loadConfig(args.config, platformModule);
+    const { config: declared, warnings } = await loadConfig(args.config, platformModule);
     for (const { path, message } of warnings) await printNote(`warning: ${path}: ${message}`);
+    await rehearseRoutes(declared, args.config);
     const config = resolve(args.config);
     const { name, version } = productOf(dirname(config));
     const outfile = outfileOf(args.out ?? `./${name}`, target);
     const directory = mkdtempSync(join(tmpdir(), "platform-build-"));
     try {
       const program = await writeProgram(directory, target, library);
-      const site = declared === undefined ? null : packSite(declared.directory, join(directory, "site"));
+      const site = declared.site === undefined ? null : packSite(declared.site.directory, join(directory, "site"));
       const sources = { name, version, config, program, site, provided: providedModules(platformModule) };
       // Replaced at once: a running server keeps the file that it was started from.
       const made = join(dirname(outfile), `.${process.pid}.${basename(outfile)}`);
