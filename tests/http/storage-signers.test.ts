@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type HttpClient, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
 import { postInTwo } from "../support/split-request.ts";
+import { upload } from "./storage-support.ts";
 
 const KEY = "storage-upload-key-0123456789abcdefghijklmn";
 const configWith = (serviceKeys: string) => `{
@@ -53,15 +54,27 @@ test.each([
 ])("[ST107] nothing is stored by an upload URL of a user who is %s while its body arrives", async (_, changes) => {
   const ann = await signIn(platform, { role: "editor" });
   const url = await sign(ann, "all/slow");
-  const upload = postInTwo(platform.url + url, { method: "PUT", headers: {}, begin: "a", restBytes: 1 });
+  const arriving = postInTwo(platform.url + url, { method: "PUT", headers: {}, begin: "a", restBytes: 1 });
   await Bun.sleep(50);
   expect((await change(ann.id, changes)).status).toBe(200);
-  expect(await upload.end("b")).toBe(401);
+  expect(await arriving.end("b")).toBe(401);
   expect((await platform.fetch("/api/storage/files/all/slow")).status).toBe(404);
   expect((await change(ann.id, { disabled: false })).status).toBe(200);
   // The URL was not used up.
   expect(await put(url)).toBe(200);
   await platform.service.delete("/api/storage/files/all/slow");
+});
+
+test("[ST50] a download URL of a user with the longest id opens its file", async () => {
+  const user = { id: "語".repeat(256), email: "long@example.com", password: "correct horse battery", verified: true };
+  expect((await platform.service.post("/api/admin/auth/users/import", { users: [user] })).status).toBe(200);
+  const { email, password } = user;
+  const { body } = await platform.post<{ accessToken: string }>("/api/auth/signin", { email, password });
+  expect((await upload(platform.service, "files", "all/long", "x")).status).toBe(201);
+  const ask = { key: "all/long" };
+  const signed = await platform.as(body.accessToken).post<{ url: string }>("/api/storage/files/signed-url", ask);
+  const { pathname, search } = new URL(signed.body.url);
+  expect((await platform.fetch(pathname + search)).status).toBe(200);
 });
 
 test("[ST107] an upload URL of a service key is refused when the key is gone, or has other scopes", async () => {

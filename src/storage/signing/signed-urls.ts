@@ -25,7 +25,8 @@ export interface UrlSigner {
 }
 
 const KEY_BYTES = 32;
-const TOKEN = /^(\d{1,12})\.([0-9a-f-]{0,36})\.([A-Za-z0-9_-]{43})(?:\.([A-Za-z0-9_-]{1,400}))?$/;
+/** The last part is the longest of a user's id: of 256 characters, which have up to three bytes each. */
+const TOKEN = /^(\d{1,12})\.([0-9a-f-]{0,36})\.([A-Za-z0-9_-]{43})(?:\.([A-Za-z0-9_-]{1,1100}))?$/;
 
 /** The last member: what an upload has to declare, or who asked for a download. */
 const lastOf = ({ method, contentType, signer }: Pick<SignedClaim, "method" | "contentType" | "signer">) =>
