@@ -27,7 +27,9 @@ export function checkStorage(patient: Patient): Finding {
     orphans += 1;
     problems.push(`${found} belongs to no file; the server removes such contents while it runs`);
   }
-  return finding([...problems, ...missing(system, dataDirectory)], { contents, orphans });
+  // Beside a server that goes on: its connection sees what has been changed since the search began.
+  using live = openDatabase(patient, SYSTEM_FILE);
+  return finding([...problems, ...missing({ system, live, dataDirectory })], { contents, orphans });
 }
 
 interface Stored {
@@ -37,13 +39,24 @@ interface Stored {
 }
 
 /** Only of buckets with contents here: those of others are in an object store. */
-function missing(system: Database, dataDirectory: string): string[] {
+function missing({
+  system,
+  live,
+  dataDirectory,
+}: {
+  system: Database;
+  live: Database;
+  dataDirectory: string;
+}): string[] {
   const lost = new Map<string, string[]>();
   const present = new Set<string>();
   const all = system.query<Stored, []>(`SELECT "bucket", "key", "fileId" FROM storage_objects`);
+  // A content is removed after its record: one that was deleted or replaced meanwhile is not missing.
+  const named = live.query<unknown, [string]>(`SELECT 1 FROM storage_objects WHERE "fileId" = ?`);
   for (const { bucket, key, fileId } of all.iterate()) {
     if (existsSync(join(dataDirectory, objectPath("objects", fileId)))) present.add(bucket);
-    else lost.set(bucket, [...(lost.get(bucket) ?? []).slice(0, 100), `the content of ${bucket}/${key} is missing`]);
+    else if (named.get(fileId) !== null)
+      lost.set(bucket, [...(lost.get(bucket) ?? []).slice(0, 100), `the content of ${bucket}/${key} is missing`]);
   }
   return [...lost].flatMap(([bucket, problems]) => (present.has(bucket) ? problems : []));
 }
