@@ -74,6 +74,24 @@ test("[CL210] a healthy directory is 0, beside a running server and a stopped on
   await platform.restart();
 });
 
+test("[CL210] instances that a running server deletes meanwhile are no problem", async () => {
+  const ids = Array.from({ length: 150 }, (_, at) => `passing-${String(at).padStart(3, "0")}`);
+  await Promise.all(ids.map((id) => platform.service.post(`/api/db/team/${id}/tables/notes`, { a: 1 })));
+  let isDeleted = false;
+  const deleting = (async () => {
+    // The search is by name: those that it comes to last go first.
+    for (const id of ids.toReversed()) await platform.service.delete(`/api/admin/instances/team/${id}`);
+    isDeleted = true;
+  })();
+  const problems: string[] = [];
+  while (!isDeleted) {
+    const { report } = await doctor();
+    problems.push(...Object.values(report.checks).flatMap((check) => check.problems));
+  }
+  await deleting;
+  expect(problems).toEqual([]);
+}, 60_000);
+
 test("[CL210] after SIGKILL it looks at the write-ahead logs too, and changes nothing", async () => {
   await platform.service.post("/api/db/shared/tables/notes", { id: "late" });
   await platform.kill("SIGKILL");

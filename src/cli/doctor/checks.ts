@@ -2,7 +2,7 @@ import { accessSync, existsSync, constants as fsConstants, statSync } from "node
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { RESTORE_FOLDER, SECRETS_FILE } from "../../backup/layout.ts";
-import { scanFiles } from "../../backup/scan.ts";
+import { isMissing, scanFiles } from "../../backup/scan.ts";
 import { DISK_FREE_MIN_BYTES } from "../../system/limits.ts";
 import { checkDatabases } from "./databases.ts";
 import { type Finding, finding, type Patient } from "./finding.ts";
@@ -32,8 +32,9 @@ function checkPermissions({ dataDirectory }: Patient): Finding {
     if (kind !== "database") continue;
     try {
       accessSync(join(dataDirectory, path), fsConstants.R_OK | fsConstants.W_OK);
-    } catch {
-      problems.push(`${path} cannot be read and written by this account`);
+    } catch (cause) {
+      // An instance that was deleted meanwhile.
+      if (!isMissing(cause)) problems.push(`${path} cannot be read and written by this account`);
     }
   }
   return finding(problems);

@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { scanFiles } from "../../backup/scan.ts";
 import { layoutOf } from "../../backup/verify/databases.ts";
@@ -14,22 +14,27 @@ export function checkDatabases(patient: Patient): Finding {
   for (const { path, kind } of scanFiles(dataDirectory)) {
     if (kind !== "database") continue;
     const file = join(dataDirectory, path);
-    const sizeOf = (name: string): number => statSync(name, { throwIfNoEntry: false })?.size ?? 0;
+    const size = sizeOf(file);
+    // An instance that was deleted meanwhile.
+    if (size === null) continue;
     count += 1;
-    bytes += sizeOf(file);
-    walBytes += sizeOf(`${file}-wal`);
-    if (sizeOf(file) === 0) {
+    bytes += size;
+    walBytes += sizeOf(`${file}-wal`) ?? 0;
+    if (size === 0) {
       problems.push(`${path} is empty (0 bytes): its data was lost, or a crash interrupted its making`);
       continue;
     }
     try {
       problems.push(...problemsOf(patient, path));
     } catch (cause) {
-      problems.push(`${path}: ${reasonOf(cause)}`);
+      if (existsSync(file)) problems.push(`${path}: ${reasonOf(cause)}`);
     }
   }
   return finding(problems, { count, bytes, walBytes });
 }
+
+/** null: there is no such file. */
+const sizeOf = (file: string): number | null => statSync(file, { throwIfNoEntry: false })?.size ?? null;
 
 function problemsOf(patient: Patient, path: string): string[] {
   using sqlite = openDatabase(patient, path);
