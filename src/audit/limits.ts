@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../kernel/time/duration.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../kernel/time/duration.ts";
 
 /** Default of `audit.days`. */
 export const RETENTION_DAYS = 365;
@@ -14,6 +14,9 @@ export const PAGE_LIMIT_DEFAULT = 50;
 export const PAGE_LIMIT_MAX = 200;
 /** Characters of a filter. */
 export const FILTER_LENGTH_MAX = 1_024;
+
+/** How long the command line waits for a file that the server locks. */
+export const LOCK_TIMEOUT_MS = 10 * SECOND_MS;
 
 /** How long entries wait in the files of their changes, so that many are taken together. */
 export const TAKE_DELAY_MS = 100;

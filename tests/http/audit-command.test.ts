@@ -56,6 +56,36 @@ test("[AL10] after SIGKILL the directory has each entry once, also those that th
   await platform.restart();
 });
 
+test("[AL10] beside a server that writes, and that makes and deletes instances, the directory has each entry once", async () => {
+  const acknowledged: string[] = [];
+  let isRead = false;
+  const writing = async (lane: number): Promise<void> => {
+    for (let at = 0; !isRead; at++) {
+      const instance = `busy-${lane}-${at}`;
+      await platform.service.post(`/api/db/team/${instance}/tables/notes`, { id: "a" });
+      acknowledged.push(`db/team/${instance}/notes/a`);
+      await platform.service.post(notes, { id: instance });
+      acknowledged.push(`db/shared/notes/${instance}`);
+      if (at % 2 === 1) await platform.service.delete(`/api/admin/instances/team/${instance}`);
+    }
+  };
+  const lanes = [0, 1, 2, 3].map(writing);
+  try {
+    for (let round = 0; round < 15; round++) {
+      const before = [...acknowledged];
+      const targets = (await printed("--data", platform.dataDirectory)).map(
+        ({ action, target }) => `${action} ${target}`,
+      );
+      expect(targets).toHaveLength(new Set(targets).size);
+      const present = new Set(targets);
+      expect(before.filter((target) => !present.has(`record.insert ${target}`))).toEqual([]);
+    }
+  } finally {
+    isRead = true;
+    await Promise.all(lanes);
+  }
+}, 60_000);
+
 test("[AL10] wrong options and refusals", async () => {
   const run = async (...args: string[]) => {
     const { code, stderr } = await runCommand(["audit", ...args]);
