@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import type { JsonValue } from "../kernel/json/json.ts";
 import { optional } from "../kernel/schema/types.ts";
-import { KEY_LENGTH_MAX, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, TTL_MAX_SECONDS } from "./limits.ts";
+import { CURSOR_LENGTH_MAX, KEY_LENGTH_MAX, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, TTL_MAX_SECONDS } from "./limits.ts";
 
 const Key = Type.String({ minLength: 1, maxLength: KEY_LENGTH_MAX });
 const Seconds = Type.Integer({ minimum: 1, maximum: TTL_MAX_SECONDS, description: "Seconds" });
@@ -24,7 +24,7 @@ export const Action = Type.Union([
     action: Type.Literal("list"),
     prefix: optional(Type.String({ maxLength: KEY_LENGTH_MAX })),
     limit: optional(Limit),
-    cursor: optional(Type.String()),
+    cursor: optional(Type.String({ maxLength: CURSOR_LENGTH_MAX })),
   }),
 ]);
 /** What a request, or a call of `app.kv(name)`, asks for. */

@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { actorOf } from "../access/principal.ts";
 import { requireOneRight, requireServiceKey } from "../access/service-key-right.ts";
-import type { Actor } from "../db/index.ts";
+import type { Actor, ReadCaller } from "../db/index.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { JsonText, OK } from "../http/reply.ts";
 import { notFound, unreachable } from "../kernel/errors.ts";
@@ -26,9 +26,9 @@ export function keyValueEndpoints(services: ReadonlyMap<string, KeyValueService>
       body: Action,
       bodyMaxBytes: BODY_MAX_BYTES,
       answers: { 200: Type.Union([Value, Ok, Keys], { description: "What the action returns" }) },
-      errors: [404],
+      errors: [404, 408, 503],
     },
-    async ({ params, principal, body }) => {
+    async ({ params, principal, callerName, signal, body }) => {
       const { namespace } = params;
       const service = services.get(namespace);
       if (service === undefined) throw notFound(`There is no key-value namespace "${namespace}"`);
@@ -36,7 +36,7 @@ export function keyValueEndpoints(services: ReadonlyMap<string, KeyValueService>
       requireOneRight(principal, [right(namespace, "read"), right(namespace, "write")]);
       const action = await body();
       requireServiceKey(principal, right(namespace, isRead(action) ? "read" : "write"));
-      return perform(service, action, actorOf(principal));
+      return perform({ service, action, by: actorOf(principal), caller: { callerName, signal } });
     },
   );
   return [actions];
@@ -45,7 +45,13 @@ export function keyValueEndpoints(services: ReadonlyMap<string, KeyValueService>
 const right = (namespace: string, action: "read" | "write") => ["kv", "namespace", namespace, action] as const;
 const isRead = ({ action }: Action): boolean => action === "get" || action === "list";
 
-async function perform(service: KeyValueService, action: Action, by: Actor): Promise<unknown> {
+async function perform(asked: {
+  service: KeyValueService;
+  action: Action;
+  by: Actor;
+  caller: ReadCaller;
+}): Promise<unknown> {
+  const { service, action, by, caller } = asked;
   switch (action.action) {
     case "get":
       return new JsonText(`{"value":${service.get(action.key)}}`);
@@ -56,7 +62,7 @@ async function perform(service: KeyValueService, action: Action, by: Actor): Pro
       await service.delete(action.key, by);
       return OK;
     case "list":
-      return service.list(action);
+      return service.list(action, caller);
     default:
       return unreachable(action);
   }

@@ -1,5 +1,5 @@
 import type { KeyValueAccessor } from "../config/app/index.ts";
-import { type Actor, SERVER_ACTOR } from "../db/index.ts";
+import { type Actor, type ReadCaller, SERVER_ACTOR, SERVER_CALLER } from "../db/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { tooLarge } from "../kernel/errors.ts";
 import { jsonCopy } from "../kernel/json/copy.ts";
@@ -25,8 +25,8 @@ export interface KeyValueService {
   set(key: string, value: JsonValue, options: { ttlSeconds: number | null; by: Actor }): Promise<void>;
   /** Also for a key that does not exist. */
   delete(key: string, by: Actor): Promise<void>;
-  /** Errors: 400 for a cursor that no page returned. */
-  list(listing: KeyListing): KeyPage;
+  /** Errors: 400 for a cursor that no page returned; 408 and 503 where very many expired keys are not swept yet. */
+  list(listing: KeyListing, caller: ReadCaller): Promise<KeyPage>;
 }
 
 export function createKeyValueService(deps: { store: EntryStore; clock: Clock }): KeyValueService {
@@ -46,10 +46,10 @@ export function createKeyValueService(deps: { store: EntryStore; clock: Clock })
       return store.set(key, text, { expiresAt, by });
     },
     delete: (key, by) => store.delete(key, by),
-    list({ prefix, limit, cursor }) {
+    async list({ prefix, limit, cursor }, caller) {
       const after = cursor === undefined || cursor === null ? null : decodeCursor(cursor);
       const most = Math.min(limit ?? LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX);
-      return store.list({ prefix: prefix ?? "", limit: most, after }, clock.now());
+      return store.list({ prefix: prefix ?? "", limit: most, after }, clock.now(), caller);
     },
   };
 }
@@ -74,7 +74,7 @@ export function createKeyValueAccessor(service: KeyValueService): KeyValueAccess
     },
     async list(options = {}) {
       actions.parse(jsonCopy({ action: "list", ...options }));
-      return service.list(options);
+      return service.list(options, SERVER_CALLER);
     },
   };
 }

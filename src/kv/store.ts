@@ -1,8 +1,8 @@
-import type { Actor, OpenedFile, Transaction } from "../db/index.ts";
+import type { Actor, OpenedFile, ReadCaller, Transaction } from "../db/index.ts";
 import { isSecretName, SerialisedJson } from "../kernel/json/shown.ts";
 import { untilBytes } from "../kernel/time/sweeping.ts";
 import { encodeCursor, endOfPrefix } from "./keys.ts";
-import { SWEEP_STEP_BYTES, SWEEP_STEP_KEYS } from "./limits.ts";
+import { LISTED_PAST_EXPIRED_MAX, SWEEP_STEP_BYTES, SWEEP_STEP_KEYS } from "./limits.ts";
 
 /** Keys after `after` that begin with `prefix`; `after` null: from the first. */
 interface KeyQuery {
@@ -27,6 +27,8 @@ const listSql = (condition: string): string => `SELECT key FROM
   (SELECT key FROM entries WHERE key >= max(?1, ?2) AND key <> ?1 ${condition} ORDER BY key LIMIT ?4) WHERE key < ?3`;
 const LIST = listSql("");
 const LIST_UNEXPIRED = listSql("AND (expires_at IS NULL OR expires_at > ?5)");
+/** The index of expiry has the keys too. */
+const SOME_EXPIRED = `SELECT key FROM entries WHERE expires_at <= ?1 LIMIT ${LISTED_PAST_EXPIRED_MAX + 1}`;
 const HAS_EXPIRED = "SELECT 1 FROM entries WHERE expires_at <= ?1 LIMIT 1";
 const EXPIRED = `SELECT key, octet_length(value) AS bytes FROM entries WHERE expires_at <= ?1
   ORDER BY expires_at LIMIT ${SWEEP_STEP_KEYS}`;
@@ -40,7 +42,8 @@ export interface EntryStore {
   /** `expiresAt` null: never. Durable when it resolves. */
   set(key: string, value: string, options: { expiresAt: number | null; by: Actor }): Promise<void>;
   delete(key: string, by: Actor): Promise<void>;
-  list(query: KeyQuery, now: number): KeyPage;
+  /** Errors: those of a long read, where very many keys have expired and are not swept yet. */
+  list(query: KeyQuery, now: number, caller: ReadCaller): Promise<KeyPage>;
   hasExpired(now: number): boolean;
   /** Removes some expired entries, of bounded number and size; resolves to whether there may be more. */
   removeExpired(now: number): Promise<boolean>;
@@ -50,7 +53,7 @@ export interface EntryStore {
 export function createEntryStore(file: OpenedFile, namespace: string): EntryStore {
   const get = file.prepare<{ value: string }>(GET);
   const list = file.prepare<{ key: string }>(LIST);
-  const listUnexpired = file.prepare<{ key: string }>(LIST_UNEXPIRED);
+  const someExpired = file.prepare<{ key: string }>(SOME_EXPIRED);
   const hasExpired = file.prepare<unknown>(HAS_EXPIRED);
   const run = (tx: Transaction, sql: string, ...params: (string | number | null)[]): number =>
     tx.query(sql).run(...params).changes;
@@ -80,15 +83,19 @@ export function createEntryStore(file: OpenedFile, namespace: string): EntryStor
         return run(tx, DELETE, key);
       });
     },
-    list({ prefix, limit, after }, now) {
+    async list({ prefix, limit, after }, now, caller) {
       const end = endOfPrefix(prefix) ?? AFTER_EVERY_TEXT;
+      const range = [after ?? "", prefix, end] as const;
       // One more than asked for tells whether there is a next page.
-      const range = [after ?? "", prefix, end, limit + 1] as const;
-      // A time of expiry lies behind its value, which may be of many pages: it is not read where nothing has expired.
-      const rows = hasExpired.get(now) === null ? list.all(...range) : listUnexpired.all(...range, now);
-      const keys = rows.map((row) => row.key);
-      const hasMore = keys.length > limit;
-      if (hasMore) keys.pop();
+      const countMax = limit + 1;
+      const expired = new Set(someExpired.all(now).map(({ key }) => key));
+      // A time of expiry lies behind its value, which may be of many pages: it is not read here, and neither are very many keys.
+      const found =
+        expired.size <= LISTED_PAST_EXPIRED_MAX
+          ? list.all(...range, countMax + expired.size).flatMap(({ key }) => (expired.has(key) ? [] : [key]))
+          : (await file.read(LIST_UNEXPIRED, [...range, countMax, now], { caller })).map(([key]) => String(key));
+      const keys = found.slice(0, limit);
+      const hasMore = found.length > limit;
       const last = keys.at(-1);
       return { keys, cursor: hasMore && last !== undefined ? encodeCursor(last) : null };
     },

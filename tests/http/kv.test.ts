@@ -102,6 +102,14 @@ test("[KV5] limits have a default and a maximum; a cursor survives its key", asy
   }
 });
 
+test("[KV5] the longest cursor is accepted, and a longer one is refused before it is decoded", async () => {
+  const longest = "\u{1f600}".repeat(512);
+  const cursor = Buffer.from(longest).toString("base64url");
+  expect((await kv({ action: "list", cursor })).status).toBe(200);
+  const answer = await kv<ErrorAnswer>({ action: "list", cursor: `${cursor}AA` });
+  expect([answer.status, answer.body.data?.["cursor"]?.code]).toEqual([400, "too_long"]);
+});
+
 test("[KV6] keys, values and actions have their bounds", async () => {
   const longest = "\u{1f600}".repeat(512);
   await set(longest, "x".repeat(1024 * 1024 - 2));
