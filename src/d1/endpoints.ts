@@ -7,7 +7,6 @@ import type { Clock } from "../kernel/clock.ts";
 import { notFound } from "../kernel/errors.ts";
 import { QueryBody, queryOf } from "./query-request.ts";
 import type { SqlService } from "./service.ts";
-import { startOfQuery } from "./service.ts";
 
 const Answer = Type.Object(
   {
@@ -46,11 +45,16 @@ export function sqlEndpoints(
       const caller = { callerName, signal };
       const large = await largeBody();
       const query = large === null ? queryOf(await body()) : null;
-      // Before the blocks are given away. Values of parameters are not in the log: they may be secrets.
-      const sql = query === null ? startOfQuery(large ?? []) : query.sql;
       const answer = query === null ? await service.queryBody(large ?? [], caller) : await service.query(query, caller);
-      // The file is the user's own: the entry is not in the statement's transaction, but on disk before the answer. [AL3]
-      if (answer.isWrite) await audit({ action: "sql.query", target: `d1/${database}`, after: { sql } });
+      try {
+        // Values of parameters are not in the log: they may be secrets.
+        const sql = query?.sql ?? answer.note;
+        // The file is the user's own: the entry is not in the statement's transaction, but on disk before the answer. [AL3]
+        if (answer.isWrite) await audit({ action: "sql.query", target: `d1/${database}`, after: { sql } });
+      } catch (cause) {
+        answer.release();
+        throw cause;
+      }
       return new Response(answerBody(answer, clock), { headers: { "content-type": "application/json" } });
     },
   );

@@ -170,7 +170,7 @@ test("[DQ102] large queries take several places of the queue", async () => {
 
 test("[DQ104] after a failed sync the database refuses everything", async () => {
   const failed = new QueryError({ status: 503, message: "disk I/O error", isFinal: true });
-  const done: AnswerText = { parts: [Buffer.from("{}")], sizeBytes: 2, release() {} };
+  const done: AnswerText = { parts: [Buffer.from("{}")], sizeBytes: 2, note: null, release() {} };
   const stop = async () => {};
   const writer: Queries = { run: () => Promise.reject(failed), stop };
   const readers: Queries = { run: async () => done, stop };

@@ -103,7 +103,8 @@ function likelyRole(query: Query): ProcessRole {
 }
 
 /** The first characters of the statement in the bytes of a body. */
-export function startOfQuery([first]: readonly Uint8Array[]): string {
+function startOfQuery(blocks: readonly Uint8Array[]): string {
+  const first = blocks.find(({ byteLength }) => byteLength > 0);
   const text = Buffer.from(first?.subarray(0, BODY_START_BYTES) ?? []).toString("latin1");
   return /^\s*\{\s*"query"\s*:\s*"(.*)/s.exec(text)?.[1] ?? "";
 }

@@ -63,7 +63,9 @@ export function createVectorService(deps: {
   return {
     index,
     async upsert(vectors, by) {
-      vectorCount += await store.upsert(vectors, by);
+      // Not in one statement, which would add to the number from before the write.
+      const newCount = await store.upsert(vectors, by);
+      vectorCount += newCount;
       return vectors.length;
     },
     search: (query, caller) => read(store.searchJob(query), caller),

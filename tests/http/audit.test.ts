@@ -205,6 +205,24 @@ test("[AL3] SQL statements that change something, without their parameters", asy
   expect(JSON.stringify(all)).not.toContain("hidden-parameter");
 });
 
+test("[AL3] a statement in a large body is in the log as well, wherever its parameters stand, and they are not", async () => {
+  const large = "x".repeat(100_000);
+  const query = "INSERT INTO large VALUES (?, ?)";
+  await editor().post("/api/d1/reports", { query: "CREATE TABLE large (a TEXT, b TEXT)", params: [] });
+  for (const body of [
+    { query, params: ["hidden-first", large] },
+    { params: ["hidden-second", large], query },
+  ]) {
+    expect((await editor().post("/api/d1/reports", body)).status).toBe(200);
+    const [entry] = await entries("target=d1/reports");
+    expect(entry?.after).toEqual({ sql: query });
+  }
+  await editor().post("/api/d1/reports", { query: `SELECT '${large}'` });
+  const all = await entries("target=d1/reports");
+  expect(all.filter(({ after }) => after?.["sql"] === query)).toHaveLength(2);
+  expect(JSON.stringify(all)).not.toMatch(/hidden-(?:first|second)|x{20}/);
+});
+
 test("[AL4] secrets are hidden, and long values cut", async () => {
   await editor().post(notes, {
     id: "s1",

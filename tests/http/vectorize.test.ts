@@ -198,6 +198,16 @@ test("[VZ7] [VZ8] deletes, reads by id, and the description of an index", async 
   expect(await search("small", [1, 0])).toEqual({ matches: [], count: 0 });
 });
 
+test("[VZ7] the description counts vectors that arrive and leave at the same time", async () => {
+  const ids = Array.from({ length: 40 }, (_, number) => `together${number}`);
+  const countOf = async () => (await ask("small", { action: "describe" })).body["vectorCount"] as number;
+  const before = await countOf();
+  await Promise.all(ids.map((id) => upsert("small", { id, values: [1, 0] })));
+  expect(await countOf()).toBe(before + ids.length);
+  await Promise.all(ids.map((id) => ask("small", { action: "delete", ids: [id] })));
+  expect(await countOf()).toBe(before);
+});
+
 test("[VZ5] filters distinguish types, and handle absent, nested and oddly named members", async () => {
   const items: [string, JsonObject][] = [
     ["number", { v: 1 }],

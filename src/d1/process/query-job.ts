@@ -26,12 +26,14 @@ export function start(settings: unknown): void {
   };
   serveJobs<ProgramRequest>({
     run(request, context) {
-      const text = execute(
-        request.kind === "body"
-          ? parseQuery(parseJsonObjectBytes(context.attached))
-          : { sql: request.sql, params: receivedValues(request.params) },
-      );
-      return text === null ? null : sendText(text, context);
+      const isBody = request.kind === "body";
+      const query = isBody
+        ? parseQuery(parseJsonObjectBytes(context.attached))
+        : { sql: request.sql, params: receivedValues(request.params) };
+      const text = execute(query);
+      // For the audit log: the server has not parsed the body.
+      const note = isBody && role === "writer" ? query.sql : null;
+      return text === null ? null : sendText(text, context, { note });
     },
     failureOf,
   });

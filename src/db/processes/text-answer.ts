@@ -8,6 +8,8 @@ import type { JobContext } from "./program.ts";
 export interface AnswerText {
   parts: readonly Uint8Array<ArrayBuffer>[];
   sizeBytes: number;
+  /** What the program tells the server beside the text; null: nothing. */
+  note: string | null;
   /** Gives back the memory that a large answer takes: to be called once it has been sent. */
   release(): void;
 }
@@ -15,18 +17,23 @@ export interface AnswerText {
 /** How a program answers with a text. `bytes`: null where all of them came as parts. */
 export interface SentText {
   bytes: Uint8Array<ArrayBuffer> | null;
+  note: string | null;
 }
 
 /** In a program: answers with `text`, in parts once the server has room for it where it is large. [DB180] */
-export async function sendText(text: string, { room, sendPart }: JobContext): Promise<SentText> {
+export async function sendText(
+  text: string,
+  { room, sendPart }: JobContext,
+  { note }: Pick<SentText, "note"> = { note: null },
+): Promise<SentText> {
   const bytes = new TextEncoder().encode(text);
-  if (bytes.byteLength < LARGE_ANSWER_BYTES) return { bytes };
+  if (bytes.byteLength < LARGE_ANSWER_BYTES) return { bytes, note };
   await room(bytes.byteLength);
   // Copies: a message takes the whole buffer of its bytes with it.
   for (let from = 0; from < bytes.byteLength; from += ANSWER_PART_BYTES) {
     sendPart(bytes.slice(from, from + ANSWER_PART_BYTES));
   }
-  return { bytes: null };
+  return { bytes: null, note };
 }
 
 /** In the server: runs a job whose program answers by `sendText`, or with null, which is null here too. */
@@ -48,7 +55,8 @@ export async function runForText(
     const answer = (await pool.run({ ...job, take, reserve })) as SentText | null; // What `sendText` returns.
     if (answer === null) return null;
     if (answer.bytes !== null) parts.push(answer.bytes);
-    return { parts, sizeBytes: parts.reduce((sum, { byteLength }) => sum + byteLength, 0), release };
+    const sizeBytes = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    return { parts, sizeBytes, note: answer.note, release };
   } catch (cause) {
     release();
     throw cause;

@@ -11,7 +11,7 @@ test("[DQ103] a large answer is sent piece by piece, and its room released", asy
   const release = () => {
     releases += 1;
   };
-  const answer = (): AnswerText => ({ parts: partsOf(), sizeBytes: 40 * 1024 * 1024, release });
+  const answer = (): AnswerText => ({ parts: partsOf(), sizeBytes: 40 * 1024 * 1024, note: null, release });
   const server = Bun.serve({ port: 0, fetch: () => new Response(answerBody(answer(), systemClock)) });
   const response = await fetch(server.url);
   expect(Buffer.from(await response.arrayBuffer()).equals(Buffer.concat(partsOf()))).toBe(true);
@@ -23,7 +23,7 @@ test("[DQ103] a client that does not read a large answer is disconnected", async
   const clock = testClock();
   const released = Promise.withResolvers<void>();
   const parts = Array.from({ length: 4 }, () => new Uint8Array(1024 * 1024));
-  const stream = answerBody({ parts, sizeBytes: 4 * 1024 * 1024, release: released.resolve }, clock);
+  const stream = answerBody({ parts, sizeBytes: 4 * 1024 * 1024, note: null, release: released.resolve }, clock);
   if (!(stream instanceof ReadableStream)) throw new Error("large ones are streams");
   const reader = stream.getReader();
   await reader.read();
