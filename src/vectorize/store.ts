@@ -42,7 +42,7 @@ function refuseChange(sqlite: Database, index: IndexDefinition): void {
     if (found[member] === index[member]) continue;
     throw new Error(
       `vectorize.${index.name}.${member}: the index on disk was made with ${found[member]}, the config says ` +
-        `${index[member]}; declare a new index, or remove vectorize/${index.name}.db to begin anew`,
+        `${index[member]}; declare a new index, or remove vectorize/${index.name}.db and its -wal file to begin anew`,
     );
   }
 }

@@ -130,6 +130,19 @@ test("[DB50] the WAL of another database is refused, and both files stay as they
   }
 });
 
+test("[DB50] no new file is made beside the WAL of one that is missing, which stays as it is", async () => {
+  for (const file of ["databases/shared.db", "kv/cache.db"]) {
+    const dataDirectory = copyOf(killed);
+    const path = join(dataDirectory, file);
+    rmSync(path);
+    const wal = readFileSync(`${path}-wal`);
+    const { hasStarted, stderr } = await attemptStart({ configFile: platform.configFile, dataDirectory });
+    expect([file, hasStarted]).toEqual([file, false]);
+    expect(stderr).toContain(`Cannot open the database ${path}: it is missing, and its -wal file is there`);
+    expect([existsSync(path), readFileSync(`${path}-wal`).equals(wal)]).toEqual([false, true]);
+  }
+});
+
 test("[DB50] a file that is not a WAL is ignored", async () => {
   const dataDirectory = copyOf(stopped);
   writeFileSync(join(dataDirectory, "databases/shared.db-wal"), Buffer.alloc(20_000, 7));

@@ -42,7 +42,7 @@ import { createWalLength, createWalSync, type SyncFile, type WalSync } from "../
 import { Writer, type WriterOptions } from "../writer/writer.ts";
 import { closeAsItIs } from "./close-as-it-is.ts";
 import type { DirectorySync } from "./directory-sync.ts";
-import { assertOpenable, EMPTY_FILE, isEmptyFile, markFile } from "./file-identity.ts";
+import { assertCreatable, assertOpenable, EMPTY_FILE, isEmptyFile, markFile } from "./file-identity.ts";
 import { createFile } from "./new-file.ts";
 import { isFileError, openError } from "./sqlite-errors.ts";
 
@@ -77,6 +77,7 @@ interface Opened {
 function openSqlite(path: string, options: OpenOptions, { ids, directories, syncFile }: FileDependencies): Opened {
   const isNew = !existsSync(path);
   const isWalNew = !existsSync(`${path}-wal`);
+  if (isNew) assertCreatable(path);
   let newFileDescriptor: number | null = null;
   let sqlite: Database | null = null;
   try {

@@ -2,6 +2,8 @@ import { Database } from "bun:sqlite";
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
 import type { Ids } from "../../kernel/ids.ts";
 import { CHECK_AFTER_CRASH_MAX_BYTES } from "../limits.ts";
+import { hasWal } from "../open-unchanged.ts";
+import { openError } from "./sqlite-errors.ts";
 
 const HEADER_BYTES = 100;
 const MAGIC = "SQLite format 3\0";
@@ -26,7 +28,7 @@ export function markFile(sqlite: Database, ids: Ids): void {
  */
 export function assertOpenable(path: string): void {
   accessSync(path, constants.R_OK | constants.W_OK);
-  if ((statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
+  if (!hasWal(path)) return;
   const { size } = statSync(path);
   const fileId = readFileId(path);
   // A read-only connection changes neither file when it is closed.
@@ -44,6 +46,14 @@ export function assertOpenable(path: string): void {
   } finally {
     sqlite.close();
   }
+}
+
+/** Refuses to create a file beside a WAL, whose pages would become the new file's. Errors: one that names the path. */
+export function assertCreatable(path: string): void {
+  if (!hasWal(path)) return;
+  const reason =
+    "it is missing, and its -wal file is there; restore the file, or move the -wal file away to begin without its data";
+  throw openError(path, new Error(reason));
 }
 
 /** Why a database file without a single byte is refused. */

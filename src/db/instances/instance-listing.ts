@@ -93,8 +93,8 @@ export async function isOwnName(path: string): Promise<boolean> {
  * that name.
  */
 export async function removeDatabase(path: string): Promise<void> {
-  // What upgrades have copied goes first: nothing of a deleted instance may stay. [DB300]
-  const copies = tablesLayout.steps.map((_, version) => `.v${version}`);
+  // What upgrades have copied goes first, also a copy that a crash left unfinished: nothing of a deleted instance may stay. [DB300]
+  const copies = tablesLayout.steps.flatMap((_, version) => [`.v${version}`, `.v${version}.new`]);
   for (const suffix of [...copies, "-wal", "-shm", ""]) await rm(path + suffix, { force: true });
   await syncDirectory(dirname(path));
 }
