@@ -19,6 +19,8 @@ export class RowWriter {
   }
 
   add(row: readonly unknown[]): void {
+    // Before it becomes text, which takes several times as much.
+    this.#assertFits(this.#columns.reduce((sum, [index]) => sum + lengthOf(row[index]), 0));
     let text = this.count++ === 0 ? "{" : ",{";
     let separator = "";
     for (const [index, json] of this.#columns) {
@@ -28,11 +30,18 @@ export class RowWriter {
     text += "}";
     this.#parts.push(text);
     this.#sizeBytes += Buffer.byteLength(text);
-    if (this.#sizeBytes > RESULT_MAX_BYTES) {
-      throw new QueryError({ status: 413, message: `The rows must be at most ${RESULT_MAX_BYTES} bytes: use LIMIT` });
-    }
+    this.#assertFits(0);
+  }
+
+  #assertFits(furtherBytes: number): void {
+    if (this.#sizeBytes + furtherBytes <= RESULT_MAX_BYTES) return;
+    throw new QueryError({ status: 413, message: `The rows must be at most ${RESULT_MAX_BYTES} bytes: use LIMIT` });
   }
 }
+
+/** At most the bytes that it takes as JSON. */
+const lengthOf = (value: unknown): number =>
+  typeof value === "string" ? value.length : value instanceof Uint8Array ? value.byteLength : 0;
 
 /** Integers beyond 2^53 become strings, blobs base64 strings, infinite numbers null. */
 function jsonOf(value: unknown): string {
