@@ -14,6 +14,11 @@ export const ZONES_MAX = 32;
 export const ZONE_DAYS_MAX = 50_000;
 /** Time that one piece of work may take before it yields to the event loop. */
 export const TURN_MS = 4;
+/**
+ * Time that short pieces of work of one turn may take together before the next ones wait. It is long, because what waited costs more:
+ * Bun sends a late answer of more than 16 KiB by twenty calls of the system.
+ */
+export const AT_ONCE_MS = 12;
 /** Time from the signal to the end of the process: container runtimes kill a process after 10 s. */
 export const STOP_MAX_MS = 8 * SECOND_MS;
 /** Time that requests, after-hooks and sends to providers in progress have to finish once a stop begins. */

@@ -24,6 +24,36 @@ test("short pieces of work that follow one another take no more of a turn than a
   expect(Math.max(...spent.values())).toBe(4);
 });
 
+test("short work runs at once, until what came in this turn has taken its time", async () => {
+  let now = 0;
+  const turns = createTurns(() => now);
+  const counted = countTurns();
+  const spent = new Map<number, number>();
+  const never = new Promise<number>(() => {});
+  const work = () => {
+    now += 3;
+    spent.set(counted.turn, (spent.get(counted.turn) ?? 0) + 3);
+    return now;
+  };
+  expect(turns.soon(work)).toBe(3);
+  const results = Array.from({ length: 10 }, () => turns.soon(work));
+  expect(results.slice(0, 3)).toEqual([6, 9, 12]);
+  // A result that never comes keeps nothing waiting.
+  void turns.soon(() => never);
+  const failing = turns.soon(() => {
+    throw new Error("no");
+  });
+  const last = turns.soon(work);
+  expect(await Promise.all(results)).toEqual([6, 9, 12, 15, 18, 21, 24, 27, 30, 33]);
+  await expect(failing).rejects.toThrow("no");
+  expect(await last).toBe(36);
+  counted.stop();
+  expect(Math.max(...spent.values())).toBe(12);
+  expect(spent.size).toBeGreaterThanOrEqual(5);
+  await nextTurn();
+  expect(turns.soon(work)).toBe(39);
+});
+
 test("work that fails does not keep the next from running", async () => {
   const turns = createTurns();
   function* failing(): Generator<void, number> {

@@ -5,7 +5,7 @@ import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
 import { type AppError, badRequest, forbidden, notFound, tooLarge, unauthorized } from "../../kernel/errors.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { countRows, inPhase } from "../../kernel/observing/request-trace.ts";
-import { createTurns } from "../../kernel/time/turns.ts";
+import { createTurns, type Turns } from "../../kernel/time/turns.ts";
 import type { Asked, CountValues, GetValues, ListValues } from "../api/requests.ts";
 import type { Expanding } from "../expand/expand.ts";
 import { parseExpand } from "../expand/paths.ts";
@@ -120,6 +120,8 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
     });
   };
 
+  /** Lists do not wait for long records. */
+  const listTurns = createTurns();
   const turns = createTurns();
   /** Long records are decoded one after the other, over several turns of the event loop. [TB105] */
   const find = ({ table, file }: Source, id: string): MaybePromise<TableRecord | null> => {
@@ -144,12 +146,13 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
           if (isAllowed && expand === null) return pick(record, fields);
           if (!isAllowed) throw unreadable(principal, granted, model, id);
           const shown = (one: TableRecord) => pick(one, fields);
-          return chain(expanding.answers(principal, source, expand, [record], shown, caller), ([one = record]) => one);
+          const expanded = listTurns.soon(() => expanding.answers(principal, source, expand, [record], shown, caller));
+          return chain(expanded, ([one = record]) => one);
         });
       });
     });
 
-  const { listOf } = createListing(expanding, allReadable);
+  const { listOf } = createListing(expanding, allReadable, listTurns);
   const list: Reads["list"] = (principal, source, asked, caller) =>
     chain(grant(principal, source), (granted) =>
       listOf(principal, source, { request: source.table.listRequest(asked), granted }, caller),
@@ -177,7 +180,8 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
       if (granted.kind === "record") throw notByRecord(principal);
       const filter = parseFilters(table.model, asked.query());
       if (file === null) return { total: 0 };
-      return { total: await table.store.count(file, table.prepared.count(filter, granted), caller) };
+      const prepared = table.prepared.count(filter, granted);
+      return { total: await listTurns.soon(() => table.store.count(file, prepared, caller)) };
     });
 
   return { get, list, listed, count, grant, allReadable };
@@ -189,11 +193,16 @@ function* decoded(record: LongRecord): Generator<void, TableRecord> {
 }
 
 /** Lists of a caller with its grant. */
-function createListing(expanding: Expanding, allReadable: Reads["allReadable"]) {
-  const listOf = (
+function createListing(expanding: Expanding, allReadable: Reads["allReadable"], turns: Turns) {
+  type Asking = { request: ListRequest; granted: Grant };
+  /** Lists that are asked for at once take turns: each of them may take a few milliseconds. [TB106] */
+  const listOf = (principal: Principal, source: Source, asking: Asking, caller: ReadCaller | undefined) =>
+    turns.soon(() => read(principal, source, asking, caller));
+
+  const read = (
     principal: Principal,
     source: Source,
-    { request, granted }: { request: ListRequest; granted: Grant },
+    { request, granted }: Asking,
     caller: ReadCaller | undefined,
   ): MaybePromise<ListResult> => {
     if (granted.kind === "record" && !isPlain(request)) throw notByRecord(principal);
