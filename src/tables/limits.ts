@@ -135,6 +135,8 @@ export const INSTANCES_LISTED_MAX = 1_000;
  * the event loop for up to ten milliseconds, and a short request can name 500 records of 1 MiB.
  */
 export const STORED_BYTES_MAX = 4 * 1024 * 1024;
+/** What each member of an object counts there in addition: reading and writing one takes as long as so many characters of text. */
+export const MEMBER_WEIGHT_BYTES = 32;
 /**
  * Characters of stored values that the conditions of `if`, or of a batch by filter, look at in one request, where they search in
  * texts, order them or compare JSON: up to 20 ms.

@@ -58,6 +58,27 @@ test("[TB148] the error does not reveal the size of records that may not be chan
   expect([short.status, Object.keys(short.body.data ?? {})]).toEqual([401, ["updates.1"]]);
 });
 
+test("[TB148] a record of many members counts by the time that it takes", async () => {
+  const P = path("free");
+  const members = Object.fromEntries(Array.from({ length: 40_000 }, (_, index) => [`k${index}`, 1]));
+  expect((await platform.post(P, { id: "wide", ...members })).status).toBe(201);
+  expect((await platform.post(P, { id: "deep", members })).status).toBe(201);
+  for (const id of ["wide", "deep"]) {
+    const change = (count: number) => ({ updates: Array.from({ length: count }, (_, n) => ({ id, data: { n } })) });
+    expect((await platform.post(`${P}/batch`, change(2))).status).toBe(200);
+    expect(await platform.post<ErrorAnswer>(`${P}/batch`, change(500))).toMatchObject({
+      ...TOO_LARGE,
+      body: { data: { "updates.3": { code: "too_large" } } },
+    });
+    expect((await platform.delete(`${P}/${id}`)).status).toBe(200);
+  }
+  const hundred = Object.fromEntries(Array.from({ length: 98 }, (_, index) => [`field${index}`, index]));
+  const inserts = Array.from({ length: 500 }, (_, n) => ({ id: `h${n}`, ...hundred }));
+  expect((await platform.post(`${P}/batch`, { inserts })).status).toBe(200);
+  const updates = inserts.map(({ id }) => ({ id, data: { n: 1 } }));
+  expect((await platform.post(`${P}/batch`, { updates })).status).toBe(200);
+});
+
 test("[TB148] a single record may be as long as its table allows", async () => {
   const P = path("long");
   expect((await platform.post(P, { id: "a", n: 1, text: "x".repeat(9_000_000) })).status).toBe(201);

@@ -1,7 +1,7 @@
 import type { TableRecord } from "../../config/types.ts";
 import { tooLarge } from "../../kernel/errors.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
-import { LARGE_ANSWER_BYTES, STORED_BYTES_MAX } from "../limits.ts";
+import { LARGE_ANSWER_BYTES, MEMBER_WEIGHT_BYTES, STORED_BYTES_MAX } from "../limits.ts";
 
 /**
  * The bytes of the stored records that one write has changed or deleted so far: short requests can be about long records.
@@ -30,12 +30,12 @@ export class StoredBytes {
         `The records that one request changes or deletes may have about ${STORED_BYTES_MAX} bytes together; change fewer at once`,
       );
     }
-    this.#bytes += bytesOf(record);
+    this.#bytes += weightOf(record);
   }
 
   /** Adds a record whose rule is awaited. */
   await(record: TableRecord): void {
-    this.#awaitedBytes += bytesOf(record);
+    this.#awaitedBytes += weightOf(record);
   }
 }
 
@@ -58,12 +58,15 @@ export const bytesOf = (record: TableRecord): number => {
   return bytes;
 };
 
-/** An estimate that does not serialise the value. */
-export function roughBytes(value: JsonValue): number {
+/** The bytes of a stored record by the time that it takes to read and write it. */
+const weightOf = (record: TableRecord): number => roughBytes(record, MEMBER_WEIGHT_BYTES);
+
+/** An estimate that does not serialise the value. `memberBytes`: what a member of an object counts besides its name and value. */
+export function roughBytes(value: JsonValue, memberBytes = 0): number {
   if (typeof value === "string") return value.length;
   let bytes = 8;
   if (typeof value !== "object" || value === null) return bytes;
-  if (Array.isArray(value)) for (const member of value) bytes += roughBytes(member);
-  else for (const name in value) bytes += name.length + roughBytes(value[name] ?? null);
+  if (Array.isArray(value)) for (const member of value) bytes += roughBytes(member, memberBytes);
+  else for (const name in value) bytes += name.length + memberBytes + roughBytes(value[name] ?? null, memberBytes);
   return bytes;
 }
