@@ -62,3 +62,46 @@ test("[HT100] integers that a double holds come back as they were sent", async (
   const text = await send("POST", "/api/db/shared/tables/free", `{"id":"text","n":"${TOO_LONG}"}`);
   expect(text.status).toBe(201);
 });
+
+test("[TB10] [TB15] numbers beyond 2^53 in JSON are found by their value, and paged over once each", async () => {
+  const numbers = [2 ** 60, -(2 ** 60), 2 ** 60 + 256, 2 ** 63, -(2 ** 63), 2 ** 62 + 2 ** 40, 1e21, 2 ** 54, 0.1, 5];
+  const ids = numbers.map((_, index) => `n${index}`);
+  const inAscendingOrder = [...ids].sort((a, b) => (numbers[ids.indexOf(a)] ?? 0) - (numbers[ids.indexOf(b)] ?? 0));
+  for (const [table, field, of] of [
+    ["free", "n", (n: number) => ({ n, list: [n] })],
+    ["things", "doc.n", (n: number) => ({ doc: { n, list: [n] } })],
+  ] as const) {
+    const P = `/api/db/shared/tables/${table}`;
+    const own = `["id",">=","n0"],["id","<","o"]`;
+    const asked = (filter: string) => `filter=${encodeURIComponent(`[${own},${filter}]`)}`;
+    const inserts = numbers.map((n, index) => ({ id: ids[index] ?? "", ...of(n) }));
+    expect((await platform.service.post(`${P}/batch`, { inserts })).status).toBe(200);
+    const found = async (filter: string) =>
+      (await platform.get<{ items: { id: string }[] }>(`${P}?${asked(filter)}`)).body.items.map(({ id }) => id);
+    for (const [index, n] of numbers.entries()) {
+      const one = [ids[index]];
+      expect([n, await found(`["${field}","==",${n}]`)]).toEqual([n, one] as never);
+      expect([n, await found(`["${field}","in",[${n},7]]`)]).toEqual([n, one] as never);
+      expect([n, await found(`["${field.replace(/n$/, "list")}","contains",${n}]`)]).toEqual([n, one] as never);
+      expect([n, await found(`["${field}",">=",${n}],["${field}","<=",${n}]`)]).toEqual([n, one] as never);
+      const filter = asked(`["${field}","==",${n}]`);
+      expect((await platform.get(`${P}/count?${filter}`)).body).toEqual({ total: 1 });
+      // In a query process.
+      expect((await platform.get(`${P}/aggregate?${filter}`)).body).toEqual({ groups: [{ "count()": 1 }] } as never);
+    }
+    for (const direction of ["asc", "desc"]) {
+      const wanted = direction === "asc" ? inAscendingOrder : [...inAscendingOrder].reverse();
+      const seen: string[] = [];
+      let cursor: string | null = null;
+      do {
+        const page = `${P}?limit=1&sort=${field}:${direction}&filter=${encodeURIComponent(`[${own}]`)}`;
+        const { body }: { body: { items: { id: string }[]; cursor: string | null } } = await platform.get(
+          cursor === null ? page : `${page}&after=${cursor}`,
+        );
+        seen.push(...body.items.map(({ id }) => id));
+        cursor = body.cursor;
+      } while (cursor !== null && seen.length <= ids.length);
+      expect([direction, seen]).toEqual([direction, wanted]);
+    }
+  }
+});

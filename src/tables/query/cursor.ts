@@ -3,6 +3,7 @@ import type { SqlValue } from "../../db/index.ts";
 import { badField } from "../../kernel/errors.ts";
 import { CURSOR_LENGTH_MAX } from "../limits.ts";
 import { idProblem } from "../model/validation.ts";
+import { jsonNumber } from "./shapes/slots.ts";
 import { isById, type Sort, sortValues } from "./sort.ts";
 
 /** Distinguishes a cursor from a record id, which is also accepted in the order by id. */
@@ -29,7 +30,10 @@ export function decodeCursor(sort: Sort, text: string, name: "after" | "before")
   const [key, ...values] = parsed;
   if (key !== sort.key || values.length !== sort.terms.length)
     return fail(`this cursor belongs to another sort than ${sort.key}`);
-  return values;
+  return sort.terms.map(({ field }, index) => {
+    const value = values[index] ?? null;
+    return field.isJson ? jsonNumber(value) : value;
+  });
 }
 
 function parse(text: string): SqlValue[] | null {

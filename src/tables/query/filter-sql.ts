@@ -2,7 +2,7 @@ import type { SqlValue } from "../../db/index.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { FieldPath } from "../model/field-path.ts";
 import type { Condition, ParsedFilter } from "./filter.ts";
-import { jsonText, kindOf, type Needle, needleOf, Slot, type ValueKind } from "./shapes/slots.ts";
+import { jsonNumber, jsonText, kindOf, type Needle, needleOf, Slot, type ValueKind } from "./shapes/slots.ts";
 
 /** A boolean SQL expression and its bound values in the order of their placeholders. */
 export interface SqlCondition {
@@ -190,7 +190,7 @@ function typed(place: TypedPlace, value: JsonValue, operator: string): SqlCondit
   const types = kindOf(value) === "text" ? "= 'text'" : "IN ('integer', 'real')";
   return {
     sql: `${place.type.sql} ${types} AND ${place.value.sql} ${operator} ?`,
-    params: [...place.type.params, ...place.value.params, value as string | number],
+    params: [...place.type.params, ...place.value.params, jsonNumber(scalar(value))],
   };
 }
 
@@ -216,7 +216,10 @@ function jsonIn(place: TypedPlace, values: readonly JsonValue[]): SqlCondition {
   };
   const ofKind = (kind: ValueKind) => values.filter((value) => kindOf(value) === kind);
   list("'text'", ofKind("text").map(scalar));
-  list("'integer', 'real'", ofKind("number").map(scalar));
+  list(
+    "'integer', 'real'",
+    ofKind("number").map((value) => jsonNumber(scalar(value))),
+  );
   list("'object', 'array'", ofKind("json").map(jsonText));
   for (const value of [null, true, false]) if (values.includes(value)) parts.push(equals(place, value));
   return parts.length === 0 ? { sql: "0", params: [] } : join(parts, "OR");

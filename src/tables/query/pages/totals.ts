@@ -48,4 +48,5 @@ export function createTotals(table: string): Totals {
   };
 }
 
-const keyOf = ({ sql, params }: SqlCondition): string => `${sql}\n${JSON.stringify(params)}`;
+const keyOf = ({ sql, params }: SqlCondition): string =>
+  `${sql}\n${JSON.stringify(params, (_, value: unknown) => (typeof value === "bigint" ? `${value}n` : value))}`;

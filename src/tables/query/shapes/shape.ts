@@ -2,7 +2,17 @@ import type { SqlValue } from "../../../db/index.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import type { Condition } from "../filter.ts";
 import { scalar, slotCount } from "../filter-sql.ts";
-import { jsonText, kindOf, lengthOf, NeedleSlots, needleOf, Slot, type TextOperator, type ValueKind } from "./slots.ts";
+import {
+  jsonNumber,
+  jsonText,
+  kindOf,
+  lengthOf,
+  NeedleSlots,
+  needleOf,
+  Slot,
+  type TextOperator,
+  type ValueKind,
+} from "./slots.ts";
 
 /**
  * What the statements of a request depend on, and the values that they do not depend on. Requests of equal keys have the same
@@ -90,7 +100,8 @@ const isWritten = (kind: ValueKind): boolean => kind === "null" || kind === "boo
 const isTextOperator = (operator: Condition["operator"]): operator is TextOperator =>
   operator === "icontains" || operator === "startsWith" || operator === "istartsWith";
 
-const boundValue = (value: JsonValue, kind: ValueKind): SqlValue => (kind === "json" ? jsonText(value) : scalar(value));
+const boundValue = (value: JsonValue, kind: ValueKind): SqlValue =>
+  kind === "json" ? jsonText(value) : jsonNumber(scalar(value));
 
 const slotsOf = (values: readonly unknown[]): number => (values.length === 0 ? 0 : slotCount(values.length));
 

@@ -71,3 +71,16 @@ export function lengthOf(value: unknown): number {
 /** The JSON of an object or array. */
 export const jsonText = (value: JsonValue): SqlValue =>
   (value as unknown) instanceof Slot ? (value as unknown as SqlValue) : JSON.stringify(value);
+
+const INT64_MAX = 2n ** 63n;
+
+/**
+ * A number of a JSON field as SQLite reads it from the text: JavaScript writes 2 ** 60 as 1152921504606847000, which is an integer of its
+ * own there and not the same double. Other values are as they are.
+ */
+export function jsonNumber(value: SqlValue): SqlValue {
+  if (typeof value !== "number" || Number.isSafeInteger(value) || Math.abs(value) >= 1e19) return value;
+  if (!Number.isInteger(value)) return value;
+  const written = BigInt(String(value));
+  return written >= -INT64_MAX && written < INT64_MAX ? written : value;
+}
