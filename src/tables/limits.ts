@@ -35,6 +35,8 @@ export const BATCH_BY_FILTER_RECORDS_MAX = 500;
 export const RECORD_BYTES_MAX = 1024 * 1024;
 /** Bytes of a number, a boolean or null as JSON, at most. */
 export const SCALAR_BYTES_MAX = 25;
+/** The first integer that SQLite reads from JSON as a real. */
+export const INT64_END = 2n ** 63n;
 /** Bytes of one UTF-16 unit as JSON, at most: an escape. */
 export const UNIT_BYTES_MAX = 6;
 /** Characters of a text that a pattern is tested against: a pattern of quadratic time takes tens of milliseconds for it. */

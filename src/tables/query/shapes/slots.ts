@@ -1,6 +1,7 @@
 import type { SqlValue } from "../../../db/index.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import { endOfPrefix, lowerAscii } from "../../../kernel/records/text-match.ts";
+import { INT64_END } from "../../limits.ts";
 
 /** What SQL depends on in a value of a JSON field. */
 export type ValueKind = "null" | "boolean" | "number" | "text" | "json";
@@ -72,8 +73,6 @@ export function lengthOf(value: unknown): number {
 export const jsonText = (value: JsonValue): SqlValue =>
   (value as unknown) instanceof Slot ? (value as unknown as SqlValue) : JSON.stringify(value);
 
-const INT64_MAX = 2n ** 63n;
-
 /**
  * A number of a JSON field as SQLite reads it from the text: JavaScript writes 2 ** 60 as 1152921504606847000, which is an integer of its
  * own there and not the same double. Other values are as they are.
@@ -82,5 +81,5 @@ export function jsonNumber(value: SqlValue): SqlValue {
   if (typeof value !== "number" || Number.isSafeInteger(value) || Math.abs(value) >= 1e19) return value;
   if (!Number.isInteger(value)) return value;
   const written = BigInt(String(value));
-  return written >= -INT64_MAX && written < INT64_MAX ? written : value;
+  return -INT64_END <= written && written < INT64_END ? written : value;
 }
