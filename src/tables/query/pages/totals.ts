@@ -49,4 +49,4 @@ export function createTotals(table: string): Totals {
 }
 
 const keyOf = ({ sql, params }: SqlCondition): string =>
-  `${sql}\n${JSON.stringify(params, (_, value: unknown) => (typeof value === "bigint" ? `${value}n` : value))}`;
+  `${sql}\n${JSON.stringify(params, (_, value: unknown) => (typeof value === "bigint" ? { integer: `${value}` } : value))}`;
