@@ -42,12 +42,15 @@ export async function bundleModule(): Promise<ClientBundle> {
   return { ...bundle, files: new Map(files) };
 }
 
-/** What Bun's own minifier leaves. Names that a chunk exports stay: the other chunks import them. */
+/**
+ * What Bun's own minifier leaves. Names that a chunk exports stay: the other chunks import them. Nothing in the client is a function
+ * that `new` is used with, which is what makes arrows unsafe.
+ */
 export async function shorten(content: Uint8Array): Promise<Uint8Array> {
   const { code } = await minify(new TextDecoder().decode(content), {
     module: true,
     ecma: ECMA_VERSION,
-    compress: { passes: PASSES, pure_getters: true, hoist_funs: true },
+    compress: { passes: PASSES, pure_getters: true, hoist_funs: true, lhs_constants: false, unsafe_arrows: true },
   });
   if (code === undefined) throw new Error("A chunk cannot be minified");
   return new TextEncoder().encode(code);

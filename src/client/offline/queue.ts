@@ -167,11 +167,5 @@ const signedOut = (): PlatformError => localError("unauthenticated", "The user h
 /** Different for two writes, but for two equal deletions. */
 const keyOf = ({ request }: TableWrite): string => JSON.stringify(request);
 
-const factsOf = ({ status, code, message, fields, requestId, retryAfter }: PlatformError) => ({
-  status,
-  code,
-  message,
-  fields,
-  requestId,
-  retryAfter,
-});
+/** Its message is no member that a spread copies. */
+const factsOf = (error: PlatformError) => ({ ...error, message: error.message });

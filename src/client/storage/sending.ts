@@ -22,12 +22,15 @@ const sendByXhr =
     new Promise((resolve, reject) => {
       const xhr = new XMLHttpRequest();
       let cancel: () => void = () => {};
-      const fail = () => {
+      const end = () => xhr.abort();
+      const settle = () => {
         cancel();
         signal?.removeEventListener("abort", end);
+      };
+      const fail = () => {
+        settle();
         reject(new TypeError("The connection was lost"));
       };
-      const end = () => xhr.abort();
       const watch = () => {
         cancel();
         cancel = runtime.after(STALL_MS, end);
@@ -39,8 +42,7 @@ const sendByXhr =
         onLoaded(loaded);
       };
       xhr.onload = () => {
-        cancel();
-        signal?.removeEventListener("abort", end);
+        settle();
         const lines = xhr.getAllResponseHeaders().trim().split(/\r?\n/);
         const given = lines.map((line) => line.split(/:\s*(.*)/, 2) as [string, string]);
         resolve(new Response(xhr.responseText, { status: xhr.status, headers: given }));
