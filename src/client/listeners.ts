@@ -1,4 +1,7 @@
-/** Functions that are called together. The same one may be added twice; one that another one has removed is not called. */
+/**
+ * Functions that are called together. The same one may be added twice; one that another one has removed is not called. What one
+ * throws is not caught by its caller, and keeps neither the others nor what told them from going on.
+ */
 export interface Listeners<Given extends unknown[]> {
   readonly size: number;
   /** The function ends it; calling it again does nothing. Gives whether it had not ended before. */
@@ -18,7 +21,15 @@ export function createListeners<Given extends unknown[] = []>(): Listeners<Given
       return () => listeners.delete(own);
     },
     tell(...given) {
-      for (const listener of [...listeners]) if (listeners.has(listener)) listener(...given);
+      for (const listener of [...listeners]) {
+        try {
+          if (listeners.has(listener)) listener(...given);
+        } catch (error) {
+          queueMicrotask(() => {
+            throw error;
+          });
+        }
+      }
     },
   };
 }

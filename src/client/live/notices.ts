@@ -24,16 +24,7 @@ export function createNotices(runtime: Runtime): Notices {
     const now = [...due];
     due.clear();
     pause();
-    for (const work of now) {
-      try {
-        work();
-      } catch (error) {
-        // A listener of the page that throws must not keep the others from being called.
-        queueMicrotask(() => {
-          throw error;
-        });
-      }
-    }
+    for (const work of now) work();
   };
   return {
     add(work) {
