@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { testClock } from "../../../../tests/support/clock.ts";
 import type { ServerMessage, Socket } from "../../socket/types.ts";
 import { SUBSCRIBE_TIMEOUT_MS } from "../limits.ts";
-import { Feeds } from "./feeds.ts";
+import { type FeedMember, Feeds } from "./feeds.ts";
 
 /** A connected socket whose server is the test. */
 function socketOfTest() {
@@ -28,23 +28,31 @@ function socketOfTest() {
   return { socket, sent, receive, reconnect: () => connected() };
 }
 
+/** Counts as another query with the same conditions each time. */
+const memberOf = (heard: unknown[]): FeedMember => ({
+  subscribed: (isWhole) => heard.push(isWhole ? "whole" : "list"),
+  changed: (changes) => heard.push(changes.map(({ id }) => id)),
+  lost: () => heard.push("lost"),
+  refused: ({ code }) => heard.push(code),
+});
+
 function joined() {
   const { socket, sent, receive, reconnect } = socketOfTest();
   const clock = testClock();
   const feeds = new Feeds(socket, { ...clock, random: () => 0, uuid: () => "" });
   const heard: unknown[] = [];
   const subscription = { key: "k", channel: "realtime:shared:notes", filters: {} };
-  feeds.join(subscription, {
-    subscribed: (isWhole) => heard.push(isWhole ? "whole" : "list"),
-    changed: (changes) => heard.push(changes.map(({ id }) => id)),
-    lost: () => heard.push("lost"),
-    refused: ({ code }) => heard.push(code),
-  });
+  feeds.join(subscription, memberOf(heard));
+  const joinAgain = () => {
+    const later: unknown[] = [];
+    feeds.join(subscription, memberOf(later));
+    return later;
+  };
   const answer = (feed: string, seq: number, more: object = {}) =>
     receive({ type: "subscribed", id: "1", feed, seq, ...more });
   const change = (feed: string, seq: number) =>
     receive({ type: "db_change", feed, seq, docId: `d${seq}`, changeType: "added", data: {} });
-  return { sent, clock, heard, answer, change, reconnect };
+  return { sent, clock, heard, answer, change, reconnect, joinAgain, receive, feeds };
 }
 
 test("[TC51] a subscription goes on behind the last change after a reconnect, unless the server says otherwise", () => {
@@ -71,4 +79,18 @@ test("[TC51] when a late answer makes a subscription double, the list is loaded 
   answer("f2", 10);
   answer("f3", 12);
   expect(heard).toEqual(["list", "list", "list"]);
+});
+
+test("[TC47] a query that joins a subscription which was refused is told so, until it is asked for again", () => {
+  const { answer, reconnect, joinAgain, receive, feeds } = joined();
+  receive({ type: "error", id: "1", code: "INVALID_FILTER", message: "Unknown field" });
+  expect(joinAgain()).toEqual(["invalid"]);
+  feeds.forget();
+  expect(joinAgain()).toEqual([]);
+  receive({ type: "error", id: "1", code: "SUBSCRIBE_DENIED", message: "Access denied" });
+  expect(joinAgain()).toEqual(["forbidden"]);
+  reconnect();
+  expect(joinAgain()).toEqual([]);
+  answer("f1", 1);
+  expect(joinAgain()).toEqual(["list"]);
 });

@@ -29,6 +29,8 @@ interface Feed {
   seq: number | null;
   /** Whether all that it was asked for since the connection was made goes on behind such a number. */
   isResumed: boolean;
+  /** Why it was refused; null: it was not, or is asked for again. */
+  error: PlatformError | null;
   cancelTimeout: () => void;
 }
 
@@ -66,6 +68,7 @@ export class Feeds {
     feed.members.add(member);
     // What it missed is in the list that it loads now.
     if (feed.name !== null) member.subscribed(false);
+    else if (feed.error !== null) member.refused(feed.error);
     return () => {
       if (feed.members.delete(member) && feed.members.size === 0) this.#end(feed);
     };
@@ -88,6 +91,7 @@ export class Feeds {
       name: null,
       seq: null,
       isResumed: false,
+      error: null,
       cancelTimeout: () => {},
     };
     this.#byKey.set(subscription.key, feed);
@@ -112,6 +116,7 @@ export class Feeds {
     feed.cancelTimeout();
     if (feed.name !== null) this.#byName.delete(feed.name);
     feed.name = null;
+    feed.error = null;
   }
 
   #ask(feed: Feed): void {
@@ -173,6 +178,7 @@ export class Feeds {
     feed.seq = null;
     const isDenied = !NOT_DENIED.has(code);
     const error = statusError(isDenied ? 403 : 400, message);
+    feed.error = error;
     for (const member of [...feed.members]) member.refused(error);
     // No message says that a right has come back.
     if (isDenied || code === "TOO_MANY_SUBSCRIPTIONS") feed.retries.later(() => this.#ask(feed));
