@@ -4,6 +4,7 @@ import { createSession } from "./auth/session.ts";
 import type { Auth } from "./auth/types.ts";
 import type { ClientContext, ClientOptions } from "./context.ts";
 import { createFeatures, type Features } from "./features.ts";
+import { createListeners } from "./listeners.ts";
 import { createOffline } from "./offline/lazy.ts";
 import type { Offline } from "./offline/types.ts";
 import { type Runtime, systemRuntime } from "./runtime.ts";
@@ -58,7 +59,8 @@ export function createContext(options: ClientOptions, runtime: Runtime): ClientC
   const send = createSend({ base, runtime });
   const session = createSession({ store, runtime, send, host: address.host });
   const transport = createTransport({ base, runtime }, send, session);
-  const ends: (() => void)[] = [() => session.close()];
+  const { add: onClose, tell: end } = createListeners();
+  onClose(session.close);
   const context: ClientContext = {
     options,
     runtime,
@@ -68,11 +70,14 @@ export function createContext(options: ClientOptions, runtime: Runtime): ClientC
     writes: NO_LOCAL_WRITES,
     deliver: (write) => sendWrite(transport, write),
     socket: () => Promise.resolve(socketOf(context)),
-    onClose: (work) => void ends.push(work),
+    onClose,
     close() {
       // What is still loading ends as soon as it begins.
-      context.onClose = (work) => work();
-      for (const end of ends.splice(0)) end();
+      context.onClose = (work) => {
+        work();
+        return () => {};
+      };
+      end();
     },
   };
   return context;

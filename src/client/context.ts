@@ -36,7 +36,7 @@ export interface ClientContext {
   deliver(write: TableWrite): Promise<unknown>;
   /** The connection that everything live shares. It is opened when it is held. */
   socket(): Promise<Socket>;
-  /** Runs `work` at `client.close()`; at once after it. */
-  onClose(work: () => void): void;
+  /** Runs `work` at `client.close()`; at once after it. The function ends that. */
+  onClose(work: () => void): () => void;
   close(): void;
 }

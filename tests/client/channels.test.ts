@@ -21,6 +21,19 @@ async function signedIn(url = platform.url) {
   return client;
 }
 
+type Watched = ReturnType<typeof createClient>;
+
+/** What is loaded when it is used is there much sooner, and would connect. */
+const LOADING_MS = 300;
+
+const watched = (opened: WebSocket[]) =>
+  class extends WebSocket {
+    constructor(url: string, protocols?: string[]) {
+      super(url, protocols);
+      opened.push(this);
+    }
+  };
+
 const codeOf = (work: Promise<unknown>) =>
   work.then(
     () => null,
@@ -85,6 +98,31 @@ test("[TC97] who untracks before there is a connection is not shown", async () =
   stop();
   ann.close();
   bob.close();
+});
+
+test("[TC122] what was still loading when the client was closed opens no connection", async () => {
+  for (const use of [
+    (client: Watched) => void client.presence("lobby").subscribe(() => {}),
+    (client: Watched) =>
+      void client
+        .presence("lobby")
+        .track({})
+        .catch(() => {}),
+    (client: Watched) => void client.broadcast("chat").on("said", () => {}),
+    (client: Watched) =>
+      void client
+        .rooms("quiz")
+        .join("closed")
+        .catch(() => {}),
+  ]) {
+    const opened: WebSocket[] = [];
+    const client = createClient({ url: platform.url, store: memoryStore(), webSocket: watched(opened) });
+    await client.auth.signInAnonymously();
+    use(client);
+    client.close();
+    await Bun.sleep(LOADING_MS);
+    expect(opened).toEqual([]);
+  }
 });
 
 test("[TC98] what waits for a connection is not sent as another user", async () => {

@@ -48,24 +48,16 @@ export async function joinRoom(context: ClientContext, name: string, id: string)
 
 const isMistake = ({ status }: PlatformError): boolean => status === 400 || status === 404;
 
-const rooms = new WeakMap<ClientContext["transport"], Set<() => void>>();
-
 /** A connection for one room, which ends with the room, or with the client. */
 function ownConnection(context: ClientContext, path: string): { socket: Socket; close(): void } {
-  const open = rooms.get(context.transport) ?? new Set();
-  if (!rooms.has(context.transport)) {
-    rooms.set(context.transport, open);
-    context.onClose(() => {
-      for (const close of open) close();
-    });
-  }
-  const ends: (() => void)[] = [];
+  const { add: onClose, tell: end } = createListeners();
+  const socket = createSocket({ ...context, onClose }, path);
+  const forget = context.onClose(end);
   const close = () => {
-    open.delete(close);
-    for (const end of ends.splice(0)) end();
+    forget();
+    end();
   };
-  open.add(close);
-  return { socket: createSocket({ ...context, onClose: (work) => ends.push(work) }, path), close };
+  return { socket, close };
 }
 
 interface Opened {

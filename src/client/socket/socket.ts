@@ -36,6 +36,7 @@ class SharedSocket implements Socket {
   #holds = 0;
   /** Tries since the last connection. */
   #losses = 0;
+  #isEnded = false;
   #cancelRetry: () => void = () => {};
   /** Of the end of what nothing holds. */
   #cancelEnd: () => void = () => {};
@@ -49,6 +50,7 @@ class SharedSocket implements Socket {
     });
     context.onClose(() => {
       stopListening();
+      this.#isEnded = true;
       this.#holds = 0;
       this.#shut();
     });
@@ -62,7 +64,8 @@ class SharedSocket implements Socket {
     let isHeld = true;
     this.#holds++;
     this.#cancelEnd();
-    if (this.status === "closed") this.#begin();
+    // What was still loading when the client was closed opens nothing.
+    if (this.status === "closed" && !this.#isEnded) this.#begin();
     return () => {
       if (!isHeld) return;
       isHeld = false;
