@@ -15,7 +15,9 @@ let platform: TestPlatform;
 let proxy: TestProxy;
 beforeAll(async () => {
   platform = await clubPlatform((text) =>
-    text.replace("anonymous: true", "anonymous: true, session: { accessTokenTtl: 300 }"),
+    text
+      .replace("anonymous: true", "anonymous: true, session: { accessTokenTtl: 300 }")
+      .replace("defineConfig({", "defineConfig({ rateLimits: { signup: { requests: 1_000, window: 60 } },"),
   );
   proxy = await testProxy(platform.url);
 });
@@ -143,6 +145,85 @@ test("[TC21] what one user began is not sent again as another one", async () => 
   expect(await errorOf(insert)).toMatchObject({ code: "unauthenticated" });
   expect(proxy.requests.slice(start).filter(({ path }) => path.endsWith("/films"))).toHaveLength(1);
   expect(client.auth.user).toEqual(tab.auth.user);
+});
+
+test("[TC21] what one user began while a token was refreshed is not done as another one", async () => {
+  const store = memoryStore();
+  const [runtime, other] = [machine(), clientOn(systemRuntime, { store })];
+  const client = clientOn(runtime, { store });
+  await client.auth.signInAnonymously();
+  runtime.skewMs += TOKEN_LIFETIME_MS;
+  proxy.rule = async ({ path }): Promise<Fate> => {
+    if (path === "/api/auth/refresh") await other.auth.signInAnonymously();
+    return "pass";
+  };
+  const title = "begun by the first user";
+  const work = client.db("shared").table("films").insert({ title });
+  expect(await errorOf(work)).toMatchObject({ status: 401, code: "unauthenticated" });
+  expect(await other.db("shared").table("films").where("title", "==", title).count()).toBe(0);
+  expect(client.auth.user).toEqual(other.auth.user);
+});
+
+test("[TC33] what is answered about one user does not concern another one who has signed in meanwhile", async () => {
+  const [password, newPassword] = ["correct horse battery", "correct horse battery 2"];
+  const changes: [path: string, work: (auth: ReturnType<typeof clientOn>["auth"]) => Promise<unknown>][] = [
+    ["change-password", (auth) => auth.changePassword({ currentPassword: password, newPassword })],
+    ["me", (auth) => auth.deleteMe()],
+    ["link/email", (auth) => auth.link({ email: "linked-late@example.com", password })],
+  ];
+  for (const [path, work] of changes) {
+    const store = memoryStore();
+    const [client, other] = [clientOn(systemRuntime, { store }), clientOn(systemRuntime, { store })];
+    if (path === "link/email") await client.auth.signInAnonymously();
+    else await client.auth.signUp({ email: `${path}@example.com`, password });
+    proxy.rule = async (request): Promise<Fate> => {
+      if (request.path === `/api/auth/${path}`) await other.auth.signInAnonymously();
+      return "pass";
+    };
+    await work(client.auth);
+    proxy.rule = null;
+    expect([path, other.auth.user]).toMatchObject([path, { isAnonymous: true, email: null }]);
+    expect(client.auth.user).toEqual(other.auth.user);
+    expect((await client.auth.reload())?.id).toBe(other.auth.user?.id);
+  }
+});
+
+test("[TC20] a listener that throws keeps nobody else from hearing, and nothing from ending", async () => {
+  const store = plainStore();
+  const client = clubClient(platform.url, { store });
+  await client.auth.signInAnonymously();
+  const copy = plainStore();
+  for (const [key, value] of store.values) copy.values.set(key, value);
+  const same = clubClient(platform.url, { store: copy });
+  const live = client.db("shared").table("films").live();
+  await until("it is live", () => live.status === "live");
+  const { queueMicrotask: real } = globalThis;
+  const thrown: unknown[] = [];
+  globalThis.queueMicrotask = (work) =>
+    real(() => {
+      try {
+        work();
+      } catch (error) {
+        thrown.push(error);
+      }
+    });
+  try {
+    const [heard, statuses]: [unknown[], string[]] = [[], []];
+    live.subscribe(() => statuses.push(live.status));
+    client.auth.subscribe(() => {
+      throw new Error("a mistake of the page");
+    });
+    client.auth.subscribe((user) => heard.push(user));
+    await client.auth.signOut();
+    expect(heard).toEqual([null]);
+    // It was connected as the user of before.
+    expect(statuses).toContain("offline");
+    expect(await errorOf(same.auth.reload())).toMatchObject({ code: "unauthenticated" });
+    expect(thrown).toMatchObject([{ message: "a mistake of the page" }]);
+  } finally {
+    globalThis.queueMicrotask = real;
+    client.close();
+  }
 });
 
 test("[TC21] a wrong password replaces no token", async () => {

@@ -2,7 +2,7 @@ import type { ClientContext } from "../context.ts";
 import type { Method } from "../transport/types.ts";
 import { createOAuth } from "./oauth.ts";
 import { createPasskeys } from "./passkeys.ts";
-import type { SignInAnswer, SignIns } from "./sign-in.ts";
+import type { SignInAnswer, SignIns, SignUpAnswer } from "./sign-in.ts";
 import type { Auth, Identity, Passkey, SessionInfo, User } from "./types.ts";
 
 /** What most pages do not do, or do once: other ways to sign in, and changes of an account. */
@@ -13,7 +13,7 @@ export type Account = Omit<
 
 export function createAccount(context: ClientContext, signIns: SignIns): Account {
   const { transport, session } = context;
-  const { post, complete, completeSignUp } = signIns;
+  const { post, complete } = signIns;
   /** A request of the signed-in user. */
   const own = <T = unknown>(method: Method, path: string, body?: object) =>
     transport.request<T>(method, `/api/auth/${path}`, { body });
@@ -21,13 +21,17 @@ export function createAccount(context: ClientContext, signIns: SignIns): Account
   const enter = async (path: string, body: object) => complete(await post<SignInAnswer>(path, body));
   const { register, signIn } = createPasskeys(context, signIns);
   const { begin, redirectResult } = createOAuth(context, signIns);
-  const takeUser = async ({ user }: { user: User }) => {
-    await session.updateUser(user);
-    return user;
+  /** Nothing where another one has signed in, or the user has signed out, while the server was asked. */
+  const takeUser = async (answer: { user: User }) => {
+    await session.update(answer);
+    return answer.user;
   };
 
   return {
-    link: async (credentials) => completeSignUp(await own("POST", "link/email", credentials)),
+    async link(credentials) {
+      const answer = await own<SignUpAnswer>("POST", "link/email", credentials);
+      return { user: await takeUser(answer), verificationRequired: !("accessToken" in answer) };
+    },
     magicLink: {
       request: (mail) => done(post("signin/magic-link", mail)),
       use: (token) => enter("verify-magic-link", { token }),
@@ -63,7 +67,7 @@ export function createAccount(context: ClientContext, signIns: SignIns): Account
       return (await session.token()) === null ? null : takeUser(await own("GET", "me"));
     },
     updateMe: async (profile) => takeUser(await own("PATCH", "me", profile)),
-    changePassword: async (passwords) => session.adopt(await own("POST", "change-password", passwords)),
+    changePassword: async (passwords) => done(takeUser(await own("POST", "change-password", passwords))),
     emailVerification: {
       request: (options = {}) => done(own("POST", "request-email-verification", options)),
       use: (token) => done(post("verify-email", { token })),
@@ -78,8 +82,10 @@ export function createAccount(context: ClientContext, signIns: SignIns): Account
     },
     acceptInvite: (invitation) => enter("accept-invite", invitation),
     async deleteMe() {
+      await session.ready;
+      const userId = transport.userId();
       await own("DELETE", "me");
-      await session.forget();
+      if (transport.userId() === userId) await session.forget();
     },
   };
 }

@@ -17,10 +17,10 @@ export interface Session extends Pick<KeptSession, "subscribe" | "onUser" | "for
   /** Replaces an access token that the server has refused. false when there is no other one. */
   replaceRefused(token: string): Promise<boolean>;
   refreshToken(): Promise<string | null>;
-  /** Begins a session, or continues it with other tokens. */
+  /** Begins a session. */
   adopt(tokens: Tokens): Promise<void>;
-  /** Takes what the server says about the user. Another user than the signed-in one is ignored. */
-  updateUser(user: User): Promise<void>;
+  /** Takes what the server answers about the user, with other tokens or without. Another user than the signed-in one is ignored. */
+  update(answer: { user: User } | Tokens): Promise<void>;
 }
 
 interface Deps {
@@ -89,11 +89,7 @@ export function createSession({ store, runtime, send, host }: Deps): Session {
   };
 
   return {
-    subscribe: kept.subscribe,
-    onUser: kept.onUser,
-    forget: kept.forget,
-    ready: kept.ready,
-    close: kept.close,
+    ...kept,
     user: () => kept.current()?.user ?? null,
     token: async () => (await fresh())?.accessToken ?? null,
     async replaceRefused(token) {
@@ -103,10 +99,12 @@ export function createSession({ store, runtime, send, host }: Deps): Session {
     },
     refreshToken: async () => (await kept.read())?.refreshToken ?? null,
     adopt: async (tokens) => void (await kept.keep(stored(tokens, runtime.now()))),
-    async updateUser(user) {
+    async update(answer) {
       const session = await kept.read();
-      if (session?.user.id !== user.id || JSON.stringify(session.user) === JSON.stringify(user)) return;
-      await kept.keep({ ...session, user });
+      const { user } = answer;
+      if (session?.user.id !== user.id) return;
+      const next = "accessToken" in answer ? stored(answer, runtime.now()) : { ...session, user };
+      if (JSON.stringify(session) !== JSON.stringify(next)) await kept.keep(next);
     },
   };
 }

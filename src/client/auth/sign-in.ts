@@ -4,7 +4,7 @@ import type { SignInResult, SignUpResult, Tokens, User } from "./types.ts";
 
 /** What the server answers to a sign-in. */
 export type SignInAnswer = Tokens | { mfaRequired: true; mfaTicket: string; factors?: { id: string; type: "totp" }[] };
-type SignUpAnswer = Tokens | { user: User; verificationRequired: true };
+export type SignUpAnswer = Tokens | { user: User; verificationRequired: true };
 
 /** What every way of signing in goes through. */
 export interface SignIns {

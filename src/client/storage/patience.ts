@@ -1,6 +1,6 @@
 import type { ClientContext } from "../context.ts";
 import { jittered, pause } from "../runtime.ts";
-import { isPassing, PlatformError } from "../transport/errors.ts";
+import { isPassing, PlatformError, statusError } from "../transport/errors.ts";
 import { FAILURES_MAX, FIRST_WAIT_MS, LONGEST_WAIT_MS } from "./limits.ts";
 
 const isTriedAgain = (error: unknown): error is PlatformError => error instanceof PlatformError && isPassing(error);
@@ -18,17 +18,21 @@ async function untilOnline({ runtime }: ClientContext, ms: number, signal: Abort
 
 /** What the requests of one upload share: a success of one means that the others may go on trying. */
 export interface Patience {
-  /** Runs `work` until it succeeds. Errors: what does not pass; the last error after ten failures in a row; the signal's reason. */
+  /** Runs `work` until it succeeds. Errors: what does not pass; that another user has signed in; the last error after ten failures in a row; the signal's reason. */
   run<T>(work: () => Promise<T>): Promise<T>;
 }
 
 export function createPatience(context: ClientContext, signal: AbortSignal): Patience {
   let successes = 0;
+  const { transport } = context;
+  const userId = transport.userId();
   return {
     async run(work) {
       let seen = successes;
       for (let failures = 0; ; ) {
         signal.throwIfAborted();
+        // What one user began is not stored as another one's.
+        if (transport.userId() !== userId) throw statusError(401, "Another user");
         try {
           const result = await work();
           successes++;

@@ -15,6 +15,7 @@ export async function upload(
   { contentType, metadata, onProgress, signal = new AbortController().signal }: UploadOptions = {},
 ): Promise<FileEntry> {
   signal.throwIfAborted();
+  await context.session.ready;
   const file = given instanceof Blob ? given : new Blob([given]);
   const total = file.size;
   let shown = -1;

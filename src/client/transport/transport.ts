@@ -1,5 +1,5 @@
 import type { Session } from "../auth/session.ts";
-import { PlatformError } from "./errors.ts";
+import { PlatformError, statusError } from "./errors.ts";
 import { type Send, type ServerAddress, urlOf } from "./send.ts";
 import type { Method, RequestOptions, Transport } from "./types.ts";
 
@@ -20,15 +20,20 @@ export function createTransport({ base, runtime }: ServerAddress, send: Send, se
         const authorized = { ...headers, Authorization: `Bearer ${token}` };
         return (await send(method, path, { ...options, headers: authorized, idempotent: key })) as T;
       };
-      const token = await session.token();
+      await session.ready;
       const user = session.user();
+      const ownToken = async () => {
+        const own = await session.token();
+        // What one user began is not done as another one, who may have signed in meanwhile, in another tab too.
+        if (user !== null && own !== null && session.user()?.id !== user.id) throw statusError(401, "Another user");
+        return own;
+      };
+      const token = await ownToken();
       try {
         return await sendWith(token);
       } catch (error) {
         if (token === null || !isTokenRefused(error) || !(await session.replaceRefused(token))) throw error;
-        // What one user began is not done as another one, who may have signed in in another tab.
-        if (session.user()?.id !== user?.id) throw error;
-        return await sendWith(await session.token());
+        return await sendWith(await ownToken());
       }
     },
     token: () => session.token(),
