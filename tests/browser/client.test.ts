@@ -186,3 +186,24 @@ browserTest("[TC84] an upload goes on after a reload", async () => {
   const stored = await platform.fetch("/api/storage/files/film.bin");
   expect(Buffer.compare(Buffer.from(await stored.arrayBuffer()), bytes)).toBe(0);
 });
+
+browserTest(
+  "[TC104] events that are more than a browser sends after a page has gone are sent while it is there",
+  async () => {
+    const { page } = await openProfile();
+    await load(page);
+    // Their characters take three bytes each; the last one is more than the server takes.
+    await page.evaluate(`(async () => {
+    for (let n = 0; n < 100; n++) client.analytics.track("a long text", { n, text: "漢".repeat(400) });
+    client.analytics.track("too long", { text: "x".repeat(70_000) });
+    client.analytics.track("the last one");
+    await client.analytics.flush();
+  })()`);
+    const { events } = (
+      await platform.service.get<{ events: { eventName: string }[] }>("/api/analytics/events?limit=1000")
+    ).body;
+    const names = events.map(({ eventName }) => eventName);
+    expect(names.filter((name) => name === "a long text")).toHaveLength(100);
+    expect([names.includes("too long"), names.includes("the last one")]).toEqual([false, true]);
+  },
+);

@@ -138,6 +138,7 @@ test("[TC104] an event that the server refuses is a warning, and the others are 
   const warn = spyOn(console, "warn").mockImplementation(() => {});
   client.analytics.track("good");
   client.analytics.track(" ");
+  client.analytics.track("no number", { n: Number.NaN });
   client.analytics.track("good too");
   await client.analytics.flush();
   expect(warn).toHaveBeenCalled();

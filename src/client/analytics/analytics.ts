@@ -1,6 +1,13 @@
 import type { ClientContext } from "../context.ts";
 import { PlatformError } from "../transport/errors.ts";
-import { BODY_MAX_CHARACTERS, EVENTS_AT_ONCE_MAX, FLUSH_AFTER_MS, RECENT_MS, WAITING_MAX } from "./limits.ts";
+import {
+  BODY_MAX_CHARACTERS,
+  EVENTS_AT_ONCE_MAX,
+  FLUSH_AFTER_MS,
+  KEEPALIVE_MAX_BYTES,
+  RECENT_MS,
+  WAITING_MAX,
+} from "./limits.ts";
 import type { Analytics, EventProperties } from "./types.ts";
 
 interface Waiting {
@@ -49,24 +56,27 @@ export function createAnalytics(context: ClientContext): Analytics {
   };
   /** What can be recorded later waits again. Errors: no answer, or one that passes. */
   const send = async (events: readonly Waiting[]): Promise<void> => {
-    const body = {
+    // What JSON does not have is the server's to refuse, which names the event.
+    const body = JSON.stringify({
       events: events.map(({ name, properties, at }) => {
         const isRecent = runtime.now() - at < RECENT_MS;
         return { name, properties, timestamp: isRecent ? undefined : at };
       }),
-    };
+    });
     // Events of somebody who has signed out since are nobody's.
-    const isTheirs = events[0]?.userId === transport.userId();
+    const isTheirs = () => events[0]?.userId === transport.userId();
+    const auth = isTheirs();
     try {
       await transport.request("POST", "/api/analytics/track", {
         body,
-        auth: isTheirs,
-        // Goes on when the page has gone.
-        fetch: (url, init) => fetch(url, { ...init, keepalive: true }),
+        headers: { "Content-Type": "application/json" },
+        auth,
+        // Goes on when the page has gone. Browsers refuse that for a larger body, which would be in the way of all others.
+        fetch: (url, init) => fetch(url, { ...init, keepalive: new Blob([body]).size <= KEEPALIVE_MAX_BYTES }),
       });
     } catch (error) {
       later();
-      if (error instanceof PlatformError && error.status >= 400 && error.status < 429) {
+      if (error instanceof PlatformError && error.status >= 400 && error.status < 429 && auth === isTheirs()) {
         // The server would refuse them again: those at fault are named by their places.
         console.warn(`Events were not recorded: ${error.message}`, error.fields);
         const faulty = new Set(Object.keys(error.fields).map((field) => Number(field.split(".")[1])));

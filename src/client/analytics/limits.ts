@@ -4,7 +4,9 @@ export const FLUSH_AFTER_MS = 5_000;
 /** What the server takes in one request. */
 export const EVENTS_AT_ONCE_MAX = 100;
 
-/** Browsers send at most 64 KiB after a page has gone. */
+/** Browsers send at most this much after a page has gone. */
+export const KEEPALIVE_MAX_BYTES = 64 * 1024;
+/** Of one request, so that most are within it. */
 export const BODY_MAX_CHARACTERS = 50_000;
 
 /** While the server cannot be reached; beyond it the oldest are dropped. */
