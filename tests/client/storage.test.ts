@@ -2,6 +2,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createClient, memoryStore, type PlatformError } from "../../src/client/index.ts";
 import { type CuttingProxy, cuttingProxy } from "../support/cutting-proxy.ts";
 import { type TestPlatform, testPlatform } from "../support/platform.ts";
+import { until } from "../support/until.ts";
+import { errorOf } from "./support.ts";
 
 const MIB = 1024 * 1024;
 
@@ -93,6 +95,37 @@ test("[TC320] folders, links and deletions of many files, and the beginning of o
   const { deleted, failed } = await files.deleteMany([...keys, "nothing"]);
   expect([deleted, failed.map(({ key }) => key)]).toEqual([keys, ["nothing"]]);
   client.close();
+});
+
+test("[TC80] a key that is none leads to no other bucket and no other endpoint", async () => {
+  const client = await signedIn();
+  const [files, own] = [client.storage("files"), client.storage("own")];
+  await own.upload("other.txt", "of another bucket");
+  for (const key of ["", ".", "..", "../own/other.txt", "../../auth/me", "a//b", "a/./b", "/a", "a/"]) {
+    expect([key, await errorOf(files.download(key))]).toMatchObject([key, { code: "not_found" }]);
+    expect([key, await errorOf(files.delete(key))]).toMatchObject([key, { code: "not_found" }]);
+    expect([key, await files.metadata(key)]).toEqual([key, null]);
+    expect(() => files.url(key)).toThrow();
+  }
+  expect(await (await own.download("other.txt")).text()).toBe("of another bucket");
+  expect((await client.auth.reload())?.id).toBe(client.auth.user?.id ?? "");
+  await files.upload("...", "three dots");
+  expect(await (await files.download("...")).text()).toBe("three dots");
+  await files.delete("...");
+});
+
+test("[TC82] an upload that one user began is not sent again as another one", async () => {
+  const client = await signedIn(proxy.url);
+  const files = client.storage("files");
+  const before = proxy.connectionCount;
+  proxy.refuse(true);
+  proxy.cut();
+  const error = errorOf(files.upload("of the first user", bytes(1_000)));
+  await until("the first try has failed", () => proxy.connectionCount > before);
+  proxy.refuse(false);
+  await client.auth.signInAnonymously();
+  expect(await error).toMatchObject({ code: "unauthenticated" });
+  expect(await files.metadata("of the first user")).toBeNull();
 });
 
 test("[TC81] errors are a PlatformError with a code", async () => {

@@ -51,8 +51,22 @@ test("[TC10] a record is inserted, read, changed and deleted; get of none is nul
 
 test("[TC10] get of a text that no record has as its id gives null, and not another answer of the table", async () => {
   const films = client.db("shared").table("films");
-  for (const id of ["", ".", "..", "count", "aggregate", "batch", "a/b"]) {
+  for (const id of ["", ".", "..", "count", "search", "aggregate", "batch", "a/b"]) {
     expect([id, await films.get(id)]).toEqual([id, null]);
+  }
+});
+
+test("[TC3] numbers that JSON does not have are refused by the field, and not stored as null", async () => {
+  const films = client.db("shared").table("films");
+  for (const rating of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
+    for (const work of [
+      () => films.insert({ title: "a film", rating }),
+      () => films.batch({ inserts: [{ title: "a film", extra: { nested: [{ rating }] } }] }),
+      () => films.where("title", "==", "a film").update({ rating }),
+    ]) {
+      const message = "rating must be a finite number";
+      expect(await errorOf(work())).toMatchObject({ name: "PlatformError", code: "invalid", message });
+    }
   }
 });
 

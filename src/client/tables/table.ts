@@ -40,6 +40,8 @@ function recordsOf(context: ClientContext, address: TableAddress) {
 
   return {
     async get(id: string, { fields = [], expand = [], signal }: GetOptions = {}): Promise<JsonObject | null> {
+      // No id either, and refused without a text to search for.
+      if (id === "search") return null;
       const query = { fields: fields.join() || null, expand: expand.join() || null };
       const record = await orNull(context.transport.request<JsonObject>("GET", at(id), { query, signal }));
       // What is no id, such as "" or "count", leads to something else of the table.

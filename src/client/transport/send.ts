@@ -1,6 +1,7 @@
 import { REQUEST_TIMEOUT_MS } from "../limits.ts";
 import type { Runtime } from "../runtime.ts";
 import { attempt } from "./attempt.ts";
+import { statusError } from "./errors.ts";
 import { withRetries } from "./retries.ts";
 import type { Method, QueryParameters, RequestOptions } from "./types.ts";
 
@@ -13,7 +14,12 @@ export interface ServerAddress {
 /** Sends requests without looking at who is signed in. */
 export type Send = (method: Method, path: string, options: RequestOptions) => Promise<unknown>;
 
+/**
+ * Errors: `not_found` for a path with a segment that is empty, `.` or `..`: no name or key is one, and `fetch` would lead elsewhere
+ * by it, such as from a file of a bucket to another endpoint.
+ */
 export function urlOf(base: string, path: string, query: QueryParameters = {}): string {
+  if (/\/\.{0,2}(\/|$)/.test(path)) throw statusError(404, `There is nothing at ${path}`);
   const given = Object.entries(query).flatMap(([name, value]) => (value == null ? [] : [[name, String(value)]]));
   return base + path + (given.length === 0 ? "" : `?${new URLSearchParams(given)}`);
 }
@@ -25,6 +31,13 @@ const isBody = (body: unknown): body is BodyInit =>
   body instanceof FormData ||
   body instanceof ArrayBuffer ||
   ArrayBuffer.isView(body);
+
+/** Errors: `invalid` for NaN and Infinity, which JSON does not have: it would have null for them. */
+const jsonOf = (body: unknown): string =>
+  JSON.stringify(body, (name, value) => {
+    if (typeof value !== "number" || Number.isFinite(value)) return value;
+    throw statusError(400, `${name} must be a finite number`);
+  });
 
 export const createSend =
   ({ base, runtime }: ServerAddress): Send =>
@@ -39,7 +52,7 @@ export const createSend =
       ...options.headers,
     };
     // Made once: the server compares a repeated write with the first one byte for byte.
-    const init = { method, headers, body: isJson ? JSON.stringify(body) : (body ?? null) };
+    const init = { method, headers, body: isJson ? jsonOf(body) : (body ?? null) };
     const request = { url: urlOf(base, path, query), init, signal, timeoutMs, isRaw, fetch: fetchOnce };
     const once = () => attempt(request, runtime);
     return method === "GET" || typeof idempotent === "string" ? withRetries(once, runtime, signal) : once();
