@@ -113,6 +113,19 @@ browserTest("[AD15] [AD22] a link of admin-link signs in once, and leaves no cod
   const other = await openProfile();
   await other.page.goto(link);
   await other.page.getByLabel("Service key").waitFor();
+  await other.page.getByText("The link does not sign in").waitFor();
+});
+
+browserTest("[AD22] a link signs in where the sign-in is open already, whose address has no code then", async () => {
+  const { page } = await openProfile();
+  await page.goto(`${platform.url}/admin/tables`);
+  await page.getByLabel("Service key").waitFor();
+  const child = Bun.spawn([...platformCommand(), "admin-link", "--data", platform.dataDirectory], { stdout: "pipe" });
+  const link = (await new Response(child.stdout).text()).trim();
+  // Browsers load no page where the addresses differ in the fragment alone.
+  await page.goto(link.replace("/admin#", "/admin/tables#"));
+  await page.getByRole("heading", { level: 1, name: "Tables" }).waitFor();
+  expect(page.url()).toBe(`${platform.url}/admin/tables`);
 });
 
 browserTest("[AD20] no inline script and no foreign source can run, and no page frames it", async () => {

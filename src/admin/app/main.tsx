@@ -25,8 +25,9 @@ function App() {
     );
   }
   if (session.data === null) return <SignInPage />;
+  const { key } = session.data;
   return (
-    <RightsProvider signedIn={session.data}>
+    <RightsProvider key={key.name} signedIn={key}>
       <RouterProvider router={router} />
     </RightsProvider>
   );

@@ -11,15 +11,18 @@ const RETRIES = 2;
 
 export const SESSION_KEY = ["session"];
 
-/** Somebody may have ended the session meanwhile; who views as nobody is refused as well. */
-function refused(error: unknown): void {
+/**
+ * Told of every request that failed: somebody may have ended the session meanwhile. Who views as nobody is refused as well.
+ * Queries and mutations tell by themselves.
+ */
+export function noteFailure(error: unknown): void {
   if (error instanceof PlatformError && error.status === 401) void queries.invalidateQueries({ queryKey: SESSION_KEY });
 }
 
 /** The client has tried again by itself where that makes sense. */
 export const queries: QueryClient = new QueryClient({
-  queryCache: new QueryCache({ onError: refused }),
-  mutationCache: new MutationCache({ onError: refused }),
+  queryCache: new QueryCache({ onError: noteFailure }),
+  mutationCache: new MutationCache({ onError: noteFailure }),
   defaultOptions: {
     queries: {
       staleTime: STALE_MS,

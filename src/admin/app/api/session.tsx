@@ -1,5 +1,5 @@
 import { notifications } from "@mantine/notifications";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { type QueryKey, useMutation, useQuery } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext } from "react";
 import type { SignedInKey } from "../../../client/admin/administrator.ts";
 import { finishBegun, forgetBegun } from "./begun.ts";
@@ -16,30 +16,72 @@ function takeCode(): string | null {
 }
 let linkCode = takeCode();
 
-async function begin(): Promise<SignedInKey | null> {
-  const code = linkCode;
-  linkCode = null;
-  if (code === null) return server.current();
-  return (await server.signIn({ code }).catch(() => null)) ?? server.current();
+// A link that differs from the address of this page in the code alone loads no page.
+addEventListener("hashchange", () => {
+  linkCode = takeCode() ?? linkCode;
+  if (linkCode !== null) void queries.invalidateQueries({ queryKey: KEY });
+});
+
+async function signInByCode(code: string): Promise<SignedInKey | null> {
+  try {
+    return await server.signIn({ code });
+  } catch (error) {
+    notifications.show({ color: "red", title: "The link does not sign in", message: messageOf(error) });
+    return null;
+  }
 }
 
-/** The key of the session. `data` null: nobody is signed in. */
-export const useSession = () => useQuery({ queryKey: KEY, queryFn: begin, staleTime: Number.POSITIVE_INFINITY });
+/** The key of a session, which may have ended by itself: its pages stay behind the sign-in, with what was typed in them. */
+export interface Session {
+  key: SignedInKey;
+  hasEnded: boolean;
+}
+
+const known = (): Session | null => queries.getQueryData<Session | null>(KEY) ?? null;
+
+async function current(): Promise<Session | null> {
+  const code = linkCode;
+  linkCode = null;
+  const byCode = code === null ? null : await signInByCode(code);
+  const key = byCode ?? (await server.current());
+  if (key !== null) return begun(key);
+  const before = known();
+  return before === null ? null : { ...before, hasEnded: true };
+}
+
+/** The session of a key that has been signed in with, here or in another tab. */
+function begun(key: SignedInKey): Session {
+  const before = known();
+  if (before !== null && before.key.name !== key.name) forget();
+  else if (before?.hasEnded === true) {
+    forgetBegun();
+    void queries.invalidateQueries({ predicate: isOfPages });
+  }
+  return { key, hasEnded: false };
+}
+
+/** `data` null: nobody is signed in. */
+export const useSession = () =>
+  useQuery({
+    queryKey: KEY,
+    queryFn: current,
+    staleTime: Number.POSITIVE_INFINITY,
+    // Somebody may have signed in in another tab, such as with a link.
+    refetchOnWindowFocus: ({ state: { data } }) => (data?.hasEnded === false ? false : "always"),
+  });
 
 export const useSignIn = () =>
   useMutation({
     mutationFn: (key: string) => server.signIn({ key }),
-    onSuccess(signedIn) {
-      // A session that has ended by itself leaves what another key may have loaded.
-      forget();
-      queries.setQueryData(KEY, signedIn);
-    },
+    onSuccess: (key) => void queries.setQueryData<Session>(KEY, begun(key)),
   });
+
+const isOfPages = ({ queryKey }: { queryKey: QueryKey }): boolean => queryKey[0] !== KEY[0];
 
 /** Forgets everything that has been loaded and begun. */
 function forget(): void {
   forgetBegun();
-  queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== KEY[0] });
+  queries.removeQueries({ predicate: isOfPages });
 }
 
 /** Finishes what waits, ends the session, and forgets everything that has been loaded. */

@@ -14,19 +14,34 @@ import {
 import { useDisclosure } from "@mantine/hooks";
 import { IconLogout, IconMoon, IconSearch, IconSun, IconUserCircle } from "@tabler/icons-react";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
-import { signOut, useRights } from "../api/session.tsx";
+import { Activity } from "react";
+import { signOut, useRights, useSession } from "../api/session.tsx";
 import { useLoadingAhead } from "./loading-ahead.ts";
 import { openSearch, Search } from "./search.tsx";
 import { useSections } from "./sections.ts";
 import { ServerNotes } from "./server-notes.tsx";
 import { Shortcuts } from "./shortcuts.tsx";
+import { SignInPage } from "./sign-in.tsx";
 import { ViewAs } from "./view-as.tsx";
 
 const HEADER_PX = 52;
 const NAVBAR_PX = 208;
 
-/** What every page has: the navigation, the search, whose view it is, and the way out. */
+/** The pages, or the sign-in in front of them when the session has ended: they keep what was typed, and are at rest. */
 export function Layout() {
+  const hasEnded = useSession().data?.hasEnded === true;
+  return (
+    <>
+      <Activity mode={hasEnded ? "hidden" : "visible"}>
+        <Shell />
+      </Activity>
+      {hasEnded ? <SignInPage /> : null}
+    </>
+  );
+}
+
+/** What every page has: the navigation, the search, whose view it is, and the way out. */
+function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
   useLoadingAhead();
   return (

@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { type SqlPlace, type SqlStatement, sqlErrorPlace } from "../../../../client/admin/sql/script.ts";
 import type { Sql } from "../../../../client/admin/types.ts";
 import { messageOf } from "../../api/failure.ts";
-import { server } from "../../api/server.ts";
+import { noteFailure, server } from "../../api/server.ts";
 import { SQL_COLUMNS_MAX } from "../../limits.ts";
 
 export type ResultRow = Readonly<Record<string, unknown>>;
@@ -59,6 +59,7 @@ export async function runStatements(
       if (isPlan && rows.every((row) => "detail" in row)) onOutcome({ kind: "plan", statement, rows });
       else onOutcome({ kind: "rows", statement, rows, changes: meta.changes, durationMs: meta.duration });
     } catch (error) {
+      noteFailure(error);
       onOutcome({ kind: "failed", statement, error });
       return;
     }

@@ -1,5 +1,6 @@
 import { Button, Tabs } from "@mantine/core";
 import { IconPlus, IconTrash } from "@tabler/icons-react";
+import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useCallback, useMemo, useState } from "react";
 import { type TableSchema, useResources } from "../../api/resources.ts";
@@ -187,10 +188,12 @@ function Records({ address, schema: declared, rows, listing, summary, change, ..
   const flashing = useLive(address, isPart || sort !== null || summary !== undefined);
   const [isEditing, setIsEditing] = useState(false);
   const isEmpty = !rows.isLoading && rows.error === null && rows.count === 0;
-  const save = async (row: Row, field: string, value: unknown): Promise<void> => {
-    const path = `${pathOf(address)}/${encodeURIComponent(row.id)}`;
-    showRecord(address, await server.request<Row>("PATCH", path, { body: { [field]: value } }));
-  };
+  const { mutateAsync: saveCell } = useMutation({
+    mutationFn: ({ row, field, value }: { row: Row; field: string; value: unknown }) =>
+      server.request<Row>("PATCH", `${pathOf(address)}/${encodeURIComponent(row.id)}`, { body: { [field]: value } }),
+  });
+  const save = async (row: Row, field: string, value: unknown): Promise<void> =>
+    showRecord(address, await saveCell({ row, field, value }));
   const onSort = useCallback((next: string | null) => change({ sort: next ?? undefined }), [change]);
   const onSummary = useCallback((column: string) => change({ summary: column }), [change]);
   // Sums are made of declared fields.

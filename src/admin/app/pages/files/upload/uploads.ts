@@ -4,7 +4,7 @@ import { useSyncExternalStore } from "react";
 import type { Administrator } from "../../../../../client/admin/administrator.ts";
 import { type Begun, endsWithSession } from "../../../api/begun.ts";
 import { messageOf } from "../../../api/failure.ts";
-import { queries } from "../../../api/server.ts";
+import { noteFailure, queries } from "../../../api/server.ts";
 import { UPLOADS_AT_ONCE } from "../limits.ts";
 
 /** A file that is sent, was sent, or could not be. */
@@ -70,6 +70,7 @@ async function send(id: number): Promise<void> {
     void queries.invalidateQueries({ queryKey: ["files", bucket] });
   } catch (error) {
     if (ending.signal.aborted) return;
+    noteFailure(error);
     update(id, { state: { kind: "failed", message: messageOf(error) } });
     notifications.show({ color: "red", title: `${key} was not uploaded`, message: messageOf(error) });
   }
