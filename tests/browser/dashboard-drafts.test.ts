@@ -256,6 +256,31 @@ browserTest("[AD23] [AD57] a text of several lines keeps them, and a copy its nu
   expect(copies.body.items[0]).toMatchObject({ text: "", kind: null });
 });
 
+browserTest("[AD23] a text keeps the line breaks that it has, in a form and in a cell", async () => {
+  await insert("notes", { id: "breaks", text: "one\r\ntwo\r\n", kind: "a\rb\r\nc\nd" });
+  const { page } = await open(`${filtered(["id", "==", "breaks"])}&record=breaks`);
+  const dialog = page.getByRole("dialog");
+  const save = async (): Promise<void> => {
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.waitFor({ state: "detached" });
+  };
+  const text = dialog.getByLabel("text", { exact: true });
+  await text.press("Control+End");
+  await page.keyboard.type("x");
+  await page.keyboard.press("Backspace");
+  await dialog.getByLabel("kind", { exact: true }).press("Control+End");
+  await page.keyboard.type("!");
+  await save();
+  expect(await note("breaks")).toMatchObject({ text: "one\r\ntwo\r\n", kind: "a\rb\r\nc\nd!" });
+  await cell(page, "one two").dblclick();
+  await page.getByRole("textbox", { name: "text" }).press("Control+End");
+  await page.keyboard.type("three");
+  await page.keyboard.press("Shift+Enter");
+  await page.keyboard.press("Enter");
+  await page.getByRole("textbox", { name: "text" }).waitFor({ state: "detached" });
+  expect((await note("breaks"))["text"]).toBe("one\r\ntwo\r\nthree\r\n");
+});
+
 browserTest("[AD23] a record and an instance whose names the addresses of pages use are opened", async () => {
   await insert("notes", { id: "new", text: "called new" });
   const { page } = await open(filtered(["id", "==", "new"]));

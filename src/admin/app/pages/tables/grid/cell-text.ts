@@ -13,16 +13,33 @@ export function cellText(value: unknown, field: Pick<Field, "type"> | undefined)
   return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
 }
 
-/** A value as it is typed in an editor. */
-export function editText(value: unknown, { type }: Pick<Field, "type">): string {
+const BREAKS = /\r\n?|\n/g;
+
+/** A value as it is typed in an editor, where every line break is `\n`. */
+export function editText(value: unknown, field: Pick<Field, "type" | "enum">): string {
   if (value === null || value === undefined) return "";
-  return type === "json" ? JSON.stringify(value, null, 2) : String(value);
+  if (field.type === "json") return JSON.stringify(value, null, 2);
+  // One of several texts is chosen as it is.
+  return field.enum === undefined ? String(value).replace(BREAKS, "\n") : String(value);
 }
 
-/** What was typed, as a value of the field. An empty text is null where the field is no text. Errors: those of `parseJson`. */
-export function parsed(text: string, field: Pick<Field, "type" | "required">): unknown {
+/** A text that was typed in place of another one, whose line breaks it has: editors have others. */
+function withBreaksOf(before: unknown, typed: string): string {
+  const breaks = typeof before === "string" ? (before.match(BREAKS) ?? []) : [];
+  const last = breaks.at(-1) ?? "\n";
+  return typed.split("\n").reduce((text, line, index) => text + (breaks[index - 1] ?? last) + line);
+}
+
+/**
+ * What was typed in place of `before`, as a value of the field. An empty text is null where the field is no text. Errors: those
+ * of `parseJson`.
+ */
+export function parsed(text: string, field: Pick<Field, "type" | "required" | "enum">, before: unknown): unknown {
   const { type, required } = field;
-  if (type === "string" || type === "text") return text === "" && !required ? null : text;
+  if (type === "string" || type === "text") {
+    if (text === "" && !required) return null;
+    return field.enum === undefined ? withBreaksOf(before, text) : text;
+  }
   if (text.trim() === "") return null;
   if (type === "json") return parseJson(text);
   if (type === "boolean") return text === "true";

@@ -30,7 +30,7 @@ export function CellEditor({ address, name, field: declared, value, save, close 
     if (next === editText(value, field)) return close();
     setIsSaving(true);
     try {
-      await save(parsed(next, field));
+      await save(parsed(next, field, value));
       // By now another cell may be edited.
       if (isOpen()) close();
     } catch (error) {
@@ -40,7 +40,7 @@ export function CellEditor({ address, name, field: declared, value, save, close 
     }
   };
   const options = field.type === "boolean" ? ["true", "false"] : field.enum?.map(String);
-  const isMany = field.type === "json" || field.type === "text" || /[\r\n]/.test(editText(value, field));
+  const isMany = field.type === "json" || field.type === "text" || editText(value, field).includes("\n");
   const onKeyDown = (event: KeyboardEvent): void => {
     event.stopPropagation();
     if (event.key === "Escape") close();

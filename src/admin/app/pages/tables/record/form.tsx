@@ -55,7 +55,7 @@ export function RecordForm({ address, schema, stored: loaded, copied, isReadOnly
       }
       if (text === editText(stored?.[name], field)) continue;
       try {
-        body[name] = parsed(text, field);
+        body[name] = parsed(text, field, stored?.[name] ?? given);
       } catch (error) {
         wrong[name] = messageOf(error);
       }

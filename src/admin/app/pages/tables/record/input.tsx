@@ -19,7 +19,7 @@ interface FieldInputProps {
 /** Whether it was a text of several lines at some time, from which an input of one line would remove the breaks. */
 function useHasLines(text: string): boolean {
   const hasLines = useRef(false);
-  hasLines.current ||= /[\r\n]/.test(text);
+  hasLines.current ||= text.includes("\n");
   return hasLines.current;
 }
 
