@@ -11,10 +11,23 @@ export interface PageSearch {
   [parameter: string]: unknown;
 }
 
-const root = createRootRoute({
-  component: Layout,
-  validateSearch: (search: Record<string, unknown>): PageSearch => search,
-});
+/** Parameters that are true or absent, and those that are lists. All others are texts. */
+const SWITCHES: readonly string[] = ["insert", "uploads"];
+const LISTS: readonly string[] = ["filter", "orFilter", "steps"];
+
+const isKnown = (name: string, value: unknown): boolean =>
+  (LISTS.includes(name) && Array.isArray(value)) || (SWITCHES.includes(name) && value === true);
+
+/** In an address that somebody has written, `?q=5` is a number and `?near=[1,2]` a list: pages get the text that it was. */
+const pageSearch = (search: Record<string, unknown>): PageSearch =>
+  Object.fromEntries(
+    Object.entries(search).map(([name, value]) => [
+      name,
+      isKnown(name, value) || value === undefined || typeof value === "string" ? value : JSON.stringify(value),
+    ]),
+  );
+
+const root = createRootRoute({ component: Layout, validateSearch: pageSearch });
 
 const page = <Path extends keyof typeof PAGES>(path: Path) => {
   const load: () => Promise<{ default: () => React.ReactNode }> = PAGES[path];

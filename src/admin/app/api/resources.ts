@@ -57,6 +57,10 @@ export interface Resources {
   warnings: readonly { path: string; message: string }[];
 }
 
+/** What is declared under a name of an address, which may be that of a member that all JavaScript objects have. */
+export const declaredAs = <T>(entries: Readonly<Record<string, T>> | undefined, name: string): T | undefined =>
+  entries !== undefined && Object.hasOwn(entries, name) ? entries[name] : undefined;
+
 /** It is that of the running config, so it is loaded once. */
 export const useResources = () =>
   useQuery({

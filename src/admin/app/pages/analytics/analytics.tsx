@@ -10,7 +10,7 @@ type View = "requests" | "events";
 /** Requests by endpoint and table with how long they took, and the events that apps track. */
 export default function AnalyticsPage() {
   const { state, change } = usePageState<{ range: Range; view: View } & EventState>();
-  const { view = "requests" } = state;
+  const view = state.view === "events" ? "events" : "requests";
   const range = RANGES.find((one) => one === state.range) ?? "24h";
   return (
     <Page

@@ -30,7 +30,15 @@ export default function AuditPage() {
   const given = { actor, action, target };
   const list = usePaged({
     queryKey: ["audit", given],
-    load: (cursor) => server.audit.list({ limit: PAGE, cursor, ...state }),
+    // The address has more in it than these, such as whose view it is.
+    load: (cursor) =>
+      server.audit.list({
+        limit: PAGE,
+        cursor,
+        ...(actor === "" ? {} : { actor }),
+        ...(action === "" ? {} : { action }),
+        ...(target === "" ? {} : { target }),
+      }),
   });
   return (
     <Page title="Audit">

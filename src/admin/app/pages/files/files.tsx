@@ -15,8 +15,6 @@ import { UnfinishedUploads } from "./upload/unfinished.tsx";
 import { DropPlace, NewFolder, UploadButton, useUploading } from "./upload/upload-button.tsx";
 import { UploadList } from "./upload/upload-list.tsx";
 
-type Names = [bucket: string, prefix: string, q: string];
-
 /** The files of buckets, as the key or a chosen user sees them. */
 export default function FilesPage() {
   const resources = useResources();
@@ -41,9 +39,7 @@ function Buckets({ names, first }: { names: readonly string[]; first: string }) 
   const { may } = useRights();
   const as = useViewAs();
   const { state, change } = usePageState<FilesState>();
-  const { layout = "list", file, uploads = false } = state;
-  // In an address that somebody has written, `?prefix=2026` is a number.
-  const [bucket, prefix, q] = [state.bucket ?? first, state.prefix ?? "", state.q ?? ""].map(String) as Names;
+  const { bucket = first, prefix = "", q = "", layout = "list", file, uploads = false } = state;
   // The rules decide what users may: the server says so.
   const isWritable = as !== null || may("storage", "bucket", bucket, "write");
   const isDeletable = as !== null || may("storage", "bucket", bucket, "delete");
@@ -83,10 +79,10 @@ function Buckets({ names, first }: { names: readonly string[]; first: string }) 
       {dialog}
       {file === undefined ? null : (
         <OpenFile
-          {...{ bucket, file: String(file), isWritable, isDeletable }}
+          {...{ bucket, file, isWritable, isDeletable }}
           onClose={() => change({ file: undefined })}
           onDelete={() => {
-            remove([String(file)]);
+            remove([file]);
             change({ file: undefined });
           }}
         />

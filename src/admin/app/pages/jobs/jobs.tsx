@@ -20,7 +20,7 @@ const NAMES: Readonly<Record<View, string>> = {
 /** Background work: jobs, schedules with their next runs, deliveries of webhooks, and mails that no server took. */
 export default function JobsPage() {
   const { state, change } = usePageState<{ view: View }>();
-  const { view = "jobs" } = state;
+  const view = VIEWS.find((one) => one === state.view) ?? "jobs";
   const { may } = useRights();
   const resources = useResources();
   const isShown: Readonly<Record<View, boolean>> = {

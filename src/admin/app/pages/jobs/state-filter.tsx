@@ -7,7 +7,7 @@ const STATES: readonly JobState[] = ["waiting", "running", "failed", "done"];
 /** The state that lists of jobs are narrowed to; null: every state. It is in the address. */
 export function useStateFilter() {
   const { state, change } = usePageState<{ state: JobState }>();
-  return { state: state.state ?? null, change };
+  return { state: STATES.find((one) => one === state.state) ?? null, change };
 }
 
 export function StateFilter() {

@@ -67,10 +67,7 @@ export default function KeyValuePage() {
 function Namespaces({ names }: { names: readonly string[] }) {
   const { may } = useRights();
   const { state, change } = usePageState<KeyState>();
-  const { namespace = names[0] ?? "" } = state;
-  // In an address that somebody has written, `?key=5` is a number.
-  const prefix = String(state.prefix ?? "");
-  const key = state.key === undefined ? undefined : String(state.key);
+  const { namespace = names[0] ?? "", prefix = "", key } = state;
   const isWritable = may("kv", "namespace", namespace, "write");
   return (
     <Page

@@ -10,13 +10,16 @@ import { type Level, type Line, logSocket, newerThan, useLogLines } from "./log-
 
 const COLOURS: Readonly<Record<Level, string>> = { info: "blue", warn: "yellow", error: "red" };
 
+const LEVELS: readonly Level[] = ["info", "warn", "error"];
+
 /** Of what a line says, before one asks for all. */
 const FACTS_CHARACTERS = 300;
 
 /** The last lines of the server's log, the newest first, and the next ones as they are written. */
 export default function LogsPage() {
   const { state, change } = usePageState<{ level: Level; q: string }>();
-  const { level = "info", q = "" } = state;
+  const { q = "" } = state;
+  const level = LEVELS.find((one) => one === state.level) ?? "info";
   const { read, lines: present, refused } = useLogLines({ level, q });
   /** What is shown while it is paused. */
   const [paused, setPaused] = useState<readonly Line[] | null>(null);
@@ -28,12 +31,11 @@ export default function LogsPage() {
       <Group gap="xs">
         <SegmentedControl
           aria-label="Level"
-          data={["info", "warn", "error"]}
+          data={[...LEVELS]}
           value={level}
-          // The options are levels.
           onChange={(next) => {
             setPaused(null);
-            change({ level: next as Level });
+            change({ level: LEVELS.find((one) => one === next) });
           }}
         />
         <TextInput

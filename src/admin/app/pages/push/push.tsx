@@ -20,7 +20,8 @@ const VIEWS: readonly { view: View; label: string }[] = [
 export default function PushPage() {
   const { may } = useRights();
   const { state, change } = usePageState<PushState>();
-  const { view = "devices", q = "", device, to } = state;
+  const { q = "", device, to } = state;
+  const view = VIEWS.find((one) => one.view === state.view)?.view ?? "devices";
   const mayRead = may("push", "*", "*", "read");
   const maySend = may("push", "*", "*", "send");
   return (
@@ -56,8 +57,8 @@ export default function PushPage() {
           </Tabs.Panel>
         </Tabs>
       ) : null}
-      {device === undefined || !mayRead ? null : <OpenDevice token={String(device)} change={change} />}
-      {to === undefined || !maySend ? null : <Send to={String(to)} change={change} key={String(to)} />}
+      {device === undefined || !mayRead ? null : <OpenDevice token={device} change={change} />}
+      {to === undefined || !maySend ? null : <Send to={to} change={change} key={to} />}
     </Page>
   );
 }

@@ -39,10 +39,8 @@ interface RealtimePageState {
 export default function RealtimePage() {
   const { may } = useRights();
   const { state, change } = usePageState<RealtimePageState>();
-  const { sort = "subscribers" } = state;
-  // In an address that somebody has written, `?channel=5` is a number.
-  const q = String(state.q ?? "");
-  const channel = state.channel === undefined ? undefined : String(state.channel);
+  const { q = "", channel } = state;
+  const sort = state.sort === "rate" ? "rate" : "subscribers";
   const [isSending, sending] = useDisclosure(false);
   const overview = useQuery({
     queryKey: ["realtime", q, sort],

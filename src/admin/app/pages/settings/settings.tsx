@@ -37,7 +37,7 @@ export default function SettingsPage() {
       }
     >
       <Tabs
-        value={state.view ?? shown[0] ?? "schema"}
+        value={shown.find((view) => view === state.view) ?? shown[0] ?? "schema"}
         onChange={(next) => change({ view: VIEWS.find((one) => one === next && one !== shown[0]) })}
         keepMounted={false}
       >

@@ -65,7 +65,7 @@ export default function SqlPage() {
 
 function Database({ name }: { name: string }) {
   const { state, change } = usePageState<SqlPageState>();
-  const [text, setText] = useState(String(state.query ?? ""));
+  const [text, setText] = useState(state.query ?? "");
   const [isHistoryOpen, setIsHistoryOpen] = useState(false);
   const view = useRef<EditorView | null>(null);
   const history = useHistory(name);

@@ -1,6 +1,6 @@
 import { Anchor, Group, Table, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
-import { useResources } from "../../api/resources.ts";
+import { declaredAs, useResources } from "../../api/resources.ts";
 import { server } from "../../api/server.ts";
 import { usePageState, usePathParameters } from "../../parts/address.ts";
 import { bytesText } from "../../parts/format.ts";
@@ -20,7 +20,7 @@ export default function NamespacePage() {
   const { state, change } = usePageState<{ prefix?: string }>();
   const { prefix = "" } = state;
   const schema = useResources();
-  const tables = Object.keys(schema.data?.namespaces[namespace]?.tables ?? {});
+  const tables = Object.keys(declaredAs(schema.data?.namespaces, namespace)?.tables ?? {});
   const list = usePaged({
     queryKey: ["instances", namespace, prefix],
     load: (cursor) => server.instances(namespace).list({ limit: PAGE, cursor, ...(prefix === "" ? {} : { prefix }) }),

@@ -3,7 +3,7 @@ import { IconPlus, IconTrash } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useCallback, useMemo, useState } from "react";
-import { type TableSchema, useResources } from "../../api/resources.ts";
+import { declaredAs, type TableSchema, useResources } from "../../api/resources.ts";
 import { useRights } from "../../api/session.tsx";
 import { usePageState, usePathParameters } from "../../parts/address.ts";
 import { numberText } from "../../parts/format.ts";
@@ -42,7 +42,7 @@ export default function TablePage() {
   const { namespace, instance, table } = usePathParameters<"namespace" | "instance" | "table">();
   const schema = useResources();
   // An instance may have this name too.
-  const hasInstances = schema.data?.namespaces[namespace]?.instance === true;
+  const hasInstances = declaredAs(schema.data?.namespaces, namespace)?.instance === true;
   const address = useMemo(
     () => ({ namespace, instance: instance === NO_INSTANCE && !hasInstances ? null : instance, table }),
     [namespace, instance, table, hasInstances],
@@ -50,7 +50,7 @@ export default function TablePage() {
   return (
     <Loadable query={schema}>
       {({ namespaces }) => {
-        const found = namespaces[namespace]?.tables[table];
+        const found = declaredAs(declaredAs(namespaces, namespace)?.tables, table);
         if (found === undefined) return <Page title={table}>{<Empty title="There is no such table" />}</Page>;
         // Columns, selection and focus belong to one table.
         return <TableOf key={`${namespace}/${instance}/${table}`} address={address} schema={found} />;
@@ -249,7 +249,7 @@ function Records({ address, schema: declared, rows, listing, summary, change, ..
           }}
         />
       )}
-      {summary === undefined || declared.fields[summary] === undefined ? null : (
+      {summary === undefined || declaredAs(declared.fields, summary) === undefined ? null : (
         <Summary
           address={address}
           schema={schema}

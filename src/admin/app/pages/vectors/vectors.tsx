@@ -57,8 +57,7 @@ function Indexes({ indexes, first }: { indexes: readonly Index[]; first: Index }
   const index = indexes.find(({ name }) => name === state.index) ?? first;
   const isWritable = may("vectorize", "index", index.name, "write");
   const isReadable = may("vectorize", "index", index.name, "read");
-  const { id, near, filter = "", insert = false } = state;
-  const q = String(state.q ?? "");
+  const { q = "", id, near, filter = "", insert = false } = state;
   return (
     <Page
       title="Vectors"
@@ -100,11 +99,11 @@ function Indexes({ indexes, first }: { indexes: readonly Index[]; first: Index }
       {id === undefined || !isReadable ? null : (
         <OpenVector
           index={index}
-          id={String(id)}
+          id={id}
           isWritable={isWritable}
           onClose={() => change({ id: undefined })}
           onDelete={() => {
-            remove(index.name, String(id));
+            remove(index.name, id);
             change({ id: undefined });
           }}
         />

@@ -1,6 +1,6 @@
 import { Anchor, Select, Stack, Table, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
-import { useResources } from "../../../api/resources.ts";
+import { declaredAs, useResources } from "../../../api/resources.ts";
 import { usePageState } from "../../../parts/address.ts";
 import { Section } from "../../../parts/section.tsx";
 import { Empty, Loadable } from "../../../parts/states.tsx";
@@ -18,7 +18,7 @@ export default function Schema() {
       {({ namespaces }) => {
         const names = Object.keys(namespaces);
         const name = state.namespace ?? names[0];
-        const namespace = name === undefined ? undefined : namespaces[name];
+        const namespace = name === undefined ? undefined : declaredAs(namespaces, name);
         if (name === undefined || namespace === undefined) {
           return (
             <Empty title="No tables">
