@@ -266,6 +266,23 @@ browserTest(
   LONG_MS,
 );
 
+browserTest("[AD30] the state of a job is not cut where its name and its error are long", async () => {
+  expect((await platform.post("/api/functions/breaks")).status).toBe(200);
+  for (const width of [1440, 360]) {
+    const { page } = await signedIn("/admin", { viewport: { width, height: 800 } });
+    await page.route("**/api/admin/jobs?**", async (route) => {
+      const answer = await route.fetch();
+      const text = (await answer.text()).replaceAll('"it breaks"', `"${"it breaks ".repeat(100)}"`);
+      await route.fulfill({ response: answer, body: text.replaceAll('"breaks"', `"${"breaks".repeat(12)}"`) });
+    });
+    await page.goto(`${platform.url}/admin/jobs?state=failed`);
+    await page.getByRole("button", { name: "breaksbreaks" }).first().click();
+    await page.getByText("it breaks it breaks").waitFor();
+    const hidden = `Array.from(document.querySelectorAll("td .mantine-Badge-label"), (one) => one.scrollWidth - one.clientWidth)`;
+    expect(new Set(await page.evaluate<number[]>(hidden))).toEqual(new Set([0]));
+  }
+});
+
 const PAGES = [
   ...[
     "",
