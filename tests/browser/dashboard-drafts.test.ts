@@ -399,6 +399,28 @@ browserTest("[AD21] what was typed in a cell is there again after the session ha
   expect((await note("cell"))["text"]).toBe("typed");
 });
 
+browserTest("[AD21] [AD31] a value stays as typed after the session has ended, and replaces no newer one", async () => {
+  const set = (value: number) =>
+    platform.service.post("/api/kv/cache", { action: "set", key: "draft", value } as never);
+  await set(1);
+  const { page, context } = await open("/admin/key-value?key=draft");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Value").fill("2");
+  await endSession(context);
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await page.getByLabel("Service key").waitFor();
+  await set(3);
+  // As long as who signs in needs at least: nothing that the page shows is forgotten meanwhile.
+  await settle();
+  await signInAs(page, SERVICE_KEY);
+  await page.waitForLoadState("networkidle");
+  expect(await dialog.getByLabel("Value").inputValue()).toBe("2");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog.getByText("The value has changed meanwhile").waitFor();
+  await dialog.getByRole("button", { name: "Replace" }).click();
+  await dialog.waitFor({ state: "detached" });
+});
+
 browserTest("[AD21] what was typed is not there for another key, nor after a sign-out", async () => {
   await insert("notes", { id: "secret", text: "stored" });
   for (const end of ["session", "sign-out"]) {

@@ -15,6 +15,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconLogout, IconMoon, IconSearch, IconSun, IconUserCircle } from "@tabler/icons-react";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { Activity } from "react";
+import { useHeld } from "../api/held.ts";
 import { signOut, useRights, useSession } from "../api/session.tsx";
 import { useLoadingAhead } from "./loading-ahead.ts";
 import { openSearch, Search } from "./search.tsx";
@@ -30,6 +31,7 @@ const NAVBAR_PX = 208;
 /** The pages, or the sign-in in front of them when the session has ended: they keep what was typed, and are at rest. */
 export function Layout() {
   const hasEnded = useSession().data?.hasEnded === true;
+  useHeld(hasEnded);
   return (
     <>
       <Activity mode={hasEnded ? "hidden" : "visible"}>

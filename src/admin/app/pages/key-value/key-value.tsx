@@ -190,7 +190,9 @@ function Entry(props: EntryProps) {
   return <Loadable query={entry}>{(loaded) => <EntryForm key={name} {...props} loaded={loaded} />}</Loadable>;
 }
 
-function EntryForm({ namespace, name, loaded, isReadOnly, onClose }: EntryProps & { loaded: string | null }) {
+function EntryForm({ namespace, name, isReadOnly, onClose, ...stored }: EntryProps & { loaded: string | null }) {
+  // It may be loaded again, such as after the server was away: the form shows what it began with.
+  const [loaded] = useState(stored.loaded);
   const [key, setKey] = useState(name);
   const [value, setValue] = useState(loaded ?? (name === "" ? "" : "null"));
   const [ttl, setTtl] = useState<number | string>("");
