@@ -1,6 +1,6 @@
 import { notifications } from "@mantine/notifications";
 import { type QueryKey, useMutation, useQuery } from "@tanstack/react-query";
-import { createContext, type ReactNode, useContext } from "react";
+import { createContext, type ReactNode, useContext, useEffect } from "react";
 import type { SignedInKey } from "../../../client/admin/administrator.ts";
 import { finishBegun, forgetBegun } from "./begun.ts";
 import { messageOf } from "./failure.ts";
@@ -16,11 +16,17 @@ function takeCode(): string | null {
 }
 let linkCode = takeCode();
 
-// A link that differs from the address of this page in the code alone loads no page.
-addEventListener("hashchange", () => {
-  linkCode = takeCode() ?? linkCode;
-  if (linkCode !== null) void queries.invalidateQueries({ queryKey: KEY });
-});
+/** Signs in by links that are opened on this page: one that differs from its address in the code alone loads no page. */
+export function useLinks(): void {
+  useEffect(() => {
+    const changed = (): void => {
+      linkCode = takeCode() ?? linkCode;
+      if (linkCode !== null) void queries.invalidateQueries({ queryKey: KEY });
+    };
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+}
 
 async function signInByCode(code: string): Promise<SignedInKey | null> {
   try {
