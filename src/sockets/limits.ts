@@ -24,6 +24,8 @@ export const WAITING_MAX_CHARS = 128 * 1024 * 1024;
  * to 65,536 short messages, which are dropped one by one before anything else runs, at 4 us each.
  */
 export const DROPPED_PER_SECOND_MAX = 4_000;
+/** Ping frames of one connection, in a second and at once; a further one closes it. Bun answers each by itself. */
+export const PING_FRAMES_PER_SECOND_MAX = 1_000;
 
 /** A message is long from this many characters on: what it costs is mostly its length, which is metered. */
 export const LONG_MESSAGE_MIN_CHARS = 4 * 1024;

@@ -1,7 +1,7 @@
 import { clientNetwork } from "../kernel/client-network.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Clients } from "./clients.ts";
-import { LONG_MESSAGE_MIN_CHARS } from "./limits.ts";
+import { DROPPED_PER_SECOND_MAX, LONG_MESSAGE_MIN_CHARS } from "./limits.ts";
 import type { MessageTurns, Source } from "./messages/message-turns.ts";
 import { TokenBucket } from "./messages/token-bucket.ts";
 
@@ -16,6 +16,8 @@ export interface MeterLimits {
 export interface Meter {
   /** Handles a message of so many characters or bytes, now or in its turn. false: over a rate, or too much waits; it is dropped. */
   take(chars: number, work: () => void): boolean;
+  /** Counts a message that is dropped; false: so many are that the WebSocket is to be closed. [SK222] */
+  takeDropped(): boolean;
   /** Call when it has closed, or was not opened: what waits is dropped. */
   end(): void;
 }
@@ -31,6 +33,7 @@ export const createMeters =
     clients.enter(source.client);
     const messages = new TokenBucket({ perSecond: messagesPerSecond, atOnce: messagesPerSecond }, clock.now());
     const long = new TokenBucket({ perSecond: charsPerSecond, atOnce: charsAtOnce }, clock.now());
+    const dropped = new TokenBucket({ perSecond: DROPPED_PER_SECOND_MAX, atOnce: DROPPED_PER_SECOND_MAX }, clock.now());
     return {
       take(chars, work) {
         const now = clock.now();
@@ -42,6 +45,7 @@ export const createMeters =
           turns.take(source, chars, work)
         );
       },
+      takeDropped: () => dropped.take(1, clock.now()),
       end() {
         clients.leave(source.client);
         turns.drop(source);

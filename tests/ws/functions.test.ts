@@ -136,6 +136,13 @@ test("[FN19] messages over the rate are dropped and answered 429, and the connec
   await Promise.all([flooding.close(), other.close()]);
 });
 
+test("[FN19] [SK222] a flood of messages closes the connection with 1008", async () => {
+  const socket = await open("/echo", user.token);
+  for (let n = 0; n < 20_000; n++) socket.send({ n });
+  expect((await socket.closed).code).toBe(1008);
+  expect(socket.pending.length).toBeLessThan(20_000);
+});
+
 test("[FN19] long messages are metered by their length", async () => {
   const socket = await open("/echo", user.token);
   await socket.next();

@@ -297,6 +297,21 @@ for (const area of AREAS) {
   });
 }
 
+test("[SK222] a flood of ping frames closes the connection with 1008", async () => {
+  const url = `${platform.wsUrl}${AREAS[0]?.path}`;
+  const [pinging, flooding] = [await openRawSocket(url), await openRawSocket(url)];
+  const ping = encodeFrame({ opcode: OPCODE.ping, payload: new Uint8Array() });
+  const pings = (count: number) => Buffer.concat(Array.from({ length: count }, () => ping));
+  pinging.write(pings(900));
+  pinging.write(encodeFrame({ opcode: OPCODE.text, payload: Buffer.from('{"type":"ping"}') }));
+  expect(await pinging.until("pong", 10_000)).toBe(true);
+  flooding.write(pings(50_000));
+  await until("it is closed", () => flooding.isClosed);
+  expect(flooding.closeCode).toBe(1008);
+  expect(pinging.isClosed).toBe(false);
+  pinging.close();
+});
+
 test("[SK7] [SK17] AUTH_TIMEOUT closes with 4000, and a server that stops with 1001", async () => {
   const config = `{ realtime: { authTimeout: 400 }, rooms: { game: { authTimeout: 400, access: { join: true } } } }`;
   const own = await testPlatform({ config });

@@ -21,7 +21,7 @@ test("[SK16] [FN14] what routes publish counts towards what may wait for all soc
       waitingBytes: (socket) => looked.push(socket),
       drop() {},
     },
-    meter: () => ({ take: () => true, end() {} }),
+    meter: () => ({ take: () => true, takeDropped: () => true, end() {} }),
     sessions: { onEnd: () => () => {} },
     principals: { isPresent: () => true, requirePresent() {} },
     clock,

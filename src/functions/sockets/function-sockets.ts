@@ -76,12 +76,14 @@ export function createFunctionSockets(deps: {
         if (index.ofKeys.has(entry)) keyWatch.begin();
         data.open?.(opened.socket);
       },
-      message(_raw, message) {
+      message(raw, message) {
         if (opened === null) return;
         const { socket } = opened;
         // Not awaited: a handler may wait for a later message.
         const isTaken = meter.take(message.length, () => void data.message?.(socket, message));
-        if (!isTaken) socket.send(OVER_RATE);
+        if (isTaken) return;
+        if (meter.takeDropped()) socket.send(OVER_RATE);
+        else raw.close(CLOSE.flood, "Far too many messages");
       },
       drain() {
         if (opened !== null) data.drain?.(opened.socket);

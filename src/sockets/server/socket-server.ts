@@ -2,7 +2,13 @@ import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
 import { AppError, badRequest } from "../../kernel/errors.ts";
 import { UNDER_WAY_MAX_MS } from "../../kernel/limits.ts";
 import { CLOSE } from "../close-codes.ts";
-import { BACKPRESSURE_MAX_BYTES, FRAME_MAX_BYTES, IDLE_TIMEOUT_SECONDS } from "../limits.ts";
+import {
+  BACKPRESSURE_MAX_BYTES,
+  FRAME_MAX_BYTES,
+  IDLE_TIMEOUT_SECONDS,
+  PING_FRAMES_PER_SECOND_MAX,
+} from "../limits.ts";
+import { TokenBucket } from "../messages/token-bucket.ts";
 import { createBacklogs } from "./backlogs.ts";
 
 /** One WebSocket's behaviour; the socket carries it, and the server passes events to it. */
@@ -72,6 +78,8 @@ export function createSocketServer(
 ): SocketServerOwner {
   // Every open socket, so that all can be told when the server goes.
   const open = new Set<Socket>();
+  /** Of those that have sent a ping frame. */
+  const pings = new WeakMap<Socket, TokenBucket>();
   const backlogs = createBacklogs((delayMs, work) => setTimeout(work, delayMs).unref());
   return {
     upgrade(request, handler, headers) {
@@ -97,6 +105,13 @@ export function createSocketServer(
         socket.data.open?.(socket);
       },
       message: (socket, message) => socket.data.message(socket, message),
+      ping(socket) {
+        const now = performance.now();
+        const limits = { perSecond: PING_FRAMES_PER_SECOND_MAX, atOnce: PING_FRAMES_PER_SECOND_MAX };
+        const bucket = pings.get(socket) ?? new TokenBucket(limits, now);
+        pings.set(socket, bucket);
+        if (!bucket.take(1, now)) socket.close(CLOSE.flood, "Far too many pings");
+      },
       close(socket, code, reason) {
         open.delete(socket);
         backlogs.forget(socket);
