@@ -1,15 +1,13 @@
-import { Alert, Anchor, Badge, Button, Code, Drawer, Group, JsonInput, Stack, Table, Text } from "@mantine/core";
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { Anchor, Badge, Code, Drawer, Group, Stack, Table, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { SyntheticEvent } from "react";
 import type { PushDevice } from "../../../../client/admin/types.ts";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
-import { messageOf } from "../../api/failure.ts";
-import { queries, server } from "../../api/server.ts";
+import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { timeText } from "../../parts/format.ts";
+import { MetadataForm } from "../../parts/metadata-form.tsx";
 import { Name } from "../../parts/name.tsx";
-import { useObjectDraft } from "../../parts/object-draft.ts";
 import { PageLink } from "../../parts/page-link.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { SendButton } from "./devices.tsx";
@@ -117,49 +115,9 @@ function Details({ device, change }: { device: PushDevice; change: Change }) {
 
 function DeviceMetadata({ device, isWritable }: { device: PushDevice; isWritable: boolean }) {
   const { userId, id, token } = device;
-  const draft = useObjectDraft(device.metadata);
-  const save = useMutation({
-    async mutationFn(edited: JsonObject) {
-      const [present] = (await server.push.listDevices({ token })).items;
-      await server.push.setMetadata(userId, id, draft.appliedTo(present?.metadata ?? {}, edited));
-    },
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["push"] }),
-  });
-  const submit = (event: SyntheticEvent): void => {
-    event.preventDefault();
-    const edited = draft.read();
-    if (edited !== null) save.mutate(edited, { onSuccess: draft.saved });
+  const save = async (changed: (present: JsonObject) => JsonObject): Promise<void> => {
+    const [present] = (await server.push.listDevices({ token })).items;
+    await server.push.setMetadata(userId, id, changed(present?.metadata ?? {}));
   };
-  return (
-    <form onSubmit={submit}>
-      <Stack gap="xs">
-        <JsonInput
-          label="Metadata"
-          validationError="This is no JSON"
-          autosize
-          minRows={3}
-          maxRows={12}
-          value={draft.text}
-          onChange={draft.edit}
-          readOnly={!isWritable}
-          error={draft.problem}
-        />
-        {save.error === null ? null : (
-          <Alert color="red" role="alert">
-            {messageOf(save.error)}
-          </Alert>
-        )}
-        {isWritable && draft.isEdited ? (
-          <Group gap="xs">
-            <Button size="xs" type="submit" loading={save.isPending}>
-              Save
-            </Button>
-            <Button size="xs" variant="default" onClick={draft.drop}>
-              Cancel
-            </Button>
-          </Group>
-        ) : null}
-      </Stack>
-    </form>
-  );
+  return <MetadataForm stored={device.metadata} save={save} queryKey={["push"]} isWritable={isWritable} />;
 }

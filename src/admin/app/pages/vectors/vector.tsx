@@ -1,12 +1,10 @@
-import { Alert, Button, Code, Drawer, Group, JsonInput, Stack, Title } from "@mantine/core";
-import { useMutation, useQuery } from "@tanstack/react-query";
-import type { SyntheticEvent } from "react";
+import { Button, Code, Drawer, Stack, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import type { Vector } from "../../../../client/admin/types.ts";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
-import { messageOf } from "../../api/failure.ts";
-import { queries, server } from "../../api/server.ts";
+import { server } from "../../api/server.ts";
+import { MetadataForm } from "../../parts/metadata-form.tsx";
 import { Name } from "../../parts/name.tsx";
-import { useObjectDraft } from "../../parts/object-draft.ts";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { NEIGHBOURS_SHOWN } from "./limits.ts";
 import { Neighbours } from "./neighbours.tsx";
@@ -66,53 +64,13 @@ export function OpenVector({ index, id, isWritable, onDelete, onClose }: VectorP
 }
 
 function Metadata({ index, vector, isWritable }: { index: Index; vector: Required<Vector>; isWritable: boolean }) {
-  const draft = useObjectDraft(vector.metadata);
-  const save = useMutation({
-    async mutationFn(edited: JsonObject) {
-      const vectors = server.vectors(index.name);
-      // Its values may be others by now, and are written with the metadata.
-      const [present] = await vectors.get([vector.id]);
-      if (present === undefined) throw new Error("The vector was deleted meanwhile");
-      const metadata = draft.appliedTo(present.metadata, edited);
-      await vectors.upsert([{ id: vector.id, values: present.values, metadata }]);
-    },
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["vectors", index.name] }),
-  });
-  const submit = (event: SyntheticEvent): void => {
-    event.preventDefault();
-    const edited = draft.read();
-    if (edited !== null) save.mutate(edited, { onSuccess: draft.saved });
+  const save = async (changed: (present: JsonObject) => JsonObject): Promise<void> => {
+    const vectors = server.vectors(index.name);
+    // Its values may be others by now, and are written with the metadata.
+    const [present] = await vectors.get([vector.id]);
+    if (present === undefined) throw new Error("The vector was deleted meanwhile");
+    await vectors.upsert([{ id: vector.id, values: present.values, metadata: changed(present.metadata) }]);
   };
-  return (
-    <form onSubmit={submit}>
-      <Stack gap="xs">
-        <JsonInput
-          label="Metadata"
-          validationError="This is no JSON"
-          autosize
-          minRows={2}
-          maxRows={14}
-          value={draft.text}
-          onChange={draft.edit}
-          readOnly={!isWritable}
-          error={draft.problem}
-        />
-        {save.error === null ? null : (
-          <Alert color="red" role="alert">
-            {messageOf(save.error)}
-          </Alert>
-        )}
-        {isWritable && draft.isEdited ? (
-          <Group gap="xs">
-            <Button size="xs" type="submit" loading={save.isPending}>
-              Save
-            </Button>
-            <Button size="xs" variant="default" onClick={draft.drop}>
-              Cancel
-            </Button>
-          </Group>
-        ) : null}
-      </Stack>
-    </form>
-  );
+  const queryKey = ["vectors", index.name];
+  return <MetadataForm stored={vector.metadata} save={save} queryKey={queryKey} isWritable={isWritable} />;
 }
