@@ -4,7 +4,7 @@ import type { AuditEntry } from "../../../../client/admin/index.ts";
 import { server } from "../../api/server.ts";
 import { usePageState } from "../../parts/address.ts";
 import { timeText } from "../../parts/format.ts";
-import { Json } from "../../parts/json.tsx";
+import { Json } from "../../parts/json/json.tsx";
 import { Paged, usePaged } from "../../parts/list/paged.tsx";
 import { Page } from "../../parts/page.tsx";
 import { Empty } from "../../parts/states.tsx";

@@ -1,5 +1,5 @@
 import { Stack, Text } from "@mantine/core";
-import { Json } from "../../parts/json.tsx";
+import { Json } from "../../parts/json/json.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { JobList } from "./job-list.tsx";
 import { StateFilter, useStateFilter } from "./state-filter.tsx";

@@ -1,7 +1,7 @@
 import { Code, Select, SimpleGrid, Stack, Text } from "@mantine/core";
 import type { JobRecord } from "../../../../client/admin/index.ts";
 import { usePageState } from "../../parts/address.ts";
-import { Json } from "../../parts/json.tsx";
+import { Json } from "../../parts/json/json.tsx";
 import { plainName } from "../../parts/name.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { JobList } from "./job-list.tsx";

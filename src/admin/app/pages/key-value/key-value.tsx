@@ -23,7 +23,7 @@ import { queries, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { usePageState } from "../../parts/address.ts";
 import { Confirm } from "../../parts/confirm.tsx";
-import { parseJson } from "../../parts/json-text.ts";
+import { parseJson } from "../../parts/json/json-text.ts";
 import { Page } from "../../parts/page.tsx";
 import { Empty, Failure, Loadable, Loading } from "../../parts/states.tsx";
 

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { timeText } from "../../parts/format.ts";
-import { MetadataForm } from "../../parts/metadata-form.tsx";
+import { MetadataForm } from "../../parts/json/metadata-form.tsx";
 import { Name } from "../../parts/name.tsx";
 import { PageLink } from "../../parts/page-link.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";

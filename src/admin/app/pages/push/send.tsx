@@ -4,7 +4,7 @@ import { type SyntheticEvent, useState } from "react";
 import type { PushMessage } from "../../../../client/admin/types.ts";
 import { messageOf, PlatformError } from "../../api/failure.ts";
 import { queries, server } from "../../api/server.ts";
-import { parseJson } from "../../parts/json-text.ts";
+import { parseJson } from "../../parts/json/json-text.ts";
 import { type Change, PLATFORMS, type Recipient } from "./state.ts";
 import { UserSelect } from "./user-select.tsx";
 

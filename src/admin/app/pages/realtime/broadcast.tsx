@@ -5,7 +5,7 @@ import { type SyntheticEvent, useState } from "react";
 import { messageOf } from "../../api/failure.ts";
 import { server } from "../../api/server.ts";
 import { CodeEditor, jsonCode } from "../../parts/code/code-editor.tsx";
-import { parseJson } from "../../parts/json-text.ts";
+import { parseJson } from "../../parts/json/json-text.ts";
 
 type Payload = Parameters<ReturnType<typeof server.broadcast>["send"]>[1];
 

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { type Resources, useResources } from "../../api/resources.ts";
 import { server } from "../../api/server.ts";
 import { bytesText, numberText, timeText } from "../../parts/format.ts";
-import { Json } from "../../parts/json.tsx";
+import { Json } from "../../parts/json/json.tsx";
 import { Section } from "../../parts/section.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { Ago } from "../../parts/time.tsx";

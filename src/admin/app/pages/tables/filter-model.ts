@@ -1,5 +1,5 @@
 import type { Field, FieldType } from "../../api/resources.ts";
-import { parseJson } from "../../parts/json-text.ts";
+import { parseJson } from "../../parts/json/json-text.ts";
 import { isNumber } from "./grid/cell-text.ts";
 
 export type Operator =

@@ -4,7 +4,7 @@ import type { AdminUser } from "../../../../client/admin/index.ts";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
-import { useObjectDraft } from "../../parts/object-draft.ts";
+import { useObjectDraft } from "../../parts/json/object-draft.ts";
 import { useChange } from "./change.ts";
 import { FormCard } from "./form-card.tsx";
 

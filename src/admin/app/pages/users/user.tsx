@@ -9,7 +9,7 @@ import { useRights } from "../../api/session.tsx";
 import { usePathParameters } from "../../parts/address.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { timeText } from "../../parts/format.ts";
-import { Json } from "../../parts/json.tsx";
+import { Json } from "../../parts/json/json.tsx";
 import { Page } from "../../parts/page.tsx";
 import { Section } from "../../parts/section.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { Vector } from "../../../../client/admin/types.ts";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { server } from "../../api/server.ts";
-import { MetadataForm } from "../../parts/metadata-form.tsx";
+import { MetadataForm } from "../../parts/json/metadata-form.tsx";
 import { Name } from "../../parts/name.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { NEIGHBOURS_SHOWN } from "./limits.ts";

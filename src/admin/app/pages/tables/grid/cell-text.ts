@@ -1,7 +1,7 @@
 import { isHeld } from "../../../../../kernel/json/text.ts";
 import type { Field } from "../../../api/resources.ts";
 import { timeText } from "../../../parts/format.ts";
-import { parseJson } from "../../../parts/json-text.ts";
+import { parseJson } from "../../../parts/json/json-text.ts";
 
 const SHOWN_CHARACTERS = 300;
 

@@ -2,7 +2,7 @@ import { Alert, JsonInput, Stack, TextInput } from "@mantine/core";
 import { type SyntheticEvent, useState } from "react";
 import { isJsonObject } from "../../../../../kernel/json/json.ts";
 import { messageOf } from "../../../api/failure.ts";
-import { parseJson } from "../../../parts/json-text.ts";
+import { parseJson } from "../../../parts/json/json-text.ts";
 import type { TableAddress } from "../address.ts";
 import type { Row } from "../rows.ts";
 import { FormButtons, type RecordActions } from "./actions.tsx";

@@ -7,7 +7,7 @@ import { messageOf } from "../../../api/failure.ts";
 import { server } from "../../../api/server.ts";
 import { usePageState } from "../../../parts/address.ts";
 import { millisText, numberText } from "../../../parts/format.ts";
-import { parseJson } from "../../../parts/json-text.ts";
+import { parseJson } from "../../../parts/json/json-text.ts";
 import { Loadable } from "../../../parts/states.tsx";
 import { Wide } from "../../../parts/wide.tsx";
 import { useViewAs } from "../../../shell/view-as.tsx";

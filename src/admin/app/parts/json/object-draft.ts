@@ -1,6 +1,6 @@
 import { useState } from "react";
-import { isJsonObject, type JsonObject } from "../../../kernel/json/json.ts";
-import { messageOf } from "../api/failure.ts";
+import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
+import { messageOf } from "../../api/failure.ts";
 import { parseJson } from "./json-text.ts";
 
 /**

@@ -1,5 +1,5 @@
-import { describeFault } from "../../../kernel/json/json.ts";
-import { jsonTextFault } from "../../../kernel/json/text.ts";
+import { describeFault } from "../../../../kernel/json/json.ts";
+import { jsonTextFault } from "../../../../kernel/json/text.ts";
 
 /** A value that was typed as JSON. Errors: `Error` that says what is wrong with `name`, numbers that would become others included. */
 export function parseJson(text: string, name = "This"): unknown {

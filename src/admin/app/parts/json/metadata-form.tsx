@@ -1,9 +1,9 @@
 import { Alert, Button, Group, JsonInput, Stack } from "@mantine/core";
 import { type QueryKey, useMutation } from "@tanstack/react-query";
 import type { SyntheticEvent } from "react";
-import type { JsonObject } from "../../../kernel/json/json.ts";
-import { messageOf } from "../api/failure.ts";
-import { queries } from "../api/server.ts";
+import type { JsonObject } from "../../../../kernel/json/json.ts";
+import { messageOf } from "../../api/failure.ts";
+import { queries } from "../../api/server.ts";
 import { useObjectDraft } from "./object-draft.ts";
 
 interface MetadataFormProps {
