@@ -81,7 +81,7 @@ export class Connection<State> implements SocketHandler {
     this.pending = { release: parts.releasePlace, cancelTimeout: null };
     this.#events = parts.events;
     this.#sockets = parts.sockets;
-    this.#messages = new TokenBucket({ perSecond: limits.messagesPerSecond, atOnce: limits.messagesPerSecond }, now);
+    this.#messages = TokenBucket.ofRate(limits.messagesPerSecond, now);
     this.#chars = new TokenBucket({ perSecond: limits.charsPerSecond, atOnce: limits.charsAtOnce }, now);
   }
 
@@ -140,7 +140,7 @@ export class Connection<State> implements SocketHandler {
 
   /** Counts a message that is dropped; false: so many are that nothing more is heard. */
   takeDropped(now: Millis): boolean {
-    this.#dropped ??= new TokenBucket({ perSecond: DROPPED_PER_SECOND_MAX, atOnce: DROPPED_PER_SECOND_MAX }, now);
+    this.#dropped ??= TokenBucket.ofRate(DROPPED_PER_SECOND_MAX, now);
     return this.#dropped.take(1, now);
   }
 

@@ -31,9 +31,9 @@ export const createMeters =
     const { clients, turns, clock } = deps;
     const source: Source = { client: clientNetwork(address) };
     clients.enter(source.client);
-    const messages = new TokenBucket({ perSecond: messagesPerSecond, atOnce: messagesPerSecond }, clock.now());
+    const messages = TokenBucket.ofRate(messagesPerSecond, clock.now());
     const long = new TokenBucket({ perSecond: charsPerSecond, atOnce: charsAtOnce }, clock.now());
-    const dropped = new TokenBucket({ perSecond: DROPPED_PER_SECOND_MAX, atOnce: DROPPED_PER_SECOND_MAX }, clock.now());
+    const dropped = TokenBucket.ofRate(DROPPED_PER_SECOND_MAX, clock.now());
     return {
       take(chars, work) {
         const now = clock.now();

@@ -59,6 +59,20 @@ test("[DB310] the tables of a large instance are changed beside the server, and 
   expect((await platform.get(`${P("large")}/r5`)).body).toMatchObject({ n: 6 });
 });
 
+test("[DB310] [TB60] who has lost the right to the instance by the end of the change is refused", async () => {
+  const guarded = `access: { open: (_auth, id, context) => context.db("shared").table("opened").get(id) !== null }`;
+  const shared = "shared: { tables: { opened: { schema: { n: { type: 'integer' } } } } }, spaces:";
+  await platform.restart({
+    config: MIGRATED.replace("access: { open: true, create: true }", guarded).replace("spaces:", shared),
+  });
+  expect((await platform.service.post("/api/db/shared/tables/opened", { id: "large" })).status).toBe(201);
+  const waiting = platform.get(P("large"));
+  await until("the change begins", () => existsSync(`${fileOf("large")}-wal`));
+  expect((await platform.service.delete("/api/db/shared/tables/opened/large")).status).toBe(200);
+  expect([401, 403]).toContain((await waiting).status);
+  expect((await platform.service.get(`${P("large")}/r5`)).body).toMatchObject({ n: 6 });
+});
+
 test("[DB310] an instance that is deleted meanwhile is gone, and so is the work", async () => {
   await platform.restart({ config: MIGRATED });
   const waiting = platform.get(P("large"));

@@ -15,6 +15,11 @@ export class TokenBucket {
     this.#at = now;
   }
 
+  /** Holds what it is refilled with in a second. */
+  static ofRate(perSecond: number, now: Millis): TokenBucket {
+    return new TokenBucket({ perSecond, atOnce: perSecond }, now);
+  }
+
   /** Whether `count` tokens are there; if so, they are taken. */
   take(count: number, now: Millis): boolean {
     const refill = (Math.max(0, now - this.#at) / SECOND_MS) * this.#perSecond;

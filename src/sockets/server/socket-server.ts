@@ -107,9 +107,11 @@ export function createSocketServer(
       message: (socket, message) => socket.data.message(socket, message),
       ping(socket) {
         const now = performance.now();
-        const limits = { perSecond: PING_FRAMES_PER_SECOND_MAX, atOnce: PING_FRAMES_PER_SECOND_MAX };
-        const bucket = pings.get(socket) ?? new TokenBucket(limits, now);
-        pings.set(socket, bucket);
+        let bucket = pings.get(socket);
+        if (bucket === undefined) {
+          bucket = TokenBucket.ofRate(PING_FRAMES_PER_SECOND_MAX, now);
+          pings.set(socket, bucket);
+        }
         if (!bucket.take(1, now)) socket.close(CLOSE.flood, "Far too many pings");
       },
       close(socket, code, reason) {

@@ -76,16 +76,31 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
       if (!isAllowed) throw denied(principal);
     });
 
-  /** Only once the right is known: a stranger does not set off the change of an instance's tables. */
-  const whenReady = <F>(namespace: Dynamic, instanceId: string, file: F): MaybePromise<F> =>
-    namespace.instances.ready(instanceId)?.then(() => file) ?? file;
+  /**
+   * Waits for the change of an instance's tables, which a stranger does not set off. It may take seconds: the right is asked for once
+   * more after it.
+   */
+  const whenReady = <F>(
+    { principal, rules }: Asker,
+    namespace: Dynamic,
+    instanceId: string,
+    file: F,
+  ): MaybePromise<F> => {
+    const ready = namespace.instances.ready(instanceId);
+    if (ready === undefined) return file;
+    const again = async () =>
+      demand(principal, allowsToOpen({ principal, rules: rules.afresh() }, namespace, instanceId));
+    return ready.then(again).then(() => file);
+  };
 
   return {
     open(asker, namespace, instanceId) {
       const id = checkedId(instanceId);
       // Got before the rule is asked: its answer is not about an instance that is created after a deletion.
       const file = namespace.instances.get(id, { create: false });
-      return chain(demand(asker.principal, allowsToOpen(asker, namespace, id)), () => whenReady(namespace, id, file));
+      return chain(demand(asker.principal, allowsToOpen(asker, namespace, id)), () =>
+        whenReady(asker, namespace, id, file),
+      );
     },
     openForWriting(asker, namespace, instanceId) {
       const id = checkedId(instanceId);
@@ -107,7 +122,7 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
       };
       const allowed =
         existing === null ? allows(asker, namespace, "create", id, noteLookup) : allowsToOpen(asker, namespace, id);
-      return chain(demand(principal, allowed), () => whenReady(namespace, id, file));
+      return chain(demand(principal, allowed), () => whenReady(asker, namespace, id, file));
     },
   };
 }
