@@ -7,6 +7,7 @@ import { AppError, type ErrorBody, insufficientStorage, isDiskFull } from "../ke
 import type { Logger } from "../kernel/logger.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import { createTurns, type Turns } from "../kernel/time/turns.ts";
+import { lateBody } from "./bodies/late-body.ts";
 import { createUnfinishedBodies, type UnfinishedBodies } from "./bodies/unfinished-bodies.ts";
 import type { Cors } from "./cors.ts";
 import type { AnyDeclaration, Endpoint } from "./endpoint.ts";
@@ -91,7 +92,7 @@ export function createHttp(deps: HttpDeps): Http {
   const respond = createRespond(deps.cors);
   const failureReply = createFailureReply(deps.logger);
   const failure: Http["failure"] = (cause, request, requestId = nextRequestId()) =>
-    respond(request, requestId, failureReply(cause, request, requestId));
+    respond(request, requestId, failureReply(cause, request, requestId), false);
   const inPlaceOf: Http["inPlaceOf"] = (original, copy) => {
     originals.set(copy, originals.get(original) ?? original);
     return copy;
@@ -190,7 +191,8 @@ function hasParameter(request: Pick<Request, "headers"> & { url?: string }, name
   return start >= 0 && new URLSearchParams(url.slice(start + 1)).has(name);
 }
 
-type Respond = (request: Request, requestId: string, value: unknown) => Response;
+/** `isLate`: in a later turn of the event loop than that of the request. */
+type Respond = (request: Request, requestId: string, value: unknown, isLate: boolean) => Response;
 
 /** The answer to a thrown error as a value. What is not an `AppError` is logged, and its answer says nothing about it. */
 function createFailureReply(logger: Logger): HttpParts["failureReply"] {
@@ -217,7 +219,7 @@ function createRespond(cors: Cors): Respond {
     cors.decorate(headers, request);
     return Object.assign(headers, own);
   };
-  return (request, requestId, value) => {
+  return (request, requestId, value, isLate) => {
     if (value instanceof Response) {
       const headers: Record<string, string> = { ...SHOWN_HEADERS, "x-request-id": requestId };
       cors.decorate(headers, request);
@@ -231,8 +233,11 @@ function createRespond(cors: Cors): Respond {
     const reply = value instanceof Reply ? value : null;
     const body = reply === null ? value : reply.body;
     const init = { status: reply?.status ?? 200, headers: headersOf(request, requestId, reply?.headers) };
-    if (body instanceof JsonText) return new Response(body.text, init);
-    return body instanceof ReadableStream ? new Response(body, init) : Response.json(body, init);
+    if (body instanceof ReadableStream) return new Response(body, init);
+    if (isLate && request.method !== "HEAD") {
+      return new Response(lateBody(body instanceof JsonText ? body.text : JSON.stringify(body)), init);
+    }
+    return body instanceof JsonText ? new Response(body.text, init) : Response.json(body, init);
   };
 }
 

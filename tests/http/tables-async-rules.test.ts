@@ -70,3 +70,17 @@ test("[TB71] synchronous writes overtake awaited ones, which restart", async () 
   expect([...awaited, ...direct].map(({ status }) => status)).toEqual(Array(25).fill(200));
   expect((await platform.get(`${P}/c`)).body["n"]).toBe(25);
 });
+
+test("[HT91] a long answer that waited for a rule has its length, and no body to HEAD", async () => {
+  const inserts = times(300, async (n) => ({ id: `long-${n}-é`, n }));
+  expect((await platform.service.post(`${path("read")}/batch`, { inserts: await inserts })).status).toBe(200);
+  const list = `${path("read")}?limit=300`;
+  const answer = await platform.fetch(list);
+  const bytes = await answer.bytes();
+  expect(bytes.length).toBeGreaterThan(20_000);
+  expect(answer.headers.get("content-length")).toBe(String(bytes.length));
+  expect(answer.headers.get("content-type")).toBe("application/json");
+  expect(JSON.parse(new TextDecoder().decode(bytes)).items).toHaveLength(300);
+  const head = await platform.fetch(list, { method: "HEAD" });
+  expect([head.status, head.headers.get("content-length"), await head.text()]).toEqual([200, String(bytes.length), ""]);
+});

@@ -2,6 +2,7 @@ import type { AnswerText } from "../../db/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { freeBytes } from "../../kernel/free-bytes.ts";
 import { PIECES_FROM_BYTES, STALLED_CLIENT_TIMEOUT_MS } from "../limits.ts";
+import { lateBody } from "./late-body.ts";
 
 /**
  * The answer as a body, sent as the client takes it. Its memory is given back piece by piece, and its room when it has been sent,
@@ -10,10 +11,10 @@ import { PIECES_FROM_BYTES, STALLED_CLIENT_TIMEOUT_MS } from "../limits.ts";
 export function answerBody(
   { parts, sizeBytes, release }: AnswerText,
   clock: Clock,
-): ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> {
+): ReadableStream | Uint8Array<ArrayBuffer> {
   if (sizeBytes < PIECES_FROM_BYTES) {
     release();
-    return Buffer.concat(parts);
+    return lateBody(Buffer.concat(parts));
   }
   const waiting = parts.values();
   let sent: Uint8Array<ArrayBuffer> | null = null;

@@ -37,7 +37,8 @@ export interface ExchangeRoute {
   originalOf(request: Request): Request;
   addressOf(request: Request): string;
   holdOpen(request: Request, isHeld: boolean): void;
-  respond(request: Request, requestId: string, value: unknown): Response;
+  /** `isLate`: in a later turn of the event loop than that of the request. */
+  respond(request: Request, requestId: string, value: unknown, isLate: boolean): Response;
   failure(cause: unknown, request: Request, requestId: string): Response;
   onAnswer: AnswerListener | undefined;
 }
@@ -86,8 +87,8 @@ export class Exchange implements RequestBasics, Requester {
       const value = isPromise(identified)
         ? identified.then((principal) => this.#run(principal))
         : this.#run(identified);
-      if (!isPromise(value)) return this.#finish(value);
-      return value.then((result) => this.#finish(result)).catch((cause) => this.#fail(cause));
+      if (!isPromise(value)) return this.#finish(value, false);
+      return value.then((result) => this.#finish(result, true)).catch((cause) => this.#fail(cause));
     } catch (cause) {
       return this.#fail(cause);
     }
@@ -199,9 +200,9 @@ export class Exchange implements RequestBasics, Requester {
     return handle(this as never);
   }
 
-  #finish(value: unknown): Response {
+  #finish(value: unknown, isLate: boolean): Response {
     const body = this.#large === null ? value : this.#large.bodyOf(value, this.#route.clock);
-    return this.#answered(this.#route.respond(this.request, this.requestId, body));
+    return this.#answered(this.#route.respond(this.request, this.requestId, body, isLate));
   }
 
   #fail(cause: unknown): Response {
