@@ -78,7 +78,7 @@ export function createRealtimeArea(deps: {
   const askers = createAskers({
     rights,
     standing: sockets.rights,
-    onAnswer: (connection, subscription, access) => subscribing.follow(connection, subscription, access),
+    onAnswer: (...answer) => subscribing.follow(...answer),
     clock,
     logger,
   });
@@ -107,7 +107,7 @@ export function createRealtimeArea(deps: {
           if (subscription.kind !== "table") continue;
           const { address } = subscription.channel;
           const isOf = address.namespace === namespace && address.instanceId === instanceId;
-          if (isOf) subscribing.follow(connection, subscription, null);
+          if (isOf) subscribing.follow(connection, subscription, null, { isAnotherView: false });
         }
       });
       feeds.forget(namespace, instanceId);

@@ -97,8 +97,12 @@ export interface Asker {
   right: StandingRight;
   /** The last answer: an equal filter is not compiled again. */
   access: ReadAccess;
-  /** Another number for each view by a rule that looks at records. */
+  /** Another number for each view that equal answers do not show to be the same. */
   serial: number;
+  /** Its records may have been others between two equal answers, and its subscriptions have not been told. */
+  hasMissedView: boolean;
+  /** `right.commitCount` when the latest question began. */
+  askedAt: number;
   /** When `serial` was given. */
   viewedAt: Millis;
   /** Ends the wait for the next view; null: none is due. */

@@ -3,7 +3,10 @@ import { type SignedIn, signIn, type TestPlatform, testPlatform, until } from ".
 import { roomVisits } from "../support/room-visits.ts";
 import { connect, settled, subscribe } from "./realtime-support.ts";
 
-/** Rules look up at once and answer later: all of them while the gate is open, else as many as it lets pass, or those that allow. */
+/**
+ * Rules look up at once and answer later: all of them while the gate is open, else as many as it lets pass, or those that
+ * allow. Those of "owned" and "granted" look later.
+ */
 const CONFIG = `
 const gate = { isOpen: true, passes: 0, isOpenToAllowed: false, asked: 0, waiting: 0 };
 const later = async (answer) => {
@@ -34,7 +37,10 @@ export default {
       async read(room) { await new Promise((done) => setTimeout(done, 300)); return room.shared; } },
   } },
   databases: {
-    org: { tables: { members: { access: {} } } },
+    org: { tables: {
+      members: { access: {} },
+      grants: { schema: { area: { type: "string" }, userId: { type: "string" } }, indexes: [{ fields: ["userId"] }] },
+    } },
     shared: { tables: {
       tasks: { access: { read: (auth, _task, { db }) => later(mayEnter(auth, db)) } },
       staff: { schema: { title: { type: "string" } }, access: { read: (auth) => auth?.role === "editor" } },
@@ -42,6 +48,12 @@ export default {
       owned: { schema: { owner: { type: "string" } }, access: {
         // Looks at the record for everybody, and later.
         read: async (auth, task, { db }) => { await later(true); return task.owner === auth?.id || auth?.role === "editor"; },
+      } },
+      granted: { schema: { area: { type: "string" } }, access: {
+        read: async (auth, _task, { db }) => {
+          await later(true);
+          return [["area", "in", db("org").table("grants").list([["userId", "==", auth.id]]).map(({ area }) => area)]];
+        },
       } },
     } },
   },
@@ -51,6 +63,8 @@ export default {
 };`;
 const GATE = "/api/functions/gate";
 const MEMBERS = "/api/db/org/tables/members";
+const GRANTS = "/api/db/org/tables/grants";
+const GRANTED = "realtime:shared:granted";
 
 let platform: TestPlatform;
 const { authenticate, enter, act, flush, closeAll } = roomVisits(() => platform);
@@ -320,6 +334,64 @@ test("[RT224] who subscribes after a subscription that ended while its rule was 
   await socket.expect({ type: "auth_refreshed", revokedChannels: [channel] });
   expect((await platform.service.post("/api/db/shared/tables/tasks", { title: "secret" })).status).toBe(201);
   await settled(socket);
+  await socket.close();
+});
+
+/** Whoever may see the records of area "a" in the table "granted", and subscribes to it. */
+async function granted() {
+  const ann = await signIn(platform);
+  const grant = async (area: string): Promise<string> => {
+    const { status, body } = await platform.service.post<{ id: string }>(GRANTS, { area, userId: ann.id });
+    expect(status).toBe(201);
+    return body.id;
+  };
+  const withdraw = async (id: string): Promise<void> => {
+    expect((await platform.service.delete(`${GRANTS}/${id}`)).status).toBe(200);
+  };
+  const write = async (area: string): Promise<void> => {
+    expect((await platform.service.post("/api/db/shared/tables/granted", { area })).status).toBe(201);
+  };
+  const first = await grant("a");
+  /** Changes the records that the rule looks at, and not its answer. */
+  const regrant = async (): Promise<void> => {
+    expect((await platform.service.patch(`${GRANTS}/${first}`, { area: "a" })).status).toBe(200);
+  };
+  const socket = await connect(platform, ann);
+  const { seq } = await subscribe(socket, GRANTED);
+  return { socket, seq, grant, regrant, withdraw, write };
+}
+
+test("[RT224] an answer equal to the last one is another view if two commits came before it", async () => {
+  const { socket, grant, withdraw, write } = await granted();
+  let second = "";
+  await untilAsked(async () => {
+    second = await grant("b");
+  });
+  // A list that is read now shows area "b" as well, and nothing but the resync takes its records away.
+  await withdraw(second);
+  await setGate({ isOpen: true });
+  await socket.expect({ type: "subscribed", channel: GRANTED, resync: true });
+  await write("a");
+  await socket.expect({ type: "db_change", data: { area: "a" } });
+  await socket.close();
+});
+
+test("[RT224] an answer equal to the last one is the same view after a single commit", async () => {
+  const { socket, regrant, write } = await granted();
+  await untilAsked(regrant);
+  await setGate({ isOpen: true });
+  await write("a");
+  await socket.expect({ type: "db_change", data: { area: "a" } });
+  await socket.close();
+});
+
+test("[RT224] [RT39] who subscribes again after a subscription that ended while its rule was asked again is told to load", async () => {
+  const { socket, seq, regrant } = await granted();
+  await untilAsked(regrant);
+  socket.send({ type: "unsubscribe", channel: GRANTED });
+  await settled(socket);
+  await setGate({ isOpen: true });
+  expect(await subscribe(socket, GRANTED, { since: seq })).toMatchObject({ resync: true });
   await socket.close();
 });
 

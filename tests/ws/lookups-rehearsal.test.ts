@@ -12,7 +12,7 @@ const SEED = testSeed(41_224);
 const ROUNDS = Number(process.env["PLATFORM_FUZZ_ROUNDS"] ?? 1);
 const STEPS = 120;
 const USERS = 5;
-const AWAITED_WRITES = 10;
+const LATE_WRITES = 10;
 const PROJECTS = ["p0", "p1", "p2"];
 
 const RULES = {
@@ -149,8 +149,9 @@ async function changeGrant(world: World, name: Table): Promise<void> {
   const { status, body } = await platform.service.post<JsonObject>("/api/db/org/tables/grants", { userId, projectId });
   expect(status).toBe(201);
   world.grants.set(key, String(body["id"]));
-  // Writes whose changes wait for the answer of an awaited rule are delivered by that answer, which may be of now.
-  if (name === "awaited") for (const seeing of [...world.visible.values()].slice(-AWAITED_WRITES)) seeing.add(userId);
+  // A change whose rule is awaited, and one that a rule looks at records for, may be decided by the data of now.
+  if (name !== "awaited" && name !== "byRecord") return;
+  for (const seeing of [...world.visible.values()].slice(-LATE_WRITES)) seeing.add(userId);
 }
 
 async function changeTask(world: World, name: Table, n: number): Promise<void> {

@@ -41,11 +41,21 @@ export interface Askers {
   settle(subscription: TableSubscription): Promise<void> | null;
 }
 
+/**
+ * Takes what the rule returns now; null: it denies. `isAnotherView`: the client's records may be others, although the answer is
+ * equal.
+ */
+export type OnAnswer = (
+  connection: RealtimeConnection,
+  subscription: TableSubscription,
+  access: ReadAccess | null,
+  about: { isAnotherView: boolean },
+) => void;
+
 export function createAskers(deps: {
   rights: Pick<Rights, "readTable">;
   standing: StandingRights;
-  /** What the rule returns now; null: it denies. */
-  onAnswer(connection: RealtimeConnection, subscription: TableSubscription, access: ReadAccess | null): void;
+  onAnswer: OnAnswer;
   clock: Clock;
   logger: Logger;
 }): Askers {
@@ -78,8 +88,8 @@ export function createAskers(deps: {
       }
       // It answers otherwise now: the others are asked again.
       known?.right.touch();
-      const view = { access, serial: 0, viewedAt: Number.NEGATIVE_INFINITY, cancelView: null };
-      const asker: Asker = { auth, principal, channel, right, ...view, members: new Map() };
+      const view = { serial: 0, hasMissedView: false, viewedAt: Number.NEGATIVE_INFINITY, cancelView: null };
+      const asker: Asker = { auth, principal, channel, right, access, askedAt: 0, ...view, members: new Map() };
       own(asker, right);
       settle(asker, access);
       // The first change of what it looks up is told at once.
@@ -137,19 +147,24 @@ function createOwning(deps: Parameters<typeof createAskers>[0], tables: AskedTab
     else asker.cancelView = deps.clock.after(wait, ask);
   };
   const settle = (asker: Asker, access: ReadAccess | null): void => {
+    // Another answer tells by itself that the records are others.
+    if (access === null || !isEqual(access, asker.access)) asker.hasMissedView = false;
     asker.access = access ?? asker.access;
-    if (access?.kind === "record" && waitOf(asker) === 0) {
+    const isAnotherView = access?.kind === "record" || asker.hasMissedView;
+    const isTold = isAnotherView && waitOf(asker) === 0;
+    if (isTold) {
       asker.serial = ++serial;
+      asker.hasMissedView = false;
       asker.viewedAt = deps.clock.now();
       asker.cancelView?.();
       asker.cancelView = null;
-    } else if (access?.kind === "record") viewSoon(asker);
+    } else if (isAnotherView) viewSoon(asker);
     if (access !== null) tables.classify(asker);
     for (const [subscription, connection] of [...asker.members]) {
       // Nearly always: nothing has changed.
-      if (subscription.access === access) continue;
+      if (subscription.access === access && !isTold) continue;
       try {
-        deps.onAnswer(connection, subscription, access);
+        deps.onAnswer(connection, subscription, access, { isAnotherView: isTold });
       } catch (cause) {
         deps.logger.error("A subscription could not adopt its rule's answer", { cause });
         connection.closeAsSlow();
@@ -170,8 +185,14 @@ function createOwning(deps: Parameters<typeof createAskers>[0], tables: AskedTab
           watch,
           sight: { ...sight, isKnown: asker.access.kind === "record" },
         };
+        const { askedAt } = asker;
+        asker.askedAt = right.commitCount;
         const asked = deps.rights.readTable(asker.principal, asker.channel, options);
-        return chain(asked, (access) => () => settle(asker, access));
+        return chain(asked, (access) => () => {
+          // After the first of two commits the rule may have shown other records, to a list that the client has asked for.
+          if (right.commitCount - askedAt > 1) asker.hasMissedView = true;
+          settle(asker, access);
+        });
       },
       touched: () => void pending.add(asker),
       sightTouched: () => viewSoon(asker),

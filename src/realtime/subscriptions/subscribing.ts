@@ -18,7 +18,7 @@ import type { Presence } from "../presence/presence.ts";
 import { Revoked, userIdOf } from "../revoked.ts";
 import type { Broadcasts } from "../topics/broadcasts.ts";
 import type { TopicRights } from "../topics/topic-rights.ts";
-import type { Asked, Askers } from "./askers.ts";
+import type { Asked, Askers, OnAnswer } from "./askers.ts";
 import { mergeFilters, parseFilters, type SentFilters } from "./filters.ts";
 import type { TableSubscriptions } from "./table-subscriptions.ts";
 
@@ -44,7 +44,7 @@ export interface Subscribing {
   find(connection: RealtimeConnection, named: SentName): Subscription | null;
   end(connection: RealtimeConnection, subscription: Subscription): void;
   /** Applies what the rule returned when it was evaluated again; null: it denies. */
-  follow(connection: RealtimeConnection, subscription: TableSubscription, access: ReadAccess | null): void;
+  readonly follow: OnAnswer;
   /** Ends what a presence or broadcast rule denies now, and tells the client. */
   revoke(connection: RealtimeConnection, channel: Pick<TopicSubscription, "kind" | "name">): void;
   /** Evaluates the right again. A table's subscription continues with what it shows now, or has ended. */
@@ -129,10 +129,10 @@ export function createSubscribing(deps: SubscribingDeps): Subscribing {
       if (!isPromise(asked)) return answered(asked);
       return subscriptions.pauseFor(connection, subscription, asked.then(answered));
     },
-    follow(connection, subscription, access) {
+    follow(connection, subscription, access, about) {
       const { principal } = connection;
       if (subscription.isEnded || principal === null) return;
-      if (access !== null) return subscriptions.adopt(connection, subscription, access);
+      if (access !== null) return subscriptions.adopt(connection, subscription, access, about);
       end(connection, subscription);
       const revoked = new Revoked();
       revoked.add(subscription);

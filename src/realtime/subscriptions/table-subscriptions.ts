@@ -29,10 +29,15 @@ export interface TableSubscriptions {
   /** Confirms these filters. Continues with them from the same position: nothing is missed in between. */
   filter(connection: RealtimeConnection, subscription: TableSubscription, filters: Filters): void;
   /**
-   * Continues with these rights. Where they show other records, the client's records are no longer right: it is sent
-   * `subscribed` with `resync` first.
+   * Continues with these rights. Where they show other records, or did for a while (`isAnotherView`), the client's records
+   * are no longer right: it is sent `subscribed` with `resync` first.
    */
-  adopt(connection: RealtimeConnection, subscription: TableSubscription, access: ReadAccess): void;
+  adopt(
+    connection: RealtimeConnection,
+    subscription: TableSubscription,
+    access: ReadAccess,
+    about: { isAnotherView: boolean },
+  ): void;
   /** The same, where the rule was asked for this subscription, since it may see another user now. */
   renew(connection: RealtimeConnection, subscription: TableSubscription, asked: Asked): void;
   /** Sends nothing until `work` is done, which asks the rule for what the user is now. Then it goes on where it was. [RT6] */
@@ -50,10 +55,13 @@ export function createTableSubscriptions(deps: {
   const replay = createReplay(deps.clock, askers.settle);
   const { acquire, change } = createAudiences(feeds, replay);
 
-  const adopt: TableSubscriptions["adopt"] = (connection, subscription, access) => {
+  const adopt: TableSubscriptions["adopt"] = (connection, subscription, access, { isAnotherView }) => {
     const viewKey = viewKeyOf(access, subscription.asker);
-    const isSame = viewKey === subscription.viewKey;
-    if (!isSame) endView(seenViews, subscription, { hasChanged: true });
+    const isSame = viewKey === subscription.viewKey && !isAnotherView;
+    if (!isSame) {
+      const isForgotten = subscription.access.kind === "record" || isAnotherView;
+      endView(seenViews, subscription, { isForgotten });
+    }
     subscription.access = access;
     if (isSame) return;
     subscription.viewKey = viewKey;
@@ -112,13 +120,14 @@ export function createTableSubscriptions(deps: {
         if (asker !== null) askers.add(asker, connection, subscription);
         if (before !== null) askers.remove(before, subscription);
       }
-      if (!subscription.isEnded) adopt(connection, subscription, asker?.access ?? asked.access);
+      const access = asker?.access ?? asked.access;
+      if (!subscription.isEnded) adopt(connection, subscription, access, { isAnotherView: false });
     },
     pauseFor: createPause(replay),
     end(connection, subscription) {
       if (subscription.isEnded) return;
       subscription.isEnded = true;
-      endView(seenViews, subscription, { hasChanged: false });
+      endView(seenViews, subscription, { isForgotten: isDoubtful(subscription) });
       if (subscription.asker !== null) askers.remove(subscription.asker, subscription);
       subscription.audience.topic.leave(connection);
       feeds.release(subscription.feed, subscription.channel, subscription.audience);
@@ -150,13 +159,21 @@ function createPause(replay: Replay): TableSubscriptions["pauseFor"] {
 
 function endView(
   seenViews: SeenViews,
-  { seen, feed, access, asker }: TableSubscription,
-  { hasChanged }: { hasChanged: boolean },
+  { seen, feed }: TableSubscription,
+  { isForgotten }: { isForgotten: boolean },
 ): void {
   if (seen === null) return;
   seenViews.end(seen, feed.log.head);
-  // Which records it showed depends on data that has changed, or that nobody watches from now on.
-  if (access.kind === "record" && (hasChanged || asker?.right.hasLooked === true)) seenViews.forget(seen);
+  if (isForgotten) seenViews.forget(seen);
+}
+
+/** Whether the client of a subscription that ends may have records of another view. */
+function isDoubtful({ access, asker }: TableSubscription): boolean {
+  if (asker === null) return false;
+  const { right, hasMissedView } = asker;
+  // Which records it shows depends on data that nobody watches from now on.
+  if (access.kind === "record") return right.hasLooked;
+  return hasMissedView || right.isStale || right.asking !== null;
 }
 
 const namesOf = ({ name, id, audience: { feed } }: TableSubscription) => ({

@@ -66,6 +66,8 @@ export class StandingRight {
   owner: RightOwner | null = null;
   /** What its rule looked at has changed since it was asked last. */
   isStale = false;
+  /** How many commits have changed what its rule looked at, since the first question. */
+  commitCount = 0;
   /** null: its rule is not being awaited. */
   asking: Promise<void> | null = null;
   /** The question after `asking`, for those who need an answer that is not older than a later commit. */
@@ -75,6 +77,7 @@ export class StandingRight {
   #looked: Looked;
   #sight: Looked | null = null;
   #isEnded = false;
+  #lastCommit = 0;
 
   constructor(watches: RightWatches) {
     this.#watches = watches;
@@ -106,6 +109,13 @@ export class StandingRight {
     const before = this.#looked;
     this.#looked = this.#newLooked();
     return { watch: this.#looked, answered: () => before.end() };
+  }
+
+  /** A commit, by a number of its own, has changed what the rule looked at. May be called more than once for a commit. */
+  committed(commit: number): void {
+    if (commit !== this.#lastCommit) this.commitCount++;
+    this.#lastCommit = commit;
+    this.touch();
   }
 
   touch(): void {

@@ -26,6 +26,8 @@ export class StandingRights {
   readonly #clock: Clock;
   readonly #logger: Logger;
   #barriers: Barrier[] = [];
+  /** The number of the last commit that may concern a right. */
+  #commit = 0;
   /** How many were ever queued, and taken from the queue. */
   #queued = 0;
   #taken = 0;
@@ -50,7 +52,8 @@ export class StandingRights {
   /** Marks the rights that this commit concerns. Call it as soon as the commit can be seen by rules. */
   committed(address: RuleAddress, groups: readonly (readonly Change[])[]): void {
     if (this.#watches.isUnwatched(address)) return;
-    this.#watches.touched(address, groups, (right) => right.touch());
+    const commit = ++this.#commit;
+    this.#watches.touched(address, groups, (right) => right.committed(commit));
   }
 
   /** The commit is on disk and is about to be delivered. Asks the marked rights that it concerns. */
@@ -69,8 +72,9 @@ export class StandingRights {
   /** The file was deleted. */
   deleted(address: RuleAddress): void {
     const held: StandingRight[] = [];
+    const commit = ++this.#commit;
     this.#watches.touchedFile(address, (right) => {
-      right.touch();
+      right.committed(commit);
       this.#reviewSoon(right, held);
     });
     this.#reviewNow(held);
