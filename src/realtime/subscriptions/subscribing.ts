@@ -11,7 +11,6 @@ import {
   type RealtimeConnection,
   type Subscription,
   type TableChannel,
-  type TableSubscription,
   type TopicSubscription,
 } from "../model.ts";
 import type { Presence } from "../presence/presence.ts";
