@@ -363,14 +363,17 @@ async function granted() {
 
 test("[RT224] an answer equal to the last one is another view if two commits came before it", async () => {
   const { socket, grant, withdraw, write } = await granted();
-  let second = "";
-  await untilAsked(async () => {
-    second = await grant("b");
-  });
-  // A list that is read now shows area "b" as well, and nothing but the resync takes its records away.
-  await withdraw(second);
-  await setGate({ isOpen: true });
-  await socket.expect({ type: "subscribed", channel: GRANTED, resync: true });
+  // The second time it has to wait for its turn. [RT227]
+  for (let time = 0; time < 2; time++) {
+    let second = "";
+    await untilAsked(async () => {
+      second = await grant("b");
+    });
+    // A list that is read now shows area "b" as well, and nothing but the resync takes its records away.
+    await withdraw(second);
+    await setGate({ isOpen: true });
+    await socket.expect({ type: "subscribed", channel: GRANTED, resync: true });
+  }
   await write("a");
   await socket.expect({ type: "db_change", data: { area: "a" } });
   await socket.close();
