@@ -125,8 +125,10 @@ export const LARGE_ANSWERS_MAX_BYTES = 64 * 1024 * 1024;
 /** A process sends a large text in parts of this size. The server receives one in a fraction of a millisecond. */
 export const ANSWER_PART_BYTES = 256 * 1024;
 
-/** Writes and long reads that may wait for an open instance file. */
+/** Requests that may wait for an open instance file. */
 export const WAITING_FOR_ROOM_MAX = 10_000;
+/** How long a request waits for the file of an instance that exists. */
+export const ROOM_WAIT_MS = 20_000;
 /** Delay before files over the bound are closed, if they were busy before. */
 export const SWEEP_DELAY_MS = 100;
 

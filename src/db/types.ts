@@ -108,6 +108,11 @@ export interface ReadResult<R> {
 
 export interface DatabaseFile {
   readonly path: string;
+  /**
+   * To call before quick reads and after whatever was awaited since: resolves when the file can be read, until the end of that
+   * turn of the event loop; undefined: now. Only the file of an instance may have to be opened first. Errors: 404, 503.
+   */
+  ready(): Promise<void> | undefined;
   /** The connection of the main thread. Write only through `write()`. An unfinalised statement keeps the file open. */
   readonly sqlite: Database;
   /** For quick reads on the main thread. They share a snapshot within a turn of the event loop. Same cache as in a transaction. */

@@ -154,6 +154,7 @@ function configure(sqlite: Database, options: OpenOptions, ids: Ids): void {
 /** An open file: its connection, its writer, and the ways to read it. */
 export class OpenFile implements OpenedFile {
   readonly path: string;
+  readonly ready = (): undefined => undefined;
   readonly sqlite: Database;
   readonly #statements: StatementCache;
   readonly #reads: ReadTransaction;

@@ -30,6 +30,7 @@ export interface InstanceUses {
   use(instanceId: string): OpenedFile;
   /** `creation`: null where the instance existed. */
   write<T>(instanceId: string, creation: InstanceCreation | null, work: (tx: Transaction) => Sync<T>): Promise<T>;
+  ready(instanceId: string): Promise<void> | undefined;
   withRoom<T>(instanceId: string, work: (file: OpenedFile) => Promise<T>): Promise<T>;
   closeInstance(instanceId: string): Promise<void>;
 }
@@ -58,6 +59,10 @@ export class InstanceFile implements DatabaseFile {
   get #id(): string {
     if (this.#since !== null) this.#instances.refuseDeleted(this.#instanceId, this.#since);
     return this.#instanceId;
+  }
+
+  ready(): Promise<void> | undefined {
+    return this.#instances.ready(this.#id);
   }
 
   get sqlite(): Database {

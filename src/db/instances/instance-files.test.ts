@@ -3,6 +3,7 @@ import fs, { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { testClock } from "../../../tests/support/clock.ts";
+import { until } from "../../../tests/support/index.ts";
 import { systemClock } from "../../kernel/clock.ts";
 import { createStorageEngine } from "../engine.ts";
 import { boundsOf, DescriptorReserve } from "../files/descriptors.ts";
@@ -173,6 +174,38 @@ test("[DB28] when more files have work under way than may be open, writes wait f
   for (const release of held) release();
   await Promise.all(writes);
   for (const name of names) expect(idsOf(name)).toEqual(["x"]);
+});
+
+test("[DB104] while all files that may be open are in use, those who ask to read another one wait until it is open", async () => {
+  const names = Array.from({ length: 60 }, (_, n) => `club ${n}`);
+  for (const name of names) await insert(name, "x");
+  const held: (() => void)[] = [];
+  syncFile = (descriptor, done) => {
+    held.push(() => fs.fdatasync(descriptor, done));
+  };
+  const writes = Array.from({ length: 60 }, (_, n) => insert(`busy ${n}`, "y"));
+  await until("no other file can be opened", () => {
+    try {
+      return idsOf("club 0").length === 0;
+    } catch {
+      return true;
+    }
+  });
+  let answered = 0;
+  const reads = Promise.allSettled(
+    names.map(async (name) => {
+      await instances.ready(name);
+      answered += 1;
+      return idsOf(name);
+    }),
+  );
+  expect(await instances.delete("club 1")).toBe(true);
+  expect(answered).toBeLessThan(names.length - 1);
+  syncFile = fs.fdatasync;
+  for (const release of held) release();
+  await Promise.all(writes);
+  const results = (await reads).map((read) => (read.status === "fulfilled" ? read.value : String(read.reason)));
+  expect(results).toEqual(names.map((name) => (name === "club 1" ? expect.stringContaining("was deleted") : ["x"])));
 });
 
 test("[DB105] all callers that wait for one file continue when it is opened, also if no other file is closed", async () => {

@@ -1,17 +1,11 @@
 import type { Database } from "bun:sqlite";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { AppError, insufficientStorage, isDiskFull, serverStopping } from "../../kernel/errors.ts";
+import { insufficientStorage, isDiskFull } from "../../kernel/errors.ts";
 import { type InstanceBounds, lacksDescriptors } from "../files/descriptors.ts";
 import { createTemplate } from "../files/new-file.ts";
 import { shortage } from "../files/sqlite-errors.ts";
-import {
-  FACTS_AT_ONCE,
-  INSTANCE_CACHE_KIB,
-  INSTANCE_STATEMENTS_MAX,
-  SWEEP_DELAY_MS,
-  WAITING_FOR_ROOM_MAX,
-} from "../limits.ts";
+import { FACTS_AT_ONCE, INSTANCE_CACHE_KIB, INSTANCE_STATEMENTS_MAX } from "../limits.ts";
 import { declaredMigration } from "../schema/declared.ts";
 import type { Declaration } from "../schema/types.ts";
 import type { Change, DatabaseFile, OpenedFile, OutboxOptions, StorageEngine, Sync, Transaction } from "../types.ts";
@@ -29,6 +23,7 @@ import {
 } from "./instance-listing.ts";
 import { InstanceMigrations } from "./instance-migrations.ts";
 import { CountedCreations, type InstanceCreations, type InstanceQuota, withinQuota } from "./instance-quota.ts";
+import { OpenInstances } from "./open-instances.ts";
 import { UnfitInstances } from "./unfit-instances.ts";
 
 export interface InstanceFilesOptions {
@@ -53,7 +48,11 @@ export interface InstanceFilesOptions {
 
 export interface InstanceFiles {
   exists(instanceId: string): boolean;
-  /** As `InstanceMigrations.ready`; undefined also for an instance that is open. */
+  /**
+   * Resolves when the file is open, which it then is for the rest of that turn; undefined: it is open now, or does not exist.
+   * Errors: as `InstanceMigrations.ready`; those of opening it; 503 if all files that may be open are in use for longer than
+   * ROOM_WAIT_MS, or too many requests wait.
+   */
   ready(instanceId: string): Promise<void> | undefined;
   /** By id. Errors: none where there is no instance. */
   list(query: InstanceQuery): Promise<{ instances: InstanceFacts[]; hasMore: boolean }>;
@@ -78,37 +77,17 @@ export interface InstanceFiles {
 
 const ANYBODYS: InstanceCreation = { creator: null, mayCreate() {}, mayOpen() {} };
 
-/** Work that waits until its instance's file is open. */
-interface Waiting {
-  /** Begins the work synchronously, so that the file is not idle when this returns. */
-  begin(file: OpenedFile): void;
-  reject(error: unknown): void;
-}
-
-interface OpenInstance {
-  file: OpenedFile;
-  isClosing: boolean;
-  useCount: number;
-}
-
 /** One file per instance, opened on demand; the least recently used are closed. Instance ids are validated and contain no path. */
 class Instances implements InstanceFiles, InstanceUses {
   readonly #engine: StorageEngine;
   readonly #options: InstanceFilesOptions;
-  readonly #bounds: InstanceBounds;
+  readonly #open: OpenInstances;
   readonly #unfit: UnfitInstances;
   readonly #migrations: InstanceMigrations;
   readonly #migrate: (sqlite: Database) => void;
-  /** In the order of last use. */
-  readonly #open = new Map<string, OpenInstance>();
   /** The initial content of a new instance; created for the first one. */
   #template: Uint8Array | null = null;
   #rehearsal: Rehearsal | null = null;
-  /** Work that waits for an open file, by instance, in order of arrival. */
-  readonly #waiting = new Map<string, Waiting[]>();
-  #waitingCount = 0;
-  #closingCount = 0;
-  #isSweepDue = false;
   readonly #deleting = new Map<string, Promise<boolean>>();
   /** Those whose first writes are under way. */
   readonly #beginning = new Set<string>();
@@ -119,7 +98,7 @@ class Instances implements InstanceFiles, InstanceUses {
   constructor(engine: StorageEngine, options: InstanceFilesOptions) {
     this.#engine = engine;
     this.#options = options;
-    this.#bounds = options.bounds;
+    this.#open = new OpenInstances(engine.clock, options.bounds, (id) => this.#openFile(id));
     this.#unfit = new UnfitInstances(engine.clock, options.onUnfit);
     this.#migrations = new InstanceMigrations(engine, options.declaration, this.#unfit);
     this.#migrate = declaredMigration(options.declaration.tables, options.declaration.options);
@@ -134,7 +113,7 @@ class Instances implements InstanceFiles, InstanceUses {
   }
 
   openFiles(): DatabaseFile[] {
-    return [...this.#open.keys()].map((id) => this.#handle(id, { since: this.#deletions.count, creation: null }));
+    return this.#open.ids().map((id) => this.#handle(id, { since: this.#deletions.count, creation: null }));
   }
 
   exists(instanceId: string): boolean {
@@ -198,26 +177,14 @@ class Instances implements InstanceFiles, InstanceUses {
     if (!(await isOwnName(path))) return false;
     const gone = deleted(instanceId);
     await this.#migrations.stop(instanceId, gone);
-    for (const { reject } of this.#takeWaiting(instanceId)) reject(gone);
-    const known = this.#open.get(instanceId);
-    if (known !== undefined) {
-      // Nothing else closes it meanwhile.
-      known.isClosing = true;
-      known.useCount += 1;
-      await known.file.end(gone);
-      this.#open.delete(instanceId);
-    }
+    await this.#open.end(instanceId, gone);
     this.#unfit.forget(instanceId);
     await removeDatabase(path);
     return true;
   }
 
   async close(): Promise<void> {
-    for (const instanceId of [...this.#waiting.keys()]) {
-      for (const { reject } of this.#takeWaiting(instanceId)) reject(serverStopping());
-    }
-    await Promise.all([...this.#open.values()].map(({ file }) => file.close()));
-    this.#open.clear();
+    await this.#open.closeAll();
     this.#rehearsal?.close();
     this.#rehearsal = null;
   }
@@ -244,71 +211,39 @@ class Instances implements InstanceFiles, InstanceUses {
     }
   }
 
-  async closeInstance(instanceId: string): Promise<void> {
-    await this.#open.get(instanceId)?.file.close();
-    this.#open.delete(instanceId);
+  closeInstance(instanceId: string): Promise<void> {
+    return this.#open.close(instanceId);
   }
 
   ready(instanceId: string): Promise<void> | undefined {
-    if (this.#open.has(instanceId) || this.#deleting.has(instanceId)) return undefined;
+    if (!this.exists(instanceId)) return undefined;
+    const migrated = this.#migrated(instanceId);
+    if (migrated !== undefined) return migrated.then(() => this.ready(instanceId));
+    return this.#open.whenOpen(instanceId);
+  }
+
+  #migrated(instanceId: string): Promise<void> | undefined {
+    if (this.#open.has(instanceId)) return undefined;
     return this.#migrations.ready(instanceId, this.#pathOf(instanceId));
   }
 
   /** Uses the file once it is ready. Waits first if all files that may be open are busy. Errors: 503, too many wait. */
   withRoom<T>(instanceId: string, work: (file: OpenedFile) => Promise<T>): Promise<T> {
-    const ready = this.ready(instanceId);
-    if (ready !== undefined) return ready.then(() => this.withRoom(instanceId, work));
-    if (this.#isFull && !this.#open.has(instanceId)) this.#makeRoom();
-    if (!this.#isFull || this.#open.has(instanceId)) return attempt(() => work(this.use(instanceId)));
-    if (this.#waitingCount >= WAITING_FOR_ROOM_MAX) return Promise.reject(this.#tooMany());
-    return new Promise<T>((resolve, reject) => {
-      const waiting: Waiting = { begin: (file) => resolve(attempt(() => work(file))), reject };
-      const group = this.#waiting.get(instanceId);
-      if (group === undefined) this.#waiting.set(instanceId, [waiting]);
-      else group.push(waiting);
-      this.#waitingCount += 1;
-    });
-  }
-
-  /** Opens files with waiting work while there is room, and begins all work that waits for each. */
-  #admit(): void {
-    for (const instanceId of [...this.#waiting.keys()]) {
-      if (this.#isFull) this.#makeRoom();
-      if (this.#isFull && !this.#open.has(instanceId)) return;
-      try {
-        this.use(instanceId);
-      } catch (error) {
-        for (const waiting of this.#takeWaiting(instanceId)) waiting.reject(error);
-      }
-    }
-  }
-
-  #takeWaiting(instanceId: string): readonly Waiting[] {
-    const group = this.#waiting.get(instanceId) ?? [];
-    this.#waiting.delete(instanceId);
-    this.#waitingCount -= group.length;
-    return group;
+    if (this.#deleting.has(instanceId)) return Promise.reject(deleted(instanceId));
+    const migrated = this.#migrated(instanceId);
+    if (migrated !== undefined) return migrated.then(() => this.withRoom(instanceId, work));
+    return this.#open.withRoom(instanceId, work);
   }
 
   /** Returns the open file, now the most recently used. Errors: 503 if all files that may be open are busy, 507. */
   use(instanceId: string): OpenedFile {
     if (this.#deleting.has(instanceId)) throw deleted(instanceId);
-    const known = this.#open.get(instanceId);
-    if (known !== undefined) {
-      known.useCount += 1;
-      this.#open.delete(instanceId);
-      this.#open.set(instanceId, known);
-      return known.file;
-    }
-    this.#makeRoom();
-    if (this.#isFull) throw this.#tooMany();
-    const file = this.#openFile(instanceId);
-    this.#open.set(instanceId, { file, isClosing: false, useCount: 1 });
-    for (const waiting of this.#takeWaiting(instanceId)) waiting.begin(file);
-    return file;
+    return this.#open.use(instanceId);
   }
 
   #openFile(instanceId: string): OpenedFile {
+    // What waits for the file may be admitted before its deletion refuses it.
+    if (this.#deleting.has(instanceId)) throw deleted(instanceId);
     this.#unfit.refuseKnown(instanceId);
     this.#migrations.refuseUnderWay(instanceId);
     try {
@@ -338,61 +273,6 @@ class Instances implements InstanceFiles, InstanceUses {
   #pathOf(instanceId: string): string {
     return join(this.#options.directory, `${instanceId}.db`);
   }
-
-  /** Makes room for one more file by closing the least recently used ones. A busy file is never closed. */
-  #makeRoom(): void {
-    const { openMax, overMax, closingMax } = this.#bounds;
-    for (const [instanceId, instance] of this.#open) {
-      if (this.#open.size - this.#closingCount < openMax) return;
-      if (instance.isClosing || !instance.file.isIdle) continue;
-      if (this.#closingCount < closingMax) void this.#closeBeside(instanceId, instance);
-      else if (this.#open.size >= openMax + overMax) this.#closeNow(instanceId, instance);
-      else break;
-    }
-    // Busy files were skipped. A timer tries them again, in case no other file is opened.
-    if (this.#open.size - this.#closingCount < openMax || this.#isSweepDue) return;
-    this.#isSweepDue = true;
-    this.#engine.clock.after(SWEEP_DELAY_MS, () => {
-      this.#isSweepDue = false;
-      this.#makeRoom();
-      this.#admit();
-    });
-  }
-
-  get #isFull(): boolean {
-    const { openMax, overMax, closingMax } = this.#bounds;
-    return this.#open.size >= openMax + overMax + closingMax;
-  }
-
-  #tooMany(): AppError {
-    return new AppError(503, `Too many database instances are in use (at most ${this.#bounds.openMax})`);
-  }
-
-  /** Moves the WAL off the main thread, then closes the file. A use of the file meanwhile keeps it open. */
-  async #closeBeside(instanceId: string, instance: OpenInstance): Promise<void> {
-    const { useCount } = instance;
-    instance.isClosing = true;
-    this.#closingCount += 1;
-    try {
-      await instance.file.prepareClose();
-      if (instance.useCount === useCount && instance.file.isIdle) this.#closeNow(instanceId, instance);
-    } finally {
-      instance.isClosing = false;
-      this.#closingCount -= 1;
-      // Also if the file has stayed open: waiting work may need another file to be closed.
-      this.#admit();
-    }
-  }
-
-  #closeNow(instanceId: string, instance: OpenInstance): void {
-    this.#open.delete(instanceId);
-    instance.file.closeNow();
-  }
-}
-
-/** Turns a synchronous throw of `work` into a rejection. */
-async function attempt<T>(work: () => Promise<T>): Promise<T> {
-  return work();
 }
 
 export function createInstanceFiles(engine: StorageEngine, options: InstanceFilesOptions): InstanceFiles {

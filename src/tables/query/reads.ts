@@ -180,8 +180,8 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
       if (granted.kind === "record") throw notByRecord(principal);
       const filter = parseFilters(table.model, asked.query());
       if (file === null) return { total: 0 };
-      const prepared = table.prepared.count(filter, granted);
-      return { total: await listTurns.soon(() => table.store.count(file, prepared, caller)) };
+      const counted = () => table.store.count(file, table.prepared.count(filter, granted), caller);
+      return { total: await listTurns.soon(() => chain(file.ready(), counted)) };
     });
 
   return { get, list, listed, count, grant, allReadable };
@@ -197,7 +197,7 @@ function createListing(expanding: Expanding, allReadable: Reads["allReadable"], 
   type Asking = { request: ListRequest; granted: Grant };
   /** Lists that are asked for at once take turns: each of them may take a few milliseconds. [TB106] */
   const listOf = (principal: Principal, source: Source, asking: Asking, caller: ReadCaller | undefined) =>
-    turns.soon(() => read(principal, source, asking, caller));
+    turns.soon(() => chain(source.file?.ready(), () => read(principal, source, asking, caller)));
 
   const read = (
     principal: Principal,

@@ -77,8 +77,8 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
     });
 
   /**
-   * Waits for the change of an instance's tables, which a stranger does not set off. It may take seconds: the right is asked for once
-   * more after it.
+   * Waits until the file can be read: for room among the open files, and for the change of an instance's tables, which a stranger
+   * does not set off. It may take seconds: the right is asked for once more after it.
    */
   const whenReady = <F>(
     { principal, rules }: Asker,

@@ -1,0 +1,54 @@
+import { WAITING_FOR_ROOM_MAX } from "../limits.ts";
+import type { OpenedFile } from "../types.ts";
+
+interface Waiting {
+  /** Begins the work synchronously. */
+  begin(file: OpenedFile): void;
+  reject(error: unknown): void;
+}
+
+/** Work that waits until the file of its instance is open. */
+export class WaitingWork {
+  /** In order of arrival. */
+  readonly #byInstance = new Map<string, Waiting[]>();
+  #count = 0;
+
+  get isFull(): boolean {
+    return this.#count >= WAITING_FOR_ROOM_MAX;
+  }
+
+  /** In the order in which work first came for them. Those that are taken meanwhile are left out. */
+  instanceIds(): Iterable<string> {
+    return this.#byInstance.keys();
+  }
+
+  /** The result of `work`. */
+  add<T>(instanceId: string, work: (file: OpenedFile) => Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      const waiting: Waiting = { begin: (file) => resolve(Promise.try(work, file)), reject };
+      const group = this.#byInstance.get(instanceId);
+      if (group === undefined) this.#byInstance.set(instanceId, [waiting]);
+      else group.push(waiting);
+      this.#count += 1;
+    });
+  }
+
+  begin(instanceId: string, file: OpenedFile): void {
+    for (const waiting of this.#take(instanceId)) waiting.begin(file);
+  }
+
+  refuse(instanceId: string, error: unknown): void {
+    for (const waiting of this.#take(instanceId)) waiting.reject(error);
+  }
+
+  refuseAll(error: unknown): void {
+    for (const instanceId of this.instanceIds()) this.refuse(instanceId, error);
+  }
+
+  #take(instanceId: string): readonly Waiting[] {
+    const group = this.#byInstance.get(instanceId) ?? [];
+    this.#byInstance.delete(instanceId);
+    this.#count -= group.length;
+    return group;
+  }
+}
