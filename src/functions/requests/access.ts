@@ -14,11 +14,14 @@ type Rule = Exclude<RouteAccess, true>;
 /** The name of a route in scopes: the first segment of its path below `/api/functions`. */
 const scopeNameOf = (pattern: string): string => pattern.split("/")[3] ?? "";
 
-/** Errors: 401, 403; a `Refusal` that a rule throws; 503 where rules look too much up. */
+/**
+ * Whether a rule has looked records up, which may be others when the body has arrived. Errors: 401, 403; a `Refusal` that a rule
+ * throws; 503 where rules look too much up.
+ */
 export type MayCall = (
   principal: Principal,
   about: () => Pick<RouteAccessContext, "request" | "params">,
-) => MaybePromise<void>;
+) => MaybePromise<boolean>;
 
 /**
  * Who may call a route. A service key is judged by its scopes alone, everybody else by all of `access`; without any, by whether they
@@ -61,16 +64,21 @@ export function createAccess(
   };
 
   return (principal, about) => {
-    if (principal.kind === "server") return undefined;
+    if (principal.kind === "server") return false;
     if (principal.kind === "serviceKey") {
       if (!principal.scopes.allows("functions", "*", scopeName, "call")) throw forbidden();
-      return undefined;
+      return false;
     }
-    if (access.length === 0) return settle(principal, principal.kind === "user");
-    if (rules.length === 0) return undefined;
-    const call = lookups.begin();
+    if (access.length === 0) settle(principal, principal.kind === "user");
+    if (rules.length === 0) return false;
+    let hasLookedUp = false;
+    const lookedAt = (): void => {
+      hasLookedUp = true;
+    };
+    const call = lookups.begin({ watch: { lookedAt } });
     const { table, db } = call.context(null);
-    return askAll(rules, principal, call, { ...about(), table, db });
+    const asked = askAll(rules, principal, call, { ...about(), table, db });
+    return chain(asked, () => hasLookedUp);
   };
 }
 

@@ -11,7 +11,7 @@ import { type Call, callOf } from "./call.ts";
 
 /**
  * The request that Elysia and the handler see: its body has `maxBodySize` bytes at most, however it is read, JSON is read as
- * everywhere else, and who reads it when the caller's session or key has ended gets an error [HT135]. Errors: 413 for a declared length.
+ * everywhere else, and who reads it when the caller's session, key or right has ended gets an error [HT135] [FN25]. Errors: 413 for a declared length.
  */
 export function createBodies(http: HttpParts): (request: Request, call: Call) => Request {
   const { bodyMaxBytes } = http;
@@ -30,7 +30,7 @@ export function createBodies(http: HttpParts): (request: Request, call: Call) =>
     if (isJson(headers)) {
       own.json = async () => {
         const value = await readJson(request, jsonRules(http, sender));
-        call.requirePresent();
+        await call.arrived();
         return value;
       };
     }
@@ -53,11 +53,11 @@ function smallRequest(request: Request): Request {
   return request;
 }
 
-/** A method of `Request`. Errors: 401 if the caller's session or key has ended when the body has arrived. */
+/** A method of `Request`. Errors: those of `Call.arrived`. */
 const arrived = <Read>(read: () => Promise<Read>) =>
   async function (this: Request): Promise<Read> {
     const value = await read.call(this);
-    callOf(this)?.requirePresent();
+    await callOf(this)?.arrived();
     return value;
   };
 const arrayBuffer = arrived(Request.prototype.arrayBuffer);
@@ -108,7 +108,7 @@ async function checkedForm(this: Request): Promise<unknown> {
   } catch (cause) {
     throw cause instanceof AppError ? cause : badRequest("The body is not a valid form");
   }
-  callOf(this)?.requirePresent();
+  await callOf(this)?.arrived();
   let count = 0;
   for (const name of form.keys()) {
     if (++count > FORM_FIELDS_MAX) throw badRequest(`A form has at most ${FORM_FIELDS_MAX} fields`);
@@ -165,7 +165,7 @@ function countedStream(
           const { done, value } = await reader.read();
           if (refused !== null) throw refused;
           if (done || value === undefined) {
-            call.requirePresent();
+            await call.arrived();
             held.release();
             controller.close();
             return;

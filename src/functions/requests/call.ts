@@ -2,7 +2,7 @@ import { ANONYMOUS, type Principal } from "../../access/principal.ts";
 import type { HttpParts } from "../../http/http.ts";
 import { NOSNIFF } from "../../http/security-headers.ts";
 import { AppError } from "../../kernel/errors.ts";
-import { isPromise } from "../../kernel/maybe-promise.ts";
+import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { RequestTrace } from "../../kernel/observing/request-trace.ts";
 
 /** The pattern stands for the path: parameters of own routes may be secrets, as in a link to unsubscribe. */
@@ -30,6 +30,8 @@ export class Call {
   refusal: unknown = null;
   /** The pattern of the route that was found. */
   route: string | null = null;
+  /** Asks the rules of the route again; null: they have looked nothing up. */
+  askAgain: (() => MaybePromise<unknown>) | null = null;
   isUpgraded = false;
   isHeld = false;
   /** The answer has the headers that every answer has. */
@@ -82,9 +84,13 @@ export class Call {
     return headers;
   }
 
-  /** Called when its body has arrived. Errors: 401 if its session or key has ended meanwhile. [HT135] */
-  requirePresent(): void {
+  /**
+   * Called when its body has arrived. Errors: 401 if its session or key has ended meanwhile [HT135]; those of the route's rules,
+   * if what they looked up has changed. [FN25]
+   */
+  arrived(): MaybePromise<unknown> {
     this.#http.requirePresent(this.principal);
+    return this.askAgain?.();
   }
 
   failure(cause: unknown): Response {

@@ -56,9 +56,13 @@ export function createPerforming(deps: PerformingDeps) {
         introduce(context, call, route);
         if (call.refusal !== null) throw call.refusal;
         checkEncoding(context.params);
-        const asked = mayCall(call.principal, () => ({ request: call.request, params: context.params }));
-        if (!isPromise(asked)) return perform(context, call, server);
-        return asked.then(() => perform(context, call, server)).catch(fail);
+        const ask = () => mayCall(call.principal, () => ({ request: call.request, params: context.params }));
+        const allowed = (hasLookedUp: boolean): MaybePromise<Response> => {
+          if (hasLookedUp) call.askAgain = ask;
+          return perform(context, call, server);
+        };
+        const asked = ask();
+        return isPromise(asked) ? asked.then(allowed).catch(fail) : allowed(asked);
       } catch (cause) {
         return fail(cause);
       }

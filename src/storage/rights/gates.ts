@@ -104,7 +104,9 @@ export function createGates(deps: {
       // or `arguments`.
       const probe = createProbe(EMPTY_FILE);
       const verdict = await ask(probe.standIn, () => !probe.isSeen);
-      return probe.isSeen ? undecided : decided(verdict);
+      // What it has looked up may be gone when the body has arrived. [ST212]
+      const isAskedLater = verdict && action !== "read" && mayTakeMoreThan(rule, FILE_PARAMETERS);
+      return probe.isSeen || isAskedLater ? undecided : decided(verdict);
     },
   };
 }
