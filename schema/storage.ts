@@ -98,7 +98,7 @@ export const storageGrants = sqliteTable(
     id: text().primaryKey().notNull(),
     bucket: text().notNull(),
     key: text().notNull(),
-    /** Who asked for the URL: a user as rules see one, or `{ serviceKey: NAME }`; null: the server. */
+    /** Who asked for the URL: a user as rules see one, or `{ serviceKey: NAME }`; each with `actor`, if audited. null: the server. */
     auth: text({ mode: "json" }).$type<JsonObject>(),
     expiresAt: integer().notNull(),
   },

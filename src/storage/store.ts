@@ -2,6 +2,7 @@ import type { Auth } from "../config/types.ts";
 import type { Actor, OpenedFile, Transaction } from "../db/index.ts";
 import type { Readable } from "../db/query.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
+import type { AuditActor } from "../kernel/observing/request-trace.ts";
 import type { Metadata } from "./content.ts";
 import { factsOf } from "./facts.ts";
 import { RECEIPTS_PER_OWNER_MAX } from "./limits.ts";
@@ -246,27 +247,28 @@ function writesOf(tx: Transaction, { notes, quotas }: WriteDeps): StorageWrite {
       const oldest = nthReceipt.get(tx, { ownerId, nth: RECEIPTS_PER_OWNER_MAX });
       if (oldest !== null) deleteReceiptsOf.run(tx, { ownerId, before: oldest.uploaded + 1 });
     },
-    insertGrant({ holder, ...grant }) {
-      insertGrant.run(tx, { ...grant, auth: recordOf(holder) });
+    insertGrant({ holder, actor, ...grant }) {
+      insertGrant.run(tx, { ...grant, auth: recordOf(holder, actor) });
     },
     consumeGrant: (id) => deleteGrant.run(tx, { id }) === 1,
   };
 }
 
-/** A user as rules see one, or the name of a service key. */
-function recordOf(holder: GrantHolder): JsonObject | null {
+/** A user as rules see one, or the name of a service key; with who is audited, if anybody is. */
+function recordOf(holder: GrantHolder, actor: AuditActor | null): JsonObject | null {
+  if (holder.kind === "server") return null;
+  const who = holder.kind === "user" ? holder.auth : { serviceKey: holder.name };
   // A user's id, role, email and claims are JSON.
-  if (holder.kind === "user") return holder.auth as unknown as JsonObject;
-  return holder.kind === "serviceKey" ? { serviceKey: holder.name } : null;
+  return (actor === null ? who : { ...who, actor }) as unknown as JsonObject;
 }
 
 function grantOf({ auth, ...grant }: GrantRecord): UploadGrant {
-  if (auth === null) return { ...grant, holder: { kind: "server" } };
-  // `recordOf` has written it.
-  const value = auth as unknown as Auth | { serviceKey: string };
+  if (auth === null) return { ...grant, holder: { kind: "server" }, actor: null };
+  // `recordOf` has written it, or that of an earlier version, which kept no actor.
+  const { actor = null, ...value } = auth as unknown as (Auth | { serviceKey: string }) & { actor?: AuditActor };
   const holder: GrantHolder =
     "serviceKey" in value ? { kind: "serviceKey", name: value.serviceKey } : { kind: "user", auth: value };
-  return { ...grant, holder };
+  return { ...grant, holder, actor };
 }
 
 /** Parses the metadata when it is first read. */

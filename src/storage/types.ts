@@ -2,6 +2,7 @@ import type { Auth, BucketConfig, FileFacts } from "../config/types.ts";
 import type { Actor, Transaction } from "../db/index.ts";
 import type { Millis } from "../kernel/clock.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
+import type { AuditActor } from "../kernel/observing/request-trace.ts";
 import type { ObjectRecord } from "./statements/objects.ts";
 import type { PartRecord, UploadRecord } from "./statements/uploads.ts";
 
@@ -42,6 +43,8 @@ export interface UploadGrant {
   bucket: string;
   key: string;
   holder: GrantHolder;
+  /** As whom the audit log names who asked for it, and so who uploads; null: its changes are not audited. */
+  actor: AuditActor | null;
   expiresAt: number;
 }
 

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type HttpClient, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
+import type { JsonValue } from "../../src/kernel/json/json.ts";
+import { createHttpClient, type HttpClient } from "../support/http-client.ts";
+import { signIn, type TestPlatform, testPlatform } from "../support/index.ts";
 import { postInTwo } from "../support/split-request.ts";
 import { upload } from "./storage-support.ts";
 
@@ -63,6 +65,23 @@ test.each([
   // The URL was not used up.
   expect(await put(url)).toBe(200);
   await platform.service.delete("/api/storage/files/all/slow");
+});
+
+test("[AL1] an upload to a signed URL is one of the key, or of who acts as the user, that asked for it", async () => {
+  const ann = await signIn(platform);
+  const acting = createHttpClient(() => platform.url, {
+    "x-platform-service-key": platform.serviceKey,
+    "x-platform-act-as": ann.id,
+  });
+  const actorsOf = async (client: HttpClient, key: string): Promise<JsonValue[]> => {
+    expect(await put(await sign(client, key))).toBe(200);
+    const path = `/api/admin/audit?action=file.upload&target=storage/files/${key}`;
+    const { body } = await platform.service.get<{ entries: { actor: JsonValue }[] }>(path);
+    return body.entries.map(({ actor }) => actor);
+  };
+  expect(await actorsOf(platform.withKey(KEY), "of-key")).toEqual([{ kind: "serviceKey", name: "uploader" }]);
+  expect(await actorsOf(acting, "all/acted")).toEqual([{ kind: "serviceKey", name: "root", as: ann.id }]);
+  expect(await actorsOf(ann, "all/own")).toEqual([]);
 });
 
 test("[ST50] a download URL of a user with the longest id opens its file", async () => {

@@ -2,7 +2,7 @@ import type { Static, TSchema } from "typebox";
 import type { Accounts } from "../../access/accounts.ts";
 import { authOfAccount } from "../../access/acting.ts";
 import type { ServiceKeys } from "../../access/keys/service-keys.ts";
-import { type Principal, SERVER } from "../../access/principal.ts";
+import { auditActorOf, type Principal, SERVER } from "../../access/principal.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { unauthorized } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
@@ -157,7 +157,7 @@ export function createSigning(deps: {
         id: ids.uuid(),
         bucket,
         key,
-        holder: holderOf(principal),
+        ...askerOf(principal),
         expiresAt: expiresAtSeconds * SECOND_MS,
       };
       await store.write((storage) => storage.insertGrant(grant));
@@ -191,6 +191,11 @@ export function createSigning(deps: {
     },
   };
 }
+
+const askerOf = (principal: Principal): Pick<UploadGrant, "holder" | "actor"> => ({
+  holder: holderOf(principal),
+  actor: auditActorOf(principal),
+});
 
 /** Callers without credentials get no URLs. */
 function holderOf(principal: Principal): GrantHolder {

@@ -2,6 +2,7 @@ import type { Principal } from "../../access/principal.ts";
 import { IDEMPOTENCY_KEY_HEADER } from "../../http/exchange/idempotency-key.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { badField, badRequest } from "../../kernel/errors.ts";
+import { currentTrace } from "../../kernel/observing/request-trace.ts";
 import { parseContentType, parseMetadataText } from "../content.ts";
 import { parseKey } from "../keys.ts";
 import { FORM_OVERHEAD_MAX_BYTES } from "../limits.ts";
@@ -82,6 +83,9 @@ export async function receiveSigned(
 ): Promise<StoredObject> {
   const { bucket, key } = address;
   const { grant, principal, contentType: signedType } = signing.verifyUpload(token, bucket, key);
+  // Whoever sends the bytes, it is an upload of who asked for the URL.
+  const trace = currentTrace();
+  if (trace !== undefined) trace.actor = grant.actor;
   const gate = await gates.enter(principal, bucket, "write");
   const contentType = parseContentType(request.headers.get("content-type"));
   if (signedType !== null && contentType !== signedType) {
