@@ -48,7 +48,7 @@ export function createBucketAccessor(
         gate,
         uploadedBy: ownerOf(principal),
         async receive(incoming) {
-          const receiver = createReceiver(incoming, { maxBytes: gate.bucket.maxFileBytes });
+          const receiver = createReceiver(incoming, { maxBytes: gate.bucket.maxFileBytes }, null);
           if (copy instanceof Blob) for await (const chunk of copy.stream()) await receiver.take(chunk);
           else await receiver.take(copy);
           return { ...content, size: receiver.byteCount };

@@ -7,7 +7,7 @@ import type { Metadata } from "./content.ts";
 import { factsOf } from "./facts.ts";
 import { RECEIPTS_PER_OWNER_MAX } from "./limits.ts";
 import { quotaWrites } from "./quotas/quota-writes.ts";
-import type { Quotas, QuotaUse } from "./quotas/quotas.ts";
+import type { Arrival, Quotas, QuotaUse } from "./quotas/quotas.ts";
 import { deleteExpiredGrants, deleteGrant, type GrantRecord, grantById, insertGrant } from "./statements/grants.ts";
 import {
   deleteObject,
@@ -107,6 +107,8 @@ interface ListRange {
 export interface StorageStore extends StorageReads {
   /** Errors: 413 where a file would exceed a quota of its bucket. The write that stores it asks again. */
   requireRoom(object: Pick<StoredObject, "bucket" | "key" | "size" | "uploadedBy">): void;
+  /** For a body that begins to arrive; null: the bucket has no quota. End it when its bytes are stored, or gone. [ST309] */
+  arrival(bucket: string, ownerId: string | null): Arrival | null;
   /** In order of key (UTF-8 bytes): those after `after` that are not before `from`. */
   list(bucket: string, range: ListRange): StoredObject[];
   /** The same, with what a list shows and nothing else: metadata may be large. */
@@ -134,6 +136,7 @@ export function createStorageStore(file: OpenedFile, notes: FileNotes, quotas: Q
     requireRoom({ uploadedBy: ownerId, size, ...address }) {
       quotas.of(address.bucket)?.require(file, heldAt.get(file, address), { ownerId, size });
     },
+    arrival: (bucket, ownerId) => quotas.of(bucket)?.arrive(file, ownerId) ?? null,
     ...readsOf(file),
     list: (bucket, range) => objectsInOrder.all(file, { bucket, ...range }).map(withMetadata),
     listSlim: (bucket, range) => listedInOrder.all(file, { bucket, ...range }),

@@ -1,7 +1,10 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { statSync } from "node:fs";
 import { join } from "node:path";
-import { type HttpClient, type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
+import { Glob } from "bun";
+import { type HttpClient, type SignedIn, signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
+import { postInTwo } from "../support/split-request.ts";
 import { beginUpload, callMultipart, putPart } from "./storage-multipart-support.ts";
 import { path, upload } from "./storage-support.ts";
 
@@ -29,6 +32,7 @@ const QUOTAS = {
   signed: "quota: { perUser: 500 },",
   restarted: "quota: { total: 1_000, perUser: 600 },",
   code: "quota: { total: 10 },",
+  arriving: "quota: { perUser: 4_000_000 },",
   later: "",
 };
 
@@ -100,6 +104,33 @@ test("[ST302] replaced and deleted files give back; what makes a file smaller is
   const answer = await ben.post("/api/storage/both/delete-batch", { keys: ["b", "c", "none"] });
   expect(answer.status).toBe(200);
   expect(counted("both")).toEqual({ "": 0 });
+});
+
+/** Bytes of bodies that have not ended. */
+function stagedBytes(): number {
+  const files = new Glob("**/incoming/*").scanSync({ cwd: platform.dataDirectory, absolute: true });
+  return Array.from(files, (file) => statSync(file).size).reduce((sum, size) => sum + size, 0);
+}
+
+test("[ST309] bodies that have not ended hold at most the quota, whichever way they come", async () => {
+  const headers = { authorization: `Bearer ${ann.token}`, "content-type": "multipart/form-data; boundary=XYZ" };
+  const head = '--XYZ\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n';
+  const send = (target: string, begin: string, method = "POST") =>
+    postInTwo(platform.url + target, { method, headers, begin, restBytes: 9 });
+  const signed = await ann.post<{ url: string }>("/api/storage/arriving/signed-upload-url", { key: "signed" });
+  const { pathname, search } = new URL(signed.body.url);
+  const uploadId = await beginUpload(ann, "parts", {}, "arriving");
+  const held = send("/api/storage/arriving/upload", head + bytes(3_200_000));
+  await until("the body is on the disk", () => stagedBytes() > 1_600_000);
+  const refused = [
+    send("/api/storage/arriving/upload", head + bytes(1_600_000)),
+    send(pathname + search, bytes(1_600_000), "PUT"),
+    send(`/api/storage/arriving/multipart/upload-part?uploadId=${uploadId}&partNumber=1&key=parts`, bytes(1_600_000)),
+  ];
+  expect(await Promise.all(refused.map(({ answered }) => answered))).toEqual([413, 413, 413]);
+  held.drop();
+  await until("its bytes are gone", () => stagedBytes() === 0);
+  expect(await put(ann, "arriving", "whole", 3_800_000)).toBe(201);
 });
 
 test("[ST303] of many uploads at once only those pass that fit together", async () => {

@@ -4,6 +4,10 @@ import { connect } from "node:net";
 export interface SplitRequest {
   /** Sends the rest. Gives the status of the answer; NaN where none came. */
   end(rest: string): Promise<number>;
+  /** The status of an answer that does not wait for the rest. */
+  readonly answered: Promise<number>;
+  /** Breaks the connection. */
+  drop(): void;
 }
 
 /** Posts a JSON body of which `begin` is sent; `restBytes`: of what `end` will send. */
@@ -20,18 +24,23 @@ export function postInTwo(
   const socket = connect(Number(port), hostname);
   const ended = new Promise((resolve) => socket.once("close", resolve));
   let answer = "";
+  const { promise: answered, resolve } = Promise.withResolvers<number>();
+  const status = (): number => Number(/^HTTP\/1.1 (\d+)/.exec(answer)?.[1]);
   socket.on("data", (bytes) => {
     answer += bytes.toString("latin1");
+    resolve(status());
   });
   const length = Buffer.byteLength(begin) + restBytes;
   const own = { host: "x", connection: "close", "content-type": "application/json", "content-length": String(length) };
   const lines = Object.entries({ ...own, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.write(`${method} ${pathname}${search} HTTP/1.1\r\n${lines.join("")}\r\n${begin}`);
   return {
+    answered,
+    drop: () => void socket.destroy(),
     async end(rest) {
       socket.write(rest);
       await ended;
-      return Number(/^HTTP\/1.1 (\d+)/.exec(answer)?.[1]);
+      return status();
     },
   };
 }

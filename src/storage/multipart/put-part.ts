@@ -18,8 +18,9 @@ export async function putPart(
   const limit = { maxBytes: maxFileBytes, takenBytes: others };
   requireDeclaredLength(request, limit);
   await ask(gate, upload, others + Number(request.headers.get("content-length") ?? 0));
-  return life.withNew(staging, async (incoming, fileId) => {
-    const receiver = createReceiver(incoming, limit);
+  const arrival = store.arrival(bucket, upload.ownerId);
+  const stored = life.withNew(staging, async (incoming, fileId) => {
+    const receiver = createReceiver(incoming, limit, arrival);
     for await (const chunk of bodyChunks(request, clock)) await receiver.take(chunk);
     requirePresent();
     await incoming.finish();
@@ -35,4 +36,5 @@ export async function putPart(
     if (replaced !== null) life.dispose(staging, [replaced]);
     return { partNumber, etag: fileId };
   });
+  return stored.finally(() => arrival?.end());
 }

@@ -26,7 +26,17 @@ export interface BucketQuota {
   /** The same, and counts it: of two writes at once the second one sees what the first one holds. */
   replace(tx: Transaction, before: Held | null, after: Held): void;
   release(tx: Transaction, held: Held): void;
+  /** A body begins to arrive. */
+  arrive(from: Readable, ownerId: string | null): Arrival;
   use(from: Readable): QuotaUse;
+}
+
+/** The bytes of a body that are on the disk and not stored yet. */
+export interface Arrival {
+  /** Errors: 413 when more arrive at once than may be held. */
+  take(bytes: number): void;
+  /** They are stored, or gone. */
+  end(): void;
 }
 
 export interface Quotas {
@@ -71,6 +81,8 @@ function createQuota(bucket: string, { total, perUser }: NonNullable<BucketConfi
   const add = (tx: Transaction, ownerId: string, bytes: number): void => {
     if (bytes !== 0) addUsage.run(tx, { bucket, ownerId, bytes });
   };
+  const bucketMayHold = `The bucket "${bucket}" may hold ${total} bytes`;
+  const userMayHold = `Each user may hold ${perUser} bytes in the bucket "${bucket}"`;
   const release = (tx: Transaction, { ownerId, size }: Held): void => {
     add(tx, EVERYBODY, -size);
     if (ownerId === null) return;
@@ -83,7 +95,7 @@ function createQuota(bucket: string, { total, perUser }: NonNullable<BucketConfi
     if (total !== undefined) {
       const held = used(from, EVERYBODY);
       if (after.size > given && held - given + after.size > total) {
-        throw exceeded(`The bucket "${bucket}" may hold ${total} bytes`, held, after.size);
+        throw exceeded(bucketMayHold, held, after.size);
       }
     }
     const { ownerId } = after;
@@ -91,12 +103,39 @@ function createQuota(bucket: string, { total, perUser }: NonNullable<BucketConfi
     const givenByOwner = before?.ownerId === ownerId ? given : 0;
     const held = used(from, ownerId);
     if (after.size > givenByOwner && held - givenByOwner + after.size > perUser) {
-      throw exceeded(`Each user may hold ${perUser} bytes in the bucket "${bucket}"`, held, after.size);
+      throw exceeded(userMayHold, held, after.size);
     }
+  };
+  const arriving = new Map<string, number>();
+  /** A bucket may hold more than its quota, which is smaller than before, and its files may be replaced. */
+  const requireArriving = (from: Readable, ownerId: string, max: number, allowed: string): void => {
+    const bytes = arriving.get(ownerId) ?? 0;
+    if (bytes <= max || bytes <= used(from, ownerId)) return;
+    throw quotaExceeded(`${allowed}, and ${bytes} are arriving at once`);
+  };
+  const arrive = (from: Readable, ownerId: string | null): Arrival => {
+    let taken = 0;
+    const count = (bytes: number): void => {
+      taken += bytes;
+      for (const owner of ownerId === null ? [EVERYBODY] : [EVERYBODY, ownerId]) {
+        const sum = (arriving.get(owner) ?? 0) + bytes;
+        if (sum === 0) arriving.delete(owner);
+        else arriving.set(owner, sum);
+      }
+    };
+    return {
+      take(bytes) {
+        count(bytes);
+        if (total !== undefined) requireArriving(from, EVERYBODY, total, bucketMayHold);
+        if (perUser !== undefined && ownerId !== null) requireArriving(from, ownerId, perUser, userMayHold);
+      },
+      end: () => count(-taken),
+    };
   };
   return {
     require,
     release,
+    arrive,
     use: (from) => ({ total: total ?? null, perUser: perUser ?? null, used: used(from, EVERYBODY) }),
     replace(tx, before, after) {
       require(tx, before, after);

@@ -16,7 +16,7 @@ import { leaveReceipt, receiptOfKey, requireSameFile, StoredBefore } from "./rec
 import { bodyChunks, createReceiver, requireDeclaredLength } from "./receive.ts";
 
 interface Deps {
-  store: Pick<StorageStore, "findReceipt">;
+  store: Pick<StorageStore, "findReceipt" | "arrival">;
   gates: Gates;
   service: StorageService;
   signing: Signing;
@@ -45,13 +45,14 @@ export async function receiveForm(
   const boundary = parseBoundary(request.headers.get("content-type"));
   const limit = { maxBytes: gate.bucket.maxFileBytes };
   requireDeclaredLength(request, limit, FORM_OVERHEAD_MAX_BYTES);
+  const arrival = store.arrival(bucket, ownerId);
   let received: ReceivedFile | null = null;
   try {
     const file = await service.put({
       gate,
       uploadedBy: ownerId,
       async receive(incoming) {
-        const receiver = createReceiver(incoming, limit);
+        const receiver = createReceiver(incoming, limit, arrival);
         const form = await readUploadForm(bodyChunks(request, clock), boundary, receiver.take);
         requirePresent();
         if (form.file === null) throw badField("file", "required", "file is required");
@@ -71,12 +72,14 @@ export async function receiveForm(
     if (before === null || received === null) throw cause;
     requireSameFile(before, received);
     return { file: { ...(received as ReceivedFile), uploaded: before.uploaded }, isReplay: true };
+  } finally {
+    arrival?.end();
   }
 }
 
 /** The bytes that are PUT to a signed upload URL. The write that stores the file uses the grant up. */
 export async function receiveSigned(
-  { gates, service, signing, clock }: Deps,
+  { store, gates, service, signing, clock }: Deps,
   token: string,
   address: { bucket: string; key: string },
   request: Request,
@@ -93,11 +96,13 @@ export async function receiveSigned(
   }
   const limit = { maxBytes: gate.bucket.maxFileBytes };
   requireDeclaredLength(request, limit);
-  return service.put({
+  const uploadedBy = ownerOf(principal);
+  const arrival = store.arrival(bucket, uploadedBy);
+  const stored = service.put({
     gate,
-    uploadedBy: ownerOf(principal),
+    uploadedBy,
     async receive(incoming) {
-      const receiver = createReceiver(incoming, limit);
+      const receiver = createReceiver(incoming, limit, arrival);
       for await (const chunk of bodyChunks(request, clock)) await receiver.take(chunk);
       signing.requirePresent(grant, principal);
       return { key, contentType, customMetadata: {}, size: receiver.byteCount };
@@ -106,4 +111,5 @@ export async function receiveSigned(
       if (!storage.consumeGrant(grant.id)) throw usedUp();
     },
   });
+  return stored.finally(() => arrival?.end());
 }

@@ -2,6 +2,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { AppError, badRequest, tooLarge } from "../../kernel/errors.ts";
 import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { UPLOAD_MIN_BYTES, UPLOAD_STALL_MS } from "../limits.ts";
+import type { Arrival } from "../quotas/quotas.ts";
 import type { IncomingFile } from "../types.ts";
 
 /**
@@ -75,13 +76,14 @@ export interface SizeLimit {
   takenBytes?: number;
 }
 
-/** Errors: 413 over the limit, 507 without room. */
-export function createReceiver(incoming: IncomingFile, limit: SizeLimit): Receiver {
+/** `arrival`: null for what is in memory already. Errors: 413 over the limit or the quota, 507 without room. */
+export function createReceiver(incoming: IncomingFile, limit: SizeLimit, arrival: Arrival | null): Receiver {
   let byteCount = 0;
   return {
     async take(chunk) {
       byteCount += chunk.byteLength;
       if (byteCount > roomOf(limit)) throw tooBig(limit);
+      arrival?.take(chunk.byteLength);
       await incoming.write(chunk);
     },
     get byteCount() {
