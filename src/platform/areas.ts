@@ -153,6 +153,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       ...base,
       databases: config.databases ?? {},
       directory: join(base.dataDirectory, "databases"),
+      requirePresent: areas.access.principals.requirePresent,
       app: () => app,
       onCommit: (address, groups) => areas.sockets.rights.committed(address, groups),
       onChange(address, groups) {
@@ -203,6 +204,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       secret: base.secrets.jwtSecret,
       account: areas.auth.accounts.get,
       serviceKey: areas.access.serviceKeys.named,
+      requirePresent: areas.access.principals.requirePresent,
       publicUrl: config.server?.publicUrl,
       notes: {
         isWatched: (bucket, event) => areas.triggers.files.isWatched(bucket, event),

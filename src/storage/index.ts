@@ -4,6 +4,7 @@ import type { Accounts } from "../access/accounts.ts";
 import type { ServiceKeys } from "../access/keys/service-keys.ts";
 import type { Lookups } from "../access/lookups/lookups.ts";
 import type { Principal } from "../access/principal.ts";
+import type { Principals } from "../access/principals.ts";
 import type { BucketAccessor } from "../config/app/index.ts";
 import type { BucketConfig, StorageConfig } from "../config/types.ts";
 import type { OpenedFile } from "../db/index.ts";
@@ -58,6 +59,7 @@ export interface StorageAreaDeps {
   publicUrl?: string | undefined;
   /** For the context of rules. */
   lookups: Lookups;
+  requirePresent: Principals["requirePresent"];
   clock: Clock;
   ids: Ids;
   logger: Logger;
@@ -86,7 +88,7 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
   );
   const paces = createPaces();
   const cursors = createListCursors(deps.secret);
-  const gates = createGates({ buckets, clock, logger, lookups: deps.lookups });
+  const gates = createGates({ ...deps, buckets });
   const life = createFileLife({ clock, ids, logger, isNamed: store.hasFile, onRemove: thumbs.remove });
   const service = createStorageService({ store, gates, life, clock, paces });
   const signer = createUrlSigner({ secret: deps.secret, nowMs: clock.now });

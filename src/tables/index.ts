@@ -1,6 +1,7 @@
 import type { Account } from "../access/accounts.ts";
 import type { Lookups } from "../access/lookups/lookups.ts";
 import { type Principal, SERVER } from "../access/principal.ts";
+import type { Principals } from "../access/principals.ts";
 import type { TableDoor } from "../access/table-door.ts";
 import type { AppAccess, DatabaseAccessor, ServerDatabaseAccessor } from "../config/app/index.ts";
 import type { NamespaceConfig } from "../config/types.ts";
@@ -53,6 +54,7 @@ export function createTablesArea(deps: {
   engine: StorageEngine;
   /** The directory of the database files. */
   directory: string;
+  requirePresent: Principals["requirePresent"];
   clock: Clock;
   ids: Ids;
   logger: Logger;

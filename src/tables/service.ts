@@ -1,4 +1,5 @@
 import type { Principal } from "../access/principal.ts";
+import type { Principals } from "../access/principals.ts";
 import type { TableAddress, TableDoor } from "../access/table-door.ts";
 import type { AppAccess, BatchResult, ListResult } from "../config/app/index.ts";
 import type { TableRecord } from "../config/types.ts";
@@ -158,6 +159,7 @@ export interface TableService extends TableReads, TableWrites, TableBatches, Tra
 
 export function createTableService(deps: {
   namespaces: ReadonlyMap<string, Namespace>;
+  requirePresent: Principals["requirePresent"];
   clock: Clock;
   ids: Ids;
   logger: Logger;

@@ -62,7 +62,13 @@ export function createPerforming(deps: PerformingDeps) {
           return perform(context, call, server);
         };
         const asked = ask();
-        return isPromise(asked) ? asked.then(allowed).catch(fail) : allowed(asked);
+        if (!isPromise(asked)) return allowed(asked);
+        const answered = asked.then((hasLookedUp) => {
+          // The session may have ended while a rule was awaited. [HT136]
+          server.http.requirePresent(call.principal);
+          return allowed(hasLookedUp);
+        });
+        return answered.catch(fail);
       } catch (cause) {
         return fail(cause);
       }

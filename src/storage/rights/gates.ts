@@ -1,6 +1,7 @@
 import { RULE_TIMEOUT_MS } from "../../access/limits.ts";
 import type { LookupCall, Lookups } from "../../access/lookups/lookups.ts";
 import { actorOf, authOf, type Principal } from "../../access/principal.ts";
+import type { Principals } from "../../access/principals.ts";
 import { createProbe, mayTakeMoreThan } from "../../access/probe.ts";
 import type { FileFacts } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
@@ -45,6 +46,7 @@ const EMPTY_FILE: FileFacts = {
 export function createGates(deps: {
   buckets: ReadonlyMap<string, Bucket>;
   lookups: Lookups;
+  requirePresent: Principals["requirePresent"];
   clock: Clock;
   logger: Logger;
 }): Gates {
@@ -93,8 +95,11 @@ export function createGates(deps: {
       const ask = (file: FileFacts, isLogged = () => true): MaybePromise<boolean> => {
         // An upload may take hours, after which the rule is asked about what has been stored since.
         const call = action === "read" ? reading : deps.lookups.begin();
-        return chain(answerOf(file, isLogged, call), (isAllowed) => {
+        const answer = answerOf(file, isLogged, call);
+        return chain(answer, (isAllowed) => {
           call.check();
+          // The session may have ended while the rule was awaited. [HT136]
+          if (isPromise(answer)) deps.requirePresent(principal);
           return isAllowed;
         });
       };

@@ -1,4 +1,5 @@
 import { actorOf } from "../../access/principal.ts";
+import type { Principals } from "../../access/principals.ts";
 import type { DatabaseFile, Transaction } from "../../db/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";
@@ -73,7 +74,13 @@ function isStillOpen(rules: RuleScope, decisions: Decisions): boolean {
   }
 }
 
-export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Ids; afterHooks: AfterHooks }): Writes {
+export function createWrites(deps: {
+  rights: RecordRights;
+  requirePresent: Principals["requirePresent"];
+  clock: Clock;
+  ids: Ids;
+  afterHooks: AfterHooks;
+}): Writes {
   const { rights, clock, ids, afterHooks } = deps;
   const turns = new RecordTurns(clock);
 
@@ -109,6 +116,8 @@ export function createWrites(deps: { rights: RecordRights; clock: Clock; ids: Id
           try {
             // `work` is synchronous and returns a plain value.
             const result = await file.write<unknown>((tx) => {
+              // Rules, hooks and searches may have been awaited since the caller was known. [HT136]
+              deps.requirePresent(principal);
               tx.causedBy(actor);
               afterCommit = [];
               const context: Omit<WriteContext, "tx"> = {
