@@ -283,8 +283,8 @@ test(
       total.live += live;
       total.denied += denied;
     }
-    // Most of them end with rights: otherwise this would say little.
-    expect(total.live).toBeGreaterThan(total.denied);
+    // Most of them end with rights: otherwise this would say little. One world alone may be an exception.
+    if (own === undefined) expect(total.live).toBeGreaterThan(total.denied);
   },
   minutesMs,
 );
