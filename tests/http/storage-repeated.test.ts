@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { statSync } from "node:fs";
+import { Glob } from "bun";
 import { type HttpClient, type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
 import { beginUpload, callMultipart, listParts, putPart } from "./storage-multipart-support.ts";
 import { path } from "./storage-support.ts";
@@ -47,6 +49,31 @@ test("[ST210] complete may be repeated, in turn and at once; the upload itself h
   expect((await callMultipart(ann, "abort", { uploadId, key })).status).toBe(404);
   await platform.restart();
   expect((await callMultipart(ann, "complete", { uploadId, key, parts })).body).toEqual(third.body);
+});
+
+/** Bytes of files that are being written. */
+function bytesUnderWay(): number {
+  const files = new Glob("**/incoming/*").scanSync({ cwd: platform.dataDirectory, absolute: true });
+  return Array.from(files, (file) => statSync(file, { throwIfNoEntry: false })?.size ?? 0).reduce((a, b) => a + b, 0);
+}
+
+test("[ST213] an upload that is completed many times at once is joined once at a time", async () => {
+  const key = "large";
+  const uploadId = await beginUpload(ann, key);
+  const size = 24 * 1024 * 1024;
+  const parts = [(await putPart(ann, { uploadId, key }, 1, new Uint8Array(size))).body];
+  const complete = () => callMultipart(ann, "complete", { uploadId, key, parts });
+  let isDone = false;
+  const completed = Promise.all(Array.from({ length: 12 }, complete)).finally(() => {
+    isDone = true;
+  });
+  let most = 0;
+  while (!isDone) {
+    most = Math.max(most, bytesUnderWay());
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect((await completed).map(({ status }) => status)).toEqual(Array(12).fill(200));
+  expect(most).toBeLessThanOrEqual(size);
 });
 
 test("[ST210] another user, key or bucket gets nothing of it, and a repetition stores nothing", async () => {

@@ -38,6 +38,7 @@ export interface Uploads {
 export function createUploads(deps: UploadDeps): Uploads {
   const { store, gates, ended } = deps;
   const context = createUploadContext(deps);
+  const inTurn = createUploadTurns();
 
   return {
     async create(principal, bucket, body) {
@@ -50,7 +51,8 @@ export function createUploads(deps: UploadDeps): Uploads {
     },
     async complete(principal, bucket, body) {
       const gate = await gates.enter(principal, bucket, "write");
-      return completeUpload(context, principal, gate, await body());
+      const asked = await body();
+      return inTurn(asked.uploadId, () => completeUpload(context, principal, gate, asked));
     },
     async abort(principal, bucket, body) {
       const gate = await gates.enter(principal, bucket, "write");
@@ -73,6 +75,20 @@ export function createUploads(deps: UploadDeps): Uploads {
       await pace.next();
       return parts.map(({ partNumber, size, fileId }) => ({ partNumber, size, etag: fileId }));
     },
+  };
+}
+
+/** Runs the work on one upload one after the other: the parts would be copied by each at once, and fill the disk. [ST213] */
+function createUploadTurns() {
+  const last = new Map<string, Promise<unknown>>();
+  return async <T>(uploadId: string, work: () => Promise<T>): Promise<T> => {
+    const running = (last.get(uploadId) ?? Promise.resolve()).then(work, work);
+    last.set(uploadId, running);
+    try {
+      return await running;
+    } finally {
+      if (last.get(uploadId) === running) last.delete(uploadId);
+    }
   };
 }
 
