@@ -88,7 +88,7 @@ export async function receiveSigned(
   const { grant, principal, contentType: signedType } = signing.verifyUpload(token, bucket, key);
   // Whoever sends the bytes, it is an upload of who asked for the URL.
   const trace = currentTrace();
-  if (trace !== undefined) trace.actor = grant.actor;
+  if (trace !== undefined && grant.actor !== null) trace.actor = grant.actor;
   const gate = await gates.enter(principal, bucket, "write");
   const contentType = parseContentType(request.headers.get("content-type"));
   if (signedType !== null && contentType !== signedType) {
