@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { type ListAnswer, type SignedIn, signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
+import { upload } from "./storage-support.ts";
 
 // A session that ends while a rule, a hook or a search of its request is awaited.
 
@@ -21,9 +22,13 @@ beforeAll(async () => {
             beforeUpdate: async (_auth, _record, changes) => (await held(), changes),
             beforeDelete: async () => { await held(); },
           } },
+          byRead: { schema: { text: { type: "text" } }, fts: ["text"], access: { read: async () => await held() } },
           bySearch: { access: { ...open, read: async (_auth, record) => await held() } },
         } } },
-        storage: { buckets: { files: { access: { read: true, write: (_auth, _file) => held() } } } },
+        storage: { buckets: { files: { access: {
+          read: (_auth, file) => file.key.startsWith("held/") ? held() : true,
+          write: (_auth, _file) => held(),
+        } } } },
         routes: (api) => api
           .post("/release", () => { release(); return {}; }, { access: true })
           .get("/held", () => ({}), { access: held }),
@@ -104,6 +109,32 @@ for (const [what, table, send] of WAYS) {
 const whileItWaitsIf = (isHeld: boolean, request: () => Promise<{ status: number }>) =>
   isHeld ? whileItWaits(request, () => platform.get("/api/health")) : request();
 
+const READS: [what: string, path: string][] = [
+  ["a record", `${TABLES}/byRead/stored`],
+  ["a list", `${TABLES}/byRead`],
+  ["a search", `${TABLES}/byRead/search?q=before`],
+  ["a file", "/api/storage/files/held/stored"],
+  ["a list of files", "/api/storage/files"],
+];
+
+for (const [what, path] of READS) {
+  test.each(ENDS)(`[HT136] %s comes while ${what} waits for its rule: 401, and nothing is shown`, async (_, end) => {
+    await platform.service.post(`${TABLES}/byRead?upsert=true`, { id: "stored", text: "before" });
+    await upload(platform.service, "files", "held/stored", "before");
+    const [user, other] = [await signIn(platform), await signIn(platform)];
+    const kept = await whileItWaits(
+      () => user.fetch(path),
+      () => platform.get("/api/health"),
+    );
+    expect(kept.status).toBe(200);
+    const answer = await whileItWaits(
+      () => other.fetch(path),
+      () => end(`/api/auth/admin/users/${other.id}`),
+    );
+    expect(answer.status).toBe(401);
+  });
+}
+
 test.each(ENDS)("[HT136] %s comes while a route waits for its rule: 401", async (_, end) => {
   const user = await signIn(platform);
   const answer = await whileItWaits(
@@ -122,5 +153,5 @@ test.each(ENDS)("[HT136] %s comes while an upload waits for its rule: 401, and n
     () => user.fetch("/api/storage/files/upload", { method: "POST", body: form }),
     () => end(`/api/auth/admin/users/${user.id}`),
   );
-  expect([answer.status, (await platform.fetch("/api/storage/files/late")).status]).toEqual([401, 404]);
+  expect([answer.status, (await platform.service.fetch("/api/storage/files/late")).status]).toEqual([401, 404]);
 });

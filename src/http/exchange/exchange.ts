@@ -88,7 +88,7 @@ export class Exchange implements RequestBasics, Requester {
         ? identified.then((principal) => this.#run(principal))
         : this.#run(identified);
       if (!isPromise(value)) return this.#finish(value, false);
-      return value.then((result) => this.#finish(result, true)).catch((cause) => this.#fail(cause));
+      return value.then((result) => this.#finish(this.#shown(result), true)).catch((cause) => this.#fail(cause));
     } catch (cause) {
       return this.#fail(cause);
     }
@@ -180,6 +180,17 @@ export class Exchange implements RequestBasics, Requester {
   #arrived<T>(read: T): T {
     this.#route.requirePresent(this.principal);
     return read;
+  }
+
+  /** What has been read for an answer: a rule or a query may have taken long, and the session may have ended meanwhile. [HT136] */
+  #shown(result: unknown): unknown {
+    if (this.request.method !== "GET" && this.request.method !== "HEAD") return result;
+    try {
+      return this.#arrived(result);
+    } catch (cause) {
+      if (result instanceof Response) void result.body?.cancel().catch(() => {});
+      throw cause;
+    }
   }
 
   #bodyRules(): BodyRules {
