@@ -31,9 +31,10 @@ export default {
       if (id === "editors-later") return auth.role === "editor";
       if (id === "editors") return later(auth.role === "editor");
       return later(isMember(auth, db) || (id === "both" && auth.role === "editor"));
-    } },
+    }, action: (auth, id, type) => type !== "decide" || later(auth.role === "editor") },
     async onJoin(room) { if (room.id === "editors-later") await later(true); },
     actions: { say(room, player, { text }) { room.setShared({ said: text }); room.send("said", text); },
+      decide(room) { room.setShared({ decided: true }); },
       async read(room) { await new Promise((done) => setTimeout(done, 300)); return room.shared; } },
   } },
   databases: {
@@ -174,6 +175,36 @@ test("[RM222] [RM221] a change of role while the join rule is asked again decide
   await demote(ann);
   await setGate({ isOpen: true });
   await socket.expect({ type: "error", code: "JOIN_DENIED" });
+});
+
+for (const [what, end] of [
+  ["the role goes", demote],
+  [
+    "the player is kicked",
+    ({ id }: SignedIn, room: string) => platform.service.post(`/api/admin/rooms/game/${room}/kick`, { userId: id }),
+  ],
+  ["the session ends", ({ id }: SignedIn) => platform.service.post(`/api/auth/admin/users/${id}/revoke`)],
+] as const) {
+  test(`[RM223] an action does not run if ${what} while its rule is awaited`, async () => {
+    const [ann, bob] = [await member("editor"), await member()];
+    const room = `acted-${what.replaceAll(" ", "-")}`;
+    const [hers, his] = [await enter(ann, room), await enter(bob, room)];
+    await untilAsked(() => hers.send({ type: "send", actionType: "decide", requestId: "1" }));
+    await end(ann, room);
+    await setGate({ isOpen: true });
+    await until("nothing is awaited", async () => (await gate()).waiting === 0);
+    expect(await act(his, "read")).toMatchObject({ type: "action_result", result: {} });
+    expect((await act(his, "read"))["result"]).not.toHaveProperty("decided");
+  });
+}
+
+test("[RM223] an action whose rule is awaited runs if nothing goes meanwhile", async () => {
+  const ann = await member("editor");
+  const hers = await enter(ann, "acted");
+  await untilAsked(() => hers.send({ type: "send", actionType: "decide", requestId: "1" }));
+  await setGate({ isOpen: true });
+  await hers.nextOf("action_result");
+  expect((await act(hers, "read"))["result"]).toEqual({ decided: true });
 });
 
 test("[RT226] who loses a right while it is asked for is not told who is present", async () => {

@@ -29,6 +29,7 @@ interface Action {
 }
 
 const BUSY = "The room is busy";
+const LEFT = "No longer in the room";
 
 /** A room as connections use it: its players, joins, leaves and actions. Rules: SPEC.md. */
 export class LiveRoom {
@@ -113,11 +114,9 @@ export class LiveRoom {
     const work = (state: RoomState): MaybePromise<void> => {
       // Nobody may act by a session that has ended, and nobody is there to be answered.
       if (connection.closeCode === CLOSE.sessionEnded) return;
-      if (this.#members.get(connection.userId) === undefined) return fail("No longer in the room");
-      // Read when the action starts: a role that was set while it waited counts.
-      const player = connection.player();
+      if (this.#members.get(connection.userId) === undefined) return fail(LEFT);
       // Serialised before the effects are applied: a result without JSON is an error like any other.
-      return this.#memory.run(state, (room) => chain(this.#runAction(room, player, action), jsonText), {
+      return this.#memory.run(state, (room) => chain(this.#runAction(room, connection, action), jsonText), {
         done: (text) => connection.send(actionResult(action.requestId, text)),
         failed: (cause) => {
           this.#logBug(`action ${action.type}`, cause);
@@ -279,11 +278,17 @@ export class LiveRoom {
     if (!wasPosted && !this.#memory.isStopping) this.#memory.log("onLeave", BUSY);
   }
 
-  #runAction(room: Room, player: Player, action: Action): MaybePromise<unknown> {
+  #runAction(room: Room, connection: RoomConnection, action: Action): MaybePromise<unknown> {
     const handler = this.namespace.config.actions?.[action.type];
+    // Read when the action starts: a role that was set while it waited counts.
+    const player = connection.player();
     if (this.namespace.config.access?.action === undefined) return handler?.(room, player, action.payload);
     return chain(this.#mayAct(player, action), (isAllowed) => {
       if (!isAllowed) throw new Error("Access denied");
+      // What was there when the rule was asked may be gone when it has answered. [RM223]
+      const isPresent = this.#members.get(connection.userId) !== undefined;
+      if (!isPresent || connection.closeCode === CLOSE.sessionEnded) throw new Error(LEFT);
+      if (connection.player().auth !== player.auth) return this.#runAction(room, connection, action);
       return handler?.(room, player, action.payload);
     });
   }
