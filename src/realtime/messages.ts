@@ -75,7 +75,7 @@ export function createMessages(deps: MessageDeps): readonly MessageType<Realtime
     declare("broadcast", Broadcast, (connection, { event, data, excludeSelf = true, ...about }, principal) =>
       onChannel(connection, about, (name) => {
         if (parseChannel(name, tables)?.kind !== "broadcast") return unknownChannel(name);
-        return chain(rights.broadcast(principal, name, event), (isAllowed) => {
+        return chain(mayBroadcast(rights, connection, principal, { name, event }), (isAllowed) => {
           if (!isAllowed) return denied("ACCESS_DENIED");
           if (connection.isClosed) return null;
           const isSent = broadcasts.send({ channel: name, event, payload: data }, excludeSelf ? connection : null);
@@ -84,6 +84,20 @@ export function createMessages(deps: MessageDeps): readonly MessageType<Realtime
       }),
     ),
   ];
+}
+
+/** Asks until the answer is about who the connection's user is by then. [RT228] */
+function mayBroadcast(
+  rights: Rights,
+  connection: RealtimeConnection,
+  principal: Visiting,
+  about: { name: string; event: string },
+): MaybePromise<boolean> {
+  return chain(rights.broadcast(principal, about.name, about.event), (isAllowed) => {
+    const present = connection.principal ?? principal;
+    if (!isAllowed || present === principal) return isAllowed;
+    return mayBroadcast(rights, connection, present, about);
+  });
 }
 
 /** One that has an id is answered, so that a client may use the id again. */

@@ -207,6 +207,20 @@ test("[RM223] an action whose rule is awaited runs if nothing goes meanwhile", a
   expect((await act(hers, "read"))["result"]).toEqual({ decided: true });
 });
 
+test("[RT228] a broadcast whose rule is awaited while the role goes is not sent", async () => {
+  const [ann, bob] = [await signIn(platform, { role: "editor" }), await member()];
+  const channel = "broadcast:awaited-role";
+  const [hers, his] = [await connect(platform, ann), await connect(platform, bob)];
+  await subscribe(his, channel);
+  await untilAsked(() => hers.send({ type: "broadcast", channel, event: "late", data: {}, requestId: "1" }));
+  await demote(ann);
+  await setGate({ isOpen: true });
+  await hers.expect({ type: "error", code: "ACCESS_DENIED" });
+  await hers.close();
+  his.send({ type: "ping" });
+  await his.expect({ type: "pong" });
+});
+
 test("[RT226] who loses a right while it is asked for is not told who is present", async () => {
   const [ann, bob] = [await member(), await member()];
   const [hers, his] = [await connect(platform, ann), await connect(platform, bob)];
