@@ -1,5 +1,6 @@
 import { bytesOf, encoded } from "./base64url.ts";
 import { COOKIE_VALUE_MAX_CHARACTERS, COOKIE_WAIT_MAX_MS } from "./limits.ts";
+import { listen } from "./listeners.ts";
 import { pause, systemRuntime } from "./runtime.ts";
 import type { Store } from "./store.ts";
 
@@ -96,14 +97,11 @@ interface Change {
   value: string | null;
 }
 
-function heard(channel: BroadcastChannel, store: Store, listener: (key: string) => void): () => void {
-  const hear = async ({ data: { key, value } }: MessageEvent<Change>) => {
+const heard = (channel: BroadcastChannel, store: Store, listener: (key: string) => void): (() => void) =>
+  listen(channel, "message", async ({ data: { key, value } }: MessageEvent<Change>) => {
     // A tab may hear of another one's cookie before it sees it.
     for (let waitMs = 1; store.get(key) !== value && waitMs < COOKIE_WAIT_MAX_MS; waitMs *= 2) {
       await pause(systemRuntime, waitMs);
     }
     listener(key);
-  };
-  channel.addEventListener("message", hear);
-  return () => channel.removeEventListener("message", hear);
-}
+  });

@@ -33,3 +33,15 @@ export function createListeners<Given extends unknown[] = []>(): Listeners<Given
     },
   };
 }
+
+/** Listens to an event of the environment, some of which have no such target. The function ends that. */
+export function listen<Given extends Event>(
+  target: unknown,
+  type: string,
+  listener: (event: Given) => void,
+): () => void {
+  // Each event has the type that its listener takes.
+  const events = target as Partial<EventTarget> | null | undefined;
+  events?.addEventListener?.(type, listener as EventListener);
+  return () => events?.removeEventListener?.(type, listener as EventListener);
+}

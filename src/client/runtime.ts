@@ -1,3 +1,5 @@
+import { listen } from "./listeners.ts";
+
 /** Time and chance, which tests replace. Everything else of the client takes them from here. */
 export interface Runtime {
   /** Milliseconds since the Unix epoch by this machine's clock, which may be wrong. */
@@ -10,13 +12,10 @@ export interface Runtime {
   uuid(): string;
 }
 
-/** 16 bytes as a UUID of version 4. */
-function asUuid(bytes: Uint8Array): string {
-  const hex = [...bytes].map((byte, index) => {
-    const value = index === 6 ? (byte & 15) | 64 : index === 8 ? (byte & 63) | 128 : byte;
-    return value.toString(16).padStart(2, "0");
-  });
-  return hex.join("").replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+/** 0 to 15. `crypto.randomUUID` is missing on insecure origins, and React Native may have no `crypto` at all. */
+function randomDigit(): number {
+  const { crypto } = globalThis as { crypto?: Crypto };
+  return (crypto?.getRandomValues(new Uint8Array(1))[0] ?? Math.random() * 16) & 15;
 }
 
 export const systemRuntime: Runtime = {
@@ -26,13 +25,11 @@ export const systemRuntime: Runtime = {
     return () => clearTimeout(timer);
   },
   random: () => Math.random(),
-  // `crypto.randomUUID` is missing on insecure origins, and React Native may have no `crypto` at all.
-  uuid() {
-    const bytes = new Uint8Array(16);
-    const { crypto } = globalThis as { crypto?: Crypto };
-    if (crypto === undefined) return asUuid(bytes.map(() => Math.random() * 256));
-    return asUuid(crypto.getRandomValues(bytes));
-  },
+  uuid: () =>
+    "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx".replace(/[xy]/g, (place) =>
+      // The first bits of `y` are those of the variant.
+      (place === "x" ? randomDigit() : (randomDigit() & 3) | 8).toString(16),
+    ),
 };
 
 /** From half of `delayMs` to all of it, by chance, so that clients which a restart has cut off do not come back together. */
@@ -41,14 +38,13 @@ export const jittered = (runtime: Runtime, delayMs: number): number => (delayMs 
 /** Resolves after `delayMs`; rejects with the signal's reason when it is aborted. */
 export function pause(runtime: Runtime, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const abort = () => {
-      cancel();
-      reject(signal?.reason);
-    };
     const cancel = runtime.after(delayMs, () => {
-      signal?.removeEventListener("abort", abort);
+      stopListening();
       resolve();
     });
-    signal?.addEventListener("abort", abort, { once: true });
+    const stopListening = listen(signal, "abort", () => {
+      cancel();
+      reject(signal?.reason);
+    });
   });
 }

@@ -1,4 +1,4 @@
-import { createListeners } from "./listeners.ts";
+import { createListeners, listen } from "./listeners.ts";
 
 /** A value, or a promise of it. */
 export type MaybePromise<T> = T | Promise<T>;
@@ -56,13 +56,10 @@ export function browserStore(storage: Storage): Store {
     get: (key) => storage.getItem(key),
     set: (key, value) => storage.setItem(key, value),
     remove: (key) => storage.removeItem(key),
-    subscribe(listener) {
-      const heard = ({ key, storageArea }: StorageEvent) => {
+    subscribe: (listener) =>
+      listen(globalThis, "storage", ({ key, storageArea }: StorageEvent) => {
         if (storageArea === storage && key !== null) listener(key);
-      };
-      addEventListener("storage", heard);
-      return () => removeEventListener("storage", heard);
-    },
+      }),
   };
   // Missing on insecure origins, as plain http in a LAN.
   if (locks !== undefined) store.lock = async (name, work) => await locks.request(name, work);

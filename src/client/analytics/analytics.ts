@@ -1,4 +1,5 @@
 import type { ClientContext } from "../context.ts";
+import { listen } from "../listeners.ts";
 import { PlatformError } from "../transport/errors.ts";
 import {
   BODY_MAX_CHARACTERS,
@@ -20,15 +21,14 @@ interface Waiting {
 
 /** Where the page goes away, or may go without notice, as on phones. */
 function onHide(work: () => void): () => void {
-  if (typeof document === "undefined") return () => {};
-  const hidden = () => {
-    if (document.visibilityState === "hidden") work();
-  };
-  document.addEventListener("visibilitychange", hidden);
-  addEventListener("pagehide", work);
+  const ends = [
+    listen(globalThis.document, "visibilitychange", () => {
+      if (document.visibilityState === "hidden") work();
+    }),
+    listen(globalThis, "pagehide", work),
+  ];
   return () => {
-    document.removeEventListener("visibilitychange", hidden);
-    removeEventListener("pagehide", work);
+    for (const end of ends) end();
   };
 }
 

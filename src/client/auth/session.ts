@@ -59,20 +59,17 @@ export function createSession({ store, runtime, send, host }: Deps): Session {
     const other = await replaced(stale);
     if (other !== undefined) return other;
     const options = { body: { refreshToken: stale.refreshToken }, timeoutMs: REFRESH_TIMEOUT_MS };
-    try {
-      // For 30 s the server gives the same tokens again, so that a lost answer loses nothing.
-      const tokens = await withRetries(() => send("POST", "/api/auth/refresh", options), runtime);
-      // A sign-out, or another sign-in, while the server was asked counts.
-      const meanwhile = await replaced(stale);
-      return meanwhile === undefined ? await kept.keep(stored(tokens as Tokens, runtime.now())) : meanwhile;
-    } catch (error) {
-      const hasEnded = error instanceof PlatformError && [400, 401, 403].includes(error.status);
-      if (!hasEnded) throw error;
-      const meanwhile = await replaced(stale);
-      if (meanwhile !== undefined) return meanwhile;
-      await kept.forget();
-      return null;
-    }
+    // For 30 s the server gives the same tokens again, so that a lost answer loses nothing.
+    const tokens = await withRetries(() => send("POST", "/api/auth/refresh", options), runtime).catch((error) => {
+      if (error instanceof PlatformError && [400, 401, 403].includes(error.status)) return null;
+      throw error;
+    });
+    // A sign-out, or another sign-in, while the server was asked counts.
+    const meanwhile = await replaced(stale);
+    if (meanwhile !== undefined) return meanwhile;
+    if (tokens !== null) return kept.keep(stored(tokens as Tokens, runtime.now()));
+    await kept.forget();
+    return null;
   };
 
   const fresh = async (): Promise<StoredSession | null> => {

@@ -15,6 +15,7 @@ import type { Notices } from "./notices.ts";
 import { LocalState } from "./own/local-state.ts";
 import type { Overlay } from "./own/overlay.ts";
 import type { Plan } from "./plan.ts";
+import { idOf } from "./records.ts";
 import type { LiveStatus } from "./types.ts";
 
 export interface ViewDeps extends Pick<ClientContext, "runtime" | "transport"> {
@@ -126,7 +127,7 @@ export class View implements FeedMember {
   }
 
   #shownRecord(record: JsonObject): JsonObject | null {
-    const isOwn = this.#window.get(String(record["id"])) !== record;
+    const isOwn = this.#window.get(idOf(record)) !== record;
     return this.#expansions === null ? this.plan.shown(record) : this.#expansions.shown(record, isOwn);
   }
 
@@ -206,11 +207,16 @@ export class View implements FeedMember {
   }
 
   #stop(): void {
-    this.#isSubscribed = false;
-    this.#isCurrent = false;
+    this.#leaveBehind();
     this.#needsList = true;
     this.#loading.stop();
     this.#rereads.clear();
+  }
+
+  /** Nothing follows the server any more. */
+  #leaveBehind(): void {
+    this.#isSubscribed = false;
+    this.#isCurrent = false;
     this.#cancelEcho?.();
     this.#cancelEcho = null;
   }
@@ -237,10 +243,7 @@ export class View implements FeedMember {
   }
 
   lost(): void {
-    this.#isSubscribed = false;
-    this.#isCurrent = false;
-    this.#cancelEcho?.();
-    this.#cancelEcho = null;
+    this.#leaveBehind();
     this.#changed();
   }
 

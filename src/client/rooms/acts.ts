@@ -14,20 +14,18 @@ interface Pending {
 
 /** The actions of one room that are under way, in order. */
 export function createActs({ runtime }: ClientContext, socket: Socket, status: () => RoomStatus) {
-  const pending = new Map<string, Pending>();
+  const pending = new Map<unknown, Pending>();
   const send = (act: Pending) => {
     act.isSent = true;
     socket.send(act.message);
   };
   const ends = [
-    socket.on("action_result", ({ requestId, result }) =>
-      pending.get(String(requestId))?.settle(null, result as JsonValue),
-    ),
+    socket.on("action_result", ({ requestId, result }) => pending.get(requestId)?.settle(null, result as JsonValue)),
     // What the action itself says, such as a `Refusal`.
     socket.on("action_error", ({ requestId, message }) =>
-      pending.get(String(requestId))?.settle(statusError(400, String(message))),
+      pending.get(requestId)?.settle(statusError(400, String(message))),
     ),
-    socket.on("error", (message) => pending.get(String(message["requestId"]))?.settle(socketError(message))),
+    socket.on("error", (message) => pending.get(message["requestId"])?.settle(socketError(message))),
   ];
   return {
     act(type: string, payload: JsonValue | undefined): Promise<JsonValue> {

@@ -11,7 +11,7 @@ import { createReplica } from "./replica.ts";
 import type { Room, RoomStatus } from "./types.ts";
 
 /** Errors of the room itself, and not of one of its messages. */
-const ENDING = new Set(["JOIN_DENIED", "ROOM_FULL", "SESSION_REVOKED", "AUTH_FAILED"]);
+const ENDING = new Set<unknown>(["JOIN_DENIED", "ROOM_FULL", "SESSION_REVOKED", "AUTH_FAILED"]);
 
 /** Resolves with the first state. */
 export async function joinRoom(context: ClientContext, name: string, id: string): Promise<Room> {
@@ -100,7 +100,7 @@ function openRoom(context: ClientContext, { id, socket, close, onJoined, onLeft 
     socket.on("message", ({ messageType, data }) => messages.tell(messageType, data)),
     socket.on("kicked", () => left(statusError(403, "You were removed"))),
     socket.on("error", (message) => {
-      if (ENDING.has(String(message["code"]))) left(socketError(message));
+      if (ENDING.has(message["code"])) left(socketError(message));
     }),
     socket.subscribe((next) => {
       if (socket.error !== null) return left(socket.error);

@@ -1,4 +1,5 @@
 import type { ClientContext } from "../context.ts";
+import { listen } from "../listeners.ts";
 import { jittered, pause } from "../runtime.ts";
 import { isPassing, PlatformError, statusError } from "../transport/errors.ts";
 import { FAILURES_MAX, FIRST_WAIT_MS, LONGEST_WAIT_MS } from "./limits.ts";
@@ -9,11 +10,9 @@ const isTriedAgain = (error: unknown): error is PlatformError => error instanceo
 async function untilOnline({ runtime }: ClientContext, ms: number, signal: AbortSignal): Promise<void> {
   const back = new AbortController();
   const wake = () => back.abort();
-  globalThis.addEventListener?.("online", wake);
-  signal.addEventListener("abort", wake);
+  const ends = [listen(globalThis, "online", wake), listen(signal, "abort", wake)];
   await pause(runtime, ms, back.signal).catch(() => {});
-  globalThis.removeEventListener?.("online", wake);
-  signal.removeEventListener("abort", wake);
+  for (const end of ends) end();
 }
 
 /** What the requests of one upload share: a success of one means that the others may go on trying. */

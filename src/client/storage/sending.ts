@@ -1,4 +1,5 @@
 import type { ClientContext } from "../context.ts";
+import { listen } from "../listeners.ts";
 import type { RequestOptions } from "../transport/types.ts";
 import { SLOWEST_BYTES_PER_MS, STALL_MS } from "./limits.ts";
 
@@ -23,9 +24,10 @@ const sendByXhr =
       const xhr = new XMLHttpRequest();
       let cancel: () => void = () => {};
       const end = () => xhr.abort();
+      const stopListening = listen(signal, "abort", end);
       const settle = () => {
         cancel();
-        signal?.removeEventListener("abort", end);
+        stopListening();
       };
       const fail = () => {
         settle();
@@ -49,7 +51,6 @@ const sendByXhr =
       };
       xhr.onerror = fail;
       xhr.onabort = fail;
-      signal?.addEventListener("abort", end);
       watch();
       xhr.send(body as XMLHttpRequestBodyInit);
     });

@@ -1,4 +1,5 @@
 import type { ClientContext } from "../context.ts";
+import { listen } from "../listeners.ts";
 import { orNull } from "../transport/errors.ts";
 import { COMPLETE_TIMEOUT_MS, PART_BYTES, PARTS_AT_ONCE, PARTS_MAX } from "./limits.ts";
 import { createPatience } from "./patience.ts";
@@ -97,8 +98,7 @@ async function sendParts(
   const present = new Set(parts.map(({ partNumber }) => partNumber));
   const missing = Array.from({ length: count }, (_, index) => index + 1).filter((number) => !present.has(number));
   const ending = new AbortController();
-  const end = () => ending.abort(signal.reason);
-  signal.addEventListener("abort", end);
+  const stopListening = listen(signal, "abort", () => ending.abort(signal.reason));
   const patience = createPatience(context, ending.signal);
   const sending = new Map<number, number>();
   const report = () => {
@@ -134,7 +134,7 @@ async function sendParts(
     ending.abort(error);
     throw error;
   } finally {
-    signal.removeEventListener("abort", end);
+    stopListening();
   }
   return parts.sort((a, b) => a.partNumber - b.partNumber);
 }

@@ -1,3 +1,4 @@
+import { listen } from "../listeners.ts";
 import type { Runtime } from "../runtime.ts";
 import { errorOf, localError, networkError } from "./errors.ts";
 import type { RequestOptions } from "./types.ts";
@@ -22,8 +23,7 @@ export async function attempt(request: Prepared, runtime: Runtime): Promise<unkn
   signal?.throwIfAborted();
   const controller = new AbortController();
   // `AbortSignal.any` is younger than the browsers that the client supports.
-  const abort = () => controller.abort(signal?.reason);
-  signal?.addEventListener("abort", abort);
+  const stopListening = listen(signal, "abort", () => controller.abort(signal?.reason));
   let isLate = false;
   const cancel =
     timeoutMs === 0
@@ -32,10 +32,6 @@ export async function attempt(request: Prepared, runtime: Runtime): Promise<unkn
           isLate = true;
           controller.abort();
         });
-  const settle = () => {
-    cancel();
-    signal?.removeEventListener("abort", abort);
-  };
   try {
     const response = await request.fetch(url, { ...init, signal: controller.signal });
     if (response.status >= 400) throw response;
@@ -49,7 +45,7 @@ export async function attempt(request: Prepared, runtime: Runtime): Promise<unkn
     throw networkError(url, cause);
   } finally {
     // The caller of a raw answer still reads its body, which `signal` goes on ending.
-    if (isRaw) cancel();
-    else settle();
+    cancel();
+    if (!isRaw) stopListening();
   }
 }

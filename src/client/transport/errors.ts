@@ -45,8 +45,7 @@ export class PlatformError extends Error {
 
   constructor({ status, code, message, fields = {}, requestId = null, retryAfter = null, cause }: ErrorFacts) {
     super(message, cause === undefined ? undefined : { cause });
-    this.name = "PlatformError";
-    Object.assign(this, { status, code, fields, requestId, retryAfter });
+    Object.assign(this, { name: "PlatformError", status, code, fields, requestId, retryAfter });
   }
 }
 
@@ -59,12 +58,11 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
   412: "precondition_failed",
   413: "too_large",
   429: "rate_limited",
-  500: "internal",
-  501: "internal",
 };
 
 /** The code of a status of 400 or more. */
-export const codeOf = (status: number): ErrorCode => CODES[status] ?? (status < 500 ? "invalid" : "unavailable");
+export const codeOf = (status: number): ErrorCode =>
+  CODES[status] ?? (status < 500 ? "invalid" : status < 502 ? "internal" : "unavailable");
 
 /** The error that an answer of 400 or more describes. A body that is not the server's, such as a proxy's page, is left out. */
 export async function errorOf(response: Response): Promise<PlatformError> {

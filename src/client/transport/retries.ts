@@ -1,5 +1,5 @@
 import { RETRIES_MAX, RETRY_AFTER_MAX_MS, RETRY_BACKOFF_MS } from "../limits.ts";
-import { pause, type Runtime } from "../runtime.ts";
+import { jittered, pause, type Runtime } from "../runtime.ts";
 import { isPassing, PlatformError } from "./errors.ts";
 
 /** Whether the same request may have another outcome soon. After a timeout it has not: the server was asked for long enough. */
@@ -8,11 +8,8 @@ const isRepeated = (error: PlatformError): boolean =>
 
 /** The wait before try `count` + 1, in milliseconds; null where it would be too long. */
 function waitBefore(count: number, { retryAfter }: PlatformError, runtime: Runtime): number | null {
-  const backoffMs = RETRY_BACKOFF_MS * 2 ** count;
   const askedMs = (retryAfter ?? 0) * 1000;
-  if (askedMs > RETRY_AFTER_MAX_MS) return null;
-  // By chance, so that clients which a restart has cut off do not come back together.
-  return Math.max(askedMs, backoffMs / 2) + (runtime.random() * backoffMs) / 2;
+  return askedMs > RETRY_AFTER_MAX_MS ? null : askedMs + jittered(runtime, RETRY_BACKOFF_MS * 2 ** count);
 }
 
 /** Runs `work` up to four times, while it fails by what passes. Errors: the last one; the signal's reason. */

@@ -24,9 +24,9 @@ interface Feed {
   readonly members: Set<FeedMember>;
   readonly retries: Retries;
   /** The server's name for it, which its changes carry; null: it is not in force. */
-  name: string | null;
-  /** The number of the last change that is known; null: none. */
-  seq: number | null;
+  name: unknown;
+  /** The number of the last change that is known, to go on from; null: none. */
+  seq: unknown;
   /** Whether all that it was asked for since the connection was made goes on behind such a number. */
   isResumed: boolean;
   /** Why it was refused; null: it was not, or is asked for again. */
@@ -34,15 +34,15 @@ interface Feed {
   cancelTimeout: () => void;
 }
 
-const NOT_DENIED = new Set(["INVALID_FILTER", "INVALID_CHANNEL", "INVALID_MESSAGE", "TOO_MANY_SUBSCRIPTIONS"]);
+const NOT_DENIED = new Set<unknown>(["INVALID_FILTER", "INVALID_CHANNEL", "INVALID_MESSAGE", "TOO_MANY_SUBSCRIPTIONS"]);
 
 /** The subscriptions of a client, one for all equal ones. */
 export class Feeds {
   readonly #socket: Socket;
   readonly #runtime: Runtime;
   readonly #byKey = new Map<string, Feed>();
-  readonly #byId = new Map<string, Feed>();
-  readonly #byName = new Map<string, Feed>();
+  readonly #byId = new Map<unknown, Feed>();
+  readonly #byName = new Map<unknown, Feed>();
   #release: (() => void) | null = null;
   #count = 0;
 
@@ -114,7 +114,7 @@ export class Feeds {
 
   #unname(feed: Feed): void {
     feed.cancelTimeout();
-    if (feed.name !== null) this.#byName.delete(feed.name);
+    this.#byName.delete(feed.name);
     feed.name = null;
     feed.error = null;
   }
@@ -133,19 +133,19 @@ export class Feeds {
   }
 
   #subscribed(message: ServerMessage): void {
-    const feed = this.#byId.get(String(message["id"]));
+    const feed = this.#byId.get(message["id"]);
     if (feed === undefined) return;
     this.#unname(feed);
     feed.retries.succeeded();
-    feed.name = String(message["feed"]);
+    feed.name = message["feed"];
     this.#byName.set(feed.name, feed);
     const isWhole = feed.isResumed && message["resync"] !== true;
-    feed.seq = Number(message["seq"]);
+    feed.seq = message["seq"];
     for (const member of [...feed.members]) member.subscribed(isWhole);
   }
 
   #changed(message: ServerMessage): void {
-    const feed = this.#byName.get(String(message["feed"]));
+    const feed = this.#byName.get(message["feed"]);
     if (feed === undefined) return;
     const { changes, seq } = changesOf(message);
     feed.seq = seq;
@@ -161,9 +161,9 @@ export class Feeds {
   }
 
   #failed({ id, code, message }: ServerMessage): void {
-    const feed = this.#byId.get(String(id));
+    const feed = this.#byId.get(id);
     // After RATE_LIMITED it is asked for again when its time is over.
-    if (feed !== undefined && code !== "RATE_LIMITED") this.#refuse(feed, String(code), String(message));
+    if (feed !== undefined && code !== "RATE_LIMITED") this.#refuse(feed, code, String(message));
   }
 
   #ended({ revokedIds }: ServerMessage): void {
@@ -173,7 +173,7 @@ export class Feeds {
     }
   }
 
-  #refuse(feed: Feed, code: string, message: string): void {
+  #refuse(feed: Feed, code: unknown, message: string): void {
     this.#unname(feed);
     feed.seq = null;
     const isDenied = !NOT_DENIED.has(code);

@@ -105,7 +105,7 @@ export class RecordWindow {
   put(record: JsonObject): boolean {
     const id = idOf(record);
     const before = this.#byId.get(id);
-    if (before !== undefined && isSame(before, record)) return false;
+    if (isSame(before, record)) return false;
     const wasHere = this.#delete(id);
     if (!this.covers(record)) return wasHere;
     this.#records.splice(this.placeOf(record), 0, record);

@@ -54,7 +54,7 @@ export class LocalState {
     if (kept !== null) overlay.id = idOf(kept);
     const expected = this.#expected(overlay);
     const present = this.#window.get(overlay.id) ?? null;
-    if (isEqual(present, expected) || overlay.hasSeen(expected)) this.drop(overlay);
+    if (isSame(present, expected) || overlay.hasSeen(expected)) this.drop(overlay);
   }
 
   drop(overlay: Overlay): void {
@@ -83,7 +83,7 @@ export class LocalState {
     for (const overlay of this.#overlays) {
       if (overlay.id !== id) continue;
       overlay.note(state, before);
-      if (overlay.result === undefined || !isEqual(state, this.#expected(overlay))) continue;
+      if (overlay.result === undefined || !isSame(state, this.#expected(overlay))) continue;
       kept = state === null ? null : (overlay.result ?? state);
       this.drop(overlay);
     }
@@ -140,9 +140,6 @@ export class LocalState {
     return time > now ? new Date(time + MILLISECOND).toISOString() : latest;
   }
 }
-
-const isEqual = (one: JsonObject | null, other: JsonObject | null): boolean =>
-  one === null || other === null ? one === other : isSame(one, other);
 
 const isPart = (part: JsonObject, whole: JsonObject): boolean =>
   Object.keys(whole).some((name) => !Object.hasOwn(part, name));

@@ -38,6 +38,6 @@ export class Overlay {
 
   /** Whether the result was among the states that were sent while the write was under way. */
   hasSeen(state: JsonObject | null): boolean {
-    return this.#seen.some((one) => (one === null ? state === null : state !== null && isSame(one, state)));
+    return this.#seen.some((one) => isSame(one, state));
   }
 }
