@@ -45,3 +45,10 @@ export function listen<Given extends Event>(
   events?.addEventListener?.(type, listener as EventListener);
   return () => events?.removeEventListener?.(type, listener as EventListener);
 }
+
+/** Ends all of them. */
+export const together =
+  (ends: readonly (() => void)[]): (() => void) =>
+  () => {
+    for (const end of ends) end();
+  };

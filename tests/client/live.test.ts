@@ -264,13 +264,13 @@ test("[TC50] with expand, records follow what they refer to", () =>
 test("[TC50] [TC47] the code of expand is asked for again where it did not load", () =>
   visit(
     async ({ client }) => {
-      const code = { ...(await import("../../src/client/tables/loaded.ts")) };
+      const code = { ...(await import("../../src/client/small-features.ts")) };
       let failures = 2;
       const createExpansions: typeof code.createExpansions = (parts) => {
         if (failures-- > 0) throw new TypeError("Failed to fetch dynamically imported module");
         return code.createExpansions(parts);
       };
-      await mock.module("../../src/client/tables/loaded.ts", () => ({ ...code, createExpansions }));
+      await mock.module("../../src/client/small-features.ts", () => ({ ...code, createExpansions }));
       try {
         const live = client
           .db("shared")
@@ -282,7 +282,7 @@ test("[TC50] [TC47] the code of expand is asked for again where it did not load"
         await until("it is offline", () => live.status === "offline");
         await isLive(live);
       } finally {
-        await mock.module("../../src/client/tables/loaded.ts", () => code);
+        await mock.module("../../src/client/small-features.ts", () => code);
       }
     },
     { speed: 20 },

@@ -1,5 +1,5 @@
 import type { ClientContext } from "../context.ts";
-import { listen } from "../listeners.ts";
+import { listen, together } from "../listeners.ts";
 import { PlatformError } from "../transport/errors.ts";
 import {
   BODY_MAX_CHARACTERS,
@@ -21,15 +21,12 @@ interface Waiting {
 
 /** Where the page goes away, or may go without notice, as on phones. */
 function onHide(work: () => void): () => void {
-  const ends = [
+  return together([
     listen(globalThis.document, "visibilitychange", () => {
       if (document.visibilityState === "hidden") work();
     }),
     listen(globalThis, "pagehide", work),
-  ];
-  return () => {
-    for (const end of ends) end();
-  };
+  ]);
 }
 
 export function createAnalytics(context: ClientContext): Analytics {

@@ -8,7 +8,7 @@ import type { Auth, Tokens } from "./types.ts";
 export function createAuth(context: ClientContext): Auth {
   const { transport, session } = context;
   const signIns = createSignIns(transport, session);
-  const { post, complete, completeSignUp } = signIns;
+  const { post, begin, complete, completeSignUp } = signIns;
   const account = once(async () => (await import("./account.ts")).createAccount(context, signIns));
   const part = <Name extends keyof Account, Member extends keyof Account[Name] & string>(
     name: Name,
@@ -20,14 +20,10 @@ export function createAuth(context: ClientContext): Auth {
       return session.user();
     },
     ready: session.ready,
-    subscribe: (listener) => session.subscribe(listener),
+    subscribe: session.subscribe,
     signUp: async (given) => completeSignUp(await post("signup", given)),
     signIn: async (credentials) => complete(await post<SignInAnswer>("signin", credentials)),
-    async signInAnonymously(options) {
-      const tokens = await post<Tokens>("signin/anonymous", options);
-      await session.adopt(tokens);
-      return { user: tokens.user };
-    },
+    signInAnonymously: async (options) => begin(await post<Tokens>("signin/anonymous", options)),
     async signOut() {
       const refreshToken = await session.refreshToken();
       await session.forget();

@@ -12,6 +12,8 @@ export interface SignIns {
   post<T>(path: string, body?: object): Promise<T>;
   /** Signs in with an answer, or gives what is still missing. */
   complete(answer: SignInAnswer): Promise<SignInResult>;
+  /** Begins a session. */
+  begin(tokens: Tokens): Promise<{ user: User }>;
   completeSignUp(answer: SignUpAnswer): Promise<SignUpResult>;
 }
 
@@ -24,6 +26,7 @@ export function createSignIns(transport: Transport, session: Session): SignIns {
   };
   return {
     post,
+    begin,
     async complete(answer) {
       if ("accessToken" in answer) return begin(answer);
       const { mfaTicket, factors = [] } = answer;
@@ -36,8 +39,9 @@ export function createSignIns(transport: Transport, session: Session): SignIns {
       };
     },
     async completeSignUp(answer) {
-      if ("accessToken" in answer) await begin(answer);
-      return { user: answer.user, verificationRequired: !("accessToken" in answer) };
+      const isSignedIn = "accessToken" in answer;
+      if (isSignedIn) await begin(answer);
+      return { user: answer.user, verificationRequired: !isSignedIn };
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { ClientContext } from "../context.ts";
+import { together } from "../listeners.ts";
 import type { ServerMessage } from "../socket/types.ts";
 import { type PlatformError, statusError } from "../transport/errors.ts";
 import { lostError, socketError } from "./errors.ts";
@@ -37,7 +38,7 @@ export function createTopic(context: ClientContext, channel: string, { onChange,
     const own = (listener: (message: ServerMessage) => void) => (message: ServerMessage) => {
       if (message["channel"] === channel) listener(message);
     };
-    const ends = [
+    const stop = together([
       ...Object.entries(messages).map(([type, listener]) => socket.on(type, own(listener))),
       socket.on(
         "subscribed",
@@ -61,10 +62,10 @@ export function createTopic(context: ClientContext, channel: string, { onChange,
       }),
       socket.onConnected(() => socket.send({ type: "subscribe", channel })),
       socket.hold(),
-    ];
+    ]);
     end = () => {
       socket.send({ type: "unsubscribe", channel });
-      for (const one of ends) one();
+      stop();
     };
   };
   return {

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { ClientContext } from "../context.ts";
+import { together } from "../listeners.ts";
 import { PlatformError } from "../transport/errors.ts";
 import { ask } from "./ask.ts";
 
@@ -26,16 +27,13 @@ export function createTracking(context: ClientContext, channel: string): Trackin
   const keep = async () => {
     const socket = await context.socket();
     if (tracked === null || end !== null) return;
-    const ends = [
+    end = together([
       socket.hold(),
       socket.onConnected(() => {
         if (isRepeated && tracked !== null) socket.send({ type: "track", channel, state: tracked });
       }),
       context.transport.onAuth(stop),
-    ];
-    end = () => {
-      for (const one of ends) one();
-    };
+    ]);
   };
   return {
     async track(state) {

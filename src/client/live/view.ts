@@ -160,7 +160,7 @@ export class View implements FeedMember {
   }
 
   async #expand(): Promise<void> {
-    const { createExpansions } = await import("../tables/loaded.ts");
+    const { createExpansions } = await import("../small-features.ts");
     this.#expansions?.stop();
     this.#expansions = createExpansions({
       transport: this.#deps.transport,

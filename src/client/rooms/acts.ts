@@ -1,6 +1,7 @@
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { lostError, socketError } from "../channels/errors.ts";
 import type { ClientContext } from "../context.ts";
+import { together } from "../listeners.ts";
 import type { Socket } from "../socket/types.ts";
 import { type PlatformError, statusError } from "../transport/errors.ts";
 import { WAIT_MS, WAITING_MAX } from "./limits.ts";
@@ -19,14 +20,14 @@ export function createActs({ runtime }: ClientContext, socket: Socket, status: (
     act.isSent = true;
     socket.send(act.message);
   };
-  const ends = [
+  const stopListening = together([
     socket.on("action_result", ({ requestId, result }) => pending.get(requestId)?.settle(null, result as JsonValue)),
     // What the action itself says, such as a `Refusal`.
     socket.on("action_error", ({ requestId, message }) =>
       pending.get(requestId)?.settle(statusError(400, String(message))),
     ),
     socket.on("error", (message) => pending.get(message["requestId"])?.settle(socketError(message))),
-  ];
+  ]);
   return {
     act(type: string, payload: JsonValue | undefined): Promise<JsonValue> {
       return new Promise((resolve, reject) => {
@@ -61,7 +62,7 @@ export function createActs({ runtime }: ClientContext, socket: Socket, status: (
       }
     },
     end(error: PlatformError) {
-      for (const end of ends) end();
+      stopListening();
       for (const act of [...pending.values()]) act.settle(error);
     },
   };

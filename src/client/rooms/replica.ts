@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
+import { together } from "../listeners.ts";
 import type { ServerMessage, Socket } from "../socket/types.ts";
 import { followDelta } from "./state.ts";
 import type { RoomPlayer } from "./types.ts";
@@ -29,7 +30,7 @@ export function createReplica(
     return isFollowing;
   };
   // The messages have the form that the protocol declares.
-  const ends = [
+  const stop = together([
     socket.on("sync", (message) => {
       shared = message["sharedState"] as JsonObject;
       mine = message["playerState"] as JsonObject;
@@ -51,7 +52,7 @@ export function createReplica(
       players = message["players"] as RoomPlayer[];
       onChange();
     }),
-  ];
+  ]);
   return {
     get shared() {
       return shared;
@@ -62,8 +63,6 @@ export function createReplica(
     get players() {
       return players;
     },
-    stop() {
-      for (const end of ends) end();
-    },
+    stop,
   };
 }

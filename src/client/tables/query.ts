@@ -9,7 +9,7 @@ import type { Aggregate } from "./wide-queries.ts";
 type Item = JsonObject;
 
 /** What most pages do not ask for is loaded when it is used. */
-const wide = () => import("./loaded.ts");
+const wide = () => import("../small-features.ts");
 
 /** `Query` of any table: the types of `client.db` say what each table has. */
 export class TableQuery {

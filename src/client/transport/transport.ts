@@ -36,9 +36,9 @@ export function createTransport({ base, runtime }: ServerAddress, send: Send, se
         return await sendWith(await ownToken());
       }
     },
-    token: () => session.token(),
+    token: session.token,
     userId: () => session.user()?.id ?? null,
-    onAuth: (listener) => session.onUser(listener),
+    onAuth: session.onUser,
     url: (path, query) => urlOf(base, path, query),
   };
 }
