@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { type Client, clientOf, createContext } from "../../src/client/client.ts";
+import { type Client, clientOf, createClient, createContext } from "../../src/client/client.ts";
 import type { LiveQuery } from "../../src/client/live/types.ts";
 import {
   SEEN_LENGTH_MAX,
@@ -104,6 +104,23 @@ const clear = async () => {
 const isLive = ({ live }: Page) => until("the query is live", () => live.status === "live");
 const isOffline = ({ live }: Page) => until("the query is offline", () => live.status === "offline");
 const nothingWaits = () => until("nothing waits", async () => (await browser.storage.waiting()).length === 0);
+
+test("[TC65] what one user writes while the code of offline is loading is not written as the next one", async () => {
+  const [ann, bob] = [memoryStore(), memoryStore()];
+  for (const store of [ann, bob]) {
+    const client = createClient({ url: platform.url, store });
+    await client.auth.signInAnonymously();
+    client.close();
+  }
+  const key = `platform.session@${new URL(platform.url).host}`;
+  const client = createClient({ url: platform.url, store: ann, offline: { name: "loading" } });
+  const writing = errorOf(notesOf(client).insert({ title: "Ann's" }));
+  // Another tab signs in.
+  await ann.set(key, String(await bob.get(key)));
+  expect(await writing).toMatchObject({ code: "unauthenticated" });
+  expect(await stored()).not.toContain("Ann's");
+  client.close();
+});
 
 test("[TC60] live queries start from what was seen", async () => {
   await clear();

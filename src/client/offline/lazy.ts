@@ -1,7 +1,7 @@
 import type { ClientContext } from "../context.ts";
 import { createListeners } from "../listeners.ts";
 import type { TableWrite } from "../tables/local-writes.ts";
-import type { PlatformError } from "../transport/errors.ts";
+import { type PlatformError, statusError } from "../transport/errors.ts";
 import type { Offline, RefusedListener } from "./types.ts";
 
 /** `client.offline`. What it needs is loaded for clients that ask for it. */
@@ -21,7 +21,15 @@ export function createOffline(context: ClientContext): Offline {
     };
     // A browser may refuse its database, as private windows of some do: then writes go as they do without it.
     const started = start().catch(() => direct);
-    context.deliver = async (write) => (await started)(write);
+    context.deliver = async (write) => {
+      const { session, transport } = context;
+      await session.ready;
+      const userId = transport.userId();
+      const deliver = await started;
+      // What one user began is neither kept nor sent as another one's.
+      if (userId !== null && transport.userId() !== userId) throw statusError(401, "Another user");
+      return deliver(write);
+    };
   }
   return {
     onRefused(listener) {

@@ -72,8 +72,8 @@ export async function startOffline(context: ClientContext, parts: Parts): Promis
   await queue.resume();
 
   return async (write: TableWrite) => {
-    await settled;
     const userId = transport.userId();
+    await settled;
     // Only a user's writes can be sent twice and be done once.
     return userId === null ? direct(write) : queue.add(write, userId);
   };
