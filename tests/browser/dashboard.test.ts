@@ -102,6 +102,24 @@ browserTest("[AD21] who signs in after a session has ended sees nothing that ano
   expect(await page.getByRole("link", { name: "diaries" }).count()).toBe(0);
 });
 
+browserTest("[AD21] a sign-out, and a sign-in with another key, hold in all tabs at once", async () => {
+  const { page, context } = await signedIn("/admin/tables");
+  await page.getByRole("link", { name: "diaries" }).waitFor();
+  const other = await context.newPage();
+  await other.goto(`${platform.url}/admin`);
+  await other.getByRole("button", { name: /^Signed in/ }).click();
+  await other.getByRole("menuitem", { name: "Sign out" }).click();
+  await page.getByLabel("Service key").waitFor();
+  await other.getByLabel("Service key").fill(READER);
+  await other.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("button", { name: "Signed in with the key reader" }).waitFor();
+  expect(await page.getByRole("link", { name: "diaries" }).count()).toBe(0);
+  // A link of admin-link signs in over the session of another key.
+  const child = Bun.spawn([...platformCommand(), "admin-link", "--data", platform.dataDirectory], { stdout: "pipe" });
+  await other.goto((await new Response(child.stdout).text()).trim());
+  await page.getByRole("button", { name: "Signed in with the key root" }).waitFor();
+});
+
 browserTest("[AD15] [AD22] a link of admin-link signs in once, and leaves no code in the address", async () => {
   const child = Bun.spawn([...platformCommand(), "admin-link", "--data", platform.dataDirectory], { stdout: "pipe" });
   const link = (await new Response(child.stdout).text()).trim();

@@ -9,7 +9,7 @@ import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { queries } from "./api/server.ts";
-import { RightsProvider, useLinks, useSession } from "./api/session.tsx";
+import { RightsProvider, useLinks, useOtherTabs, useSession } from "./api/session.tsx";
 import { Failure } from "./parts/states.tsx";
 import { router } from "./router.tsx";
 import { SignInPage } from "./shell/sign-in.tsx";
@@ -18,6 +18,7 @@ import { theme } from "./theme.ts";
 function App() {
   const session = useSession();
   useLinks();
+  useOtherTabs();
   if (session.data === undefined) {
     return (
       <Center mih="100dvh" p="md">

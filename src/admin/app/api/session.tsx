@@ -16,21 +16,37 @@ function takeCode(): string | null {
 }
 let linkCode = takeCode();
 
+const askAgain = (): void => void queries.invalidateQueries({ queryKey: KEY });
+
 /** Signs in by links that are opened on this page: one that differs from its address in the code alone loads no page. */
 export function useLinks(): void {
   useEffect(() => {
     const changed = (): void => {
       linkCode = takeCode() ?? linkCode;
-      if (linkCode !== null) void queries.invalidateQueries({ queryKey: KEY });
+      if (linkCode !== null) askAgain();
     };
     addEventListener("hashchange", changed);
     return () => removeEventListener("hashchange", changed);
   }, []);
 }
 
+/** All tabs have the cookie of one session: each tells the others that another one has begun, or that it has ended. */
+const tabs = new BroadcastChannel("platform.admin");
+const tellTabs = (): void => tabs.postMessage(null);
+
+/** What this tab has begun is not finished with the rights of a key that has signed in in another one. */
+export function useOtherTabs(): void {
+  useEffect(() => {
+    tabs.addEventListener("message", askAgain);
+    return () => tabs.removeEventListener("message", askAgain);
+  }, []);
+}
+
 async function signInByCode(code: string): Promise<SignedInKey | null> {
   try {
-    return await server.signIn({ code });
+    const key = await server.signIn({ code });
+    tellTabs();
+    return key;
   } catch (error) {
     notifications.show({ color: "red", title: "The link does not sign in", message: messageOf(error) });
     return null;
@@ -79,7 +95,10 @@ export const useSession = () =>
 export const useSignIn = () =>
   useMutation({
     mutationFn: (key: string) => server.signIn({ key }),
-    onSuccess: (key) => void queries.setQueryData<Session>(KEY, begun(key)),
+    onSuccess(key) {
+      tellTabs();
+      queries.setQueryData<Session>(KEY, begun(key));
+    },
   });
 
 const isOfPages = ({ queryKey }: { queryKey: QueryKey }): boolean => queryKey[0] !== KEY[0];
@@ -100,6 +119,7 @@ export async function signOut(): Promise<void> {
     notifications.show({ color: "red", title: "Not signed out", message: messageOf(error) });
     return;
   }
+  tellTabs();
   queries.setQueryData(KEY, null);
   forget();
 }
