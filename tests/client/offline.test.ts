@@ -231,6 +231,26 @@ test("[TC61] no more than some wait, also of those that are made at once", async
   page.close();
 });
 
+test("[TC123] [TC61] a write waits as it was given, also one of an object that cannot be stored", async () => {
+  await clear();
+  const page = await openPage();
+  await isLive(page);
+  const notes = notesOf(page.client);
+  const { inserted } = await notes.batch({ inserts: [{ title: "one" }, { title: "two" }] });
+  network.refuse(true);
+  await isOffline(page);
+  const given = { title: "as given" };
+  // Vue's reactive objects are proxies, which a browser's database refuses.
+  const reactive = new Proxy({ title: "reactive" }, {});
+  const waiting = [given, reactive].map((changes, index) => notes.update(String(inserted[index]?.["id"]), changes));
+  given.title = "changed";
+  await until("both are shown", () => String(page.titles().sort()) === "as given,reactive");
+  network.refuse(false);
+  await Promise.all(waiting);
+  expect(await stored()).toEqual(["as given", "reactive"]);
+  page.close();
+});
+
 test("[TC62] a refused write is undone and reported, and the others are sent", async () => {
   await clear();
   const first = await openPage();

@@ -56,6 +56,28 @@ test("[TC10] get of a text that no record has as its id gives null, and not anot
   }
 });
 
+test("[TC123] what is sent is what was given at the call, whatever becomes of it", async () => {
+  const films = client.db("shared").table("films");
+  const given = { title: "as given" };
+  const inserting = films.insert(given);
+  given.title = "changed";
+  const { id, title } = await inserting;
+  expect(title).toBe("as given");
+  const changes = { title: "as changed" };
+  const updating = films.update(id, changes);
+  changes.title = "changed again";
+  expect((await updating).title).toBe("as changed");
+  const data = { title: "in a transaction" };
+  const [done] = await Promise.all([
+    client.db("shared").transaction([{ action: "update", table: "films", id, data }]),
+    Promise.resolve().then(() => {
+      data.title = "changed";
+    }),
+  ]);
+  expect(done).toMatchObject([{ title: "in a transaction" }]);
+  await films.delete(id);
+});
+
 test("[TC3] numbers that JSON does not have are refused by the field, and not stored as null", async () => {
   const films = client.db("shared").table("films");
   for (const rating of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {

@@ -3,7 +3,7 @@ import type { ClientContext } from "../context.ts";
 import type { Runtime } from "../runtime.ts";
 import { memoryStore, type Store } from "../store.ts";
 import { sendWrite } from "../tables/writes.ts";
-import { createSend } from "../transport/send.ts";
+import { asGiven, createSend } from "../transport/send.ts";
 import type { Transport } from "../transport/types.ts";
 
 interface Server {
@@ -28,7 +28,8 @@ export function keyContext(
   const transport: Transport = {
     ...context.transport,
     // A type of the caller's choice: the answers of the server are not checked again.
-    request: async <T>(...[method, path, options = {}]: Parameters<Transport["request"]>) => {
+    request: async <T>(...[method, path, given = {}]: Parameters<Transport["request"]>) => {
+      const options = asGiven(given);
       const idempotent = options.idempotent === true ? runtime.uuid() : options.idempotent;
       return (await send(method, path, { ...options, idempotent, headers: { ...options.headers, ...headers } })) as T;
     },

@@ -3,7 +3,7 @@ import type { Runtime } from "../runtime.ts";
 import type { Store } from "../store.ts";
 import { PlatformError } from "../transport/errors.ts";
 import { withRetries } from "../transport/retries.ts";
-import type { Send } from "../transport/send.ts";
+import { asGiven, type Send } from "../transport/send.ts";
 import { createKept, type KeptSession } from "./kept.ts";
 import { inTurn } from "./lease.ts";
 import { isDue, isValid, type StoredSession, stored } from "./stored.ts";
@@ -58,7 +58,8 @@ export function createSession({ store, runtime, send, host }: Deps): Session {
   const refresh = async (stale: StoredSession): Promise<StoredSession | null> => {
     const other = await replaced(stale);
     if (other !== undefined) return other;
-    const options = { body: { refreshToken: stale.refreshToken }, timeoutMs: REFRESH_TIMEOUT_MS };
+    const { refreshToken } = stale;
+    const options = asGiven({ body: { refreshToken }, timeoutMs: REFRESH_TIMEOUT_MS });
     // For 30 s the server gives the same tokens again, so that a lost answer loses nothing.
     const tokens = await withRetries(() => send("POST", "/api/auth/refresh", options), runtime).catch((error) => {
       if (error instanceof PlatformError && [400, 401, 403].includes(error.status)) return null;

@@ -1,4 +1,5 @@
 import type { ClientContext } from "../context.ts";
+import { jsonOf } from "../transport/send.ts";
 import type { Transport } from "../transport/types.ts";
 import type { TableAddress } from "./description.ts";
 import type { TableWrite, WriteOperation, WriteRequest } from "./local-writes.ts";
@@ -22,7 +23,8 @@ export async function performWrite<Answer>(
   { address, operations, request }: Write,
 ): Promise<Answer> {
   const keyed = { ...request, idempotencyKey: request.method === "DELETE" ? null : context.runtime.uuid() };
-  const write = { ...address, operations, request: keyed };
+  // A copy of its JSON, as what waits and what is shown outlive the call, and a database of a browser takes no reactive objects.
+  const write: TableWrite = JSON.parse(jsonOf({ ...address, operations, request: keyed }));
   const begun = context.writes.begin(write);
   try {
     // The answers of the server are not checked again.

@@ -33,26 +33,32 @@ const isBody = (body: unknown): body is BodyInit =>
   ArrayBuffer.isView(body);
 
 /** Errors: `invalid` for NaN and Infinity, which JSON does not have: it would have null for them. */
-const jsonOf = (body: unknown): string =>
+export const jsonOf = (body: unknown): string =>
   JSON.stringify(body, (name, value) => {
     if (typeof value !== "number" || Number.isFinite(value)) return value;
     throw statusError(400, `${name} must be a finite number`);
   });
 
+/** With a body of JSON as its text of now: what its owner changes later is not sent. Errors: as `jsonOf`. */
+export function asGiven(options: RequestOptions): RequestOptions {
+  const { body, headers } = options;
+  if (body === undefined || isBody(body)) return options;
+  return { ...options, body: jsonOf(body), headers: { "Content-Type": "application/json", ...headers } };
+}
+
+/** A body of JSON has to be text already: see `asGiven`. */
 export const createSend =
   ({ base, runtime }: ServerAddress): Send =>
   (method, path, options) => {
     const { query, body, signal, idempotent, raw: isRaw = false, timeoutMs = REQUEST_TIMEOUT_MS } = options;
     // Looked up at each request: tests and service workers replace it.
     const { fetch: fetchOnce = (address, init) => fetch(address, init) } = options;
-    const isJson = body !== undefined && !isBody(body);
     const headers = {
-      ...(isJson ? { "Content-Type": "application/json" } : {}),
       ...(typeof idempotent === "string" ? { "Idempotency-Key": idempotent } : {}),
       ...options.headers,
     };
-    // Made once: the server compares a repeated write with the first one byte for byte.
-    const init = { method, headers, body: isJson ? jsonOf(body) : (body ?? null) };
+    // `asGiven` leaves nothing else.
+    const init = { method, headers, body: (body ?? null) as BodyInit | null };
     const request = { url: urlOf(base, path, query), init, signal, timeoutMs, isRaw, fetch: fetchOnce };
     const once = () => attempt(request, runtime);
     return method === "GET" || typeof idempotent === "string" ? withRetries(once, runtime, signal) : once();

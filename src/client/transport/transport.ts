@@ -1,6 +1,6 @@
 import type { Session } from "../auth/session.ts";
 import { PlatformError, statusError } from "./errors.ts";
-import { type Send, type ServerAddress, urlOf } from "./send.ts";
+import { asGiven, type Send, type ServerAddress, urlOf } from "./send.ts";
 import type { Method, RequestOptions, Transport } from "./types.ts";
 
 /** Other 401s are about what the request says, such as a wrong password, or about how long ago the user signed in. */
@@ -9,7 +9,9 @@ const isTokenRefused = (error: unknown): boolean =>
 
 export function createTransport({ base, runtime }: ServerAddress, send: Send, session: Session): Transport {
   return {
-    async request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
+    async request<T>(method: Method, path: string, given: RequestOptions = {}): Promise<T> {
+      // Made once: the server compares a repeated write with the first one byte for byte.
+      const options = asGiven(given);
       const { auth: isAuthorized = true, idempotent = false, headers } = options;
       // A type of the caller's choice: the answers of the server are not checked again.
       if (!isAuthorized) return (await send(method, path, options)) as T;
