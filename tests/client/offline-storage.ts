@@ -22,7 +22,7 @@ export function memoryStorage(): OfflineStorage & { readonly size: number } {
       if (writes.has(number)) writes.set(number, structuredClone(write));
     },
     remove: async (number) => void writes.delete(number),
-    waiting: async () => structuredClone([...writes]),
+    waiting: async (count = writes.size) => structuredClone([...writes].slice(0, count)),
     seen: async (key) => structuredClone(seen.get(key) ?? null),
     setSeen: async (records) => void seen.set(records.key, structuredClone(records)),
     seenKeys: async () => [...seen.values()].sort((one, other) => one.at - other.at).map(({ key }) => key),

@@ -494,6 +494,24 @@ test("[TC61] a closed client does not try what waits any more", async () => {
   expect((await browser.storage.waiting()).length).toBe(1);
 });
 
+test("[TC66] a write that the database does not take is sent at once, and does not wait", async () => {
+  await clear();
+  const page = await openPage();
+  await isLive(page);
+  // As on a full disk, or where the user has cleared the data of the site.
+  const refuse = () => Promise.reject(new DOMException("The database connection is closing", "InvalidStateError"));
+  Object.assign(browser.storage, { add: refuse, clear: refuse, waiting: refuse });
+  expect(await notesOf(page.client).insert({ title: "first" })).toMatchObject({ title: "first" });
+  await page.client.auth.signOut();
+  await page.client.auth.signInAnonymously();
+  expect(await notesOf(page.client).insert({ title: "of the next user" })).toMatchObject({ title: "of the next user" });
+  network.refuse(true);
+  expect(await errorOf(notesOf(page.client).insert({ title: "lost" }))).toMatchObject({ code: "network" });
+  network.refuse(false);
+  expect(await stored()).toEqual(["first", "of the next user"]);
+  page.close();
+});
+
 test("[TC66] a client that is closed while it begins leaves nothing open", async () => {
   const context = createContext({ url: network.url, store: browser.store }, browser.runtime);
   const reads = Promise.withResolvers<null>();

@@ -43,10 +43,13 @@ export async function openIndexedDb(name: string): Promise<OfflineStorage> {
     add: async (write) => Number(await writing([WRITES], (store) => (store as IDBObjectStore).add(write))),
     put: async (serial, write) => change(WRITES, (store) => store.put(write, serial)),
     remove: async (serial) => change(WRITES, (store) => store.delete(serial)),
-    async waiting() {
+    async waiting(count) {
       const store = reading(WRITES);
       // Both are in the order of the keys.
-      const [serials, writes] = await Promise.all([done(store.getAllKeys()), done(store.getAll())]);
+      const [serials, writes] = await Promise.all([
+        done(store.getAllKeys(null, count)),
+        done(store.getAll(null, count)),
+      ]);
       return serials.map((serial, index) => [Number(serial), writes[index] as WaitingWrite]);
     },
     seen: async (key) => ((await done(reading(SEEN).get(key))) as SeenRecords | undefined) ?? null,

@@ -49,7 +49,7 @@ export async function startOffline(context: ClientContext, parts: Parts): Promis
     seen.drop();
     queue.forget();
     settled = settled.then(settleOwner, settleOwner);
-    // A failure is that of the next write.
+    // The next write is sent without being kept then.
     settled.catch(() => {});
   });
   await settled;
@@ -73,8 +73,7 @@ export async function startOffline(context: ClientContext, parts: Parts): Promis
 
   return async (write: TableWrite) => {
     const userId = transport.userId();
-    await settled;
     // Only a user's writes can be sent twice and be done once.
-    return userId === null ? direct(write) : queue.add(write, userId);
+    return userId === null ? direct(write) : queue.add(write, userId, settled);
   };
 }

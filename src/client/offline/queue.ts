@@ -48,8 +48,8 @@ export class WriteQueue {
     this.send();
   }
 
-  /** Resolves with the server's answer, whenever it comes. */
-  async add(write: TableWrite, userId: string): Promise<unknown> {
+  /** Keeps it once `ready`. Resolves with the server's answer, whenever it comes. */
+  async add(write: TableWrite, userId: string, ready: Promise<void>): Promise<unknown> {
     const { context, storage, tabs } = this.#parts;
     if (
       this.#endings.size + this.#adding.size >= WAITING_WRITES_MAX ||
@@ -60,11 +60,16 @@ export class WriteQueue {
     }
     const key = keyOf(write);
     this.#adding.add(key);
-    const serial = await storage.add({ write, userId, sentAt: null }).finally(() => this.#adding.delete(key));
+    const serial = await ready
+      .then(() => storage.add({ write, userId, sentAt: null }))
+      .catch(() => null)
+      .finally(() => this.#adding.delete(key));
     if (context.transport.userId() !== userId) {
-      await storage.remove(serial);
+      if (serial !== null) await storage.remove(serial);
       throw signedOut();
     }
+    // The disk is full, or the browser has closed the database, as when its data are cleared: it goes as without one.
+    if (serial === null) return sendWrite(context.transport, write);
     tabs.tell({ type: "added" });
     return new Promise((confirm, undo) => {
       this.#endings.set(serial, { confirm, undo });
@@ -116,16 +121,16 @@ export class WriteQueue {
     if (this.#hasMore) this.send();
   }
 
-  /** What waits for the user of now. A tab that has not heard of a sign-out yet may have stored more. */
-  async #ownWaiting(): Promise<[serial: number, write: WaitingWrite][]> {
+  /** What of the oldest `count`, by default of all, waits for the user of now. A tab that has not heard of a sign-out yet may have stored more. */
+  async #ownWaiting(count?: number): Promise<[serial: number, write: WaitingWrite][]> {
     const { context, storage } = this.#parts;
-    return (await storage.waiting()).filter(([, { userId }]) => userId === context.transport.userId());
+    return (await storage.waiting(count)).filter(([, { userId }]) => userId === context.transport.userId());
   }
 
   /** false: nothing waits. Errors: what passes. */
   async #sendFirst(signal: AbortSignal): Promise<boolean> {
     const { storage, tabs } = this.#parts;
-    const [first] = await this.#ownWaiting();
+    const [first = (await this.#ownWaiting())[0]] = await this.#ownWaiting(1);
     if (first === undefined || signal.aborted) return false;
     const [serial, { write }] = first;
 

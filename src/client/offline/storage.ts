@@ -22,8 +22,8 @@ export interface OfflineStorage {
   add(write: WaitingWrite): Promise<number>;
   put(serial: number, write: WaitingWrite): Promise<void>;
   remove(serial: number): Promise<void>;
-  /** All that wait, oldest first. */
-  waiting(): Promise<[serial: number, write: WaitingWrite][]>;
+  /** Those that wait, oldest first; at most `count`, by default all. */
+  waiting(count?: number): Promise<[serial: number, write: WaitingWrite][]>;
   seen(key: string): Promise<SeenRecords | null>;
   setSeen(records: SeenRecords): Promise<void>;
   /** The keys of all, the oldest first. */
