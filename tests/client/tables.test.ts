@@ -156,6 +156,20 @@ test("[TC14] a query's update and delete change what it finds, and count it", as
   expect(await films.count()).toBe(2);
 });
 
+test("[TC14] [TC3] a query with a value that is missing changes nothing, and not what has null there", async () => {
+  const films = client.db("shared").table("films");
+  const { id } = await films.insert({ title: "without a year" });
+  // Types refuse it; programs without them have it from `user?.id`.
+  for (const missing of [undefined, Number.NaN] as never[]) {
+    const found = films.where("title", "==", "without a year").where("year", "==", missing);
+    expect(await errorOf(found.delete())).toMatchObject({ status: 400, code: "invalid" });
+    expect(await errorOf(found.update({ title: "changed" }))).toMatchObject({ status: 400, code: "invalid" });
+    const among = films.where("title", "==", "without a year").where("year", "in", [missing]);
+    expect(await errorOf(among.delete())).toMatchObject({ status: 400, code: "invalid" });
+  }
+  expect((await films.get(id))?.title).toBe("without a year");
+});
+
 test("[TC14] a sort, a limit, fields or paths would not count: such a query changes nothing", async () => {
   const strict = await visitor(proxy.url);
   const films = strict.db("shared").table("films").where("title", "==", "none");

@@ -32,9 +32,13 @@ const isBody = (body: unknown): body is BodyInit =>
   body instanceof ArrayBuffer ||
   ArrayBuffer.isView(body);
 
-/** Errors: `invalid` for NaN and Infinity, which JSON does not have: it would have null for them. */
+/**
+ * Errors: `invalid` for what JSON would have null for: NaN, Infinity, and undefined in a list. A condition with null finds other
+ * records.
+ */
 export const jsonOf = (body: unknown): string =>
-  JSON.stringify(body, (name, value) => {
+  JSON.stringify(body, function (this: unknown, name, value) {
+    if (Array.isArray(this) && value === undefined) throw statusError(400, `${name} must not be undefined`);
     if (typeof value !== "number" || Number.isFinite(value)) return value;
     throw statusError(400, `${name} must be a finite number`);
   });
