@@ -148,3 +148,22 @@ browserTest("[TC65] signing out in one tab empties all of it", async () => {
   await until("nothing is left", async () => (await other.evaluate<number>(left)) === 0);
   await says(other, "live");
 });
+
+browserTest("[TC66] the database can be deleted while pages have it, and writes go on", async () => {
+  const { context, problems } = await openProfile();
+  const [one, other] = [await opened(context), await opened(context)];
+  await says(one, "live");
+  await says(other, "live");
+  await one.evaluate('notes.insert({ id: "kept", title: "kept" })');
+  const deleted = `new Promise((resolve) => {
+    const deleting = indexedDB.deleteDatabase("platform.notes");
+    deleting.onsuccess = () => resolve("deleted");
+    deleting.onblocked = () => resolve("blocked");
+  })`;
+  expect(await one.evaluate<string>(deleted)).toBe("deleted");
+  await one.evaluate('notes.update("kept", { title: "one" })');
+  await other.evaluate('notes.update("kept", { title: "other" })');
+  await one.evaluate('notes.delete("kept")');
+  expect(await stored()).not.toContain("other");
+  expect(problems).toEqual([]);
+});

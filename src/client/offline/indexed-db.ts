@@ -23,6 +23,8 @@ function open(name: string): Promise<IDBDatabase> {
 /** In this browser's database of that name. */
 export async function openIndexedDb(name: string): Promise<OfflineStorage> {
   const database = await open(name);
+  // A page that deletes it, or one with a later version of it, would wait for this one.
+  database.onversionchange = () => database.close();
   const reading = (store: string) => database.transaction(store).objectStore(store);
   /** Resolves when it is stored, and not only asked for. */
   const writing = async <T>(stores: string[], work: (...all: IDBObjectStore[]) => IDBRequest<T>): Promise<T> => {
