@@ -3,6 +3,8 @@ import { defineConfig } from "platform";
 /** What the tests of platform/react are about. */
 export default defineConfig({
   auth: { anonymous: true },
+  // Each test signs somebody in.
+  rateLimits: { signin: { requests: 1_000, window: 60 }, signup: { requests: 1_000, window: 60 } },
   site: { directory: "./site" },
   databases: {
     shared: {

@@ -126,6 +126,24 @@ for (const version of REACT_VERSIONS) {
       client.close();
     });
 
+    browserTest("[TC117] useRoom joins as whoever signs in", async () => {
+      const { page, problems } = await openProfile();
+      await page.goto(`${platform.url}/${version}.html?${new URLSearchParams({ room: `visited-${version}` })}`);
+      await page.click("#show-Quiz");
+      await untilShown(page, "room", { status: "refused", error: "unauthenticated" });
+      await page.click("#sign-in");
+      await untilShown(page, "room", { status: "joined", error: null, players: 1 });
+      await page.click("#sign-out");
+      await untilShown(page, "room", { status: "left", error: "unauthenticated" });
+      await page.click("#sign-in");
+      await untilShown(page, "room", { status: "joined", error: null });
+      // Another one at once.
+      await page.click("#sign-in");
+      await untilShown(page, "room", { status: "joined", error: null, joins: 3 });
+      // Refused without a user, which browsers report by themselves.
+      expect(problems.filter((problem) => !problem.includes("401") && !problem.includes("WebSocket"))).toEqual([]);
+    });
+
     browserTest("[TC117] a room that refuses says so", async () => {
       const { page } = await open(version, { room: "secret" });
       await page.click("#show-Quiz");
@@ -148,6 +166,22 @@ for (const version of REACT_VERSIONS) {
       await untilShown(page, "people", { moods: ["better", "here"] });
       await page.click("#show-People");
       await until("it is gone", () => moods() === "here");
+      expect(problems).toEqual([]);
+      client.close();
+    });
+
+    browserTest("[TC118] usePresence shows this client as whoever signs in", async () => {
+      const client = await other();
+      const channel = `visited-${version}`;
+      const watched = client.presence<{ mood: string }>(channel);
+      watched.subscribe(() => {});
+      const { page, problems } = await openProfile();
+      await page.goto(`${platform.url}/${version}.html?${new URLSearchParams({ channel })}`);
+      await page.click("#show-People");
+      await page.click("#sign-in");
+      await until("somebody is signed in", async () => (await shownIn(page, "user")) !== null);
+      const user = await shownIn(page, "user");
+      await until("the user is seen", () => watched.users.some(({ userId }) => userId === user));
       expect(problems).toEqual([]);
       client.close();
     });

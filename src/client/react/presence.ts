@@ -2,6 +2,7 @@ import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { ChannelStatus, Presence, PresentUser } from "../channels/types.ts";
 import { PlatformError } from "../transport/errors.ts";
+import { useUserId } from "./provider.ts";
 import { keepEqual } from "./snapshots.ts";
 
 export interface PresenceResult<State> {
@@ -27,6 +28,8 @@ export function usePresence<State = JsonObject>(presence: Presence<State>, state
   const result = useSyncExternalStore(store.subscribe, store.read, () => NOBODY);
   const text = state === undefined ? null : JSON.stringify(state);
   const isShown = text !== null;
+  const userId = useUserId();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another user, or none, ends what was tracked
   useEffect(() => {
     setRefusal(null);
     if (text === null) return;
@@ -38,7 +41,7 @@ export function usePresence<State = JsonObject>(presence: Presence<State>, state
     return () => {
       isCurrent = false;
     };
-  }, [presence, text]);
+  }, [presence, text, userId]);
   useEffect(() => {
     if (!isShown) return;
     return () => void presence.untrack().catch(() => {});

@@ -48,13 +48,19 @@ export interface AuthResult {
 
 /** Who is signed in, on the server and in the first render of a browser too. Errors: `Error` without a provider. */
 export function useAuth(): AuthResult {
-  const { client, renderedUser } = useProvided();
-  const { auth } = client;
-  const subscribe = useCallback((listener: () => void) => auth.subscribe(listener), [auth]);
-  const user = useSyncExternalStore(
+  const provided = useProvided();
+  return { user: useUser(provided), auth: provided.client.auth };
+}
+
+/** The id of who is signed in; null without a provider, too. */
+export const useUserId = (): string | null => useUser(useContext(Context))?.id ?? null;
+
+function useUser(provided: Provided | null): User | null {
+  const auth = provided?.client.auth;
+  const subscribe = useCallback((listener: () => void) => auth?.subscribe(listener) ?? (() => {}), [auth]);
+  return useSyncExternalStore(
     subscribe,
-    () => auth.user,
-    () => renderedUser,
+    () => auth?.user ?? null,
+    () => provided?.renderedUser ?? null,
   );
-  return { user, auth };
 }
