@@ -54,6 +54,16 @@ function Films(): ReactNode {
   );
 }
 
+/** As of a page that changes to another server. */
+function Servers(): ReactNode {
+  const [own, setOwn] = useState(() => createClient<typeof config>({ url: location.origin }));
+  const change = () => {
+    own.close();
+    setOwn(createClient<typeof config>({ url: `${location.origin}/` }));
+  };
+  return createElement(PlatformProvider, { client: own }, createElement(Films), button("change-server", change));
+}
+
 function Film({ id }: { id: string | null }): ReactNode {
   const { record, status } = useRecord(client.db("shared").table("films"), id);
   return show("film", { title: record?.title ?? null, status });
@@ -119,6 +129,7 @@ function Suspended(): ReactNode {
 
 const PARTS: Record<string, () => ReactNode> = {
   Films: () => createElement(Films),
+  Servers: () => createElement(Servers),
   Film: () => createElement(Film, { id: new URLSearchParams(location.search).get("film") }),
   Quiz: () => createElement(Quiz, { id: new URLSearchParams(location.search).get("room") }),
   People: () => createElement(People, { channel: new URLSearchParams(location.search).get("channel") ?? "lobby" }),

@@ -99,6 +99,19 @@ for (const version of REACT_VERSIONS) {
       client.close();
     });
 
+    browserTest("[TC116] a query of another client is another one", async () => {
+      const client = await other();
+      const { page } = await open(version);
+      await page.click("#show-Servers");
+      await untilShown(page, "films", { status: "live" });
+      await page.click("#change-server");
+      const title = `0 of ${version}`;
+      const { id } = await client.db("shared").table("films").insert({ title });
+      await until("it follows", async () => (await shownIn(page, "films")).titles[0] === title);
+      await client.db("shared").table("films").delete(id);
+      client.close();
+    });
+
     browserTest("[TC116] useLive holds through a component that suspends", async () => {
       const { page, problems } = await open(version);
       await page.click("#show-Suspended");

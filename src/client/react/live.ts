@@ -4,6 +4,7 @@ import type { LiveQuery, LiveStatus } from "../live/types.ts";
 import type { QueryDescription } from "../tables/description.ts";
 import type { PlatformError } from "../transport/errors.ts";
 import type { Table } from "../types/table.ts";
+import { useProvidedClient } from "./provider.ts";
 import { keepEqual } from "./snapshots.ts";
 
 /** A query of a table. Those with the same description are the same, so that it may be written inside a component. */
@@ -61,8 +62,9 @@ function createStore<Item>(query: LiveSource<Item> | null): Store<LiveResult<Ite
  */
 export function useLive<Item>(query: LiveSource<Item> | null): LiveResult<Item> {
   const key = query === null ? null : JSON.stringify(query.description);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: queries with the same description are the same
-  const store = useMemo(() => createStore(query), [key]);
+  const client = useProvidedClient();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: queries of one client with the same description are the same
+  const store = useMemo(() => createStore(query), [key, client]);
   return useSyncExternalStore(store.subscribe, store.read, () => NOTHING);
 }
 

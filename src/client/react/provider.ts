@@ -52,6 +52,9 @@ export function useAuth(): AuthResult {
   return { user: useUser(provided), auth: provided.client.auth };
 }
 
+/** The provider's client, by which queries of two servers differ; null without a provider. */
+export const useProvidedClient = (): object | null => useContext(Context)?.client ?? null;
+
 /** The id of who is signed in; null without a provider, too. */
 export const useUserId = (): string | null => useUser(useContext(Context))?.id ?? null;
 
