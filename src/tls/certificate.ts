@@ -8,7 +8,7 @@ export interface CertificatePair {
 }
 
 export interface CertificateFacts {
-  /** The host names that it is for, in its order. */
+  /** The hosts that it is for: names first, then addresses as a URL has them, both in its order. */
   names: readonly string[];
   validFrom: Millis;
   validUntil: Millis;
@@ -20,6 +20,7 @@ export class CertificateError extends Error {
 }
 
 const KEY_BLOCK = /-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----[\s\S]+?-----END (?:[A-Z]+ )?PRIVATE KEY-----/;
+const CERTIFICATE_BEGIN = /^-----BEGIN CERTIFICATE-----/gm;
 const CERTIFICATE_BLOCK = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 
 /** A key and certificates in one text. Errors: CertificateError if there is no key or no certificate. */
@@ -30,11 +31,18 @@ export function splitPem(text: string): CertificatePair {
   return { cert: `${certificates.join("\n")}\n`, key: `${key}\n` };
 }
 
-/** Errors: CertificateError if the certificate or the key cannot be read, or they do not belong together. */
+/** Errors: CertificateError if a certificate or the key cannot be read, or the first certificate is not that of the key. */
 export function factsOf({ cert, key }: CertificatePair): CertificateFacts {
   const certificate = parsed("certificate", () => new X509Certificate(cert));
   const privateKey = parsed("private key", () => createPrivateKey(key));
-  if (!certificate.checkPrivateKey(privateKey)) throw new CertificateError("the key is not that of the certificate");
+  const issuers = issuersIn(cert);
+  if (!certificate.checkPrivateKey(privateKey)) {
+    const isLater = issuers.some((each) => each.checkPrivateKey(privateKey));
+    const problem = isLater
+      ? "the certificate of the key is not the first one"
+      : "the key is not that of the certificate";
+    throw new CertificateError(problem);
+  }
   return {
     names: namesOf(certificate),
     validFrom: Date.parse(certificate.validFrom),
@@ -48,6 +56,15 @@ export function covers({ names }: Pick<CertificateFacts, "names">, host: string)
   return names.some((name) => name === host || (name.startsWith("*.") && name.slice(2) === parent && parent !== host));
 }
 
+/** What follows the first certificate. A server does not listen with a file that has a broken one. */
+function issuersIn(cert: string): X509Certificate[] {
+  const begun = cert.match(CERTIFICATE_BEGIN)?.length ?? 0;
+  const blocks = cert.match(CERTIFICATE_BLOCK) ?? [];
+  return Array.from({ length: begun - 1 }, (_, index) =>
+    parsed(`certificate ${index + 2} of the file`, () => new X509Certificate(blocks[index + 1] ?? "")),
+  );
+}
+
 function parsed<Value>(what: string, parse: () => Value): Value {
   try {
     return parse();
@@ -57,5 +74,12 @@ function parsed<Value>(what: string, parse: () => Value): Value {
 }
 
 function namesOf({ subjectAltName = "" }: X509Certificate): string[] {
-  return [...subjectAltName.matchAll(/(?:^|, )DNS:([^,"]+)/g)].map(([, name = ""]) => name.toLowerCase());
+  const listed = (kind: string) =>
+    [...subjectAltName.matchAll(new RegExp(`(?:^|, )${kind}:([^,"]+)`, "g"))].map(([, name = ""]) =>
+      name.toLowerCase(),
+    );
+  return [...listed("DNS"), ...listed("IP Address").map(urlHostOf)];
 }
+
+const urlHostOf = (address: string): string =>
+  address.includes(":") ? (URL.parse(`http://[${address}]`)?.hostname ?? address) : address;

@@ -21,7 +21,8 @@ export function openHttpPort(options: {
 }): HttpPort {
   const answer = (request: Request): Response => {
     const url = URL.parse(request.url);
-    if (url === null) return new Response("The request has no host\n", { status: 400, headers: TEXT });
+    // The target of CONNECT reads like a URL of any scheme.
+    if (url?.protocol !== "http:") return new Response("The request has no host\n", { status: 400, headers: TEXT });
     if (url.pathname.startsWith(CHALLENGE_PATH)) {
       const text = options.challenge(url.pathname.slice(CHALLENGE_PATH.length));
       if (text !== null) return new Response(text, { headers: TEXT });

@@ -1,11 +1,15 @@
 import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { settle, temporaryDirectory, testClock } from "../../tests/support/index.ts";
 import { silentLogger } from "../kernel/logger.ts";
 import { HealthChecks } from "../kernel/observing/health.ts";
 import { HOUR_MS } from "../kernel/time/duration.ts";
 import { AcmeFiles } from "./acme/files.ts";
 import { createSelfSigned } from "./acme/self-signed.ts";
+import { factsOf } from "./certificate.ts";
 import { createTlsArea } from "./index.ts";
+import { FILES_LOOK_MS } from "./limits.ts";
 
 test("[TL5] a new certificate that the server cannot use is stored, and the authority is not asked for another one", async () => {
   const clock = testClock();
@@ -48,5 +52,33 @@ test("[TL5] a new certificate that the server cannot use is stored, and the auth
   await clock.advanceAsync(3 * HOUR_MS);
   await settle();
   expect([orders, tries > 1]).toEqual([1, true]);
+  await area.stop();
+});
+
+test("[TL13] files that change while a server starts are used", async () => {
+  const clock = testClock();
+  const directory = temporaryDirectory();
+  const config = { cert: join(directory, "cert.pem"), key: join(directory, "key.pem") };
+  const write = async (name: string): Promise<void> => {
+    const { cert, key } = await createSelfSigned([name], clock);
+    writeFileSync(config.cert, cert);
+    writeFileSync(config.key, key);
+  };
+  await write("first.example");
+  const area = createTlsArea({
+    config,
+    dataDirectory: directory,
+    isDrill: false,
+    publicUrl: undefined,
+    clock,
+    logger: silentLogger,
+    health: new HealthChecks({ clock, onFailure() {} }),
+  });
+  await area.open();
+  await write("second.example");
+  const names: (readonly string[])[] = [];
+  area.begin({ host: "127.0.0.1", port: 0, renew: (pair) => names.push(factsOf(pair).names) });
+  await clock.advanceAsync(FILES_LOOK_MS);
+  expect(names).toEqual([["second.example"]]);
   await area.stop();
 });

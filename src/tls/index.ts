@@ -51,7 +51,6 @@ export function createTlsArea(deps: TlsDeps): TlsArea {
   const source = "domains" in config ? acmeSource(files) : filesSource(config);
   let current: Current | null = null;
   let renewals: Renewals | null = null;
-  let watch: FileWatch | null = null;
   let httpPort: HttpPort | null = null;
   let refused = "";
 
@@ -72,7 +71,8 @@ export function createTlsArea(deps: TlsDeps): TlsArea {
   const publicHost = (): string | null =>
     acme?.domains[0] ?? current?.facts.names.find((name) => !name.startsWith("*")) ?? null;
 
-  const takeOver = (renew: (certificate: Certificate) => void): boolean => {
+  let renew: (certificate: Certificate) => void = () => {};
+  const takeOver = (): boolean => {
     try {
       const pair = source.read();
       if (pair === null) return true;
@@ -90,14 +90,16 @@ export function createTlsArea(deps: TlsDeps): TlsArea {
     }
   };
 
+  // Before the files are read: a change from then on is seen.
+  const watch = new FileWatch(source.paths, { clock, onChange: takeOver });
+
   return {
     async open() {
       const { cert, key } = await firstPair();
       return { cert, key, publicHost: publicHost(), steering: createSteering() };
     },
-    begin({ host, port, renew }) {
-      const watching = new FileWatch(source.paths, { clock, onChange: () => takeOver(renew) });
-      watch = watching;
+    begin({ host, port, ...listening }) {
+      renew = listening.renew;
       const wanted = "domains" in config ? (config.challengePort ?? HTTP_PORT_DEFAULT) : config.redirectPort;
       if (wanted !== undefined) {
         httpPort = openHttpPort({
@@ -107,17 +109,17 @@ export function createTlsArea(deps: TlsDeps): TlsArea {
           redirect: redirects({ publicUrl: deps.publicUrl, port, facts: () => current?.facts ?? null, publicHost }),
         });
       }
-      watching.start();
+      watch.start();
       if (acme === null || isDrill) return;
       const inUse = () => (current === null || current.isSelfSigned ? null : current.facts);
       // A stored one that the server cannot use yet is there all the same: another one would be of no more use.
       const facts = () => storedFacts(files) ?? inUse();
-      const onRenewed = () => watching.look();
+      const onRenewed = () => watch.look();
       renewals = new Renewals({ config: acme, dataDirectory, files, clock, logger, run, facts, onRenewed });
       renewals.start();
     },
     async stop() {
-      watch?.stop();
+      watch.stop();
       await Promise.all([renewals?.stop(), httpPort?.stop()]);
     },
   };
@@ -204,7 +206,7 @@ function check(current: Current | null, problem: string | null, now: number): Ch
   if (current === null) return { ok: false, validUntil: null, selfSigned: false, problem };
   const { facts, isSelfSigned } = current;
   return {
-    ok: !isSelfSigned && facts.validUntil - now > ENDING_MS && problem === null,
+    ok: !isSelfSigned && facts.validFrom <= now && facts.validUntil - now > ENDING_MS && problem === null,
     validUntil: new Date(facts.validUntil).toISOString(),
     selfSigned: isSelfSigned,
     problem,

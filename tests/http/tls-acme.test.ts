@@ -234,11 +234,14 @@ test.skipIf(!hasAcme)(
     const platform = await start();
     await trusted(platform);
     const file = join(platform.dataDirectory, "tls/certificate.pem");
-    await platform.kill("SIGTERM");
     chmodSync(file, 0o600);
-    writeFileSync(file, "-----BEGIN nothing");
-    await platform.restart();
-    await trusted(platform);
+    const brokenIssuer = `${readFileSync(file, "utf8")}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n`;
+    for (const broken of ["-----BEGIN nothing", brokenIssuer]) {
+      await platform.kill("SIGTERM");
+      writeFileSync(file, broken);
+      await platform.restart();
+      await trusted(platform);
+    }
     const { serial } = await peerOf(platform.url);
     writeFileSync(file, "-----BEGIN nothing");
     await until("the warning", () => platform.stderr().includes("The changed certificate is not used"));

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import {
   openSocket,
@@ -15,6 +16,8 @@ import { type Authority, createAuthority, type Pair } from "../support/tls/certi
 import { peerOf } from "../support/tls/peer.ts";
 
 // A server with a certificate in files.
+
+const BROKEN = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
 
 let authority: Authority;
 let platforms: TestPlatform[] = [];
@@ -123,6 +126,9 @@ test("[TL14] files that cannot be used stop the start with their names", async (
     [{ cert: one.cert, key: two.key }, "the key is not that of the certificate"],
     [{ cert: "nothing", key: one.key }, "the certificate cannot be read"],
     [{ cert: one.cert, key: "nothing" }, "the private key cannot be read"],
+    [{ cert: authority.cert + one.cert, key: one.key }, "the certificate of the key is not the first one"],
+    [{ cert: `${one.cert}${BROKEN}`, key: one.key }, "certificate 3 of the file cannot be read"],
+    [{ cert: one.cert.slice(0, -100), key: one.key }, "certificate 2 of the file cannot be read"],
   ];
   for (const [pair, message] of cases) {
     if (pair !== null) write(pair, folder);
@@ -132,6 +138,18 @@ test("[TL14] files that cannot be used stop the start with their names", async (
     expect(attempt.stderr).toContain(message);
   }
 });
+
+/** Sends a text, and gives the first part of the answer. */
+function sendTo(port: number, text: string): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const socket = connect(port, "127.0.0.1", () => socket.write(text));
+  socket.once("data", (bytes) => {
+    socket.destroy();
+    resolve(bytes.toString("latin1"));
+  });
+  socket.on("error", reject);
+  return promise;
+}
 
 test("[TL8] redirectPort redirects to the host of the certificate, and to publicUrl where that is HTTPS", async () => {
   const [port = 0] = freePorts(1);
@@ -145,7 +163,12 @@ test("[TL8] redirectPort redirects to the host of the certificate, and to public
   expect(await ask("a.example")).toEqual([308, `https://a.example:${own}/x?y`]);
   expect(await ask("c.b.example")).toEqual([308, `https://c.b.example:${own}/x?y`]);
   expect(await ask("d.c.b.example")).toEqual([308, `https://a.example:${own}/x?y`]);
+  expect(await ask("127.0.0.1")).toEqual([308, `https://127.0.0.1:${own}/x?y`]);
   expect((await ask("a.example", "/.well-known/acme-challenge/abc"))[0]).toBe(404);
+  for (const target of ["other.example:443", "x:.other.example", "x:@other.example"]) {
+    const answer = await sendTo(port, `CONNECT ${target} HTTP/1.1\r\nHost: a.example\r\n\r\n`);
+    expect([target, answer.split("\r\n")[0]]).toEqual([target, "HTTP/1.1 400 Bad Request"]);
+  }
   const { configFile } = platform;
   await platform.restart({
     config: `{ server: { publicUrl: "https://p.example/base", tls: ${tlsOf({ redirectPort: port })} } }`,
@@ -153,6 +176,18 @@ test("[TL8] redirectPort redirects to the host of the certificate, and to public
   expect(await ask("a.example")).toEqual([308, "https://a.example/x?y"]);
   expect(await ask("q.example")).toEqual([308, "https://p.example/x?y"]);
   expect(configFile).toContain("platform.config.ts");
+});
+
+test("[TL15] a certificate that is not valid yet is a degraded health", async () => {
+  const platform = await start(await authority.sign({ startedDaysAgo: -1 }));
+  const health = await fetch(`${platform.url}/api/health?full=true`, {
+    headers: { "x-platform-service-key": platform.serviceKey },
+    tls: { rejectUnauthorized: false },
+  });
+  expect(await health.json()).toMatchObject({
+    status: "degraded",
+    checks: { certificate: { ok: false, selfSigned: false } },
+  });
 });
 
 test("[TL15] an expiring certificate is a degraded health; a taken port stops the start", async () => {
