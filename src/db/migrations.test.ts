@@ -49,6 +49,19 @@ test("[DB31] a step that fails, or leaves a reference to nothing, is named and l
   }
 });
 
+test("[DB31] where a later step fails, those before it leave no trace either", () => {
+  const path = join(temporaryDirectory(), "a.db");
+  const file = new Database(path);
+  file.run(FIRST);
+  const open = () => layOut(layout(FIRST, SECOND, "INSERT INTO nowhere VALUES (1)"), { m: 2 })(file);
+  expect(open).toThrow("Step 3 of the things tables");
+  expect(file.query("PRAGMA user_version").values()).toEqual([[0]]);
+  expect(file.query("SELECT * FROM a").values()).toEqual([]);
+  expect(open).toThrow("Step 3 of the things tables");
+  expect(readdirSync(join(path, "..")).sort()).toEqual(["a.db", "a.db.v1"]);
+  file.close();
+});
+
 test("[DB31] a file with tables and no version gets the version that its layout recognises", () => {
   sqlite.run(FIRST);
   layOut(layout(FIRST))(sqlite);

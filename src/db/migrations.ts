@@ -12,10 +12,10 @@ export function layOut(layout: FileLayout, values: StepValues = {}): (sqlite: Da
 }
 
 /**
- * Upgrades the server's tables in a file: runs the missing steps in order, each in one transaction with the new version
- * (`PRAGMA user_version`). A file with tables is copied before (`NAME.db.vVERSION`). A file that is up to date costs one query.
+ * Upgrades the server's tables in a file: runs the missing steps in order, in one transaction with the new version
+ * (`PRAGMA user_version`), so that a file is always one of a release. A file with tables is copied before (`NAME.db.vVERSION`). A file that is up to date costs one query.
  * Foreign keys are off meanwhile, because a step that rebuilds a table would delete the rows that refer to it; they are checked
- * before each commit. [DB31] [DB300]
+ * after each step. [DB31] [DB300]
  * Errors: a step fails; the file has a version that is newer than this executable supports.
  */
 function migrateFile(sqlite: Database, layout: FileLayout, values: StepValues): void {
@@ -27,11 +27,13 @@ function migrateFile(sqlite: Database, layout: FileLayout, values: StepValues): 
   if (!isNew) copyBeforeUpgrade(sqlite, present);
   sqlite.run("PRAGMA foreign_keys = OFF");
   try {
-    sqlite.run(`PRAGMA user_version = ${present}`);
-    for (let next = present + 1; next <= layout.steps.length; next++) {
-      const sql = fillIn(layout.steps[next - 1] ?? "", values);
-      sqlite.transaction(() => applyStep(sqlite, { layout, version: next, sql })).immediate();
-    }
+    const upgrade = (): void => {
+      for (let next = present + 1; next <= layout.steps.length; next++) {
+        applyStep(sqlite, { layout, version: next, sql: fillIn(layout.steps[next - 1] ?? "", values) });
+      }
+      sqlite.run(`PRAGMA user_version = ${layout.steps.length}`);
+    };
+    sqlite.transaction(upgrade).immediate();
   } finally {
     sqlite.run("PRAGMA foreign_keys = ON");
   }
@@ -80,7 +82,6 @@ function applyStep(sqlite: Database, step: { layout: FileLayout; version: number
   const { layout, version, sql } = step;
   try {
     sqlite.run(sql);
-    sqlite.run(`PRAGMA user_version = ${version}`);
     const broken = readNumber(sqlite, "SELECT count(*) FROM pragma_foreign_key_check");
     if (broken > 0) throw new Error(`${broken} rows refer to rows that do not exist`);
   } catch (error) {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDirectory } from "../../tests/support/index.ts";
 import { replaceSmallFile } from "./small-file.ts";
@@ -14,6 +14,13 @@ test("a small file is replaced atomically, readable by its owner only, and leave
     expect(readFileSync(path, "utf8")).toBe(text);
     if (process.platform !== "win32") expect(statSync(path).mode & 0o777).toBe(0o600);
   }
+  expect(readdirSync(directory)).toEqual(["secret"]);
+});
+
+test("a file that cannot be replaced leaves nothing beside it", () => {
+  const directory = temporaryDirectory();
+  mkdirSync(join(directory, "secret/in the way"), { recursive: true });
+  expect(() => replaceSmallFile(join(directory, "secret"), "text")).toThrow();
   expect(readdirSync(directory)).toEqual(["secret"]);
 });
 

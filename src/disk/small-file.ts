@@ -6,19 +6,28 @@ const OWNER_ONLY = 0o600;
 
 /**
  * Replaces a small file that its owner alone may read. Durable when it returns; a crash leaves the old file or the new one,
- * never a part, and at most a temporary file `PATH.PID.new` beside it.
+ * never a part, and at most a temporary file `PATH.PID.new` beside it, which an error (a full disk) does not leave.
  */
 export function replaceSmallFile(path: string, text: string): void {
   const temporary = `${path}.${process.pid}.new`;
   // An earlier process with this id may have left one; a file that exists would keep its own mode.
   rmSync(temporary, { force: true });
-  const descriptor = openSync(temporary, "wx", OWNER_ONLY);
+  try {
+    writeSynced(temporary, text);
+    renameSync(temporary, path);
+  } catch (cause) {
+    rmSync(temporary, { force: true });
+    throw cause;
+  }
+  syncDirectorySync(dirname(path));
+}
+
+function writeSynced(path: string, text: string): void {
+  const descriptor = openSync(path, "wx", OWNER_ONLY);
   try {
     writeFileSync(descriptor, text);
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);
   }
-  renameSync(temporary, path);
-  syncDirectorySync(dirname(path));
 }
