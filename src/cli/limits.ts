@@ -3,6 +3,9 @@ import { STOP_MAX_MS } from "../kernel/limits.ts";
 /** Warnings of the config that a start logs one by one. */
 export const WARNINGS_LOGGED_MAX = 20;
 
+/** Characters of log lines that wait for whoever reads standard error; what comes while there are more is counted and lost. */
+export const LOG_WAITING_MAX_CHARACTERS = 1024 * 1024;
+
 /** `dev`: editors write a file in several steps; a restart waits until they are done. */
 export const SETTLE_MS = 100;
 /** `dev`: after it a server that does not stop is killed. A server ends its stop by itself before. */

@@ -6,10 +6,13 @@ import {
   getLogger,
   getTextFormatter,
   jsonLinesFormatter,
+  type LogRecord,
+  type Sink,
   type TextFormatter,
 } from "@logtape/logtape";
 import type { Logger } from "../kernel/logger.ts";
 import { UsageError } from "./errors.ts";
+import { LOG_WAITING_MAX_CHARACTERS } from "./limits.ts";
 
 const LINE_BREAK = /\n$/;
 
@@ -35,12 +38,34 @@ export function createLogger(form: LogForm = process.stderr.isTTY === true ? "pr
 function configureLogs(form: LogForm): void {
   const format = form === "pretty" ? readableFormat() : jsonLinesFormatter;
   configureSync({
-    sinks: { stderr: (record) => void process.stderr.write(`${format(record).replace(LINE_BREAK, "")}\n`) },
+    sinks: { stderr: boundedSink((record) => `${format(record).replace(LINE_BREAK, "")}\n`) },
     loggers: [
       { category: "platform", lowestLevel: "info", sinks: ["stderr"] },
       { category: ["logtape", "meta"], lowestLevel: "error", sinks: ["stderr"] },
     ],
   });
+}
+
+/** A pipe that nobody reads must not fill the memory. [CL413] */
+function boundedSink(format: (record: LogRecord) => string): Sink {
+  let waiting = 0;
+  let lost = 0;
+  return (record) => {
+    if (waiting > LOG_WAITING_MAX_CHARACTERS) {
+      lost++;
+      return;
+    }
+    if (lost > 0) {
+      const lines = lost;
+      lost = 0;
+      getLogger("platform").warn("Lines of the log are lost, as nobody has read standard error", { lines });
+    }
+    const line = format(record);
+    waiting += line.length;
+    process.stderr.write(line, () => {
+      waiting -= line.length;
+    });
+  };
 }
 
 /** Colours are for terminals: a file or the journal would keep their escapes. */
