@@ -3,7 +3,7 @@ import type { BackupsConfig } from "../config/types.ts";
 import { ownerIdOf } from "../disk/owner-id.ts";
 import type { Owner } from "../disk/owner-marker.ts";
 import type { Endpoint } from "../http/endpoint.ts";
-import { type Queue, SCHEDULE_KEY, type Schedules } from "../jobs/index.ts";
+import { cronTimes, type Queue, SCHEDULE_KEY, type Schedules } from "../jobs/index.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
 import { reasonOf } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
@@ -40,6 +40,8 @@ export interface BackupsLoad {
 export interface BackupsArea {
   readonly endpoints: readonly Endpoint[];
   readonly load: BackupsLoad;
+  /** Whether two times of the schedule have passed since the last backup that succeeded, and since the start. */
+  isOverdue(): boolean;
   /** Cancels a verification. Backups are cancelled by the stop of the jobs. */
   stop(): Promise<void>;
 }
@@ -71,6 +73,7 @@ export function createBackupsArea(deps: BackupsAreaDeps): BackupsArea {
   const place = placeOf(config, deps.dataDirectory);
   const destination = openDestination(place.to, place.dataDirectory);
   const runs = new Runs(clock);
+  const startedAt = clock.now();
   const load: BackupsLoad = {
     backupsMade: 0,
     backupsFailed: 0,
@@ -110,8 +113,23 @@ export function createBackupsArea(deps: BackupsAreaDeps): BackupsArea {
       audit: (change) => deps.audit.record(change),
     }),
     load,
+    isOverdue: () => !isDrill && config !== undefined && hasMissedTwo(config.schedule, { load, startedAt, clock }),
     stop: verification.stop,
   };
+}
+
+/** One that never ends fails never: nothing but the clock tells. [BK26] */
+function hasMissedTwo(
+  schedule: string,
+  { load, startedAt, clock }: { load: BackupsLoad; startedAt: Millis; clock: Clock },
+): boolean {
+  const now = clock.now();
+  const times = cronTimes(schedule, "UTC");
+  // A backup of a clock that was ahead says nothing.
+  const since = load.lastBackupAt > now ? startedAt : Math.max(startedAt, load.lastBackupAt);
+  const first = times.next(since);
+  const second = first === null ? null : times.next(first);
+  return second !== null && second <= now;
 }
 
 type Place = Omit<BackupJob, "owner">;

@@ -13,6 +13,7 @@ import { type JobsLoad, loadOf } from "./queue/load.ts";
 import { createPreparing, type PrepareJob } from "./queue/outbox.ts";
 import type { PassedJob, Queue } from "./types.ts";
 
+export { cronTimes } from "./cron/next-time.ts";
 export { SCHEDULE_KEY, type Schedules } from "./cron/schedules.ts";
 export type { JobsLoad } from "./queue/load.ts";
 export type { JobDefinition, JobRun, Queue } from "./types.ts";

@@ -208,6 +208,23 @@ test("[BK23] while a backup runs the next one is skipped with a warning", async 
   await until(() => count === 2);
 });
 
+test("[BK26] a backup that does not end is overdue when two others have been due, until one succeeds", async () => {
+  const gate = Promise.withResolvers<BackupResult>();
+  const { area, clock } = schedule({ folder: temporaryDirectory() }, { run: () => gate.promise });
+  const overdue = [area.isOverdue()];
+  for (let hour = 0; hour < 3; hour++) {
+    await clock.advanceAsync(HOUR_MS);
+    overdue.push(area.isOverdue());
+  }
+  expect(overdue).toEqual([false, false, true, true]);
+  gate.resolve(RESULT);
+  await until(() => area.load.backupsMade === 1);
+  expect(area.isOverdue()).toBe(false);
+  const drill = schedule({ folder: temporaryDirectory() }, { isDrill: true, run: () => gate.promise });
+  await drill.clock.advanceAsync(3 * HOUR_MS);
+  expect(drill.area.isOverdue()).toBe(false);
+});
+
 test("[BK22] a failure is logged with its reason, and the next backup tries again", async () => {
   const folder = join(temporaryDirectory(), "backups");
   writeFileSync(folder, "a file is in the way");
