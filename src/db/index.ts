@@ -33,7 +33,7 @@ export { holdsRecords } from "./schema/holds-records.ts";
 export { type RehearsalJob, type RehearsedFile, rehearseFiles } from "./schema/schema-rehearsal.ts";
 export { ftsTokenizer, indexName, primaryKeyIndexName } from "./schema/sql.ts";
 export { SERVER_CALLER } from "./server-caller.ts";
-export { openSystemFile } from "./system.ts";
+export { openSystemFile, SYSTEM_FILE } from "./system.ts";
 export type {
   Change,
   DatabaseFile,

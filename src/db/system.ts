@@ -3,7 +3,7 @@ import { systemLayout } from "../../schema/migrations/index.ts";
 import { layOut } from "./migrations.ts";
 import type { OpenedFile, OutboxOptions, StorageEngine } from "./types.ts";
 
-const SYSTEM_FILE = "system.db";
+export const SYSTEM_FILE = "system.db";
 
 /** Opens `system.db`, the file of the server's own tables in `schema/`. The directory must exist. */
 export function openSystemFile(engine: StorageEngine, dataDirectory: string, outbox?: OutboxOptions): OpenedFile {

@@ -246,7 +246,11 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     base.health.add("backup", () => {
       const { lastBackupAt, lastBackupVerifiedAt, hasLastFailed } = area.load;
       const timeOf = (at: number): string | null => (at === 0 ? null : new Date(at).toISOString());
-      return { ok: !hasLastFailed && !area.isOverdue(), lastAt: timeOf(lastBackupAt), verifiedAt: timeOf(lastBackupVerifiedAt) };
+      return {
+        ok: !hasLastFailed && !area.isOverdue(),
+        lastAt: timeOf(lastBackupAt),
+        verifiedAt: timeOf(lastBackupVerifiedAt),
+      };
     });
     return area;
   }),

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { cpSync, renameSync, rmSync } from "node:fs";
 import { openSocket, type TestPlatform, testPlatform, until } from "../support/index.ts";
 
 const READER_KEY = "system-reader-key-0123456789abcdefghijklm";
@@ -73,6 +74,25 @@ test("[SY10] the checks are for service keys with the scope; without `full`, cre
   expect([plain.status, plain.body]).toEqual([200, expect.not.objectContaining({ checks: expect.anything() })]);
   expect((await platform.service.get("/api/health?full=maybe")).status).toBe(400);
   expect((await platform.get("/api/health?fully")).status).toBe(400);
+});
+
+test("[SY11] a data directory that is moved or replaced while the server runs makes it unavailable", async () => {
+  const moved = await testPlatform({ config: { databases: { shared: { tables: { notes: {} } } } } });
+  const { dataDirectory } = moved;
+  const elsewhere = `${dataDirectory}-elsewhere`;
+  const isStatus = (status: number) => async () => {
+    const answer = await moved.service.get<Health>("/api/health?full");
+    return answer.status === status && answer.body.checks["files"]?.["inPlace"] === (status === 200);
+  };
+  expect(await isStatus(200)()).toBe(true);
+  cpSync(dataDirectory, `${dataDirectory}-copy`, { recursive: true });
+  renameSync(dataDirectory, elsewhere);
+  renameSync(`${dataDirectory}-copy`, dataDirectory);
+  await until("another one is there", isStatus(503));
+  rmSync(dataDirectory, { recursive: true });
+  renameSync(elsewhere, dataDirectory);
+  await until("it is back", isStatus(200));
+  await moved.stop();
 });
 
 test("[SY10] guesses of the key are limited by address", async () => {

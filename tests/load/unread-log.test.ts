@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { closeSync, constants, openSync, readSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { platformCommand, temporaryDirectory, testEnvironment, until } from "../support/index.ts";
 import { ownChild } from "../support/children.ts";
+import { platformCommand, temporaryDirectory, testEnvironment, until } from "../support/index.ts";
 
 // A server whose standard error is a pipe that nobody reads, as of a log collector that hangs.
 

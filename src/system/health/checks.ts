@@ -1,5 +1,7 @@
-import { statfs } from "node:fs/promises";
-import type { LastSync } from "../../db/index.ts";
+import { statSync } from "node:fs";
+import { stat, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import { type LastSync, SYSTEM_FILE } from "../../db/index.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { HealthChecks } from "../../kernel/observing/health.ts";
 import { SECOND_MS } from "../../kernel/time/duration.ts";
@@ -13,9 +15,13 @@ export interface Watched {
   jobs: () => readonly { waiting: number; failedTotal: number; oldestWaitingSeconds: number }[];
 }
 
-/** The checks of disk, databases and jobs. */
+/** The checks of disk, databases and jobs. The databases are open. */
 export function addChecks(checks: HealthChecks, clock: Clock, { dataDirectory, engine, jobs }: Watched): void {
   const fileSizes = createFileSizes({ clock, paths: () => engine.paths() });
+  const systemFile = join(dataDirectory, SYSTEM_FILE);
+  const opened = identityOf(statSync(systemFile, { throwIfNoEntry: false }));
+  // A directory that was moved, removed or mounted over: what is written to its open files is lost with the process, or elsewhere.
+  const isInPlace = async (): Promise<boolean> => identityOf(await stat(systemFile).catch(() => undefined)) === opened;
   checks.add(
     "disk",
     async () => {
@@ -32,7 +38,14 @@ export function addChecks(checks: HealthChecks, clock: Clock, { dataDirectory, e
     "files",
     async () => {
       const { openFiles, failedFiles } = engine.load;
-      return { ok: failedFiles === 0, count: openFiles, ...(await fileSizes()), failed: failedFiles };
+      const inPlace = await isInPlace();
+      return {
+        ok: failedFiles === 0 && inPlace,
+        count: openFiles,
+        ...(await fileSizes()),
+        failed: failedFiles,
+        inPlace,
+      };
     },
     { isVital: true },
   );
@@ -58,5 +71,9 @@ export async function freeBytesOf(directory: string): Promise<number> {
   const { bavail, bsize } = await statfs(directory);
   return bavail * bsize;
 }
+
+/** null: there is no file. */
+const identityOf = (file: { dev: number; ino: number } | undefined): string | null =>
+  file === undefined ? null : `${file.dev} ${file.ino}`;
 
 const isoTime = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
