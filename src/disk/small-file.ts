@@ -8,12 +8,12 @@ const OWNER_ONLY = 0o600;
  * Replaces a small file that its owner alone may read. Durable when it returns; a crash leaves the old file or the new one,
  * never a part, and at most a temporary file `PATH.PID.new` beside it, which an error (a full disk) does not leave.
  */
-export function replaceSmallFile(path: string, text: string): void {
+export function replaceSmallFile(path: string, content: string | Uint8Array): void {
   const temporary = `${path}.${process.pid}.new`;
   // An earlier process with this id may have left one; a file that exists would keep its own mode.
   rmSync(temporary, { force: true });
   try {
-    writeSynced(temporary, text);
+    writeSynced(temporary, content);
     renameSync(temporary, path);
   } catch (cause) {
     rmSync(temporary, { force: true });
@@ -22,10 +22,10 @@ export function replaceSmallFile(path: string, text: string): void {
   syncDirectorySync(dirname(path));
 }
 
-function writeSynced(path: string, text: string): void {
+function writeSynced(path: string, content: string | Uint8Array): void {
   const descriptor = openSync(path, "wx", OWNER_ONLY);
   try {
-    writeFileSync(descriptor, text);
+    writeFileSync(descriptor, content);
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);

@@ -46,3 +46,12 @@ test("[VZ101] if the data directory allows it, the copy is made once and stays t
     expect(existsSync(placed.path)).toBe(true);
   }
 });
+
+test.if(disk !== null)("[VZ101] on a full disk the message names the file, and nothing is left of the copy", () => {
+  disk?.fill();
+  expect(() => placeExtension({ ...vectorExtension(), name: "other.so", directory, fallback: directory })).toThrow(
+    /could not be written to .+other\.so: ENOSPC/,
+  );
+  expect(readdirSync(directory).filter((name) => name.startsWith("other"))).toEqual([]);
+  disk?.free();
+});

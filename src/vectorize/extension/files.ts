@@ -1,8 +1,9 @@
 import { Database } from "bun:sqlite";
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { getLoadablePath } from "sqlite-vec";
+import { replaceSmallFile } from "../../disk/small-file.ts";
 import { reasonOf } from "../../kernel/errors.ts";
 import { loadVectorExtension } from "./load.ts";
 
@@ -64,9 +65,11 @@ export function placeExtension(options: {
 
 function copyTo(path: string, content: Buffer): void {
   if (existsSync(path) && readFileSync(path).equals(content)) return;
-  const temporary = `${path}.${process.pid}`;
-  writeFileSync(temporary, content, { mode: 0o700 });
-  renameSync(temporary, path);
+  try {
+    replaceSmallFile(path, content);
+  } catch (cause) {
+    throw new Error(`vectorize: sqlite-vec could not be written to ${path}: ${reasonOf(cause)}`, { cause });
+  }
 }
 
 /** Why SQLite cannot load the library; null if it can. */
