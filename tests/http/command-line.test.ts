@@ -649,9 +649,12 @@ describe("import and export", () => {
   test("[CL14] other refusals: a broken element, a wrong cell, a missing table, a missing file", async () => {
     write("broken.json", '[{"title":"A"},{"title":]');
     write("cell.csv", "title,year\nA,many\n");
+    write("proto.csv", "title,__proto__\nA,x\n");
     const wrong: [args: string[], words: string][] = [
       [["shared/films", "broken.json"], "element 2: is not valid JSON"],
       [["shared/films", "cell.csv"], "line 2: year must be"],
+      [["shared/films", "proto.csv"], "line 2: __proto__ cannot be a field"],
+      [["shared/free", "proto.csv"], "line 2: __proto__ cannot be a field"],
       [["shared/nope", "films.csv"], "nope"],
       [["shared/films", "none.csv"], "There is no file none.csv"],
     ];

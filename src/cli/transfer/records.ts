@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { Tokenizer, TokenParser } from "@streamparser/json";
 import { CsvError, parse } from "csv-parse";
 import { reasonOf } from "../../kernel/errors.ts";
-import { describeFault, isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
+import { describeFault, isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json/json.ts";
 import { jsonTextFault } from "../../kernel/json/text.ts";
 import { type Cell, parseCell, parseText } from "../../kernel/transfer/csv-cells.ts";
 import { plural } from "../amounts.ts";
@@ -215,7 +215,7 @@ function csvRecord(
       `${place}: has ${plural(cells.length, "cell")}, but the first line names ${plural(columns.length, "field")}`,
     );
   }
-  const record: JsonObject = {};
+  const members: [name: string, value: JsonValue][] = [];
   for (const [index, name] of columns.entries()) {
     const cell = cells[index];
     if (cell === undefined) continue;
@@ -223,10 +223,11 @@ function csvRecord(
       const value = parseCell(cell, types?.get(name));
       // The server generates these where the file has none.
       const isGenerated = value === null && (name === "id" || name === "createdAt" || name === "updatedAt");
-      if (!isGenerated) record[name] = value;
+      if (!isGenerated) members.push([name, value]);
     } catch {
       throw new CommandError(`${place}: ${name}: is not valid JSON`);
     }
   }
-  return record;
+  // An assignment to `__proto__` would add no member, and nobody would learn that the column is refused.
+  return Object.fromEntries(members);
 }

@@ -1,5 +1,5 @@
 import { parse } from "csv-parse/browser/esm/sync";
-import { describeFault, type JsonObject } from "../../../../../kernel/json/json.ts";
+import { describeFault, type JsonObject, type JsonValue } from "../../../../../kernel/json/json.ts";
 import { jsonTextFault } from "../../../../../kernel/json/text.ts";
 import { type Cell, parseCell, parseText } from "../../../../../kernel/transfer/csv-cells.ts";
 import type { TableSchema } from "../../../api/resources.ts";
@@ -174,17 +174,18 @@ function csvRecord(
       `${place}: has ${cells.length === 1 ? "1 cell" : `${cells.length} cells`}, but the first line names ${columns.length} fields`,
     );
   }
-  const record: JsonObject = {};
+  const members: [name: string, value: JsonValue][] = [];
   for (const [index, name] of columns.entries()) {
     const cell = cells[index];
     if (cell === undefined) continue;
     try {
       const value = parseCell(cell, fields[name]?.type);
       // The server sets these where the file has none.
-      if (value !== null || fields[name]?.generated !== true) record[name] = value;
+      if (value !== null || fields[name]?.generated !== true) members.push([name, value]);
     } catch {
       throw new FileMistake(`${place}: ${name}: is not valid JSON`);
     }
   }
-  return record;
+  // An assignment to `__proto__` would add no member, and nobody would learn that the column is refused.
+  return Object.fromEntries(members);
 }
