@@ -60,7 +60,7 @@ export function createPushService(deps: {
     if (underWay.size >= SENDS_AT_ONCE_MAX) {
       throw new AppError(503, `Too many messages are being sent (at most ${SENDS_AT_ONCE_MAX})`);
     }
-    const { tried, done } = fanOut(next, message, { atOnce: CALLS_AT_ONCE_MAX, isPatient: false });
+    const { tried, done } = fanOut(next, message, { atOnce: CALLS_AT_ONCE_MAX, patience: null });
     underWay.add(done);
     try {
       await tried;

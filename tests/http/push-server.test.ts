@@ -103,6 +103,36 @@ test("[PU200] [JB31] a message to a topic whose job is cancelled reaches no furt
   await stop();
 });
 
+test("[PU200] [JB31] a message to a topic that is cancelled and retried reaches every device once", async () => {
+  const { platform, fcm, stop } = await pushWorld();
+  const users = [await signIn(platform), await signIn(platform)];
+  const all: string[] = [];
+  for (const [index, user] of users.entries()) {
+    const tokens = Array.from({ length: 50 }, (_, device) => `slow-retry-${index}-${device}`);
+    await Promise.all(tokens.map((token) => register(user, token)));
+    all.push(...tokens);
+  }
+  await platform.service.post("/api/push/broadcast", { payload: TITLED });
+  type Jobs = { jobs: { id: string; state: string }[] };
+  const job = async () => (await platform.service.get<Jobs>("/api/admin/jobs?name=platform.push")).body.jobs[0];
+  const change = async (action: string) =>
+    expect((await platform.service.post(`/api/admin/jobs/${(await job())?.id}/${action}`)).status).toBe(200);
+  const takenOnes = () => all.filter((token) => fcm.taken(token).length > 0).length;
+  // Retried while its last calls are under way, and when they have been answered.
+  for (const [reached, isAnswered] of [
+    [10, () => true],
+    [50, () => takenOnes() === fcm.calls.length],
+  ] as const) {
+    await until(() => fcm.calls.length >= reached, "some are under way");
+    await change("cancel");
+    await until(isAnswered, "they are answered");
+    await change("retry");
+  }
+  await until(async () => (await job())?.state === "done", "its job is done");
+  expect(fcm.calls.map(({ token }) => token).sort()).toEqual(all.sort());
+  await stop();
+});
+
 test("[PU34] at most a thousand messages to topics are queued", async () => {
   const { platform, stop } = await pushWorld();
   const ann = await signIn(platform);

@@ -53,7 +53,8 @@ const RETRY = "UPDATE jobs SET state = 0, due_at = ?2, error = ?3 WHERE seq = ?1
 const RELEASE = "UPDATE jobs SET state = 0, attempt = attempt - 1 WHERE seq = ?1 AND state = 2";
 const PROMOTE = "UPDATE jobs SET state = 0 WHERE seq = ?1";
 const ANSWER = "UPDATE jobs SET answer = ?2 WHERE seq = ?1";
-const SAVE = "UPDATE jobs SET data = ?2 WHERE seq = ?1 AND state = 2";
+// Also of a job that was cancelled, and whose try has not ended.
+const SAVE = "UPDATE jobs SET data = ?2 WHERE seq = ?1 AND state IN (2, 4)";
 const ATTEMPT = "SELECT attempt FROM jobs WHERE seq = ?1 AND state = 2";
 const INTERRUPTED = `SELECT seq, id, name, group_key AS "group", created_at AS createdAt, attempt FROM jobs
   WHERE name = ?1 AND state = 2`;

@@ -14,10 +14,15 @@ export interface Deliveries {
   readonly isConfigured: boolean;
   /** Never rejects: failures are in the outcome. */
   deliver(target: Target, message: Message): Promise<Outcome>;
-  /** The same, but waits while the service is unavailable, and calls `onWaiting` then. [PU100] */
-  deliverPatiently(target: Target, message: Message, onWaiting: () => void): Promise<Outcome>;
+  /** The same, but waits while the service is unavailable, until `patience` is aborted, and calls `onWaiting` then. [PU100] */
+  deliverPatiently(target: Target, message: Message, waiting: Waiting): Promise<Outcome>;
   /** Ends all running calls as failed. */
   giveUp(reason: Error): void;
+}
+
+interface Waiting {
+  patience: AbortSignal;
+  onWaiting: () => void;
 }
 
 /**
@@ -89,13 +94,13 @@ export function createDeliveries(deps: {
     provider: Provider,
     target: Target,
     message: Message,
-    onWaiting: () => void,
+    { patience, onWaiting }: Waiting,
   ): Promise<CallResult> => {
     const site = provider.siteOf(target);
     let last: CallResult = { kind: "failed", error: "The push service has not answered for a while" };
     for (;;) {
       if (outages.isPaused(site)) onWaiting();
-      if (!(await outages.turn(site))) return last;
+      if (!(await outages.turn(site, patience))) return last;
       const result = await attempt(provider, target, message);
       if (result.kind !== "unreachable" && result.kind !== "busy") {
         outages.answered(site);
@@ -116,8 +121,8 @@ export function createDeliveries(deps: {
   return {
     isConfigured: deps.fcm !== null || deps.webPush !== null,
     deliver: (target, message) => deliverBy(target, (provider) => attempt(provider, target, message)),
-    deliverPatiently: (target, message, onWaiting) =>
-      deliverBy(target, (provider) => attemptPatiently(provider, target, message, onWaiting)),
+    deliverPatiently: (target, message, waiting) =>
+      deliverBy(target, (provider) => attemptPatiently(provider, target, message, waiting)),
     giveUp(reason) {
       for (const end of [...running]) end(reason, "failed");
     },

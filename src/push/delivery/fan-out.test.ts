@@ -9,7 +9,7 @@ import type { CallResult, Provider, Target } from "../types.ts";
 import { createDeliveries } from "./deliveries.ts";
 import { createFanOut, type NextTarget } from "./fan-out.ts";
 
-const OPTIONS = { atOnce: TOPIC_CALLS_AT_ONCE_MAX, isPatient: true };
+const OPTIONS = { atOnce: TOPIC_CALLS_AT_ONCE_MAX, patience: new AbortController().signal };
 const refused = (): never => {
   throw Object.assign(new Error("Unable to connect"), { code: "ConnectionRefused" });
 };
@@ -90,6 +90,27 @@ test("[PU100] at a stop messages that wait for a service have failed and are log
   stopping.abort();
   expect(await done).toEqual({ sent: 0, failed: 100 });
   expect(rows.length).toBe(100);
+});
+
+test("[PU200] those that wait for a service end with the patience for their message; others go on", async () => {
+  let isOut = true;
+  const { sentTo, fanOut, targets, advance } = world(() => (isOut ? refused() : { kind: "sent" }));
+  const patience = new AbortController();
+  const left: string[] = [];
+  const cancelled = fanOut(targets(["service"], 100), PUSH_MESSAGE, {
+    ...OPTIONS,
+    patience: patience.signal,
+    isLeft: ({ target }) => left.push(target.token) > 0,
+  });
+  const kept = fanOut(targets(["service"], 100), { ...PUSH_MESSAGE, title: "kept" }, OPTIONS);
+  await settle();
+  patience.abort();
+  expect(await cancelled.done).toEqual({ sent: 0, failed: 0 });
+  expect(new Set(left).size).toBe(100);
+  isOut = false;
+  await advance(5_000);
+  expect(await kept.done).toEqual({ sent: 100, failed: 0 });
+  expect(sentTo.length).toBe(100);
 });
 
 test("[PU101] reading devices is retried; if it fails, the results so far are logged", async () => {

@@ -20,13 +20,14 @@ export interface Sending {
 /**
  * Sends a message to all targets, `atOnce` concurrently, and logs the results, many per transaction. Targets are read as they
  * are needed, so memory does not grow with their number. If the log cannot be written, the error is reported and messages are
- * sent nevertheless. `isPatient`: targets whose service is unavailable wait without delaying others. [PU100]
+ * sent nevertheless. [PU100]
  */
 export type FanOut = (next: NextTarget, message: Message, options: FanOutOptions) => Sending;
 
 interface FanOutOptions {
   atOnce: number;
-  isPatient: boolean;
+  /** Targets whose service is unavailable wait until this is aborted, without delaying others; null: they have failed. */
+  patience: AbortSignal | null;
   /** true: this result is left to a later try, and is neither counted nor logged. Default: never. */
   isLeft?: (outcome: Outcome) => boolean;
   /** Called when a target has its result. */
@@ -68,7 +69,7 @@ export function createFanOut(deps: {
   /** Shared by all messages. */
   const parked = createParking(PARKED_MAX);
 
-  return (nextTarget, message, { atOnce, isPatient, isLeft = () => false, onSettled = () => {} }) => {
+  return (nextTarget, message, { atOnce, patience, isLeft = () => false, onSettled = () => {} }) => {
     const counts: Counts = { sent: 0, failed: 0 };
     let entries: NewLogEntry[] = [];
     const undecided = new Set<Promise<void>>();
@@ -93,7 +94,7 @@ export function createFanOut(deps: {
     };
     /** Resolves when the result is known, or the target waits for its service. */
     const send = async (target: Target): Promise<void> => {
-      if (!isPatient) return decide(await deliveries.deliver(target, message));
+      if (patience === null) return decide(await deliveries.deliver(target, message));
       await parked.room();
       const waiting = Promise.withResolvers<void>();
       let leave: (() => void) | null = null;
@@ -101,7 +102,7 @@ export function createFanOut(deps: {
         leave ??= parked.enter();
         waiting.resolve();
       };
-      const deciding = deliveries.deliverPatiently(target, message, onWaiting).then(async (outcome) => {
+      const deciding = deliveries.deliverPatiently(target, message, { patience, onWaiting }).then(async (outcome) => {
         await decide(outcome);
         leave?.();
         undecided.delete(deciding);

@@ -10,8 +10,8 @@ import { OUTAGE_MAX_MS, OUTAGE_PAUSE_FIRST_MS, OUTAGE_PAUSE_MAX_MS, OUTAGE_SITES
 export interface Outages {
   /** Whether a message would have to wait. */
   isPaused(site: string): boolean;
-  /** Resolves when a message to the site may be tried; false: the message has failed, or the server stops. */
-  turn(site: string): Promise<boolean>;
+  /** Resolves when a message to the site may be tried; false: the message has failed, `patience` is aborted, or the server stops. */
+  turn(site: string, patience: AbortSignal): Promise<boolean>;
   answered(site: string): void;
   failed(site: string): void;
 }
@@ -24,12 +24,12 @@ interface Outage {
   /** The pause has not ended. */
   isPausing: boolean;
   cancelPause: () => void;
-  waiting: ((isGo: boolean) => void)[];
+  waiting: Set<(isGo: boolean) => void>;
 }
 
 export function createOutages(clock: Clock, stopping: AbortSignal): Outages {
   const release = (outage: Outage, isGo: boolean): void => {
-    for (const go of outage.waiting.splice(0)) go(isGo);
+    for (const go of outage.waiting) go(isGo);
   };
   const outages = new BoundedMap<string, Outage>(OUTAGE_SITES_MAX, (_site, outage) => {
     outage.cancelPause();
@@ -42,7 +42,7 @@ export function createOutages(clock: Clock, stopping: AbortSignal): Outages {
     if (isOverdue(outage)) release(outage, false);
     outage.cancelPause = clock.after(outage.pauseMs, () => {
       outage.isPausing = false;
-      const first = outage.waiting.shift();
+      const [first] = outage.waiting;
       outage.isTrying = first !== undefined;
       first?.(true);
     });
@@ -57,16 +57,25 @@ export function createOutages(clock: Clock, stopping: AbortSignal): Outages {
 
   return {
     isPaused: (site) => outages.peek(site) !== undefined,
-    turn(site) {
+    turn(site, patience) {
       const outage = outages.get(site);
-      if (stopping.aborted) return Promise.resolve(false);
+      if (stopping.aborted || patience.aborted) return Promise.resolve(false);
       if (outage === undefined) return Promise.resolve(true);
       if (!outage.isPausing && !outage.isTrying) {
         outage.isTrying = true;
         return Promise.resolve(true);
       }
       if (isOverdue(outage)) return Promise.resolve(false);
-      return new Promise((resolve) => outage.waiting.push(resolve));
+      return new Promise((resolve) => {
+        const giveUp = (): void => go(false);
+        const go = (isGo: boolean): void => {
+          outage.waiting.delete(go);
+          patience.removeEventListener("abort", giveUp);
+          resolve(isGo);
+        };
+        outage.waiting.add(go);
+        patience.addEventListener("abort", giveUp);
+      });
     },
     answered(site) {
       const outage = outages.peek(site);
@@ -85,7 +94,7 @@ export function createOutages(clock: Clock, stopping: AbortSignal): Outages {
           isTrying: false,
           isPausing: false,
           cancelPause: () => {},
-          waiting: [],
+          waiting: new Set(),
         };
         outages.set(site, begun);
         pause(begun);

@@ -29,6 +29,13 @@ export interface TopicQueue {
   idle(): Promise<void>;
 }
 
+/** How a try ended. */
+interface Sent {
+  reached: TopicSend;
+  /** null: every device has its result. */
+  failure: { cause: unknown } | null;
+}
+
 export function createTopicQueue(deps: {
   queue: Queue;
   /** Messages are sent at once, since no job runs in a drill. */
@@ -43,11 +50,12 @@ export function createTopicQueue(deps: {
   const running = new Set<Promise<unknown>>();
   /** Resolves when the message before has tried all of its devices. */
   let turn: Promise<unknown> = Promise.resolve();
+  const tries = createTries();
   /** Messages that are being enqueued, and those that have been since the queue was last counted. */
   let enqueuing = 0;
   let unfinished: number | null = null;
 
-  const send = async (data: TopicSend, job: Pick<JobRun, "save" | "signal"> | null): Promise<void> => {
+  const send = async (data: TopicSend, job: Pick<JobRun, "save" | "signal"> | null): Promise<Sent> => {
     const before = turn;
     const { promise: tried, resolve: release } = Promise.withResolvers<void>();
     turn = tried;
@@ -58,11 +66,11 @@ export function createTopicQueue(deps: {
     const saving = job === null ? null : startSaving(job, progress, clock);
     const sending = fanOut(progress.next, data.message, {
       atOnce: TOPIC_CALLS_AT_ONCE_MAX,
-      isPatient: true,
-      isLeft: (outcome) => stopping.aborted && outcome.status === "failed",
+      patience: job?.signal ?? stopping,
+      isLeft: (outcome) => isEnding() && outcome.status === "failed",
       onSettled: progress.settle,
     });
-    let failure: { cause: unknown } | null = null;
+    let failure: Sent["failure"] = null;
     try {
       await sending.tried;
     } catch (cause) {
@@ -74,14 +82,15 @@ export function createTopicQueue(deps: {
     }
     await sending.done;
     await saving?.end();
-    if (failure !== null) throw failure.cause;
-    if (!isEnding() || progress.isOver()) return;
-    if (stopping.aborted) {
-      logger.warn("push: stopped before a topic was done", { topic: data.topic, devices: progress.left() });
+    if (failure === null && isEnding() && !progress.isOver()) {
+      if (stopping.aborted) {
+        logger.warn("push: stopped before a topic was done", { topic: data.topic, devices: progress.left() });
+      }
+      failure = { cause: new Error("The message was stopped before all devices were reached") };
     }
-    throw new Error("The message was stopped before all devices were reached");
+    return { reached: progress.state(), failure };
   };
-  const tracked = (sending: Promise<void>): Promise<void> => {
+  const tracked = (sending: Promise<Sent>): Promise<Sent> => {
     const ended = sending
       .catch(() => {})
       .then(() => {
@@ -95,8 +104,8 @@ export function createTopicQueue(deps: {
     timeout: null,
     concurrency: TOPIC_MESSAGES_AT_ONCE_MAX,
     run: async (job) => {
-      // Written by `add` and `startSaving`.
-      await tracked(send(job.data as unknown as TopicSend, job));
+      const { failure } = await tries.begin(job, (data) => tracked(send(data, job)));
+      if (failure !== null) throw failure.cause;
       if (unfinished !== null) unfinished -= 1;
     },
   });
@@ -129,6 +138,25 @@ export function createTopicQueue(deps: {
     },
     async idle() {
       while (running.size > 0) await Promise.all(running);
+    },
+  };
+}
+
+/** A job that was cancelled may be retried before its last calls are answered: the retry begins when they are, where they have got. */
+function createTries() {
+  const latest = new Map<string, Promise<Sent>>();
+  return {
+    async begin({ id, data }: Pick<JobRun, "id" | "data">, send: (data: TopicSend) => Promise<Sent>): Promise<Sent> {
+      const earlier = latest.get(id);
+      // Written by `add` and `startSaving`.
+      const sending =
+        earlier === undefined ? send(data as unknown as TopicSend) : earlier.then(({ reached }) => send(reached));
+      latest.set(id, sending);
+      try {
+        return await sending;
+      } finally {
+        if (latest.get(id) === sending) latest.delete(id);
+      }
     },
   };
 }
