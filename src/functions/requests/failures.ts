@@ -16,6 +16,7 @@ import {
   notFound,
 } from "../../kernel/errors.ts";
 import { FAULTS_MAX } from "../limits.ts";
+import { placeOf } from "../routes/elysia-classes.ts";
 import { type Call, callOf } from "./call.ts";
 import type { Serving } from "./performing.ts";
 
@@ -59,16 +60,12 @@ function failureOf(cause: unknown): unknown {
   if (cause instanceof ValidationError) return cause.type === "response" ? wrongAnswer(cause) : invalid(cause);
   if (cause instanceof InvalidCookieSignature) return badRequest("A cookie has no valid signature");
   if (cause instanceof NotFoundError) return notFound("Not found");
-  if (isDecodingFailure(cause)) return badRequest("A value cannot be decoded");
   return cause;
 }
 
 function parseFailure({ cause }: ParseError): AppError {
   return cause instanceof AppError ? cause : badRequest("The body cannot be parsed");
 }
-
-/** What TypeBox throws where a transformation of a valid text fails, such as that of a date. */
-const isDecodingFailure = (cause: unknown): boolean => cause instanceof Error && cause.name === "TransformDecodeError";
 
 /** Without the answer itself, which Elysia's error has: it may hold what no log should. */
 function wrongAnswer(error: ValidationError): Error {
@@ -89,9 +86,10 @@ function invalid(error: ValidationError): AppError {
   const problems: FieldProblems = noProblems();
   let whole: string | null = null;
   let count = 0;
+  const place = placeOf(error);
   for (const { path = "", message = "", type, value } of faultsOf(error)) {
     if (++count > FAULTS_MAX) break;
-    const field = path.split("/").slice(1).map(unescaped).join(".");
+    const field = `${place}${path}`.split("/").slice(1).map(unescaped).join(".");
     if (field === "") whole ??= message;
     else if (!(field in problems))
       problems[field] = problemOf(field, value === undefined ? "required" : codeOf(type), message);

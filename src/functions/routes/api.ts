@@ -4,6 +4,7 @@ import { MARKERS } from "../../config/sections/functions/markers.ts";
 import type { FunctionsApi, RouteContext, Routes } from "../../config/types.ts";
 import { hostnameOptions } from "../../http/listening/requests.ts";
 import { ADAPTER } from "./adapter.ts";
+import { mendElysia } from "./elysia-classes.ts";
 import { guardRoutes, type Handle, type KnownRoutes, type RouteOptions } from "./guarded.ts";
 
 export const PREFIX = "/api/functions";
@@ -19,6 +20,7 @@ export async function createApi(deps: {
   around(route: RouteOptions, handle: Handle): Handle;
   onFailure(context: Context): unknown;
 }): Promise<{ api: AnyElysia; known: KnownRoutes }> {
+  mendElysia();
   const context: RouteContext = { auth: null, serviceKey: null, app: deps.app, requestId: "", address: "" };
   const api = new Elysia({ adapter: ADAPTER, prefix: PREFIX, handler: hostnameOptions(deps) })
     .decorate(context)

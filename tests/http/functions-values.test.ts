@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type ErrorAnswer, type TestPlatform, testPlatform } from "../support/index.ts";
+
+const BASE = "/api/functions";
+
+let platform: TestPlatform;
+beforeAll(async () => {
+  platform = await testPlatform({
+    config: `
+import { defineConfig, Refusal } from "platform";
+import { file, t } from "elysia";
+
+const seven = t.Transform(t.String()).Decode((text) => {
+  if (text !== "7") throw new Refusal("only 7", { status: 422 });
+  return 7;
+}).Encode(String);
+
+export default defineConfig({
+  routes: (api) => api
+    .get("/query", ({ query }) => query, { access: true, query: t.Object({
+      n: t.Number({ minimum: 1 }),
+      integer: t.Optional(t.Integer({ maximum: 5 })),
+      numeric: t.Optional(t.Numeric({ exclusiveMaximum: 5 })),
+      list: t.Optional(t.Array(t.Number({ minimum: 3 }))),
+      date: t.Optional(t.Date({ minimumTimestamp: Date.UTC(2020, 0) })),
+      object: t.Optional(t.Object({ n: t.Number({ minimum: 2 }) })),
+      seven: t.Optional(seven),
+    }) })
+    .get("/path/:id", ({ params }) => params, { access: true, params: t.Object({ id: t.Number({ minimum: 1 }) }) })
+    .get("/header", ({ headers }) => headers["x-n"], { access: true, headers: t.Object({ "x-n": t.Number({ minimum: 1 }) }) })
+    .get("/cookie", ({ cookie }) => cookie.n.value, { access: true, cookie: t.Cookie({ n: t.Number({ minimum: 1 }) }) })
+    .post("/form", ({ body }) => body, { access: true, body: t.Object({ n: t.Numeric({ minimum: 1 }) }) })
+    .get("/late-text", async () => { await Bun.sleep(1); return "é".repeat(50_000) }, { access: true })
+    .get("/late-json", async () => { await Bun.sleep(1); return { text: "é".repeat(50_000) } }, { access: true })
+    .get("/short", () => ({ short: true }), { access: true })
+    .get("/file", () => file(import.meta.filename), { access: true }),
+});`,
+  });
+});
+afterAll(() => platform.stop());
+
+test("[FN8] numbers and dates that come as text are converted", async () => {
+  const query = `n=1.5&integer=5&numeric=4&list=4,5&date=2020-01-01&object=${encodeURIComponent('{"n":2}')}&seven=7`;
+  expect((await platform.get(`${BASE}/query?${query}`)).body).toEqual({
+    n: 1.5,
+    integer: 5,
+    numeric: 4,
+    list: [4, 5],
+    date: "2020-01-01T00:00:00.000Z",
+    object: { n: 2 },
+    seven: 7,
+  });
+});
+
+test.each([
+  ["n=0", "n", "too_small"],
+  ["n=1&integer=6", "integer", "too_large"],
+  ["n=1&numeric=5", "numeric", "too_large"],
+  ["n=1&list=5&list=1", "list.1", "too_small"],
+  ["n=1&list=5,1", "list.1", "too_small"],
+  ["n=1&date=1999-01-01", "date", "invalid_value"],
+  [`n=1&object=${encodeURIComponent('{"n":1}')}`, "object.n", "too_small"],
+])("[FN8] a value out of its bounds in the query %s is 400 and named", async (query, field, code) => {
+  const { status, body } = await platform.get<ErrorAnswer>(`${BASE}/query?${query}`);
+  expect([status, Object.keys(body.data ?? {}), body.data?.[field]?.code]).toEqual([400, [field], code]);
+  expect(body.message).toStartWith(`${field}: `);
+});
+
+test("[FN8] a value out of its bounds in path, headers, cookies and forms is 400 and named", async () => {
+  const form = new FormData();
+  form.set("n", "0");
+  for (const [field, path, init] of [
+    ["id", "path/0", {}],
+    ["x-n", "header", { headers: { "x-n": "0" } }],
+    ["n", "cookie", { headers: { cookie: "n=0" } }],
+    ["n", "form", { method: "POST", body: form }],
+  ] as const) {
+    const response = await platform.fetch(`${BASE}/${path}`, init);
+    const { data } = (await response.json()) as ErrorAnswer;
+    expect([path, response.status, Object.keys(data ?? {})]).toEqual([path, 400, [field]]);
+    expect(data?.[field]?.code).toBe("too_small");
+  }
+});
+
+test("[FN10] a Refusal of a conversion is the answer", async () => {
+  expect(await platform.get(`${BASE}/query?n=1&seven=8`)).toMatchObject({ status: 422, body: { message: "only 7" } });
+});
+
+test("[HT91] [FN13] a long answer that waited has its length and its type, and no body to HEAD", async () => {
+  const text = "é".repeat(50_000);
+  for (const [path, type, body] of [
+    ["late-text", "text/plain;charset=utf-8", text],
+    ["late-json", "application/json;charset=utf-8", JSON.stringify({ text })],
+    ["short", "application/json;charset=utf-8", '{"short":true}'],
+  ] as const) {
+    const answer = await platform.fetch(`${BASE}/${path}`);
+    const length = String(Buffer.byteLength(body));
+    expect((await answer.text()) === body).toBe(true);
+    expect([answer.headers.get("content-type"), answer.headers.get("content-length")]).toEqual([type, length]);
+    expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+    const head = await platform.fetch(`${BASE}/${path}`, { method: "HEAD" });
+    expect([head.status, head.headers.get("content-length"), await head.text()]).toEqual([200, length, ""]);
+  }
+});
+
+test("[FN1] a file of Elysia's is answered", async () => {
+  expect(await (await platform.fetch(`${BASE}/file`)).text()).toContain("import.meta.filename");
+});
