@@ -105,6 +105,7 @@ function createServe(http: HttpParts): Answering["serve"] {
     try {
       const response = perform(call);
       if (!isPromise(response)) return call.finish(response);
+      call.wait();
       return response.then(
         (settled) => call.finish(settled),
         (cause: unknown) => call.finish(call.failure(cause)),
@@ -117,6 +118,8 @@ function createServe(http: HttpParts): Answering["serve"] {
     const call = new Call(http, request);
     const identifying = call.identify();
     const inTrace = () => traced(call.trace, answered, call, perform);
-    return identifying === undefined ? inTrace() : identifying.then(inTrace);
+    if (identifying === undefined) return inTrace();
+    call.wait();
+    return identifying.then(inTrace);
   };
 }

@@ -16,6 +16,7 @@ const seven = t.Transform(t.String()).Decode((text) => {
 }).Encode(String);
 
 export default defineConfig({
+  cors: { origin: "*" },
   routes: (api) => api
     .get("/query", ({ query }) => query, { access: true, query: t.Object({
       n: t.Number({ minimum: 1 }),
@@ -32,6 +33,12 @@ export default defineConfig({
     .post("/form", ({ body }) => body, { access: true, body: t.Object({ n: t.Numeric({ minimum: 1 }) }) })
     .get("/late-text", async () => { await Bun.sleep(1); return "é".repeat(50_000) }, { access: true })
     .get("/late-json", async () => { await Bun.sleep(1); return { text: "é".repeat(50_000) } }, { access: true })
+    .get("/late-headers", async ({ set }) => {
+      await Bun.sleep(1);
+      Object.assign(set.headers, { "content-type": "text/csv", "x-own": "1" });
+      set.status = 202;
+      return "é".repeat(50_000);
+    }, { access: true })
     .get("/short", () => ({ short: true }), { access: true })
     .get("/file", () => file(import.meta.filename), { access: true }),
 });`,
@@ -88,18 +95,23 @@ test("[FN10] a Refusal of a conversion is the answer", async () => {
 
 test("[HT91] [FN13] a long answer that waited has its length and its type, and no body to HEAD", async () => {
   const text = "é".repeat(50_000);
-  for (const [path, type, body] of [
-    ["late-text", "text/plain;charset=utf-8", text],
-    ["late-json", "application/json;charset=utf-8", JSON.stringify({ text })],
-    ["short", "application/json;charset=utf-8", '{"short":true}'],
+  const origin = { origin: "https://app.example" };
+  for (const [path, status, type, body, headers] of [
+    ["late-text", 200, "text/plain;charset=utf-8", text, {}],
+    ["late-text", 200, "text/plain;charset=utf-8", text, origin],
+    ["late-json", 200, "application/json;charset=utf-8", JSON.stringify({ text }), origin],
+    ["late-headers", 202, "text/csv", text, {}],
+    ["short", 200, "application/json;charset=utf-8", '{"short":true}', {}],
   ] as const) {
-    const answer = await platform.fetch(`${BASE}/${path}`);
+    const answer = await platform.fetch(`${BASE}/${path}`, { headers });
+    expect([answer.status, answer.headers.get("x-own")]).toEqual([status, status === 202 ? "1" : null]);
+    expect(answer.headers.has("access-control-allow-origin")).toBe("origin" in headers);
     const length = String(Buffer.byteLength(body));
     expect((await answer.text()) === body).toBe(true);
     expect([answer.headers.get("content-type"), answer.headers.get("content-length")]).toEqual([type, length]);
     expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
-    const head = await platform.fetch(`${BASE}/${path}`, { method: "HEAD" });
-    expect([head.status, head.headers.get("content-length"), await head.text()]).toEqual([200, length, ""]);
+    const head = await platform.fetch(`${BASE}/${path}`, { method: "HEAD", headers });
+    expect([head.status, head.headers.get("content-length"), await head.text()]).toEqual([status, length, ""]);
   }
 });
 

@@ -33,6 +33,7 @@ export class Call {
   /** Asks the rules of the route again; null: they have looked nothing up. */
   askAgain: (() => MaybePromise<unknown>) | null = null;
   isUpgraded = false;
+  #isLate = false;
   isHeld = false;
   /** The answer has the headers that every answer has. */
   #isComplete = false;
@@ -70,6 +71,16 @@ export class Call {
 
   get address(): string {
     return this.#http.addressOf(this.request);
+  }
+
+  /** Its answer has a body, which is made in a later turn of the event loop than that of the request. */
+  get isLate(): boolean {
+    return this.#isLate && this.request.method !== "HEAD";
+  }
+
+  /** From now on its answer is late. */
+  wait(): void {
+    this.#isLate = true;
   }
 
   /** Over a rate limit: nothing of the request is looked at. */

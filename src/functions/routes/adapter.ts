@@ -1,5 +1,6 @@
 import type { ElysiaAdapter } from "elysia/adapter";
 import { BunAdapter } from "elysia/adapter/bun";
+import { lateBody } from "../../http/bodies/late-body.ts";
 import { callOf } from "../requests/call.ts";
 
 const { mapResponse, mapCompactResponse } = BunAdapter.handler;
@@ -11,40 +12,61 @@ interface Settings {
 }
 
 /**
- * Elysia for Bun, with two differences. JSON and texts to which the config adds nothing get the headers that every answer has when
- * they are made, as `Call.finish` would change them at ten times the cost. And a handler's own `Response` gets the headers
- * that the config has set: Elysia would make another one of its body, which has lost the type of its content.
+ * Elysia for Bun, with three differences. JSON and texts to which the config adds nothing get the headers that every answer has when
+ * they are made, as `Call.finish` would change them at ten times the cost. Long ones that waited for something are sent in one call
+ * of the system [HT91]. And a handler's own `Response` gets the headers that the config has set: Elysia would make another one of its
+ * body, which has lost the type of its content.
  */
 export const ADAPTER: ElysiaAdapter = {
   ...BunAdapter,
   handler: {
     ...BunAdapter.handler,
     mapResponse(response, set, request) {
-      const { status = 200 } = set;
+      const { status = 200, headers } = set;
       const isOrdinary = set.cookie === undefined && typeof status === "number";
-      if (isOrdinary && !isNotEmpty(set.headers)) {
-        const answer = ordinaryAnswer(response, status, request);
-        if (answer !== null) return answer;
-      }
+      const answer = isOrdinary ? ordinaryAnswer(response, { status, headers }, request) : null;
+      if (answer !== null) return answer;
       const keeps = response instanceof Response && isOrdinary && status === 200;
       return keeps ? withHeaders(response, set) : mapResponse(response, set, request);
     },
     mapCompactResponse: (response, request) =>
-      ordinaryAnswer(response, 200, request) ?? mapCompactResponse(response, request),
+      ordinaryAnswer(response, { status: 200, headers: {} }, request) ?? mapCompactResponse(response, request),
   },
 };
 
 /** null: Elysia has to make it. */
-function ordinaryAnswer(value: unknown, status: number, request: unknown): Response | null {
+function ordinaryAnswer(
+  value: unknown,
+  { status, headers: own }: { status: number; headers: Settings["headers"] },
+  request: unknown,
+): Response | null {
   const isText = typeof value === "string";
   if (!(request instanceof Request) || !(isText || isPlain(value))) return null;
-  const headers = callOf(request)?.commonHeaders() ?? null;
+  const call = callOf(request);
+  if (call === undefined) return null;
+  const headers = isNotEmpty(own) ? null : call.commonHeaders();
+  if (call.isLate) return lateAnswer(value, { status, headers, own });
   if (headers === null) return null;
-  const init = { status, headers };
-  return isText ? new Response(value, init) : Response.json(value, init);
+  return isText ? new Response(value, { status, headers }) : Response.json(value, { status, headers });
 }
 
-function isPlain(value: unknown): boolean {
+/** null: a header is no text. */
+function lateAnswer(
+  value: string | object,
+  { status, headers, own }: { status: number; headers: Headers | null; own: Settings["headers"] },
+): Response | null {
+  const isText = typeof value === "string";
+  const body = lateBody(isText ? value : JSON.stringify(value));
+  const answer = new Response(body, headers === null ? { status } : { status, headers });
+  answer.headers.set("content-type", isText ? "text/plain;charset=utf-8" : "application/json;charset=utf-8");
+  for (const [name, text] of Object.entries(own)) {
+    if (typeof text !== "string") return null;
+    answer.headers.set(name, text);
+  }
+  return answer;
+}
+
+function isPlain(value: unknown): value is object {
   if (typeof value !== "object" || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === Array.prototype;
