@@ -132,6 +132,9 @@ export const ROOM_WAIT_MS = 20_000;
 /** Delay before files over the bound are closed, if they were busy before. */
 export const SWEEP_DELAY_MS = 100;
 
+/** How long a rehearsal of the schema waits for a file that the server has locked. */
+export const REHEARSAL_LOCK_TIMEOUT_MS = 5_000;
+
 /** Characters of audit entries in one row of a file; a longer entry has a row of its own. */
 export const AUDIT_ROW_CHARACTERS = 256 * 1024;
 /** Bytes of what an audit entry shows of a value before and after its change. */

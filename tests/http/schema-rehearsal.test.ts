@@ -1,5 +1,5 @@
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   configSource,
@@ -47,20 +47,38 @@ async function withInstances(): Promise<TestPlatform> {
 }
 
 async function check(of: TestPlatform, text: string, args: readonly string[] = []) {
+  return ended(spawnCheck(of, text, args));
+}
+
+function spawnCheck(of: TestPlatform, text: string, args: readonly string[] = []) {
   const file = `${of.configFile}.next.ts`;
   writeFileSync(file, configSource(text));
-  const child = Bun.spawn([...platformCommand(), "check", "--config", file, "--data", of.dataDirectory, ...args], {
+  return Bun.spawn([...platformCommand(), "check", "--config", file, "--data", of.dataDirectory, ...args], {
     env: testEnvironment(),
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",
   });
+}
+
+async function ended(child: ReturnType<typeof spawnCheck>) {
   const [stdout, stderr, code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),
     child.exited,
   ]);
   return { code, stdout, stderr };
+}
+
+/** Whether a process has a file open; false: it has ended. */
+function hasOpened(pid: number, file: string): boolean {
+  const link = (descriptor: string) => readlinkSync(`/proc/${pid}/fd/${descriptor}`, { encoding: "utf8" });
+  try {
+    return readdirSync(`/proc/${pid}/fd`).some((descriptor) => link(descriptor) === file);
+  } catch {
+    // It has ended, or closed one meanwhile.
+    return false;
+  }
 }
 
 const contentOf = (of: TestPlatform) => {
@@ -89,6 +107,28 @@ test("[CL110] check --data names the instances that would not open, and the migr
   }
   // Nothing was migrated, and nothing was left beside the files.
   expect(contentOf(one)).toEqual(before);
+});
+
+test("[CL110] check --data waits for a file that is locked at the moment, as by a server that opens it", async () => {
+  const one = await withInstances();
+  await one.kill("SIGKILL");
+  const file = join(one.dataDirectory, "databases", "spaces", "acme.db");
+  const lock = `const { Database } = require("bun:sqlite");
+    const sqlite = new Database(process.argv[1]);
+    sqlite.run("PRAGMA locking_mode = EXCLUSIVE");
+    sqlite.query("SELECT count(*) FROM tasks").get();
+    sqlite.run("UPDATE tasks SET points = 2");
+    console.log("locked");
+    await Bun.stdin.text();
+    process.exit(0);`;
+  const holder = Bun.spawn([process.execPath, "-e", lock, file], { stdin: "pipe", stdout: "pipe" });
+  await holder.stdout.getReader().read();
+  const child = spawnCheck(one, BEFORE);
+  await until("it waits for the file", () => hasOpened(child.pid, file));
+  await holder.stdin.end();
+  const { code, stdout, stderr } = await ended(child);
+  expect([code, stderr]).toEqual([0, expect.not.stringContaining("was not tried")]);
+  expect(stdout).toContain("It fits the 5 database files");
 });
 
 test.each([

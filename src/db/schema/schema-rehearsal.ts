@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { reasonOf } from "../../kernel/errors.ts";
 import { EMPTY_FILE, isEmptyFile } from "../files/file-identity.ts";
 import { openError } from "../files/sqlite-errors.ts";
+import { REHEARSAL_LOCK_TIMEOUT_MS } from "../limits.ts";
 import { hasWal, openUnchanged } from "../open-unchanged.ts";
 import { declaredMigration, hasPendingMigrations, isAsDeclared, plannedProblems } from "./declared.ts";
 import { type DeclaredTable, SchemaMismatch } from "./types.ts";
@@ -99,6 +100,8 @@ function createRehearsal(
   return (path) => {
     try {
       using sqlite = openUnchanged(path);
+      // The server locks a file for the moment in which it opens or closes it.
+      sqlite.run(`PRAGMA busy_timeout = ${REHEARSAL_LOCK_TIMEOUT_MS}`);
       if (isCurrent(sqlite)) return { state: "fits" };
       return statSync(path).size <= copyMaxBytes ? onCopy(sqlite) : inPlace(sqlite);
     } catch (cause) {
