@@ -164,6 +164,12 @@ describe("backups", () => {
     expect([nowhere.code, nowhere.stderr]).toEqual([1, expect.stringContaining("There is no folder")]);
     expect((await backUp(empty)).stderr).toContain("is a folder");
     expect(readdirSync(empty)).toEqual([]);
+    // As root it would also replace a device, such as /dev/null.
+    const pipe = join(empty, "pipe");
+    Bun.spawnSync(["mkfifo", pipe]);
+    const piped = await backUp(pipe);
+    expect([piped.code, piped.stderr]).toEqual([1, expect.stringContaining("is a device or a pipe, and not a file")]);
+    expect([readdirSync(empty), statSync(pipe).isFIFO()]).toEqual([["pipe"], true]);
   });
 
   test("[BK8] a file that is not a database is named", async () => {

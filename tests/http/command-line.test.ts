@@ -717,6 +717,14 @@ describe("import and export", () => {
     const { code } = await run(["export", "shared/nope", "nope.csv"], { cwd });
     expect(code).toBe(1);
     expect(readdirSync(cwd).filter((name) => name.includes("nope"))).toEqual([]);
+    mkdirSync(join(cwd, "folder.csv"));
+    Bun.spawnSync(["mkfifo", join(cwd, "pipe.csv")]);
+    for (const file of ["folder.csv", "pipe.csv"]) {
+      const refused = await run(["export", "shared/films", file], { cwd });
+      expect([refused.code, refused.stderr]).toEqual([1, `platform: ${file} is not a file\n`]);
+    }
+    expect(readdirSync(cwd).filter((name) => name.endsWith(".part"))).toEqual([]);
+    expect(statSync(join(cwd, "pipe.csv")).isFIFO()).toBe(true);
     const elsewhere = await run(["export", "shared/films", "no/such/directory.csv"], { cwd });
     expect(elsewhere.code).toBe(1);
     expect(elsewhere.stderr).toContain("no/such/directory.csv cannot be written");

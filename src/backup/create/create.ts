@@ -74,7 +74,10 @@ function requirePlaces(dataDirectory: string, file: string): void {
     throw new BackupError(`${dataDirectory} is not a data directory: it has no ${SYSTEM_FILE}`);
   }
   if (!existsSync(dirname(file))) throw new BackupError(`There is no folder ${dirname(file)} to write the backup to`);
-  if (statSync(file, { throwIfNoEntry: false })?.isDirectory() === true) throw new BackupError(`${file} is a folder`);
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found === undefined || found.isFile()) return;
+  // The backup would take its place: as root also that of /dev/null.
+  throw new BackupError(`${file} is ${found.isDirectory() ? "a folder" : "a device or a pipe"}, and not a file`);
 }
 
 interface Filling extends BackupOptions {

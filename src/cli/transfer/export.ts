@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createWriteStream, renameSync, rmSync } from "node:fs";
+import { createWriteStream, renameSync, rmSync, statSync } from "node:fs";
 import type { FieldType } from "../../config/types.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 import { formatCell } from "../../kernel/transfer/csv-cells.ts";
@@ -28,6 +28,7 @@ export const exportCommand = declareCommand({
   async run({ args }) {
     const target = parseTarget(args.table);
     const format = args.file === undefined ? "ndjson" : formatOf(args.file, ["ndjson", "csv"]);
+    if (args.file !== undefined) requireReplaceable(args.file);
     const client = await openExisting(args);
     try {
       const toText = format === "csv" ? await createCsv(client, target) : ndjson;
@@ -38,6 +39,11 @@ export const exportCommand = declareCommand({
     }
   },
 });
+
+/** Errors: what is there, and would be replaced, is no file. */
+function requireReplaceable(file: string): void {
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) throw new CommandError(`${file} is not a file`);
+}
 
 interface Format {
   /** Precedes the records. */
