@@ -31,6 +31,7 @@ export default defineConfig({
     .get("/header", ({ headers }) => headers["x-n"], { access: true, headers: t.Object({ "x-n": t.Number({ minimum: 1 }) }) })
     .get("/cookie", ({ cookie }) => cookie.n.value, { access: true, cookie: t.Cookie({ n: t.Number({ minimum: 1 }) }) })
     .post("/form", ({ body }) => body, { access: true, body: t.Object({ n: t.Numeric({ minimum: 1 }) }) })
+    .post("/picture", ({ body }) => body.file.size, { access: true, body: t.Object({ file: t.File({ type: ["image/png", "image/gif"] }) }) })
     .get("/late-text", async () => { await Bun.sleep(1); return "é".repeat(50_000) }, { access: true })
     .get("/late-json", async () => { await Bun.sleep(1); return { text: "é".repeat(50_000) } }, { access: true })
     .get("/late-headers", async ({ set }) => {
@@ -87,6 +88,19 @@ test("[FN8] a value out of its bounds in path, headers, cookies and forms is 400
     expect([path, response.status, Object.keys(data ?? {})]).toEqual([path, 400, [field]]);
     expect(data?.[field]?.code).toBe("too_small");
   }
+});
+
+test("[FN8] a file whose content is of another type than it says is 400 and named", async () => {
+  const send = async (content: string | Uint8Array<ArrayBuffer>) => {
+    const body = new FormData();
+    body.set("file", new File([content], "a.png", { type: "image/png" }));
+    const response = await platform.fetch(`${BASE}/picture`, { method: "POST", body });
+    return [response.status, await response.json()];
+  };
+  expect(await send(Buffer.from("GIF89a\x01\x00\x01\x00\x00\x00\x00;", "latin1"))).toEqual([200, expect.any(Number)]);
+  const message = "file: its content must be image/png or image/gif";
+  const refused = { code: 400, message, data: { file: { code: "invalid_value", message } } };
+  expect(await send("<script>")).toEqual([400, refused]);
 });
 
 test("[FN10] a Refusal of a conversion is the answer", async () => {

@@ -2,12 +2,14 @@ import {
   type Context,
   ElysiaCustomStatusResponse,
   InvalidCookieSignature,
+  InvalidFileType,
   NotFoundError,
   ParseError,
   ValidationError,
 } from "elysia";
 import {
   AppError,
+  badField,
   badRequest,
   type FieldCode,
   type FieldProblem,
@@ -59,12 +61,19 @@ function failureOf(cause: unknown): unknown {
   if (cause instanceof ParseError) return parseFailure(cause);
   if (cause instanceof ValidationError) return cause.type === "response" ? wrongAnswer(cause) : invalid(cause);
   if (cause instanceof InvalidCookieSignature) return badRequest("A cookie has no valid signature");
+  if (cause instanceof InvalidFileType) return wrongFile(cause);
   if (cause instanceof NotFoundError) return notFound("Not found");
   return cause;
 }
 
 function parseFailure({ cause }: ParseError): AppError {
   return cause instanceof AppError ? cause : badRequest("The body cannot be parsed");
+}
+
+/** A file whose content is of another type than the schema says: Elysia names it `body.FIELD`. */
+function wrongFile({ property, expected }: InvalidFileType): AppError {
+  const field = property.replace(/^body\./, "");
+  return badField(field, "invalid_value", `${field}: its content must be ${[expected].flat().join(" or ")}`);
 }
 
 /** Without the answer itself, which Elysia's error has: it may hold what no log should. */
