@@ -16,6 +16,8 @@ beforeAll(async () => {
         tree: { schema: { parent: to("tree", "cascade") }, indexes: [{ fields: ["parent"] }], access },
         left: { schema: { right: to("right", "cascade") }, access },
         right: { schema: { left: to("left", "cascade") }, access },
+        checkedLeft: { schema: { right: { ...to("checkedRight", "cascade"), check: "right IS NOT NULL OR id = 'first'" } }, access },
+        checkedRight: { schema: { left: { ...to("checkedLeft", "cascade"), check: "left IS NOT NULL" } }, access },
         leaves: { schema: { owner: to("owners", "cascade"), text: { type: "text" } }, access },
         searched: { schema: { owner: to("owners", "cascade"), text: { type: "text" } }, fts: ["text"], access },
         kept: { schema: {}, access, hooks: { beforeDelete(_auth, record) { if (record.id === "keep") throw new Refusal("kept"); } } },
@@ -158,6 +160,16 @@ test("[TB73] cycles of cascades over several tables, and of a record with itself
   await insert("tree", { id: "self", parent: "self" });
   expect((await platform.delete(at("tree", "self"))).status).toBe(200);
   expect(await total("tree")).toBe(0);
+});
+
+test("[TB73] a cycle of cascades whose checks forbid null", async () => {
+  await insert("checkedLeft", { id: "first" });
+  await insert("checkedRight", { id: "r", left: "first" });
+  await insert("checkedLeft", { id: "l", right: "r" });
+  expect((await platform.patch(at("checkedRight", "r"), { left: "l" })).status).toBe(200);
+  expect((await platform.patch(at("checkedLeft", "first"), { right: "r" })).status).toBe(200);
+  expect((await platform.delete(at("checkedRight", "r"))).status).toBe(200);
+  expect([await total("checkedLeft"), await total("checkedRight")]).toEqual([0, 0]);
 });
 
 test("[TB73] restrict refuses only for records that are not deleted themselves", async () => {

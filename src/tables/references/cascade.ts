@@ -140,12 +140,17 @@ export function* inOrder<Node extends Referred>(
 
 /**
  * Clears the column in SQLite only; the delete event still carries the original record. SQLite's own cascade would follow
- * the cycle otherwise, which works for a thousand records; it has to where the field is required.
+ * the cycle otherwise, which works for a thousand records; it has to where the field is required, or a check forbids null.
  */
 function release(tx: Transaction, affected: Affected | undefined, column: Column): void {
   if (affected === undefined || !column.isNullable) return;
+  const { record, table } = affected;
   const changes = { [column.name]: null };
-  affected.table.store.update(tx, String(affected.record["id"]), changes, { ...affected.record, ...changes });
+  try {
+    table.store.update(tx, String(record["id"]), changes, { ...record, ...changes });
+  } catch (cause) {
+    if (constraintProblem(table.model, cause) === null) throw cause;
+  }
 }
 
 /** Errors: 409 where setting the reference to null violates a check. */
