@@ -2,10 +2,11 @@ import { existsSync } from "node:fs";
 import { entriesOf } from "../audit/offline.ts";
 import { isIsoDateTime, parseIsoDateTime } from "../kernel/time/iso-datetime.ts";
 import { declareCommand } from "./command.ts";
-import { CommandError, noAnswer, UsageError } from "./errors.ts";
+import { CommandError, UsageError } from "./errors.ts";
 import { AUDIT_PAGE_ENTRIES } from "./limits.ts";
 import { dataOption } from "./options.ts";
 import { printAnswer } from "./output.ts";
+import { type Remote, remoteOf } from "./remote.ts";
 
 const text = (description: string, valueHint: string) => ({ type: "string", description, valueHint }) as const;
 
@@ -23,7 +24,7 @@ export const auditCommand = declareCommand({
   async run({ args }) {
     const { url, key, actor, action, target, after } = args;
     if (url !== undefined) {
-      await printRemote(url, key ?? process.env["PLATFORM_SERVICE_KEY"] ?? "", { actor, action, target, after });
+      await printRemote(remoteOf(url, key), { actor, action, target, after });
       return;
     }
     if (key !== undefined) throw new UsageError("--key is for --url");
@@ -33,17 +34,12 @@ export const auditCommand = declareCommand({
   },
 });
 
-async function printRemote(url: string, key: string, filter: Record<string, string | undefined>): Promise<void> {
-  const base = URL.parse(url);
-  if (base === null || !/^https?:$/.test(base.protocol)) {
-    throw new UsageError(`--url must be an http URL, got "${url}"`);
-  }
-  if (key === "") throw new UsageError("--url needs --key, or PLATFORM_SERVICE_KEY in the environment");
+async function printRemote(remote: Remote, filter: Record<string, string | undefined>): Promise<void> {
   for (let cursor: string | null = ""; cursor !== null; ) {
     const query = new URLSearchParams({ limit: String(AUDIT_PAGE_ENTRIES) });
     for (const [name, value] of Object.entries(filter)) if (value !== undefined) query.set(name, value);
     if (cursor !== "") query.set("cursor", cursor);
-    const page = await fetchPage(`${url.replace(/\/$/, "")}/api/admin/audit?${query}`, key);
+    const page = await fetchPage(remote, `/api/admin/audit?${query}`);
     for (const entry of page.entries) await printAnswer(JSON.stringify(entry));
     cursor = page.cursor;
   }
@@ -54,10 +50,8 @@ interface Page {
   cursor: string | null;
 }
 
-async function fetchPage(url: string, key: string): Promise<Page> {
-  const answer = await fetch(url, { headers: { "x-platform-service-key": key } }).catch((cause: unknown) => {
-    throw noAnswer(new URL(url).origin, cause);
-  });
+async function fetchPage({ send, key }: Remote, path: string): Promise<Page> {
+  const answer = await send(path, { headers: { "x-platform-service-key": key } });
   const body = (await answer.json().catch(() => ({}))) as Partial<Page> & { message?: string };
   if (!answer.ok || body.entries === undefined) {
     throw new CommandError(`the server refused: ${answer.status} ${body.message ?? ""}`.trim());

@@ -782,6 +782,30 @@ describe("import and export", () => {
     expect(nobody.stderr).toContain("does not answer");
   });
 
+  test("[CL414] --url is followed nowhere else: the key goes to that address only", async () => {
+    const received: (string | null)[] = [];
+    const elsewhere = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch(request) {
+        received.push(request.headers.get("x-platform-service-key"));
+        return Response.json({ items: [], total: 0, hasMore: false, cursor: null });
+      },
+    });
+    const location = `http://127.0.0.1:${elsewhere.port}/sign-in`;
+    const redirecting = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => Response.redirect(location, 307) });
+    write("one.ndjson", '{"title":"One"}');
+    for (const args of [["export", "shared/films"], ["import", "shared/films", "one.ndjson"], ["audit"]]) {
+      const url = `http://127.0.0.1:${redirecting.port}`;
+      const { code, stderr } = await run([...args, "--url", url, "--key", "a-key-of-more-than-twenty-characters"], {
+        cwd,
+      });
+      expect([code, stderr]).toEqual([1, expect.stringContaining(`${url} sends the request on to ${location}`)]);
+    }
+    expect(received).toEqual([]);
+    await Promise.all([redirecting.stop(true), elsewhere.stop(true)]);
+  });
+
   test("[CL15] the types of a running server's CSV come from its schema endpoint", async () => {
     const asked: unknown[] = [];
     let isSchemaOn = true;

@@ -4,9 +4,10 @@ import { ownProduct } from "../../config/loading/product.ts";
 import type { FieldType, PlatformConfig } from "../../config/types.ts";
 import * as platformModule from "../../index.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
-import { CommandError, noAnswer, UsageError } from "../errors.ts";
+import { CommandError, UsageError } from "../errors.ts";
 import { createLogger } from "../logs.ts";
 import { configOption, dataOption } from "../options.ts";
+import { remoteOf } from "../remote.ts";
 import type { Target } from "./target.ts";
 
 /** The options of `import` and `export` that name the server. */
@@ -54,18 +55,7 @@ export async function openExisting(args: ClientArguments): Promise<Client> {
 }
 
 async function openRunning(args: ClientArguments, url: string): Promise<Client> {
-  const base = URL.parse(url);
-  if (base === null || !/^https?:$/.test(base.protocol))
-    throw new UsageError(`--url must be an http URL, got "${url}"`);
-  const key = args.key ?? process.env["PLATFORM_SERVICE_KEY"] ?? "";
-  if (key === "") throw new UsageError("--url needs --key, or PLATFORM_SERVICE_KEY in the environment");
-  const send: Send = async (path, init) => {
-    try {
-      return await fetch(`${url.replace(/\/$/, "")}${path}`, init);
-    } catch (cause) {
-      throw noAnswer(url, cause);
-    }
-  };
+  const { send, key } = remoteOf(url, args.key);
   const client = createClient(send, key);
   return {
     ...client,
