@@ -44,7 +44,16 @@ export interface Naming {
 /** Equal for the same subscription of a connection. A channel has one without an id, and any number with ids. */
 export const keyOf = ({ name, id }: Naming): string => (id === null ? `channel ${name}` : `id ${id}`);
 
-export interface TopicSubscription extends Naming {
+/** A right that a rule has given to whoever the connection was of then. */
+interface Given {
+  /** `connection.identity` of that time. */
+  identity: number;
+}
+
+/** Whether the user has changed since the right was given: until the rule is asked again, nothing is sent by it. [RT6] */
+export const isOutdated = ({ identity }: RealtimeConnection, given: Given): boolean => given.identity !== identity;
+
+export interface TopicSubscription extends Naming, Given {
   readonly kind: "presence" | "broadcast";
 }
 
@@ -56,7 +65,7 @@ export interface Filters {
   filter: RecordFilter | null;
 }
 
-export interface TableSubscription extends Naming {
+export interface TableSubscription extends Naming, Given {
   readonly kind: "table";
   readonly channel: TableChannel;
   filters: Filters;
@@ -70,8 +79,10 @@ export interface TableSubscription extends Naming {
   feed: Feed;
   audience: Audience;
   isCatchingUp: boolean;
-  /** Its rule is being asked for what the user is now; null: it is not. Nothing is sent meanwhile. */
-  awaited: Promise<void> | null;
+  /** Its client has missed changes, or may have loaded records of another view, and has not been told. */
+  hasMissedView: boolean;
+  /** Settled when it is no longer outdated, or has ended; null: nobody waits for that. */
+  renewed: PromiseWithResolvers<void> | null;
   isEnded: boolean;
 }
 

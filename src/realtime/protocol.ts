@@ -1,38 +1,19 @@
 import type { JsonObject } from "../kernel/json/json.ts";
+import { chain } from "../kernel/maybe-promise.ts";
 import { VERSION } from "../kernel/version.ts";
 import { CLOSE } from "../sockets/close-codes.ts";
 import type { Protocol } from "../sockets/protocol.ts";
 import { CHANNEL_LENGTH_MAX, REQUEST_ID_LENGTH_MAX, SUBSCRIPTION_ID_LENGTH_MAX } from "./limits.ts";
 import { createMessages, type MessageDeps } from "./messages.ts";
-import type { RealtimeConnection, RealtimeState, Subscription } from "./model.ts";
-import { Revoked, userIdOf } from "./revoked.ts";
+import type { RealtimeConnection, RealtimeState } from "./model.ts";
+import { createReview } from "./review.ts";
+import { userIdOf } from "./revoked.ts";
 import type { ErrorCode, ServerMessage } from "./server-messages.ts";
 
 /** Realtime's protocol. */
 export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, ErrorCode> {
-  const { topicRights, subscribing, presence } = deps;
-
-  /** Evaluates every right again, at once: ends, and returns, what is no longer allowed. */
-  const refresh = async (connection: RealtimeConnection): Promise<Revoked> => {
-    const { subscriptions, tracked } = connection.state;
-    const revoked = new Revoked();
-    const review = async (subscription: Subscription): Promise<void> => {
-      if (await subscribing.isStillAllowed(connection, subscription)) return;
-      subscribing.end(connection, subscription);
-      revoked.add(subscription);
-    };
-    await Promise.all(Array.from(subscriptions.values(), review));
-    const reviewEntry = async (name: string): Promise<void> => {
-      const channel = { kind: "presence" as const, name };
-      const isAllowed = await topicRights.ask(connection, channel);
-      topicRights.follow(connection, channel);
-      if (tracked === null || isAllowed) return;
-      presence.untrack(tracked, name, "denied");
-      revoked.add({ name, id: null });
-    };
-    await Promise.all(Array.from(tracked?.channels ?? [], reviewEntry));
-    return revoked;
-  };
+  const { subscribing, presence } = deps;
+  const review = createReview(deps);
   const send = (connection: RealtimeConnection, message: ServerMessage): void => connection.send(message);
 
   return {
@@ -49,15 +30,13 @@ export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, Error
     },
     authenticated: (connection, principal) =>
       send(connection, { type: "auth_success", userId: userIdOf(principal), version: VERSION }),
-    async refreshed(connection, principal) {
-      const revoked = await refresh(connection);
-      send(connection, revoked.message(userIdOf(principal)));
+    *refreshed(connection, principal) {
+      return chain(yield* review(connection), (revoked) => send(connection, revoked.message(userIdOf(principal))));
     },
-    async userChanged(connection, principal) {
-      // Tables pause by themselves, each for its own rule.
-      const release = topicRights.hold(connection);
-      const revoked = await refresh(connection).finally(release);
-      if (!revoked.isEmpty) send(connection, revoked.message(userIdOf(principal)));
+    *userChanged(connection, principal) {
+      return chain(yield* review(connection), (revoked) => {
+        if (!revoked.isEmpty) send(connection, revoked.message(userIdOf(principal)));
+      });
     },
     pinged(connection) {
       if (connection.state.tracked !== null) presence.touch(connection.state.tracked);

@@ -8,7 +8,7 @@ import type { Logger } from "../kernel/logger.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import type { Turns } from "../kernel/time/turns.ts";
 import { type Answers, createAnswers } from "./answers.ts";
-import { createAuthentication, presentUser } from "./authentication.ts";
+import { createAuthentication } from "./authentication.ts";
 import type { Clients } from "./clients.ts";
 import { CLOSE } from "./close-codes.ts";
 import { Connection, type ConnectionEvents, type ConnectionLimits } from "./connection.ts";
@@ -17,6 +17,7 @@ import type { MessageTurns } from "./messages/message-turns.ts";
 import { createReceiving } from "./messages/receiving.ts";
 import type { PendingPlaces, Release } from "./pending-places.ts";
 import type { Protocol } from "./protocol.ts";
+import { createReviews, type Reviews } from "./rights/reviews.ts";
 import type { SocketServer } from "./server/socket-server.ts";
 import { SessionIndex } from "./session-index.ts";
 
@@ -63,6 +64,7 @@ export interface AreaSocketsDeps {
   clients: Clients;
   turns: MessageTurns;
   slices: Turns;
+  reviewTurns: Turns;
   clock: Clock;
   ids: Ids;
   logger: Logger;
@@ -76,14 +78,12 @@ export function createAreaSockets<State, Code extends string>(
   const connections = new Set<Connection<State>>();
   const index = new SessionIndex<Connection<State>>();
   const answers = createAnswers(protocol, deps.logger);
-  const authenticate = createAuthentication({ ...deps, protocol, answers, index, onKey: () => keyWatch.begin() });
-  const receive = createReceiving({ ...deps, protocol, answers, authenticate });
-  const unwatch = watchSessions({ ...deps, protocol, answers, index });
-  const keyWatch = createKeyWatch({
-    ...deps,
-    connections: index.ofKeys,
-    end: (connection) => endSession(answers, connection),
-  });
+  const parts = { ...deps, protocol, answers, index };
+  const reviews = createReviews(parts);
+  const authenticate = createAuthentication({ ...parts, refresh: reviews.refresh, onKey: () => keyWatch.begin() });
+  const receive = createReceiving({ ...parts, authenticate });
+  const unwatch = watchSessions(parts, reviews);
+  const keyWatch = createKeyWatch({ ...deps, connections: index.ofKeys, end: (one) => endSession(answers, one) });
   let isRefusing = false;
 
   const events: ConnectionEvents<State> = {
@@ -168,33 +168,16 @@ export function createAreaSockets<State, Code extends string>(
 }
 
 /** Connections follow what happens to their session and their user. The function returned ends it. */
-function watchSessions<State, Code extends string>(deps: {
-  protocol: Protocol<State, Code>;
-  answers: Answers<State, Code>;
-  index: SessionIndex<Connection<State>>;
-  sessions: SessionLookup & SessionEvents & UserEvents;
-  turns: MessageTurns;
-}): () => void {
-  const { protocol, answers, index, sessions, turns } = deps;
-
-  const follow = (connection: Connection<State>): void => {
-    if (connection.principal?.kind !== "user") return;
-    const present = presentUser(sessions, connection.principal);
-    if (present === null || present === connection.principal) return;
-    connection.principal = present;
-    turns.add(connection, async () => {
-      const { principal } = connection;
-      if (connection.isClosed || principal === null) return;
-      try {
-        await protocol.userChanged(connection, principal);
-      } catch (cause) {
-        answers.crashed(connection, cause);
-      }
-    });
-  };
-  const unlistenChanges = sessions.onUserChange((userId) => {
-    for (const connection of index.ofUser(userId)) follow(connection);
-  });
+function watchSessions<State, Code extends string>(
+  deps: {
+    answers: Answers<State, Code>;
+    index: SessionIndex<Connection<State>>;
+    sessions: SessionEvents & UserEvents;
+  },
+  reviews: Pick<Reviews<State>, "userChanged">,
+): () => void {
+  const { answers, index, sessions } = deps;
+  const unlistenChanges = sessions.onUserChange(reviews.userChanged);
   const unlistenEnds = sessions.onEnd((sessionId) => {
     for (const connection of index.ofSession(sessionId)) endSession(answers, connection);
   });

@@ -40,6 +40,8 @@ export function createAuthentication<State, Code extends string>(deps: {
   index: SessionIndex<Connection<State>>;
   principals: Pick<Principals, "ofToken" | "ofTicket">;
   clients: Pick<Clients, "enterAnonymously" | "leaveAnonymously">;
+  /** Asks what the connection may as who it is now, and answers. */
+  refresh(connection: Connection<State>, principal: Visiting): MaybePromise<void>;
   /** A connection has authenticated as a service key. */
   onKey: () => void;
 }): (connection: Connection<State>, message: JsonObject) => MaybePromise<void> {
@@ -66,7 +68,7 @@ export function createAuthentication<State, Code extends string>(deps: {
     index.add(connection, principal);
     connection.principal = principal;
     if (principal.kind === "serviceKey") deps.onKey();
-    if (before !== null) return protocol.refreshed(connection, principal);
+    if (before !== null) return deps.refresh(connection, principal);
     connection.pending?.release();
     connection.pending?.cancelTimeout?.();
     connection.pending = null;

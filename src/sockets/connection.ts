@@ -56,8 +56,6 @@ export class Connection<State> implements SocketHandler {
   readonly client: string;
   readonly state: State;
   readonly limits: ConnectionLimits;
-  /** The caller as of now; null before authentication. */
-  principal: Visiting | null = null;
   pending: Pending | null;
   readonly #events: ConnectionEvents<State>;
   readonly #sockets: ConnectionParts<State>["sockets"];
@@ -65,6 +63,8 @@ export class Connection<State> implements SocketHandler {
   readonly #chars: TokenBucket;
   /** Made with the first message that is dropped. */
   #dropped: TokenBucket | null = null;
+  #principal: Visiting | null = null;
+  #identity = 0;
   #socket: Socket | null = null;
   #closeCode: number | null = null;
   #onDrain: (() => void)[] = [];
@@ -88,6 +88,21 @@ export class Connection<State> implements SocketHandler {
   get socket(): Socket {
     if (this.#socket === null) throw new Error("the socket is not open yet");
     return this.#socket;
+  }
+
+  /** The caller as of now; null before authentication. */
+  get principal(): Visiting | null {
+    return this.#principal;
+  }
+
+  set principal(principal: Visiting | null) {
+    this.#principal = principal;
+    this.#identity++;
+  }
+
+  /** How often `principal` has changed: what was allowed to an earlier one may not be allowed now. */
+  get identity(): number {
+    return this.#identity;
   }
 
   get isClosed(): boolean {

@@ -37,10 +37,12 @@ export function createSockets(deps: SocketsDeps): Sockets {
   const clients = createClients(deps.clock);
   const turns = new MessageTurns();
   const slices = createTurns();
+  // Of their own: no client delays a change of rights by sending messages.
+  const reviewTurns = createTurns();
   return {
     server: deps.server,
     rights: new StandingRights(deps),
     meter: createMeters({ clients, turns, clock: deps.clock }),
-    serve: (protocol) => createAreaSockets(protocol, { ...deps, clients, turns, slices }),
+    serve: (protocol) => createAreaSockets(protocol, { ...deps, clients, turns, slices, reviewTurns }),
   };
 }

@@ -38,6 +38,12 @@ export interface MessageType<State, Code extends string> {
   ): MaybePromise<Failure<Code | CommonErrorCode> | null>;
 }
 
+/**
+ * What follows when the user of a connection is another one, where that takes long: each step asks for one right, and what
+ * is returned may still be awaited. What `connection.identity` of before was allowed is of no use meanwhile.
+ */
+export type Steps = Generator<void, MaybePromise<void>>;
+
 /** What one area says over its WebSockets. `auth`, and everything before it, is the same for all. */
 export interface Protocol<State, Code extends string> {
   /** For the log. */
@@ -52,9 +58,9 @@ export interface Protocol<State, Code extends string> {
   /** Answers the first `auth` that is accepted. */
   authenticated(connection: Connection<State>, principal: Visiting): void;
   /** Answers another `auth` of the same user, or of the user of a connection that had none. */
-  refreshed(connection: Connection<State>, principal: Visiting): MaybePromise<void>;
+  refreshed(connection: Connection<State>, principal: Visiting): Steps | null;
   /** The user's role, email or its verification has changed. */
-  userChanged(connection: Connection<State>, principal: Visiting): MaybePromise<void>;
+  userChanged(connection: Connection<State>, principal: Visiting): Steps | null;
   /** Answers a `ping`, also before authentication and while an earlier message is under way. */
   pinged(connection: Connection<State>): void;
   /** The connection has ended. 1006: it was lost without a close frame. */

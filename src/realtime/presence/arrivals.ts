@@ -7,12 +7,14 @@ import {
 
 interface Reader {
   readonly isClosed: boolean;
+  readonly identity: number;
   closeAsSlow(): void;
 }
 
 /** Listeners that wait for the `presence_sync` of a channel with many entries. */
 export interface Arrivals<Listener extends Reader> {
   readonly isEmpty: boolean;
+  /** One whose identity changes before it has the text is not sent it. */
   add(listener: Listener): void;
   delete(listener: Listener): void;
 }
@@ -32,7 +34,8 @@ export function createArrivals<Listener extends Reader>(deps: {
   released(): Promise<void> | null;
   pause(delayMs: number): Promise<void>;
 }): Arrivals<Listener> {
-  const waiting = new Set<Listener>();
+  /** With the identity of each when it was added. */
+  const waiting = new Map<Listener, number>();
   let isRunning = false;
 
   const turn = async (): Promise<void> => {
@@ -50,9 +53,9 @@ export function createArrivals<Listener extends Reader>(deps: {
       text = deps.sync();
     }
     let left = Math.max(1, Math.floor(ARRIVALS_TURN_MAX_BYTES / text.length));
-    for (const listener of waiting) {
+    for (const [listener, identity] of waiting) {
       waiting.delete(listener);
-      if (!listener.isClosed) deps.send(listener, text);
+      if (!listener.isClosed && listener.identity === identity) deps.send(listener, text);
       if (--left === 0) break;
     }
   };
@@ -69,10 +72,10 @@ export function createArrivals<Listener extends Reader>(deps: {
       return waiting.size === 0;
     },
     add(listener) {
-      waiting.add(listener);
+      waiting.set(listener, listener.identity);
       if (isRunning) return;
       run().catch(() => {
-        for (const one of waiting) one.closeAsSlow();
+        for (const one of waiting.keys()) one.closeAsSlow();
         waiting.clear();
       });
     },

@@ -31,6 +31,8 @@ export interface PresenceChannel {
   hold(): () => void;
   /** Sends the `presence_sync`, then the changes that follow it. */
   listen(listener: PresenceListener): void;
+  /** The listener is of another user, who may listen as well. A sync that it had not got is sent anew. */
+  renew(listener: PresenceListener): void;
   unlisten(listener: PresenceListener): void;
 }
 
@@ -39,20 +41,12 @@ export function createPresenceChannel(
   topic: Topic,
   pause: (delayMs: number) => Promise<void>,
 ): PresenceChannel {
-  const channelJson = JSON.stringify(name);
+  const { listed, arrival, departure } = createTexts(name);
   const members = new Map<string, Member>();
-  /** Listeners that are still reading a long `presence_sync`, each with a token of its attempt. */
-  const catchingUp = new Map<PresenceListener, object>();
+  /** Listeners that are still reading a long `presence_sync`, each with its attempt. */
+  const catchingUp = new Map<PresenceListener, { readonly identity: number }>();
 
-  const sync = (): string => {
-    const users = Array.from(members.values(), (member) => `{${member.entry}`).join(",");
-    return `{"type":"presence_sync","channel":${channelJson},"users":[${users}]}`;
-  };
-  const arrival = (type: "presence_join" | "presence_update", { entry }: Member): string =>
-    `{"type":"${type}","channel":${channelJson},${entry}`;
-  const departure = ({ userId, connectionId }: Member, reason: LeaveReason): string =>
-    JSON.stringify({ type: "presence_leave", channel: name, userId, connectionId, reason });
-
+  const sync = (): string => listed(members.values());
   /** The messages that lead from the known entries to the present ones. */
   const differences = (known: ReadonlyMap<string, Member>): string[] => {
     const messages: string[] = [];
@@ -67,18 +61,20 @@ export function createPresenceChannel(
 
   /** Holds changes back until a long sync has been read: the first one would otherwise close the connection as too slow. */
   const catchUp = async (listener: PresenceListener): Promise<void> => {
-    const token = {};
-    catchingUp.set(listener, token);
+    const { identity } = listener;
+    const attempt = { identity };
+    catchingUp.set(listener, attempt);
+    const isOver = (): boolean => catchingUp.get(listener) !== attempt || listener.identity !== identity;
     while (listener.waitingBytes > REPLAY_WAITING_MAX_BYTES) {
       const known = new Map(members);
       await listener.drained();
       for (let held = topic.released(); held !== null; held = topic.released()) await held;
-      if (catchingUp.get(listener) !== token) return;
+      if (isOver()) return;
       const messages = differences(known);
       const length = messages.reduce((sum, message) => sum + message.length, 0);
       for (const message of length > REPLAY_WAITING_MAX_BYTES ? [sync()] : messages) listener.sendText(message);
     }
-    if (catchingUp.get(listener) !== token) return;
+    if (isOver()) return;
     catchingUp.delete(listener);
     topic.join(listener);
   };
@@ -94,6 +90,16 @@ export function createPresenceChannel(
     released: () => topic.released(),
     pause,
   });
+
+  const listen = (listener: PresenceListener): void => {
+    if (members.size <= SYNC_AT_ONCE_MEMBERS_MAX && arrivals.isEmpty) greet(listener, sync());
+    else arrivals.add(listener);
+  };
+  const unlisten = (listener: PresenceListener): void => {
+    arrivals.delete(listener);
+    catchingUp.delete(listener);
+    topic.leave(listener);
+  };
 
   return {
     get size() {
@@ -120,14 +126,27 @@ export function createPresenceChannel(
       members.delete(connectionId);
       topic.publish(departure(member, reason));
     },
-    listen(listener) {
-      if (members.size <= SYNC_AT_ONCE_MEMBERS_MAX && arrivals.isEmpty) greet(listener, sync());
-      else arrivals.add(listener);
+    listen,
+    renew(listener) {
+      if (topic.has(listener)) return topic.join(listener);
+      unlisten(listener);
+      listen(listener);
     },
-    unlisten(listener) {
-      arrivals.delete(listener);
-      catchingUp.delete(listener);
-      topic.leave(listener);
+    unlisten,
+  };
+}
+
+/** The messages of a channel. */
+function createTexts(name: string) {
+  const channelJson = JSON.stringify(name);
+  return {
+    listed(members: Iterable<Member>): string {
+      const users = Array.from(members, (member) => `{${member.entry}`).join(",");
+      return `{"type":"presence_sync","channel":${channelJson},"users":[${users}]}`;
     },
+    arrival: (type: "presence_join" | "presence_update", { entry }: Member): string =>
+      `{"type":"${type}","channel":${channelJson},${entry}`,
+    departure: ({ userId, connectionId }: Member, reason: LeaveReason): string =>
+      JSON.stringify({ type: "presence_leave", channel: name, userId, connectionId, reason }),
   };
 }

@@ -63,6 +63,7 @@ function slowListener() {
     // The three members that a topic touches.
     socket: { subscribe: () => {}, unsubscribe: () => {}, readyState: WebSocket.OPEN } as unknown as Socket,
     isClosed: false,
+    identity: 1,
     get waitingBytes() {
       return waitingBytes;
     },

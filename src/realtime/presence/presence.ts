@@ -17,6 +17,8 @@ export interface Tracked {
 export interface Presence {
   /** Sends the `presence_sync`, then the changes that follow it. */
   listen(channel: string, listener: PresenceListener): void;
+  /** The listener is of another user, who may listen as well. */
+  renew(channel: string, listener: PresenceListener): void;
   unlisten(channel: string, listener: PresenceListener): void;
   /** Sends no changes of the channel until the function returned is called. */
   hold(channel: string): () => void;
@@ -91,6 +93,7 @@ export function createPresence(deps: {
 
   return {
     listen: (name, listener) => channelOf(name).listen(listener),
+    renew: (name, listener) => channelOf(name).renew(listener),
     unlisten(name, listener) {
       const channel = channels.get(name);
       channel?.unlisten(listener);

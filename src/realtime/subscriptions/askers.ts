@@ -10,7 +10,13 @@ import type { StandingRights } from "../../sockets/rights/standing-rights.ts";
 import type { Audience } from "../changes/audience.ts";
 import type { Held } from "../changes/feeds.ts";
 import { SIGHT_RESYNC_MS, SIGHT_RESYNC_SUBSCRIPTIONS } from "../limits.ts";
-import type { Asker, RealtimeConnection, TableChannel, TableSubscription } from "../model.ts";
+import {
+  type Asker,
+  isOutdated,
+  type RealtimeConnection,
+  type TableChannel,
+  type TableSubscription,
+} from "../model.ts";
 import type { Rights } from "../rights.ts";
 import { type AskedTables, createAskedTables, isFilter } from "./asked-tables.ts";
 
@@ -163,6 +169,11 @@ function createOwning(deps: Parameters<typeof createAskers>[0], tables: AskedTab
     for (const [subscription, connection] of [...asker.members]) {
       // Nearly always: nothing has changed.
       if (subscription.access === access && !isTold) continue;
+      // The answer is about who the user was. The rule is about to be asked for who it is.
+      if (isOutdated(connection, subscription)) {
+        subscription.hasMissedView = true;
+        continue;
+      }
       try {
         deps.onAnswer(connection, subscription, access, { isAnotherView: isTold });
       } catch (cause) {

@@ -1,6 +1,6 @@
 import type { Audience } from "../changes/audience.ts";
 import type { Feeds } from "../changes/feeds.ts";
-import type { Feed, RealtimeConnection, TableSubscription } from "../model.ts";
+import { type Feed, isOutdated, type RealtimeConnection, type TableSubscription } from "../model.ts";
 import type { Replay } from "./replays.ts";
 
 /** What decides which audience a subscription belongs to. */
@@ -28,6 +28,8 @@ export interface Audiences {
     subscription: TableSubscription,
     how: { announce(position: number): void; unsent: "sent" | "dropped" },
   ): void;
+  /** Leaves the audience's topic, where others would wait with it, and goes on when it is no longer outdated. */
+  pause(connection: RealtimeConnection, subscription: TableSubscription): void;
 }
 
 export function createAudiences(feeds: Feeds, replay: Replay): Audiences {
@@ -40,23 +42,41 @@ export function createAudiences(feeds: Feeds, replay: Replay): Audiences {
     if (id === null) return feeds.acquire(channel, { key: JSON.stringify(base), isNamed: false, view });
     // Equal subscriptions of one connection have feeds of their own: each is sent the changes from its own position on.
     const taken = feedKeys(connection, { id });
+    const common = JSON.stringify(base);
     let copy = 0;
-    let key = JSON.stringify([...base, copy]);
-    while (taken.has(key)) key = JSON.stringify([...base, ++copy]);
+    let key = `${common}${copy}`;
+    while (taken.has(key)) key = `${common}${++copy}`;
     return feeds.acquire(channel, { key, isNamed: true, view });
   };
   const change: Audiences["change"] = (connection, subscription, { announce, unsent }) => {
     const old = subscription.audience;
     const position = old.position;
     subscription.audience = acquire(connection, subscription).audience;
-    const waiting = unsent === "sent" ? old.topic.unsent(connection) : [];
-    old.topic.leave(connection);
-    for (const text of waiting) connection.sendText(text);
+    if (unsent === "sent") leave(connection, subscription, old);
+    else old.topic.leave(connection);
     announce(position);
     // A replay reads the audience anew with each step. Sending may have closed the connection as too slow.
     if (!subscription.isCatchingUp && !subscription.isEnded) replay(connection, subscription, position);
     feeds.release(subscription.feed, subscription.channel, old);
   };
 
-  return { acquire, change };
+  return {
+    acquire,
+    change,
+    pause(connection, subscription) {
+      if (subscription.isCatchingUp) return;
+      const { audience } = subscription;
+      const { position } = audience;
+      leave(connection, subscription, audience);
+      replay(connection, subscription, position);
+    },
+  };
+}
+
+/** Sends what the topic has not sent yet, unless it was shown to whoever the connection was of before. */
+function leave(connection: RealtimeConnection, subscription: TableSubscription, { topic }: Audience): void {
+  const waiting = topic.unsent(connection);
+  topic.leave(connection);
+  if (!isOutdated(connection, subscription)) for (const text of waiting) connection.sendText(text);
+  else if (waiting.length > 0) subscription.hasMissedView = true;
 }

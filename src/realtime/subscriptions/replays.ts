@@ -2,7 +2,7 @@ import { type Clock, type Millis, pause } from "../../kernel/clock.ts";
 import { isPromise } from "../../kernel/maybe-promise.ts";
 import { ChangeTypes } from "../changes/visibility.ts";
 import { REPLAY_WAITING_MAX_BYTES, SLICE_MS } from "../limits.ts";
-import type { RealtimeConnection, TableSubscription } from "../model.ts";
+import { isOutdated, type RealtimeConnection, type TableSubscription } from "../model.ts";
 
 /** Starts a subscription behind a change of the log. */
 export type Replay = (connection: RealtimeConnection, subscription: TableSubscription, position: number) => void;
@@ -41,9 +41,14 @@ export function createReplay(
     const { docId } = subscription.channel;
     subscription.isCatchingUp = true;
     let at = position;
-    const isBehind = (): boolean => subscription.awaited !== null || at !== subscription.audience.position;
-    while (!subscription.isEnded && isBehind()) {
-      const asked = subscription.awaited ?? settle(subscription);
+    const isHeld = (): boolean => isOutdated(connection, subscription);
+    while (!subscription.isEnded && (isHeld() || at !== subscription.audience.position)) {
+      if (isHeld()) {
+        subscription.renewed ??= Promise.withResolvers();
+        await subscription.renewed.promise;
+        continue;
+      }
+      const asked = settle(subscription);
       if (asked !== null) {
         await asked;
         continue;
@@ -68,7 +73,7 @@ export function createReplay(
       const settled = isPromise(all) ? await all : all;
       if (subscription.isEnded) return;
       // Other rights or filters have come meanwhile.
-      if (subscription.audience !== audience) continue;
+      if (subscription.audience !== audience || isHeld()) continue;
       for (const message of audience.encode(entries, settled)) connection.sendText(message);
       at = group.at(-1)?.seq ?? subscription.audience.position;
       if (connection.isClosed) return;

@@ -11,6 +11,7 @@ import {
   type RealtimeConnection,
   type Subscription,
   type TableChannel,
+  type TableSubscription,
   type TopicSubscription,
 } from "../model.ts";
 import type { Presence } from "../presence/presence.ts";
@@ -46,8 +47,8 @@ export interface Subscribing {
   readonly follow: OnAnswer;
   /** Ends what a presence or broadcast rule denies now, and tells the client. */
   revoke(connection: RealtimeConnection, channel: Pick<TopicSubscription, "kind" | "name">): void;
-  /** Evaluates the right again. A table's subscription continues with what it shows now, or has ended. */
-  isStillAllowed(connection: RealtimeConnection, subscription: Subscription): MaybePromise<boolean>;
+  /** Asks the rule for who the user is now. false: it denies, and the subscription has ended by that. */
+  review(connection: RealtimeConnection, subscription: Subscription): MaybePromise<boolean>;
 }
 
 interface SubscribingDeps {
@@ -61,7 +62,7 @@ interface SubscribingDeps {
 }
 
 export function createSubscribing(deps: SubscribingDeps): Subscribing {
-  const { tables, topicRights, askers, subscriptions, presence, broadcasts, meter } = deps;
+  const { tables, topicRights, subscriptions, presence, broadcasts, meter } = deps;
 
   const end = (connection: RealtimeConnection, subscription: Subscription): void => {
     const own = connection.state.subscriptions;
@@ -108,26 +109,7 @@ export function createSubscribing(deps: SubscribingDeps): Subscribing {
       if (channel.kind === "table") return subscribeToTable(connection, { ...request, channel, id });
       return subscribeToTopic(connection, { ...request, channel, id });
     },
-    isStillAllowed(connection, subscription) {
-      if (subscription.kind !== "table") {
-        return chain(topicRights.ask(connection, subscription), (isAllowed) => {
-          // It may have ended while the rule was awaited.
-          topicRights.follow(connection, subscription);
-          return isAllowed;
-        });
-      }
-      const answered = (asked: Asked | null): boolean => {
-        if (asked === null) end(connection, subscription);
-        else if (subscription.isEnded) asked.right.end();
-        else subscriptions.renew(connection, subscription, asked);
-        // Where data changed while the rule was awaited.
-        void askers.settle(subscription);
-        return asked !== null;
-      };
-      const asked = askFor(askers, connection, subscription.channel, subscription.access);
-      if (!isPromise(asked)) return answered(asked);
-      return subscriptions.pauseFor(connection, subscription, asked.then(answered));
-    },
+    review: createReview(deps, end),
     follow(connection, subscription, access, about) {
       const { principal } = connection;
       if (subscription.isEnded || principal === null) return;
@@ -151,6 +133,47 @@ export function createSubscribing(deps: SubscribingDeps): Subscribing {
     },
     updateFilters: createFilterUpdates(deps, find),
   };
+}
+
+function createReview(
+  { askers, subscriptions, topicRights, presence, broadcasts }: SubscribingDeps,
+  end: Subscribing["end"],
+): Subscribing["review"] {
+  const reviewTable = (connection: RealtimeConnection, subscription: TableSubscription): MaybePromise<boolean> => {
+    const answered = (asked: Asked | null): boolean => {
+      const { isEnded } = subscription;
+      if (isEnded) asked?.right.end();
+      else if (asked === null) end(connection, subscription);
+      else subscriptions.renew(connection, subscription, asked);
+      // Where data changed while the rule was awaited.
+      void askers.settle(subscription);
+      return isEnded || asked !== null;
+    };
+    const asked = askFor(askers, connection, subscription.channel, subscription.access);
+    if (!isPromise(asked)) return answered(asked);
+    subscriptions.pause(connection, subscription);
+    return asked.then(answered);
+  };
+  const reviewTopic = (connection: RealtimeConnection, subscription: TopicSubscription): MaybePromise<boolean> => {
+    const { kind, name } = subscription;
+    const answered = (isAllowed: boolean): boolean => {
+      // It may have ended while the rule was awaited.
+      const isEnded = connection.state.subscriptions.get(keyOf(subscription)) !== subscription;
+      if (!isEnded && !isAllowed) end(connection, subscription);
+      if (!isEnded && isAllowed) {
+        subscription.identity = connection.identity;
+        if (kind === "presence") presence.renew(name, connection);
+        else broadcasts.listen(name, connection);
+      }
+      topicRights.follow(connection, subscription);
+      return isEnded || isAllowed;
+    };
+    const asked = topicRights.ask(connection, subscription);
+    if (!isPromise(asked)) return answered(asked);
+    return asked.then(answered).finally(topicRights.hold(subscription));
+  };
+  return (connection, subscription) =>
+    subscription.kind === "table" ? reviewTable(connection, subscription) : reviewTopic(connection, subscription);
 }
 
 /** How a subscription begins where an earlier one of the same name may be. */
@@ -204,7 +227,7 @@ function createTopicSubscribing({ topicRights, presence, broadcasts, meter }: Su
     const { channel, id } = request;
     const { kind, name } = channel;
     return chain(topicRights.ask(connection, channel), (isAllowed) => {
-      const subscription = { kind, name, id };
+      const subscription = { kind, name, id, identity: connection.identity };
       if (!isAllowed) return replacing.refuse(connection, subscription);
       const hasFilters = (request.filters ?? null) !== null || (request.orFilters ?? null) !== null;
       if (!hasFilters && !connection.isClosed) begin(connection, subscription);

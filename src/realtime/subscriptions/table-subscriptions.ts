@@ -13,7 +13,7 @@ import {
 } from "../model.ts";
 import type { Asked, Askers } from "./askers.ts";
 import { createAudiences } from "./audiences.ts";
-import { createReplay, type Replay } from "./replays.ts";
+import { createReplay } from "./replays.ts";
 import type { SeenView, SeenViews } from "./seen-views.ts";
 
 export interface TableSubscriptions {
@@ -38,10 +38,10 @@ export interface TableSubscriptions {
     access: ReadAccess,
     about: { isAnotherView: boolean },
   ): void;
-  /** The same, where the rule was asked for this subscription, since it may see another user now. */
+  /** The same, where the rule was asked for this subscription, since it may see another user now. Ends a pause. */
   renew(connection: RealtimeConnection, subscription: TableSubscription, asked: Asked): void;
-  /** Sends nothing until `work` is done, which asks the rule for what the user is now. Then it goes on where it was. [RT6] */
-  pauseFor<T>(connection: RealtimeConnection, subscription: TableSubscription, work: Promise<T>): Promise<T>;
+  /** The rule is awaited for what the user is now: goes on where it was when it has answered. [RT6] */
+  pause(connection: RealtimeConnection, subscription: TableSubscription): void;
   end(connection: RealtimeConnection, subscription: TableSubscription): void;
 }
 
@@ -53,7 +53,7 @@ export function createTableSubscriptions(deps: {
 }): TableSubscriptions {
   const { feeds, seenViews, askers } = deps;
   const replay = createReplay(deps.clock, askers.settle);
-  const { acquire, change } = createAudiences(feeds, replay);
+  const { acquire, change, pause } = createAudiences(feeds, replay);
 
   const adopt: TableSubscriptions["adopt"] = (connection, subscription, access, { isAnotherView }) => {
     const viewKey = viewKeyOf(access, subscription.asker);
@@ -94,7 +94,9 @@ export function createTableSubscriptions(deps: {
         feed,
         audience,
         isCatchingUp: false,
-        awaited: null,
+        identity: connection.identity,
+        hasMissedView: false,
+        renewed: null,
         isEnded: false,
       };
       if (seen !== null) seenViews.begin(seen, position);
@@ -112,48 +114,17 @@ export function createTableSubscriptions(deps: {
       else change(connection, subscription, { announce, unsent: "sent" });
     },
     adopt,
-    renew(connection, subscription, asked) {
-      const before = subscription.asker;
-      const asker = askers.join(principalOf(connection), subscription.channel, asked, before);
-      if (asker !== before) {
-        subscription.asker = asker;
-        if (asker !== null) askers.add(asker, connection, subscription);
-        if (before !== null) askers.remove(before, subscription);
-      }
-      const access = asker?.access ?? asked.access;
-      if (!subscription.isEnded) adopt(connection, subscription, access, { isAnotherView: false });
-    },
-    pauseFor: createPause(replay),
+    renew: createRenewal(askers, adopt),
+    pause,
     end(connection, subscription) {
       if (subscription.isEnded) return;
       subscription.isEnded = true;
-      endView(seenViews, subscription, { isForgotten: isDoubtful(subscription) });
+      endView(seenViews, subscription, { isForgotten: isDoubtful(connection, subscription) });
+      settleRenewed(subscription);
       if (subscription.asker !== null) askers.remove(subscription.asker, subscription);
       subscription.audience.topic.leave(connection);
       feeds.release(subscription.feed, subscription.channel, subscription.audience);
     },
-  };
-}
-
-function createPause(replay: Replay): TableSubscriptions["pauseFor"] {
-  const done = (): void => {};
-  return async (connection, subscription, work) => {
-    const { topic, position } = subscription.audience;
-    const awaited = work.then(done, done);
-    subscription.awaited = awaited;
-    // A replay looks at it before each step.
-    if (!subscription.isCatchingUp) {
-      const waiting = topic.unsent(connection);
-      topic.leave(connection);
-      for (const text of waiting) connection.sendText(text);
-      replay(connection, subscription, position);
-    }
-    try {
-      return await work;
-    } finally {
-      // It may be asked about a later role already.
-      if (subscription.awaited === awaited) subscription.awaited = null;
-    }
   };
 }
 
@@ -167,13 +138,48 @@ function endView(
   if (isForgotten) seenViews.forget(seen);
 }
 
+function createRenewal(
+  askers: Pick<Askers, "join" | "add" | "remove">,
+  adopt: TableSubscriptions["adopt"],
+): TableSubscriptions["renew"] {
+  return (connection, subscription, asked) => {
+    const before = subscription.asker;
+    const asker = askers.join(principalOf(connection), subscription.channel, asked, before);
+    if (asker !== before) {
+      subscription.asker = asker;
+      if (asker !== null) askers.add(asker, connection, subscription);
+      if (before !== null) askers.remove(before, subscription);
+    }
+    const isAnotherView = hasMissedView(connection, subscription);
+    subscription.identity = connection.identity;
+    subscription.hasMissedView = false;
+    adopt(connection, subscription, asker?.access ?? asked.access, { isAnotherView });
+    // What waits for it may be sent.
+    if (!subscription.isCatchingUp && !subscription.isEnded) subscription.audience.topic.join(connection);
+    settleRenewed(subscription);
+  };
+}
+
+function settleRenewed(subscription: TableSubscription): void {
+  subscription.renewed?.resolve();
+  subscription.renewed = null;
+}
+
+/** Whether the client may have records of a view that the subscription has not had. */
+const hasMissedView = (connection: RealtimeConnection, subscription: TableSubscription): boolean =>
+  subscription.hasMissedView ||
+  // The user has been another one in between, for whom the rule was not asked.
+  (subscription.seen !== null && connection.identity - subscription.identity > 1);
+
 /** Whether the client of a subscription that ends may have records of another view. */
-function isDoubtful({ access, asker }: TableSubscription): boolean {
+function isDoubtful(connection: RealtimeConnection, subscription: TableSubscription): boolean {
+  if (hasMissedView(connection, subscription)) return true;
+  const { access, asker } = subscription;
   if (asker === null) return false;
-  const { right, hasMissedView } = asker;
+  const { right } = asker;
   // Which records it shows depends on data that nobody watches from now on.
   if (access.kind === "record") return right.hasLooked;
-  return hasMissedView || right.isStale || right.asking !== null;
+  return asker.hasMissedView || right.isStale || right.asking !== null;
 }
 
 const namesOf = ({ name, id, audience: { feed } }: TableSubscription) => ({

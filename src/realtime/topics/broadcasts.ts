@@ -28,6 +28,7 @@ function invalid(wanted: string): FieldRule["problem"] {
 }
 
 export interface Broadcasts {
+  /** Again: the listener is of another user, who may listen as well. */
   listen(channel: string, listener: Listener): void;
   unlisten(channel: string, listener: Listener): void;
   /** Sends nothing on the channel until the function returned is called. */

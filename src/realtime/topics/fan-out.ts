@@ -44,12 +44,14 @@ export function createFanOut(clock: Clock, sockets: SocketServer): FanOut {
     for (const topic of waiting) {
       if (spentUs >= FAN_OUT_TURN_US) break;
       const startedAt = clock.now();
-      const { members, bytes } = topic.sendSome();
+      waiting.delete(topic);
+      const sent = topic.sendSome();
+      if (sent === null) continue;
+      const { members, bytes } = sent;
       if (turn.members === 0) turn.startedAt = startedAt;
       turn.members += members;
       const seenUs = (clock.now() - startedAt) * MICROSECONDS_PER_MS;
       spentUs += Math.max(members * (sendUs + bytes / SEND_BYTES_PER_US), seenUs);
-      waiting.delete(topic);
       // Added again behind the others.
       if (topic.hasWaiting) waiting.add(topic);
     }

@@ -15,8 +15,8 @@ export interface TopicRights {
   ask(connection: RealtimeConnection, channel: TopicChannel): MaybePromise<boolean>;
   /** A use of the right has begun, or was not begun after all, or has ended. */
   follow(connection: RealtimeConnection, channel: TopicChannel): void;
-  /** Nothing is sent on the channels of the connection until the function returned is called. */
-  hold(connection: RealtimeConnection): () => void;
+  /** Nothing is sent on the channel until the function returned is called. */
+  hold(channel: TopicChannel): () => void;
 }
 
 export function createTopicRights(deps: {
@@ -96,13 +96,7 @@ export function createTopicRights(deps: {
       own.delete(keyOf(channel));
       right.end();
     },
-    hold({ state }) {
-      const topics = state.subscriptions.values().filter((subscription) => subscription.kind !== "table");
-      const releases = Array.from(topics, deps.hold);
-      return () => {
-        for (const release of releases) release();
-      };
-    },
+    hold: deps.hold,
   };
 }
 

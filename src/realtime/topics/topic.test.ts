@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { testClock } from "../../../tests/support/clock.ts";
 import type { Socket } from "../../sockets/server/socket-server.ts";
+import { SHARD_MEMBERS_MAX } from "../limits.ts";
 import { createFanOut } from "./fan-out.ts";
 import type { Listener } from "./topic.ts";
 
@@ -19,7 +20,7 @@ function world() {
     waitingBytes: () => 0,
     drop: () => {},
   };
-  const listen = (): Listener & { heard: string[] } => {
+  const listen = (): Listener & { heard: string[]; identity: number } => {
     const heard: string[] = [];
     const socket = {
       readyState: WebSocket.OPEN,
@@ -31,6 +32,7 @@ function world() {
       heard,
       socket,
       isClosed: false,
+      identity: 1,
       waitingBytes: 0,
       closeIfSlow: () => false,
       closeAsSlow: () => {},
@@ -155,4 +157,26 @@ test("[RT226] topics that are held take a bounded number of bytes, and hold no o
   for (const release of releases) release();
   for (let turn = 0; turn < 100 && held.some(({ hasWaiting }) => hasWaiting); turn++) clock.advance(1);
   expect(held.some((one) => one.isBehind || one.hasWaiting)).toBe(false);
+});
+
+test("[RT6] a member whose user is another one gets nothing until it joins again, or leaves, and then the others of its shard", () => {
+  const { clock, topic, fanOut, listen } = world();
+  const all = Array.from({ length: SHARD_MEMBERS_MAX + 1 }, listen);
+  for (const one of all) topic.join(one);
+  const [first, second] = all;
+  if (first === undefined || second === undefined) throw new Error("there are five");
+  first.identity++;
+  second.identity++;
+  topic.publish("a");
+  topic.publish("b");
+  clock.advance(1);
+  expect(all.map(({ heard }) => heard.join(""))).toEqual(["", "", "", "", "ab"]);
+  topic.leave(first);
+  clock.advance(1);
+  expect(second.heard).toEqual([]);
+  topic.join(second);
+  topic.publish("c");
+  clock.advance(1);
+  expect(all.map(({ heard }) => heard.join(""))).toEqual(["", "abc", "abc", "abc", "abc"]);
+  expect([topic.hasWaiting, fanOut.isBehind]).toEqual([false, false]);
 });

@@ -6,6 +6,8 @@ import { SHARD_MEMBERS_MAX, SHARD_TURN_MAX_BYTES, TOPIC_BEHIND_BYTES } from "../
 export interface Listener {
   readonly socket: Socket;
   readonly isClosed: boolean;
+  /** Another number when its user is another one: it is sent nothing until it joins again, or leaves. [RT6] */
+  readonly identity: number;
   /** Bytes that have been sent to it and have not left the server. */
   readonly waitingBytes: number;
   /** Closes the socket when too much waits for it already; true when it did. [SK15] */
@@ -40,7 +42,8 @@ interface Message {
 /** Members that share one native topic, and the number of their next message. */
 interface Shard {
   readonly name: string;
-  readonly members: Set<Listener>;
+  /** With the identity of each when it joined. */
+  readonly members: Map<Listener, number>;
   /** The number of the next message. */
   next: number;
 }
@@ -95,7 +98,7 @@ export class Topic {
       this.#moveCount();
       this.#released?.resolve();
       this.#released = null;
-      if (this.hasWaiting) this.#turns.wake(this);
+      this.#wake();
     };
   }
 
@@ -112,10 +115,23 @@ export class Topic {
     this.#turns.countHeld(bytes);
   }
 
+  has(listener: Listener): boolean {
+    return this.#shardOf.has(listener);
+  }
+
+  /** Again: it may have what waits for it, as who it is now. */
   join(listener: Listener): void {
-    if (listener.isClosed || this.#shardOf.has(listener)) return;
+    if (listener.isClosed) return;
+    const { identity } = listener;
+    const joined = this.#shardOf.get(listener);
+    if (joined !== undefined) {
+      if (joined.members.get(listener) === identity) return;
+      joined.members.set(listener, identity);
+      this.#wake();
+      return;
+    }
     const shard = this.#shardWithRoom();
-    shard.members.add(listener);
+    shard.members.set(listener, identity);
     this.#shardOf.set(listener, shard);
     listener.socket.subscribe(shard.name);
   }
@@ -124,11 +140,15 @@ export class Topic {
   leave(listener: Listener): void {
     const shard = this.#shardOf.get(listener);
     if (shard === undefined) return;
+    const hasHeld = shard.members.get(listener) !== listener.identity;
     this.#shardOf.delete(listener);
     shard.members.delete(listener);
     // A closed socket has left its native topics already.
     if (listener.socket.readyState === WebSocket.OPEN) listener.socket.unsubscribe(shard.name);
-    if (shard.members.size > 0) return;
+    if (shard.members.size > 0) {
+      if (hasHeld) this.#wake();
+      return;
+    }
     this.#shards = this.#shards.filter((other) => other !== shard);
     for (const message of this.#messages.slice(shard.next - this.#first)) message.shardsLeft--;
     this.#forgetSent();
@@ -154,13 +174,16 @@ export class Topic {
     return this.#holds === 0 && this.#messages.length > 0;
   }
 
-  /** Sends to one shard what waits for it, as much as fits into a turn. Returns its members, and the bytes sent to each. */
-  sendSome(): { members: number; bytes: number } {
+  /**
+   * Sends to one shard what waits for it, as much as fits into a turn. Returns its members, and the bytes sent to each; null:
+   * nothing can be sent before the topic wakes.
+   */
+  sendSome(): { members: number; bytes: number } | null {
     const shard = this.#holds > 0 ? null : this.#nextShard();
-    if (shard === null) return { members: 0, bytes: 0 };
+    if (shard === null) return null;
     const { members } = shard;
     // A member that is closed leaves, also while something is sent. The shard ends with its last member.
-    for (const member of members) member.closeIfSlow();
+    for (const member of members.keys()) member.closeIfSlow();
     let bytes = 0;
     while (members.size > 0 && bytes < SHARD_TURN_MAX_BYTES) {
       const message = this.#messages[shard.next - this.#first];
@@ -170,7 +193,7 @@ export class Topic {
       bytes += message.text.length;
       this.#publishTo(shard, message);
     }
-    if (bytes >= SENT_AT_ONCE_MIN_BYTES) for (const member of members) member.countWaiting();
+    if (bytes >= SENT_AT_ONCE_MIN_BYTES) for (const member of members.keys()) member.countWaiting();
     this.#forgetSent();
     return { members: members.size, bytes };
   }
@@ -181,13 +204,17 @@ export class Topic {
     else except.socket.publish(shard.name, text);
   }
 
-  /** The next shard in turn that messages wait for. */
+  #wake(): void {
+    if (this.hasWaiting) this.#turns.wake(this);
+  }
+
+  /** The next shard in turn that messages wait for, and whose members may have them. */
   #nextShard(): Shard | null {
     const end = this.#first + this.#messages.length;
     for (let looked = 0; looked < this.#shards.length; looked++) {
       this.#turn = (this.#turn + 1) % this.#shards.length;
       const shard = this.#shards[this.#turn];
-      if (shard !== undefined && shard.next < end) return shard;
+      if (shard !== undefined && shard.next < end && isOfNow(shard)) return shard;
     }
     return null;
   }
@@ -197,7 +224,7 @@ export class Topic {
     for (const shard of this.#shards) {
       if (shard.members.size < SHARD_MEMBERS_MAX && shard.next === next) return shard;
     }
-    const shard = { name: `${this.#name}/${this.#shardCount++}`, members: new Set<Listener>(), next };
+    const shard = { name: `${this.#name}/${this.#shardCount++}`, members: new Map<Listener, number>(), next };
     this.#shards.push(shard);
     return shard;
   }
@@ -222,4 +249,9 @@ export class Topic {
     if (this.#holds > 0) this.#turns.countHeld(bytes);
     else this.#turns.count(bytes);
   }
+}
+
+function isOfNow({ members }: Shard): boolean {
+  for (const [{ identity }, joined] of members) if (identity !== joined) return false;
+  return true;
 }

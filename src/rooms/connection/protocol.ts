@@ -49,9 +49,13 @@ export function createProtocol(deps: {
     refreshed(connection, principal) {
       connection.state.room?.userChanged();
       connection.sendText(authRefreshed(userIdOf(principal), connection.id));
+      return null;
     },
     // Handlers read the user from the connection when they run.
-    userChanged: ({ state }) => state.room?.userChanged(),
+    userChanged({ state }) {
+      state.room?.userChanged();
+      return null;
+    },
     pinged: (connection) => connection.sendText(PONG),
     closed({ state }, code) {
       visitors.delete(state);

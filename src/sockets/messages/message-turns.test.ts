@@ -76,21 +76,6 @@ test("[SK2] what waits is bounded for a connection and a client network, and wha
   expect(takes(source(), WAITING_PER_CLIENT_MAX_CHARS - 1)).toBe(true);
 });
 
-test("[RT6] what the server has to do for a connection waits for no message, under way or waiting", async () => {
-  const { turns, work, turn, done } = begin();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const one = source();
-  turns.take(one, 10, () => promise);
-  for (const name of ["second", "third"]) turns.take(one, 10, work(name, 1));
-  turns.add(one, work("the server's own", TURN_MS));
-  expect(done).toEqual(["the server's own"]);
-  expect(turn()).toEqual([]);
-  resolve();
-  await promise;
-  await Promise.resolve();
-  expect(turn()).toEqual(["second", "third"]);
-});
-
 test("[SK2] a connection that is dropped while its work is under way does no more", async () => {
   const { turns, work, turn } = begin();
   const { promise, resolve } = Promise.withResolvers<void>();

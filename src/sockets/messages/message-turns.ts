@@ -77,14 +77,6 @@ export class MessageTurns {
     return true;
   }
 
-  /**
-   * Does at once what the server itself has to do for this connection, also while a message of it is under way: no client
-   * delays it by sending messages.
-   */
-  add({ client }: Source, work: Work): void {
-    this.#begin({ client }, work);
-  }
-
   /** Whether something of it is under way or waits. */
   has(source: Source): boolean {
     return this.#current === source || this.#lines.has(source);

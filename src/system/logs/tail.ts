@@ -49,8 +49,11 @@ export function createTail(lines: LogLines): Protocol<TailState, ErrorCode> {
       return JSON.stringify({ type: "error", code, message });
     },
     authenticated: (connection) => connection.send({ type: "auth_success", version: VERSION }),
-    refreshed: (connection) => connection.send({ type: "auth_success", version: VERSION }),
-    userChanged() {},
+    refreshed(connection) {
+      connection.send({ type: "auth_success", version: VERSION });
+      return null;
+    },
+    userChanged: () => null,
     pinged: (connection) => connection.send({ type: "pong" }),
     closed: end,
   };
