@@ -5,7 +5,7 @@ import { connect, settled, subscribe } from "./realtime-support.ts";
 
 /**
  * Rules look up at once and answer later: all of them while the gate is open, else as many as it lets pass, or those that
- * allow. Those of "owned" and "granted" look later.
+ * allow. Those of "owned", "pointed" and "granted" look later.
  */
 const CONFIG = `
 const gate = { isOpen: true, passes: 0, isOpenToAllowed: false, asked: 0, waiting: 0 };
@@ -40,6 +40,7 @@ export default {
   databases: {
     org: { tables: {
       members: { access: {} },
+      pointers: { schema: { to: { type: "string" } }, access: {} },
       grants: { schema: { area: { type: "string" }, userId: { type: "string" } }, indexes: [{ fields: ["userId"] }] },
     } },
     shared: { tables: {
@@ -49,6 +50,14 @@ export default {
       owned: { schema: { owner: { type: "string" } }, access: {
         // Looks at the record for everybody, and later.
         read: async (auth, task, { db }) => { await later(true); return task.owner === auth?.id || auth?.role === "editor"; },
+      } },
+      pointed: { schema: { area: { type: "string" } }, access: {
+        read: async (auth, _task, { db }) => {
+          await later(true);
+          const { to } = db("org").table("pointers").get(auth.id);
+          const further = db("org").table("pointers").get(to)?.to ?? to;
+          return [["area", "in", [...new Set(["a", further])]]];
+        },
       } },
       granted: { schema: { area: { type: "string" } }, access: {
         read: async (auth, _task, { db }) => {
@@ -429,6 +438,35 @@ test("[RT224] an answer equal to the last one is the same view after a single co
   await untilAsked(regrant);
   await setGate({ isOpen: true });
   await write("a");
+  await socket.expect({ type: "db_change", data: { area: "a" } });
+  await socket.close();
+});
+
+test("[RT224] an equal answer is another view if the rule looks at something else for it, which another commit may have changed", async () => {
+  const channel = "realtime:shared:pointed";
+  const pointers = "/api/db/org/tables/pointers";
+  const ann = await signIn(platform);
+  const further = `${ann.id}-further`;
+  for (const record of [
+    { id: ann.id, to: "a" },
+    { id: further, to: "b" },
+  ]) {
+    expect((await platform.service.post(pointers, record)).status).toBe(201);
+  }
+  const point = async (id: string, to: string): Promise<void> => {
+    expect((await platform.service.patch(`${pointers}/${id}`, { to })).status).toBe(200);
+  };
+  const socket = await connect(platform, ann);
+  await subscribe(socket, channel);
+  await untilAsked(() => point(ann.id, further));
+  // A list that is read now shows area "b" as well.
+  await point(further, "a");
+  await setGate({ isOpen: true });
+  await socket.expect({ type: "subscribed", channel, resync: true });
+  // What it looks at stays the same.
+  await untilAsked(() => point(ann.id, further));
+  await setGate({ isOpen: true });
+  expect((await platform.service.post("/api/db/shared/tables/pointed", { area: "a" })).status).toBe(201);
   await socket.expect({ type: "db_change", data: { area: "a" } });
   await socket.close();
 });

@@ -286,6 +286,7 @@ test("[RT224] a rule that throws, and one that looks up too much, deny when they
   await subscribe(socket, "realtime:shared:odd");
   await subscribe(socket, "realtime:shared:greedy");
   await setRole(ann, "900");
+  await socket.expect({ type: "subscribed", channel: "realtime:shared:greedy", resync: true });
   await insert("shared/tables/greedy", { title: "seen" });
   await socket.expect({ type: "db_change", data: { title: "seen" } });
   await setRole(ann, "1001");

@@ -45,6 +45,10 @@ const valuesText = (values: readonly JsonValue[]): string => {
  * answered.
  */
 export interface EndingWatch extends LookupWatch {
+  /** Whether another watch, of the same `LookupWatches`, has looked at all that this one has. */
+  isWithin(other: EndingWatch): boolean;
+  /** `key`: of a place. */
+  hasLookedAt(key: string): boolean;
   end(): void;
 }
 
@@ -77,6 +81,8 @@ export class LookupWatches<Watcher> {
         const isWhole = places.size >= WATCHED_PLACES_MAX;
         enter(fileOf(place), isWhole ? { table: place.table, fields: [], values: [] } : place);
       },
+      isWithin: (other) => places.keys().every((key) => other.hasLookedAt(key)),
+      hasLookedAt: (key) => places.has(key),
       end: () => {
         for (const place of places.values()) this.#leave(place, entry);
         places.clear();

@@ -200,8 +200,9 @@ function createOwning(deps: Parameters<typeof createAskers>[0], tables: AskedTab
         asker.askedAt = right.commitCount;
         const asked = deps.rights.readTable(asker.principal, asker.channel, options);
         return chain(asked, (access) => () => {
-          // After the first of two commits the rule may have shown other records, to a list that the client has asked for.
-          if (right.commitCount - askedAt > 1) asker.hasMissedView = true;
+          // After the first of two commits the rule may have shown other records, to a list that the client has asked for. What the
+          // first one has made it look at, the second one may have changed.
+          if (right.commitCount - askedAt > 1 || right.looksElsewhere) asker.hasMissedView = true;
           settle(asker, access);
         });
       },

@@ -50,6 +50,12 @@ class Looked implements LookupWatch {
     this.#inner.lookedAt(place);
   }
 
+  /** Whether it has looked at something that the other one has not. */
+  isBeyond(other: Looked): boolean {
+    if (this.#inner === null) return false;
+    return other.#inner === null || !this.#inner.isWithin(other.#inner);
+  }
+
   end(): void {
     this.#isOver = true;
     this.#inner?.end();
@@ -75,6 +81,8 @@ export class StandingRight {
   #release: (() => void) | null = null;
   readonly #watches: RightWatches;
   #looked: Looked;
+  /** Of the question before the one that is being answered; null: none is. */
+  #before: Looked | null = null;
   #sight: Looked | null = null;
   #isEnded = false;
   #lastCommit = 0;
@@ -87,6 +95,11 @@ export class StandingRight {
   /** In the latest question, or with a record. */
   get hasLooked(): boolean {
     return this.#looked.hasLooked || this.#sight?.hasLooked === true;
+  }
+
+  /** Whether the question that is being answered has looked at something that the one before had not. */
+  get looksElsewhere(): boolean {
+    return this.#before !== null && this.#looked.isBeyond(this.#before);
   }
 
   /** For what the rule looks at with each record. It is kept until the right ends. */
@@ -107,8 +120,13 @@ export class StandingRight {
   /** Begins another question. Call the function returned when it is answered: until then, the earlier one is watched too. */
   renew(): { watch: LookupWatch; answered(): void } {
     const before = this.#looked;
+    this.#before = before;
     this.#looked = this.#newLooked();
-    return { watch: this.#looked, answered: () => before.end() };
+    const answered = (): void => {
+      before.end();
+      this.#before = null;
+    };
+    return { watch: this.#looked, answered };
   }
 
   /** A commit, by a number of its own, has changed what the rule looked at. May be called more than once for a commit. */
