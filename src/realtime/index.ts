@@ -90,8 +90,9 @@ export function createRealtimeArea(deps: {
   });
   const seenViews = createSeenViews(clock);
   const subscriptions = createTableSubscriptions({ feeds, seenViews, askers, clock });
-  const subscribing = createSubscribing({ tables, askers, topicRights, subscriptions, presence, broadcasts, meter });
-  const connections = sockets.serve(createProtocol({ tables, rights, topicRights, subscribing, presence, broadcasts }));
+  const parts = { tables, rights, topicRights, presence, broadcasts };
+  const subscribing = createSubscribing({ ...parts, askers, subscriptions, meter, followUps: sockets.followUps });
+  const connections = sockets.serve(createProtocol({ ...parts, subscribing }));
   const places = createPendingPlaces(clock, config.pendingPerAddress ?? PENDING_PER_ADDRESS_MAX);
   const broadcastParser = createParser(Broadcast, { member: "an argument of broadcast" });
 

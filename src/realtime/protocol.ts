@@ -42,11 +42,19 @@ export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, Error
       if (connection.state.tracked !== null) presence.touch(connection.state.tracked);
       send(connection, { type: "pong" });
     },
-    closed(connection, code) {
+    *closed(connection, code) {
       const { subscriptions, tracked } = connection.state;
-      for (const subscription of [...subscriptions.values()]) subscribing.end(connection, subscription);
       // The entries of a lost connection stay until their time to live is over. [RT31]
-      if (code !== CLOSE.lost && tracked !== null) presence.untrack(tracked, null, "disconnect");
+      if (code !== CLOSE.lost && tracked !== null) {
+        for (const name of [...tracked.channels]) {
+          presence.untrack(tracked, name, "disconnect");
+          yield;
+        }
+      }
+      for (const subscription of [...subscriptions.values()]) {
+        subscribing.end(connection, subscription);
+        yield;
+      }
     },
   };
 }

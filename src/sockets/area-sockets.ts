@@ -64,7 +64,7 @@ export interface AreaSocketsDeps {
   clients: Clients;
   turns: MessageTurns;
   slices: Turns;
-  reviewTurns: Turns;
+  followUps: Turns;
   clock: Clock;
   ids: Ids;
   logger: Logger;
@@ -106,7 +106,7 @@ export function createAreaSockets<State, Code extends string>(
       connection.pending?.release();
       connection.pending?.cancelTimeout?.();
       if (connection.principal !== null) index.delete(connection, connection.principal);
-      protocol.closed(connection, code);
+      reviews.closed(connection, protocol.closed(connection, code));
     },
   };
 

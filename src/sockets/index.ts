@@ -3,7 +3,7 @@ import type { SessionEvents, SessionLookup, UserEvents } from "../access/session
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
-import { createTurns } from "../kernel/time/turns.ts";
+import { createTurns, type Turns } from "../kernel/time/turns.ts";
 import { type AreaSockets, createAreaSockets } from "./area-sockets.ts";
 import { createClients } from "./clients.ts";
 import { MessageTurns } from "./messages/message-turns.ts";
@@ -18,6 +18,8 @@ export interface Sockets {
   serve<State, Code extends string>(protocol: Protocol<State, Code>): AreaSockets<State>;
   /** Rights that last as long as what they were granted to. */
   readonly rights: StandingRights;
+  /** Steps that follow when users change and connections end: all share the time of a turn, in their order. */
+  readonly followUps: Turns;
   /** For WebSockets without a protocol of the server. */
   readonly meter: MeterSocket;
   /** Publishes to native topics of the sockets. */
@@ -38,11 +40,12 @@ export function createSockets(deps: SocketsDeps): Sockets {
   const turns = new MessageTurns();
   const slices = createTurns();
   // Of their own: no client delays a change of rights by sending messages.
-  const reviewTurns = createTurns();
+  const followUps = createTurns();
   return {
     server: deps.server,
     rights: new StandingRights(deps),
+    followUps,
     meter: createMeters({ clients, turns, clock: deps.clock }),
-    serve: (protocol) => createAreaSockets(protocol, { ...deps, clients, turns, slices, reviewTurns }),
+    serve: (protocol) => createAreaSockets(protocol, { ...deps, clients, turns, slices, followUps }),
   };
 }

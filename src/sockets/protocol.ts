@@ -39,8 +39,8 @@ export interface MessageType<State, Code extends string> {
 }
 
 /**
- * What follows when the user of a connection is another one, where that takes long: each step asks for one right, and what
- * is returned may still be awaited. What `connection.identity` of before was allowed is of no use meanwhile.
+ * What follows when a connection has ended, or its user is another one, where that takes long: each step is about one right,
+ * and what is returned may still be awaited. What `connection.identity` of before was allowed is of no use meanwhile.
  */
 export type Steps = Generator<void, MaybePromise<void>>;
 
@@ -64,7 +64,7 @@ export interface Protocol<State, Code extends string> {
   /** Answers a `ping`, also before authentication and while an earlier message is under way. */
   pinged(connection: Connection<State>): void;
   /** The connection has ended. 1006: it was lost without a close frame. */
-  closed(connection: Connection<State>, code: number): void;
+  closed(connection: Connection<State>, code: number): Steps | null;
 }
 
 /** A parser of messages with these members. Other members are refused, but for those of the envelope. */

@@ -186,3 +186,26 @@ async function untilClosed(socket: TestSocket | undefined): Promise<readonly Jso
   await socket?.closed;
   return socket?.pending ?? [];
 }
+
+test("[RT30] [RT25] who has many subscriptions and entries leaves all channels, and goes on from where it was", async () => {
+  await quick();
+  const [ann, other] = [await signIn(platform, { role: "editor" }), await signIn(platform, { role: "editor" })];
+  const watcher = await connect(platform, other);
+  const socket = await connect(platform, ann);
+  for (const id of names) await subscribe(socket, STAFF, { id });
+  const entries = names.map((name) => `presence:${name}`);
+  for (const channel of entries) {
+    await subscribe(watcher, channel);
+    await watcher.expect({ type: "presence_sync" });
+    socket.send({ type: "track", channel, state: {} });
+    await watcher.expect({ type: "presence_join", channel });
+  }
+  const { seq } = await subscribe(socket, STAFF);
+  await socket.close();
+  for (const channel of entries) await watcher.expect({ type: "presence_leave", channel, reason: "disconnect" });
+  await write("staff", { title: "missed" });
+  const again = await connect(platform, ann);
+  expect((await subscribe(again, STAFF, { since: seq }))["resync"]).toBeUndefined();
+  await again.expect({ type: "db_change", data: { title: "missed" } });
+  await Promise.all([again.close(), watcher.close()]);
+});

@@ -1,5 +1,5 @@
 import { type Clock, type Millis, pause } from "../../kernel/clock.ts";
-import { PRESENCE_MEMBERS_MAX } from "../limits.ts";
+import { PRESENCE_MEMBERS_MAX, SLICE_MS } from "../limits.ts";
 import type { LeaveReason } from "../server-messages.ts";
 import type { FanOut } from "../topics/fan-out.ts";
 import { createPresenceChannel, type PresenceChannel, type PresenceListener } from "./presence-channel.ts";
@@ -24,8 +24,7 @@ export interface Presence {
   hold(channel: string): () => void;
   /** Adds or changes an entry. `full`: the channel has no room; `busy`: it has too much to send. */
   track(tracked: Tracked, channel: string, state: string): "tracked" | "full" | "busy";
-  /** Ends one entry, or all of them. */
-  untrack(tracked: Tracked, channel: string | null, reason: LeaveReason): void;
+  untrack(tracked: Tracked, channel: string, reason: LeaveReason): void;
   /** How many entries the channel has. */
   entriesOf(channel: string): number;
   /** Extends the time to live of its entries. */
@@ -63,17 +62,17 @@ export function createPresence(deps: {
     if (channel?.isUnused === true) channels.delete(name);
     tracked.left(name);
   };
-  const leaveAll = (tracked: Tracked, reason: LeaveReason): void => {
-    seen.delete(tracked);
-    for (const name of tracked.channels) leave(tracked, name, reason);
-  };
 
   const expire = (): void => {
     cancelExpiry = null;
     const now = clock.now();
     for (const tracked of seen) {
-      if (tracked.lastSeen + ttlMs <= now) leaveAll(tracked, "timeout");
-      else if (tracked.lastSeen <= now) break;
+      // Thousands of connections may have been lost at once: the rest follow in the next turn of the event loop.
+      if (clock.now() - now >= SLICE_MS) break;
+      if (tracked.lastSeen + ttlMs <= now) {
+        seen.delete(tracked);
+        for (const name of tracked.channels) leave(tracked, name, "timeout");
+      } else if (tracked.lastSeen <= now) break;
       // The clock was set back.
       else tracked.lastSeen = now;
     }
@@ -114,7 +113,6 @@ export function createPresence(deps: {
       return "tracked";
     },
     untrack(tracked, name, reason) {
-      if (name === null) return leaveAll(tracked, reason);
       leave(tracked, name, reason);
       if (tracked.channels.size === 0) seen.delete(tracked);
     },

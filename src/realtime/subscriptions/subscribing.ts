@@ -1,5 +1,6 @@
 import type { ReadAccess, TableDoor } from "../../access/table-door.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { Turns } from "../../kernel/time/turns.ts";
 import type { ChannelMeter } from "../administration/channel-meter.ts";
 import { type Channel, parseChannel } from "../channel.ts";
 import { denied, type Failure, failure, unknownChannel } from "../failures.ts";
@@ -59,6 +60,8 @@ interface SubscribingDeps {
   presence: Presence;
   broadcasts: Broadcasts;
   meter: Pick<ChannelMeter, "begun" | "ended">;
+  /** Of connections that have closed. */
+  followUps: Pick<Turns, "soon">;
 }
 
 export function createSubscribing(deps: SubscribingDeps): Subscribing {
@@ -238,7 +241,7 @@ function createTopicSubscribing({ topicRights, presence, broadcasts, meter }: Su
 }
 
 function createTableSubscribing(
-  { tables, askers, subscriptions, meter }: SubscribingDeps,
+  { tables, askers, subscriptions, meter, followUps }: SubscribingDeps,
   { refuse, endEarlier }: Replacing,
 ) {
   return (
@@ -246,7 +249,9 @@ function createTableSubscribing(
     request: SentFilters & { channel: TableChannel; id: string | null; since?: number | null },
   ): MaybePromise<Failure | null> => {
     const { channel, id, since = null, filters: all, orFilters: any } = request;
-    return chain(askFor(askers, connection, channel), (asked) => {
+    const ask = (): MaybePromise<Asked | null> => askFor(askers, connection, channel);
+    // Whoever reconnects goes on where an earlier subscription has ended.
+    return chain(since === null ? ask() : followUps.soon(ask), (asked) => {
       const own = connection.state.subscriptions;
       const naming = { name: channel.name, id };
       if (asked === null) return refuse(connection, naming);

@@ -60,6 +60,7 @@ export function createProtocol(deps: {
     closed({ state }, code) {
       visitors.delete(state);
       state.closed(code);
+      return null;
     },
   };
 }

@@ -38,13 +38,13 @@ function world(connectionCount: number) {
     answers: { crashed() {} } as unknown as Answers<number, never>,
     index,
     sessions: { find: () => ({ ...auth, role, tokenVersion: 1 }) },
-    reviewTurns: createTurns(() => now),
+    followUps: createTurns(() => now),
   });
   const become = (next: string): void => {
     role = next;
     reviews.userChanged("ann");
   };
-  return { reviews, connections, asked, closed, become };
+  return { reviews, connections, asked, closed, become, steps };
 }
 
 const turn = async (): Promise<void> => {
@@ -86,4 +86,16 @@ test("[SK223] a connection whose rights cannot be asked is closed, and the other
   become("b");
   while (asked.length < 1 + RIGHTS) await turn();
   expect(closed.length).toBe(1);
+});
+
+test("[SK224] what follows the end of many connections shares the same time, in the order of what happens", async () => {
+  const { reviews, connections, asked, become, steps } = world(3);
+  become("b");
+  for (const connection of connections) reviews.closed(connection, steps(connection));
+  let before = 0;
+  while (asked.length < 2 * connections.length * RIGHTS) {
+    await nextTurn();
+    expect(asked.length - before).toBeLessThanOrEqual(2);
+    before = asked.length;
+  }
 });

@@ -11,6 +11,8 @@ import type { SessionIndex } from "../session-index.ts";
 export interface Reviews<State> {
   /** Answers an `auth` that refreshes. */
   refresh(connection: Connection<State>, principal: Visiting): MaybePromise<void>;
+  /** Takes the steps that follow the end of a connection. */
+  closed(connection: Connection<State>, steps: Steps | null): void;
   /** The connections of this user follow what the user is now. */
   userChanged(userId: string): void;
 }
@@ -20,9 +22,9 @@ export function createReviews<State, Code extends string>(deps: {
   answers: Answers<State, Code>;
   index: SessionIndex<Connection<State>>;
   sessions: SessionLookup;
-  reviewTurns: Turns;
+  followUps: Turns;
 }): Reviews<State> {
-  const { protocol, answers, index, sessions, reviewTurns } = deps;
+  const { protocol, answers, index, sessions, followUps } = deps;
   /** Their users have changed since the last batch began. */
   const changed = new Set<Connection<State>>();
 
@@ -55,8 +57,12 @@ export function createReviews<State, Code extends string>(deps: {
     refresh(connection, principal) {
       const steps = protocol.refreshed(connection, principal);
       if (steps === null) return;
-      const refreshed = reviewTurns.run(inObject(steps)).then(({ result }) => result);
+      const refreshed = followUps.run(inObject(steps)).then(({ result }) => result);
       return refreshed.catch((cause: unknown) => failed(connection, cause));
+    },
+    closed(connection, steps) {
+      if (steps === null) return;
+      followUps.run(inObject(steps)).catch((cause: unknown) => answers.crashed(connection, cause));
     },
     userChanged(userId) {
       const isAwaited = changed.size > 0;
@@ -68,7 +74,7 @@ export function createReviews<State, Code extends string>(deps: {
         connection.principal = present;
         changed.add(connection);
       }
-      if (!isAwaited && changed.size > 0) void reviewTurns.run(reviewChanged());
+      if (!isAwaited && changed.size > 0) void followUps.run(reviewChanged());
     },
   };
 }

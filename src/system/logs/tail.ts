@@ -55,6 +55,9 @@ export function createTail(lines: LogLines): Protocol<TailState, ErrorCode> {
     },
     userChanged: () => null,
     pinged: (connection) => connection.send({ type: "pong" }),
-    closed: end,
+    closed(connection) {
+      end(connection);
+      return null;
+    },
   };
 }
