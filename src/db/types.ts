@@ -2,7 +2,7 @@ import type { Database, Statement as SqliteStatement } from "bun:sqlite";
 import type { Clock } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import type { AuditActor } from "../kernel/observing/request-trace.ts";
-import type { AuditedChange } from "./audit/types.ts";
+import type { AboutChange, AuditedChange } from "./audit/types.ts";
 import type { Actor, Cause, OutboxRow } from "./outbox/types.ts";
 import type { HighlightRequest, PageBounds, SqlValue } from "./reads/requests.ts";
 import type { MigrationRequest } from "./schema/types.ts";
@@ -57,7 +57,7 @@ export interface Transaction {
    * Writes down a change for the audit log, in this transaction, where `causedBy` names the audited caller of the current request;
    * `about` is called only then, at once. Records that `change` announces are written down by themselves.
    */
-  audit(about: () => AuditedChange): void;
+  audit(about: AboutChange): void;
   /** The same whoever the caller is: for sign-ins and factors. */
   auditBy(actor: AuditActor, change: AuditedChange): void;
   /** Names the caller whose request makes this write. Default: the server. */

@@ -75,14 +75,14 @@ export function createVectorStore(file: DatabaseFile, index: IndexDefinition): V
   };
   /** Before the change. Of a vector the log has the metadata, and not the values. */
   const audit = (tx: Transaction, id: string, rowid: number | null, vector: StoredVector | null): void =>
-    tx.audit(() => {
+    tx.audit(({ isShown }) => {
+      const action = vector === null ? "vector.delete" : "vector.upsert";
+      const target = `vectorize/${index.name}/${id}`;
+      // The metadata of a thousand vectors may be 64 MiB.
+      if (!isShown) return { action, target };
       const present = rowid === null ? null : tx.query<{ metadata: string }>(METADATA).get(rowid);
-      return {
-        action: vector === null ? "vector.delete" : "vector.upsert",
-        target: `vectorize/${index.name}/${id}`,
-        before: present === null ? null : new SerialisedJson(present.metadata),
-        after: vector === null ? null : new SerialisedJson(vector.metadata),
-      };
+      const before = present === null ? null : new SerialisedJson(present.metadata);
+      return { action, target, before, after: vector === null ? null : new SerialisedJson(vector.metadata) };
     });
   return {
     upsert: (list, by = SERVER_ACTOR) =>

@@ -62,8 +62,16 @@ test("[AL11] vectors, by their metadata and without their values", async () => {
   ]);
   expect(await entries("target=vectorize/texts/none")).toEqual([]);
   expect((await entries("action=vector"))[0]?.actor).toEqual(ROOT);
-  await upsert(...Array.from({ length: 101 }, (_, n) => vector(`many-${n}`, {})));
+  const many = Array.from({ length: 101 }, (_, n) => vector(`many-${n}`, { topic: String(n) }));
+  await upsert(...many);
   expect(await shown("action=vector.batch")).toEqual([["vector.batch", "vectorize/texts", null, { upsert: 101 }]]);
+  await platform.service.post(index, { action: "delete", ids: many.slice(1).map(({ id }) => id) });
+  expect((await shown("action=vector.delete")).slice(0, 100)).toEqual(
+    many
+      .slice(1)
+      .map(({ id, metadata }) => ["vector.delete", `vectorize/texts/${id}`, metadata, null])
+      .reverse(),
+  );
   // A batch that is refused, and code of the config.
   const before = (await entries("action=vector")).length;
   await upsert(vector("b", {}), { id: "wrong", values: [1] });

@@ -12,6 +12,9 @@ export interface AuditedChange {
   after?: unknown;
 }
 
+/** `isShown`: false where so many changes came before it that all have one entry, which counts them: no value has to be read. */
+export type AboutChange = (asked: { isShown: boolean }) => AuditedChange;
+
 /**
  * Writes down what the caller of the current request has changed outside of a transaction of the server's; nothing for callers who
  * are not audited. Resolves when it is on disk.

@@ -4,7 +4,7 @@ import { AUDITED_SINGLY_MAX } from "../limits.ts";
 import type { Actor } from "../outbox/types.ts";
 import type { Change } from "../types.ts";
 import { entryText, originOf } from "./entry-text.ts";
-import type { AuditedChange, AuditText } from "./types.ts";
+import type { AboutChange, AuditedChange, AuditText } from "./types.ts";
 
 interface Noted {
   actor: AuditActor;
@@ -35,9 +35,9 @@ export class WriteAudits {
   }
 
   /** Adds a change if `by` is the audited caller of the request; `about` is called only then. */
-  note(by: Actor, about: () => AuditedChange): void {
+  note(by: Actor, about: AboutChange): void {
     const actor = this.#audited(by);
-    if (actor !== null) this.noteBy(actor, about());
+    if (actor !== null) this.noteBy(actor, about({ isShown: this.count < AUDITED_SINGLY_MAX }));
   }
 
   noteBy(actor: AuditActor, change: AuditedChange): void {

@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { AuditActor } from "../../kernel/observing/request-trace.ts";
-import type { AuditedChange } from "../audit/types.ts";
+import type { AboutChange, AuditedChange } from "../audit/types.ts";
 import { WriteAudits } from "../audit/write-audits.ts";
 import { INDEXED_NOW_LENGTH_MAX } from "../limits.ts";
 import { insertOutboxRow } from "../outbox/rows.ts";
@@ -72,7 +72,7 @@ export class WriteTransaction implements Transaction {
     this.#causedBy = actor;
   }
 
-  audit(about: () => AuditedChange): void {
+  audit(about: AboutChange): void {
     this.#assertOpen();
     this.audits.note(this.#causedBy, about);
   }

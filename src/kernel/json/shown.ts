@@ -38,9 +38,11 @@ export class SerialisedJson {
 export function shownJson(value: unknown, bytesMax: number): string | null {
   if (value === undefined || value === null) return null;
   if (value instanceof SerialisedJson) return shownText(value.text, bytesMax);
-  if (isPlain(value, bytesMax)) return JSON.stringify(value);
+  // Once: to list the names of a large object takes as long as to serialise it.
+  const names = typeof value === "object" && !Array.isArray(value) ? Object.keys(value) : null;
+  if (names !== null && isPlain(value, names, bytesMax)) return JSON.stringify(value);
   for (let charactersMax = bytesMax; ; charactersMax = Math.floor(charactersMax / 2)) {
-    const text = JSON.stringify(shown(value, { left: charactersMax }, 0));
+    const text = JSON.stringify(shown(value, { left: charactersMax }, 0, names));
     if (text.length * BYTES_PER_UNIT <= bytesMax || Buffer.byteLength(text) <= bytesMax) return text;
   }
 }
@@ -54,10 +56,9 @@ function shownText(text: string, bytesMax: number): string | null {
 }
 
 /** Whether it is an object of short values without a secret, as most records are: then nothing has to be copied. */
-function isPlain(value: unknown, bytesMax: number): boolean {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+function isPlain(value: object, names: readonly string[], bytesMax: number): boolean {
   let units = 2;
-  for (const name in value) {
+  for (const name of names) {
     const member: unknown = (value as Record<string, unknown>)[name];
     units += name.length + 30 + (typeof member === "string" ? member.length : 0);
     if (units * UNITS_PER_ESCAPE > bytesMax) return false;
@@ -67,7 +68,13 @@ function isPlain(value: unknown, bytesMax: number): boolean {
   return true;
 }
 
-function shown(value: unknown, budget: { left: number }, depth: number): unknown {
+/** `names`: those of its members, where they are known. */
+function shown(
+  value: unknown,
+  budget: { left: number },
+  depth: number,
+  names: readonly string[] | null = null,
+): unknown {
   if (typeof value === "string") {
     const isWhole = value.length <= budget.left;
     const text = isWhole ? value : `${value.slice(0, Math.max(0, budget.left))}${CUT}`;
@@ -92,7 +99,8 @@ function shown(value: unknown, budget: { left: number }, depth: number): unknown
   }
   // Without a prototype, as a member may be named `__proto__`.
   const members: Record<string, unknown> = Object.create(null);
-  for (const [name, member] of Object.entries(value)) {
+  for (const name of names ?? Object.keys(value)) {
+    const member: unknown = (value as Record<string, unknown>)[name];
     budget.left -= name.length;
     // Before the name is looked at: it may be as long as the record.
     if (budget.left <= 0) {
