@@ -155,8 +155,8 @@ export const CONDITION_VALUES_MAX = 10_000;
 export const TRANSACTION_OPERATIONS_MAX = 500;
 /** Bytes of a batch's answer from which on it is sent in pieces, over several turns of the event loop. */
 export const LARGE_ANSWER_BYTES = 128 * 1024;
-/** Nested values of a request from which on their JSON is made before the transaction: some milliseconds of work. */
-export const NESTED_VALUES_MAX = 10_000;
+/** Values of a request from which on its bodies are checked and serialised before the transaction: some milliseconds of work. */
+export const VALUES_IN_TRANSACTION_MAX = 10_000;
 /** Restarts of one write whose record changed while its rule or hook was awaited. */
 export const RESTARTS_MAX = 20;
 /** Writes that wait for one record. */

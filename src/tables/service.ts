@@ -43,11 +43,21 @@ import { type AppTransactions, createAppTransactions } from "./transaction/app-t
 import type { PrepareJob } from "./transaction/handle.ts";
 import { createTransactions, type Transactions } from "./transaction/transactions.ts";
 import { createAfterHooks } from "./write/after-hooks.ts";
-import { type Batch, type ByFilterResult, checkBatch, parseByFilter, runBatch, runByFilter } from "./write/batch.ts";
+import {
+  type Batch,
+  type ByFilterResult,
+  bodiesOf,
+  checkBatch,
+  parseByFilter,
+  placedRecords,
+  runBatch,
+  runByFilter,
+} from "./write/batch.ts";
 import { parsePatch } from "./write/changes.ts";
-import { jsonTexts } from "./write/json-texts.ts";
 import { createMutations, type Mutations } from "./write/mutations.ts";
+import { checkPatternCost } from "./write/operations.ts";
 import { preconditionOfText } from "./write/preconditions.ts";
+import { prepareLarge } from "./write/prepared.ts";
 import { createRecordWrites } from "./write/record-writes.ts";
 import { isLarge } from "./write/stored-bytes.ts";
 import { checkHasTarget, conflictColumn } from "./write/upserts.ts";
@@ -296,9 +306,12 @@ function createTableBatches({
       await writes.grants(asker, table.model, ["insert", "update", "delete"], { demand: "either", isBatch: true });
       const parsed = checkBatch(await body());
       const grants = await batchGrants(writes, asker, table, parsed, options);
-      const texts = await jsonTexts([...parsed.inserts, ...parsed.updates.map(({ data }) => data)], turns);
+      checkPatternCost(placedRecords(table, parsed));
       const change = (context: WriteContext) => runBatch(mutations, context, grants, table, parsed, options);
-      const result = await writes.run(file, asker, change, { texts, keep });
+      const result = await writes.run(file, asker, change, {
+        prepare: (auto) => prepareLarge(bodiesOf(table, parsed), auto, turns),
+        keep,
+      });
       // A large answer is sent in pieces, like large pages; there is no place to release.
       if (isLarge([...result.inserted, ...result.updated])) caller?.keepUntilSent?.(() => {});
       return result;

@@ -4,12 +4,12 @@ import type { JsonValue } from "../kernel/json/json.ts";
 import { createRelatedStore, type RelatedStore } from "./expand/related-store.ts";
 import { LONG_RECORD_LENGTH, SAMPLED_RECORD_MAX_BYTES, SAMPLED_RECORDS } from "./limits.ts";
 import { type Codec, createCodec, type Row } from "./model/codec.ts";
+import type { JsonTexts } from "./model/json-texts.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model/model.ts";
 import { refuse } from "./model/validation.ts";
 import type { SqlCondition } from "./query/filter-sql.ts";
 import { createPages, type Pages } from "./query/pages/pages.ts";
 import { createReferringStore, type ReferringStore } from "./references/referring.ts";
-import type { JsonTexts } from "./write/json-texts.ts";
 import { recordSizeProblem } from "./write/record-size.ts";
 
 /** Runs statements: a file for reads on the main thread, or a transaction. */

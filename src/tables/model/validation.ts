@@ -10,7 +10,7 @@ import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 
 const RESERVED_IDS = new Set(["count", "search", "aggregate", "batch", "batch-by-filter"]);
 /** Names with a meaning in JavaScript objects. Fields cannot have them. */
-const FORBIDDEN_FIELDS = ["__proto__", "constructor", "prototype"];
+const FORBIDDEN_NAMES = ["__proto__", "constructor", "prototype", DOCUMENT_COLUMN, ""];
 export interface Validator {
   /** The problems of a record to be inserted, with its defaults; null when it is valid. */
   ofRecord(record: TableRecord): FieldProblems | null;
@@ -67,10 +67,9 @@ function compiledOnce(schema: object): () => Compiled {
 function schemalessValidator(model: TableModel): Validator {
   const check = (record: TableRecord): FieldProblems | null => {
     const problems: FieldProblems = Object.create(null);
-    for (const name of Object.keys(record)) {
-      if (FORBIDDEN_FIELDS.includes(name) || name === DOCUMENT_COLUMN || name === "") {
-        problems[name] = { code: "unknown_field", message: `"${name}" cannot be the name of a field` };
-      }
+    for (const name of FORBIDDEN_NAMES) {
+      if (!Object.hasOwn(record, name)) continue;
+      problems[name] = { code: "unknown_field", message: `"${name}" cannot be the name of a field` };
     }
     for (const column of model.columns) {
       if (column.name === DOCUMENT_COLUMN) continue;

@@ -1,8 +1,7 @@
 import type { TableRecord } from "../../config/types.ts";
-import { type JsonObject, ownValue } from "../../kernel/json/json.ts";
+import { ownValue } from "../../kernel/json/json.ts";
 import type { RuleCall } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
-import { isOperator, refuse } from "../model/validation.ts";
 import type { Table } from "../namespaces.ts";
 import type { Patch } from "../write/changes.ts";
 import type { WriteContext } from "../write/write-context.ts";
@@ -85,11 +84,3 @@ export function createAsking(rights: RecordRights): Asking {
 export const touch = ({ touched }: WriteContext, { model }: Table, id: string): void => {
   touched.add(`${model.name} ${id}`);
 };
-
-/** Refuses operators, which need a stored record, in inserts and upserts. Errors: 400. */
-export function refuseOperators(body: JsonObject): void {
-  for (const [name, value] of Object.entries(body)) {
-    if (!isOperator(value)) continue;
-    refuse({ [name]: { code: "invalid_value", message: `${name}: operators work in updates only` } });
-  }
-}

@@ -13,10 +13,10 @@ import type { FileAddress, Sources } from "../query/sources.ts";
 import { type Asker, denied, mayAllow } from "../rules/access.ts";
 import type { WriteGrants } from "../rules/asking.ts";
 import { parsePatch } from "../write/changes.ts";
-import { jsonTexts } from "../write/json-texts.ts";
 import type { Mutations } from "../write/mutations.ts";
 import { checkPatternCost, Operations, type Place, type PlacedRecord } from "../write/operations.ts";
 import { type Precondition, preconditionOf } from "../write/preconditions.ts";
+import { type LargeBody, prepareLarge } from "../write/prepared.ts";
 import { isLarge } from "../write/stored-bytes.ts";
 import { checkHasTarget, conflictColumn } from "../write/upserts.ts";
 import type { WriteContext } from "../write/write-context.ts";
@@ -65,16 +65,16 @@ export function createTransactions(deps: {
       const { tables, file, rules } = await sources.forTransaction(principal, address);
       const steps = stepsOf((await body()).operations, tables, address.namespace);
       const grants = await grantsOf(writes, { principal, rules }, steps);
-      const texts = await jsonTexts(
-        steps.flatMap(({ operation }) => ("data" in operation ? [operation.data] : [])),
-        turns,
-      );
+      checkPatternCost(placedRecords(steps));
       const tableNames = steps.map(({ table }) => table.model.name);
       const change = (context: WriteContext) => ({
         results: runSteps(mutations, context, grants, steps),
         tables: tableNames,
       });
-      const result = await writes.run(file, { principal, rules }, change, { texts, keep });
+      const result = await writes.run(file, { principal, rules }, change, {
+        prepare: (auto) => prepareLarge(bodiesOf(steps), auto, turns),
+        keep,
+      });
       // A large answer is sent in pieces, like that of a batch.
       if (isLarge(result.results)) caller?.keepUntilSent?.(() => {});
       return result;
@@ -165,6 +165,11 @@ function* placedRecords(steps: readonly Step[]): Generator<PlacedRecord> {
   }
 }
 
+const bodiesOf = (steps: readonly Step[]): LargeBody[] =>
+  steps.flatMap(({ operation, table }, index) =>
+    "data" in operation ? [{ table, body: operation.data, index: operation.action === "update" ? null : index }] : [],
+  );
+
 /** Runs the operations in order inside one transaction, all or nothing. [TB304] */
 function runSteps(
   mutations: Mutations,
@@ -172,7 +177,6 @@ function runSteps(
   grants: ReadonlyMap<Table, WriteGrants>,
   steps: readonly Step[],
 ): TableRecord[] {
-  checkPatternCost(placedRecords(steps));
   const operations = new Operations(context);
   const results = steps.map((step, index) => {
     const granted = grants.get(step.table);

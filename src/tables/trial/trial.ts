@@ -19,11 +19,10 @@ import type { TableAction } from "../rules/calling.ts";
 import { Decisions, Suspended } from "../rules/decisions.ts";
 import { createInstanceRights, type InstanceRights } from "../rules/instance-access.ts";
 import { type Patch, parsePatch } from "../write/changes.ts";
-import { NO_TEXTS } from "../write/json-texts.ts";
 import { createMutations, type Mutations } from "../write/mutations.ts";
 import { preparedRecord, type RecordWrites } from "../write/record-writes.ts";
 import { StoredBytes } from "../write/stored-bytes.ts";
-import type { WriteContext } from "../write/write-context.ts";
+import { NOT_PREPARED, type WriteContext } from "../write/write-context.ts";
 import { createGranting } from "../write/writes.ts";
 import { causeText, millisSince, type RuleName, RuleTrace, type TracedLookup } from "./trace.ts";
 
@@ -218,7 +217,7 @@ class Trial {
           now: new Date(clock.now()).toISOString(),
           newId: () => ids.uuid(),
           touched: new Set(),
-          texts: NO_TEXTS,
+          prepared: NOT_PREPARED,
           cascadeCost: 0,
           conditionCost: 0,
           grantsAsked: 0,

@@ -24,8 +24,9 @@ import { touch, type WriteGrants } from "../rules/asking.ts";
 import { Suspended } from "../rules/decisions.ts";
 import { type Patch, parsePatch } from "./changes.ts";
 import type { Mutations } from "./mutations.ts";
-import { checkPatternCost, Operations, type PlacedRecord } from "./operations.ts";
+import { Operations, type PlacedRecord } from "./operations.ts";
 import { costOf } from "./preconditions.ts";
+import type { LargeBody } from "./prepared.ts";
 import type { WriteContext } from "./write-context.ts";
 import type { KeepAnswer, Writes } from "./writes.ts";
 
@@ -40,10 +41,15 @@ export function checkBatch({ inserts, updates, deletes }: BatchBody): Batch {
   throw badRequest(`A batch takes at most ${BATCH_OPERATIONS_MAX} operations, got ${count}`);
 }
 
-function* placedRecords({ model }: Table, { inserts, updates }: Batch): Generator<PlacedRecord> {
+export function* placedRecords({ model }: Table, { inserts, updates }: Batch): Generator<PlacedRecord> {
   for (const [index, record] of inserts.entries()) yield { model, place: `inserts.${index}`, record };
   for (const [index, { data }] of updates.entries()) yield { model, place: `updates.${index}`, record: data };
 }
+
+export const bodiesOf = (table: Table, { inserts, updates }: Batch): LargeBody[] => [
+  ...inserts.map((body, index) => ({ table, body, index })),
+  ...updates.map(({ data }) => ({ table, body: data, index: null })),
+];
 
 /** Runs the operations in one transaction, all or nothing. [TB36] */
 export function runBatch(
@@ -56,7 +62,6 @@ export function runBatch(
 ): BatchResult {
   const { model, validator } = table;
   const target = model.byName.get("id");
-  checkPatternCost(placedRecords(table, body));
   const operations = new Operations(context);
   const inserted = body.inserts.map((one, index) =>
     operations.run(`inserts.${index}`, () => {

@@ -18,28 +18,33 @@ export interface Patch {
 
 /** Errors: 400 naming each unknown field or operator and each invalid value. [TB25] [TB27] */
 export function parsePatch(model: TableModel, validator: Validator, body: JsonObject): Patch {
-  const values: TableRecord = {};
   const increments = new Map<string, number>();
   const deletions: string[] = [];
+  const leftOut: string[] = [];
   const problems: FieldProblems = {};
   let problemCount = 0;
   if (Object.hasOwn(body, "__proto__")) refuseProto();
-  for (const [name, value] of Object.entries(body)) {
+  for (const name in body) {
+    const value = body[name];
+    const isIgnored = SERVER_FIELDS.includes(name) && (model.isSchemaless || name === "id" || model.byName.has(name));
     // Undefined members, which the server's own code may pass, are left out.
-    if (value === undefined) continue;
-    if (SERVER_FIELDS.includes(name) && (model.isSchemaless || name === "id" || model.byName.has(name))) continue;
-    if (!isOperator(value)) {
-      values[name] = value;
+    if (value === undefined || isIgnored) {
+      leftOut.push(name);
       continue;
     }
+    if (!isOperator(value)) continue;
+    leftOut.push(name);
     const operator = parseOperator(model, name, value);
     if (operator.kind === "problem") {
       problems[name] = operator.problem;
       // An answer names no more of them.
-      if (++problemCount === PROBLEMS_MAX) break;
+      if (++problemCount === PROBLEMS_MAX) refuse(problems);
     } else if (operator.kind === "increment") increments.set(name, operator.amount);
     else deletions.push(name);
   }
+  // One copy at most: a body may have tens of thousands of members.
+  const values: TableRecord = leftOut.length === 0 ? body : { ...body };
+  for (const name of leftOut) delete values[name];
   for (const name of deletions) if (!model.isSchemaless) values[name] = null;
   Object.assign(problems, { ...validator.ofChanges(values), ...problems });
   if (Object.keys(problems).length > 0) refuse(problems);
@@ -136,25 +141,35 @@ export function withDefaults(model: TableModel, body: JsonObject, auto: { id: st
     const value = ownValue(body, name);
     return value === undefined ? fallback : value;
   };
-  const addUndeclared = (record: TableRecord): void => {
-    let count = 0;
-    for (const name of Object.keys(body)) {
-      const value = body[name];
-      if (value === undefined || model.byName.has(name)) continue;
-      record[name] = value;
-      // Unknown fields; an answer names no more of them.
-      if (!model.isSchemaless && ++count > PROBLEMS_MAX) break;
-    }
-  };
-  const record: TableRecord = {};
+  // Members are copied at once: one by one, those of a large document take four times as long.
+  const record: TableRecord = model.isSchemaless ? { id: auto.id, ...body } : {};
   for (const { name, field } of model.columns) {
     if (field !== null) record[name] = given(name, field.default ?? (field.onUpdate === "now" ? auto.now : null));
     else if (name === "id") record[name] = given(name, auto.id);
     else if (name !== DOCUMENT_COLUMN) record[name] = given(name, auto.now);
-    else addUndeclared(record);
   }
-  if (!model.isSchemaless) addUndeclared(record);
+  if (!model.isSchemaless) addUnknown(record, model, body);
   return record;
+}
+
+/** An answer names no more of them than it has room for. */
+function addUnknown(record: TableRecord, model: TableModel, body: JsonObject): void {
+  let count = 0;
+  for (const name in body) {
+    const value = body[name];
+    if (value === undefined || model.byName.has(name)) continue;
+    record[name] = value;
+    if (++count > PROBLEMS_MAX) break;
+  }
+}
+
+/** Refuses operators, which need a stored record, in inserts and upserts. Errors: 400. */
+export function refuseOperators(body: JsonObject): void {
+  // Half as long as by `Object.entries`, and a body has no inherited members.
+  for (const name in body) {
+    if (!isOperator(body[name])) continue;
+    refuse({ [name]: { code: "invalid_value", message: `${name}: operators work in updates only` } });
+  }
 }
 
 /** Assigning to this name would set the prototype. */

@@ -3,7 +3,7 @@ import { notFound } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { Table } from "../namespaces.ts";
 import { denied, type Grant, type RecordRights } from "../rules/access.ts";
-import { createAsking, refuseOperators, touch, type WriteGrants } from "../rules/asking.ts";
+import { createAsking, touch, type WriteGrants } from "../rules/asking.ts";
 import { together } from "../rules/decisions.ts";
 import { applyChanges, type Patch, resolvePatch } from "./changes.ts";
 import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
@@ -46,6 +46,7 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
     { id, known }: { id: string; known: TableRecord | undefined },
     grant: Grant,
   ): TableRecord => {
+    if (known === undefined) context.stored.refuseMore();
     const record = known ?? table.store.get(context.tx, id);
     touch(context, table, id);
     if (record !== null && !hides(context, grants.read, table, record)) return record;
@@ -79,7 +80,6 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
 
   return {
     insert(context, granted, table, body, index) {
-      refuseOperators(body);
       const grants = present(context, granted, table, ["insert"]);
       const record = writes.prepare(context, table, body, index);
       if (!covers(context, grants.insert, table, { record })) throw denied(context.principal);

@@ -11,7 +11,7 @@ import type { Table } from "../namespaces.ts";
 import { constraintProblem } from "../problems.ts";
 import { createReferences } from "../references/references.ts";
 import type { RecordRights } from "../rules/access.ts";
-import { applyChanges, copied, serverChanges, withDefaults } from "./changes.ts";
+import { applyChanges, copied, refuseOperators, serverChanges, withDefaults } from "./changes.ts";
 import { createHookCalls, hook, later } from "./hook-calls.ts";
 import type { WriteContext } from "./write-context.ts";
 
@@ -43,6 +43,7 @@ export function createRecordWrites(deps: {
 
   return {
     prepare: (context, table, body, index) =>
+      context.prepared.records.get(body)?.() ??
       preparedRecord(context.principal, table, body, { id: context.newId(index), now: context.now }),
 
     insert(context, table, prepared) {
@@ -62,7 +63,7 @@ export function createRecordWrites(deps: {
         validated(table, record, { isFinal: true });
       }
       references.check(context, table, { stored: null, asked: prepared, next: record });
-      constrained(table, () => table.store.insert(tx, record, context.texts));
+      constrained(table, () => table.store.insert(tx, record, context.prepared.texts));
       tx.change({ table: table.model.name, id: String(record["id"]), before: null, after: record });
       const after = hook(table, "afterInsert");
       if (after !== undefined) later(context, table, "afterInsert", (app) => after(copied(record), app));
@@ -89,7 +90,7 @@ export function createRecordWrites(deps: {
       const next = applyChanges(model, stored, changes, deletions);
       references.check(context, table, { stored, asked: wanted, next });
       references.checkReferred(tx, table, stored, next);
-      constrained(table, () => store.update(tx, id, changes, next, { isBounded: true, texts: context.texts }));
+      constrained(table, () => store.update(tx, id, changes, next, { isBounded: true, texts: context.prepared.texts }));
       tx.change({ table: model.name, id, before: stored, after: next });
       const after = hook(table, "afterUpdate");
       if (after !== undefined) later(context, table, "afterUpdate", (app) => after(copied(next), copied(stored), app));
@@ -112,13 +113,15 @@ export const preparedRecord = (
   table: Table,
   body: JsonObject,
   auto: { id: string; now: string },
-): TableRecord =>
-  validated(
+): TableRecord => {
+  refuseOperators(body);
+  return validated(
     table,
     withDefaults(table.model, body, auto),
     { isFinal: hook(table, "beforeInsert") === undefined },
     timesOfOthers(principal, table.model, body),
   );
+};
 
 function constrained<T>(table: Table, work: () => T): T {
   try {

@@ -20,16 +20,17 @@ export class StoredBytes {
     return this.#awaitedBytes >= STORED_BYTES_MAX;
   }
 
-  /**
-   * Called only for records that the caller may change or read; else the answer would reveal their size. Errors: 413
-   * where earlier records have used up the bound.
-   */
+  /** Errors: 413 where earlier records have used up the bound. Called before the next one is read, which may take long. */
+  refuseMore(): void {
+    if (!this.isUsedUp) return;
+    throw tooLarge(
+      `The records that one request changes or deletes may have about ${STORED_BYTES_MAX} bytes together; change fewer at once`,
+    );
+  }
+
+  /** Called only for records that the caller may change or read; else the answer would reveal their size. Errors: as `refuseMore`. */
   take(record: TableRecord): void {
-    if (this.isUsedUp) {
-      throw tooLarge(
-        `The records that one request changes or deletes may have about ${STORED_BYTES_MAX} bytes together; change fewer at once`,
-      );
-    }
+    this.refuseMore();
     this.#bytes += weightOf(record);
   }
 

@@ -1,10 +1,21 @@
 import type { Principal } from "../../access/principal.ts";
+import type { TableRecord } from "../../config/types.ts";
 import type { Transaction } from "../../db/index.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
 import type { RuleScope } from "../lookups/calls.ts";
+import { type JsonTexts, NO_TEXTS } from "../model/json-texts.ts";
 import type { Decisions } from "../rules/decisions.ts";
 import type { AfterHook } from "./after-hooks.ts";
-import type { JsonTexts } from "./json-texts.ts";
 import type { StoredBytes } from "./stored-bytes.ts";
+
+/** What was made of a large request before its transaction. */
+export interface Prepared {
+  texts: JsonTexts;
+  /** Of inserts, and of upserts that find none: the new record, by body. Throws its 400 only when it is called, in the order of the operations. */
+  records: ReadonlyMap<JsonObject, () => TableRecord>;
+}
+
+export const NOT_PREPARED: Prepared = { texts: NO_TEXTS, records: new Map() };
 
 /** The state of one request's write inside its transaction. */
 export interface WriteContext {
@@ -19,7 +30,7 @@ export interface WriteContext {
   newId(index: number): string;
   /** The stored records that the write is about. When a rule is awaited, the write waits for its turn at them. */
   touched: Set<string>;
-  texts: JsonTexts;
+  prepared: Prepared;
   /** The cost of the deletions so far; one budget for the whole request. [TB141] */
   cascadeCost: number;
   /** The cost of the conditions of `if` so far. [TB303] */

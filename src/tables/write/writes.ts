@@ -13,10 +13,10 @@ import type { WriteGrants } from "../rules/asking.ts";
 import type { TableAction } from "../rules/calling.ts";
 import { Decisions, Suspended } from "../rules/decisions.ts";
 import type { AfterHooks } from "./after-hooks.ts";
-import { type JsonTexts, NO_TEXTS } from "./json-texts.ts";
+import type { Auto } from "./prepared.ts";
 import { type RecordTurn, RecordTurns } from "./record-turns.ts";
 import { StoredBytes } from "./stored-bytes.ts";
-import type { WriteContext } from "./write-context.ts";
+import { NOT_PREPARED, type Prepared, type WriteContext } from "./write-context.ts";
 
 /** Keeps the answer of a write with an idempotency key, inside its transaction. */
 export type KeepAnswer<T> = (tx: Transaction, result: T) => void;
@@ -37,12 +37,15 @@ export interface Writes {
     actions: readonly Exclude<TableAction, "read">[],
     options?: { demand?: "each" | "either" | "none"; isBatch?: boolean },
   ): MaybePromise<WriteGrants>;
-  /** `file`: that of the rules' scope. `keep` is called after `work`, with its result. */
+  /**
+   * `file`: that of the rules' scope. `prepare` does what can be done before the transaction. `keep` is called after `work`, with
+   * its result.
+   */
   run<T>(
     file: DatabaseFile,
     asker: Asker,
     work: (context: WriteContext) => T,
-    options?: { texts?: JsonTexts; keep?: KeepAnswer<T> | undefined },
+    options?: { prepare?: (auto: Auto) => MaybePromise<Prepared>; keep?: KeepAnswer<T> | undefined },
   ): Promise<T>;
 }
 
@@ -99,7 +102,7 @@ export function createWrites(deps: {
   return {
     grants: createGranting(rights),
 
-    async run(file, { principal, rules }, work, { texts = NO_TEXTS, keep } = {}) {
+    async run(file, { principal, rules }, work, { prepare, keep } = {}) {
       const actor = actorOf(principal);
       const decisions = new Decisions(clock);
       const now = new Date(clock.now()).toISOString();
@@ -108,6 +111,7 @@ export function createWrites(deps: {
         newIds[index] ??= ids.uuid();
         return newIds[index];
       };
+      const prepared = prepare === undefined ? NOT_PREPARED : await prepare({ principal, now, newId });
       let turn: RecordTurn | null = null;
       try {
         for (let restarts = 0; restarts <= RESTARTS_MAX; restarts++) {
@@ -131,7 +135,7 @@ export function createWrites(deps: {
                 grantsAsked: 0,
                 conditionCost: 0,
                 stored: new StoredBytes(),
-                texts,
+                prepared,
                 afterCommit,
               };
               const result = rules.inside(tx, (observed) => {
