@@ -17,7 +17,7 @@ const CONFIG = `import { defineConfig } from "platform";
 export default defineConfig({
   kv: { cache: {} },
   d1: { main: {} },
-  vectorize: { near: { dimensions: ${DIMENSIONS} } },
+  vectorize: { near: { dimensions: ${DIMENSIONS} }, long: { dimensions: 4 } },
 });
 `;
 
@@ -45,6 +45,25 @@ function upsertOf(count: number, turn: number): unknown {
   }));
   return { action: "upsert", vectors };
 }
+
+/** As much metadata as a vector may have. */
+const LONG_METADATA = { text: "m".repeat(64 * 1024 - 100) };
+const LONG_PER_REQUEST = 100;
+
+/** Many vectors with long metadata in some requests, which a short one then replaces or deletes together. */
+function longMetadata(change: object): OperationRequest[] {
+  const values = [1, 2, 3, 4];
+  const filling = Array.from({ length: VECTORS_MAX / LONG_PER_REQUEST }, (_, turn) => ({
+    action: "upsert",
+    vectors: Array.from({ length: LONG_PER_REQUEST }, (__, index) => ({
+      ...{ id: `long${turn * LONG_PER_REQUEST + index}`, values, metadata: LONG_METADATA },
+    })),
+  }));
+  return [...filling, change].map((body) => post("/api/vectorize/long", body));
+}
+
+const LONG_IDS = Array.from({ length: VECTORS_MAX }, (_, index) => `long${index}`);
+const replacing = { action: "upsert", vectors: LONG_IDS.map((id) => ({ id, values: [4, 3, 2, 1], metadata: {} })) };
 
 export const nativeStalls: StallArea = {
   name: "kv, SQL, vectors",
@@ -86,6 +105,16 @@ export const nativeStalls: StallArea = {
       {
         name: `upsert of ${VECTORS_MAX} vectors of ${DIMENSIONS}`,
         requests: [post("/api/vectorize/near", upsertOf(VECTORS_MAX, 1))],
+      },
+      {
+        name: `${VECTORS_MAX} vectors with 64 KiB of metadata each, stored and deleted at once`,
+        requests: longMetadata({ action: "delete", ids: LONG_IDS }),
+        clients: 1,
+      },
+      {
+        name: `${VECTORS_MAX} vectors with 64 KiB of metadata each, stored and replaced at once`,
+        requests: longMetadata(replacing),
+        clients: 1,
       },
       {
         name: "vector search, the largest filter",

@@ -1,5 +1,5 @@
 import { SERVICE_KEY } from "../support/processes.ts";
-import { fill, JSON_HEADERS, MIB, type StallArea, words } from "./area.ts";
+import { fill, JSON_HEADERS, MIB, SERVICE_HEADERS, type StallArea, send, words } from "./area.ts";
 import type { OperationRequest } from "./measure.ts";
 
 const P = "/api/db/shared/tables";
@@ -26,6 +26,7 @@ export default defineConfig({
         rows: { schema: { text: { type: "text" }, n: { type: "integer" } }, access: anyone },
         cased: { schema: { text: { type: "text" }, n: { type: "integer" } }, access: anyone },
         short: { schema: { text: { type: "text" }, n: { type: "integer" } }, access: anyone },
+        free: { access: anyone },
         dropped: { access: { insert: true, update: true } },
         parents: { schema: { name: { type: "string" } }, access: anyone },
         children: { schema: { parent: { type: "string", references: { table: "parents", onDelete: "cascade" } } }, access: anyone },
@@ -81,6 +82,17 @@ const deepBody = `${"[".repeat(5 * MIB)}${"]".repeat(5 * MIB - 10_000)}`;
 const manyMembers = (count: number): string =>
   JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, index) => [`member${index}`, 1])));
 
+/** Requests of service keys, whose values are not counted. */
+const byServiceKey = (path: string, body: unknown): OperationRequest => ({
+  ...post(path, body),
+  headers: SERVICE_HEADERS,
+});
+const manyDocuments = () => ({
+  inserts: Array.from({ length: 500 }, () => JSON.parse(manyMembers(900))),
+});
+const largeDocuments = () => ({ inserts: Array.from({ length: 10 }, () => JSON.parse(manyMembers(45_000))) });
+const sameDocument = () => ({ updates: Array.from({ length: 500 }, (_, n) => ({ id: "d", data: { member1: n } })) });
+
 const incremented = { action: "update", data: { n: { $op: "increment", value: 1 } } };
 const lastOfList = ["text", "in", [...Array.from({ length: VALUES_MAX - 1 }, (_, index) => `v${index}`), "last"]];
 
@@ -96,6 +108,7 @@ async function prepare(server: Parameters<StallArea["prepare"]>[0]) {
   await fill(server, `${P}/cased`, 8, (index) => ({ text: "aB".repeat(RECORD_BYTES / 2), n: index }));
   await fill(server, `${P}/short`, 2_000, (index) => ({ text: "last", n: index }));
   await fill(server, `${P}/dropped`, 1, () => ({ id: "d" }));
+  await send(server, "POST", `${P}/free`, { id: "d", ...JSON.parse(manyMembers(49_000)) });
   const nearly = { id: "nearly", text: "ab".repeat(RECORD_BYTES / 2), n: 0 };
   await fill(server, `${P}/large`, 1, () => nearly);
   const replay: OperationRequest = post(`${P}/rows/batch`, keptWhole());
@@ -198,6 +211,21 @@ async function prepare(server: Parameters<StallArea["prepare"]>[0]) {
         ),
       ],
       clients: 2,
+    },
+    {
+      name: "batch, 500 documents of 900 members, by a service key",
+      requests: [byServiceKey(`${P}/free/batch`, manyDocuments())],
+      clients: 2,
+    },
+    {
+      name: "batch, 10 documents of 45,000 members, by a service key",
+      requests: [byServiceKey(`${P}/free/batch`, largeDocuments())],
+      clients: 2,
+    },
+    {
+      name: "batch, 500 updates of a document of 49,000 members",
+      requests: [byServiceKey(`${P}/free/batch`, sameDocument())],
+      clients: 1,
     },
     {
       name: "batch deletes, 450 × 5 records by cascade",
