@@ -9,6 +9,8 @@ export const RELOAD_EVERY_MS = 1_000;
 export const FLASH_MS = 1_200;
 /** How long a deletion can be undone. */
 export const UNDO_MS = 10_000;
+/** A browser lays a text out to measure it, at each key: for a million characters that takes seconds. */
+export const MEASURED_MAX_CHARACTERS = 20_000;
 /** Writes of one batch, by the server. */
 export const BATCH_MAX = 500;
 /** Time between two looks at jobs, and at the log of push. */

@@ -98,11 +98,18 @@ describe("readRecords", () => {
     ]);
   });
 
+  test("[CL13] CSV: a column is part of the record, whatever its name", async () => {
+    const [first] = await read("a.csv", "a,__proto__,constructor\n1,2,3\n");
+    expect(JSON.stringify(first?.record)).toBe('{"a":"1","__proto__":"2","constructor":"3"}');
+  });
+
   test("[CL14] CSV: a line with another number of cells, and broken JSON, are named", async () => {
     await expect(read("a.csv", "a,b\n1,2\n1\n")).rejects.toThrow(
       "line 3: has 1 cell, but the first line names 2 fields",
     );
     await expect(read("a.csv", "a,b, a\n1,2,3\n")).rejects.toThrow("names the field a twice");
+    await expect(read("a.csv", "a;b\n1;2\n")).rejects.toThrow("the first line has semicolons between its names");
+    await expect(read("a.csv", "a\tb\n1\t2\n")).rejects.toThrow("the first line has tabs between its names");
     await expect(read("a.csv", 'a,b\n1,"2\n')).rejects.toThrow("Quote Not Closed");
     await expect(read("a.csv", "a,b\n1,{x\n", new Map([["b", "json"]]))).rejects.toThrow(
       "line 2: b: is not valid JSON",

@@ -5,7 +5,7 @@ import { CsvError, parse } from "csv-parse";
 import { reasonOf } from "../../kernel/errors.ts";
 import { describeFault, isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json/json.ts";
 import { jsonTextFault } from "../../kernel/json/text.ts";
-import { type Cell, parseCell, parseText } from "../../kernel/transfer/csv-cells.ts";
+import { type Cell, headFault, parseCell, parseText } from "../../kernel/transfer/csv-cells.ts";
 import { plural } from "../amounts.ts";
 import { CommandError } from "../errors.ts";
 import { LINE_MAX_CHARACTERS } from "../limits.ts";
@@ -197,8 +197,8 @@ async function* readCsv(file: string, types: FieldTypes | null): AsyncGenerator<
 
 function columnsOf(cells: readonly Cell[], file: string): string[] {
   const names = cells.map((cell) => parseText(cell.text.trim()));
-  const repeated = names.find((name, index) => names.indexOf(name) !== index);
-  if (repeated !== undefined) throw new CommandError(`${file} names the field ${repeated} twice in its first line`);
+  const fault = headFault(names);
+  if (fault !== null) throw new CommandError(`${file}: the first line ${fault}`);
   return names;
 }
 

@@ -68,6 +68,16 @@ export function formatCell(value: JsonValue | undefined, type: FieldType | undef
   return FORMULA.test(value) ? `'${value}` : value;
 }
 
+/** What is wrong with the names of the first line; null: nothing. */
+export function headFault(names: readonly string[]): string | null {
+  const repeated = names.find((name, index) => names.indexOf(name) !== index);
+  if (repeated !== undefined) return `names the field ${repeated} twice`;
+  // As spreadsheets of many languages write it: it would be one field, and its value the whole line.
+  const separator = names.length === 1 ? /[;\t]/.exec(names[0] ?? "")?.[0] : undefined;
+  if (separator === undefined) return null;
+  return `has ${separator === ";" ? "semicolons" : "tabs"} between its names: save the file with commas`;
+}
+
 /**
  * How rows are written, for `csv-stringify`. An empty text is quoted, which distinguishes it from null; spaces at the ends are, as
  * some readers remove them otherwise.

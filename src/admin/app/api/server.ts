@@ -24,7 +24,10 @@ export const queries: QueryClient = new QueryClient({
   queryCache: new QueryCache({ onError: noteFailure }),
   mutationCache: new MutationCache({ onError: noteFailure }),
   defaultOptions: {
+    // [AD75] A browser that calls itself offline reaches a server on its own machine; where it reaches none, that is said.
+    mutations: { networkMode: "always" },
     queries: {
+      networkMode: "always",
       staleTime: STALE_MS,
       retry: (count, error) => count < RETRIES && error instanceof PlatformError && error.status === 0,
       refetchOnWindowFocus: true,

@@ -26,6 +26,7 @@ import { Confirm } from "../../parts/confirm.tsx";
 import { parseJson } from "../../parts/json/json-text.ts";
 import { Page } from "../../parts/page.tsx";
 import { Empty, Failure, Loadable, Loading } from "../../parts/states.tsx";
+import { textHeight } from "../../parts/text-height.ts";
 
 interface KeyPage {
   keys: string[];
@@ -242,9 +243,7 @@ function EntryForm({ namespace, name, isReadOnly, onClose, ...stored }: EntryPro
         <JsonInput
           validationError="This is no JSON"
           label="Value"
-          autosize
-          minRows={6}
-          maxRows={24}
+          {...textHeight(value, 6, 24)}
           value={value}
           readOnly={isReadOnly}
           error={problem}

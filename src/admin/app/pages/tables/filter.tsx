@@ -25,7 +25,9 @@ export function FilterButton({ schema, conditions, onChange }: FilterProps) {
   const isOne = used === "==" || used === "!=";
   const submit = (event: SyntheticEvent): void => {
     event.preventDefault();
-    onChange({ ...conditions, [list]: [...conditions[list], [name, used, typedValue(text, used, field)]] });
+    const added: Condition = [name, used, typedValue(text, used, field)];
+    const others = conditions[list].filter((condition) => JSON.stringify(condition) !== JSON.stringify(added));
+    onChange({ ...conditions, [list]: [...others, added] });
     setText("");
     setIsOpen(false);
   };
@@ -137,7 +139,7 @@ function ConditionPill({ condition, onRemove }: { condition: Condition; onRemove
       removeButtonProps={{ "aria-label": `Remove the condition ${text}`, "aria-hidden": false, tabIndex: 0 }}
       onRemove={onRemove}
     >
-      {text}
+      {condition[0]} {condition[1]} <bdi>{textOf(condition[2])}</bdi>
     </Pill>
   );
 }

@@ -1,4 +1,4 @@
-import type { Field, FieldType, TableSchema } from "../../api/resources.ts";
+import { declaredAs, type Field, type FieldType, type TableSchema } from "../../api/resources.ts";
 import { FOUND_FIELDS_MAX } from "./limits.ts";
 import type { Row } from "./rows.ts";
 
@@ -20,7 +20,7 @@ export function withFoundFields(schema: TableSchema, rows: readonly Row[]): Tabl
   if (!schema.schemaless) return schema;
   const names = new Set(rows.flatMap((row) => Object.keys(row)));
   names.delete("highlights");
-  const found = [...names].filter((name) => schema.fields[name] === undefined).slice(0, FOUND_FIELDS_MAX);
+  const found = [...names].filter((name) => declaredAs(schema.fields, name) === undefined).slice(0, FOUND_FIELDS_MAX);
   const { id, ...others } = schema.fields;
   const fieldOf = (name: string): Field => {
     const values = rows.map((row) => row[name]).filter((value) => value !== null && value !== undefined);

@@ -227,6 +227,7 @@ function Records({ address, schema: declared, rows, listing, summary, change, ..
           schema={schema}
           table={columns}
           count={rows.count}
+          pageRows={rows.pageRows}
           rowAt={rows.rowAt}
           onPages={props.onPages}
           sort={sort}

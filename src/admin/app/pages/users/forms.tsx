@@ -5,6 +5,7 @@ import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { useObjectDraft } from "../../parts/json/object-draft.ts";
+import { textHeight } from "../../parts/text-height.ts";
 import { useChange } from "./change.ts";
 import { FormCard } from "./form-card.tsx";
 
@@ -59,9 +60,7 @@ export function Claims({ user }: { user: AdminUser }) {
       <JsonInput
         validationError="This is no JSON"
         aria-label="Claims"
-        autosize
-        minRows={5}
-        maxRows={20}
+        {...textHeight(draft.text, 5, 20)}
         value={draft.text}
         readOnly={isReadOnly}
         onChange={draft.edit}

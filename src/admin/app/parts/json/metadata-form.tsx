@@ -4,6 +4,7 @@ import type { SyntheticEvent } from "react";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { messageOf } from "../../api/failure.ts";
 import { queries } from "../../api/server.ts";
+import { textHeight } from "../text-height.ts";
 import { useObjectDraft } from "./object-draft.ts";
 
 interface MetadataFormProps {
@@ -33,9 +34,7 @@ export function MetadataForm({ stored, save, queryKey, isWritable }: MetadataFor
         <JsonInput
           label="Metadata"
           validationError="This is no JSON"
-          autosize
-          minRows={3}
-          maxRows={14}
+          {...textHeight(draft.text, 3, 14)}
           value={draft.text}
           onChange={draft.edit}
           readOnly={!isWritable}

@@ -5,12 +5,26 @@ import { parseJson } from "../../../parts/json/json-text.ts";
 
 const SHOWN_CHARACTERS = 300;
 
+/** Of values that may have a million characters each, and are shown again with every row that is scrolled. */
+const jsonTexts = new WeakMap<object, string>();
+
+function jsonText(value: object): string {
+  const text = jsonTexts.get(value) ?? shortened(JSON.stringify(value));
+  jsonTexts.set(value, text);
+  return text;
+}
+
+/** Without half a character at its end. */
+function shortened(text: string): string {
+  if (text.length <= SHOWN_CHARACTERS) return text;
+  return `${text.slice(0, SHOWN_CHARACTERS).replace(/[\ud800-\udbff]$/, "")}…`;
+}
+
 /** A value in one line, as a cell shows it. */
 export function cellText(value: unknown, field: Pick<Field, "type"> | undefined): string {
   if (value === null || value === undefined) return "";
   if (field?.type === "datetime" && typeof value === "string") return timeText(value);
-  const text = typeof value === "object" ? JSON.stringify(value) : String(value);
-  return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
+  return typeof value === "object" ? jsonText(value) : shortened(String(value));
 }
 
 const BREAKS = /\r\n?|\n/g;

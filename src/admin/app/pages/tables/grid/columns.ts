@@ -118,6 +118,8 @@ export interface GridColumn {
   /** Pixels from the left edge, where the column is pinned. */
   left: number | null;
   className: string;
+  /** Texts have the direction of their letters. */
+  dir: "auto" | undefined;
 }
 
 const KINDS: Partial<Record<Field["type"], string>> = { integer: "is-number", number: "is-number", json: "is-json" };
@@ -133,6 +135,7 @@ export function gridColumns(columns: Columns, schema: TableSchema): GridColumn[]
       width: column.getSize(),
       left: isPinned ? CHECK_PX + column.getStart("start") : null,
       className: `grid-cell ${kind} ${isPinned ? "is-pinned" : ""}`,
+      dir: field?.type === "string" || field?.type === "text" ? "auto" : undefined,
     };
   });
 }

@@ -3,6 +3,7 @@ import { notifications } from "@mantine/notifications";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { messageOf } from "../../../api/failure.ts";
 import type { Field } from "../../../api/resources.ts";
+import { textHeight } from "../../../parts/text-height.ts";
 import type { TableAddress } from "../address.ts";
 import { ReferenceInput } from "../record/reference.tsx";
 import { editText, parsed } from "./cell-text.ts";
@@ -96,9 +97,7 @@ export function CellEditor({ address, name, field: declared, value, save, close 
           ) : isMany ? (
             <Textarea
               {...common}
-              autosize
-              minRows={3}
-              maxRows={12}
+              {...textHeight(text, 3, 12)}
               value={text}
               onChange={(event) => setText(event.currentTarget.value)}
             />

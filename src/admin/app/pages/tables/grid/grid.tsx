@@ -18,7 +18,6 @@ import type { TableSchema } from "../../../api/resources.ts";
 import type { TableAddress } from "../address.ts";
 import { hiddenName } from "../deletions.tsx";
 import type { Row } from "../rows.ts";
-import { PAGE_ROWS } from "../rows.ts";
 import { CHECK_PX, type Columns, type GridColumn, gridColumns } from "./columns.ts";
 import { Head } from "./head.tsx";
 import { canEdit, GridRow, ROW_PX, type RowActions } from "./row.tsx";
@@ -31,6 +30,8 @@ export interface GridProps {
   schema: TableSchema;
   table: Columns;
   count: number;
+  /** Rows of a page. */
+  pageRows: number;
   rowAt(index: number): Row | undefined;
   /** Called with the pages of rows that are on the screen. */
   onPages(pages: readonly number[]): void;
@@ -59,7 +60,7 @@ interface Place {
 
 /** Rows of a table, of which those on the screen exist. */
 export function Grid(props: GridProps) {
-  const { table, schema, count, onPages, selected, flashing, hidden, isReadOnly } = props;
+  const { table, schema, count, selected, flashing, hidden, isReadOnly } = props;
   const box = useRef<HTMLDivElement>(null);
   const [focus, setFocus] = useState<Place>({ row: 0, column: 0 });
   const [editing, setEditing] = useState<{ row: number; column: string; record: Row } | null>(null);
@@ -67,7 +68,7 @@ export function Grid(props: GridProps) {
   /** While a record is edited it stays at its place, whatever comes and goes: what is typed is for no other one. */
   const rowAt = (index: number): Row | undefined => (editing?.row === index ? editing.record : props.rowAt(index));
   const columns = useGridColumns(table, schema);
-  const { rows, first, last, pool } = useShownRows(box, { count, editedRow: editing?.row ?? null, onPages });
+  const { rows, first, last, pool } = useShownRows(box, props, editing?.row ?? null);
   // The way into the grid by the keyboard, where the cell with the focus has been scrolled away.
   const entry = focus.row >= first && focus.row <= last ? focus : { ...focus, row: rows.range?.startIndex ?? first };
   const focusCell = (place: Place): void => {
@@ -198,7 +199,8 @@ function handlersOf(
 /** The rows on the screen, and the one that is edited wherever it is. `pool`: more than there ever were at once. */
 function useShownRows(
   box: RefObject<HTMLDivElement | null>,
-  { count, editedRow, onPages }: { count: number; editedRow: number | null } & Pick<GridProps, "onPages">,
+  { count, pageRows, onPages }: GridProps,
+  editedRow: number | null,
 ) {
   const withEdited = useCallback(
     (range: Range): number[] => {
@@ -221,9 +223,9 @@ function useShownRows(
     Math.max(0, Math.min(count - 1, endIndex + OVERSCAN_ROWS)),
   ];
   const pages = useMemo(() => {
-    const [from, to] = [Math.floor(first / PAGE_ROWS), Math.floor(last / PAGE_ROWS)];
+    const [from, to] = [Math.floor(first / pageRows), Math.floor(last / pageRows)];
     return Array.from({ length: to - from + 1 }, (_, index) => from + index);
-  }, [first, last]);
+  }, [first, last, pageRows]);
   // Of pages that pass by within a moment only the last ones are loaded.
   const [wanted] = useDebouncedValue(pages, PASSING_MS, { leading: true });
   useEffect(() => onPages(wanted), [onPages, wanted]);

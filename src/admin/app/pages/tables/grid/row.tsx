@@ -76,6 +76,7 @@ export const GridRow = memo(function GridRow({ address, columns, actions, row, i
             data-column={at}
             aria-readonly={isReadOnly || !canEdit(column)}
             className={isEditing ? `${column.className} is-editing` : column.className}
+            dir={isEditing ? undefined : column.dir}
             style={column.left === null ? undefined : { left: column.left }}
           >
             {isEditing && column.field !== undefined ? (

@@ -3,6 +3,7 @@ import { type SyntheticEvent, useState } from "react";
 import { isJsonObject } from "../../../../../kernel/json/json.ts";
 import { messageOf } from "../../../api/failure.ts";
 import { parseJson } from "../../../parts/json/json-text.ts";
+import { textHeight } from "../../../parts/text-height.ts";
 import type { TableAddress } from "../address.ts";
 import type { Row } from "../rows.ts";
 import { FormButtons, type RecordActions } from "./actions.tsx";
@@ -51,9 +52,7 @@ export function DocumentForm({
         />
         <JsonInput
           label="Fields"
-          autosize
-          minRows={6}
-          maxRows={24}
+          {...textHeight(text, 6, 24)}
           readOnly={isReadOnly}
           value={text}
           error={problem}

@@ -1,6 +1,7 @@
 import { JsonInput, Select, Textarea, TextInput } from "@mantine/core";
 import { useRef } from "react";
 import type { Field } from "../../../api/resources.ts";
+import { textHeight } from "../../../parts/text-height.ts";
 import type { TableAddress } from "../address.ts";
 import { ReferenceInput, ReferenceLink } from "./reference.tsx";
 
@@ -52,9 +53,7 @@ export function FieldInput({ name, field, address, text, stored, problem, isRead
       <JsonInput
         validationError="This is no JSON"
         {...common}
-        autosize
-        minRows={2}
-        maxRows={16}
+        {...textHeight(text, 2, 16)}
         value={text}
         onChange={onChange}
       />
@@ -64,9 +63,7 @@ export function FieldInput({ name, field, address, text, stored, problem, isRead
     return (
       <Textarea
         {...common}
-        autosize
-        minRows={2}
-        maxRows={12}
+        {...textHeight(text, 2, 12)}
         value={text}
         onChange={(event) => onChange(event.currentTarget.value)}
       />

@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import type { JsonObject } from "../../../../../kernel/json/json.ts";
 import { messageOf } from "../../../api/failure.ts";
-import type { TableSchema } from "../../../api/resources.ts";
+import { declaredAs, type TableSchema } from "../../../api/resources.ts";
 import { bytesText, numberText } from "../../../parts/format.ts";
 import { Loading } from "../../../parts/states.tsx";
 import { Wide } from "../../../parts/wide.tsx";
@@ -161,7 +161,7 @@ function Preview({ file, schema }: { file: File; schema: TableSchema }) {
   if (preview.data === undefined) return <Loading rows={3} />;
   const { records, problem } = preview.data;
   const names = [...new Set(records.flatMap((record) => Object.keys(record)))];
-  const unknown = schema.schemaless ? [] : names.filter((name) => schema.fields[name] === undefined);
+  const unknown = schema.schemaless ? [] : names.filter((name) => declaredAs(schema.fields, name) === undefined);
   const shown = names.slice(0, PREVIEW_COLUMNS_MAX);
   return (
     <Stack gap="xs" component="section" aria-label="Preview">

@@ -1,7 +1,7 @@
 import { parse } from "csv-parse/browser/esm/sync";
 import { describeFault, type JsonObject, type JsonValue } from "../../../../../kernel/json/json.ts";
 import { jsonTextFault } from "../../../../../kernel/json/text.ts";
-import { type Cell, parseCell, parseText } from "../../../../../kernel/transfer/csv-cells.ts";
+import { type Cell, headFault, parseCell, parseText } from "../../../../../kernel/transfer/csv-cells.ts";
 import type { TableSchema } from "../../../api/resources.ts";
 import { CSV_CHUNK_CHARACTERS, IMPORT_JSON_MAX_BYTES, IMPORT_LINE_MAX_CHARACTERS } from "../limits.ts";
 
@@ -158,8 +158,8 @@ function* rowsOf(text: string, line: number): Generator<{ cells: Cell[]; lines: 
 
 function columnsOf(cells: readonly Cell[]): string[] {
   const names = cells.map((cell) => parseText(cell.text.trim()));
-  const repeated = names.find((name, index) => names.indexOf(name) !== index);
-  if (repeated !== undefined) throw new FileMistake(`The first line names the field ${repeated} twice`);
+  const fault = headFault(names);
+  if (fault !== null) throw new FileMistake(`The first line ${fault}`);
   return names;
 }
 
