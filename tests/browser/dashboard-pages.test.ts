@@ -280,7 +280,21 @@ browserTest("[AD30] the state of a job is not cut where its name and its error a
     await page.getByText("it breaks it breaks").waitFor();
     const hidden = `Array.from(document.querySelectorAll("td .mantine-Badge-label"), (one) => one.scrollWidth - one.clientWidth)`;
     expect(new Set(await page.evaluate<number[]>(hidden))).toEqual(new Set([0]));
+    const error = await page.getByText("it breaks it breaks").boundingBox();
+    expect((error?.x ?? 0) + (error?.width ?? Number.POSITIVE_INFINITY)).toBeLessThan(width);
   }
+});
+
+browserTest("[AD28] what an entry of the audit log is about is read as a whole on a phone", async () => {
+  const key = `audit-${"long-".repeat(40)}end`;
+  await platform.service.post("/api/kv/cache", { action: "set", key, value: { a: "x".repeat(500) } });
+  await platform.service.post("/api/kv/cache", { action: "delete", key });
+  const { page } = await signedIn("/admin/audit?action=kv", { viewport: { width: 360, height: 800 } });
+  await page.getByRole("button", { name: "kv" }).first().click();
+  const target = page.locator(".wide-detail").getByText(key);
+  await target.waitFor();
+  const box = await target.boundingBox();
+  expect((box?.x ?? 0) + (box?.width ?? Number.POSITIVE_INFINITY)).toBeLessThan(360);
 });
 
 const PAGES = [

@@ -8,7 +8,7 @@ import { Json } from "../../parts/json/json.tsx";
 import { Paged, usePaged } from "../../parts/list/paged.tsx";
 import { Page } from "../../parts/page.tsx";
 import { Empty } from "../../parts/states.tsx";
-import { Wide } from "../../parts/wide.tsx";
+import { Wide, WideDetail } from "../../parts/wide.tsx";
 
 interface AuditState {
   actor: string;
@@ -125,13 +125,18 @@ function EntryLines({ entry }: { entry: AuditEntry }) {
       {isOpen ? (
         <Table.Tr>
           <Table.Td colSpan={4}>
-            <Text size="xs" c="dimmed">
-              Request {requestId ?? "unknown"}
-            </Text>
-            <Text size="sm">Before</Text>
-            <Json value={before} />
-            <Text size="sm">After</Text>
-            <Json value={after} />
+            <WideDetail>
+              <Text size="sm" ff="monospace" className="wrapped">
+                {target}
+              </Text>
+              <Text size="xs" c="dimmed">
+                Request {requestId ?? "unknown"}
+              </Text>
+              <Text size="sm">Before</Text>
+              <Json value={before} />
+              <Text size="sm">After</Text>
+              <Json value={after} />
+            </WideDetail>
           </Table.Td>
         </Table.Tr>
       ) : null}

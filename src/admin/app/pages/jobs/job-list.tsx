@@ -9,7 +9,7 @@ import { useRights } from "../../api/session.tsx";
 import { JOBS_EVERY_MS } from "../../limits.ts";
 import { Paged, usePaged } from "../../parts/list/paged.tsx";
 import { Ago } from "../../parts/time.tsx";
-import { Wide } from "../../parts/wide.tsx";
+import { Wide, WideDetail } from "../../parts/wide.tsx";
 import { useStateFilter } from "./state-filter.tsx";
 
 const PAGE = 50;
@@ -100,10 +100,12 @@ function JobLines({ job, detailOf }: { job: JobRecord } & Pick<Listed, "detailOf
       {isOpen ? (
         <Table.Tr>
           <Table.Td colSpan={6}>
-            <Text size="xs" c="dimmed" ff="monospace" mb={4}>
-              {id}
-            </Text>
-            {detailOf(job)}
+            <WideDetail>
+              <Text size="xs" c="dimmed" ff="monospace" mb={4}>
+                {id}
+              </Text>
+              {detailOf(job)}
+            </WideDetail>
           </Table.Td>
         </Table.Tr>
       ) : null}
