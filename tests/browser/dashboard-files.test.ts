@@ -319,6 +319,26 @@ browserTest("[AD36] files are uploaded by the button and by dropping, with progr
   await page.getByRole("region", { name: "Uploads" }).waitFor({ state: "detached" });
 });
 
+browserTest("[AD36] what becomes of files that are dropped far down in a folder is in sight", async () => {
+  const { page } = await signedIn("/admin/files?bucket=posters&prefix=many%2F");
+  await file(page, "0000.txt").waitFor();
+  await page.mouse.move(700, 500);
+  await page.mouse.wheel(0, 3_000);
+  await until("it is scrolled", async () => (await page.evaluate<number>("scrollY")) > 1_000);
+  const transfer = await page.evaluateHandle(`(() => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File(["x"], "zz-dropped.txt"));
+    return transfer;
+  })()`);
+  await page.dispatchEvent(".files-drop", "drop", { dataTransfer: transfer });
+  const uploads = page.getByRole("region", { name: "Uploads" });
+  await uploads.getByText("1 of 1 uploaded").waitFor();
+  const box = await uploads.boundingBox();
+  expect(box?.y ?? -1).toBeGreaterThanOrEqual(0);
+  expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThan(720);
+  await platform.service.delete("/api/storage/posters/many/zz-dropped.txt");
+});
+
 browserTest("[AD36] [TC322] an upload in parts goes on after a reload, as whoever began it", async () => {
   const ann = await signIn(platform);
   const path = join(platform.dataDirectory, "long.bin");

@@ -12,7 +12,7 @@ export function UploadList() {
   if (uploads.length === 0) return null;
   const doneCount = uploads.filter(({ state }) => state.kind === "done").length;
   return (
-    <Card withBorder component="section" aria-label="Uploads" p="sm">
+    <Card withBorder component="section" aria-label="Uploads" p="sm" className="files-uploads">
       <Group justify="space-between" mb="xs">
         <Title order={2} size="h6" aria-live="polite">
           {doneCount} of {uploads.length} uploaded
