@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildDashboard } from "../dashboard/bundle.ts";
 import { ROOT } from "./entries.ts";
@@ -35,10 +35,16 @@ async function builtPart(part: Part): Promise<string> {
     const modifiedMs = statSync(other, { throwIfNoEntry: false })?.mtimeMs ?? 0;
     if (Date.now() - modifiedMs > KEPT_MS) rmSync(other, { force: true });
   }
-  // Two servers may build it at once.
+  // Two servers may build it at once, and two builds differ: the one that is served already, by its offsets, stays.
   const made = `${path}.${process.pid}`;
   writeFileSync(made, content);
-  renameSync(made, path);
+  try {
+    linkSync(made, path);
+  } catch (cause) {
+    if (!existsSync(path)) throw cause;
+  } finally {
+    rmSync(made);
+  }
   return path;
 }
 
