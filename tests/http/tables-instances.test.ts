@@ -47,6 +47,19 @@ afterAll(() => platform.stop());
 
 const directory = () => join(platform.dataDirectory, "databases", "clubs");
 
+test("[TB474] a path without the instance id, or with one too many, says what the path is", async () => {
+  for (const rest of ["tables/members", "tables/members/count"]) {
+    expect((await ann.get(`/api/db/clubs/${rest}`)).body).toEqual({
+      code: 404,
+      message: 'The namespace "clubs" has instances, and none is named: its paths begin with /api/db/clubs/INSTANCE',
+    });
+  }
+  expect((await ann.get("/api/db/late/club-1/tables/comers")).body).toEqual({
+    code: 404,
+    message: 'The namespace "late" has no instances, got "club-1": its paths begin with /api/db/late/tables',
+  });
+});
+
 test("[TB59] the first write of an instance creates its file", async () => {
   expect((await ann.get<ListAnswer>(path("club-none"))).body).toMatchObject({ items: [], total: 0 });
   expect((await ann.get(`${path("club-none")}/x`)).status).toBe(404);

@@ -35,9 +35,15 @@ export function createSources(deps: {
   const namespaceOf = ({ namespace: name, instanceId }: FileAddress, { anyInstance = false } = {}): Namespace => {
     const namespace = deps.namespaces.get(name);
     if (namespace === undefined) throw notFound(`There is no namespace "${name}"`);
+    if (anyInstance) return namespace;
     const isDynamic = namespace.kind === "dynamic";
-    if (!anyInstance && isDynamic !== (instanceId !== null)) {
-      throw notFound(`The path of ${name} has ${isDynamic ? "an" : "no"} instance id`);
+    if (isDynamic && instanceId === null) {
+      const expected = `its paths begin with /api/db/${name}/INSTANCE`;
+      throw notFound(`The namespace "${name}" has instances, and none is named: ${expected}`);
+    }
+    if (!isDynamic && instanceId !== null) {
+      const expected = `its paths begin with /api/db/${name}/tables`;
+      throw notFound(`The namespace "${name}" has no instances, got "${instanceId}": ${expected}`);
     }
     return namespace;
   };
