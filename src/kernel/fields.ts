@@ -11,12 +11,18 @@ export function isLonger(text: string, count: number): boolean {
   return Array.from(text).length > count;
 }
 
-/** Nothing when there are no problems. Errors: 400; a single problem's message is the whole error's. */
-export function throwProblems(problems: FieldProblems): void {
+/** The 400 that names the fields at fault; a single problem's message is the whole error's. Null when there are no problems. */
+export function fieldsError(problems: FieldProblems): AppError | null {
   const messages = Object.values(problems);
   const [first] = messages;
-  if (first === undefined) return;
-  throw badRequest(messages.length === 1 ? first.message : `${messages.length} fields are not valid`, problems);
+  if (first === undefined) return null;
+  return badRequest(messages.length === 1 ? first.message : `${messages.length} fields are not valid`, problems);
+}
+
+/** Nothing when there are no problems. Errors: `fieldsError`. */
+export function throwProblems(problems: FieldProblems): void {
+  const error = fieldsError(problems);
+  if (error !== null) throw error;
 }
 
 /** Errors: 413 when `value` takes more than `maxBytes` as JSON. */

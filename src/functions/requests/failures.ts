@@ -17,6 +17,7 @@ import {
   noProblems,
   notFound,
 } from "../../kernel/errors.ts";
+import { fieldsError } from "../../kernel/fields.ts";
 import { FAULTS_MAX } from "../limits.ts";
 import { placeOf } from "../routes/elysia-classes.ts";
 import { type Call, callOf } from "./call.ts";
@@ -103,11 +104,8 @@ function invalid(error: ValidationError): AppError {
     else if (!(field in problems))
       problems[field] = problemOf(field, value === undefined ? "required" : codeOf(type), message);
   }
-  const messages = Object.values(problems);
   const part = PARTS[error.type] ?? "The request";
-  const [first] = messages;
-  if (first === undefined) return badRequest(`${part} is not valid${whole === null ? "" : `: ${whole}`}`);
-  return badRequest(messages.length === 1 ? first.message : "Several fields are invalid", problems);
+  return fieldsError(problems) ?? badRequest(`${part} is not valid${whole === null ? "" : `: ${whole}`}`);
 }
 
 interface Fault {
