@@ -16,7 +16,7 @@ import type { PassedJob, Queue } from "./types.ts";
 export { cronTimes } from "./cron/next-time.ts";
 export { SCHEDULE_KEY, type Schedules } from "./cron/schedules.ts";
 export type { JobsLoad } from "./queue/load.ts";
-export type { JobDefinition, JobRun, Queue } from "./types.ts";
+export type { JobDefinition, JobRun, PassedJob, Queue } from "./types.ts";
 export { FinalFailure } from "./types.ts";
 
 export interface JobsArea {

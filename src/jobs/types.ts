@@ -72,6 +72,7 @@ export interface PassedJob {
   key: string | null;
   /** null: at once. */
   dueAt: Millis | null;
+  /** JSON. */
   data: string;
   secret: Uint8Array | null;
 }

@@ -1,4 +1,5 @@
 import { type DatabaseFile, deleteOutboxRows, readOutboxRows, type StoredOutboxRow } from "../db/index.ts";
+import type { PassedJob } from "../jobs/index.ts";
 import { type Clock, systemClock } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { type Foreground, Pacing } from "../kernel/observing/foreground.ts";
@@ -11,7 +12,7 @@ import {
   DRAIN_ROWS_MAX,
   DRAINS_MAX,
 } from "./limits.ts";
-import type { PassedJob, PassJobs, Place } from "./types.ts";
+import type { PassJobs, Place } from "./types.ts";
 
 export interface DrainsDeps {
   pass: PassJobs;

@@ -1,6 +1,6 @@
 import type { ChangedBy, FileFacts, Subject } from "../config/types.ts";
 import type { Actor, Transaction } from "../db/index.ts";
-import type { Millis } from "../kernel/clock.ts";
+import type { PassedJob } from "../jobs/index.ts";
 
 /** A file with an outbox: of tables, or system.db. */
 export type Place = { kind: "tables"; namespace: string; instanceId: string | null } | { kind: "system" };
@@ -19,18 +19,6 @@ export interface Occurrence {
   at: string;
   /** How many runs of triggers led to the change. */
   depth: number;
-}
-
-/** A job that an outbox passes to the queue. */
-export interface PassedJob {
-  id: string;
-  name: string;
-  group: string | null;
-  key: string | null;
-  dueAt: Millis | null;
-  /** JSON. */
-  data: string;
-  secret: Uint8Array | null;
 }
 
 /** Adds all jobs in their order, and resolves when they are on disk. A job whose id is known is not added again. */
