@@ -24,6 +24,16 @@ export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => vo
   );
 }
 
+/** Why something was refused, beside what was asked for: an error, or a text. Nothing where there is none. */
+export function Problem({ of }: { of: unknown }) {
+  if (of === null) return null;
+  return (
+    <Alert color="red" role="alert">
+      {messageOf(of)}
+    </Alert>
+  );
+}
+
 /** A list without entries says what would fill it. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return (

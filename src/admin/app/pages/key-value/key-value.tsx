@@ -25,7 +25,7 @@ import { usePageState } from "../../parts/address.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { parseJson } from "../../parts/json/json-text.ts";
 import { Page } from "../../parts/page.tsx";
-import { Empty, Failure, Loadable, Loading } from "../../parts/states.tsx";
+import { Empty, Failure, Loadable, Loading, Problem } from "../../parts/states.tsx";
 import { textHeight } from "../../parts/text-height.ts";
 
 interface KeyPage {
@@ -258,11 +258,7 @@ function EntryForm({ namespace, name, isReadOnly, onClose, ...stored }: EntryPro
             onChange={setTtl}
           />
         )}
-        {save.error === null ? null : (
-          <Alert color="red" role="alert">
-            {messageOf(save.error)}
-          </Alert>
-        )}
+        <Problem of={save.error} />
         {found === null ? null : (
           <Alert
             color="orange"

@@ -1,11 +1,11 @@
-import { Alert, Badge, Button, Code, Group, SegmentedControl, Table, Text, TextInput } from "@mantine/core";
+import { Badge, Button, Code, Group, SegmentedControl, Table, Text, TextInput } from "@mantine/core";
 import { IconPlayerPause, IconPlayerPlay, IconSearch } from "@tabler/icons-react";
 import { useState } from "react";
 import { usePageState } from "../../parts/address.ts";
 import { ConnectionBadge } from "../../parts/connection.tsx";
 import { numberText, timeText } from "../../parts/format.ts";
 import { Page } from "../../parts/page.tsx";
-import { Empty, Failure, Loading } from "../../parts/states.tsx";
+import { Empty, Failure, Loading, Problem } from "../../parts/states.tsx";
 import { type Level, type Line, logSocket, newerThan, useLogLines } from "./log-lines.ts";
 
 const COLOURS: Readonly<Record<Level, string>> = { info: "blue", warn: "yellow", error: "red" };
@@ -62,11 +62,7 @@ export default function LogsPage() {
           </Text>
         ) : null}
       </Group>
-      {refused === null ? null : (
-        <Alert color="red" role="alert">
-          {refused}
-        </Alert>
-      )}
+      <Problem of={refused} />
       {read.error === null ? null : <Failure error={read.error} onRetry={() => void read.refetch()} />}
       {lines === null ? (
         read.error === null ? (

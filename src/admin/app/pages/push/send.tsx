@@ -5,6 +5,7 @@ import type { PushMessage } from "../../../../client/admin/types.ts";
 import { messageOf, PlatformError } from "../../api/failure.ts";
 import { queries, server } from "../../api/server.ts";
 import { parseJson } from "../../parts/json/json-text.ts";
+import { Problem } from "../../parts/states.tsx";
 import { type Change, PLATFORMS, type Recipient } from "./state.ts";
 import { UserSelect } from "./user-select.tsx";
 
@@ -136,11 +137,7 @@ export function Send({ to, change }: { to: Recipient; change: Change }) {
             checked={isSilent}
             onChange={(event) => setIsSilent(event.currentTarget.checked)}
           />
-          {sending.error === null ? null : (
-            <Alert color="red" role="alert">
-              {messageOf(sending.error)}
-            </Alert>
-          )}
+          <Problem of={sending.error} />
           {sending.data === undefined ? null : (
             <Alert color="green" variant="light" role="status">
               {sending.data}

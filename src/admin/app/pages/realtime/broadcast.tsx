@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
@@ -6,6 +6,7 @@ import { messageOf } from "../../api/failure.ts";
 import { server } from "../../api/server.ts";
 import { CodeEditor, jsonCode } from "../../parts/code/code-editor.tsx";
 import { parseJson } from "../../parts/json/json-text.ts";
+import { Problem } from "../../parts/states.tsx";
 
 type Payload = Parameters<ReturnType<typeof server.broadcast>["send"]>[1];
 
@@ -67,11 +68,7 @@ export function BroadcastForm({ channel: first, onClose }: { channel: string; on
               onSubmit={() => submit()}
             />
           </div>
-          {failure === null ? null : (
-            <Alert color="red" role="alert">
-              {failure}
-            </Alert>
-          )}
+          <Problem of={failure} />
           <Group gap="xs">
             <Button type="submit" loading={send.isPending}>
               Send

@@ -1,5 +1,5 @@
 import "./realtime.css";
-import { Alert, Badge, Button, Drawer, Group, Stack, Text } from "@mantine/core";
+import { Badge, Button, Drawer, Group, Stack, Text } from "@mantine/core";
 import { IconPlayerPause, IconPlayerPlay } from "@tabler/icons-react";
 import { useState } from "react";
 import { server } from "../../api/server.ts";
@@ -7,7 +7,7 @@ import { TAIL_LINE_CHARACTERS } from "../../limits.ts";
 import { JsonTree } from "../../parts/code/json-tree.tsx";
 import { ConnectionBadge } from "../../parts/connection.tsx";
 import { numberText } from "../../parts/format.ts";
-import { Empty } from "../../parts/states.tsx";
+import { Empty, Problem } from "../../parts/states.tsx";
 import { type Heard, useTail } from "./messages.ts";
 
 const times = new Intl.DateTimeFormat("en-GB", {
@@ -67,11 +67,7 @@ export function TailDrawer({
             {count === 1 ? "One message" : `${numberText(count)} messages`}
           </Text>
         </Group>
-        {refused === null ? null : (
-          <Alert color="red" role="alert">
-            {refused}
-          </Alert>
-        )}
+        <Problem of={refused} />
         {messages.length > 0 || refused !== null ? null : (
           <Empty title={isListening ? "Nothing has been sent yet" : "Subscribing …"}>
             What is sent on the channel from now on appears here.

@@ -1,9 +1,10 @@
-import { Alert, Button, Group, Modal, PasswordInput, SegmentedControl, Stack, TextInput } from "@mantine/core";
+import { Button, Group, Modal, PasswordInput, SegmentedControl, Stack, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type SyntheticEvent, useState } from "react";
-import { messageOf, PlatformError } from "../../api/failure.ts";
+import { PlatformError } from "../../api/failure.ts";
 import { queries, server } from "../../api/server.ts";
+import { Problem } from "../../parts/states.tsx";
 
 interface Created {
   user: { id: string };
@@ -71,11 +72,7 @@ export function NewUser({ onClose }: { onClose(): void }) {
             error={fields["role"]?.message}
             onChange={(event) => setRole(event.currentTarget.value)}
           />
-          {create.error === null || Object.keys(fields).length > 0 ? null : (
-            <Alert color="red" role="alert">
-              {messageOf(create.error)}
-            </Alert>
-          )}
+          <Problem of={Object.keys(fields).length > 0 ? null : create.error} />
           <Group gap="xs">
             <Button type="submit" loading={create.isPending}>
               Save

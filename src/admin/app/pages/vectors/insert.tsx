@@ -1,8 +1,9 @@
-import { Alert, Button, Drawer, Group, JsonInput, Stack, Textarea, TextInput } from "@mantine/core";
+import { Button, Drawer, Group, JsonInput, Stack, Textarea, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
 import { messageOf } from "../../api/failure.ts";
 import { queries, server } from "../../api/server.ts";
+import { Problem } from "../../parts/states.tsx";
 import { type Index, parseObject, parseVector } from "./state.ts";
 
 function attempt<T>(parse: () => T): { value: T | null; problem: string | null } {
@@ -77,11 +78,7 @@ export function Insert({ index, onDone, onClose }: { index: Index; onDone(id: st
             error={problem.metadata}
             onChange={setMetadata}
           />
-          {save.error === null ? null : (
-            <Alert color="red" role="alert">
-              {messageOf(save.error)}
-            </Alert>
-          )}
+          <Problem of={save.error} />
           <Group gap="xs">
             <Button type="submit" loading={save.isPending}>
               Save

@@ -1,6 +1,7 @@
-import { Alert, Button, Drawer, Group, JsonInput, Stack, Textarea } from "@mantine/core";
+import { Button, Drawer, Group, JsonInput, Stack, Textarea } from "@mantine/core";
 import { type SyntheticEvent, useState } from "react";
 import { messageOf } from "../../api/failure.ts";
+import { Problem } from "../../parts/states.tsx";
 import { NEIGHBOURS_SHOWN, VECTOR_IN_ADDRESS_MAX } from "./limits.ts";
 import { Neighbours } from "./neighbours.tsx";
 import { type Change, type Index, parseObject, parseVector } from "./state.ts";
@@ -75,11 +76,7 @@ export function Nearest(props: NearestProps) {
             value={filter}
             onChange={setFilter}
           />
-          {problem === null ? null : (
-            <Alert color="red" role="alert">
-              {problem}
-            </Alert>
-          )}
+          <Problem of={problem} />
           <Group gap="xs">
             <Button type="submit">Search</Button>
             <Button variant="default" onClick={close}>

@@ -1,9 +1,9 @@
-import { Alert, Button, Group, JsonInput, Stack } from "@mantine/core";
+import { Button, Group, JsonInput, Stack } from "@mantine/core";
 import { type QueryKey, useMutation } from "@tanstack/react-query";
 import type { SyntheticEvent } from "react";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
-import { messageOf } from "../../api/failure.ts";
 import { queries } from "../../api/server.ts";
+import { Problem } from "../states.tsx";
 import { textHeight } from "../text-height.ts";
 import { useObjectDraft } from "./object-draft.ts";
 
@@ -40,11 +40,7 @@ export function MetadataForm({ stored, save, queryKey, isWritable }: MetadataFor
           readOnly={!isWritable}
           error={draft.problem}
         />
-        {saving.error === null ? null : (
-          <Alert color="red" role="alert">
-            {messageOf(saving.error)}
-          </Alert>
-        )}
+        <Problem of={saving.error} />
         {isWritable && draft.isEdited ? (
           <Group gap="xs">
             <Button size="xs" type="submit" loading={saving.isPending}>

@@ -1,10 +1,10 @@
-import { ActionIcon, Alert, Button, Group, Stack, Text, TextInput, Title } from "@mantine/core";
+import { ActionIcon, Button, Group, Stack, Text, TextInput, Title } from "@mantine/core";
 import { IconPlus, IconTrash } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
 import type { FileMetadata } from "../../../../../client/storage/types.ts";
-import { messageOf } from "../../../api/failure.ts";
 import { queries } from "../../../api/server.ts";
+import { Problem } from "../../../parts/states.tsx";
 import { useServer, useViewAs } from "../../../shell/view-as.tsx";
 
 interface Entry {
@@ -82,11 +82,7 @@ export function Metadata({ bucket, file, isWritable }: { bucket: string; file: F
             ) : null}
           </Group>
         ))}
-        {save.error === null ? null : (
-          <Alert color="red" role="alert">
-            {messageOf(save.error)}
-          </Alert>
-        )}
+        <Problem of={save.error} />
         {isWritable ? (
           <Group gap="xs">
             <Button

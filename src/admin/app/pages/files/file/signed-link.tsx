@@ -1,9 +1,9 @@
-import { Alert, Button, Group, Select, Stack, Text, TextInput, Title } from "@mantine/core";
+import { Button, Group, Select, Stack, Text, TextInput, Title } from "@mantine/core";
 import { useClipboard } from "@mantine/hooks";
 import { IconLink } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { messageOf } from "../../../api/failure.ts";
+import { Problem } from "../../../parts/states.tsx";
 import { useServer } from "../../../shell/view-as.tsx";
 
 const HOUR_SECONDS = 3_600;
@@ -46,11 +46,7 @@ export function SignedLink({ bucket, file }: { bucket: string; file: string }) {
           Copy link
         </Button>
       </Group>
-      {sign.error === null ? null : (
-        <Alert color="red" role="alert">
-          {messageOf(sign.error)}
-        </Alert>
-      )}
+      <Problem of={sign.error} />
       {sign.data === undefined ? (
         <Text size="sm" c="dimmed">
           Everybody who has the link may read the file until it ends.

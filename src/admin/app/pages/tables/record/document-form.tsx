@@ -1,8 +1,9 @@
-import { Alert, JsonInput, Stack, TextInput } from "@mantine/core";
+import { JsonInput, Stack, TextInput } from "@mantine/core";
 import { type SyntheticEvent, useState } from "react";
 import { isJsonObject } from "../../../../../kernel/json/json.ts";
 import { messageOf } from "../../../api/failure.ts";
 import { parseJson } from "../../../parts/json/json-text.ts";
+import { Problem } from "../../../parts/states.tsx";
 import { textHeight } from "../../../parts/text-height.ts";
 import type { TableAddress } from "../address.ts";
 import type { Row } from "../rows.ts";
@@ -58,11 +59,7 @@ export function DocumentForm({
           error={problem}
           onChange={(next) => setDraft({ text: next, of: stored })}
         />
-        {save.error === null ? null : (
-          <Alert color="red" role="alert">
-            {messageOf(save.error)}
-          </Alert>
-        )}
+        <Problem of={save.error} />
         <FormButtons {...actions} stored={stored} isReadOnly={isReadOnly} isSaving={save.isPending} />
       </Stack>
     </form>

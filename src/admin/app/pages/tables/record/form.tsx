@@ -1,7 +1,8 @@
-import { Alert, Stack } from "@mantine/core";
+import { Stack } from "@mantine/core";
 import { type SyntheticEvent, useState } from "react";
 import { messageOf, PlatformError } from "../../../api/failure.ts";
 import type { Field, TableSchema } from "../../../api/resources.ts";
+import { Problem } from "../../../parts/states.tsx";
 import type { TableAddress } from "../address.ts";
 import { editText, parsed } from "../grid/cell-text.ts";
 import type { Row } from "../rows.ts";
@@ -83,11 +84,7 @@ export function RecordForm({ address, schema, stored: loaded, copied, isReadOnly
             }
           />
         ))}
-        {save.error === null || Object.keys(problems).some((name) => name in schema.fields) ? null : (
-          <Alert color="red" role="alert">
-            {messageOf(save.error)}
-          </Alert>
-        )}
+        <Problem of={Object.keys(problems).some((name) => name in schema.fields) ? null : save.error} />
         <FormButtons {...actions} stored={stored} isReadOnly={isReadOnly} isSaving={save.isPending} />
       </Stack>
     </form>
