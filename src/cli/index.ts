@@ -17,25 +17,25 @@ const EXIT_USAGE = 2;
 
 type LoadCommand = () => Promise<CommandDef>;
 
-/** Each is loaded when it runs: a start of the server does not evaluate the CSV parser. */
+/** In the order of the guide. Each is loaded when it runs: a start of the server does not evaluate the CSV parser. */
 const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   start: async () => (await import("./serve/start.ts")).startCommand,
   dev: async () => (await import("./serve/dev.ts")).devCommand,
   init: async () => (await import("./starter/init.ts")).initCommand,
-  keys: async () => (await import("./keys.ts")).keysCommand,
-  "admin-link": async () => (await import("./admin-link.ts")).adminLinkCommand,
   check: async () => (await import("./check.ts")).checkCommand,
   client: async () => (await import("./client.ts")).clientCommand,
   build: async () => (await import("./product/build.ts")).buildCommand,
+  keys: async () => (await import("./keys.ts")).keysCommand,
+  "admin-link": async () => (await import("./admin-link.ts")).adminLinkCommand,
   import: async () => (await import("./transfer/import.ts")).importCommand,
   export: async () => (await import("./transfer/export.ts")).exportCommand,
-  doctor: async () => (await import("./doctor/doctor.ts")).doctorCommand,
-  audit: async () => (await import("./audit.ts")).auditCommand,
-  backup: async () => (await import("./backup/backup.ts")).backupCommand,
   health: async () => (await import("./health.ts")).healthCommand,
   certificate: async () => (await import("./certificate/certificate.ts")).certificateCommand,
+  backup: async () => (await import("./backup/backup.ts")).backupCommand,
   restore: async () => (await import("./backup/restore.ts")).restoreCommand,
   "verify-backup": async () => (await import("./backup/verify-backup.ts")).verifyBackupCommand,
+  doctor: async () => (await import("./doctor/doctor.ts")).doctorCommand,
+  audit: async () => (await import("./audit.ts")).auditCommand,
   [REHEARSAL_JOB_COMMAND]: async () => (await import("./rehearsal/job.ts")).rehearsalJobCommand,
   [CERTIFICATE_JOB_COMMAND]: async () => (await import("./certificate/job.ts")).certificateJobCommand,
   [BACKUP_JOB_COMMAND]: async () => (await import("./backup/scheduled-backup.ts")).backupJobCommand,
