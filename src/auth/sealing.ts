@@ -1,5 +1,5 @@
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
-import { NONCE_BYTES, openSealed, sealText } from "../kernel/envelope.ts";
+import { NONCE_BYTES, openSealed, sealText } from "../kernel/sealing.ts";
 
 /** Hashes and encryption at rest with the server's secret: a stolen file alone allows neither guessing nor reading. */
 export interface Sealing {

@@ -1,6 +1,6 @@
 import { createHmac, hkdfSync } from "node:crypto";
-import { NONCE_BYTES, openSealed, sealText } from "../kernel/envelope.ts";
 import { badField } from "../kernel/errors.ts";
+import { NONCE_BYTES, openSealed, sealText } from "../kernel/sealing.ts";
 
 /** Where the next page of a list begins. Sealed: it may be a file whose name the caller may not know. */
 export interface ListCursors {

@@ -1,6 +1,6 @@
 import { hkdfSync } from "node:crypto";
-import { NONCE_BYTES, openSealed, sealText } from "../../kernel/envelope.ts";
 import type { Ids } from "../../kernel/ids.ts";
+import { NONCE_BYTES, openSealed, sealText } from "../../kernel/sealing.ts";
 
 /** Encrypts secrets of jobs with a key that is derived from the server's secret. A sealed text opens only for its own job. */
 export interface JobSealing {
