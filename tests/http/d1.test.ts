@@ -77,7 +77,7 @@ test("[DQ3] what SQLite refuses is 400 with its message", async () => {
     ["SELECT * FROM nowhere", undefined, "no such table: nowhere"],
     ["INSERT INTO posts (title) VALUES ('taken')", undefined, "UNIQUE constraint failed"],
     ["SELECT ?, ?", [1], "takes 2 parameters, got 1"],
-    ["SELECT ?", [1, 2], "takes 1 parameters, got 2"],
+    ["SELECT ?", [1, 2], "takes 1 parameter, got 2"],
     ["SELECT ?", [[1]], "params.0"],
     ["SELECT ?", [{}], "params.0"],
     ["SELECT abs(-9223372036854775807 - 1)", undefined, "integer overflow"],

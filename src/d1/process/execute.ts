@@ -96,7 +96,10 @@ function assertParameters(wanted: number, given: number): void {
     throw new QueryError({ status: 400, message: `A statement takes at most ${PARAMETERS_MAX} parameters` });
   }
   if (wanted !== given) {
-    throw new QueryError({ status: 400, message: `The statement takes ${wanted} parameters, got ${given}` });
+    throw new QueryError({
+      status: 400,
+      message: `The statement takes ${wanted} ${wanted === 1 ? "parameter" : "parameters"}, got ${given}`,
+    });
   }
 }
 
