@@ -2,9 +2,10 @@ import { existsSync } from "node:fs";
 import { addressOf, linkAt } from "../admin/session/links.ts";
 import { systemIds } from "../kernel/ids.ts";
 import { declareCommand } from "./command.ts";
+import { isInUse } from "./data-directory.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import { dataOption } from "./options.ts";
-import { printAnswer } from "./output.ts";
+import { printAnswer, printNote } from "./output.ts";
 
 const PORT_DEFAULT_URL = "http://127.0.0.1:8787";
 
@@ -26,6 +27,7 @@ export const adminLinkCommand = declareCommand({
     if (!isAddress(address))
       throw new UsageError(`--url must be an http or https URL without a query, got "${address}"`);
     await printAnswer(linkAt(address.replace(/\/$/, ""), args.data, { ids: systemIds }));
+    if (!isInUse(args.data)) await printNote(`No server runs on ${args.data}: the link works once one is started.`);
     return 0;
   },
 });

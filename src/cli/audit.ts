@@ -1,7 +1,7 @@
-import { existsSync } from "node:fs";
 import { entriesOf } from "../audit/offline.ts";
 import { isIsoDateTime, parseIsoDateTime } from "../kernel/time/iso-datetime.ts";
 import { declareCommand } from "./command.ts";
+import { requireDataDirectory } from "./data-directory.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import { AUDIT_PAGE_ENTRIES } from "./limits.ts";
 import { dataOption } from "./options.ts";
@@ -28,7 +28,7 @@ export const auditCommand = declareCommand({
       return;
     }
     if (key !== undefined) throw new UsageError("--key is for --url");
-    if (!existsSync(args.data)) throw new CommandError(`There is no data directory at ${args.data}`);
+    requireDataDirectory(args.data);
     const filter = { actor: actor ?? null, action: action ?? null, target: target ?? null, after: moment(after) };
     for await (const entry of entriesOf(args.data, filter)) await printAnswer(JSON.stringify(entry));
   },

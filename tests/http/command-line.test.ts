@@ -354,6 +354,17 @@ describe("admin-link", () => {
     const { stdout } = await run(["admin-link", "--url", "https://app.example/base/", "--data", temporaryDirectory()]);
     expect(stdout).toMatch(/^https:\/\/app\.example\/base\/admin#code=[\w-]+\n$/);
   });
+
+  test("[AD15] a link to a server that does not run says so", async () => {
+    const platform = await testPlatform({ config: "{}" });
+    const link = () => run(["admin-link", "--data", platform.dataDirectory]);
+    expect((await link()).stderr).toBe("");
+    await platform.kill("SIGTERM");
+    const { code, stdout, stderr } = await link();
+    expect([code, stdout.startsWith(`${platform.url}/admin#code=`)]).toEqual([0, true]);
+    expect(stderr).toContain("No server runs on");
+    await platform.stop();
+  });
 });
 
 describe("start", () => {
@@ -747,6 +758,16 @@ describe("import and export", () => {
     const { code, stdout, stderr } = await run(["export", "shared/films", "--data", "mistyped"], { cwd });
     expect([code, stdout, stderr]).toEqual([1, "", "platform: There is no data directory at mistyped\n"]);
     expect(readdirSync(cwd)).toEqual(["platform.config.ts"]);
+  });
+
+  test("[CL410] export and audit of a folder that is no data directory are refused, and leave nothing in it", async () => {
+    const cwd = directoryWith({ "platform.config.ts": configOf(FILMS) });
+    for (const command of [["export", "shared/films"], ["audit"]]) {
+      const { code, stdout, stderr } = await run([...command, "--data", "."], { cwd });
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toContain(". is not a data directory: it has no system.db");
+      expect(readdirSync(cwd)).toEqual(["platform.config.ts"]);
+    }
   });
 
   test("[CL13][CL17] a running server, by --url and --key", async () => {

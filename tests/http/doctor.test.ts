@@ -148,8 +148,13 @@ test("[CL411] a system.db that cannot be read is named, and the other checks go 
 });
 
 test("[CL211] what is no data directory is named", async () => {
-  const { code, stderr } = await runCommand(["doctor", "--data", "./nowhere"]);
-  expect([code, stderr]).toEqual([1, expect.stringContaining("is not a data directory")]);
+  for (const [data, message] of [
+    ["./nowhere", "There is no data directory at ./nowhere"],
+    [temporaryDirectory(), "is not a data directory: it has no system.db"],
+  ] as const) {
+    const { code, stderr } = await runCommand(["doctor", "--data", data]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(message)]);
+  }
 });
 
 test("[DB270] [CL211] a database of 0 bytes stops the start and is left as it is; doctor and check --data name it", async () => {

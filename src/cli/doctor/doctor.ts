@@ -1,11 +1,7 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
-import { SYSTEM_FILE } from "../../backup/layout.ts";
-import { DirectoryInUse, lockDirectory } from "../../db/index.ts";
 import { reasonOf } from "../../kernel/errors.ts";
 import { VERSION } from "../../kernel/version.ts";
 import { declareCommand } from "../command.ts";
-import { CommandError } from "../errors.ts";
+import { isInUse, requireDataDirectory } from "../data-directory.ts";
 import { dataOption } from "../options.ts";
 import { printAnswer } from "../output.ts";
 import { DOCTOR_CHECKS, type DoctorCheck } from "./checks.ts";
@@ -24,9 +20,7 @@ export const doctorCommand = declareCommand({
   },
   async run({ args }) {
     const { data, json } = args;
-    if (!existsSync(join(data, SYSTEM_FILE))) {
-      throw new CommandError(`${data} is not a data directory: it has no ${SYSTEM_FILE}`);
-    }
+    requireDataDirectory(data);
     const isRunning = isInUse(data);
     const checks: Record<string, Finding> = {};
     for (const { name, look } of DOCTOR_CHECKS) {
@@ -49,16 +43,6 @@ async function examined(look: DoctorCheck["look"], patient: Patient): Promise<Fi
     return await look(patient);
   } catch (cause) {
     return finding([`cannot be checked: ${reasonOf(cause)}`]);
-  }
-}
-
-function isInUse(dataDirectory: string): boolean {
-  try {
-    lockDirectory(dataDirectory).release();
-    return false;
-  } catch (cause) {
-    if (cause instanceof DirectoryInUse) return true;
-    throw cause;
   }
 }
 

@@ -4,6 +4,7 @@ import { ownProduct } from "../../config/loading/product.ts";
 import type { FieldType, PlatformConfig } from "../../config/types.ts";
 import * as platformModule from "../../index.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
+import { requireDataDirectory } from "../data-directory.ts";
 import { CommandError, UsageError } from "../errors.ts";
 import { createLogger } from "../logs.ts";
 import { configOption, dataOption } from "../options.ts";
@@ -46,11 +47,9 @@ export async function openClient(args: ClientArguments): Promise<Client> {
   return args.url === undefined ? openStopped(args) : openRunning(args, args.url);
 }
 
-/** For a command that reads: opening a mistyped directory would create it. Errors: CommandError for a missing directory. */
+/** For a command that reads. Errors: those of `requireDataDirectory`. */
 export async function openExisting(args: ClientArguments): Promise<Client> {
-  if (args.url === undefined && !existsSync(args.data)) {
-    throw new CommandError(`There is no data directory at ${args.data}`);
-  }
+  if (args.url === undefined) requireDataDirectory(args.data);
   return openClient(args);
 }
 
