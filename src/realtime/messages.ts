@@ -6,7 +6,7 @@ import { AnyObject, optional } from "../kernel/schema/types.ts";
 import type { SignedIn, Visiting } from "../sockets/connection.ts";
 import { declareMessages, type MessageType } from "../sockets/protocol.ts";
 import { parseChannel } from "./channel.ts";
-import { denied, type Failure, failure, unknownChannel } from "./failures.ts";
+import { denied, type Failure, failure, otherChannel } from "./failures.ts";
 import {
   EVENT_LENGTH_MAX,
   PRESENCE_STATE_MAX_BYTES,
@@ -74,7 +74,7 @@ export function createMessages(deps: MessageDeps): readonly MessageType<Realtime
     ),
     declare("broadcast", Broadcast, (connection, { event, data, excludeSelf = true, ...about }, principal) =>
       onChannel(connection, about, (name) => {
-        if (parseChannel(name, tables)?.kind !== "broadcast") return unknownChannel(name);
+        if (parseChannel(name, tables)?.kind !== "broadcast") return otherChannel(name, "broadcast");
         return chain(mayBroadcast(rights, connection, principal, { name, event }), (isAllowed) => {
           if (!isAllowed) return denied("ACCESS_DENIED");
           if (connection.isClosed) return null;
@@ -123,7 +123,8 @@ function onChannel(
   work: (name: string) => MaybePromise<Failure | null>,
 ): MaybePromise<Failure | null> {
   const name = channel ?? connection.state.defaultChannel;
-  if (name === null) return failure("INVALID_MESSAGE", "channel is required");
+  if (name === null)
+    return failure("INVALID_MESSAGE", "channel is required, here or as ?channel= in the address of the connection");
   if (typeof requestId !== "string") return work(name);
   return chain(work(name), (failed) => {
     const done: ServerMessage = { type: "done", requestId };
@@ -143,7 +144,7 @@ function track(
   if (bytes > PRESENCE_STATE_MAX_BYTES) {
     return failure("STATE_TOO_LARGE", `state must have at most ${PRESENCE_STATE_MAX_BYTES} bytes, got ${bytes}`);
   }
-  if (parseChannel(channel, tables)?.kind !== "presence") return unknownChannel(channel);
+  if (parseChannel(channel, tables)?.kind !== "presence") return otherChannel(channel, "presence");
   const begin = (user: SignedIn): Failure | null => {
     const tracked = trackedOf(topicRights, connection, user);
     if (!tracked.channels.has(channel) && tracked.channels.size >= TRACKED_PER_CONNECTION_MAX) {
@@ -163,7 +164,7 @@ function track(
 }
 
 function untrack({ tables, presence }: MessageDeps, connection: RealtimeConnection, channel: string): Failure | null {
-  if (parseChannel(channel, tables)?.kind !== "presence") return unknownChannel(channel);
+  if (parseChannel(channel, tables)?.kind !== "presence") return otherChannel(channel, "presence");
   const { tracked } = connection.state;
   if (tracked !== null) presence.untrack(tracked, channel, "disconnect");
   return null;

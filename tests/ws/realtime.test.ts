@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { VERSION } from "../../src/kernel/version.ts";
 import { type SignedIn, signIn, signToken, type TestPlatform, testPlatform } from "../support/index.ts";
 import { connectTo } from "../support/tls/connect.ts";
@@ -268,6 +269,27 @@ describe("connection", () => {
 });
 
 describe("channels and rights", () => {
+  test("[RT13] the message says which channels there are, and that of track and broadcast which they take", async () => {
+    const socket = await connect(platform, user);
+    const refusal = async (message: JsonObject) => {
+      socket.send(message);
+      const { code, message: text } = await socket.next();
+      return `${code}: ${text}`;
+    };
+    expect(await refusal({ type: "subscribe", channel: "realtime:clubs:members" })).toBe(
+      'INVALID_CHANNEL: There is no channel "realtime:clubs:members": expected realtime:NAMESPACE:TABLE, realtime:NAMESPACE:INSTANCE:TABLE where it has instances, presence:NAME or broadcast:NAME',
+    );
+    expect(await refusal({ type: "track", channel: "broadcast:chat", state: {} })).toBe(
+      'INVALID_CHANNEL: "broadcast:chat" is no channel for this: expected presence:NAME',
+    );
+    expect(await refusal({ type: "broadcast", channel: "presence:lobby", event: "e", data: {} })).toBe(
+      'INVALID_CHANNEL: "presence:lobby" is no channel for this: expected broadcast:NAME',
+    );
+    expect(await refusal({ type: "track", state: {} })).toBe(
+      "INVALID_MESSAGE: channel is required, here or as ?channel= in the address of the connection",
+    );
+  });
+
   test("[RT13] channels of no known pattern, and undeclared tables, are INVALID_CHANNEL", async () => {
     const socket = await connect(platform, user);
     for (const channel of [
