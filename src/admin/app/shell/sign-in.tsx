@@ -23,7 +23,8 @@ export function SignInPage() {
               Sign in
             </Title>
             <Text size="sm" c="dimmed">
-              With the root key or a service key of the config. <code>platform keys</code> prints the root key.
+              With the root key or a service key of the config. <code>platform keys</code> prints the root key,{" "}
+              <code>platform admin-link</code> a link that signs in without one.
             </Text>
           </div>
           <PasswordInput
