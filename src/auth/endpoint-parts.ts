@@ -41,6 +41,9 @@ export function clientOf({ address, request, principal }: RequestBasics & { prin
 export const redirectOf = ({ config }: EndpointDeps, text: string | null | undefined): URL | null =>
   redirectField(text ?? undefined, config.redirectUrls ?? []);
 
+/** Whether the config has email and password as a way to sign up and in. */
+export const hasPasswords = ({ config }: EndpointDeps): boolean => config.emailPassword !== false;
+
 /** Errors: 404 for a way of signing in that the config does not enable. */
 export function requireEnabled(isEnabled: boolean, what: string): void {
   if (!isEnabled) throw notFound(`${what} is not enabled`);

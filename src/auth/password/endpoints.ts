@@ -6,6 +6,7 @@ import {
   chosenPassword,
   clientOf,
   type EndpointDeps,
+  hasPasswords,
   ofUsers,
   redirectOf,
   requireEnabled,
@@ -16,8 +17,6 @@ import type { PasswordService } from "./service.ts";
 export function passwordEndpoints(deps: EndpointDeps, service: PasswordService): readonly Endpoint[] {
   return [signIn(deps, service), changePassword(deps, service)];
 }
-
-const isEnabled = ({ config }: EndpointDeps): boolean => config.emailPassword !== false;
 
 const signIn = (deps: EndpointDeps, service: PasswordService): Endpoint =>
   endpoint(
@@ -33,7 +32,7 @@ const signIn = (deps: EndpointDeps, service: PasswordService): Endpoint =>
       errors: [404],
     },
     async (context) => {
-      requireEnabled(isEnabled(deps), "Signing in with email and password");
+      requireEnabled(hasPasswords(deps), "Signing in with email and password");
       const { email, password, redirectUrl } = await context.body();
       const redirect = redirectOf(deps, redirectUrl);
       return service.signIn({ email: emailOf(email), password, redirect }, clientOf(context));

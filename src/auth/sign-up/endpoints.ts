@@ -7,6 +7,7 @@ import {
   chosenPassword,
   clientOf,
   type EndpointDeps,
+  hasPasswords,
   ofUsers,
   redirectOf,
   requireEnabled,
@@ -17,8 +18,6 @@ import type { SignUps } from "./service.ts";
 export function signUpEndpoints(deps: EndpointDeps, service: SignUps): readonly Endpoint[] {
   return [signUp(deps, service), signInAnonymously(deps, service), linkEmail(deps, service)];
 }
-
-const isEnabled = ({ config }: EndpointDeps): boolean => config.emailPassword !== false;
 
 const signUp = (deps: EndpointDeps, service: SignUps): Endpoint =>
   endpoint(
@@ -39,7 +38,7 @@ const signUp = (deps: EndpointDeps, service: SignUps): Endpoint =>
       errors: [404, 409, 503],
     },
     async (context) => {
-      requireEnabled(isEnabled(deps), "Signing up with email and password");
+      requireEnabled(hasPasswords(deps), "Signing up with email and password");
       const { email, password, displayName, metadata, redirectUrl, captchaToken } = await context.body();
       requireMetadataSize({ metadata });
       const redirect = redirectOf(deps, redirectUrl);
@@ -87,7 +86,7 @@ const linkEmail = (deps: EndpointDeps, service: SignUps): Endpoint =>
     async (context) => {
       const caller = callerOf(context.principal);
       context.query();
-      requireEnabled(isEnabled(deps), "Signing in with email and password");
+      requireEnabled(hasPasswords(deps), "Signing in with email and password");
       const { email, password, redirectUrl } = await context.body();
       const redirect = redirectOf(deps, redirectUrl);
       return service.linkEmail(caller, { email: emailOf(email), password, redirect });
