@@ -4,16 +4,13 @@ import { systemIds } from "../kernel/ids.ts";
 import { declareCommand } from "./command.ts";
 import { isInUse } from "./data-directory.ts";
 import { CommandError, UsageError } from "./errors.ts";
-import { dataOption } from "./options.ts";
+import { dataOption, isHttpUrl } from "./options.ts";
 import { printAnswer, printNote } from "./output.ts";
 
 const PORT_DEFAULT_URL = "http://127.0.0.1:8787";
 
 /** What the path and the code are appended to. */
-function isAddress(text: string): boolean {
-  const url = URL.parse(text);
-  return url !== null && /^https?:$/.test(url.protocol) && !/[?#]/.test(text);
-}
+const isAddress = (text: string): boolean => isHttpUrl(text) && !/[?#]/.test(text);
 
 export const adminLinkCommand = declareCommand({
   meta: { name: "admin-link", description: "Prints a link that signs in to the dashboard, once and for ten minutes" },

@@ -4,7 +4,7 @@ import { declareCommand } from "./command.ts";
 import { requireDataDirectory } from "./data-directory.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import { AUDIT_PAGE_ENTRIES } from "./limits.ts";
-import { dataOption } from "./options.ts";
+import { dataOption, serverOptions } from "./options.ts";
 import { printAnswer } from "./output.ts";
 import { type Remote, remoteOf } from "./remote.ts";
 
@@ -14,20 +14,16 @@ export const auditCommand = declareCommand({
   meta: { name: "audit", description: "Prints the audit log as NDJSON, newest first" },
   args: {
     data: dataOption,
-    url: text("A running server; by default the data directory is read", "URL"),
-    key: text("The service key for --url; PLATFORM_SERVICE_KEY by default", "KEY"),
+    ...serverOptions,
     actor: text("Only what this key, user or kind of actor did", "NAME"),
     action: text("Only this action, or those that begin so", "ACTION"),
     target: text("Only this target, or what is below it", "PATH"),
     after: text("Only from this moment on: ISO 8601, or milliseconds since 1970", "TIME"),
   },
   async run({ args }) {
-    const { url, key, actor, action, target, after } = args;
-    if (url !== undefined) {
-      await printRemote(remoteOf(url, key), { actor, action, target, after });
-      return;
-    }
-    if (key !== undefined) throw new UsageError("--key is for --url");
+    const { actor, action, target, after } = args;
+    const remote = remoteOf(args);
+    if (remote !== null) return printRemote(remote, { actor, action, target, after });
     requireDataDirectory(args.data);
     const filter = { actor: actor ?? null, action: action ?? null, target: target ?? null, after: moment(after) };
     for await (const entry of entriesOf(args.data, filter)) await printAnswer(JSON.stringify(entry));

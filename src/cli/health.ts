@@ -3,6 +3,7 @@ import { isJsonObject } from "../kernel/json/json.ts";
 import { declareCommand } from "./command.ts";
 import { noAnswer, UsageError } from "./errors.ts";
 import { HEALTH_TIMEOUT_MS } from "./limits.ts";
+import { isHttpUrl } from "./options.ts";
 import { printAnswer } from "./output.ts";
 
 /** For images without a shell, whose health check can run this executable only. */
@@ -17,11 +18,8 @@ export const healthCommand = declareCommand({
     },
   },
   async run({ args }) {
-    const url = URL.parse("/api/health", args.url);
-    if (url === null || !/^https?:$/.test(url.protocol)) {
-      throw new UsageError(`--url must be an http or https URL, got "${args.url}"`);
-    }
-    const { status, text } = await ask(url);
+    if (!isHttpUrl(args.url)) throw new UsageError(`--url must be an http or https URL, got "${args.url}"`);
+    const { status, text } = await ask(new URL("/api/health", args.url));
     await printAnswer(text);
     return status === 200 ? 0 : 1;
   },

@@ -24,6 +24,14 @@ export const dataOption = {
   valueHint: "DIR",
 } as const;
 
+/** Of commands that ask a running server, or open the data directory. */
+export const serverOptions = {
+  url: { type: "string", description: "A running server; by default the data directory is opened", valueHint: "URL" },
+  key: { type: "string", description: "The service key for --url; PLATFORM_SERVICE_KEY by default", valueHint: "KEY" },
+} as const;
+
+export const isHttpUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.protocol ?? "");
+
 /** The member of an option that checks a value: a mistake in a variable is reported by the name of the variable. */
 const CHECK = "check";
 /** `name`: what the value was given with. Errors: UsageError. */

@@ -1,4 +1,5 @@
 import { CommandError, noAnswer, UsageError } from "./errors.ts";
+import { isHttpUrl } from "./options.ts";
 
 /** A running server, and the service key for it. */
 export interface Remote {
@@ -7,26 +8,26 @@ export interface Remote {
   send(path: string, init?: RequestInit): Promise<Response>;
 }
 
-/** For `--url` and `--key`. Errors: UsageError. */
-export function remoteOf(url: string, given: string | undefined): Remote {
-  const base = URL.parse(url);
-  if (base === null || !/^https?:$/.test(base.protocol)) {
-    throw new UsageError(`--url must be an http URL, got "${url}"`);
+/** What `serverOptions` name; null without `--url`. Errors: UsageError. */
+export function remoteOf(given: { url?: string | undefined; key?: string | undefined }): Remote | null {
+  const { url, key = process.env["PLATFORM_SERVICE_KEY"] ?? "" } = given;
+  if (url === undefined) {
+    if (given.key !== undefined) throw new UsageError("--key is for --url");
+    return null;
   }
-  const key = given ?? process.env["PLATFORM_SERVICE_KEY"] ?? "";
+  if (!isHttpUrl(url)) throw new UsageError(`--url must be an http or https URL, got "${url}"`);
   if (key === "") throw new UsageError("--url needs --key, or PLATFORM_SERVICE_KEY in the environment");
+  const address = url.replace(/\/$/, "");
   return {
     key,
     async send(path, init) {
-      const answer = await fetch(`${url.replace(/\/$/, "")}${path}`, { ...init, redirect: "manual" }).catch(
-        (cause: unknown) => {
-          throw noAnswer(url, cause);
-        },
-      );
+      const answer = await fetch(`${address}${path}`, { ...init, redirect: "manual" }).catch((cause: unknown) => {
+        throw noAnswer(address, cause);
+      });
       const location = answer.status < 400 ? answer.headers.get("location") : null;
       if (location === null) return answer;
       throw new CommandError(
-        `${url} sends the request on to ${location}; --url must be the address of the server itself`,
+        `${address} sends the request on to ${location}; --url must be the address of the server itself`,
       );
     },
   };

@@ -5,16 +5,15 @@ import type { FieldType, PlatformConfig } from "../../config/types.ts";
 import * as platformModule from "../../index.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 import { requireDataDirectory } from "../data-directory.ts";
-import { CommandError, UsageError } from "../errors.ts";
+import { CommandError } from "../errors.ts";
 import { createLogger } from "../logs.ts";
-import { configOption, dataOption } from "../options.ts";
-import { remoteOf } from "../remote.ts";
+import { configOption, dataOption, serverOptions } from "../options.ts";
+import { type Remote, remoteOf } from "../remote.ts";
 import type { Target } from "./target.ts";
 
 /** The options of `import` and `export` that name the server. */
 export const clientOptions = {
-  url: { type: "string", description: "A running server; by default the data directory is opened", valueHint: "URL" },
-  key: { type: "string", description: "The service key for --url; PLATFORM_SERVICE_KEY by default", valueHint: "KEY" },
+  ...serverOptions,
   config: configOption,
   data: dataOption,
 } as const;
@@ -44,17 +43,17 @@ interface ClientArguments {
 }
 
 export async function openClient(args: ClientArguments): Promise<Client> {
-  return args.url === undefined ? openStopped(args) : openRunning(args, args.url);
+  const remote = remoteOf(args);
+  return remote === null ? openStopped(args) : openRunning(args, remote);
 }
 
 /** For a command that reads. Errors: those of `requireDataDirectory`. */
 export async function openExisting(args: ClientArguments): Promise<Client> {
-  if (args.url === undefined) requireDataDirectory(args.data);
+  if (remoteOf(args) === null) requireDataDirectory(args.data);
   return openClient(args);
 }
 
-async function openRunning(args: ClientArguments, url: string): Promise<Client> {
-  const { send, key } = remoteOf(url, args.key);
+async function openRunning(args: ClientArguments, { send, key }: Remote): Promise<Client> {
   const client = createClient(send, key);
   return {
     ...client,
@@ -70,7 +69,6 @@ async function openRunning(args: ClientArguments, url: string): Promise<Client> 
 }
 
 async function openStopped(args: ClientArguments): Promise<Client> {
-  if (args.key !== undefined) throw new UsageError("--key is for --url");
   const { config } = await loadConfig(args.config, platformModule);
   // Loaded here, as a running server needs none of it.
   const [{ openPlatform }, { DirectoryInUse }] = await Promise.all([
