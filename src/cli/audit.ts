@@ -6,7 +6,7 @@ import { CommandError, UsageError } from "./errors.ts";
 import { AUDIT_PAGE_ENTRIES } from "./limits.ts";
 import { dataOption, serverOptions } from "./options.ts";
 import { printAnswer } from "./output.ts";
-import { type Remote, remoteOf } from "./remote.ts";
+import { type Remote, remoteOf } from "./running/remote.ts";
 
 const text = (description: string, valueHint: string) => ({ type: "string", description, valueHint }) as const;
 

@@ -8,7 +8,7 @@ import { requireDataDirectory } from "../data-directory.ts";
 import { CommandError } from "../errors.ts";
 import { createLogger } from "../logs.ts";
 import { configOption, dataOption, serverOptions } from "../options.ts";
-import { type Remote, remoteOf } from "../remote.ts";
+import { type Remote, remoteOf } from "../running/remote.ts";
 import type { Target } from "./target.ts";
 
 /** The options of `import` and `export` that name the server. */

@@ -1,10 +1,10 @@
-import { HOST_DEFAULT, PORT_DEFAULT } from "../http/listening/listener.ts";
-import { isJsonObject } from "../kernel/json/json.ts";
-import { declareCommand } from "./command.ts";
-import { noAnswer, UsageError } from "./errors.ts";
-import { HEALTH_TIMEOUT_MS } from "./limits.ts";
-import { isHttpUrl } from "./options.ts";
-import { printAnswer } from "./output.ts";
+import { HOST_DEFAULT, PORT_DEFAULT } from "../../http/listening/listener.ts";
+import { isJsonObject } from "../../kernel/json/json.ts";
+import { declareCommand } from "../command.ts";
+import { noAnswer, UsageError } from "../errors.ts";
+import { HEALTH_TIMEOUT_MS } from "../limits.ts";
+import { isHttpUrl } from "../options.ts";
+import { printAnswer } from "../output.ts";
 
 /** For images without a shell, whose health check can run this executable only. */
 export const healthCommand = declareCommand({
