@@ -7,7 +7,7 @@ import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
 import type { Turns } from "../kernel/time/turns.ts";
-import { type Answers, createAnswers } from "./answers.ts";
+import { createAnswers } from "./answers.ts";
 import { createAuthentication } from "./authentication.ts";
 import type { Clients } from "./clients.ts";
 import { CLOSE } from "./close-codes.ts";
@@ -17,7 +17,8 @@ import type { MessageTurns } from "./messages/message-turns.ts";
 import { createReceiving } from "./messages/receiving.ts";
 import type { PendingPlaces, Release } from "./pending-places.ts";
 import type { Protocol } from "./protocol.ts";
-import { createReviews, type Reviews } from "./rights/reviews.ts";
+import { createEndings } from "./rights/endings.ts";
+import { createReviews } from "./rights/reviews.ts";
 import type { SocketServer } from "./server/socket-server.ts";
 import { SessionIndex } from "./session-index.ts";
 
@@ -82,8 +83,9 @@ export function createAreaSockets<State, Code extends string>(
   const reviews = createReviews(parts);
   const authenticate = createAuthentication({ ...parts, refresh: reviews.refresh, onKey: () => keyWatch.begin() });
   const receive = createReceiving({ ...parts, authenticate });
-  const unwatch = watchSessions(parts, reviews);
-  const keyWatch = createKeyWatch({ ...deps, connections: index.ofKeys, end: (one) => endSession(answers, one) });
+  const end = createEndings(parts);
+  const unwatch = watchSessions(deps.sessions, reviews.userChanged, (id) => end(index.ofSession(id)));
+  const keyWatch = createKeyWatch({ ...deps, connections: index.ofKeys, end });
   let isRefusing = false;
 
   const events: ConnectionEvents<State> = {
@@ -168,26 +170,15 @@ export function createAreaSockets<State, Code extends string>(
 }
 
 /** Connections follow what happens to their session and their user. The function returned ends it. */
-function watchSessions<State, Code extends string>(
-  deps: {
-    answers: Answers<State, Code>;
-    index: SessionIndex<Connection<State>>;
-    sessions: SessionEvents & UserEvents;
-  },
-  reviews: Pick<Reviews<State>, "userChanged">,
+function watchSessions(
+  sessions: SessionEvents & UserEvents,
+  changed: (userId: string) => void,
+  ended: (sessionId: string) => void,
 ): () => void {
-  const { answers, index, sessions } = deps;
-  const unlistenChanges = sessions.onUserChange(reviews.userChanged);
-  const unlistenEnds = sessions.onEnd((sessionId) => {
-    for (const connection of index.ofSession(sessionId)) endSession(answers, connection);
-  });
+  const unlistenChanges = sessions.onUserChange(changed);
+  const unlistenEnds = sessions.onEnd(ended);
   return () => {
     unlistenChanges();
     unlistenEnds();
   };
-}
-
-function endSession<State, Code extends string>(answers: Answers<State, Code>, connection: Connection<State>): void {
-  const failure = { code: "SESSION_REVOKED", message: "The session has ended" } as const;
-  answers.failAndClose(connection, failure, CLOSE.sessionEnded);
 }

@@ -223,9 +223,33 @@ export class Connection<State> implements SocketHandler {
     this.#socket?.close(code, reason);
   }
 
+  /**
+   * The first part of an end whose other part takes a turn of its own: from now on nothing is delivered or heard. false: it has
+   * ended already. Nothing that was allowed to it is sent any more, as to one whose identity has changed.
+   */
+  silence(code: number): boolean {
+    if (this.isClosed) return false;
+    this.#closeCode = code;
+    this.#identity++;
+    return true;
+  }
+
+  /** The other part, for one that is silenced. `text`: the last one that it is sent. */
+  finish(text: string, reason: string): void {
+    const code = this.#closeCode;
+    if (code === null) throw new Error("the connection has not been silenced");
+    this.#socket?.send(text);
+    this.#notify(code);
+    this.#socket?.close(code, reason);
+  }
+
   #ended(code: number): void {
     if (this.isClosed) return;
     this.#closeCode = code;
+    this.#notify(code);
+  }
+
+  #notify(code: number): void {
     this.#events.closed(this, code);
     this.drain();
   }

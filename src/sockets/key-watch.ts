@@ -15,17 +15,14 @@ export function createKeyWatch<Connection extends { readonly principal: Principa
   connections: ReadonlySet<Connection>;
   principals: Pick<Principals, "isPresent">;
   clock: Clock;
-  /** The key of this connection no longer counts. */
-  end(connection: Connection): void;
+  /** The keys of these connections no longer count. */
+  end(connections: readonly Connection[]): void;
 }): KeyWatch {
   const { connections, principals, clock } = deps;
   let cancel: (() => void) | null = null;
   const check = (): void => {
     cancel = null;
-    for (const connection of [...connections]) {
-      const { principal } = connection;
-      if (principal !== null && !principals.isPresent(principal)) deps.end(connection);
-    }
+    deps.end([...connections].filter(({ principal }) => principal !== null && !principals.isPresent(principal)));
     if (connections.size > 0) watch.begin();
   };
   const watch: KeyWatch = {

@@ -209,3 +209,25 @@ test("[RT30] [RT25] who has many subscriptions and entries leaves all channels, 
   await again.expect({ type: "db_change", data: { title: "missed" } });
   await Promise.all([again.close(), watcher.close()]);
 });
+
+test("[SK225] what is written when a session ends is sent to none of its connections, and each is told and closed", async () => {
+  await quick();
+  const user = await signIn(platform);
+  const sockets: TestSocket[] = [];
+  for (let opened = 0; opened < 300; opened += 20) {
+    const some = await Promise.all(Array.from({ length: 20 }, () => connect(platform, user)));
+    for (const socket of some) await subscribe(socket, "realtime:shared:notes");
+    sockets.push(...some);
+  }
+  const other = await connect(platform, await signIn(platform));
+  await subscribe(other, "realtime:shared:notes");
+  const ended = platform.service.post(`/api/auth/admin/users/${user.id}/revoke`, {});
+  const written = ended.then(() => write("notes", { title: "after" }));
+  expect((await ended).status).toBe(200);
+  await written;
+  for (const socket of sockets) {
+    expect(await socket.next()).toMatchObject({ type: "error", code: "SESSION_REVOKED" });
+    expect((await socket.closed).code).toBe(4003);
+  }
+  await other.expect({ type: "db_change", data: { title: "after" } });
+});

@@ -49,10 +49,10 @@ export function createFunctionSockets(deps: {
 }): FunctionSockets {
   const { sockets, sessions, clock } = deps;
   const index = new SessionIndex<OpenSocket>();
-  const end = ({ socket }: OpenSocket): void => socket.close(CLOSE.sessionEnded, "The session has ended");
-  const unlisten = sessions.onEnd((sessionId) => {
-    for (const open of index.ofSession(sessionId)) end(open);
-  });
+  const end = (ended: readonly OpenSocket[]): void => {
+    for (const { socket } of ended) socket.close(CLOSE.sessionEnded, "The session has ended");
+  };
+  const unlisten = sessions.onEnd((sessionId) => end(index.ofSession(sessionId)));
   const keyWatch = createKeyWatch({ ...deps, connections: index.ofKeys, end });
   const openSockets = new Set<Socket>();
   let cancelLook: (() => void) | null = null;
