@@ -13,7 +13,8 @@ export function layOut(layout: FileLayout, values: StepValues = {}): (sqlite: Da
 
 /**
  * Upgrades the server's tables in a file: runs the missing steps in order, in one transaction with the new version
- * (`PRAGMA user_version`), so that a file is always one of a release. A file with tables is copied before (`NAME.db.vVERSION`). A file that is up to date costs one query.
+ * (`PRAGMA user_version`), so that a file is always one of a release. A file with tables is copied before (`NAME.db.vVERSION`). A
+ * file that is up to date costs one query.
  * Foreign keys are off meanwhile, because a step that rebuilds a table would delete the rows that refer to it; they are checked
  * after each step. [DB31] [DB300]
  * Errors: a step fails; the file has a version that is newer than this executable supports.

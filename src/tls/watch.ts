@@ -3,8 +3,8 @@ import type { Clock } from "../kernel/clock.ts";
 import { FILES_LOOK_MS } from "./limits.ts";
 
 /**
- * Calls `onChange` when one of the files has changed since the watch was made, and again until it returns true: another program may be writing. It looks
- * every few seconds, because links of directories, which secrets of containers are, are replaced without an event.
+ * Calls `onChange` when one of the files has changed since the watch was made, and again until it returns true: another program may
+ * be writing. It looks every few seconds, because links of directories, which secrets of containers are, are replaced without an event.
  */
 export class FileWatch {
   readonly #paths: readonly string[];

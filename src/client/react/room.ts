@@ -16,7 +16,8 @@ const nowhere: RoomStore<never> = {
 
 /**
  * A room: `useRoom(client.rooms("quiz"), id)`. It is joined while a component shows it, and left soon after the last one is gone.
- * Below a provider it is joined again as whoever signs in. null: none yet. On a server it is `joining`, and nothing is opened. The functions are the same in each render.
+ * Below a provider it is joined again as whoever signs in. null: none yet. On a server it is `joining`, and nothing is opened. The
+ * functions are the same in each render.
  */
 export function useRoom<Actions>(rooms: Rooms<Actions>, id: string | null): RoomResult<Actions> {
   const store = useMemo(() => (id === null ? nowhere : createRoomStore(rooms, id)), [rooms, id]);

@@ -11,7 +11,8 @@ import { type Call, callOf } from "./call.ts";
 
 /**
  * The request that Elysia and the handler see: its body has `maxBodySize` bytes at most, however it is read, JSON is read as
- * everywhere else, and who reads it when the caller's session, key or right has ended gets an error [HT135] [FN25]. Errors: 413 for a declared length.
+ * everywhere else, and who reads it when the caller's session, key or right has ended gets an error [HT135] [FN25]. Errors: 413 for
+ * a declared length.
  */
 export function createBodies(http: HttpParts): (request: Request, call: Call) => Request {
   const { bodyMaxBytes } = http;
