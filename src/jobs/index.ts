@@ -2,6 +2,7 @@ import type { AppAccess, JobsAccessor } from "../config/app/index.ts";
 import type { CronConfig, JobsConfig } from "../config/types.ts";
 import type { RecordChange } from "../db/index.ts";
 import type { Endpoint } from "../http/endpoint.ts";
+import { createTurns } from "../kernel/time/turns.ts";
 import { jobEndpoints } from "./admin/endpoints.ts";
 import { createJobRecords } from "./admin/records.ts";
 import { createJobsService } from "./admin/service.ts";
@@ -57,8 +58,11 @@ export function createJobsArea(
   const form = createJobForm(deps.jobs);
   const records = createJobRecords({ core, clock, isDrill: deps.isDrill });
 
+  const view = () => schedules.view();
+  const service = createJobsService({ core, records, schedules: view, turns: createTurns(), audit: deps.audit });
+
   return {
-    endpoints: jobEndpoints(createJobsService({ core, records, schedules: () => schedules.view(), audit: deps.audit })),
+    endpoints: jobEndpoints(service),
     queue: core.queue,
     pass: core.pass,
     schedules,

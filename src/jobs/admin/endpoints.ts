@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { JsonText, OK } from "../../http/reply.ts";
+import { chain } from "../../kernel/maybe-promise.ts";
 import { nullable } from "../../kernel/schema/types.ts";
 import { isoTime } from "../../kernel/time/iso-datetime.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../limits.ts";
@@ -67,7 +68,7 @@ export function jobEndpoints(service: JobsService): readonly Endpoint[] {
       answers: { 200: Type.Object({ jobs: Type.Array(JobRecord), cursor: nullable(Type.String()) }) },
       errors: [400],
     },
-    ({ principal, query }) => new JsonText(service.list(principal, query)),
+    ({ principal, query }) => chain(service.list(principal, query), (text) => new JsonText(text)),
   );
   const schedules = endpoint(
     "GET /api/admin/schedules",

@@ -2,6 +2,8 @@ import { actorOf, type Principal } from "../../access/principal.ts";
 import { requireAnyServiceKey } from "../../access/service-key-right.ts";
 import type { RecordChange } from "../../db/index.ts";
 import { badField, forbidden } from "../../kernel/errors.ts";
+import type { MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { Turns } from "../../kernel/time/turns.ts";
 import type { ScheduleView } from "../cron/schedules.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../limits.ts";
 import type { QueueCore } from "../queue/core.ts";
@@ -18,7 +20,7 @@ export interface JobQuery {
 /** Jobs for administrators. A key whose scopes do not name a job does not learn that it exists. */
 export interface JobsService {
   /** The page as JSON. Errors: 401, 403, 400 for a cursor that no page returned. */
-  list(principal: Principal, query: () => JobQuery): string;
+  list(principal: Principal, query: () => JobQuery): MaybePromise<string>;
   /** The schedules whose jobs the key may read. Errors: 401, 403. */
   schedules(principal: Principal): ScheduleView[];
   /** `form` is called once the rights are known. Errors: 401, 403, 404, 409. */
@@ -31,10 +33,12 @@ export function createJobsService(deps: {
   core: QueueCore;
   records: JobRecords;
   schedules: () => ScheduleView[];
+  /** Lists take turns, as each of them may take some milliseconds. */
+  turns: Turns;
   /** Writes down what the current caller has done to a job that runs, whose end is in a transaction with others. */
   audit: RecordChange;
 }): JobsService {
-  const { core, records } = deps;
+  const { core, records, turns } = deps;
 
   const may = (principal: Principal, name: string, action: "read" | "write"): boolean =>
     principal.kind === "server" ||
@@ -73,13 +77,16 @@ export function createJobsService(deps: {
       const names = readable(principal);
       const { name, state = null, limit = LIST_LIMIT_DEFAULT, cursor } = query();
       if (name !== undefined && !may(principal, name, "read")) throw forbidden();
-      const { jobs, next } = records.list({
+      const listing = {
         names: name === undefined ? names : [name],
         state,
         before: cursor === undefined ? null : decodeCursor(cursor),
         limit: Math.min(limit, LIST_LIMIT_MAX),
+      };
+      return turns.soon(() => {
+        const { jobs, next } = records.list(listing);
+        return `{"jobs":[${jobs.join(",")}],"cursor":${next === null ? "null" : JSON.stringify(encodeCursor(next))}}`;
       });
-      return `{"jobs":[${jobs.join(",")}],"cursor":${next === null ? "null" : JSON.stringify(encodeCursor(next))}}`;
     },
     schedules(principal) {
       const names = readable(principal);
