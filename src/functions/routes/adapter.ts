@@ -55,14 +55,13 @@ function lateAnswer(
   value: string | object,
   { status, headers, own }: { status: number; headers: Headers | null; own: Settings["headers"] },
 ): Response | null {
+  // Before the body is serialised, which Elysia would do once more.
+  if (Object.values(own).some((text) => typeof text !== "string")) return null;
   const isText = typeof value === "string";
   const body = lateBody(isText ? value : JSON.stringify(value));
   const answer = new Response(body, headers === null ? { status } : { status, headers });
   answer.headers.set("content-type", isText ? "text/plain;charset=utf-8" : "application/json;charset=utf-8");
-  for (const [name, text] of Object.entries(own)) {
-    if (typeof text !== "string") return null;
-    answer.headers.set(name, text);
-  }
+  for (const [name, text] of Object.entries(own)) answer.headers.set(name, String(text));
   return answer;
 }
 
