@@ -178,6 +178,11 @@ describe("sources", () => {
     { call: /\bconsole\.\w+\(/, but: /^src\/(?:cli\/|client\/analytics\/|main\.ts$)/ },
     { call: /\bprocess\.exit\(/, but: /^src\/(?:cli\/|main\.ts$)/ },
     { call: /\b(?:eval|new Function)\(/, but: /^$/ },
+    // Other servers are asked through one place, which bounds their answers. Commands ask the server that they are given.
+    {
+      call: /(?<![.\w#]|async )fetch(?:\(|\b(?=[,;\])}]))|\b(?:Bun|globalThis)\.fetch\b|"(?:node:https|undici|axios)"/,
+      but: /^src\/(?:http\/outgoing\/call|client\/.+|admin\/app\/.+|cli\/running\/remote)\.tsx?$/,
+    },
   ];
   for (const { call, but } of BANNED) {
     test(`${call.source} is called where it belongs`, () => {

@@ -142,5 +142,7 @@ export const CAPTCHA_ANSWER_MAX_BYTES = 16_384;
 
 /** How long an OAuth provider may take to answer. */
 export const PROVIDER_TIMEOUT_SECONDS = 10;
+/** Bytes of an answer of an OAuth provider: its metadata, its keys, tokens, and what it says of a user. */
+export const PROVIDER_ANSWER_MAX_BYTES = 512 * 1024;
 /** After this the metadata of a provider is read again. */
 export const PROVIDER_METADATA_TTL_MS = 24 * HOUR_MS;

@@ -13,6 +13,8 @@ export const DEV_STOP_MAX_MS = STOP_MAX_MS + 1_000;
 
 /** `health`: a server that takes longer to answer does not serve. */
 export const HEALTH_TIMEOUT_MS = 4_000;
+/** Bytes of its answer. */
+export const HEALTH_ANSWER_MAX_BYTES = 64 * 1024;
 
 /** Operations of one batch request of an import. */
 export const BATCH_RECORDS_MAX = 500;

@@ -54,6 +54,8 @@ export const IDLE_TIMEOUT_SECONDS = 120;
  * Bun's default. [HT35]
  */
 export const HEADERS_MAX_BYTES = 64 * 1024;
+/** Bytes of a small text that the server keeps in an object store. */
+export const S3_NOTE_MAX_BYTES = 64 * 1024;
 /** Bytes of a body that neither an upload (bounded by its bucket) nor a JSON parser (bounded by itself) reads. */
 export const REQUEST_MAX_BYTES = 1024 ** 4;
 export const MAX_AGE_SECONDS = 600;

@@ -37,6 +37,8 @@ export const BADGE_MAX = 2 ** 31 - 1;
 export const CALLS_AT_ONCE_MAX = 50;
 /** Of these, the maximum for messages to topics, so that a message to one user never waits for a whole broadcast. */
 export const TOPIC_CALLS_AT_ONCE_MAX = 40;
+/** Bytes of an answer of FCM, or of its token endpoint. */
+export const ANSWER_MAX_BYTES = 64 * 1024;
 /** A call without an answer after this time has failed. */
 export const CALL_TIMEOUT_MS = 10 * SECOND_MS;
 /** How long a name server has to answer where a push service is, and how often it is asked. */

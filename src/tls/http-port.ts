@@ -37,14 +37,17 @@ export function openHttpPort(options: {
   return { stop: () => server.stop(true) };
 }
 
-function serve({ host, port }: { host: string; port: number }, fetch: (request: Request) => Response): Server<unknown> {
+function serve(
+  { host, port }: { host: string; port: number },
+  answer: (request: Request) => Response,
+): Server<unknown> {
   try {
     return Bun.serve({
       hostname: host,
       port,
       idleTimeout: CHALLENGE_IDLE_SECONDS,
       maxRequestBodySize: CHALLENGE_BODY_MAX_BYTES,
-      fetch,
+      fetch: answer,
       error: () => new Response(null, { status: 500 }),
     });
   } catch (cause) {

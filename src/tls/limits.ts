@@ -20,6 +20,8 @@ export const FILES_LOOK_MS = 2 * SECOND_MS;
 export const ISSUE_TIMEOUT_MS = 5 * MINUTE_MS;
 /** One request to the authority. */
 export const REQUEST_TIMEOUT_MS = 30 * SECOND_MS;
+/** Bytes of an answer of the authority: a chain of certificates has some thousand. */
+export const ANSWER_MAX_BYTES = 512 * 1024;
 export const SELF_SIGNED_TIMEOUT_MS = 30 * SECOND_MS;
 /** Life of a self-signed certificate, and what must be left of it. */
 export const SELF_SIGNED_LIFE_MS = 365 * DAY_MS;

@@ -1,4 +1,5 @@
 import type { WebhookConfig } from "../config/types.ts";
+import type { OutgoingAnswer } from "../http/outgoing/call.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { ANSWER_KEPT_BYTES, ANSWER_READ_MS, CONTENT_TYPE_MAX_LENGTH, HIDDEN_MIN_LENGTH } from "./limits.ts";
 
@@ -16,51 +17,31 @@ export interface ReceiverAnswer {
 const HIDDEN = "[hidden]";
 
 /** Reads the beginning of a body, and gives up the rest of it. No error: a body that breaks off has ended there. */
-export async function answerOf(response: Response, config: WebhookConfig, clock: Clock): Promise<ReceiverAnswer> {
-  const { bytes, isCut } = await beginningOf(response, clock);
-  const type = response.headers.get("content-type")?.split(";")[0]?.trim() ?? "";
+export async function answerOf(answer: OutgoingAnswer, config: WebhookConfig, clock: Clock): Promise<ReceiverAnswer> {
+  const { bytes, isCut } = await beginningOf(answer, clock);
+  const type = answer.headers.get("content-type")?.split(";")[0]?.trim() ?? "";
   const secrets = secretsOf(config);
   return {
-    status: response.status,
+    status: answer.status,
     contentType: type === "" ? null : withoutSecrets(type, secrets).slice(0, CONTENT_TYPE_MAX_LENGTH),
     body: withoutSecrets(new TextDecoder().decode(bytes), secrets),
     isCut,
   };
 }
 
-async function beginningOf({ body, headers }: Response, clock: Clock): Promise<{ bytes: Uint8Array; isCut: boolean }> {
-  if (body === null) return { bytes: new Uint8Array(), isCut: false };
-  if ((headers.get("content-encoding") ?? "identity") !== "identity") {
+async function beginningOf(answer: OutgoingAnswer, clock: Clock): Promise<{ bytes: Uint8Array; isCut: boolean }> {
+  if ((answer.headers.get("content-encoding") ?? "identity") !== "identity") {
     // It is compressed, though that was not asked for: nobody can read it, nor find in it what is secret.
-    void body.cancel().catch(() => {});
+    answer.drop();
     return { bytes: new Uint8Array(), isCut: true };
   }
-  const reader = body.getReader();
-  const kept = new Uint8Array(ANSWER_KEPT_BYTES);
-  let length = 0;
-  let isCut = false;
-  const end = (): void => void reader.cancel().catch(() => {});
-  // Ends a read that waits.
-  const cancelTimer = clock.after(ANSWER_READ_MS, () => {
-    isCut = true;
-    end();
-  });
+  const reading = new AbortController();
+  const cancelTimer = clock.after(ANSWER_READ_MS, () => reading.abort());
   try {
-    while (!isCut) {
-      const { value, done } = await reader.read();
-      if (done || isCut) break;
-      const part = value.subarray(0, kept.length - length);
-      kept.set(part, length);
-      length += part.length;
-      isCut = part.length < value.length;
-    }
-  } catch {
-    isCut = true;
+    return await answer.read({ maxBytes: ANSWER_KEPT_BYTES, until: reading.signal });
   } finally {
     cancelTimer();
-    end();
   }
-  return { bytes: kept.subarray(0, length), isCut };
 }
 
 /** What the config keeps secret, the longest first: a receiver that repeats the request in its answer would show it. */

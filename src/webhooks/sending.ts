@@ -1,5 +1,5 @@
 import type { WebhookConfig } from "../config/types.ts";
-import { outgoingFetch } from "../http/outgoing.ts";
+import { outgoingCall } from "../http/outgoing/call.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { SECOND_MS } from "../kernel/time/duration.ts";
 import { VERSION } from "../kernel/version.ts";
@@ -23,11 +23,10 @@ export async function send(
   const timeout = new AbortController();
   const cancelTimer = clock.after(DELIVERY_TIMEOUT_MS, () => timeout.abort());
   try {
-    const response = await outgoingFetch(url, {
+    const answer = await outgoingCall(url, {
       method: "POST",
       headers: {
         "user-agent": `platform/${VERSION}`,
-        "accept-encoding": "identity",
         ...headers,
         "content-type": "application/json",
         "webhook-id": message.id,
@@ -35,12 +34,9 @@ export async function send(
         "webhook-signature": signatureOf(secret, `${message.id}.${timestamp}.`, message.body),
       },
       body: message.body,
-      redirect: "manual",
-      // A few bytes may become gigabytes, before there is a body to break off.
-      decompress: false,
       signal: AbortSignal.any([signal, timeout.signal]),
     });
-    return { kind: "answered", answer: await answerOf(response, config, clock) };
+    return { kind: "answered", answer: await answerOf(answer, config, clock) };
   } catch (cause) {
     if (signal.aborted) throw cause;
     if (timeout.signal.aborted)

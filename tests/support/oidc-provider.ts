@@ -37,6 +37,8 @@ export interface OidcProvider {
   approve(authorizationUrl: string, user: OidcUser): string;
   /** The page of the provider, for a browser that is really sent there; 404 by default. */
   page: (authorizationUrl: string) => Response;
+  /** What becomes of each answer, by its path; the same answer by default. */
+  altered: (path: string, answer: Response) => Response | Promise<Response>;
   /** Calls of the token endpoint that were granted. */
   readonly granted: number;
   stop(): void;
@@ -52,6 +54,7 @@ export async function startOidcProvider(): Promise<OidcProvider> {
   const accessTokens = new Map<string, OidcUser>();
   let granted = 0;
   let lies: Lies = {};
+  let altered: OidcProvider["altered"] = (_path, answer) => answer;
   let page = (_url: string) => new Response(null, { status: 404 });
 
   const token = async (request: Request): Promise<Response> => {
@@ -91,26 +94,31 @@ export async function startOidcProvider(): Promise<OidcProvider> {
     return Response.json({ access_token: accessToken, token_type: "Bearer", expires_in: 300, id_token: idToken });
   };
 
+  const routes: Record<string, (request: Request) => Response | Promise<Response>> = {
+    "/.well-known/openid-configuration": () =>
+      Response.json({
+        issuer,
+        ...{ authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token` },
+        ...{ jwks_uri: `${issuer}/keys`, userinfo_endpoint: `${issuer}/userinfo` },
+        ...{ response_types_supported: ["code"], subject_types_supported: ["public"] },
+        ...{ id_token_signing_alg_values_supported: ["RS256"], code_challenge_methods_supported: ["S256"] },
+      }),
+    "/keys": () => Response.json({ keys: [jwk] }),
+    "/authorize": (request) => page(request.url),
+    "/token": token,
+    "/userinfo": (request) => {
+      const bearer = request.headers.get("authorization")?.replace(/^Bearer /, "") ?? "";
+      const user = accessTokens.get(bearer);
+      return user === undefined ? new Response(null, { status: 401 }) : Response.json(user);
+    },
+  };
   const server: Bun.Server<undefined> = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
-    routes: {
-      "/.well-known/openid-configuration": () =>
-        Response.json({
-          issuer,
-          ...{ authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token` },
-          ...{ jwks_uri: `${issuer}/keys`, userinfo_endpoint: `${issuer}/userinfo` },
-          ...{ response_types_supported: ["code"], subject_types_supported: ["public"] },
-          ...{ id_token_signing_alg_values_supported: ["RS256"], code_challenge_methods_supported: ["S256"] },
-        }),
-      "/keys": () => Response.json({ keys: [jwk] }),
-      "/authorize": (request) => page(request.url),
-      "/token": { POST: token },
-      "/userinfo": (request) => {
-        const bearer = request.headers.get("authorization")?.replace(/^Bearer /, "") ?? "";
-        const user = accessTokens.get(bearer);
-        return user === undefined ? new Response(null, { status: 401 }) : Response.json(user);
-      },
+    async fetch(request) {
+      const { pathname } = new URL(request.url);
+      const answer = (await routes[pathname]?.(request)) ?? new Response(null, { status: 404 });
+      return altered(pathname, answer);
     },
   });
   const issuer: string = `http://127.0.0.1:${server.port}`;
@@ -122,6 +130,12 @@ export async function startOidcProvider(): Promise<OidcProvider> {
     },
     set lies(next) {
       lies = next;
+    },
+    get altered() {
+      return altered;
+    },
+    set altered(next) {
+      altered = next;
     },
     get page() {
       return page;

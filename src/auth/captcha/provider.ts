@@ -1,5 +1,5 @@
 import type { CaptchaConfig } from "../../config/types.ts";
-import { outgoingFetch } from "../../http/outgoing.ts";
+import { outgoingFetch } from "../../http/outgoing/call.ts";
 import { isJsonObject } from "../../kernel/json/json.ts";
 import { CAPTCHA_ANSWER_MAX_BYTES } from "../limits.ts";
 
@@ -25,7 +25,7 @@ const OWN_FAULTS: ReadonlySet<unknown> = new Set([
   "internal-error",
 ]);
 
-/** Errors: those of `fetch`, also when `signal` is aborted. */
+/** Errors: those of `outgoingFetch`: an answer that is too long, also when `signal` is aborted. */
 export async function askProvider(config: CaptchaConfig, { token, address, signal }: Question): Promise<Verdict> {
   const form = new URLSearchParams({ secret: config.secretKey, response: token, remoteip: address });
   // hCaptcha then refuses tokens that were solved for another site.
@@ -33,31 +33,14 @@ export async function askProvider(config: CaptchaConfig, { token, address, signa
   const response = await outgoingFetch(config.endpoint ?? ENDPOINTS[config.provider], {
     method: "POST",
     body: form,
-    // A redirect would carry the secret elsewhere.
-    redirect: "manual",
     signal,
+    maxBytes: CAPTCHA_ANSWER_MAX_BYTES,
   });
-  const answer = await readAnswer(response);
+  const answer: unknown = await response.json().catch(() => null);
   if (isJsonObject(answer) && answer["success"] === true && response.ok) return { kind: "passed" };
   const codes = isJsonObject(answer) ? (answer["error-codes"] ?? []) : [];
   // Turnstile answers some refusals with 400 and the same body.
   const isRefusal = isJsonObject(answer) && answer["success"] === false && response.status < 500;
   if (isRefusal && Array.isArray(codes) && !codes.some((code) => OWN_FAULTS.has(code))) return { kind: "refused" };
   return { kind: "unknown", reason: { status: response.status, codes } };
-}
-
-/** null for what is no JSON, or longer than an answer can be. */
-async function readAnswer(response: Response): Promise<unknown> {
-  const chunks: Uint8Array[] = [];
-  let sizeBytes = 0;
-  for await (const chunk of response.body ?? []) {
-    sizeBytes += chunk.byteLength;
-    if (sizeBytes > CAPTCHA_ANSWER_MAX_BYTES) return null;
-    chunks.push(chunk);
-  }
-  try {
-    return JSON.parse(Buffer.concat(chunks).toString());
-  } catch {
-    return null;
-  }
 }

@@ -6,6 +6,7 @@ import {
   ClientSecretBasic,
   ClientSecretPost,
   Configuration,
+  type CustomFetchOptions,
   calculatePKCECodeChallenge,
   customFetch,
   discovery,
@@ -17,9 +18,10 @@ import {
 import { normalizeEmail } from "../../access/account-fields.ts";
 import { KNOWN_PROVIDERS, type KnownProvider } from "../../config/sections/oauth-providers.ts";
 import type { OAuthProvider } from "../../config/types.ts";
-import { outgoingFetch } from "../../http/outgoing.ts";
+import { outgoingFetch } from "../../http/outgoing/call.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
-import { PROVIDER_METADATA_TTL_MS, PROVIDER_TIMEOUT_SECONDS } from "../limits.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
+import { PROVIDER_ANSWER_MAX_BYTES, PROVIDER_METADATA_TTL_MS, PROVIDER_TIMEOUT_SECONDS } from "../limits.ts";
 
 /** A user as a provider describes them. */
 export interface Profile {
@@ -91,6 +93,12 @@ export function createProviderClient(name: string, config: OAuthProvider, now: (
   return typeof provider === "string" ? createOidcClient(config, provider, now) : createPlainClient(config, provider);
 }
 
+/** Sends a request of the library, which gives the same time to each, in a signal. */
+function providerFetch(url: string, { method, headers, body, signal }: CustomFetchOptions): Promise<Response> {
+  const timeout = signal ?? AbortSignal.timeout(PROVIDER_TIMEOUT_SECONDS * SECOND_MS);
+  return outgoingFetch(url, { method, headers, body, signal: timeout, maxBytes: PROVIDER_ANSWER_MAX_BYTES });
+}
+
 const scopeOf = (config: OAuthProvider, fallback: readonly string[]) => (config.scopes ?? fallback).join(" ");
 
 function createOidcClient(config: OAuthProvider, issuer: string, now: () => number): ProviderClient {
@@ -99,12 +107,21 @@ function createOidcClient(config: OAuthProvider, issuer: string, now: () => numb
   const isLoopback = server.protocol === "http:" && LOOPBACK.has(server.hostname);
   let known: { configuration: Configuration; readAt: number } | null = null;
 
+  // Sign-ins that begin together share one reading.
+  let reading: Promise<Configuration> | null = null;
   const configure = async (): Promise<Configuration> => {
     // Also anew after the clock was set back.
     if (known !== null && Math.abs(now() - known.readAt) < PROVIDER_METADATA_TTL_MS) return known.configuration;
+    reading ??= read().finally(() => {
+      reading = null;
+    });
+    return reading;
+  };
+
+  const read = async (): Promise<Configuration> => {
     const found = await discovery(server, config.clientId, config.clientSecret, undefined, {
       timeout: PROVIDER_TIMEOUT_SECONDS,
-      [customFetch]: outgoingFetch,
+      [customFetch]: providerFetch,
       ...(isLoopback ? { execute: [allowInsecureRequests] } : {}),
     });
     const methods = found.serverMetadata().token_endpoint_auth_methods_supported;
@@ -114,7 +131,7 @@ function createOidcClient(config: OAuthProvider, issuer: string, now: () => numb
     const authentication = takesBasic ? ClientSecretBasic(secret) : ClientSecretPost(secret);
     const configuration = new Configuration(found.serverMetadata(), config.clientId, secret, authentication);
     configuration.timeout = PROVIDER_TIMEOUT_SECONDS;
-    configuration[customFetch] = outgoingFetch;
+    configuration[customFetch] = providerFetch;
     if (isLoopback) allowInsecureRequests(configuration);
     // The ID token's signature is checked too, not only the connection that it came through.
     enableNonRepudiationChecks(configuration);
@@ -150,7 +167,7 @@ export function createPlainClient(config: OAuthProvider, plain: PlainProvider): 
   const secret = config.clientSecret;
   const configuration = new Configuration(plain.metadata, config.clientId, secret, ClientSecretPost(secret));
   configuration.timeout = PROVIDER_TIMEOUT_SECONDS;
-  configuration[customFetch] = outgoingFetch;
+  configuration[customFetch] = providerFetch;
   if (LOOPBACK.has(new URL(plain.metadata.issuer).hostname)) allowInsecureRequests(configuration);
   return {
     async authorizationUrl({ redirectUri, state, verifier }) {

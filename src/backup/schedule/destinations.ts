@@ -8,10 +8,11 @@ import type { BackupsConfig, ObjectStore } from "../../config/types.ts";
 import { syncDirectorySync } from "../../disk/directory-names.ts";
 import { replaceSmallFile } from "../../disk/small-file.ts";
 import { openRemoteBody } from "../../http/bodies/remote-body.ts";
+import { readS3Note } from "../../http/outgoing/s3-note.ts";
 import { reasonOf } from "../../kernel/errors.ts";
 import { UPLOAD_FOLDER } from "../layout.ts";
 import { BACKUPS_LISTED_MAX, S3_PART_BYTES, S3_PARTS_AT_ONCE, S3_RETRIES } from "../limits.ts";
-import { hasCode, isMissing } from "../scan.ts";
+import { isMissing } from "../scan.ts";
 import { BackupError } from "../types.ts";
 import { sweepWorkFolder } from "../work-folder.ts";
 import { isOwnName, isRemains } from "./names.ts";
@@ -121,7 +122,7 @@ function createObjectStore(store: ObjectStore, folder: string): Destination {
   };
   return {
     name: `The object store ${endpoint}, bucket "${bucket}", prefix "${prefix}",`,
-    readNote: (name) => explained(textOf(client.file(prefix + name))),
+    readNote: (name) => explained(readS3Note(client.file(prefix + name))),
     async writeNote(name, text) {
       await explained(client.write(prefix + name, text, { retry: S3_RETRIES, type: "application/json" }));
     },
@@ -159,24 +160,17 @@ function createObjectStore(store: ObjectStore, folder: string): Destination {
     },
     async fetch(name, signal) {
       const path = join(prepare(), name);
+      const object = client.file(prefix + name);
+      const { size } = await explained(object.stat());
+      const body = await explained(openRemoteBody(object.stream(), size));
       // Types of the platform's streams; Bun's are the same.
-      const source = Readable.fromWeb(client.file(prefix + name).stream() as never);
+      const source = Readable.fromWeb((body instanceof Blob ? body.stream() : body) as never);
       await explained(pipeline(source, createWriteStream(path, { mode: 0o600 }), { signal }));
       return path;
     },
     remove: (name) => explained(client.delete(prefix + name)),
     clean,
   };
-}
-
-/** null: no such object. */
-async function textOf(file: Bun.S3File): Promise<string | null> {
-  try {
-    return await file.text();
-  } catch (cause) {
-    if (hasCode(cause, "NoSuchKey")) return null;
-    throw cause;
-  }
 }
 
 /** The library's messages are sometimes bare codes. */

@@ -1,8 +1,9 @@
 import { HOST_DEFAULT, PORT_DEFAULT } from "../../http/listening/listener.ts";
+import { outgoingFetch } from "../../http/outgoing/call.ts";
 import { isJsonObject } from "../../kernel/json/json.ts";
 import { declareCommand } from "../command.ts";
 import { noAnswer, UsageError } from "../errors.ts";
-import { HEALTH_TIMEOUT_MS } from "../limits.ts";
+import { HEALTH_ANSWER_MAX_BYTES, HEALTH_TIMEOUT_MS } from "../limits.ts";
 import { isHttpUrl } from "../options.ts";
 import { printAnswer } from "../output.ts";
 
@@ -28,9 +29,9 @@ export const healthCommand = declareCommand({
 /** Errors: CommandError if there is no answer in time. */
 async function ask(url: URL): Promise<{ status: number; text: string }> {
   try {
-    const answer = await fetch(url, {
+    const answer = await outgoingFetch(url.href, {
       signal: AbortSignal.timeout(HEALTH_TIMEOUT_MS),
-      redirect: "manual",
+      maxBytes: HEALTH_ANSWER_MAX_BYTES,
       // The question is whether it serves, and inside of a machine it has another name than its certificate.
       tls: { rejectUnauthorized: false },
     });

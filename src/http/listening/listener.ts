@@ -109,7 +109,7 @@ export function createListener(options: {
       if (isStopped) throw new Error("It was stopped, and cannot listen again");
       const host = (wantedHost ?? (tls === null ? HOST_DEFAULT : TLS_HOST_DEFAULT)).replace(/^\[(.*)\]$/, "$1");
       let port = wantedPort ?? (tls === null ? PORT_DEFAULT : TLS_PORT_DEFAULT);
-      const { fetch } = server;
+      const { fetch: serve } = server;
       // Read-only in the types, but settable in Bun, and the only way. It applies to all servers of the process.
       Object.assign(http, { maxHeaderSize: HEADERS_MAX_BYTES });
       const opened = new Generations(options.clock, tls?.steering ?? null);
@@ -123,9 +123,9 @@ export function createListener(options: {
             ...(certificate === null ? {} : { tls: { cert: certificate.cert, key: certificate.key } }),
             idleTimeout: idleTimeoutSeconds,
             maxRequestBodySize: REQUEST_MAX_BYTES,
-            routes: requests.native(routes, { retirement, fetch }),
+            routes: requests.native(routes, { retirement, serve }),
             fetch: (request, receiver) =>
-              retirement.isRetired ? requests.answerLast(request, receiver, fetch) : fetch(requests.withHost(request)),
+              retirement.isRetired ? requests.answerLast(request, receiver, serve) : serve(requests.withHost(request)),
             websocket: sockets.handlers,
             error: failure,
           }),

@@ -64,17 +64,17 @@ export class Requests {
     return complete;
   }
 
-  /** Routes for Bun's own router: their handlers answer what needs no more, and `fetch` everything else. */
-  native(routes: NativeRoutes, { retirement, fetch }: { retirement: Retirement; fetch: Fetch }) {
+  /** Routes for Bun's own router: their handlers answer what needs no more, and `serve` everything else. */
+  native(routes: NativeRoutes, { retirement, serve }: { retirement: Retirement; serve: Fetch }) {
     const guarded =
       (handle: NativeHandler) =>
       (request: BunRequest, receiver: Server<SocketHandler>): MaybePromise<Response> => {
-        if (retirement.isRetired) return this.answerLast(request, receiver, fetch);
+        if (retirement.isRetired) return this.answerLast(request, receiver, serve);
         // Most requests have the same one, and it is read more quickly than the URL.
         const host = request.headers.get("host");
         if (host === null || host !== this.#knownHost) {
           const complete = this.withHost(request);
-          if (complete !== request) return fetch(complete);
+          if (complete !== request) return serve(complete);
           this.#knownHost = host;
         }
         return handle(request);
@@ -83,10 +83,10 @@ export class Requests {
   }
 
   /** Answers on a connection of a retired server, which the answer closes: the next request then comes to the new one. */
-  async answerLast(request: Request, receiver: Server<SocketHandler>, fetch: Fetch): Promise<Response> {
+  async answerLast(request: Request, receiver: Server<SocketHandler>, serve: Fetch): Promise<Response> {
     const complete = this.withHost(request);
     this.#owners.set(complete, receiver);
-    const response = await fetch(complete);
+    const response = await serve(complete);
     if (response.status !== SWITCHED) response.headers.set("connection", "close");
     return response;
   }

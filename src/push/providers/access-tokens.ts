@@ -1,10 +1,10 @@
 import type { KeyObject } from "node:crypto";
 import { SignJWT } from "jose";
-import { outgoingFetch } from "../../http/outgoing.ts";
+import { outgoingCall } from "../../http/outgoing/call.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { isJsonObject } from "../../kernel/json/json.ts";
 import { SECOND_MS } from "../../kernel/time/duration.ts";
-import { ACCESS_TOKEN_MARGIN_MS, CALL_TIMEOUT_MS } from "../limits.ts";
+import { ACCESS_TOKEN_MARGIN_MS, ANSWER_MAX_BYTES, CALL_TIMEOUT_MS } from "../limits.ts";
 
 const SCOPE = "https://www.googleapis.com/auth/firebase.messaging";
 const GRANT_TYPE = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -20,7 +20,7 @@ export interface ServiceAccount {
 
 /** Access tokens of a service account, reused until shortly before they expire. Concurrent callers share one request. [PU19] */
 export interface AccessTokens {
-  /** Errors: `TokenRefused`, or those of `fetch`. */
+  /** Errors: `TokenRefused`, or those of `outgoingCall`. */
   get(): Promise<string>;
   /** Forgets `token`, which has been refused, if it is still the current one. */
   forget(token: string): void;
@@ -60,21 +60,21 @@ export function createAccessTokens(deps: { account: ServiceAccount; endpoint: st
     );
     try {
       const askedAt = clock.now();
-      const response = await outgoingFetch(endpoint, {
+      const head = await outgoingCall(endpoint, {
         method: "POST",
         body: new URLSearchParams({
           grant_type: GRANT_TYPE,
           assertion: await assertion(Math.floor(askedAt / SECOND_MS)),
         }),
-        redirect: "manual",
         signal: timeout.signal,
       });
-      const answer: unknown = await response.json().catch(() => null);
+      const whole = await head.whole({ maxBytes: ANSWER_MAX_BYTES }).catch(() => null);
+      const answer: unknown = await whole?.json().catch(() => null);
       const members = isJsonObject(answer) ? answer : {};
       const { access_token: token, expires_in: lifeSeconds } = members;
-      if (!response.ok || typeof token !== "string") {
+      if (!head.ok || typeof token !== "string") {
         const reason = members["error_description"] ?? members["error"];
-        throw new TokenRefused(response.status, response.headers, typeof reason === "string" ? reason : "");
+        throw new TokenRefused(head.status, head.headers, typeof reason === "string" ? reason : "");
       }
       const lifeMs = (typeof lifeSeconds === "number" ? lifeSeconds : 0) * SECOND_MS;
       // A token with a short life is reused for half of it.

@@ -1,6 +1,7 @@
-import { outgoingFetch } from "../../http/outgoing.ts";
+import { type OutgoingAnswer, outgoingCall } from "../../http/outgoing/call.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
+import { ANSWER_MAX_BYTES } from "../limits.ts";
 import type { CallResult, Provider } from "../types.ts";
 import { createAccessTokens, type ServiceAccount, TokenRefused } from "./access-tokens.ts";
 import { createFcmBodies } from "./fcm-message.ts";
@@ -22,10 +23,10 @@ export function createFcm(deps: {
   const url = `${deps.endpoint.replace(/\/+$/, "")}/v1/projects/${encodeURIComponent(deps.projectId)}/messages:send`;
   const tokens = createAccessTokens({ account: deps.account, endpoint: deps.tokenEndpoint, clock });
 
-  const post = async (body: string, signal: AbortSignal): Promise<Response> => {
+  const post = async (body: string, signal: AbortSignal): Promise<OutgoingAnswer> => {
     const token = await tokens.get();
     const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-    const response = await outgoingFetch(url, { method: "POST", headers, body, signal, redirect: "manual" });
+    const response = await outgoingCall(url, { method: "POST", headers, body, signal });
     if (response.status === UNAUTHENTICATED) tokens.forget(token);
     return response;
   };
@@ -40,7 +41,7 @@ export function createFcm(deps: {
         let response = await post(body, signal);
         // The token may have been revoked: try once with a new one.
         if (response.status === UNAUTHENTICATED) {
-          await response.body?.cancel();
+          response.drop();
           response = await post(body, signal);
         }
         return await resultOf(response, clock.now());
@@ -55,12 +56,14 @@ export function createFcm(deps: {
   };
 }
 
-async function resultOf(response: Response, nowMs: number): Promise<CallResult> {
+async function resultOf(response: OutgoingAnswer, nowMs: number): Promise<CallResult> {
   if (response.ok) {
-    await response.body?.cancel();
+    // What it says is not needed; read, so that the connection serves the next message.
+    await response.read({ maxBytes: ANSWER_MAX_BYTES });
     return { kind: "sent" };
   }
-  const answer: unknown = await response.json().catch(() => null);
+  const whole = await response.whole({ maxBytes: ANSWER_MAX_BYTES }).catch(() => null);
+  const answer: unknown = await whole?.json().catch(() => null);
   const problem = isJsonObject(answer) && isJsonObject(answer["error"]) ? answer["error"] : {};
   const code = errorCode(problem);
   const text = typeof problem["message"] === "string" ? problem["message"] : "";

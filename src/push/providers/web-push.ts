@@ -1,5 +1,6 @@
 import type webPush from "web-push";
 import type { PushConfig } from "../../config/types.ts";
+import { type OutgoingAnswer, outgoingCall } from "../../http/outgoing/call.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { CallResult, Message, Provider } from "../types.ts";
 import { isBusy, retryAfterMs } from "./provider-answer.ts";
@@ -27,11 +28,11 @@ export function createWebPush(deps: WebPushDeps): Provider {
   const { subject, publicKey, privateKey } = deps.vapidDetails;
   const silences = createSilences(clock);
 
-  const post = async ({ url, keys }: Subscription, message: Message, signal: AbortSignal): Promise<Response> => {
+  const post = async ({ url, keys }: Subscription, message: Message, signal: AbortSignal): Promise<OutgoingAnswer> => {
     const address = await deps.addressOf(url.hostname);
     const { cipherText } = library.encrypt(keys.p256dh, keys.auth, webPushPayload(message), ENCODING);
     const { Authorization } = library.getVapidHeaders(url.origin, subject, publicKey, privateKey, ENCODING);
-    const response = await fetch(addressed(url, address), {
+    const answer = await outgoingCall(addressed(url, address).href, {
       method: "POST",
       headers: {
         Host: url.host,
@@ -42,14 +43,11 @@ export function createWebPush(deps: WebPushDeps): Provider {
       },
       body: new Uint8Array(cipherText),
       tls: { ...nameToCheck(url.hostname), ...(deps.ca === undefined ? {} : { ca: deps.ca }) },
-      redirect: "manual",
-      // A few bytes may become gigabytes, before there is a body to cancel.
-      decompress: false,
       signal,
     });
     // The body is not needed, and an endpoint could send one without end.
-    await response.body?.cancel();
-    return response;
+    answer.drop();
+    return answer;
   };
 
   return {
@@ -89,7 +87,7 @@ function addressed(url: URL, address: string): URL {
 const nameToCheck = (hostname: string): { serverName?: string } =>
   /^\[|^[\d.]+$/.test(hostname) ? {} : { serverName: hostname };
 
-function resultOf({ status, ok, headers }: Response, nowMs: number): CallResult {
+function resultOf({ status, ok, headers }: OutgoingAnswer, nowMs: number): CallResult {
   if (ok) return { kind: "sent" };
   const error = `The push service answered ${status}`;
   if (status === 404 || status === 410) return { kind: "unregistered", error };

@@ -1,7 +1,8 @@
 import { S3Client } from "bun";
 import type { BucketConfig } from "../../config/types.ts";
 import { guarded, openRemoteBody, storeFailed } from "../../http/bodies/remote-body.ts";
-import { findHost } from "../../http/outgoing.ts";
+import { findHost } from "../../http/outgoing/hosts.ts";
+import { readS3Note } from "../../http/outgoing/s3-note.ts";
 import { S3_LIST_KEYS, S3_PART_BYTES, S3_RETRIES } from "../limits.ts";
 import type { IncomingFile, RemoteFiles } from "../types.ts";
 import { isFileId } from "./file-ids.ts";
@@ -31,7 +32,7 @@ export function createS3Files(backend: S3Backend): RemoteFiles {
 
   return {
     name: `The object store ${endpoint}, bucket "${bucket}", prefix "${prefix}",`,
-    readMarker: () => calling(() => textOf(marker)),
+    readMarker: () => calling(() => readS3Note(marker)),
     async writeMarker(text) {
       await calling(() => marker.write(text, { type: "application/json" }));
     },
@@ -72,16 +73,6 @@ export function createS3Files(backend: S3Backend): RemoteFiles {
 function timeOf(lastModified: string | undefined): number {
   const time = Date.parse(lastModified ?? "");
   return Number.isNaN(time) ? Number.POSITIVE_INFINITY : time;
-}
-
-/** null where there is no such object. */
-async function textOf(file: Bun.S3File): Promise<string | null> {
-  try {
-    return await file.text();
-  } catch (cause) {
-    if (cause instanceof Error && "code" in cause && cause.code === "NoSuchKey") return null;
-    throw cause;
-  }
 }
 
 function createIncoming(file: Bun.S3File): IncomingFile {

@@ -1,9 +1,10 @@
 import type { AcmeConfig } from "../../config/types.ts";
 import { DirectoryInUse, lockDirectory } from "../../db/index.ts";
+import { outgoingFetch } from "../../http/outgoing/call.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { reasonOf, whyUnanswered } from "../../kernel/errors.ts";
 import { CertificateError, type CertificateFacts, type CertificatePair, factsOf } from "../certificate.ts";
-import { REQUEST_TIMEOUT_MS } from "../limits.ts";
+import { ANSWER_MAX_BYTES, REQUEST_TIMEOUT_MS } from "../limits.ts";
 import type { AcmeFiles } from "./files.ts";
 import { failed, NO_FAILURE, orderOf } from "./renewal-time.ts";
 
@@ -114,15 +115,16 @@ async function loadLibrary() {
   return acme;
 }
 
-/** Sends a request of the library: its own way loses the cause of a failed connection. Errors: what `fetch` says, with the host. */
+/** Sends a request of the library: its own way loses the cause of a failed connection. Errors: what `outgoingFetch` says, with the host. */
 async function send(config: LibraryRequest) {
   const { url = "", method = "get", headers, data } = config;
   try {
-    const response = await fetch(url, {
+    const response = await outgoingFetch(url, {
       method: method.toUpperCase(),
       headers: Object.entries(headers.toJSON()).map(([name, value]): [string, string] => [name, String(value)]),
       body: data ?? null,
       signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
+      maxBytes: ANSWER_MAX_BYTES,
     });
     const { status, statusText } = response;
     const text = await response.text();

@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
-import { unlessAborted } from "../kernel/time/unless-aborted.ts";
-import { HOST_KNOWN_MS, HOSTS_KNOWN_MAX } from "./limits.ts";
+import { unlessAborted } from "../../kernel/time/unless-aborted.ts";
+import { HOST_KNOWN_MS, HOSTS_KNOWN_MAX } from "../limits.ts";
 
 /** Whether Bun's `fetch` takes a proxy, which finds the hosts itself: this machine may know none of them. */
 const isProxied = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"].some((name) => process.env[name]);
@@ -10,12 +10,6 @@ const isProxied = ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY"].som
 const known = new Map<string, number>();
 const underWay = new Map<string, Promise<void>>();
 let latest: Promise<void> = Promise.resolve();
-
-/** `fetch` for calls to servers elsewhere. Errors: its own; those of `findHost`. */
-export async function outgoingFetch(url: string, init: BunFetchRequestInit = {}): Promise<Response> {
-  await findHost(url, init.signal);
-  return fetch(url, init);
-}
 
 /**
  * Waits until the system has found the host of a URL; to be awaited before a connection to it. A lookup holds one of the threads

@@ -1,0 +1,123 @@
+import { promisify } from "node:util";
+import { brotliDecompress, unzip } from "node:zlib";
+import { findHost } from "./hosts.ts";
+
+/** A request to another server. `signal` bounds its time, until the last byte of the answer that is read. */
+export type OutgoingRequest = Pick<BunFetchRequestInit, "method" | "headers" | "body" | "tls"> & {
+  signal: AbortSignal;
+};
+
+/** `isCut`: there was more than the bound, the time was over, or the connection broke off, for which `cause` is the reason. */
+interface Beginning {
+  bytes: Uint8Array<ArrayBuffer>;
+  isCut: boolean;
+  cause?: unknown;
+}
+
+/** The head of an answer, whose body is read within a bound or not at all. */
+export interface OutgoingAnswer {
+  status: number;
+  /** Whether the status is 200 to 299. */
+  ok: boolean;
+  headers: Headers;
+  /** The first `maxBytes` bytes of the body, still encoded as `content-encoding` says, until `until` is aborted. No error. */
+  read(bounds: { maxBytes: number; until?: AbortSignal }): Promise<Beginning>;
+  /**
+   * The answer with its body decoded, which has at most `maxBytes` bytes as sent and decoded. Errors: a longer body, or one that
+   * breaks off; a content coding other than gzip, deflate and br; the signal's reason.
+   */
+  whole(bounds: { maxBytes: number }): Promise<Response>;
+  /** Gives up the body. */
+  drop(): void;
+}
+
+const DECODERS: Readonly<Record<string, (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Buffer>>> =
+  {
+    gzip: promisify(unzip),
+    deflate: promisify(unzip),
+    br: promisify(brotliDecompress),
+  };
+const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
+
+/**
+ * Sends a request and waits for the head of the answer: the only call of `fetch` to servers elsewhere. It follows no redirect,
+ * which could lead into this network and take credentials along, and decodes no body: a few bytes may become gigabytes. Errors:
+ * those of `fetch` and `findHost`; the signal's reason.
+ */
+export async function outgoingCall(url: string, request: OutgoingRequest): Promise<OutgoingAnswer> {
+  const headers = new Headers(request.headers);
+  if (!headers.has("accept-encoding")) headers.set("accept-encoding", "identity");
+  await findHost(url, request.signal);
+  const response = await fetch(url, { ...request, headers, redirect: "manual", decompress: false });
+  const { status, ok, body } = response;
+  const { host } = new URL(url);
+  return {
+    status,
+    ok,
+    headers: response.headers,
+    read: (bounds) => beginningOf(body, bounds),
+    async whole({ maxBytes }) {
+      const { bytes, isCut, cause } = await beginningOf(body, { maxBytes });
+      if (cause !== undefined) throw cause;
+      if (isCut) throw new Error(`${host} answered more than ${maxBytes} bytes`);
+      const headers = new Headers(response.headers);
+      const decoded = await decode(bytes, { host, headers, maxBytes });
+      for (const name of ["content-encoding", "content-length", "transfer-encoding"]) headers.delete(name);
+      return new Response(BODILESS.has(status) ? null : decoded, { status, headers });
+    },
+    drop: () => void body?.cancel().catch(() => {}),
+  };
+}
+
+/** Sends a request and reads the whole answer. Errors: those of `outgoingCall` and `whole`. */
+export async function outgoingFetch(url: string, request: OutgoingRequest & { maxBytes: number }): Promise<Response> {
+  const { maxBytes, ...call } = request;
+  const answer = await outgoingCall(url, call);
+  return answer.whole({ maxBytes });
+}
+
+/** The first `maxBytes` bytes of a body, until `until` is aborted. No error. */
+export async function beginningOf(
+  body: ReadableStream<Uint8Array> | null,
+  { maxBytes, until }: { maxBytes: number; until?: AbortSignal },
+): Promise<Beginning> {
+  const reader = body?.getReader();
+  if (reader === undefined) return { bytes: new Uint8Array(), isCut: false };
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const end = (): void => void reader.cancel().catch(() => {});
+  // Ends a read that waits.
+  until?.addEventListener("abort", end, { once: true });
+  let cause: unknown;
+  try {
+    while (length <= maxBytes && until?.aborted !== true) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      chunks.push(value);
+      length += value.byteLength;
+    }
+  } catch (thrown) {
+    cause = thrown ?? new Error("the connection broke off");
+  } finally {
+    until?.removeEventListener("abort", end);
+    end();
+  }
+  const bytes = new Uint8Array(Buffer.concat(chunks).subarray(0, maxBytes));
+  return { bytes, isCut: length > maxBytes || until?.aborted === true || cause !== undefined, cause };
+}
+
+/** Servers are asked for `identity`; some encode all the same. */
+async function decode(
+  bytes: Uint8Array<ArrayBuffer>,
+  { host, headers, maxBytes }: { host: string; headers: Headers; maxBytes: number },
+): Promise<Uint8Array<ArrayBuffer>> {
+  const coding = (headers.get("content-encoding") ?? "").trim().toLowerCase().replace(/^x-/, "");
+  if (coding === "" || coding === "identity" || bytes.byteLength === 0) return bytes;
+  const decoder = Object.hasOwn(DECODERS, coding) ? DECODERS[coding] : undefined;
+  if (decoder === undefined) throw new Error(`${host} answered in the content coding "${coding}"`);
+  try {
+    return new Uint8Array(await decoder(bytes, { maxOutputLength: maxBytes }));
+  } catch (cause) {
+    throw new Error(`${host} answered what is not ${coding}, or is more than ${maxBytes} bytes`, { cause });
+  }
+}
