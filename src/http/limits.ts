@@ -92,3 +92,7 @@ export const REMOTE_WHOLE_MAX_BYTES = 256 * 1024;
 /** How long a host counts as found before it is looked up again: less than the 30 s for which Bun remembers its address. */
 export const HOST_KNOWN_MS = 20 * SECOND_MS;
 export const HOSTS_KNOWN_MAX = 1_000;
+
+/** Of the header of one part of a form; the rest of a longer one is ignored. */
+export const FORM_HEADER_MAX_BYTES = 8 * 1024;
+export const FORM_HEADER_LINES_MAX = 16;

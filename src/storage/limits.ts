@@ -49,9 +49,6 @@ export const RECEIPTS_PER_OWNER_MAX = 2_000;
 /** Bytes of a form beside its file: headers of parts, the other fields, boundaries. */
 export const FORM_OVERHEAD_MAX_BYTES = 1024 * 1024;
 export const FORM_PARTS_MAX = 32;
-/** Of the header of one part; the rest of a longer one is ignored. */
-export const FORM_HEADER_MAX_BYTES = 8 * 1024;
-export const FORM_HEADER_LINES_MAX = 16;
 /** Characters of the name of an unknown part that the answer repeats. */
 export const FORM_NAME_SHOWN_LENGTH = 100;
 export const FORM_FIELD_MAX_BYTES = 64 * 1024;

@@ -1,13 +1,17 @@
+import { ParseError } from "elysia";
 import type { Principal } from "../../access/principal.ts";
-import { type BodyRules, readJson } from "../../http/bodies/body.ts";
+import { type BodyRules, isBodyAbsent, readJson } from "../../http/bodies/body.ts";
 import { parseJsonBody } from "../../http/bodies/json-body.ts";
 import { Query } from "../../http/exchange/query.ts";
 import type { HttpParts } from "../../http/http.ts";
 import { clientNetwork } from "../../kernel/client-network.ts";
-import { AppError, badRequest, tooLarge } from "../../kernel/errors.ts";
+import { type AppError, badRequest, tooLarge } from "../../kernel/errors.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
-import { FORM_FIELDS_MAX, FORM_INDEX_MAX, SMALL_BODY_MAX_BYTES } from "../limits.ts";
-import { type Call, callOf } from "./call.ts";
+import { formBody } from "../forms/form-body.ts";
+import { type FormField, parseTexts, readForm } from "../forms/read-form.ts";
+import { SMALL_BODY_MAX_BYTES } from "../limits.ts";
+import { prototypeIn, prototypeWithin, refusePrototype } from "../values/text.ts";
+import { belongsTo, type Call, callOf } from "./call.ts";
 
 /**
  * The request that Elysia and the handler see: its body has `maxBodySize` bytes at most, however it is read, JSON is read as
@@ -23,24 +27,19 @@ export function createBodies(http: HttpParts): (request: Request, call: Call) =>
     if (declared === null && headers.get("transfer-encoding") === null) return request;
     const length = declared === null ? Number.POSITIVE_INFINITY : Number(declared);
     if (declared !== null && length > bodyMaxBytes) throw over(bodyMaxBytes);
-    if (length <= SMALL_BODY_MAX_BYTES) return smallRequest(request);
     const sender = senderOf(call.principal, call);
+    call.readForm = async (fields) =>
+      formBody(await parseTexts(fields, { turns: http.turns, areValuesCounted: sender !== null }));
+    if (length <= SMALL_BODY_MAX_BYTES) return smallRequest(request);
     const bounded = boundedCopy(request, http, { call, sender });
-    const own: Own<"formData" | "json"> = bounded;
-    own.formData = checkedForm;
-    if (isJson(headers)) {
-      own.json = async () => {
-        const value = await readJson(request, jsonRules(http, sender));
-        await call.arrived();
-        return value;
-      };
-    }
-    return bounded;
+    return isJson(headers) ? largeJson(bounded, { source: request, http, sender }) : largeRequest(bounded);
   };
 }
 
 /** A request with methods of its own instead of those of `Request`, for Elysia and for handlers. */
-type Own<Name extends string> = { [Method in Name]: () => Promise<unknown> };
+type Own<Name extends string> = { [Method in Name]: (this: Request) => Promise<unknown> } & {
+  clone: (this: Request) => unknown;
+};
 
 /** `Object.assign` would cost more than reading the body. */
 function smallRequest(request: Request): Request {
@@ -48,11 +47,41 @@ function smallRequest(request: Request): Request {
   own.arrayBuffer = arrayBuffer;
   own.blob = blob;
   own.bytes = bytes;
-  own.formData = checkedForm;
+  own.formData = formData;
   own.json = smallJson;
   own.text = text;
+  own.clone = cloned(smallRequest);
   return request;
 }
+
+/** Its stream asks whether the caller may still call. */
+function largeRequest(request: Request): Request {
+  const own: Own<"formData"> = request;
+  own.formData = formData;
+  own.clone = cloned(largeRequest);
+  return request;
+}
+
+function largeJson(request: Request, from: { source: Request; http: HttpParts; sender: string | null }): Request {
+  const own: Own<"json"> = largeRequest(request);
+  own.json = async function () {
+    const value = await readJson(from.source, jsonRules(from.http, from.sender));
+    await callOf(this)?.arrived();
+    refusePrototype(prototypeWithin(value));
+    return value;
+  };
+  own.clone = cloned((copy) => largeJson(copy, { ...from, source: copy }));
+  return request;
+}
+
+/** What a handler gets for `request.clone()`: it is asked again as well. */
+const cloned = (equip: (copy: Request) => Request) =>
+  function (this: Request): Request {
+    // Its type is that of another library's class.
+    const copy = Request.prototype.clone.call(this) as Request;
+    const call = callOf(this);
+    return equip(call === undefined ? copy : belongsTo(call, copy));
+  };
 
 /** A method of `Request`. Errors: those of `Call.arrived`. */
 const arrived = <Read>(read: () => Promise<Read>) =>
@@ -88,36 +117,76 @@ const jsonRules = ({ bodyMaxBytes, bodies, turns }: HttpParts, sender: string | 
 
 /** Instead of `Request.json`. Errors: 400. */
 async function smallJson(this: Request): Promise<JsonValue> {
-  const read = await bytes.call(this);
-  let json: string;
+  const json = decoded(await bytes.call(this));
+  const value = parseJsonBody(json);
+  refusePrototype(prototypeIn(json, value));
+  return value;
+}
+
+function decoded(read: Uint8Array): string {
   try {
-    json = UTF8.decode(read);
+    return UTF8.decode(read);
   } catch {
     throw badRequest("The body is not valid UTF-8");
   }
-  return parseJsonBody(json);
+}
+
+async function* small(request: Request): AsyncGenerator<Uint8Array> {
+  yield await bytes.call(request);
+}
+
+/** The fields of a form. Errors: 400, 413. */
+async function fieldsOf(request: Request): Promise<FormField[]> {
+  const declared = request.headers.get("content-length");
+  const isSmall = declared !== null && Number(declared) <= SMALL_BODY_MAX_BYTES;
+  const chunks = isSmall || request.body === null ? small(request) : request.body;
+  return readForm(chunks as AsyncIterable<Uint8Array>, request.headers.get("content-type") ?? "");
+}
+
+/** Instead of `Request.formData`. */
+async function formData(this: Request): Promise<FormData> {
+  const form = new FormData();
+  for (const [name, value] of await fieldsOf(this)) form.append(name, value);
+  return form;
+}
+
+/** What a body is parsed as. */
+export type BodyKind = "json" | "text" | "form" | "bytes";
+
+export function kindOfBody(headers: Headers): BodyKind | null {
+  const type = headers.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase() ?? "";
+  if (isJson(headers)) return "json";
+  if (type === "multipart/form-data" || type === "application/x-www-form-urlencoded") return "form";
+  if (type.startsWith("text/")) return "text";
+  return type === "application/octet-stream" ? "bytes" : null;
 }
 
 /**
- * Instead of `Request.formData`. Elysia makes lists of names such as `items[7]`: one with a billion entries must not come to be.
- * Errors: 400, 413.
+ * The body as Elysia gives it to schemas and handlers. `kind`: as the route says; absent: by the content type, for a route that does not
+ * parse by itself. undefined: there is none, its type is another one, or it has been read. Errors: Elysia's `ParseError`.
  */
-async function checkedForm(this: Request): Promise<unknown> {
-  let form: Awaited<ReturnType<Request["formData"]>>;
+export async function readBody(request: Request, kind?: BodyKind): Promise<unknown> {
+  const call = callOf(request);
+  if (call === undefined || call.isParsed || (kind === undefined && call.parsesItself)) return undefined;
+  const { headers } = request;
+  if (isBodyAbsent(request)) return undefined;
+  call.isParsed = true;
   try {
-    form = await Request.prototype.formData.call(this);
-  } catch (cause) {
-    throw cause instanceof AppError ? cause : badRequest("The body is not a valid form");
-  }
-  await callOf(this)?.arrived();
-  let count = 0;
-  for (const name of form.keys()) {
-    if (++count > FORM_FIELDS_MAX) throw badRequest(`A form has at most ${FORM_FIELDS_MAX} fields`);
-    for (const [, index = ""] of name.matchAll(/\[(\d+)\]/g)) {
-      if (Number(index) > FORM_INDEX_MAX) throw badRequest(`An index of a form's field is at most ${FORM_INDEX_MAX}`);
+    switch (kind ?? kindOfBody(headers)) {
+      case "json":
+        return await request.json();
+      case "text":
+        return decoded(await request.bytes());
+      case "form":
+        return await call.readForm?.(await fieldsOf(request));
+      case "bytes":
+        return await request.arrayBuffer();
+      default:
+        return undefined;
     }
+  } catch (cause) {
+    throw new ParseError(cause instanceof Error ? cause : undefined);
   }
-  return form;
 }
 
 interface Sending {

@@ -4,6 +4,8 @@ import { NOSNIFF } from "../../http/security-headers.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { RequestTrace } from "../../kernel/observing/request-trace.ts";
+import type { FormField } from "../forms/read-form.ts";
+import type { SocketOptions } from "../sockets/socket-options.ts";
 
 /** The pattern stands for the path: parameters of own routes may be secrets, as in a link to unsubscribe. */
 const NO_PARAMS: Readonly<Record<string, string>> = {};
@@ -32,6 +34,14 @@ export class Call {
   route: string | null = null;
   /** Asks the rules of the route again; null: they have looked nothing up. */
   askAgain: (() => MaybePromise<unknown>) | null = null;
+  /** Makes the body that a form is. */
+  readForm: ((fields: readonly FormField[]) => Promise<unknown>) | null = null;
+  /** The route has parsers of its own. */
+  parsesItself = false;
+  /** What the route says about its WebSockets; null: it has none. */
+  socket: SocketOptions | null = null;
+  /** The body has been read for schemas and the handler. */
+  isParsed = false;
   isUpgraded = false;
   #isLate = false;
   isHeld = false;

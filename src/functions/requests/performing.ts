@@ -8,10 +8,11 @@ import type { Clock } from "../../kernel/clock.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { HELD_OPEN_FROM_SECONDS, TIMEOUT_SECONDS } from "../limits.ts";
-import { checkEncoding, type Handle, type RouteOptions } from "../routes/guarded.ts";
+import type { Handle, RouteOptions } from "../routes/guarded.ts";
 import { createAccess } from "./access.ts";
 import type { createBodies } from "./bodies.ts";
 import { belongsTo, type Call, callOf } from "./call.ts";
+import { checkCookies, decodeParams } from "./parts.ts";
 import type { Running } from "./running.ts";
 
 /** What there is as soon as the server serves. */
@@ -39,6 +40,7 @@ export function createPerforming(deps: PerformingDeps) {
 
     const perform = (context: Context, call: Call, { boundedBody }: Serving): MaybePromise<Response> => {
       running.checkRoom();
+      checkCookies(context.request.headers);
       const bounded = boundedBody(context.request, call);
       if (bounded !== context.request) context.request = belongsTo(call, bounded);
       if (seconds >= HELD_OPEN_FROM_SECONDS) call.hold();
@@ -55,7 +57,7 @@ export function createPerforming(deps: PerformingDeps) {
       try {
         introduce(context, call, route);
         if (call.refusal !== null) throw call.refusal;
-        checkEncoding(context.params);
+        decodeParams(context.params);
         const ask = () => mayCall(call.principal, () => ({ request: call.request, params: context.params }));
         const allowed = (hasLookedUp: boolean): MaybePromise<Response> => {
           if (hasLookedUp) call.askAgain = ask;
@@ -77,8 +79,10 @@ export function createPerforming(deps: PerformingDeps) {
 }
 
 /** Tells the handler who calls. */
-function introduce(context: Context, call: Call, { pattern }: RouteOptions): void {
+function introduce(context: Context, call: Call, { pattern, parsesItself, socket }: RouteOptions): void {
   call.route = pattern;
+  call.parsesItself = parsesItself;
+  call.socket = socket;
   const { principal } = call;
   const known = context as unknown as RouteContext;
   known.auth = authOf(principal);

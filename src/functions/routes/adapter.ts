@@ -1,6 +1,7 @@
 import type { ElysiaAdapter } from "elysia/adapter";
 import { BunAdapter } from "elysia/adapter/bun";
 import { lateBody } from "../../http/bodies/late-body.ts";
+import { type BodyKind, readBody } from "../requests/bodies.ts";
 import { callOf } from "../requests/call.ts";
 
 const { mapResponse, mapCompactResponse } = BunAdapter.handler;
@@ -11,14 +12,29 @@ interface Settings {
   cookie?: unknown;
 }
 
+/** Code of a compiled route: where the route says how its body is parsed. */
+const parsing = (kind: BodyKind) => (): string => `if(c.body===undefined)c.body=await readBody(c.request,"${kind}")\n`;
+
 /**
- * Elysia for Bun, with three differences. JSON and texts to which the config adds nothing get the headers that every answer has when
+ * Elysia for Bun, with four differences. Bodies are read within the bounds that all bodies have, by their type in any spelling. JSON and texts to which the config adds nothing get the headers that every answer has when
  * they are made, as `Call.finish` would change them at ten times the cost. Long ones that waited for something are sent in one call
  * of the system [HT91]. And a handler's own `Response` gets the headers that the config has set: Elysia would make another one of its
  * body, which has lost the type of its content.
  */
 export const ADAPTER: ElysiaAdapter = {
   ...BunAdapter,
+  composeHandler: {
+    ...BunAdapter.composeHandler,
+    inject: { readBody },
+    parser: {
+      declare: "c.body=await readBody(c.request)\n",
+      json: parsing("json"),
+      text: parsing("text"),
+      urlencoded: parsing("form"),
+      arrayBuffer: parsing("bytes"),
+      formData: parsing("form"),
+    },
+  },
   handler: {
     ...BunAdapter.handler,
     mapResponse(response, set, request) {

@@ -1,10 +1,9 @@
-import { type AnyElysia, type Context, Elysia } from "elysia";
+import { type AnyElysia, type Context, Cookie, Elysia, ElysiaFile } from "elysia";
 import type { AppAccess } from "../../config/app/index.ts";
 import { MARKERS } from "../../config/sections/functions/markers.ts";
 import type { FunctionsApi, RouteContext, Routes } from "../../config/types.ts";
 import { hostnameOptions } from "../../http/listening/requests.ts";
 import { ADAPTER } from "./adapter.ts";
-import { mendElysia } from "./elysia-classes.ts";
 import { guardRoutes, type Handle, type KnownRoutes, type RouteOptions } from "./guarded.ts";
 
 export const PREFIX = "/api/functions";
@@ -20,7 +19,7 @@ export async function createApi(deps: {
   around(route: RouteOptions, handle: Handle): Handle;
   onFailure(context: Context): unknown;
 }): Promise<{ api: AnyElysia; known: KnownRoutes }> {
-  mendElysia();
+  nameClasses();
   const context: RouteContext = { auth: null, serviceKey: null, app: deps.app, requestId: "", address: "" };
   const api = new Elysia({ adapter: ADAPTER, prefix: PREFIX, handler: hostnameOptions(deps) })
     .decorate(context)
@@ -33,6 +32,13 @@ export async function createApi(deps: {
   // Errors outside any route, a path without a route among them.
   api.onError(deps.onFailure as never);
   return { api, known };
+}
+
+/** Elysia knows these classes by their names, which the build of the executable shortens. */
+function nameClasses(): void {
+  for (const [name, known] of Object.entries({ Cookie, ElysiaFile })) {
+    Object.defineProperty(known, "name", { value: name, configurable: true });
+  }
 }
 
 /** Elysia itself prints why a plugin cannot be loaded, and goes on without its routes. */

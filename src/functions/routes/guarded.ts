@@ -1,9 +1,12 @@
 import type { AnyElysia, Context } from "elysia";
 import { ACCESS, TIMEOUT } from "../../config/sections/functions/markers.ts";
 import type { RouteAccess } from "../../config/types.ts";
-import { AppError } from "../../kernel/errors.ts";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
-import { refusingUnknown } from "./unknown-members.ts";
+import { kindOfBody, readBody } from "../requests/bodies.ts";
+import type { SocketOptions } from "../sockets/socket-options.ts";
+import { type Declared, Part } from "../values/part.ts";
+import type { Schema } from "../values/schema.ts";
+import { replaceSchemas, type Schemas } from "./replaced-schemas.ts";
 
 /** What the options of a route say, its own and those of the guards and plugins around it. */
 export interface RouteOptions {
@@ -13,6 +16,10 @@ export interface RouteOptions {
   access: readonly RouteAccess[];
   /** Seconds; null: the default. */
   timeout: number | null;
+  /** It has parsers of its own. */
+  parsesItself: boolean;
+  /** Of a WebSocket. */
+  socket: SocketOptions | null;
 }
 
 /** Routes by `METHOD pattern`, each with what answers its requests: Elysia's compiled route, and what is around it. */
@@ -28,7 +35,10 @@ type Around = (route: RouteOptions, handle: Handle) => Handle;
 interface Registering {
   add(method: string, path: string, handle: unknown, hooks?: Hooks, options?: { skipPrefix?: boolean }): void;
   config: { prefix?: string };
-  validator: { getCandidate(): { body?: unknown; query?: unknown } };
+  applyMacro(hooks: object): void;
+  definitions: { type: Readonly<Record<string, Schema>> };
+  validator: { getCandidate(): Schemas };
+  standaloneValidator: Record<string, readonly Schemas[] | null>;
   routeTree: Record<string, number>;
   router: {
     history: { composed: Handle | null; hooks: Hooks; path: string; method: string }[];
@@ -36,13 +46,19 @@ interface Registering {
   };
 }
 
-interface Hooks {
-  /** Of a WebSocket. */
-  websocket?: { error?: unknown };
-  transform?: readonly { fn: unknown }[];
-  error?: readonly { fn: unknown; scope?: string }[];
-  body?: unknown;
-  query?: unknown;
+interface Hooks extends Schemas {
+  websocket?: Omit<SocketOptions, "error" | "part"> & { error?: unknown; body?: Declared };
+  transform?: readonly Hook[];
+  parse?: readonly Hook[];
+  error?: readonly Hook[];
+  standaloneValidator?: readonly Schemas[];
+}
+
+interface Hook {
+  fn: unknown;
+  scope?: string;
+  /** Elysia would otherwise guess it from the source. */
+  isAsync?: boolean;
 }
 
 /** What Elysia's router finds for a path with parameters. */
@@ -69,11 +85,9 @@ export function guardRoutes(api: AnyElysia, around: Around, onFailure: (context:
   const addToRouter = http.add.bind(http);
 
   registering.add = (method, path, handle, hooks = {}, options = {}) => {
-    // A schema that a guard gives to all routes after it is a candidate only.
-    const { body = registering.validator.getCandidate().body, query = registering.validator.getCandidate().query } =
-      hooks;
-    if (body !== undefined) hooks.body = refusingUnknown(body);
-    if (query !== undefined) hooks.query = refusingUnknown(query);
+    // They may bring schemas. Elysia finds nothing left to apply.
+    registering.applyMacro(hooks);
+    const restore = replaceSchemas(registering, hooks);
     // Elysia itself ignores errors of a WebSocket's handlers that nothing answers.
     const { websocket } = hooks;
     if (websocket !== undefined) websocket.error = [websocket.error ?? [], onFailure].flat();
@@ -83,19 +97,51 @@ export function guardRoutes(api: AnyElysia, around: Around, onFailure: (context:
       add(method, path, handle, hooks, options);
     } finally {
       http.add = addToRouter;
+      restore();
     }
     const record = addedRecord(registering, method, path, options.skipPrefix === true);
     const [timeout = null] = marked(record.hooks, TIMEOUT).slice(-1) as number[];
     const access = marked(record.hooks, ACCESS) as RouteAccess[];
-    const route = { method, pattern: record.path, access, timeout };
+    const { transform = [], error = [], parse = [] } = record.hooks;
+    const parsesItself = parse.length > 0;
+    const socket = websocket === undefined ? null : socketOf(registering, websocket);
+    const route = { method, pattern: record.path, access, timeout, parsesItself, socket };
     guarded.know(route);
-    const { transform = [], error = [] } = record.hooks;
-    record.hooks.transform = transform.filter(({ fn }) => !(ACCESS in (fn as object) || TIMEOUT in (fn as object)));
+    const own = transform.filter(({ fn }) => !(ACCESS in (fn as object) || TIMEOUT in (fn as object)));
+    // Elysia would keep the last one of repeated parameters alone.
+    record.hooks.transform = record.hooks.query === undefined ? own : [{ fn: readQuery, isAsync: false }, ...own];
+    // Behind parsers of the route that have left the body to others.
+    if (typeof parse.at(-1)?.fn === "function") record.hooks.parse = [...parse, { fn: parseByType }];
     // After those of the config, which may answer errors of their routes as they like.
     record.hooks.error = [...error.filter(({ fn }) => fn !== onFailure), { fn: onFailure, scope: "local" }];
     known.set(`${method} ${record.path}`, { ...route, handle: guarded.record(record) });
   };
   return known;
+}
+
+// Elysia reads from the source of hooks what they take.
+const readQuery = ({ url, qi }: { url: string; qi: number }) => ({
+  query: queryOf(qi === -1 ? "" : url.slice(qi + 1)),
+});
+const parseByType = ({ request }: Context) => readBody(request, kindOfBody(request.headers) ?? undefined);
+
+/** The parameters of a query, those that come more than once as lists. */
+function queryOf(text: string): Record<string, string | string[]> {
+  const query: Record<string, string | string[]> = Object.create(null);
+  for (const [name, value] of new URLSearchParams(text)) {
+    const before = query[name];
+    if (before === undefined) query[name] = value;
+    else if (Array.isArray(before)) before.push(value);
+    else query[name] = [before, value];
+  }
+  return query;
+}
+
+function socketOf(registering: Registering, options: NonNullable<Hooks["websocket"]>): SocketOptions {
+  const models = () => registering.definitions.type;
+  const part = options.body === undefined ? null : new Part("message", [options.body], models);
+  // `add` has made a list of it.
+  return { ...options, error: options.error as SocketOptions["error"] & object, part };
 }
 
 /** By the key under which Elysia itself finds it again. */
@@ -153,11 +199,4 @@ function createLateGuard(around: Around) {
       return guarded;
     },
   };
-}
-
-/** Errors: 400 for a parameter that the router cannot decode, which it gives as null contrary to its types. */
-export function checkEncoding(params: Readonly<Record<string, string | null>> | undefined): void {
-  for (const name in params) {
-    if (params[name] === null) throw new AppError(400, "The path is not valid percent-encoding");
-  }
 }

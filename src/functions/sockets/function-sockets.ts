@@ -10,13 +10,13 @@ import { SessionIndex } from "../../sockets/session-index.ts";
 import { METER_LIMITS, PUBLISHED_LOOK_MS } from "../limits.ts";
 import { type Call, callOf } from "../requests/call.ts";
 import { FunctionSocket, topicOf } from "./function-socket.ts";
+import { receive } from "./messages.ts";
 
 const OVER_RATE = JSON.stringify({ code: 429, message: "Too many messages; this one is dropped" });
 
 /** What Elysia hands to an upgrade: the behaviour of one WebSocket. */
 interface ElysiaSocketData {
   open?(socket: FunctionSocket): unknown;
-  message?(socket: FunctionSocket, message: string | Buffer): unknown;
   drain?(socket: FunctionSocket): unknown;
   close?(socket: FunctionSocket, code: number, reason: string): unknown;
 }
@@ -80,7 +80,9 @@ export function createFunctionSockets(deps: {
         if (opened === null) return;
         const { socket } = opened;
         // Not awaited: a handler may wait for a later message.
-        const isTaken = meter.take(message.length, () => void data.message?.(socket, message));
+        const isTaken = meter.take(message.length, () => {
+          if (call.socket !== null) void receive(socket, message, { options: call.socket, context: data });
+        });
         if (isTaken) return;
         if (meter.takeDropped()) socket.send(OVER_RATE);
         else raw.close(CLOSE.flood, "Far too many messages");

@@ -29,6 +29,13 @@ export class JsonScan {
     this.#areValuesCounted = options.areValuesCounted;
   }
 
+  /** Another text begins. Names and values go on being counted. */
+  begin(): void {
+    this.#isInString = false;
+    this.#isEscaped = false;
+    this.#depth = 0;
+  }
+
   /** The next part. Errors: 400 for what nests too deep, 413 for too many names or values. */
   take(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length; at++) {

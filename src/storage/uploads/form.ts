@@ -1,8 +1,8 @@
-import { type AppError, badField, badRequest, unsupportedMediaType } from "../../kernel/errors.ts";
+import type { PartHeader, PartReader } from "../../http/bodies/form-parts.ts";
+import { type AppError, badField } from "../../kernel/errors.ts";
 import { metadataTooLarge, parseContentType } from "../content.ts";
 import { parseKey } from "../keys.ts";
-import { FORM_FIELD_MAX_BYTES, FORM_NAME_SHOWN_LENGTH } from "../limits.ts";
-import type { PartHeader, PartReader } from "./form-parts.ts";
+import { FORM_FIELD_MAX_BYTES, FORM_NAME_SHOWN_LENGTH, FORM_PARTS_MAX } from "../limits.ts";
 
 export interface UploadForm {
   key: string | null;
@@ -13,17 +13,6 @@ export interface UploadForm {
 }
 
 type FieldName = "key" | "metadata";
-
-/** The boundary of a form. Errors: 415 for another or no content type, 400 without a boundary. */
-export function parseBoundary(contentType: string | null): string {
-  if (contentType === null || !/^multipart\/form-data\s*(?:;|$)/i.test(contentType)) {
-    throw unsupportedMediaType(`The body must be multipart/form-data, got ${contentType ?? "no content type"}`);
-  }
-  const match = /;\s*boundary=(?:"([^"]{1,200})"|([^\s;"]{1,200}))/i.exec(contentType);
-  const boundary = match?.[1] ?? match?.[2];
-  if (boundary === undefined) throw badRequest("The multipart/form-data content type has no boundary");
-  return boundary;
-}
 
 /**
  * Reads a form as it arrives, and awaits `takeFile` with the bytes of its file before it reads on. The file's type is the one
@@ -56,8 +45,8 @@ export async function readUploadForm(
     });
   };
   // Loaded by the first form: a start without its parser is faster.
-  const { createFormParts } = await import("./form-parts.ts");
-  const parts = createFormParts(boundary, openPart);
+  const { createFormParts } = await import("../../http/bodies/form-parts.ts");
+  const parts = createFormParts(boundary, FORM_PARTS_MAX, openPart);
   const passFile = async (): Promise<void> => {
     const taken = fileBytes;
     fileBytes = [];

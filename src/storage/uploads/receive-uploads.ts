@@ -1,4 +1,5 @@
 import type { Principal } from "../../access/principal.ts";
+import { parseBoundary } from "../../http/bodies/form-boundary.ts";
 import { IDEMPOTENCY_KEY_HEADER } from "../../http/exchange/idempotency-key.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { badField, badRequest } from "../../kernel/errors.ts";
@@ -11,7 +12,7 @@ import { ownerOf, type ReceivedFile, type StorageService } from "../service.ts";
 import { type Signing, usedUp } from "../signing/signing.ts";
 import type { StorageStore } from "../store.ts";
 import type { StoredObject } from "../types.ts";
-import { parseBoundary, readUploadForm } from "./form.ts";
+import { readUploadForm } from "./form.ts";
 import { leaveReceipt, receiptOfKey, requireSameFile, StoredBefore } from "./receipts.ts";
 import { bodyChunks, createReceiver, requireDeclaredLength } from "./receive.ts";
 

@@ -1,11 +1,13 @@
 import { Dicer } from "@fastify/busboy";
 import { badRequest } from "../../kernel/errors.ts";
-import { FORM_HEADER_LINES_MAX, FORM_HEADER_MAX_BYTES, FORM_PARTS_MAX } from "../limits.ts";
+import { FORM_HEADER_LINES_MAX, FORM_HEADER_MAX_BYTES } from "../limits.ts";
 
 export interface PartHeader {
   /** null: the part has no name. */
   name: string | null;
   isFile: boolean;
+  /** null: it is no file, or one without a name. */
+  fileName: string | null;
   /** As declared, with its parameters. */
   contentType: string | undefined;
 }
@@ -29,7 +31,11 @@ export interface FormParts {
  * Reads with Dicer, the multipart parser under the package's Busboy. Busboy itself drops the parameters of a part's content
  * type and skips parts without a name, which must be refused.
  */
-export function createFormParts(boundary: string, openPart: (header: PartHeader) => PartReader): FormParts {
+export function createFormParts(
+  boundary: string,
+  partsMax: number,
+  openPart: (header: PartHeader) => PartReader,
+): FormParts {
   // The parser knows maxHeaderSize, its types do not.
   const bounds = { boundary, maxHeaderSize: FORM_HEADER_MAX_BYTES, maxHeaderPairs: FORM_HEADER_LINES_MAX };
   const dicer = new Dicer(bounds);
@@ -59,7 +65,7 @@ export function createFormParts(boundary: string, openPart: (header: PartHeader)
     openCount += 1;
     partCount += 1;
     // Thrown through the parser: one chunk may hold a hundred thousand parts, and it would go on to its end.
-    if (partCount > FORM_PARTS_MAX) throw badRequest(`The form must have at most ${FORM_PARTS_MAX} parts`);
+    if (partCount > partsMax) throw badRequest(`The form must have at most ${partsMax} parts`);
     part.on("header", (header) =>
       attempt(() => {
         reader = openPart(partHeader(header));
@@ -93,11 +99,39 @@ export function createFormParts(boundary: string, openPart: (header: PartHeader)
 /** Dicer gives the values of each header as an array of strings under the header's name in lower case. */
 function partHeader(header: object): PartHeader {
   const values = header as Record<string, string[] | undefined>;
-  const disposition = values["content-disposition"]?.[0] ?? "";
-  const name = /;\s*name=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/i.exec(disposition);
+  const found = parametersOf(values["content-disposition"]?.[0] ?? "");
+  const encodedName = found.get("filename*");
   return {
-    name: name?.[1] ?? name?.[2] ?? null,
-    isFile: /;\s*filename\*?=/i.test(disposition),
+    name: found.get("name") ?? null,
+    isFile: encodedName !== undefined || found.has("filename"),
+    fileName: (encodedName === undefined ? null : decodeExtended(encodedName)) ?? found.get("filename") ?? null,
     contentType: values["content-type"]?.[0],
   };
+}
+
+/**
+ * A parameter: in quotes with escapes, as curl writes them; in quotes without, as browsers do, whose names may end with a backslash;
+ * or without quotes.
+ */
+const PARAMETER = /;\s*([\w*-]+)=(?:"((?:[^"\\]|\\.)*)"(?=\s*(?:;|$))|"([^"]*)"|([^\s;"]+))/g;
+
+/** Of a repeated one the first. */
+function parametersOf(disposition: string): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const [, name = "", escaped, quoted, bare = ""] of disposition.matchAll(PARAMETER)) {
+    const value = escaped?.replace(/\\(["\\])/g, "$1") ?? quoted ?? bare;
+    if (!found.has(name.toLowerCase())) found.set(name.toLowerCase(), value);
+  }
+  return found;
+}
+
+/** `filename*=UTF-8''…`, which stands beside the other one for names that are not ASCII; null: it cannot be read. */
+function decodeExtended(value: string): string | null {
+  const [, encoded] = /^utf-8'[^']*'(.+)$/i.exec(value) ?? [];
+  if (encoded === undefined) return null;
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    return null;
+  }
 }
