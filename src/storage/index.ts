@@ -75,7 +75,7 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
   mkdirSync(directory, { recursive: true });
   const local = createLocalFiles(join(directory, "objects"));
   const staging = createLocalFiles(join(directory, "parts"));
-  const thumbs = createThumbs({ directory: join(directory, "thumbs"), config: deps.thumbs, ids });
+  const thumbs = createThumbs({ directory: join(directory, "thumbs"), config: deps.thumbs, ids, clock });
   const store = createStorageStore(deps.file, deps.notes, await openQuotas(deps.file, deps.buckets));
   const stores = await openObjectStores({ ...deps, knows: store.hasFile });
   const buckets = new Map(
@@ -127,7 +127,7 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
       return createBucketAccessor({ service, store, gates, cursors, paces }, principal, bucket);
     },
     async stop() {
-      await Promise.all([stopSweeps(), ended.stop()]);
+      await Promise.all([stopSweeps(), ended.stop(), thumbs.stop()]);
       await life.stop();
     },
   };

@@ -80,9 +80,32 @@ export const SWEEP_PAUSE_MS = 20;
 /** A picture is decoded to at least four bytes a pixel: one of the default size takes up to 160 MB. */
 export const THUMB_SOURCE_MEGAPIXELS_DEFAULT = 32;
 export const PIXELS_PER_MEGAPIXEL = 1024 * 1024;
+/** What a JPEG can have at most. Each row costs time beside its pixels: a PNG of 1 × 31,000,000 took seconds. */
+export const THUMB_SOURCE_SIDE_MAX = 65_535;
+/** Scans of a JPEG: each passes over all pixels, and takes less than a hundred bytes. Encoders write about ten. */
+export const THUMB_SOURCE_SCANS_MAX = 100;
 export const THUMB_SOURCE_MAX_BYTES = 64 * 1024 * 1024;
-export const THUMBS_AT_ONCE_DEFAULT = 1;
+/**
+ * Processor time to decode a picture of up to THUMB_SOURCE_MEGAPIXELS_DEFAULT; more, in proportion, where the config allows larger
+ * ones. Looked at every THUMB_PROCESSOR_CHECK_MS.
+ */
+export const THUMB_PROCESSOR_MS = 2 * SECOND_MS;
+/** Further time for each megapixel of the thumbnail. */
+export const THUMB_PROCESSOR_MS_PER_MEGAPIXEL = 250;
+export const THUMB_PROCESSOR_CHECK_MS = 50;
+/** How much longer it may take by the clock, on a machine that is busy with other things. */
+export const THUMB_TIME_PER_PROCESSOR_TIME = 10;
+/** Processes that decode pictures. Where there are two or more, one caller leaves one for the others. */
+export const THUMBS_AT_ONCE_DEFAULT = 2;
 export const THUMBS_WAITING_MAX = 100;
+export const THUMBS_WAIT_MS = 60 * SECOND_MS;
+/** A process without work ends after this time. */
+export const THUMB_PROCESS_IDLE_MS = 30 * SECOND_MS;
+/** Bytes of a picture that one message to a process takes along. */
+export const THUMB_BLOCK_BYTES = 1024 * 1024;
+/** How many pictures whose time was over are remembered, and for how long they are not tried again. */
+export const THUMBS_REFUSED_MAX = 1_000;
+export const THUMBS_REFUSED_MS = 5 * MINUTE_MS;
 /** Times a request starts over because its picture was replaced while it waited for its turn to be decoded. */
 export const REPLACED_ATTEMPTS_MAX = 10;
 

@@ -74,7 +74,7 @@ export interface IncomingFile {
 
 /**
  * The bytes of a bucket's files: whole files under random ids, written once and never changed. Errors: 507 when the disk is
- * full, 503 when the object store does not answer.
+ * full, 503 when the object store does not answer, or the bytes are not there, or not all of them.
  */
 export interface FileStore {
   create(fileId: string): Promise<IncomingFile>;
@@ -83,6 +83,8 @@ export interface FileStore {
    * first bytes are there.
    */
   body(fileId: string, range: { start: number; end: number; size: number }): Promise<Blob | ReadableStream<Uint8Array>>;
+  /** The path of the whole file, for other processes; null: its bytes are elsewhere. */
+  localPath(fileId: string): string | null;
   /** The whole file, read when its bytes are asked for. */
   blob(fileId: string, sizeBytes: number): Promise<Blob>;
   /** Does nothing where there is no such file. */

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readdirSync, rmSync, statSync, truncateSync } from "node:fs";
+import { join } from "node:path";
 import { type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
 import { bytesOnDisk, path, rawForm, type StoredFile, sendRaw, until, upload } from "./storage-support.ts";
 
@@ -23,6 +25,26 @@ const text = async (key: string, init?: RequestInit, bucket = "files") => {
   const answer = await platform.fetch(path(bucket, key), init);
   return { status: answer.status, headers: answer.headers, text: await answer.text() };
 };
+
+test("[ST83] a file whose bytes are missing on the disk, or cut short, is 503 and says so", async () => {
+  const objects = join(platform.dataDirectory, "storage/objects");
+  const paths = () => readdirSync(objects, { recursive: true, encoding: "utf8" });
+  for (const key of ["lost", "short"]) {
+    const before = new Set(paths());
+    await upload(user, "files", key, "0123456789", { type: "text/plain" });
+    const [added = ""] = paths().filter((name) => !before.has(name) && statSync(join(objects, name)).isFile());
+    if (key === "lost") rmSync(join(objects, added));
+    else truncateSync(join(objects, added), 9);
+    for (const headers of [{}, { range: "bytes=2-4" }]) {
+      const answer = await text(key, { headers });
+      expect([key, answer.status, JSON.parse(answer.text).message]).toEqual([
+        key,
+        503,
+        "The bytes of this file are missing on the server",
+      ]);
+    }
+  }
+});
 
 test("[ST1] an upload answers the stored file object, with the type that the part declares", async () => {
   const answer = await upload(user, "files", "st1", "hello", { type: "image/png", metadata: '{"a":"b"}' });

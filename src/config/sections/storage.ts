@@ -79,10 +79,10 @@ export interface BucketConfig extends Static<typeof Bucket> {}
 
 export const Storage = Type.Object({
   buckets: named(Type.Unsafe<BucketConfig>(Bucket)),
-  /** How thumbnails are made. Each pixel needs up to five bytes of memory: 160 MB by default. */
+  /** How thumbnails are made. Each pixel needs up to five bytes of memory: 160 MB a picture by default. */
   thumbs: Type.Optional(
     Type.Object({
-      /** Pictures decoded at the same time; 1 by default, up to 16. */
+      /** Pictures decoded at the same time; 2 by default, up to 16. With 1, a slow picture delays those of others by up to two seconds. */
       atOnce: Type.Optional(whole({ min: 1, max: THUMBS_AT_ONCE_MAX })),
       /** Size of the original picture; 32 by default, up to 256. */
       maxMegapixels: Type.Optional(whole({ min: 1, max: THUMB_MEGAPIXELS_MAX, unit: "megapixels" })),

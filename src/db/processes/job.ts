@@ -1,9 +1,11 @@
+export type Blocks = readonly Uint8Array<ArrayBuffer>[];
+
 /** What a pool runs in one of its processes. */
 export interface Job {
   /** For the program; it is copied by a structured clone. */
   request: unknown;
-  /** Bytes sent before the request, a block at a time. */
-  attached?: readonly Uint8Array<ArrayBuffer>[];
+  /** Bytes sent before the request, a block at a time. A function is called once the job has its process; it rejects the job. */
+  attached?: Blocks | (() => Promise<Blocks>);
   /** Callers of one name share their turns. */
   caller: string;
   /** How many of the queue's places it takes. */

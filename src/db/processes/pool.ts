@@ -4,7 +4,7 @@ import { inPhase } from "../../kernel/observing/request-trace.ts";
 import { nextTurn } from "../../kernel/time/next-turn.ts";
 import { describeExit, startChild } from "./child.ts";
 import { FairQueue } from "./fair-queue.ts";
-import type { Job } from "./job.ts";
+import type { Blocks, Job } from "./job.ts";
 import type { FromProcess, ToProcess } from "./protocol.ts";
 
 export interface ProcessPoolOptions {
@@ -181,14 +181,36 @@ export class ProcessPool {
     // An embedding program stays until its jobs have ended.
     process.child.ref();
     if (job.resource !== undefined) process.resources.add(job.resource);
+    if (typeof job.attached === "function") void this.#fetchAttached(process, entry, job.attached);
+    else this.#begin(process, entry, job.attached);
+  }
+
+  /** Its process is the job's meanwhile, so that only so many jobs hold their bytes as there are processes. */
+  async #fetchAttached(process: PooledProcess, entry: Entry, load: () => Promise<Blocks>): Promise<void> {
+    const { job } = entry;
+    this.#watch(entry, job.waitMs, (reason) => this.#kill(process, reason ?? job.refusals.waitedTooLong()));
+    const isOver = (): boolean => process.entry !== entry || process.verdict !== undefined;
+    try {
+      const blocks = await load();
+      if (!isOver()) this.#begin(process, entry, blocks);
+    } catch (cause) {
+      if (isOver()) return;
+      this.#end(process, entry);
+      entry.reject(cause);
+      this.#rest(process);
+    }
+  }
+
+  #begin(process: PooledProcess, entry: Entry, attached: Blocks | undefined): void {
+    const { job } = entry;
     this.#watch(entry, job.runMs, (reason) => this.#kill(process, reason ?? job.refusals.ranTooLong()));
     const message: ToProcess = { kind: "job", id: process.entryId, request: job.request };
-    if (job.attached === undefined) this.#send(process, message);
-    else void this.#sendAttached(process, job.attached, message);
+    if (attached === undefined) this.#send(process, message);
+    else void this.#sendAttached(process, attached, message);
   }
 
   /** A block in each turn of the event loop: a message is copied when it is sent. */
-  async #sendAttached(process: PooledProcess, blocks: readonly Uint8Array<ArrayBuffer>[], job: ToProcess) {
+  async #sendAttached(process: PooledProcess, blocks: Blocks, job: ToProcess) {
     for (const bytes of blocks) {
       if (process.verdict !== undefined || !this.#processes.has(process)) return;
       this.#send(process, { kind: "bytes", bytes });

@@ -1,6 +1,8 @@
 import { Type } from "typebox";
 import type { Principal } from "../../access/principal.ts";
+import type { ReadCaller } from "../../db/index.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
+import type { RequestBasics } from "../../http/exchange/request-context.ts";
 import type { EndpointDeps } from "../endpoint-deps.ts";
 import { REPLACED_ATTEMPTS_MAX } from "../limits.ts";
 import { BYTES_TYPE, Bytes, OF_FILE, TAG } from "../schemas.ts";
@@ -52,20 +54,20 @@ export function downloadEndpoints(deps: Pick<EndpointDeps, "service" | "signing"
 /** By the bucket's rule: for the caller, or for the one that asked for the signed URL. */
 async function answer(
   { service, signing, thumbs }: Pick<EndpointDeps, "service" | "signing" | "thumbs">,
-  {
+  context: RequestBasics & {
+    principal: Principal;
+    params: { bucket: string; key: string };
+    peek(name: string): string | null;
+    query(): { thumb?: string };
+  },
+): Promise<Response> {
+  const {
     principal,
     params: { bucket, key },
     request,
     peek,
     query,
-  }: {
-    principal: Principal;
-    params: { bucket: string; key: string };
-    request: Request;
-    peek(name: string): string | null;
-    query(): { thumb?: string };
-  },
-): Promise<Response> {
+  } = context;
   const token = peek("token");
   const signer = token === null ? null : signing.verifyDownload(token, bucket, key);
   const asking = token === null ? principal : signer;
@@ -78,7 +80,7 @@ async function answer(
   const { found, content } =
     thumb === undefined
       ? { found: first, content: contentOf(first.bucket, first.object) }
-      : await thumbnailOf(thumbs, { first, find, size: thumb });
+      : await thumbnailOf(thumbs, { first, find, size: thumb }, context);
   return respondWith(request, found.bucket, found.object, content);
 }
 
@@ -86,11 +88,12 @@ async function answer(
 async function thumbnailOf(
   thumbs: EndpointDeps["thumbs"],
   { first, find, size }: { first: FoundObject; find: () => Promise<FoundObject>; size: string },
+  caller: ReadCaller,
 ): Promise<{ found: FoundObject; content: Content }> {
   let found = first;
   for (let attempt = 1; ; attempt++) {
     try {
-      return { found, content: await thumbs.content(found.bucket, found.object, size) };
+      return { found, content: await thumbs.content(found.bucket, found.object, size, caller) };
     } catch (cause) {
       const present = await find();
       if (present.object.fileId === found.object.fileId || attempt === REPLACED_ATTEMPTS_MAX) throw cause;

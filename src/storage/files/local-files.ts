@@ -1,4 +1,4 @@
-import { accessSync, close, constants, fdatasync, mkdirSync, open, rename, unlink, write } from "node:fs";
+import { accessSync, close, constants, fdatasync, mkdirSync, open, rename, statSync, unlink, write } from "node:fs";
 import { mkdir, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -7,6 +7,7 @@ import { insufficientStorage, isDiskFull } from "../../kernel/errors.ts";
 import { WRITE_BUFFER_BYTES } from "../limits.ts";
 import type { FileStore, IncomingFile } from "../types.ts";
 import { isFileId } from "./file-ids.ts";
+import { bytesMissing } from "./missing.ts";
 import { createSharedSync } from "./shared-sync.ts";
 
 const openFile = promisify(open);
@@ -35,6 +36,12 @@ export function createLocalFiles(directory: string, sync: SyncDirectory = syncDi
     await sync(dirname(dirname(directory)));
   });
   const pathOf = (fileId: string): string => join(directory, fileId.slice(-2), fileId);
+  /** Bun would open it when the headers have been sent. Errors: 503. */
+  const wholeFile = (fileId: string, sizeBytes: number): Blob => {
+    const path = pathOf(fileId);
+    if (statSync(path, { throwIfNoEntry: false })?.size !== sizeBytes) throw bytesMissing();
+    return Bun.file(path);
+  };
 
   const placeOf = (fileId: string): Place => {
     const name = fileId.slice(-2);
@@ -64,10 +71,11 @@ export function createLocalFiles(directory: string, sync: SyncDirectory = syncDi
         await sync();
       }),
     async body(fileId, { start, end, size }) {
-      const file = Bun.file(pathOf(fileId));
+      const file = wholeFile(fileId, size);
       return start === 0 && end === size ? file : file.slice(start, end);
     },
-    blob: async (fileId) => Bun.file(pathOf(fileId)),
+    localPath: pathOf,
+    blob: async (fileId, sizeBytes) => wholeFile(fileId, sizeBytes),
     async remove(fileId) {
       await removeFile(pathOf(fileId));
       await removeFile(join(incoming, fileId));

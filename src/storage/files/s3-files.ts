@@ -43,6 +43,7 @@ export function createS3Files(backend: S3Backend): RemoteFiles {
       // As a stream: a response made of the file itself would send the client to the object store.
       return openRemoteBody((start === 0 && end === size ? file : file.slice(start, end)).stream(), end - start);
     },
+    localPath: () => null,
     async blob(fileId, sizeBytes) {
       const file = fileOf(fileId);
       const { size } = await calling(() => file.stat());

@@ -1,6 +1,7 @@
-import type { Clock, Millis } from "../../kernel/clock.ts";
+import { type Clock, type Millis, pause } from "../../kernel/clock.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import type { Paces } from "../../kernel/time/pace.ts";
+import { unlessAborted } from "../../kernel/time/unless-aborted.ts";
 import {
   EXPIRY_INTERVAL_MS,
   EXPIRY_STEP,
@@ -53,15 +54,9 @@ export function startSweeps(deps: SweepDeps): () => Promise<void> {
     });
     cancels.add(cancel);
   };
+  const stopping = new AbortController();
   /** Ends at once when the sweeps are stopped. */
-  const pause = () =>
-    new Promise<void>((resume) => {
-      const cancel = clock.after(SWEEP_PAUSE_MS, resume);
-      if (isStopped) {
-        cancel();
-        resume();
-      }
-    });
+  const rest = (): Promise<void> => unlessAborted(pause(clock, SWEEP_PAUSE_MS), stopping.signal).catch(() => {});
 
   const isOrphan = (fileId: string): boolean => !life.isPending(fileId) && !store.hasFile(fileId);
 
@@ -83,7 +78,7 @@ export function startSweeps(deps: SweepDeps): () => Promise<void> {
       lookedAt += files.length;
       if (lookedAt < SWEEP_STEP_FILES) continue;
       lookedAt = 0;
-      await pause();
+      await rest();
     }
   };
   const sweepFiles = async (): Promise<void> => {
@@ -105,9 +100,9 @@ export function startSweeps(deps: SweepDeps): () => Promise<void> {
       for (const id of ids) await deps.ended.clearNow(id);
       ids = store.expiredUploads(until, EXPIRY_STEP);
     }
-    while (!isStopped && (await store.removeExpiredGrants(clock.now(), EXPIRY_STEP)) === EXPIRY_STEP) await pause();
+    while (!isStopped && (await store.removeExpiredGrants(clock.now(), EXPIRY_STEP)) === EXPIRY_STEP) await rest();
     const old = clock.now() - RECEIPT_TTL_MS;
-    while (!isStopped && (await store.removeReceipts(old, EXPIRY_STEP)) === EXPIRY_STEP) await pause();
+    while (!isStopped && (await store.removeReceipts(old, EXPIRY_STEP)) === EXPIRY_STEP) await rest();
   };
 
   const repeat = (name: string, work: () => Promise<void>, intervalMs: number): void => {
@@ -126,6 +121,7 @@ export function startSweeps(deps: SweepDeps): () => Promise<void> {
   return async () => {
     isStopped = true;
     for (const cancel of cancels) cancel();
+    stopping.abort();
     await Promise.all(running);
   };
 }
