@@ -30,7 +30,11 @@ export const users = sqliteTable(
     updatedAt: integer().notNull(),
     hasSignedIn: integer({ mode: "boolean" }).notNull().default(false),
   },
-  (table) => [index("users_displayName").on(sql`${table.displayName} COLLATE NOCASE`, table.seq)],
+  (table) => [
+    index("users_displayName").on(sql`${table.displayName} COLLATE NOCASE`, table.seq),
+    // The few addresses of which there may be other forms: each start looks at them.
+    index("users_otherForms").on(table.email).where(sql`${table.email} GLOB '*[^ -~]*'`),
+  ],
 );
 
 const userId = () =>
@@ -136,7 +140,7 @@ export const mfaRecoveryCodes = sqliteTable(
 
 /**
  * Accounts elsewhere (OAuth, OpenID Connect) that sign in here. `emailVerified`: whether the provider has said that the user's
- * address is verified there.
+ * present address is verified there.
  */
 export const identities = sqliteTable(
   "identities",

@@ -20,6 +20,7 @@ import system10 from "./system/0010_receipts.sql" with { type: "text" };
 import system11 from "./system/0011_admin.sql" with { type: "text" };
 import system12 from "./system/0012_usage.sql" with { type: "text" };
 import system13 from "./system/0013_instance_creators.sql" with { type: "text" };
+import system14 from "./system/0014_addresses.sql" with { type: "text" };
 import tables1 from "./tables/0001_server.sql" with { type: "text" };
 import vectorize1 from "./vectorize/0001_index.sql" with { type: "text" };
 import vectorize2 from "./vectorize/0002_chunks.sql" with { type: "text" };
@@ -67,6 +68,7 @@ export const systemLayout: FileLayout = {
     system11,
     system12,
     system13,
+    system14,
   ],
   unversioned: "SELECT count(*) FROM _migrations",
 };

@@ -63,8 +63,34 @@ export type AccountChanges = {
     | "disabled"
     | "metadata"
     | "appMetadata"
-    | "customClaims"]?: Account[Field] | undefined;
+    | "customClaims"
+    | "email"
+    | "emailVerified"]?: Account[Field] | undefined;
+} & {
+  /** Plaintext. */
+  password?: string | undefined;
+  /** Whether passkeys stay where a password is set; false by default. */
+  keepPasskeys?: boolean | undefined;
 };
+
+/** A user's account at a provider of OAuth, as it is imported. */
+export interface ImportedIdentity {
+  provider: string;
+  subject: string;
+  email?: string | null | undefined;
+  /** Whether the provider has verified the address of the user; false by default. */
+  emailVerified?: boolean | undefined;
+}
+
+/** An account of an import: it may have no password. */
+export interface ImportedAccount extends NewAccount {
+  /** Milliseconds since 1970; now by default. */
+  createdAt?: Millis | undefined;
+  identities?: readonly ImportedIdentity[] | undefined;
+}
+
+/** A mail that an administrator has sent to a user. */
+export type AccountMail = "reset" | "verification";
 
 /** What a user is signed in with, and can sign in with; without secrets. Times are ISO 8601. */
 export interface SignInMeans {
@@ -91,7 +117,7 @@ export interface Accounts {
   get(id: string): Account | null;
   /** In order of creation, after the account with the `seq` `after` (0: from the first). */
   list(page: { after: number; limit: number }): AccountEntry[];
-  /** null: no user has this email. `email` must be lower-case. */
+  /** null: no user has this address, in any of its forms. */
   findByEmail(email: string): AccountEntry | null;
   /**
    * Users whose email or name begins with `text`; the letters A-Z match in either case. `next` is null on the last page. A
@@ -109,14 +135,23 @@ export interface Accounts {
    * disabled, 429 for too many mails to the address.
    */
   invite(invitation: Invitation, by: Actor): Promise<Account>;
-  /** Creates all or none. Errors: 409 naming `users.N.email` or `users.N.id`. */
-  import(accounts: readonly NewAccount[], by: Actor): Promise<string[]>;
-  /** Absent members stay unchanged. Disabling a user ends all of that user's sessions. Errors: 404. */
+  /** Creates all or none. Errors: 409 naming `users.N.email`, `users.N.id` or `users.N.identities`. */
+  import(accounts: readonly ImportedAccount[], by: Actor): Promise<string[]>;
+  /**
+   * Absent members stay unchanged. Another address, unverified unless it is said to be, another password and disabling end all of the
+   * user's sessions and mailed links; a password removes the passkeys too. Errors: 404, 409 for an address that is taken, 400 for
+   * a password or a verification without an address.
+   */
   update(id: string, changes: AccountChanges, by: Actor): Promise<Account>;
   /** Errors: 404. */
   remove(id: string, by: Actor): Promise<void>;
   /** Ends all sessions of the user. Errors: 404. */
   revoke(id: string, by: Actor): Promise<void>;
+  /**
+   * Mails the user a link that sets a new password, or that verifies the address. `redirectUrl`: null for the server's page. Errors:
+   * 404, 400 for a user without an address or a wrong redirect, 409 for a disabled user or an address that is verified, 429.
+   */
+  sendMail(id: string, mail: AccountMail, redirectUrl: string | null, by: Actor): Promise<void>;
   /** Removes all MFA factors and recovery codes. Errors: 404. */
   removeFactors(id: string, by: Actor): Promise<void>;
   /** Errors: 404. */

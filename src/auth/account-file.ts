@@ -6,6 +6,7 @@ import { AppError } from "../kernel/errors.ts";
 import { type NewUser, userValues } from "./new-user.ts";
 import type { SessionCache } from "./session/cache.ts";
 import { type Caller, sessionOf } from "./session/caller.ts";
+import { unmarkIdentities } from "./statements/identities.ts";
 import { deleteSecretsFor } from "./statements/secrets.ts";
 import { deleteOtherSessions, deleteSessionsOfUser } from "./statements/sessions.ts";
 import { deleteUser, insertUser, type SecretAccount, updateUser, userById } from "./statements/users.ts";
@@ -105,6 +106,7 @@ export function createAccountFile(deps: {
         if (present === null) throw new Error(`user ${userId} vanished within a transaction`);
         const account: SecretAccount = { ...present, ...definedOf(changes), updatedAt: now };
         updateUser.run(tx, account);
+        if (account.email !== present.email) unmarkIdentities.run(tx, { userId });
         if (by !== undefined) audit(by, updated(changes, present, account));
         effects.push((sessions) => sessions.update(userId, stateOf(account)));
         return account;
@@ -199,5 +201,6 @@ function updated(changes: UserChanges, before: SecretAccount, after: SecretAccou
   const { disabled, customClaims } = changes;
   const isClaims = customClaims !== undefined ? "user.claims" : "user.update";
   const action = disabled === undefined || disabled === null ? isClaims : disabled ? "user.disable" : "user.enable";
-  return { action, target: `users/${before.id}`, before: shown(before), after: shown(after) };
+  const set = changes.passwordHash === undefined ? {} : { password: "set" };
+  return { action, target: `users/${before.id}`, before: shown(before), after: { ...shown(after), ...set } };
 }

@@ -5,6 +5,7 @@ import type { AuthConfig } from "../config/types.ts";
 import type { RequestBasics } from "../http/exchange/request-context.ts";
 import { SMALL_BODY_MAX_BYTES } from "../http/limits.ts";
 import { notFound } from "../kernel/errors.ts";
+import type { AddressOf } from "./address-forms.ts";
 import type { Captcha } from "./captcha/captcha.ts";
 import { redirectField } from "./oauth/redirect.ts";
 import type { Caller } from "./session/caller.ts";
@@ -14,6 +15,7 @@ import type { Client } from "./types.ts";
 export interface EndpointDeps {
   config: AuthConfig;
   captcha: Captcha;
+  addressOf: AddressOf;
   /** Counts one request of this network in the rate limit group `auth`. */
   authLimit: (network: string) => void;
   /** The same, and in the group `signup`. */

@@ -11,7 +11,8 @@ import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { createAccountFile } from "./account-file.ts";
-import { createAccounts } from "./accounts.ts";
+import { type AddressOf, settleAddressForms } from "./address-forms.ts";
+import { createAccounts } from "./administration/accounts.ts";
 import { createCaptcha } from "./captcha/captcha.ts";
 import { startCleanup } from "./cleanup.ts";
 import { createAddressService } from "./email/address-service.ts";
@@ -26,7 +27,7 @@ import { createMailSignInService } from "./email/sign-in-service.ts";
 import type { EndpointDeps } from "./endpoint-parts.ts";
 import { invitationEndpoints } from "./invitations/endpoints.ts";
 import { createInvitations } from "./invitations/service.ts";
-import { ACCESS_TOKEN_TTL_SECONDS, MAILS_PER_ADDRESS } from "./limits.ts";
+import { ACCESS_TOKEN_TTL_SECONDS, ADDRESS_CHANGES_PER_USER, MAILS_PER_ADDRESS, OUTBOX_ANSWER_MS } from "./limits.ts";
 import { mfaEndpoints } from "./mfa/endpoints.ts";
 import { createMfaService } from "./mfa/service.ts";
 import { oauthEndpoints } from "./oauth/endpoints.ts";
@@ -91,7 +92,8 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   const { config, clock, logger } = deps;
   const auth = await createAuthDeps(deps);
   const { file, sessions } = auth;
-  const mailDeps = createMailDeps(deps, auth);
+  const addressOf = await settleAddressForms({ file, logger });
+  const mailDeps = createMailDeps(deps, auth, addressOf);
   const mailTokens = createMailTokens(mailDeps);
   const verification = createVerification(mailDeps, mailTokens);
   const rule = createSignUpRule({ rule: config.signup, lookups: deps.lookups, clock, logger });
@@ -106,6 +108,7 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   const signUpLimiter = createRateLimiter(deps.rateLimits?.signup ?? RATE_LIMITS.signup, clock);
   const endpointDeps: EndpointDeps = {
     config,
+    addressOf,
     captcha: createCaptcha({ config: config.captcha, isDrill: deps.isDrill, clock, logger }),
     authLimit: authLimiter.hit,
     signUpLimit(network) {
@@ -116,7 +119,7 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
 
   return {
     sessions,
-    accounts: createAccounts({ ...auth, invite: invitations.invite }),
+    accounts: createAccounts({ ...mailDeps, mailTokens, invite: invitations.invite }),
     mail: createMailAccessor(mailDeps.mailer),
     limit: authLimiter.hit,
     endpoints: [
@@ -126,7 +129,9 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
       ...emailEndpoints({
         ...endpointDeps,
         passwords,
-        addresses: createAddressService(mailDeps, mailTokens),
+        clock,
+        mailAnswerMs: mailDeps.mailer.isSent ? 0 : OUTBOX_ANSWER_MS,
+        addresses: createAddressService(mailDeps, mailTokens, createRateLimiter(ADDRESS_CHANGES_PER_USER, clock)),
         resets: createResetService(mailDeps, mailTokens),
         signIns: createMailSignInService({ ...mailDeps, rule }, mailTokens, signIns),
       }),
@@ -164,13 +169,14 @@ async function createAuthDeps(deps: AuthAreaDeps): Promise<AuthDeps> {
   };
 }
 
-function createMailDeps(deps: AuthAreaDeps, auth: AuthDeps): MailDeps {
+function createMailDeps(deps: AuthAreaDeps, auth: AuthDeps, addressOf: AddressOf): MailDeps {
   const { config, isDrill, dataDirectory, clock, ids, logger, queue } = deps;
   return {
     ...auth,
     mailer: createMailer({ config: config.mail ?? {}, isDrill, dataDirectory, clock, ids, logger, queue }),
     mailLimit: createRateLimiter(MAILS_PER_ADDRESS, clock),
     publicUrl: deps.publicUrl,
+    addressOf,
   };
 }
 

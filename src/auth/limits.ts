@@ -77,6 +77,10 @@ export const CLEANUP_PAUSE_MS = 50;
 /** Rows that one clean-up transaction removes. */
 export const CLEANUP_CHUNK_ROWS = 1_000;
 
+/** Accounts whose address is given its one form in one write of a start. */
+export const ADDRESS_FORMS_PER_STEP = 1_000;
+/** Of the accounts that keep another form, those that the log names. */
+export const ADDRESS_FORMS_NAMED_MAX = 20;
 /** Users of an import whose JSON is written before others get their turn. */
 export const IMPORT_SLICE_USERS = 50;
 /** Users that one page of a search by name looks at: of these, some may have been found by their email before. */
@@ -96,6 +100,8 @@ export const CODE_FAILURES_WINDOW_MS = DAY_MS;
 export const MFA_FAILURES = { requests: 20, window: (15 * MINUTE_MS) / SECOND_MS };
 /** Mails to one address, from all clients together. */
 export const MAILS_PER_ADDRESS = { requests: 30, window: (10 * MINUTE_MS) / SECOND_MS };
+/** Changes of the address that one user may ask for: each is a mail to somebody who did not ask for it. */
+export const ADDRESS_CHANGES_PER_USER = { requests: 5, window: (10 * MINUTE_MS) / SECOND_MS };
 /** `rateLimits.signin` counts failures per email; per address it allows this many times more. */
 export const SIGN_IN_ADDRESS_FACTOR = 3;
 /** Guesses that wait for earlier ones of the same key to be judged. */
@@ -123,6 +129,11 @@ export const SMTP_TIMEOUT_MS = 20 * SECOND_MS;
 export const MAIL_RETRIES_MAX = 40;
 /** Time that one try to send a mail may take. */
 export const MAIL_TIMEOUT_SECONDS = 90;
+/**
+ * A request for a mail to an address is answered no sooner, where mails go to the outbox: longer than one takes to get there, so that
+ * the time does not tell who has an account.
+ */
+export const OUTBOX_ANSWER_MS = 150;
 /** How long an answer waits for its mail to be in the outbox. */
 export const OUTBOX_WAIT_MS = SECOND_MS;
 /** Characters of the subject, and of text and html together, of a mail that the config's code sends. */
@@ -144,5 +155,7 @@ export const CAPTCHA_ANSWER_MAX_BYTES = 16_384;
 export const PROVIDER_TIMEOUT_SECONDS = 10;
 /** Bytes of an answer of an OAuth provider: its metadata, its keys, tokens, and what it says of a user. */
 export const PROVIDER_ANSWER_MAX_BYTES = 512 * 1024;
+/** Bytes of a provider's id of a user; OpenID Connect allows 255. */
+export const PROVIDER_SUBJECT_MAX_BYTES = 255;
 /** After this the metadata of a provider is read again. */
 export const PROVIDER_METADATA_TTL_MS = 24 * HOUR_MS;

@@ -17,7 +17,7 @@ import { optional } from "../kernel/schema/types.ts";
 import { nextTurn } from "../kernel/time/next-turn.ts";
 import { USERS_PER_SLICE } from "./limits.ts";
 import { LIST_QUERY, readListQuery } from "./list-query.ts";
-import { NewInvitation, UserChanges } from "./schemas.ts";
+import { changesOfUser, NewInvitation } from "./schemas.ts";
 import type { UsersService } from "./service.ts";
 import { adminUser } from "./types.ts";
 
@@ -47,7 +47,7 @@ export function createUsersAccessor({ accounts, users, passwordMinLength }: Acce
   const listParser = createParser(Type.Object(LIST_OPTIONS), { member: "an option of a list" });
   const newParser = createParser(newUser(passwordMinLength), { member });
   const invitationParser = createParser(NewInvitation, { member });
-  const changesParser = createParser(UserChanges, { member });
+  const changesParser = createParser(changesOfUser(passwordMinLength), { member });
 
   const get: UsersAccessor["get"] = async (id) => {
     const account = accounts.get(id);
@@ -57,11 +57,11 @@ export function createUsersAccessor({ accounts, users, passwordMinLength }: Acce
     get,
     async find(by) {
       const { email } = findParser.parse(jsonCopy({ ...by }));
-      const entry = accounts.findByEmail(emailOf(email));
+      const entry = accounts.findByEmail(email);
       return entry === null ? null : get(entry.id);
     },
     async list(options = {}) {
-      const page = users.list(readListQuery(listParser.parse(jsonCopy({ ...options }))));
+      const page = await users.list(readListQuery(listParser.parse(jsonCopy({ ...options }))));
       const found: Awaited<ReturnType<UsersAccessor["list"]>>["users"] = [];
       for (const [index, { id }] of page.users.entries()) {
         // A user has up to 36 KB: a thousand of them take several turns.
@@ -84,7 +84,9 @@ export function createUsersAccessor({ accounts, users, passwordMinLength }: Acce
     async update(id, changes) {
       const given = changesParser.parse(jsonCopy({ ...changes }));
       requireMetadataSize({ metadata: given.metadata, appMetadata: given.appMetadata });
-      return users.update(id, given, SERVER_ACTOR);
+      const { email, ...others } = given;
+      const address = email === undefined ? {} : { email: emailOf(email) };
+      return users.update(id, { ...others, ...address }, SERVER_ACTOR);
     },
     delete: async (id) => users.remove(id, SERVER_ACTOR),
     setClaims: async (id, claims) => users.setClaims(id, jsonCopy({ ...claims }), SERVER_ACTOR),

@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { emailOf, requireMetadataSize } from "../access/account-fields.ts";
+import type { AccountMail } from "../access/accounts.ts";
 import { actorOf, type Principal } from "../access/principal.ts";
 import { requireServiceKey } from "../access/service-key-right.ts";
 import type { Actor } from "../db/index.ts";
@@ -12,11 +13,12 @@ import { LIST_QUERY, readListQuery } from "./list-query.ts";
 import { meansEndpoints } from "./means-endpoints.ts";
 import {
   CreatedUser,
+  changesOfUser,
   Imported,
+  MailToUser,
   NewInvitation,
   newUser,
   User,
-  UserChanges,
   UserDetail,
   UserList,
   userImport,
@@ -114,6 +116,8 @@ const importUsers = ({ users, passwordMinLength, limit }: EndpointDeps): Endpoin
       tag: "Administration",
       caller: "serviceKey",
       summary: "Import up to 1,000 users, all or none",
+      description:
+        "An account without `password` and `passwordHash` signs in by link, code or provider, or sets a password by mail. `identities` are accounts at providers of `auth.oauth`.",
       limit,
       body: userImport(passwordMinLength),
       answers: { 200: Imported },
@@ -121,7 +125,8 @@ const importUsers = ({ users, passwordMinLength, limit }: EndpointDeps): Endpoin
     },
     async ({ principal, body }) => {
       requireRight(principal, "write");
-      return users.import((await body()).users, actorOf(principal));
+      const { users: imported } = await body();
+      return users.import(imported, actorOf(principal));
     },
   );
 
@@ -166,14 +171,22 @@ function oneUser(deps: EndpointDeps): readonly Endpoint[] {
     {
       ...ofAdministration(limit),
       summary: "Change a user; `disabled: true` ends every session",
+      description:
+        "`email`, `emailVerified` and `password` need the scope `auth:credentials:*:write` too. Another address ends every session and is unverified unless said otherwise; a password ends every session and removes the passkeys unless `keepPasskeys` is true. Links that were mailed before become invalid.",
       path: OF_USER,
-      body: UserChanges,
+      body: changesOfUser(deps.passwordMinLength),
       answers: { 200: User },
-      errors: [404],
+      errors: [404, 409],
     },
     async ({ principal, params, body }) => {
       requireRight(principal, "write");
-      const changes = await body();
+      const { email, ...others } = await body();
+      const changes = { ...others, ...(email === undefined ? {} : { email: emailOf(email) }) };
+      // Whoever sets them can take the account over.
+      const credentials = [changes.email, changes.emailVerified, changes.password];
+      if (credentials.some((value) => value !== undefined)) {
+        requireServiceKey(principal, ["auth", "credentials", "*", "write"]);
+      }
       requireMetadataSize({ metadata: changes.metadata, appMetadata: changes.appMetadata });
       return users.update(params.id, changes, actorOf(principal));
     },
@@ -181,6 +194,34 @@ function oneUser(deps: EndpointDeps): readonly Endpoint[] {
   const remove = action(deps, "DELETE /api/auth/admin/users/:id", "Delete a user", users.remove);
   return [read, update, remove];
 }
+
+const MAILS: readonly { path: string; mail: AccountMail; summary: string }[] = [
+  { path: "send-reset", mail: "reset", summary: "Mail a user a link that sets a new password" },
+  { path: "send-verification", mail: "verification", summary: "Mail a user a link that verifies the email address" },
+];
+
+const mails = ({ users, limit }: EndpointDeps): readonly Endpoint[] =>
+  MAILS.map(({ path, mail, summary }) =>
+    endpoint(
+      `POST /api/auth/admin/users/:id/${path}`,
+      {
+        ...ofAdministration(limit),
+        summary,
+        description: "400 for a user without an address, 409 for one who is disabled or whose address is verified.",
+        path: OF_USER,
+        body: MailToUser,
+        isBodyOptional: true,
+        answers: DONE,
+        errors: [404, 409],
+      },
+      async ({ principal, params, body }) => {
+        requireRight(principal, "write");
+        const { redirectUrl } = await body();
+        await users.sendMail(params.id, mail, redirectUrl ?? null, actorOf(principal));
+        return OK;
+      },
+    ),
+  );
 
 function actions(deps: EndpointDeps): readonly Endpoint[] {
   const { users, limit } = deps;
@@ -208,5 +249,5 @@ function actions(deps: EndpointDeps): readonly Endpoint[] {
     "Remove a user's MFA factors and recovery codes",
     users.removeFactors,
   );
-  return [setClaims, revoke, removeFactors];
+  return [setClaims, revoke, removeFactors, ...mails(deps)];
 }

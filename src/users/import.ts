@@ -1,23 +1,29 @@
 import type { Static } from "typebox";
 import { emailOf } from "../access/account-fields.ts";
-import type { NewAccount } from "../access/accounts.ts";
+import type { ImportedAccount } from "../access/accounts.ts";
 import { METADATA_MAX_BYTES } from "../access/limits.ts";
 import { type FieldProblem, type FieldProblems, noProblems } from "../kernel/errors.ts";
 import { throwProblems } from "../kernel/fields.ts";
+import { parseIsoDateTime } from "../kernel/time/iso-datetime.ts";
 import { nextTurn } from "../kernel/time/next-turn.ts";
 import { USERS_PER_SLICE } from "./limits.ts";
 import type { userImport } from "./schemas.ts";
 
 export type ImportedUser = Static<ReturnType<typeof userImport>>["users"][number];
-type HashProblem = (text: string) => string | null;
+
+interface ImportRules {
+  hashProblem: (text: string) => string | null;
+  /** The names of `auth.oauth`. */
+  providers: ReadonlySet<string>;
+}
 
 /** The accounts of an import, checked in slices, as a thousand users may have 10 MiB. Errors: 400 naming every `users.N.field` at fault. */
-export async function readImport(users: readonly ImportedUser[], hashProblem: HashProblem): Promise<NewAccount[]> {
+export async function readImport(users: readonly ImportedUser[], rules: ImportRules): Promise<ImportedAccount[]> {
   const problems = noProblems();
-  const accounts: NewAccount[] = [];
+  const accounts: ImportedAccount[] = [];
   for (const [index, user] of users.entries()) {
     if (index % USERS_PER_SLICE === USERS_PER_SLICE - 1) await nextTurn();
-    for (const [field, problem] of Object.entries(problemsOf(user, hashProblem))) {
+    for (const [field, problem] of Object.entries(problemsOf(user, rules))) {
       problems[`users.${index}.${field}`] = problem;
     }
     accounts.push(accountOf(user));
@@ -26,7 +32,7 @@ export async function readImport(users: readonly ImportedUser[], hashProblem: Ha
   return accounts;
 }
 
-function accountOf(user: ImportedUser): NewAccount {
+function accountOf(user: ImportedUser): ImportedAccount {
   return {
     id: user.id ?? undefined,
     email: emailOf(user.email),
@@ -38,15 +44,22 @@ function accountOf(user: ImportedUser): NewAccount {
     emailVerified: user.verified,
     metadata: user.metadata,
     appMetadata: user.appMetadata,
+    createdAt: typeof user.createdAt === "string" ? parseIsoDateTime(user.createdAt) : undefined,
+    identities: user.identities?.map((identity) => ({
+      ...identity,
+      email: typeof identity.email === "string" ? emailOf(identity.email) : null,
+    })),
   };
 }
 
-function problemsOf(user: ImportedUser, hashProblem: HashProblem): FieldProblems {
+function problemsOf(user: ImportedUser, { hashProblem, providers }: ImportRules): FieldProblems {
   const problems = noProblems();
   const password = passwordProblem(user);
   if (password !== null) problems["password"] = password;
   const hash = typeof user.passwordHash === "string" && password === null ? hashProblem(user.passwordHash) : null;
   if (hash !== null) problems["passwordHash"] = { code: "invalid_value", message: `passwordHash ${hash}` };
+  const identities = identitiesProblem(user, providers);
+  if (identities !== null) problems["identities"] = identities;
   for (const name of ["metadata", "appMetadata"] as const) {
     const value = user[name];
     if (value === undefined || Buffer.byteLength(JSON.stringify(value)) <= METADATA_MAX_BYTES) continue;
@@ -56,11 +69,18 @@ function problemsOf(user: ImportedUser, hashProblem: HashProblem): FieldProblems
   return problems;
 }
 
+/** An account without either signs in by link, code or provider, or sets a password by mail. */
 function passwordProblem({ password, passwordHash }: ImportedUser): FieldProblem | null {
-  const hasPassword = typeof password === "string";
-  const hasHash = typeof passwordHash === "string";
-  if (hasPassword && hasHash) {
-    return { code: "invalid_value", message: "password and passwordHash exclude each other" };
-  }
-  return hasPassword || hasHash ? null : { code: "required", message: "password or passwordHash is required" };
+  if (typeof password !== "string" || typeof passwordHash !== "string") return null;
+  return { code: "invalid_value", message: "password and passwordHash exclude each other" };
+}
+
+/** Identities of a provider that the config does not name could sign nobody in. */
+function identitiesProblem({ identities }: ImportedUser, providers: ReadonlySet<string>): FieldProblem | null {
+  const unknown = identities?.find(({ provider }) => !providers.has(provider));
+  if (unknown === undefined) return null;
+  return {
+    code: "invalid_value",
+    message: `identities names "${unknown.provider}", which is no provider of auth.oauth`,
+  };
 }

@@ -22,7 +22,10 @@ export function createUsersArea(deps: {
   limit: (network: string) => void;
 }): UsersArea {
   const passwordMinLength = deps.config.password?.minLength ?? PASSWORD_MIN_CHARACTERS;
-  const users = createUsersService({ accounts: deps.accounts });
+  const users = createUsersService({
+    accounts: deps.accounts,
+    providers: new Set(Object.keys(deps.config.oauth ?? {})),
+  });
   return {
     endpoints: userEndpoints({ users, passwordMinLength, limit: deps.limit }),
     accessor: createUsersAccessor({ accounts: deps.accounts, users, passwordMinLength }),

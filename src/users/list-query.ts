@@ -36,7 +36,7 @@ export function readListQuery({ limit: asked, cursor = START, email, q }: ListPa
   }
   if (email !== undefined) {
     if (cursor !== START) throw badCursor();
-    return { limit, kind: "email", email: normalizeEmail(email) };
+    return { limit, kind: "email", email: normalizeEmail(email) === null ? null : email };
   }
   if (q === undefined) {
     if (!PLACE.test(cursor)) throw badCursor();

@@ -9,11 +9,15 @@ import {
   Role,
 } from "../access/account-fields.ts";
 import { AnyObject, nullable, optional, refine } from "../kernel/schema/types.ts";
+import { isIsoDateTime } from "../kernel/time/iso-datetime.ts";
 import {
   ID_MAX_CHARACTERS,
+  IMPORT_IDENTITIES_MAX,
   IMPORT_USERS_MAX,
   PASSWORD_HASH_MAX_CHARACTERS,
   REDIRECT_URL_MAX_CHARACTERS,
+  SUBJECT_MAX_BYTES,
+  TIME_MAX_CHARACTERS,
 } from "./limits.ts";
 
 // What the administration takes and answers.
@@ -104,7 +108,7 @@ export const NewInvitation = Type.Object({
   ),
 });
 
-export const UserChanges = Type.Object({
+const userChanges = {
   displayName: DisplayName,
   avatarUrl: AvatarUrl,
   role: Role,
@@ -112,13 +116,31 @@ export const UserChanges = Type.Object({
   disabled: Type.Optional(Type.Boolean()),
   metadata: Metadata,
   appMetadata: Metadata,
+};
+
+/** What takes an account over needs a scope of its own: see `endpoints.ts`. */
+export const changesOfUser = (passwordMinLength: number) =>
+  Type.Object({
+    ...userChanges,
+    email: Type.Optional(Email),
+    emailVerified: Type.Optional(Type.Boolean({ description: "false after a change of `email` unless given" })),
+    password: Type.Optional(newPassword(passwordMinLength)),
+    keepPasskeys: Type.Optional(
+      Type.Boolean({ default: false, description: "true: the passkeys stay where a password is set" }),
+    ),
+  });
+
+export const MailToUser = Type.Object({
+  redirectUrl: optional(
+    Type.String({ maxLength: REDIRECT_URL_MAX_CHARACTERS, description: "Must match `auth.redirectUrls`" }),
+  ),
 });
 
 /** As ids of records: no control characters, no `/`. */
 const ID = /^[^\p{Cc}/]+$/u;
 const RESERVED_IDS = new Set(["count", "search", "aggregate", "batch", "batch-by-filter"]);
-/** No URL can name them. */
-const DOTS = new Set([".", ".."]);
+/** No URL can name the dots, and `X-Platform-Act-As` means nobody by the word. */
+const UNNAMEABLE = new Set([".", "..", "anonymous"]);
 
 const Id = refine(
   refine(
@@ -129,11 +151,31 @@ const Id = refine(
       message: `${name} must not contain control characters or /, nor be a reserved word`,
     }),
   ),
-  (id) => !DOTS.has(id),
-  (name) => ({ code: "invalid_value", message: `${name} must not be "." or "..", which no URL can name` }),
+  (id) => !UNNAMEABLE.has(id),
+  (name) => ({
+    code: "invalid_value",
+    message: `${name} must not be "." or "..", which no URL can name, nor "anonymous", which X-Platform-Act-As takes for nobody`,
+  }),
 );
 
-/** Of `password` and `passwordHash` exactly one; the service checks that, the hash, and the size of the metadata. */
+/** A user who signs in at a provider. */
+const Identity = Type.Object({
+  provider: Type.String({ minLength: 1, description: "A name of `auth.oauth`" }),
+  subject: refine(
+    Type.String({ minLength: 1, description: `The provider's id of the user, at most ${SUBJECT_MAX_BYTES} bytes` }),
+    (text) => text.trim() !== "" && Buffer.byteLength(text) <= SUBJECT_MAX_BYTES,
+    (name) => ({
+      code: "invalid_value",
+      message: `${name} must have 1 to ${SUBJECT_MAX_BYTES} bytes, not only spaces`,
+    }),
+  ),
+  email: optional(Email),
+  emailVerified: Type.Optional(
+    Type.Boolean({ default: false, description: "Whether the provider has verified the user's address" }),
+  ),
+});
+
+/** Of `password` and `passwordHash` at most one; the service checks that, the hash, and the size of the metadata. */
 const importedUser = (passwordMinLength: number) =>
   Type.Object({
     id: optional(Id),
@@ -149,6 +191,17 @@ const importedUser = (passwordMinLength: number) =>
     avatarUrl: AvatarUrl,
     role: Role,
     verified: Type.Optional(Type.Boolean()),
+    createdAt: optional(
+      refine(
+        Type.String({ format: "date-time", maxLength: TIME_MAX_CHARACTERS, description: "Now by default" }),
+        isIsoDateTime,
+        (name) => ({
+          code: "invalid_value",
+          message: `${name} must be an ISO 8601 date and time, as in 2026-01-31T12:00:00Z`,
+        }),
+      ),
+    ),
+    identities: Type.Optional(Type.Array(Identity, { maxItems: IMPORT_IDENTITIES_MAX })),
     metadata: Metadata,
     appMetadata: Metadata,
   });

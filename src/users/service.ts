@@ -1,6 +1,7 @@
 import { requireMetadataSize } from "../access/account-fields.ts";
 import type {
   AccountChanges,
+  AccountEntry,
   Accounts,
   Invitation,
   NewAccount,
@@ -12,7 +13,9 @@ import type { Actor } from "../db/index.ts";
 import { notFound } from "../kernel/errors.ts";
 import { requireJsonSize } from "../kernel/fields.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
+import { nextTurn } from "../kernel/time/next-turn.ts";
 import { type ImportedUser, readImport } from "./import.ts";
+import { ENTRIES_PER_SLICE } from "./limits.ts";
 import { encodePlace, type UserListQuery } from "./list-query.ts";
 import { adminUser, createdUser, detail, listEntry } from "./types.ts";
 
@@ -22,7 +25,7 @@ export interface UsersService {
    * All in order of creation, the one with an email, or those found by the beginning of email or name. `cursor` is null on the
    * last page.
    */
-  list(query: UserListQuery): { users: ReturnType<typeof listEntry>[]; cursor: string | null };
+  list(query: UserListQuery): Promise<{ users: ReturnType<typeof listEntry>[]; cursor: string | null }>;
   /** Errors: 404. */
   get(id: string): ReturnType<typeof detail>;
   /** Errors: 409. */
@@ -39,6 +42,8 @@ export interface UsersService {
   revoke(id: string, by: Actor): Promise<void>;
   /** Errors: 404. */
   removeFactors(id: string, by: Actor): Promise<void>;
+  /** Errors: see `Accounts.sendMail`. */
+  sendMail: Accounts["sendMail"];
   /** Errors: 404. */
   means(id: string): SignInMeans;
   /** Errors: 404. */
@@ -47,9 +52,30 @@ export interface UsersService {
   import(users: readonly ImportedUser[], by: Actor): Promise<{ results: { id: string; success: true }[] }>;
 }
 
-export function createUsersService({ accounts }: { accounts: Accounts }): UsersService {
+/** In slices: a thousand users take longer than others may wait. */
+async function entriesOf(accounts: Accounts, page: { after: number; limit: number }): Promise<AccountEntry[]> {
+  const found: AccountEntry[] = [];
+  let { after } = page;
+  for (;;) {
+    const limit = Math.min(ENTRIES_PER_SLICE, page.limit - found.length);
+    const slice = accounts.list({ after, limit });
+    found.push(...slice);
+    after = slice.at(-1)?.seq ?? after;
+    if (slice.length < limit || found.length === page.limit) return found;
+    await nextTurn();
+  }
+}
+
+export function createUsersService({
+  accounts,
+  providers,
+}: {
+  accounts: Accounts;
+  /** The names of `auth.oauth`. */
+  providers: ReadonlySet<string>;
+}): UsersService {
   return {
-    list(query) {
+    async list(query) {
       const { limit } = query;
       if (query.kind === "email") {
         const entry = query.email === null ? null : accounts.findByEmail(query.email);
@@ -60,7 +86,7 @@ export function createUsersService({ accounts }: { accounts: Accounts }): UsersS
         return { users: found.map(listEntry), cursor: next === null ? null : encodePlace(next) };
       }
       // One more than requested shows whether there is a next page.
-      const found = accounts.list({ after: query.after, limit: limit + 1 });
+      const found = await entriesOf(accounts, { after: query.after, limit: limit + 1 });
       const page = found.slice(0, limit);
       const last = page.at(-1);
       const hasMore = found.length > limit && last !== undefined;
@@ -88,10 +114,14 @@ export function createUsersService({ accounts }: { accounts: Accounts }): UsersS
     },
     revoke: (id, by) => accounts.revoke(id, by),
     removeFactors: (id, by) => accounts.removeFactors(id, by),
+    sendMail: accounts.sendMail,
     means: accounts.means,
     removeMeans: accounts.removeMeans,
     async import(users, by) {
-      const ids = await accounts.import(await readImport(users, accounts.passwordHashProblem), by);
+      const ids = await accounts.import(
+        await readImport(users, { hashProblem: accounts.passwordHashProblem, providers }),
+        by,
+      );
       return { results: ids.map((id) => ({ id, success: true })) };
     },
   };

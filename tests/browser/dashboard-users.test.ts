@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { enrol } from "../http/auth-support.ts";
+import { enrol, lastMail } from "../http/auth-support.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
 import { testBrowser } from "../support/browser.ts";
 import { inEveryView, openDashboard, overflowOf, violationsOf } from "../support/dashboard.ts";
@@ -108,6 +108,45 @@ browserTest(
     await until("the claims are shown", async () => (await claims.inputValue()).includes('"badge": true'));
   },
 );
+
+browserTest("[AD90] address, verification and password are set, and links mailed", async () => {
+  const user = await signIn(platform);
+  const path = `/api/auth/admin/users/${user.id}`;
+  const { page, problems } = await open(`/admin/users/${user.id}`);
+  const card = page.getByRole("region", { name: "Address and password" });
+  await card.getByRole("button", { name: "Mail a verification link" }).click();
+  await page.getByText("The link is mailed").waitFor();
+  expect(lastMail(platform, user.email).kind).toBe("verification");
+  await card.getByRole("button", { name: "Mail a reset link" }).click();
+  await until("the reset is mailed", () => lastMail(platform, user.email).kind === "passwordReset");
+  await card.getByLabel("Email").fill("somebody.new@example.com");
+  await card.getByLabel("The address is verified").check();
+  await card.getByLabel("New password").fill("set in the dashboard");
+  await card.getByText(/^Saving signs the user out/).waitFor();
+  await card.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Saved", { exact: true }).waitFor();
+  expect((await platform.service.get(path)).body).toMatchObject({
+    email: "somebody.new@example.com",
+    emailVerified: true,
+  });
+  const signedIn = await platform.post("/api/auth/signin", {
+    email: "somebody.new@example.com",
+    password: "set in the dashboard",
+  });
+  expect(signedIn.status).toBe(200);
+  expect((await user.get("/api/auth/me")).status).toBe(401);
+  expect(await card.getByLabel("New password").inputValue()).toBe("");
+  expect(problems).toEqual([]);
+});
+
+browserTest("[AD90] a key without the scope sees the address, and can change neither it nor the password", async () => {
+  const user = await signIn(platform);
+  const { page } = await open(`/admin/users/${user.id}`, { key: READER });
+  const card = page.getByRole("region", { name: "Address and password" });
+  expect(await card.getByLabel("Email").inputValue()).toBe(user.email);
+  expect(await card.getByLabel("New password").count()).toBe(0);
+  expect(await card.getByRole("button").count()).toBe(0);
+});
 
 browserTest("[AD69] a passkey, and second factors, are removed after a question", async () => {
   const user = await signIn(platform);

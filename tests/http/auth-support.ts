@@ -1,9 +1,11 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Secret, TOTP } from "otpauth";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
 import type { HttpClient } from "../support/http-client.ts";
 import type { TestPlatform } from "../support/platform.ts";
+import type { TimedPlatform } from "../support/timed-platform.ts";
+import { until } from "../support/until.ts";
 
 export const PASSWORD = "correct horse battery";
 
@@ -50,6 +52,23 @@ export function lastMail(platform: Pick<TestPlatform, "dataDirectory">, to: stri
   const mail = outbox(platform).findLast((one) => one.to === to);
   if (mail === undefined) throw new Error(`no mail to ${to}`);
   return mail;
+}
+
+/**
+ * A request for a mail at a platform whose clock stands still: waits for the mail, then lets pass what its answer waits for. Gives the
+ * answer.
+ */
+export async function mailAnswer<T>(
+  platform: Pick<TimedPlatform, "dataDirectory" | "refused">,
+  to: string,
+  ask: () => Promise<T>,
+): Promise<T> {
+  const count = () =>
+    existsSync(join(platform.dataDirectory, "outbox")) ? outbox(platform).filter((mail) => mail.to === to).length : 0;
+  const before = count();
+  const answer = ask();
+  await until("the mail is in the outbox", () => count() > before);
+  return platform.refused(answer);
 }
 
 export function mailedToken(platform: Pick<TestPlatform, "dataDirectory">, to: string): string {

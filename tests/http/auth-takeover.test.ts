@@ -147,6 +147,115 @@ describe("somebody else's address", () => {
   });
 });
 
+describe("an identity at a provider", () => {
+  const totp = async (ticket: string, secret: string, steps = 0) =>
+    post("mfa/verify", { mfaTicket: ticket, code: totpCode(secret, steps) });
+
+  test("[AU101] that belongs to a former address loses the account when the new owner of the address resets the password", async () => {
+    const [former, victim] = [nextEmail(), nextEmail()];
+    const user = { sub: `owner of ${former}`, email: former, email_verified: true };
+    const { accessToken, id } = await signInAtProvider(user);
+    await post("request-password-reset", { email: former });
+    expect((await post("reset-password", { token: mailedToken(platform, former), newPassword: PASSWORD })).status).toBe(
+      200,
+    );
+    // Of the present address it stays.
+    expect(accessToken).toBeString();
+    const again = await signInAtProvider(user);
+    expect(again.id).toBe(id);
+    const attacker = platform.as(again.accessToken ?? "");
+    expect((await attacker.post("/api/auth/change-email", { newEmail: victim, password: PASSWORD })).status).toBe(200);
+    expect((await post("verify-email-change", { token: mailedToken(platform, victim) })).status).toBe(200);
+    // Saying at the provider that the new address is theirs, unverified, helps as little.
+    expect((await signInAtProvider({ ...user, email: victim, email_verified: false })).id).toBe(id);
+    await post("request-password-reset", { email: victim });
+    const reset = { token: mailedToken(platform, victim), newPassword: NEW_PASSWORD };
+    expect((await post("reset-password", reset)).status).toBe(200);
+    expect((await signInAtProvider(user)).id).not.toBe(id);
+    expect((await signInAtProvider({ ...user, email: victim, email_verified: false })).id).not.toBe(id);
+    expect((await post("signin", { email: victim, password: NEW_PASSWORD })).status).toBe(200);
+  });
+
+  test("[AU280] is linked when the second factor is given, and not before", async () => {
+    const email = nextEmail();
+    const tokens = await signUp(platform, email);
+    const owner = platform.as(tokens.accessToken);
+    await owner.post("/api/auth/request-email-verification");
+    await post("verify-email", { token: mailedToken(platform, email) });
+    const { secret } = await enrol(owner);
+    const identities = async () =>
+      (await owner.get<{ identities: { provider: string }[] }>("/api/auth/identities")).body.identities;
+    const user = { sub: `mailbox of ${email}`, email, email_verified: true };
+    const begun = await platform.fetch("/api/auth/oauth/club");
+    const { pathname, search } = new URL(provider.approve(begun.headers.get("location") ?? "", user));
+    const back = await platform.fetch(pathname + search);
+    const fragment = new URLSearchParams(new URL(back.headers.get("location") ?? "").hash.slice(1));
+    expect(fragment.get("mfa_required")).toBe("true");
+    const ticket = fragment.get("mfa_ticket") ?? "";
+    expect((await totp(ticket, secret, -100)).status).toBe(400);
+    expect(await identities()).toEqual([]);
+    expect((await totp(ticket, secret)).status).toBe(200);
+    expect(await identities()).toMatchObject([{ provider: "club", email }]);
+    const path = `/api/admin/audit?target=users/${tokens.user.id}&action=factor.add`;
+    const log = await platform.service.get<{ entries: { after: JsonObject }[] }>(path);
+    expect(log.body.entries.map(({ after }) => after)).toContainEqual({ type: "identity", provider: "club" });
+  });
+
+  test("[AU281] without an id is refused: two people would be one account", async () => {
+    for (const sub of ["", " ", "x".repeat(256)]) {
+      const email = nextEmail();
+      const answer = await signInAtProvider({ sub, email, email_verified: true });
+      expect([sub, answer.status, answer.accessToken]).toEqual([sub, 400, null]);
+    }
+    const longest = { sub: "x".repeat(255), email: nextEmail(), email_verified: true };
+    expect((await signInAtProvider(longest)).accessToken).toBeString();
+  });
+});
+
+describe("guesses with a stolen access token", () => {
+  test.each(["DELETE mfa/totp", "POST mfa/totp/verify"])(
+    "[AU282] at %s block no sign-in with a code",
+    async (operation) => {
+      const email = nextEmail();
+      const tokens = await signUp(platform, email);
+      const owner = platform.as(tokens.accessToken);
+      const { secret, factorId } = await enrol(owner);
+      const wrong = { code: "000000" };
+      const guess = () =>
+        operation.startsWith("DELETE")
+          ? owner.fetch("/api/auth/mfa/totp", {
+              method: "DELETE",
+              headers: { "content-type": "application/json" },
+              body: JSON.stringify(wrong),
+            })
+          : owner.post("/api/auth/mfa/totp/verify", { ...wrong, factorId });
+      const statuses: number[] = [];
+      for (let count = 0; count < 21; count++) statuses.push((await guess()).status);
+      expect(statuses.slice(-1)).toEqual([429]);
+      const { body } = await post("signin", { email, password: PASSWORD });
+      expect((await post("mfa/verify", { mfaTicket: body.mfaTicket, code: totpCode(secret) })).status).toBe(200);
+    },
+  );
+
+  test("[AU282] and mailed codes block no sign-in with the password", async () => {
+    const email = nextEmail();
+    const { accessToken } = await signUp(platform, email);
+    const thief = platform.as(accessToken);
+    const last = async (guess: () => Promise<{ status: number }>): Promise<number> => {
+      let status = 0;
+      for (let count = 0; count < 11; count++) ({ status } = await guess());
+      return status;
+    };
+    const confirm = () =>
+      thief.post("/api/auth/change-password", { currentPassword: "a wrong guess", newPassword: NEW_PASSWORD });
+    expect(await last(confirm)).toBe(429);
+    expect((await post("signin", { email, password: PASSWORD })).status).toBe(200);
+    await post("signin/email-otp", { email });
+    expect(await last(() => post("verify-email-otp", { email, code: "000000" }))).toBe(429);
+    expect((await post("signin", { email, password: PASSWORD })).status).toBe(200);
+  });
+});
+
 describe("a change of address that is under way", () => {
   async function begun() {
     const tokens = await signUp(platform);

@@ -95,8 +95,12 @@ describe("signing up and in", () => {
     expect(answer.body.data?.["email"]).toBeDefined();
   });
 
-  test.each(["a+b.c@sub.example.co.uk", "josé@exämple.com", "o'neil@x1.io"])("[AU1] %p is one", async (email) => {
-    expect((await signUp(platform, email)).user.email).toBe(email);
+  test.each([
+    ["a+b.c@sub.example.co.uk", "a+b.c@sub.example.co.uk"],
+    ["josé@exämple.com", "josé@xn--exmple-cua.com"],
+    ["o'neil@x1.io", "o'neil@x1.io"],
+  ])("[AU1] %p is one", async (email, one) => {
+    expect((await signUp(platform, email)).user.email).toBe(one);
   });
 
   test("[AU2] names that every object inherits are unknown fields", async () => {

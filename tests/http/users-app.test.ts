@@ -117,7 +117,7 @@ test("[US201] app.users creates, changes and deletes with the checks of the endp
     ["setClaims", id, { team: "blue" }],
     ["update", id, { metadata: large }],
     ["setClaims", id, large],
-    ["update", id, { email: "other@example.com" }],
+    ["update", id, { createdAt: "2020-01-01" }],
     ["update", "nobody", { displayName: "Ada" }],
   );
   expect(updated).toMatchObject({ id, displayName: "Ada", appMetadata: { plan: "pro" }, metadata: { n: 1 } });

@@ -118,8 +118,8 @@ describe("administration", () => {
     expect(Object.fromEntries(codes)).toEqual({
       ...{ email: "required", password: "required", disabled: "unknown_field", id: "unknown_field" },
     });
-    const patch = await platform.service.patch<ErrorAnswer>(`${BASE}/${body.user.id}`, { email: "new@example.com" });
-    expect(patch.body.data?.["email"]?.code).toBe("unknown_field");
+    const patch = await platform.service.patch<ErrorAnswer>(`${BASE}/${body.user.id}`, { createdAt: "2020-01-01" });
+    expect(patch.body.data?.["createdAt"]?.code).toBe("unknown_field");
     for (const bad of [{ role: "" }, { role: null }, { disabled: "yes" }, { metadata: [] }, { displayName: 1 }]) {
       expect((await platform.service.patch(`${BASE}/${body.user.id}`, bad)).status).toBe(400);
     }
@@ -313,7 +313,6 @@ describe("import", () => {
     const known = await create();
     const attempts: [JsonObject[], number, string][] = [
       [[good, { email: "no address", password: PASSWORD }], 400, "users.1.email"],
-      [[good, { email: nextEmail() }], 400, "users.1.password"],
       [
         [good, { email: nextEmail(), password: PASSWORD, passwordHash: `$2b$04$${"x".repeat(53)}` }],
         400,

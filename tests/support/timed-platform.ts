@@ -13,7 +13,7 @@ export interface TimedPlatform extends HttpClient {
   clock: TestClock;
   dataDirectory: string;
   as(token: string): HttpClient;
-  /** Lets pass what a refused password waits for, and gives its answer. */
+  /** Lets pass what a refused password, or a request for a mail, waits for, and gives its answer. */
   refused<T>(answer: Promise<T>): Promise<T>;
   /** What it waits for while it stops, it waits for by its clock. */
   stop(): Promise<void>;

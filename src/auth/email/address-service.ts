@@ -1,3 +1,4 @@
+import type { RateLimiter } from "../../http/rate-limit.ts";
 import { badRequest, unauthorized } from "../../kernel/errors.ts";
 import type { AccountWrite } from "../account-file.ts";
 import { VERIFICATION_TTL_MS } from "../limits.ts";
@@ -18,7 +19,7 @@ export interface AddressService {
   verifyEmail(token: string): Promise<void>;
   /**
    * `proved`: the caller's account as it was when the password was confirmed. Errors: 401 if the password has been changed or the
-   * session has ended since, 409 if another account has the address.
+   * session has ended since, 429. An address that another account has is mailed nothing, and the answer is the same.
    */
   requestEmailChange(
     caller: Caller,
@@ -35,7 +36,7 @@ function linkProved(write: AccountWrite, account: SecretAccount, email: string, 
   write.update(account.id, { email, passwordHash, emailVerified: true, isAnonymous: false });
 }
 
-export function createAddressService({ file }: MailDeps, tokens: MailTokens): AddressService {
+export function createAddressService({ file }: MailDeps, tokens: MailTokens, changeLimit: RateLimiter): AddressService {
   return {
     async requestVerification(caller, redirect) {
       const account = userById.get(file.sql, { id: caller.userId });
@@ -68,7 +69,9 @@ export function createAddressService({ file }: MailDeps, tokens: MailTokens): Ad
     },
 
     async requestEmailChange(caller, proved, { email, redirect }) {
-      if (userByEmail.get(file.sql, { email }) !== null) throw emailTaken("newEmail");
+      changeLimit.hit(caller.userId);
+      // Whether somebody else has the address is told to its owner alone, who gets the link.
+      const isTaken = userByEmail.get(file.sql, { email }) !== null;
       const token = {
         purpose: "email-change",
         kind: "emailChange",
@@ -76,7 +79,7 @@ export function createAddressService({ file }: MailDeps, tokens: MailTokens): Ad
         ttlMs: VERIFICATION_TTL_MS,
         userId: caller.userId,
         email,
-        isMailed: true,
+        isMailed: !isTaken,
         redirect,
       } as const;
       await tokens.issue(token, (write) => {

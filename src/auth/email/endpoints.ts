@@ -2,6 +2,7 @@ import { type Static, Type } from "typebox";
 import { Email, emailOf } from "../../access/account-fields.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { OK } from "../../http/reply.ts";
+import { type Clock, pause } from "../../kernel/clock.ts";
 import {
   callerOf,
   chosenPassword,
@@ -22,6 +23,9 @@ interface EmailEndpointDeps extends EndpointDeps {
   resets: ResetService;
   signIns: MailSignInService;
   passwords: PasswordService;
+  clock: Clock;
+  /** Milliseconds before which no request for a mail is answered; 0 with a mail server, for which no answer waits. */
+  mailAnswerMs: number;
 }
 
 const MailToken = Type.String({ ...Token, description: "From the mail; valid once" });
@@ -51,7 +55,17 @@ async function mailRequest(
   const { email, redirectUrl, captchaToken } = await context.body();
   const redirect = redirectOf(deps, redirectUrl);
   await deps.captcha.check(captchaToken, clientOf(context));
-  return { email: emailOf(email), redirect };
+  return { email: deps.addressOf(email), redirect };
+}
+
+/** Takes the same time whether or not there is a user to whom something is mailed, and waits for the mail to be in the outbox. */
+async function inOneTime({ clock, mailAnswerMs }: EmailEndpointDeps, request: () => Promise<void>): Promise<void> {
+  if (mailAnswerMs === 0) return request();
+  const beganAt = clock.now();
+  await request();
+  const leftMs = beganAt + mailAnswerMs - clock.now();
+  // A clock that was set back meanwhile does not lengthen it.
+  if (leftMs > 0) await pause(clock, Math.min(leftMs, mailAnswerMs));
 }
 
 function verification(deps: EmailEndpointDeps): readonly Endpoint[] {
@@ -103,7 +117,7 @@ function passwordReset(deps: EmailEndpointDeps): readonly Endpoint[] {
     },
     async (context) => {
       const { email, redirect } = await mailRequest(deps, context);
-      await deps.resets.requestPasswordReset(email, redirect);
+      await inOneTime(deps, () => deps.resets.requestPasswordReset(email, redirect));
       return OK;
     },
   );
@@ -137,15 +151,17 @@ function addressChange(deps: EmailEndpointDeps): readonly Endpoint[] {
       summary: "Mail a link that changes your email address",
       caller: "user",
       body: Type.Object({ newEmail: Email, password: Secret, redirectUrl: RedirectUrl }),
+      description: "An address that another account has is mailed nothing; the answer is the same.",
       answers: { 200: Ok },
-      errors: [409],
+      errors: [401],
     },
     async (context) => {
       const caller = callerOf(context.principal);
       const { newEmail, password, redirectUrl } = await context.body();
       const redirect = redirectOf(deps, redirectUrl);
       const proved = await deps.passwords.confirmPassword(caller, clientOf(context), password);
-      await deps.addresses.requestEmailChange(caller, proved, { email: emailOf(newEmail), redirect });
+      const change = { email: emailOf(newEmail), redirect };
+      await inOneTime(deps, () => deps.addresses.requestEmailChange(caller, proved, change));
       return OK;
     },
   );
@@ -183,7 +199,7 @@ function magicLink(deps: EmailEndpointDeps): readonly Endpoint[] {
     async (context) => {
       requireLinks();
       const { email, redirect } = await mailRequest(deps, context);
-      await deps.signIns.requestMagicLink(email, redirect);
+      await inOneTime(deps, () => deps.signIns.requestMagicLink(email, redirect));
       return OK;
     },
   );
@@ -222,7 +238,7 @@ function emailCode(deps: EmailEndpointDeps): readonly Endpoint[] {
       requireCodes();
       // The redirect is checked as everywhere, and not used: the mail contains a code and no link.
       const { email } = await mailRequest(deps, context);
-      await deps.signIns.requestCode(email);
+      await inOneTime(deps, () => deps.signIns.requestCode(email));
       return OK;
     },
   );
@@ -239,7 +255,7 @@ function emailCode(deps: EmailEndpointDeps): readonly Endpoint[] {
     async (context) => {
       requireCodes();
       const { email, code } = await context.body();
-      return deps.signIns.verifyCode(emailOf(email), code, clientOf(context));
+      return deps.signIns.verifyCode(deps.addressOf(email), code, clientOf(context));
     },
   );
   return [request, confirm];

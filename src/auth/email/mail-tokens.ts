@@ -2,6 +2,7 @@ import type { RateLimiter } from "../../http/rate-limit.ts";
 import { badField } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import { type AccountWrite, accountDisabled } from "../account-file.ts";
+import type { AddressOf } from "../address-forms.ts";
 import { SECRET_BYTES } from "../limits.ts";
 import { deleteSecret, findSecret, type OneTimeSecret, putSecret, type SecretPurpose } from "../statements/secrets.ts";
 import { type SecretAccount, userById } from "../statements/users.ts";
@@ -14,6 +15,7 @@ export interface MailDeps extends AuthDeps {
   /** Counts a mail to an address. */
   mailLimit: RateLimiter;
   publicUrl: () => string;
+  addressOf: AddressOf;
 }
 
 /** A token to be mailed as part of a link. */
@@ -84,7 +86,8 @@ export function createMailTokens(deps: MailDeps): MailTokens {
       const email = secret?.payload["email"];
       if (secret === null || typeof email !== "string") throw invalidMailToken();
       deleteSecret.run(write.tx, { hash });
-      return { ...secret, email };
+      // It may have been mailed before the address was given its one form.
+      return { ...secret, email: deps.addressOf(email) };
     },
     check(purpose, token) {
       const hash = sealing.digest(purpose, token);

@@ -24,6 +24,8 @@ interface AccountMail {
 export type Posted = () => Promise<void>;
 
 export interface Mailer {
+  /** Whether mails are sent; false: they are files in the outbox. */
+  readonly isSent: boolean;
   /**
    * Writes a mail down in the transaction that it is about: it is sent if and only if that is committed. Without effect before
    * that, except in a drill. [AU25] [AU261] [AU270]
@@ -95,6 +97,7 @@ export function createMailer(deps: MailerDeps): Mailer {
   };
 
   return {
+    isSent,
     post(tx, { kind, values, ttlMs, delivery }) {
       const content = renderMail(kind, values, config.templates ?? {});
       const { email: to, ...secrets } = values;

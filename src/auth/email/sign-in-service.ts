@@ -7,6 +7,7 @@ import { equalsConstantTime } from "../sealing.ts";
 import type { SignIn, SignIns } from "../session/sign-in.ts";
 import type { SignUpRule } from "../sign-up/rule.ts";
 import { countAttempt, deleteSecret, findSecret, putSecret } from "../statements/secrets.ts";
+import { userByEmail } from "../statements/users.ts";
 import type { Client, SignInAnswer } from "../types.ts";
 import type { MailDeps, MailTokens } from "./mail-tokens.ts";
 import { createOwners } from "./owners.ts";
@@ -41,7 +42,8 @@ export function createMailSignInService(
         kind: "magicLink",
         page: "magic-link",
         ttlMs: MAGIC_LINK_TTL_MS,
-        userId: null,
+        // Who is revoked or disabled loses it.
+        userId: userByEmail.get(file.sql, { email })?.id ?? null,
         email,
         isMailed: await isMailed("magicLink", email),
         redirect,
@@ -66,7 +68,7 @@ export function createMailSignInService(
         putSecret.run(write.tx, {
           hash: sealing.digest("email-otp", email),
           purpose: "email-otp",
-          userId: null,
+          userId: userByEmail.get(write.tx, { email })?.id ?? null,
           payload: { code: codeHash(email, code).toString("base64") },
           expiresAt: write.now + EMAIL_CODE_TTL_MS,
         });
@@ -99,7 +101,7 @@ export function createMailSignInService(
         });
         return result instanceof AppError ? { isRight: false, error: result } : { isRight: true, value: result };
       };
-      const signIn = await deps.guesses.attempt(signIns.guessKeys(email, client), guess, {
+      const signIn = await deps.guesses.attempt(signIns.guessKeys("email-otp", email, client), guess, {
         userId: null,
         email,
         way: "code",

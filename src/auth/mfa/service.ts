@@ -3,6 +3,7 @@ import { type AppError, badField, badRequest, conflict, notFound, unauthorized }
 import { isoTime } from "../../kernel/time/iso-datetime.ts";
 import type { AccountWrite } from "../account-file.ts";
 import { MFA_FAILURES, MFA_TICKET_ATTEMPTS_MAX, RECOVERY_CODE_COUNT } from "../limits.ts";
+import { linkPending } from "../oauth/link.ts";
 import { type CodeBudget, codeBudget } from "../password/code-budget.ts";
 import type { Guess, GuessKey } from "../password/guesses.ts";
 import type { Caller } from "../session/caller.ts";
@@ -77,8 +78,11 @@ export function createMfaService(deps: AuthDeps, signIns: SignIns, issuer: () =>
 const library = () => import("./totp.ts");
 type LoadChecks = () => Promise<Checks>;
 
+/** Each is counted by itself: who guesses with a stolen token, or at recovery codes, blocks no sign-in with a code. */
+type GuessedCode = "code" | "recovery-code" | "managing-code";
+
 interface Checks {
-  guessKeys(userId: string, client: Client, kind: "code" | "recovery-code"): GuessKey[];
+  guessKeys(userId: string, client: Client, kind: GuessedCode): GuessKey[];
   recoveryHash(userId: string, code: string): Buffer;
   /** Whether the code is right for this factor (null: a verified one of the user's); marks its step as used. */
   useCode(write: AccountWrite, userId: string, code: string, factorId: string | null): boolean;
@@ -103,7 +107,6 @@ function createChecks({ sealing }: AuthDeps, { acceptCode }: Awaited<ReturnType<
   return {
     recoveryHash,
     useCode,
-    // Each kind has its own count: wrong codes do not block recovery codes.
     guessKeys: (userId, client, kind) =>
       client.isLimited ? [{ key: `mfa-${kind}:${userId}`, limit: MFA_FAILURES }] : [],
     useProof(write, userId, proof) {
@@ -137,6 +140,7 @@ function createMfaSignIn(deps: AuthDeps, loadChecks: LoadChecks, signIns: SignIn
           return wrongCode("code" in proof ? "code" : "recoveryCode");
         }
         deleteSecret.run(write.tx, { hash });
+        linkPending(write, userId, found.payload);
         return signIns.open(write, account, client);
       });
       return "sessionId" in result ? { isRight: true, value: result } : { isRight: false, error: result };
@@ -179,18 +183,21 @@ function createFactorService(deps: AuthDeps, loadChecks: LoadChecks, issuer: () 
     async verifyFactor(caller, client, factorId, code) {
       const checks = await loadChecks();
       const budget = codeBudget("totp-manage", caller.userId, client);
-      await guesses.attempt(checks.guessKeys(caller.userId, client, "code"), async (): Promise<Guess<null>> => {
-        const error = await file.write<AppError | null>((write) => {
-          if (file.current(write, caller) === null) throw unauthorized("Invalid token");
-          if (!factorsOfUser.all(write.tx, { userId: caller.userId }).some((factor) => factor.id === factorId)) {
-            throw notFound(`There is no factor "${factorId}"`);
-          }
-          const fault = judgeCode(checks, write, budget, { userId: caller.userId, code, factorId });
-          if (fault === null) noteFactor(write, caller.userId, "factor.add");
-          return fault;
-        });
-        return error === null ? { isRight: true, value: null } : { isRight: false, error };
-      });
+      await guesses.attempt(
+        checks.guessKeys(caller.userId, client, "managing-code"),
+        async (): Promise<Guess<null>> => {
+          const error = await file.write<AppError | null>((write) => {
+            if (file.current(write, caller) === null) throw unauthorized("Invalid token");
+            if (!factorsOfUser.all(write.tx, { userId: caller.userId }).some((factor) => factor.id === factorId)) {
+              throw notFound(`There is no factor "${factorId}"`);
+            }
+            const fault = judgeCode(checks, write, budget, { userId: caller.userId, code, factorId });
+            if (fault === null) noteFactor(write, caller.userId, "factor.add");
+            return fault;
+          });
+          return error === null ? { isRight: true, value: null } : { isRight: false, error };
+        },
+      );
     },
 
     factors: ({ userId }) =>
@@ -240,7 +247,7 @@ function createFactorRemoval({ file, guesses }: AuthDeps, loadChecks: LoadChecks
       });
       return error === null ? { isRight: true, value: null } : { isRight: false, error };
     };
-    await guesses.attempt(checks.guessKeys(caller.userId, client, "code"), removed);
+    await guesses.attempt(checks.guessKeys(caller.userId, client, "managing-code"), removed);
   };
 }
 

@@ -21,7 +21,12 @@ import type { OAuthProvider } from "../../config/types.ts";
 import { outgoingFetch } from "../../http/outgoing/call.ts";
 import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
 import { SECOND_MS } from "../../kernel/time/duration.ts";
-import { PROVIDER_ANSWER_MAX_BYTES, PROVIDER_METADATA_TTL_MS, PROVIDER_TIMEOUT_SECONDS } from "../limits.ts";
+import {
+  PROVIDER_ANSWER_MAX_BYTES,
+  PROVIDER_METADATA_TTL_MS,
+  PROVIDER_SUBJECT_MAX_BYTES,
+  PROVIDER_TIMEOUT_SECONDS,
+} from "../limits.ts";
 
 /** A user as a provider describes them. */
 export interface Profile {
@@ -199,7 +204,12 @@ export function createPlainClient(config: OAuthProvider, plain: PlainProvider): 
 
 const textOrNull = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null);
 
+/** Whether a provider can tell its users apart by this: an empty one would make all of them one user. */
+const isSubject = (subject: string): boolean =>
+  subject.trim() !== "" && Buffer.byteLength(subject) <= PROVIDER_SUBJECT_MAX_BYTES;
+
 function readOidc(subject: string, claims: Record<string, unknown>): Profile {
+  if (!isSubject(subject)) throw new Error("the provider gave a subject that is empty or too long");
   const email = textOrNull(claims["email"]);
   return {
     subject,
@@ -212,7 +222,7 @@ function readOidc(subject: string, claims: Record<string, unknown>): Profile {
 }
 
 export function readGithub([user, emails]: readonly unknown[]): Profile | null {
-  if (!isJsonObject(user) || typeof user["id"] !== "number") return null;
+  if (!isJsonObject(user) || !Number.isSafeInteger(user["id"]) || Number(user["id"]) <= 0) return null;
   const all: JsonObject[] = Array.isArray(emails) ? emails.filter(isJsonObject) : [];
   const primary = all.find((entry) => entry["primary"] === true && entry["verified"] === true);
   const email = textOrNull(primary?.["email"]);
@@ -226,7 +236,7 @@ export function readGithub([user, emails]: readonly unknown[]): Profile | null {
 }
 
 export function readDiscord([user]: readonly unknown[]): Profile | null {
-  if (!isJsonObject(user) || typeof user["id"] !== "string") return null;
+  if (!isJsonObject(user) || typeof user["id"] !== "string" || !isSubject(user["id"])) return null;
   const email = textOrNull(user["email"]);
   return {
     subject: user["id"],

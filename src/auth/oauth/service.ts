@@ -14,7 +14,6 @@ import {
   type Identity,
   identitiesOfUser,
   identityBySubject,
-  insertIdentity,
   touchIdentity,
 } from "../statements/identities.ts";
 import { deleteSecret, findSecret, putSecret } from "../statements/secrets.ts";
@@ -22,6 +21,7 @@ import { type SecretAccount, userByEmail, userById } from "../statements/users.t
 import type { AuthDeps, Client, SignInAnswer } from "../types.ts";
 import { requireOtherWayIn, requireRecentProof } from "../ways-in.ts";
 import { faultOf } from "./fault.ts";
+import { linkIdentity, type NewIdentity, pendingIdentity } from "./link.ts";
 import type { Profile, ProviderClient } from "./provider.ts";
 import { allowedRedirect } from "./redirect.ts";
 
@@ -209,8 +209,10 @@ function signInProfile(
   }
   const account = accountFor(write, profile);
   if (account === null) return null;
-  const signIn = signIns.complete(write, account, client);
-  addIdentity(deps, write, account.id, provider, profile);
+  // Who holds the address at a provider and lacks the second factor must not leave a way in behind.
+  const identity = newIdentity(deps, provider, profile);
+  const signIn = signIns.complete(write, account, client, { pending: pendingIdentity(identity) });
+  if (signIn.kind !== "mfa") linkIdentity(write, account.id, identity);
   return signIn;
 }
 
@@ -238,16 +240,15 @@ async function becomeUser(deps: OAuthDeps, signIns: SignIns, visit: Visit): Prom
     if (present !== null) return present;
     const account = write.insert({ id: deps.ids.uuid(), email, emailVerified, displayName, avatarUrl });
     const signIn = signIns.complete(write, account, client);
-    addIdentity(deps, write, account.id, provider, profile);
+    linkIdentity(write, account.id, newIdentity(deps, provider, profile));
     return signIn;
   });
 }
 
-function addIdentity(deps: OAuthDeps, write: AccountWrite, userId: string, provider: string, profile: Profile): void {
+const newIdentity = (deps: OAuthDeps, provider: string, profile: Profile): NewIdentity => {
   const { subject, email, emailVerified } = profile;
-  const id = deps.ids.uuid();
-  insertIdentity.run(write.tx, { id, userId, provider, subject, email, emailVerified, createdAt: write.now });
-}
+  return { id: deps.ids.uuid(), provider, subject, email, emailVerified };
+};
 
 const shortened = (name: string): string =>
   Array.from(name.toWellFormed()).slice(0, DISPLAY_NAME_MAX_CHARACTERS).join("");
@@ -269,6 +270,14 @@ function createIdentities({ file, config }: OAuthDeps): Pick<OAuthService, "iden
         if (!identities.some((identity) => identity.id === id)) throw notFound(`There is no identity "${id}"`);
         requireOtherWayIn(write.tx, account, config, id);
         deleteIdentity.run(write.tx, { id });
+        write.audit(
+          { user: caller.userId },
+          {
+            action: "factor.delete",
+            target: `users/${caller.userId}`,
+            after: { type: "identity" },
+          },
+        );
       });
     },
   };

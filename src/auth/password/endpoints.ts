@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { Email, emailOf } from "../../access/account-fields.ts";
+import { Email } from "../../access/account-fields.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import {
   callerOf,
@@ -35,7 +35,7 @@ const signIn = (deps: EndpointDeps, service: PasswordService): Endpoint =>
       requireEnabled(hasPasswords(deps), "Signing in with email and password");
       const { email, password, redirectUrl } = await context.body();
       const redirect = redirectOf(deps, redirectUrl);
-      return service.signIn({ email: emailOf(email), password, redirect }, clientOf(context));
+      return service.signIn({ email: deps.addressOf(email), password, redirect }, clientOf(context));
     },
   );
 

@@ -1,3 +1,4 @@
+import { passwordForm } from "../../access/account-fields.ts";
 import { PASSWORD_MAX_BYTES } from "../../access/limits.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import {
@@ -21,17 +22,20 @@ import { BCRYPT, PBKDF2 } from "./hashing.ts";
 
 /** Hashes run off the main thread: see `hash-places.ts`. `sharer`: see `hash-turns.ts`. Errors: 503 if too many wait. */
 export interface Passwords {
-  /** argon2id. */
+  /** argon2id of `passwordForm`. */
   hash(password: string, sharer: string): Promise<string>;
   /** The same for a whole import, in its order; its hashes take turns with those of others. */
   hashAll(passwords: readonly string[], sharer: string): Promise<string[]>;
   /**
-   * A null hash (no such user, no password) is a wrong password, after the same work. `beganAt`: when its turn came; the time
-   * that it waited before does not depend on the hash.
+   * Whether the hash is of `passwordForm`, or of the password as it was given, which earlier releases and other systems hash. A
+   * null hash (no such user, no password) is a wrong password, after the same work. `beganAt`: when its turn came; the time that
+   * it waited before does not depend on the hash. `isOutdated`: the hash is right, and not what `hash()` makes today.
    */
-  verify(password: string, hash: string | null, sharer: string): Promise<{ isRight: boolean; beganAt: Millis }>;
-  /** Whether a hash is not what `hash()` makes today. */
-  isOutdated(hash: string): boolean;
+  verify(
+    password: string,
+    hash: string | null,
+    sharer: string,
+  ): Promise<{ isRight: boolean; isOutdated: boolean; beganAt: Millis }>;
   /** What is wrong with an imported hash, as in "must be …"; null when it can be verified against. */
   hashProblem(text: string): string | null;
   stop(): Promise<void>;
@@ -48,7 +52,8 @@ export function createPasswords(clock: Clock): Passwords {
   });
   const places = createHashPlaces(clock);
   // Work of the kind `hash` gives a text, of the kind `check` a boolean.
-  const hashed = async (password: string): Promise<string> => String(await places.run({ kind: "hash", password }));
+  const hashed = async (password: string): Promise<string> =>
+    String(await places.run({ kind: "hash", password: passwordForm(password) }));
   const isHashOf = async (password: string, hash: string): Promise<boolean> =>
     (await places.run({ kind: "check", password, hash })) === true;
   /** The hash of an unknown password, computed at the first use. */
@@ -79,9 +84,13 @@ export function createPasswords(clock: Clock): Passwords {
     verify: (password, hash, sharer) =>
       inTurn(sharer, async () => {
         const beganAt = clock.now();
-        return { isRight: await check(password, hash), beganAt };
+        const form = passwordForm(password);
+        if (await check(form, hash))
+          return { isRight: true, isOutdated: hash?.startsWith(ARGON2_PREFIX) !== true, beganAt };
+        // Whether the account exists or not, so that the time does not tell it.
+        const isRight = form !== password && (await check(password, hash));
+        return { isRight, isOutdated: isRight, beganAt };
       }),
-    isOutdated: (hash) => !hash.startsWith(ARGON2_PREFIX),
     hashProblem,
     stop: () => places.stop(),
   };

@@ -3,7 +3,7 @@ import { type AppError, unauthorized } from "../../kernel/errors.ts";
 import { accountDisabled } from "../account-file.ts";
 import { REFUSAL_MS } from "../limits.ts";
 import type { Caller } from "../session/caller.ts";
-import type { SignIn, SignIns } from "../session/sign-in.ts";
+import type { GuessUse, SignIn, SignIns } from "../session/sign-in.ts";
 import { deleteSecretsFor } from "../statements/secrets.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
 import { type AuthDeps, type Client, type SignInAnswer, sharerOf, type TokenAnswer } from "../types.ts";
@@ -19,23 +19,36 @@ export interface PasswordService {
   confirmPassword(caller: Caller, client: Client, password: string): Promise<SecretAccount>;
 }
 
+/** An account whose password was given. `isOutdated`: the hash of it is replaced. */
+interface Proved {
+  account: SecretAccount;
+  isOutdated: boolean;
+}
+
 const invalidToken = () => unauthorized("Invalid token");
 
 export function createPasswordService(deps: AuthDeps, signIns: SignIns): PasswordService {
   const { file, passwords, guesses, clock } = deps;
 
   /** The account that `password` opens. The time is the same whether there is one or not, and whatever hash it has. */
-  const prove = async (email: string, password: string, client: Client, error: AppError): Promise<SecretAccount> => {
+  const prove = async (
+    { email, password }: { email: string; password: string },
+    { use, client, error }: { use: GuessUse; client: Client; error: AppError },
+  ): Promise<Proved> => {
     let refusedAt = 0;
     const about = { userId: null as string | null, email, way: "password" as const };
-    const guess = async (): Promise<Guess<SecretAccount>> => {
+    const guess = async (): Promise<Guess<Proved>> => {
       const account = userByEmail.get(file.sql, { email: email });
       about.userId = account?.id ?? null;
-      const { isRight, beganAt } = await passwords.verify(password, account?.passwordHash ?? null, sharerOf(client));
+      const { isRight, isOutdated, beganAt } = await passwords.verify(
+        password,
+        account?.passwordHash ?? null,
+        sharerOf(client),
+      );
       refusedAt = beganAt + REFUSAL_MS;
-      return isRight && account !== null ? { isRight, value: account } : { isRight: false, error };
+      return isRight && account !== null ? { isRight, value: { account, isOutdated } } : { isRight: false, error };
     };
-    return guesses.attempt(signIns.guessKeys(email, client), guess, about).catch(async (cause: unknown) => {
+    return guesses.attempt(signIns.guessKeys(use, email, client), guess, about).catch(async (cause: unknown) => {
       // Judged already, so that it holds up no other guess.
       if (cause === error) await pause(clock, Math.min(REFUSAL_MS, Math.max(0, refusedAt - clock.now())));
       throw cause;
@@ -46,15 +59,14 @@ export function createPasswordService(deps: AuthDeps, signIns: SignIns): Passwor
     const email = userById.get(file.sql, { id: caller.userId })?.email ?? null;
     const wrong = unauthorized("Invalid password");
     if (email === null) throw wrong;
-    return prove(email, password, client, wrong);
+    return (await prove({ email, password }, { use: "confirmation", client, error: wrong })).account;
   };
 
   const signIn: PasswordService["signIn"] = async (fields, client) => {
     const { email, password, redirect } = fields;
     const wrong = unauthorized("Invalid email or password");
-    const proved = await prove(email, password, client, wrong);
+    const { account: proved, isOutdated } = await prove({ email, password }, { use: "password", client, error: wrong });
     if (proved.disabled) throw accountDisabled();
-    const isOutdated = proved.passwordHash !== null && passwords.isOutdated(proved.passwordHash);
     const passwordHash = isOutdated ? await passwords.hash(password, sharerOf(client)) : undefined;
     const signedIn = await file.write<SignIn | null>((write) => {
       const account = userById.get(write.tx, { id: proved.id });

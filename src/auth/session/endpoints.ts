@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { AvatarUrl, DisplayName, EmailVisibility, Metadata, requireMetadataSize } from "../../access/account-fields.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { OK } from "../../http/reply.ts";
-import { unauthorized } from "../../kernel/errors.ts";
+import { forbidden, unauthorized } from "../../kernel/errors.ts";
 import { nullable, optional } from "../../kernel/schema/types.ts";
 import { callerOf, clientOf, type EndpointDeps, ofUsers } from "../endpoint-parts.ts";
 import { SECRET_TEXT_MAX_CHARACTERS } from "../limits.ts";
@@ -59,6 +59,10 @@ const signOut = ({ authLimit }: EndpointDeps, service: SessionService): Endpoint
     },
     async ({ principal, body }) => {
       const { refreshToken } = await body();
+      // Whoever acts as a user has no session of theirs, and ends none.
+      if (principal.kind !== "serviceKey" && principal.kind !== "server" && principal.actedBy !== undefined) {
+        throw forbidden("Acting as a user does not cover what changes their account");
+      }
       if (typeof refreshToken === "string") {
         await service.signOut(refreshToken);
         return OK;

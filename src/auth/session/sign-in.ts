@@ -2,6 +2,7 @@ import type { Account } from "../../access/accounts.ts";
 import type { RateLimit } from "../../config/types.ts";
 import { clientNetwork } from "../../kernel/client-network.ts";
 import { type AppError, conflict, unauthorized } from "../../kernel/errors.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
 import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { type AccountWrite, accountDisabled } from "../account-file.ts";
 import {
@@ -46,16 +47,19 @@ export type SignIn =
   | { kind: "unverified"; account: Account }
   | { kind: "mfa"; ticket: string; factors: { id: string; type: string }[] };
 
+/** What is guessed at: `password` and `email-otp` of an address, `confirmation` of a password by a user who is signed in. */
+export type GuessUse = "password" | "confirmation" | "email-otp";
+
 export interface SignIns {
   /**
    * The last step of every way of signing in: a session, or a ticket for a user with a verified factor unless the factor was
-   * `given`. Errors: 403 if disabled.
+   * `given`. `pending` is for `linkPending`, once that factor is given. Errors: 403 if disabled.
    */
   complete(
     write: AccountWrite,
     account: Account,
     client: Client,
-    options?: { secondFactor: "required" | "given" },
+    options?: { secondFactor?: "required" | "given"; pending?: JsonObject },
   ): SignIn;
   /** For sign-up, and after the factor. Errors: 403 if disabled, or if the address has to be proved first. */
   open(write: AccountWrite, account: Account, client: Client): OpenSession;
@@ -71,8 +75,11 @@ export interface SignIns {
    */
   answer(signIn: SignIn, redirect?: URL | null): Promise<SignInAnswer>;
   tokens(session: OpenSession): Promise<TokenAnswer>;
-  /** The keys that a guess at this email's password or code counts against. */
-  guessKeys(email: string, client: Client): GuessKey[];
+  /**
+   * The keys that a guess counts against: for what it guesses at, so that wrong mailed codes, or passwords that are confirmed
+   * with a stolen token, do not keep the owner from signing in; and for the client's network, whatever it guesses at.
+   */
+  guessKeys(use: GuessUse, owner: string, client: Client): GuessKey[];
   refreshTtlMs: number;
 }
 
@@ -125,7 +132,7 @@ export function createSignIns(deps: AuthDeps, verification: Verification): SignI
     refreshTtlMs,
     open,
     tokens,
-    complete(write, account, client, { secondFactor } = { secondFactor: "required" }) {
+    complete(write, account, client, { secondFactor = "required", pending = {} } = {}) {
       if (account.disabled) throw accountDisabled();
       if (verification.isMissing(account)) return { kind: "unverified", account };
       const verified = factorsOfUser.all(write.tx, { userId: account.id }).filter((factor) => factor.verified);
@@ -136,7 +143,7 @@ export function createSignIns(deps: AuthDeps, verification: Verification): SignI
         hash: deps.sealing.digest("mfa-ticket", ticket),
         purpose: "mfa-ticket",
         userId: account.id,
-        payload: {},
+        payload: pending,
         expiresAt: write.now + MFA_TICKET_TTL_MS,
       });
       return { kind: "mfa", ticket, factors: verified.map(({ id, type }) => ({ id, type })) };
@@ -159,15 +166,15 @@ export function createSignIns(deps: AuthDeps, verification: Verification): SignI
       if (signIn.kind === "unverified") throw await verification.remind(signIn.account, redirect);
       return { mfaRequired: true, mfaTicket: signIn.ticket, factors: signIn.factors };
     },
-    guessKeys: (email, client) => guessKeys(deps.signInLimit, email, client),
+    guessKeys: (use, owner, client) => guessKeys(deps.signInLimit, `${use}:${owner}`, client),
   };
 }
 
-function guessKeys(limit: RateLimit, email: string, client: Client): GuessKey[] {
+function guessKeys(limit: RateLimit, key: string, client: Client): GuessKey[] {
   if (!client.isLimited) return [];
   const perAddress = { requests: SIGN_IN_ADDRESS_FACTOR * limit.requests, window: limit.window };
   return [
-    { key: `email:${email}`, limit },
+    { key, limit },
     { key: `address:${clientNetwork(client.address)}`, limit: perAddress },
   ];
 }

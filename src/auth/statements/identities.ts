@@ -39,7 +39,12 @@ export const touchIdentity = writing((db, v: Pick<Identity, "id" | "email" | "la
     .where(eq(identities.id, v.id)),
 );
 
-/** Those whose address the provider has never verified. */
+/** The user's address has changed: that the provider verified the former one says nothing about it. */
+export const unmarkIdentities = writing((db, v: { userId: string }) =>
+  db.update(identities).set({ emailVerified: false }).where(eq(identities.userId, v.userId)),
+);
+
+/** Those whose provider has not verified the user's present address. */
 export const deleteUnverifiedIdentities = writing((db, v: { userId: string }) =>
   db.delete(identities).where(and(eq(identities.userId, v.userId), eq(identities.emailVerified, false))),
 );

@@ -1,4 +1,4 @@
-import { eq } from "drizzle-orm";
+import { and, asc, eq, gt, sql } from "drizzle-orm";
 import { users } from "../../../schema/auth.ts";
 import { reading, writing } from "../../db/declare-query.ts";
 
@@ -9,6 +9,21 @@ export const userById = reading((db, v: { id: string }) => db.select().from(user
 
 export const userByEmail = reading((db, v: { email: string }) =>
   db.select().from(users).where(eq(users.email, v.email)),
+);
+
+/** Addresses with other characters than those of ASCII, in their order, after one of them. */
+export const otherForms = reading((db, v: { after: string; limit: number }) =>
+  db
+    .select({ id: users.id, email: users.email, emailVerified: users.emailVerified })
+    .from(users)
+    .where(and(sql`${users.email} GLOB '*[^ -~]*'`, gt(users.email, v.after)))
+    .orderBy(asc(users.email))
+    .limit(v.limit),
+);
+
+/** The same address in another form. The caller has made sure that nobody has it. */
+export const renameAddress = writing((db, v: { id: string; email: string }) =>
+  db.update(users).set({ email: v.email }).where(eq(users.id, v.id)),
 );
 
 export type UserValues = Omit<SecretAccount, "seq" | "emailVisibility" | "disabled" | "customClaims" | "updatedAt">;

@@ -35,7 +35,7 @@ export interface NewUser {
 export interface ImportedUser {
   id?: string;
   email: string;
-  /** Either this or `passwordHash`. */
+  /** At most one of this and `passwordHash`; without both the user signs in by link, code or provider. */
   password?: string;
   /** bcrypt, or `pbkdf2:sha256:ITERATIONS:BASE64_SALT:BASE64_HASH`. */
   passwordHash?: string;
@@ -43,6 +43,10 @@ export interface ImportedUser {
   avatarUrl?: string | null;
   role?: string;
   verified?: boolean;
+  /** ISO 8601; now by default. */
+  createdAt?: string;
+  /** Users at providers of `auth.oauth`, by the providers' ids of them. */
+  identities?: { provider: string; subject: string; email?: string | null; emailVerified?: boolean }[];
   metadata?: JsonObject;
   appMetadata?: JsonObject;
 }
@@ -57,6 +61,13 @@ export interface UserChanges {
   disabled?: boolean;
   metadata?: JsonObject;
   appMetadata?: JsonObject;
+  /** These three need the scope `auth:credentials:*:write`. Another address or password ends every session. */
+  email?: string;
+  /** false after a change of `email` unless given. */
+  emailVerified?: boolean;
+  password?: string;
+  /** true: the passkeys stay where a password is set. */
+  keepPasskeys?: boolean;
 }
 
 /** What a user is signed in with, and can sign in with. */
@@ -113,6 +124,8 @@ export interface AdminUsers {
   setClaims(id: string, claims: JsonObject): Promise<void>;
   /** Ends every session of the user. */
   revokeSessions(id: string): Promise<void>;
+  /** Mails the user a link that sets a new password (`reset`) or verifies the address. Errors: `conflict`. */
+  sendMail(id: string, mail: "reset" | "verification", redirectUrl?: string): Promise<void>;
   /** Removes the second factors and recovery codes. */
   removeFactors(id: string): Promise<void>;
   /** Newest first. */

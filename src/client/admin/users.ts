@@ -31,6 +31,9 @@ export const createUsers = ({ request }: Transport): AdminUsers => ({
   async revokeSessions(id) {
     await request("POST", `${pathOf(id)}/revoke`);
   },
+  async sendMail(id, mail, redirectUrl) {
+    await request("POST", `${pathOf(id)}/send-${mail}`, { body: { redirectUrl } });
+  },
   async removeFactors(id) {
     await request("DELETE", `${pathOf(id)}/mfa`);
   },

@@ -53,6 +53,13 @@ export interface UserChanges {
   disabled?: boolean;
   metadata?: JsonObject;
   appMetadata?: JsonObject;
+  /** Another address ends every session, and the links that were mailed before. */
+  email?: string;
+  /** false after a change of `email` unless given. */
+  emailVerified?: boolean;
+  /** Ends every session, and removes the passkeys unless `keepPasskeys` is true. */
+  password?: string;
+  keepPasskeys?: boolean;
 }
 
 /**
@@ -62,7 +69,7 @@ export interface UserChanges {
 export interface UsersAccessor {
   /** null when there is no such user. */
   get(id: string): Promise<User | null>;
-  /** The user with this address, in upper or lower case; null when there is none. */
+  /** The user with this address, in any of its forms; null when there is none. */
   find(by: { email: string }): Promise<User | null>;
   /**
    * In order of creation; with `q`, users whose email or display name begins with it. `limit` is 20 by default, at most 1,000.
@@ -76,7 +83,7 @@ export interface UsersAccessor {
    * and ends the earlier one. Errors: 400, 409 for a user who has signed in or is disabled, 429 for too many mails.
    */
   invite(invitation: UserInvitation): Promise<User>;
-  /** `disabled: true` ends every session. Errors: 400, 404. */
+  /** `disabled: true` ends every session. Errors: 400, 404, 409 for an address that is taken. */
   update(id: string, changes: UserChanges): Promise<User>;
   /** Errors: 404. */
   delete(id: string): Promise<void>;

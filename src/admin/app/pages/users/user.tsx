@@ -14,6 +14,7 @@ import { Page } from "../../parts/page.tsx";
 import { Section } from "../../parts/section.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { useChange } from "./change.ts";
+import { Credentials } from "./credentials.tsx";
 import { Devices } from "./devices.tsx";
 import { Claims, Profile } from "./forms.tsx";
 import { Means } from "./means.tsx";
@@ -53,6 +54,7 @@ export default function UserPage() {
             <SimpleGrid cols={{ base: 1, md: 2 }}>
               <Profile key={`profile ${id}`} user={found} />
               <Claims key={`claims ${id}`} user={found} />
+              <Credentials key={`credentials ${id}`} user={found} />
             </SimpleGrid>
             <Means user={found}>
               <Records userId={found.id} />

@@ -1,15 +1,15 @@
-import type { Accounts, RemovableMeans, SignInMeans } from "../access/accounts.ts";
-import type { Readable } from "../db/query.ts";
-import { notFound } from "../kernel/errors.ts";
-import { isoTime } from "../kernel/time/iso-datetime.ts";
-import type { AccountWrite } from "./account-file.ts";
-import { SESSIONS_SHOWN_MAX } from "./limits.ts";
-import { factorsOfUser } from "./statements/factors.ts";
-import { deleteIdentity, identitiesOfUser } from "./statements/identities.ts";
-import { deletePasskey, passkeyById, passkeysOfUser } from "./statements/passkeys.ts";
-import { deleteSession, newestSessions, sessionById } from "./statements/sessions.ts";
-import { userById } from "./statements/users.ts";
-import type { AuthDeps } from "./types.ts";
+import type { Accounts, RemovableMeans, SignInMeans } from "../../access/accounts.ts";
+import type { Readable } from "../../db/query.ts";
+import { notFound } from "../../kernel/errors.ts";
+import { isoTime } from "../../kernel/time/iso-datetime.ts";
+import type { AccountWrite } from "../account-file.ts";
+import { SESSIONS_SHOWN_MAX } from "../limits.ts";
+import { factorsOfUser } from "../statements/factors.ts";
+import { deleteIdentity, identitiesOfUser } from "../statements/identities.ts";
+import { deletePasskey, passkeyById, passkeysOfUser } from "../statements/passkeys.ts";
+import { deleteSession, newestSessions, sessionById } from "../statements/sessions.ts";
+import { type SecretAccount, userById } from "../statements/users.ts";
+import type { AuthDeps } from "../types.ts";
 
 /** What users sign in with, for administrators. */
 export function createMeans({ file, clock }: AuthDeps): Pick<Accounts, "means" | "removeMeans"> {
@@ -82,6 +82,8 @@ const REMOVALS: Readonly<Record<RemovableMeans, (write: AccountWrite, userId: st
 };
 
 /** Errors: 404. */
-export function requireUser(sql: Readable, id: string): void {
-  if (userById.get(sql, { id }) === null) throw notFound(`There is no user "${id}"`);
+export function requireUser(sql: Readable, id: string): SecretAccount {
+  const account = userById.get(sql, { id });
+  if (account === null) throw notFound(`There is no user "${id}"`);
+  return account;
 }

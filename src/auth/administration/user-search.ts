@@ -1,7 +1,8 @@
-import type { AccountEntry, AccountSearchPlace } from "../access/accounts.ts";
-import type { Readable } from "../db/query.ts";
-import { SEARCH_LOOKED_AT_MAX } from "./limits.ts";
-import { entriesByEmail, entriesByName, entriesOfName } from "./statements/user-lists.ts";
+import { normalizeEmail } from "../../access/account-fields.ts";
+import type { AccountEntry, AccountSearchPlace } from "../../access/accounts.ts";
+import type { Readable } from "../../db/query.ts";
+import { SEARCH_LOOKED_AT_MAX } from "../limits.ts";
+import { entriesByEmail, entriesByName, entriesOfName } from "../statements/user-lists.ts";
 
 interface SearchPage {
   text: string;
@@ -19,7 +20,8 @@ const LAST_CHARACTER = "\u{10ffff}";
 
 /** First by email, then by name: each page reads a bounded part of the two indexes. */
 export function searchUsers(from: Readable, { text, after, limit }: SearchPage): SearchResult {
-  const prefix = text.toLowerCase();
+  // Of a whole address its one form; of a beginning what it can be the beginning of.
+  const prefix = normalizeEmail(text) ?? text.toLowerCase().normalize("NFC");
   const found: AccountEntry[] = [];
   if (after === null || after.by === "email") {
     const end = prefix + LAST_CHARACTER;
