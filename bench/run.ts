@@ -9,6 +9,7 @@ import { client } from "./sections/client.ts";
 import { dashboard } from "./sections/dashboard.ts";
 import { functions } from "./sections/functions.ts";
 import { largeTables } from "./sections/large-tables.ts";
+import { lists } from "./sections/lists.ts";
 import { peers } from "./sections/peers.ts";
 import { processSection } from "./sections/process.ts";
 import { push } from "./sections/push.ts";
@@ -33,6 +34,7 @@ const SECTIONS: readonly Section[] = [
   safeWrites,
   relatedRecords,
   largeTables,
+  lists,
   rules,
   processSection,
   authentication,

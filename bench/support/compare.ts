@@ -8,6 +8,7 @@ const ROUND_S = 3;
 
 function middle(results: readonly LoadResult[]): LoadResult {
   return {
+    requests: median(results.map(({ requests }) => requests)),
     requestsPerSecond: median(results.map(({ requestsPerSecond }) => requestsPerSecond)),
     p50Ms: median(results.map(({ p50Ms }) => p50Ms)),
     p99Ms: median(results.map(({ p99Ms }) => p99Ms)),

@@ -11,6 +11,8 @@ export interface Load {
   body?: string;
   /** Appended to `url`, one after another by chance: requests for many records instead of one. */
   suffixes?: readonly string[];
+  /** One after another in their order instead. */
+  isInOrder?: boolean;
   /** A header with another value in each request, of this run or any other. */
   freshHeader?: string;
   /** 32 by default. */
@@ -20,6 +22,7 @@ export interface Load {
 }
 
 export interface LoadResult {
+  requests: number;
   requestsPerSecond: number;
   p50Ms: number;
   p99Ms: number;
@@ -56,7 +59,9 @@ function scriptOf(load: Load): string {
           `local paths = {${paths.join(",")}}`,
           "local requests = {}",
           "function init() for i, path in ipairs(paths) do requests[i] = wrk.format(nil, path) end end",
-          "function request() return requests[math.random(#requests)] end",
+          ...(load.isInOrder === true
+            ? ["local place = 0", "function request() place = place % #requests + 1 return requests[place] end"]
+            : ["function request() return requests[math.random(#requests)] end"]),
         ]),
     ...(load.delayMs === undefined ? [] : [`function delay() return ${load.delayMs} end`]),
     ...(load.freshHeader === undefined
@@ -96,6 +101,7 @@ async function wrk(load: Load, seconds: number, scriptFile: string): Promise<Loa
     );
   }
   return {
+    requests: report.requests,
     requestsPerSecond: (report.requests / report.durationUs) * 1e6,
     p50Ms: report.p50Us / 1000,
     p99Ms: report.p99Us / 1000,
@@ -103,12 +109,16 @@ async function wrk(load: Load, seconds: number, scriptFile: string): Promise<Loa
 }
 
 /** Sends requests for `seconds`, after a second that is not counted. Errors: any answer that is not 2xx or 3xx. */
-export async function runLoad(load: Load, options: { seconds: number; directory: string }): Promise<LoadResult> {
+export async function runLoad(
+  load: Load,
+  options: { seconds: number; directory: string; onWarm?: () => void },
+): Promise<LoadResult> {
   const scriptFile = join(options.directory, `load-${Bun.randomUUIDv7()}.lua`);
   writeFileSync(scriptFile, scriptOf(load));
   if (Bun.which("wrk") === null) {
     throw new Error("The load generator wrk is needed: `apt-get install wrk`, or `brew install wrk`");
   }
   await wrk(load, WARM_UP_S, scriptFile);
+  options.onWarm?.();
   return wrk(load, options.seconds, scriptFile);
 }

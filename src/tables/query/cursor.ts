@@ -28,7 +28,7 @@ export function decodeCursor(sort: Sort, text: string, name: "after" | "before")
   const parsed = parse(Buffer.from(text.slice(PREFIX.length), "base64url").toString("utf8"));
   if (parsed === null) return fail("this is not a cursor");
   const [key, ...values] = parsed;
-  if (key !== sort.key || values.length !== sort.terms.length)
+  if ((key !== sort.key && key !== sort.formerKey) || values.length !== sort.terms.length)
     return fail(`this cursor belongs to another sort than ${sort.key}`);
   return sort.terms.map(({ field }, index) => {
     const value = values[index] ?? null;

@@ -18,9 +18,17 @@ export interface Sort {
   terms: readonly SortTerm[];
   /** Identifies the order: a cursor is valid in its own order only. */
   key: string;
+  /** The same order in cursors of 0.2, which ended with the id ascending. Such a cursor continues in the order of now. */
+  formerKey: string;
 }
 
-/** Parses `title:desc,year`; null or empty: by id. Errors: 400 for an unknown field or direction. [TB6] */
+const keyOf = (terms: readonly SortTerm[]): string =>
+  terms.map(({ field, direction }) => `${field.name}:${direction}`).join(",");
+
+/**
+ * Parses `title:desc,year`; null or empty: by id. Records of equal values follow in the direction of the last term, so that an
+ * index is walked in one direction. Errors: 400 for an unknown field or direction. [TB6]
+ */
 export function parseSort(model: TableModel, text: string | null): Sort {
   const parts = text === null || text === "" ? [] : text.split(",");
   if (parts.length > SORT_TERMS_MAX) throw badField("sort", "too_long", `sort takes at most ${SORT_TERMS_MAX} fields`);
@@ -38,8 +46,10 @@ export function parseSort(model: TableModel, text: string | null): Sort {
     if (name === "id") break;
   }
   const id = resolveField(model, "id");
-  if (id !== null && terms.at(-1)?.field.name !== "id") terms.push({ field: id, direction: "asc" });
-  return { terms, key: terms.map((term) => `${term.field.name}:${term.direction}`).join(",") };
+  if (id === null || terms.at(-1)?.field.name === "id") return { terms, key: keyOf(terms), formerKey: keyOf(terms) };
+  const formerKey = keyOf([...terms, { field: id, direction: "asc" }]);
+  terms.push({ field: id, direction: terms.at(-1)?.direction ?? "asc" });
+  return { terms, key: keyOf(terms), formerKey };
 }
 
 /** Whether the order is just id ascending. */
@@ -81,42 +91,36 @@ export interface Beyond {
 
 /** The records strictly after the position of `values`; with `reverse`, before it. */
 export function beyond(sort: Sort, values: readonly SqlValue[], options: { reverse: boolean }): Beyond {
-  const terms = sort.terms.map(({ field, direction }, index) => ({
-    field,
-    column: field.column.sql,
-    value: values[index] ?? null,
-    isDescending: (direction === "desc") !== options.reverse,
-  }));
-  const [leading, tie, ...others] = terms;
-  if (leading === undefined || terms.some(({ field }) => field.isJson)) {
-    return { condition: anyBeyond(sort, values, options), ranges: null };
-  }
-  const isRow = terms.every(({ field, value, isDescending }) => {
-    // A comparison with null is neither true nor false; in descending order nulls follow every value.
-    const isComparable = value !== null && !(isDescending && field.column.isNullable);
-    return isComparable && isDescending === leading.isDescending;
-  });
-  if (isRow) {
-    // A comparison of row values, for which SQLite uses an index.
-    const comparison = leading.isDescending ? "<" : ">";
-    const sql = `(${terms.map(({ column }) => column).join(", ")}) ${comparison} (${terms.map(() => "?").join(", ")})`;
-    const condition = { sql, params: terms.map(({ value }) => value) };
-    return { condition, ranges: [condition] };
-  }
-  const condition = anyBeyond(sort, values, options);
-  if (tie === undefined || tie.value === null || others.length > 0) return { condition, ranges: null };
-  const behindTie = { sql: `${tie.column} ${tie.isDescending ? "<" : ">"} ?`, params: [tie.value] };
-  const place = { sql: leading.column, params: [], isNullable: leading.field.column.isNullable };
-  const ties = join([atValue(place, leading.value), behindTie], "AND");
-  return { condition, ranges: [ties, ...rangesAfter(place, leading.value, leading.isDescending)] };
+  const ranges = rangesBeyond(sort, values, options);
+  return { condition: ranges?.length === 1 && ranges[0] !== undefined ? ranges[0] : anyBeyond(sort, values, options), ranges };
 }
 
-/** The ranges after a value; nulls are a range of their own. */
-function rangesAfter({ sql, isNullable }: TermSql, value: SqlValue, isDescending: boolean): SqlCondition[] {
-  const nulls = { sql: `${sql} IS NULL`, params: [] };
-  if (value === null) return isDescending ? [] : [{ sql: `${sql} IS NOT NULL`, params: [] }];
-  const values = { sql: `${sql} ${isDescending ? "<" : ">"} ?`, params: [value] };
-  return isDescending && isNullable ? [values, nulls] : [values];
+/** null: terms in JSON or of both directions, or nulls behind the first term. Nulls of the first term are a range of their own. */
+function rangesBeyond(sort: Sort, values: readonly SqlValue[], { reverse }: { reverse: boolean }): SqlCondition[] | null {
+  const [leading, ...others] = sort.terms;
+  if (leading === undefined || sort.terms.some(({ field, direction }) => field.isJson || direction !== leading.direction)) {
+    return null;
+  }
+  const isDescending = (leading.direction === "desc") !== reverse;
+  const [first = null, ...rest] = values;
+  // A comparison of row values with null is neither true nor false; in descending order nulls follow every value.
+  const isComparable = others.every(({ field }, index) => {
+    const isNull = (rest[index] ?? null) === null;
+    return !isNull && !(isDescending && field.column.isNullable);
+  });
+  if (!isComparable) return null;
+  const column = leading.field.column.sql;
+  const after = (terms: readonly SortTerm[], place: readonly SqlValue[]): SqlCondition => ({
+    sql: `(${terms.map(({ field }) => field.column.sql).join(", ")}) ${isDescending ? "<" : ">"} (${terms.map(() => "?").join(", ")})`,
+    params: [...place],
+  });
+  const isNull = { sql: `${column} IS NULL`, params: [] };
+  if (first === null) {
+    const ties = join([isNull, after(others, rest)], "AND");
+    return isDescending ? [ties] : [ties, { sql: `${column} IS NOT NULL`, params: [] }];
+  }
+  const behind = after(sort.terms, values);
+  return isDescending && leading.field.column.isNullable ? [behind, isNull] : [behind];
 }
 
 function anyBeyond(sort: Sort, values: readonly SqlValue[], options: { reverse: boolean }): SqlCondition {
