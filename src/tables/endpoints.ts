@@ -10,7 +10,7 @@ import { chain } from "../kernel/maybe-promise.ts";
 import { declareTableEndpoints, declareTransaction, type RecordSchemas } from "./api/declarations.ts";
 import { AnyRecord, TransactionBody } from "./api/requests.ts";
 import type { Answer } from "./idempotency/answers.ts";
-import { ListText } from "./query/pages/kept.ts";
+import { ListText } from "./query/pages/kept-lists.ts";
 import type { TableService, Upserted } from "./service.ts";
 import type { TransactionResult } from "./transaction/transactions.ts";
 

@@ -55,29 +55,29 @@ export const PAGE_BYTES_MAX = 8 * 1024 * 1024;
  * same record may be asked for a thousand times at once.
  */
 export const LONG_RECORD_LENGTH = 32 * 1024;
-/** Rows that a list may skip along an index on the main thread. */
+/** Matches that an index finds on the main thread. */
 export const QUICK_STEPS_MAX = 2_000;
+/** Records before a page that are stepped over along an index alone, on the main thread: about three milliseconds. */
+export const QUICK_OFFSET_MAX = 200_000;
 /** Records that a list tests along an index on the main thread: so many for each that it answers, within these bounds. */
-export const FILTERED_ROWS_PER_RECORD = 10;
-export const FILTERED_ROWS_MIN = 200;
-export const FILTERED_ROWS_MAX = 2_000;
+export const TESTED_ROWS_PER_RECORD = 10;
+export const TESTED_ROWS_MIN = 200;
+export const TESTED_ROWS_MAX = 2_000;
 /** Bytes of all of them; where one of them has more than its part, the list runs in a query process. */
-export const FILTERED_BYTES_MAX = 4 * 1024 * 1024;
-/** Requests of one shape for which a list is not tried along an index again, after that was in vain several times in a row. */
-export const FILTERED_SKIPS_MAX = 128;
+export const TESTED_BYTES_MAX = 4 * 1024 * 1024;
 /** Characters of a list that is kept as text, and of all of them. */
 export const KEPT_LIST_LENGTH_MAX = 64 * 1024;
 export const KEPT_LISTS_LENGTH_MAX = 4 * 1024 * 1024;
+/** Characters of the query string of such a list. */
+export const KEPT_QUERY_LENGTH_MAX = 1_024;
+/** Lists that are remembered as read, so that the second time is noticed. */
+export const RECENT_LISTS_MAX = 1_000;
 /** Totals that are kept for one table of a file, and the characters of a statement and its values with which one is kept. */
 export const TOTALS_MAX = 128;
 export const TOTAL_KEY_LENGTH_MAX = 2_000;
-/** Parsed list requests that are cached per table; applications repeat a few. */
-export const PARSED_REQUESTS_MAX = 256;
 /** Characters of the statements that are kept by the shape of their requests: of those of one shape, and of all. */
 export const SHAPE_LENGTH_MAX = 128 * 1024;
 export const SHAPES_LENGTH_MAX = 4 * 1024 * 1024;
-/** Characters of a query string that is cached. */
-export const PARSED_TEXT_LENGTH_MAX = 1_024;
 /** Records that a batch by filter passes to a read rule, where the rule checks each record. */
 export const RULE_RECORDS_MAX = 10_000;
 

@@ -17,7 +17,6 @@ import { countedNamespaces, createCreators } from "./instances/creators.ts";
 import { compileTables, declareTable, type TableModel } from "./model/model.ts";
 import { createValidator, type Validator } from "./model/validation.ts";
 import { refuseOtherKind, warnOfUndeclared } from "./namespace-files.ts";
-import { createListRequests, type ListRequest } from "./query/list-query.ts";
 import { createPreparedReads, createShapeCache, type PreparedReads } from "./query/shapes/prepared-reads.ts";
 import { createTableStore, type TableStore } from "./store.ts";
 
@@ -25,7 +24,6 @@ export interface Table {
   model: TableModel;
   store: TableStore;
   validator: Validator;
-  listRequest(asked: Asked<ListValues>): ListRequest;
   prepared: PreparedReads;
 }
 
@@ -78,7 +76,6 @@ export function openNamespaces(deps: {
         model,
         store: createTableStore(model),
         validator: createValidator(model),
-        listRequest: createListRequests(model),
         prepared: createPreparedReads(model, shapes),
       });
     }

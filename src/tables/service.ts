@@ -28,7 +28,7 @@ import { startAnswerSweep } from "./idempotency/sweep.ts";
 import { createTableLookups, type TableLookups } from "./lookups/session.ts";
 import type { TableModel } from "./model/model.ts";
 import type { Namespace, Table } from "./namespaces.ts";
-import type { ListText } from "./query/pages/kept.ts";
+import type { ListText } from "./query/pages/kept-lists.ts";
 import { createReads, type Source } from "./query/reads.ts";
 import { createSources, type Sources } from "./query/sources.ts";
 import { CascadeTooLarge } from "./references/cascade-cost.ts";

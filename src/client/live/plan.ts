@@ -102,7 +102,7 @@ const pathOf = (name: string) => ({ keys: name.split(".") });
 const filterOf = (conditions: readonly Condition[]): MatchCondition[] =>
   conditions.map(([field, operator, value]) => ({ field: pathOf(field), operator, value }) as MatchCondition);
 
-/** As the server completes a sort: a field counts once, and what follows the id has no effect. */
+/** As the server completes a sort: a field counts once, what follows the id has no effect, and the id has the direction of the last term. */
 function termsOf(sort: QueryDescription["sort"]): OrderTerm[] {
   const terms: OrderTerm[] = [];
   const seen = new Set<string>();
@@ -112,7 +112,7 @@ function termsOf(sort: QueryDescription["sort"]): OrderTerm[] {
     terms.push({ field: pathOf(field), direction });
     if (field === "id") return terms;
   }
-  return [...terms, { field: pathOf("id"), direction: "asc" }];
+  return [...terms, { field: pathOf("id"), direction: terms.at(-1)?.direction ?? "asc" }];
 }
 
 function keptFields({ conditions, or, sort }: QueryDescription, fields: readonly string[]): Set<string> {

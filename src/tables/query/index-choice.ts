@@ -8,16 +8,18 @@ const isLowerBound = ({ operator }: Condition): boolean => operator.startsWith("
 const isUpperBound = ({ operator }: Condition): boolean => operator.startsWith("<") || operator === "startsWith";
 
 /**
- * `range`: the index has exactly the matches next to each other. `value`: the other conditions are tested on the records
- * it finds.
+ * `range`: the index has exactly the matches next to each other. `value`: it has at most one record for each value of a condition, on
+ * which the other conditions are tested.
  */
 export interface CoveringIndex {
   name: string;
+  /** The first column. */
+  column: string;
   by: "range" | "value";
 }
 
 const chosen = (index: TableIndex | undefined, by: CoveringIndex["by"]): CoveringIndex | null =>
-  index === undefined ? null : { name: index.name, by };
+  index === undefined ? null : { name: index.name, column: index.columns[0] ?? "", by };
 
 /**
  * An index that finds the matches of all `conditions` in as many steps as there are matches or compared values: it has
@@ -81,58 +83,27 @@ function isOneRange(conditions: readonly Condition[]): boolean {
   return conditions.filter(isLowerBound).length <= 1 && conditions.filter(isUpperBound).length <= 1;
 }
 
-/**
- * Reads the matches along an index in the requested order. `records`: record by record, so a page takes as many steps as
- * it has records. `groups`: in the order of the leading term only, so a page also reads the rest of its last group of
- * equal values.
- */
+/** An index in the requested order: the matches of `entering` follow one another along it, a record at a time. */
 export interface Walk {
   index: string;
-  by: "records" | "groups";
-}
-
-/**
- * Chooses an index whose leading columns are those that `conditions` hold equal, followed by the terms of the sort. null:
- * none.
- */
-export function walkOf(model: TableModel, conditions: readonly Condition[], sort: Sort): Walk | null {
-  if (sort.terms.some(({ field }) => field.isJson)) return null;
-  if (!conditions.every(({ field, operator }) => operator === "==" && !field.isJson)) return null;
-  const equal = new Set(conditions.map(({ field }) => field.name));
-  if (equal.size < conditions.length) return null;
-  let groups: Walk | null = null;
-  for (const index of model.indexes) {
-    const by = waysAlong(index, equal, sort);
-    if (by === "records") return { index: index.name, by };
-    if (by === "groups") groups ??= { index: index.name, by };
-  }
-  return groups;
-}
-
-/** A walk whose records are tested: the conditions by which its index is entered hold no other records together. */
-export interface EnteredWalk {
-  walk: Walk;
+  /** Conditions that hold the leading columns equal, and bounds on the column that follows. */
   entering: readonly Condition[];
 }
 
-/**
- * Chooses an index in the requested order for conditions of which it decides only some: those that hold its leading columns
- * equal, and bounds on the column that follows. `conditions` are those by which it may be entered. null: none.
- */
-export function enteredWalk(model: TableModel, conditions: readonly Condition[], sort: Sort): EnteredWalk | null {
+/** Chooses the walk that most of `conditions` enter; null: no index has the order. */
+export function walkOf(model: TableModel, conditions: readonly Condition[], sort: Sort): Walk | null {
   if (sort.terms.some(({ field }) => field.isJson)) return null;
   const plain = conditions.filter(({ field }) => !field.isJson);
   const equals = new Map(plain.filter(({ operator }) => operator === "==").map((one) => [one.field.name, one]));
-  let best: EnteredWalk | null = null;
+  let best: Walk | null = null;
   for (const index of model.indexes) {
     const known = index.columns.findIndex((column) => !equals.has(column));
     for (let count = known < 0 ? index.columns.length : known; count >= 0; count--) {
       const columns = index.columns.slice(0, count);
-      const by = waysAlong(index, new Set(columns), sort);
-      if (by === null) continue;
+      if (!isInOrder(index, new Set(columns), sort)) continue;
       const leading = columns.flatMap((column) => equals.get(column) ?? []);
       const entering = [...leading, ...boundsOf(plain, sort)];
-      if (best === null || entering.length > best.entering.length) best = { walk: { index: index.name, by }, entering };
+      if (best === null || entering.length > best.entering.length) best = { index: index.name, entering };
       break;
     }
   }
@@ -149,18 +120,15 @@ function boundsOf(conditions: readonly Condition[], { terms }: Sort): Condition[
   return [own.find(isLowerBound), own.find(isUpperBound)].filter((one) => one !== undefined);
 }
 
-function waysAlong({ columns, isUnique }: TableIndex, equal: ReadonlySet<string>, { terms }: Sort): Walk["by"] | null {
-  if (!columns.slice(0, equal.size).every((column) => equal.has(column))) return null;
+/** Whether the index has the order of the sort behind the columns that are held equal. */
+function isInOrder({ columns, isUnique }: TableIndex, equal: ReadonlySet<string>, { terms }: Sort): boolean {
   const rest = columns.slice(equal.size);
-  const [first] = terms;
   for (const [position, { field, direction }] of terms.entries()) {
     if (position === rest.length) {
       // All columns of a unique index together are unique, so the remaining terms have no effect.
-      const isDecided = isUnique && terms.slice(0, position).every((term) => !term.field.column.isNullable);
-      return isDecided ? "records" : null;
+      return isUnique && terms.slice(0, position).every((term) => !term.field.column.isNullable);
     }
-    if (field.name !== rest[position]) return null;
-    if (direction !== first?.direction) return position === 1 && terms.length === 2 ? "groups" : null;
+    if (field.name !== rest[position] || direction !== terms[0]?.direction) return false;
   }
-  return "records";
+  return true;
 }

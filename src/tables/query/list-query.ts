@@ -1,22 +1,13 @@
 import type { TableRecord } from "../../config/types.ts";
 import type { SqlValue } from "../../db/index.ts";
-import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { badField, badRequest } from "../../kernel/errors.ts";
-import type { Asked, CountValues, ListValues } from "../api/requests.ts";
+import type { CountValues, ListValues } from "../api/requests.ts";
 import { type ExpandStep, parseExpand } from "../expand/paths.ts";
-import {
-  FILTER_CONDITIONS_MAX,
-  LIMIT_DEFAULT,
-  LIMIT_MAX,
-  OR_CONDITIONS_MAX,
-  PARSED_REQUESTS_MAX,
-  PARSED_TEXT_LENGTH_MAX,
-} from "../limits.ts";
+import { FILTER_CONDITIONS_MAX, LIMIT_DEFAULT, LIMIT_MAX, OR_CONDITIONS_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
 import type { Grant } from "../rules/access.ts";
 import { decodeCursor } from "./cursor.ts";
 import { type ParsedFilter, parseFilterText } from "./filter.ts";
-import type { Kept } from "./pages/kept.ts";
 import { parseSort, type Sort } from "./sort.ts";
 
 export type Paging =
@@ -35,26 +26,10 @@ export interface ListRequest {
   fields: ReadonlySet<string> | null;
   /** null: nothing is expanded. */
   expand: readonly ExpandStep[] | null;
-  /** What `pages/kept-lists.ts` keeps; equal queries of a table are the same object. */
-  kept: Kept | null;
-}
-
-/** Parses list requests of a table, and caches those with short query strings. Errors: as `parseListRequest`. */
-export function createListRequests(model: TableModel): (asked: Asked<ListValues>) => ListRequest {
-  const parsed = new BoundedMap<string, ListRequest>(PARSED_REQUESTS_MAX);
-  return (asked) => {
-    const text = asked.queryText?.();
-    if (text === undefined || text.length > PARSED_TEXT_LENGTH_MAX) return parseListRequest(model, asked.query());
-    const known = parsed.get(text);
-    if (known !== undefined) return known;
-    const request = parseListRequest(model, asked.query());
-    parsed.set(text, request);
-    return request;
-  };
 }
 
 /** Errors: 400 naming the parameter. [TB1]–[TB7] */
-function parseListRequest(model: TableModel, values: ListValues): ListRequest {
+export function parseListRequest(model: TableModel, values: ListValues): ListRequest {
   const sort = parseSort(model, values.sort ?? null);
   return {
     filter: parseFilters(model, values),
@@ -64,7 +39,6 @@ function parseListRequest(model: TableModel, values: ListValues): ListRequest {
     isTotalAsked: values.total ?? true,
     fields: parseFields(model, values.fields),
     expand: parseExpand(model, values.expand),
-    kept: null,
   };
 }
 
@@ -89,13 +63,10 @@ export const limitOf = ({ limit, perPage }: { limit?: number; perPage?: number }
 
 function parsePaging(values: ListValues, sort: Sort): Paging {
   const { page, offset, after, before } = values;
-  const given = Object.entries({ page, offset, after, before }).flatMap(([name, value]) =>
-    value === undefined ? [] : [name],
-  );
-  if (given.length > 1) {
-    throw badRequest(`${given.join(" and ")} cannot be used together`, {
-      [given[1] ?? ""]: { code: "invalid_value", message: `${given[1]} cannot be used together with ${given[0]}` },
-    });
+  const [given, other] = PAGING.filter((name) => values[name] !== undefined);
+  if (other !== undefined) {
+    const message = `${other} cannot be used together with ${given}`;
+    throw badRequest(`${given} and ${other} cannot be used together`, { [other]: { code: "invalid_value", message } });
   }
   if (page !== undefined) return { mode: "offset", offset: (page - 1) * limitOf(values) };
   if (offset !== undefined) return { mode: "offset", offset };
@@ -103,6 +74,8 @@ function parsePaging(values: ListValues, sort: Sort): Paging {
   if (before !== undefined) return { mode: "before", values: decodeCursor(sort, before, "before") };
   return { mode: "first" };
 }
+
+const PAGING = ["page", "offset", "after", "before"] as const;
 
 /** The `fields` parameter. Errors: 400 for an unknown one. */
 export function parseFields(model: TableModel, text: string | undefined): ReadonlySet<string> | null {

@@ -1,23 +1,12 @@
 import { quoteIdentifier, type SqlValue } from "../../db/index.ts";
-import { QUICK_STEPS_MAX } from "../limits.ts";
+import { QUICK_OFFSET_MAX, QUICK_STEPS_MAX } from "../limits.ts";
 import type { Column, TableModel } from "../model/model.ts";
-import type { ParsedFilter } from "./filter.ts";
 import { behindRule, join, type SqlCondition } from "./filter-sql.ts";
-import type { Walk } from "./index-choice.ts";
-import { type FilteredPath, type FilteredWalk, filteredWalk } from "./pages/filtered-walk.ts";
+import type { Matches, Path } from "./matches.ts";
+import { type IndexWalk, testedWalk } from "./pages/index-walk.ts";
+import { limitSql, ROW, recordsAt } from "./places.ts";
 import { type ReadCost, sortedCost } from "./read-cost.ts";
 import { type Beyond, orderBy, type Sort } from "./sort.ts";
-
-/** The condition; null: all records. */
-export interface Matches {
-  where: SqlCondition | null;
-  /** The index that has the matches next to each other; null: none. */
-  index: string | null;
-  /** The cost of testing each record. */
-  cost: ReadCost;
-  /** The part of the condition that comes from the read rule. */
-  rule: ParsedFilter | null;
-}
 
 export interface ListQuery {
   matches: Matches;
@@ -27,12 +16,9 @@ export interface ListQuery {
   /** Whether the order is reversed. */
   reverse: boolean;
   limit: number;
-  /** The records of the page that have to be the right ones: `limit`, or one less where it only says that there are more. */
-  decided: number;
   offset: number;
-  walk: Walk | null;
-  /** For a list that neither an index nor a walk bounds. */
-  filtered: FilteredPath | null;
+  /** An index that has the order, and can be entered where the page begins; null: none. */
+  path: Path | null;
   isTotalWanted: boolean;
 }
 
@@ -44,16 +30,24 @@ export interface PreparedList {
   /** null: no total is wanted. `sql` null: the total is the row count of the table. */
   total: { sql: SqlCondition | null } | null;
   /** For few matches: finds them by their index and sorts them. */
-  ofFew: { count: SqlCondition; bytes: SqlCondition | null; page: SqlCondition } | null;
-  /** Reads the page along an index; `steps` counts the rows that it skips, where the page's size does not bound them. */
-  walk: { steps: Steps | null } | null;
-  /** Tests records along an index; null: no index has the order. */
-  filtered: FilteredWalk | null;
+  ofFew: FewMatches | null;
+  /** Reads the page along an index that has its order; null: none has, or too many records are examined. */
+  walk: IndexWalk | null;
   /** Without an index. */
   cost: ReadCost;
   /** The records of the page, and those before it. */
   limit: number;
   offset: number;
+}
+
+export interface FewMatches {
+  /** Counts them up to a limit. */
+  count: SqlCondition;
+  /** Whether the values of a condition bound their number, so that they need not be counted first. */
+  isBounded: boolean;
+  /** The bytes of the values by which they are sorted; null: all are numbers and times, or nothing is sorted. */
+  bytes: SqlCondition | null;
+  page: SqlCondition;
 }
 
 /** The statements of a count, likewise. */
@@ -68,26 +62,20 @@ export interface PreparedCount {
 
 const NO_VALUES: readonly SqlValue[] = [];
 
-/** The number of records to be examined, counted up to a limit, and their bytes. */
-export interface Steps {
-  count: SqlCondition;
-  bytes: SqlCondition;
-}
-
 export function prepareList(model: TableModel, query: ListQuery): PreparedList {
-  const { matches, isTotalWanted, walk } = query;
-  const few = countOfFew(model, matches);
-  const isShort = query.offset + query.limit <= QUICK_STEPS_MAX;
+  const { matches, isTotalWanted, path, limit, offset } = query;
+  const isExact = path !== null && path.tested === null;
+  const page = isExact ? walkedPage(model, query, path.index) : pageBy(model, query, null);
+  const exactWalk = offset <= QUICK_OFFSET_MAX ? { ranges: [{ page, rest: null }], limit } : null;
   return {
     values: NO_VALUES,
-    page: walk === null ? page(model, query, null) : walkedPage(model, query, walk),
+    page,
     total: isTotalWanted ? { sql: countOf(model, matches) } : null,
-    ofFew: few === null ? null : { count: few, bytes: sortedBytes(model, query), page: pageOfFew(model, query) },
-    walk: walk === null || !isShort ? null : { steps: walk.by === "groups" ? lastGroup(model, query, walk) : null },
-    filtered: query.filtered === null ? null : filteredWalk(model, query, query.filtered),
-    cost: sortedCost(matches.cost, query.sort, query.offset + query.limit),
-    limit: query.limit,
-    offset: query.offset,
+    ofFew: fewOf(model, query),
+    walk: isExact ? exactWalk : path === null ? null : testedWalk(model, query, path),
+    cost: sortedCost(matches.cost, query.sort, offset + limit),
+    limit,
+    offset,
   };
 }
 
@@ -101,44 +89,49 @@ export const prepareCount = (model: TableModel, matches: Matches): PreparedCount
 const countOf = (model: TableModel, { where }: Matches): SqlCondition | null =>
   where === null ? null : { sql: `SELECT count(*) FROM ${model.sql}${whereSql([where])}`, params: where.params };
 
-/** Counts the matches up to a limit. null: no index has them next to each other. */
+/** Counts the matches up to a limit. null: no index finds them. */
 function countOfFew(model: TableModel, { where, index }: Matches): SqlCondition | null {
   if (where === null || index === null) return null;
-  return countUpToFew(`FROM ${from(model, index)}${whereSql([where])}`, where.params);
+  const found = `SELECT 1 FROM ${from(model, index.name)}${whereSql([where])} LIMIT ${QUICK_STEPS_MAX + 1}`;
+  return { sql: `SELECT count(*) FROM (${found})`, params: where.params };
 }
 
-const countUpToFew = (found: string, params: SqlValue[]): SqlCondition => ({
-  sql: `SELECT count(*) FROM (SELECT 1 ${found} LIMIT ${QUICK_STEPS_MAX + 1})`,
-  params,
-});
-
-const bytesOf = (columns: readonly Column[], found: string, params: SqlValue[]): SqlCondition => ({
-  sql: `SELECT sum(${columns.map(({ sql }) => `ifnull(octet_length(${sql}), 0)`).join(" + ")}) ${found}`,
-  params,
-});
+function fewOf(model: TableModel, query: ListQuery): FewMatches | null {
+  const { matches, sort } = query;
+  const count = countOfFew(model, matches);
+  if (count === null || matches.index === null) return null;
+  const { name, column, by } = matches.index;
+  const isBounded = by === "value";
+  // SQLite goes through the values of `in` in their order.
+  if (isBounded && sort.terms[0]?.field.name === column) {
+    return { count, isBounded, bytes: null, page: pageBy(model, query, name) };
+  }
+  return { count, isBounded, bytes: sortedBytes(model, query, name), page: sortedPage(model, query, name) };
+}
 
 const isText = ({ type }: Column): boolean => !["number", "integer", "boolean", "datetime"].includes(type);
 
 /** The sorted fields whose size varies; null: all are numbers and times. */
-function sortedBytes(model: TableModel, { matches: { where, index }, sort }: ListQuery): SqlCondition | null {
+function sortedBytes(model: TableModel, { matches: { where }, sort }: ListQuery, index: string): SqlCondition | null {
   const texts = sort.terms.map(({ field }) => field.column).filter((column) => column.name !== "id" && isText(column));
   if (texts.length === 0) return null;
-  return bytesOf(texts, `FROM ${from(model, index)}${whereSql([where])}`, where?.params ?? []);
+  const sum = texts.map(({ sql }) => `ifnull(octet_length(${sql}), 0)`).join(" + ");
+  return { sql: `SELECT sum(${sum}) FROM ${from(model, index)}${whereSql([where])}`, params: where?.params ?? [] };
 }
 
 /** Sorts by the fields of the sort only, and reads only the records of the page. */
-function pageOfFew(model: TableModel, query: ListQuery): SqlCondition {
-  const { matches, sort, reverse, limit, offset } = query;
+function sortedPage(model: TableModel, query: ListQuery, index: string): SqlCondition {
+  const { sort, reverse, limit, offset } = query;
   const order = orderBy(sort, { reverse });
   const conditions = pageConditions(model, query);
-  const found = `SELECT "id" FROM ${from(model, matches.index)}${whereSql(conditions)} ORDER BY ${order.sql} ${limitSql(limit, offset)}`;
+  const found = `SELECT "id" FROM ${from(model, index)}${whereSql(conditions)} ORDER BY ${order.sql} ${limitSql(limit, offset)}`;
   return {
     sql: `SELECT ${model.selectList} FROM ${model.sql} WHERE "id" IN (${found}) ORDER BY ${order.sql}`,
     params: [...paramsOf(conditions), ...order.params, ...(offset === 0 ? [] : [offset]), ...order.params],
   };
 }
 
-function page(model: TableModel, query: ListQuery, index: string | null): SqlCondition {
+function pageBy(model: TableModel, query: ListQuery, index: string | null): SqlCondition {
   const { sort, reverse, limit, offset } = query;
   const order = orderBy(sort, { reverse });
   const conditions = pageConditions(model, query);
@@ -159,36 +152,23 @@ function pageConditions(model: TableModel, { matches, behind, sort }: ListQuery)
   ];
 }
 
-/** Up to one page of each range after the cursor, range by range. */
-function walkedPage(model: TableModel, query: ListQuery, { index }: Walk): SqlCondition {
-  const { matches, behind, sort, reverse, limit } = query;
-  const ranges = behind?.ranges ?? [];
-  if (ranges.length <= 1) return page(model, query, index);
-  const order = orderBy(sort, { reverse }).sql;
-  const part = (range: SqlCondition): string =>
-    `SELECT * FROM (SELECT ${model.selectList} FROM ${from(model, index)}${whereSql([matches.where, range])} ORDER BY ${order} LIMIT ${limit})`;
-  return {
-    sql: `${ranges.map(part).join(" UNION ALL ")} ORDER BY ${order} LIMIT ${limit}`,
-    params: ranges.flatMap((range) => paramsOf([matches.where, range])),
-  };
-}
-
-/** The number of records in the group in which the page ends. null: the page stays in the group of its cursor. */
-function lastGroup(model: TableModel, query: ListQuery, { index }: Walk): Steps | null {
+/** A page of an index that has exactly the matches, in order: after a cursor, one of each range. */
+function walkedPage(model: TableModel, query: ListQuery, index: string): SqlCondition {
   const { matches, behind, sort, reverse, limit, offset } = query;
-  const [leading] = sort.terms;
-  const [, following] = behind?.ranges ?? [];
-  if (leading === undefined || (behind !== null && following === undefined)) return null;
-  const column = leading.field.column.sql;
-  const direction = (leading.direction === "desc") !== reverse ? "DESC" : "ASC";
-  // null where fewer records follow; the last group is then that of null.
-  const conditions = [matches.where, following ?? null];
-  const last = `SELECT ${column} FROM ${from(model, index)}${whereSql(conditions)} ORDER BY ${column} ${direction} LIMIT 1 OFFSET ?`;
-  const inGroup = { sql: `${column} IS (${last})`, params: [...paramsOf(conditions), offset + limit - 1] };
-  const found = [matches.where, inGroup];
-  const rows = `FROM ${from(model, index)}${whereSql(found)}`;
-  const params = paramsOf(found);
-  return { count: countUpToFew(rows, params), bytes: bytesOf(model.columns.filter(isText), rows, params) };
+  const order = orderBy(sort, { reverse }).sql;
+  const ranges = behind?.ranges ?? [];
+  if (ranges.length > 1) {
+    const part = (range: SqlCondition): string =>
+      `SELECT * FROM (SELECT ${model.selectList} FROM ${from(model, index)}${whereSql([matches.where, range])} ORDER BY ${order} LIMIT ${limit})`;
+    return {
+      sql: `${ranges.map(part).join(" UNION ALL ")} ORDER BY ${order} LIMIT ${limit}`,
+      params: ranges.flatMap((range) => paramsOf([matches.where, range])),
+    };
+  }
+  if (offset === 0) return pageBy(model, query, index);
+  const places = `SELECT rowid AS ${ROW} FROM ${from(model, index)}${whereSql([matches.where])} ORDER BY ${order} ${limitSql(limit, offset)}`;
+  const columns = model.columns.map(({ sql }) => `${model.sql}.${sql}`).join(", ");
+  return { sql: recordsAt(model, columns, places), params: [...paramsOf([matches.where]), offset] };
 }
 
 /** The first `limit` matches, ordered by id. */
@@ -217,9 +197,6 @@ function whereSql(conditions: Conditions): string {
 }
 
 const paramsOf = (conditions: Conditions): SqlValue[] => conditions.filter(isPresent).flatMap(({ params }) => params);
-
-/** The limit is part of the SQL text: with a bound limit, SQLite would prepare the statement again for each execution. */
-const limitSql = (limit: number, offset: number): string => `LIMIT ${limit}${offset === 0 ? "" : " OFFSET ?"}`;
 
 const from = (model: TableModel, index: string | null): string =>
   index === null ? model.sql : `${model.sql} INDEXED BY ${quoteIdentifier(index)}`;

@@ -2,11 +2,20 @@ import type { TableModel } from "../model/model.ts";
 import type { Grant } from "../rules/access.ts";
 import { type Condition, NO_FILTER, type ParsedFilter } from "./filter.ts";
 import { behindRule, filterToSql, join, type SqlCondition } from "./filter-sql.ts";
-import { coveringIndex, enteredWalk, enteringConditions } from "./index-choice.ts";
+import { type CoveringIndex, coveringIndex, enteringConditions, walkOf } from "./index-choice.ts";
 import type { ListRequest } from "./list-query.ts";
-import type { Matches } from "./list-sql.ts";
-import type { FilteredPath } from "./pages/filtered-walk.ts";
-import { isHeavy, scanCost } from "./read-cost.ts";
+import { isHeavy, type ReadCost, scanCost } from "./read-cost.ts";
+
+/** The condition; null: all records. */
+export interface Matches {
+  where: SqlCondition | null;
+  /** The index that finds the matches without examining others; null: none. */
+  index: CoveringIndex | null;
+  /** The cost of testing each record. */
+  cost: ReadCost;
+  /** The part of the condition that comes from the read rule. */
+  rule: ParsedFilter | null;
+}
 
 /**
  * The matches of a request and the rule's filter. Where an index has them next to each other, or with `isWalk`, no other
@@ -25,7 +34,7 @@ export function matchesOf(
   const isGuarded = rule !== null && !isWalk && index?.by !== "range";
   const where = isGuarded ? guarded(model, filter, rule) : both(filter, rule, alias);
   const all = [filter, rule ?? NO_FILTER].flatMap((one) => [...one.all, ...one.any]);
-  return { where, index: index?.name ?? null, cost: scanCost(all, where?.params ?? []), rule };
+  return { where, index, cost: scanCost(all, where?.params ?? []), rule };
 }
 
 function both(filter: ParsedFilter, rule: ParsedFilter | null, alias: string): SqlCondition | null {
@@ -49,27 +58,43 @@ const split = (filter: ParsedFilter, entering: ReadonlySet<Condition>): [ParsedF
 ];
 
 /** The conditions that must all match; null where there are alternatives too. */
-export function conditionsOf(filter: ParsedFilter, grant: Grant): readonly Condition[] | null {
+function conditionsOf(filter: ParsedFilter, grant: Grant): readonly Condition[] | null {
   if (filter.any.length > 0) return null;
-  return grant.kind === "filter" ? [...filter.all, ...grant.filter.all] : filter.all;
+  if (grant.kind !== "filter") return filter.all;
+  return grant.filter.any.length > 0 ? null : [...filter.all, ...grant.filter.all];
 }
 
-/** null: no index has the order, a condition may take long for one record, or there is none. */
-export function filteredPath(
+/** A walk along an index in the order of a list. */
+export interface Path {
+  index: string;
+  /** The conditions by which the index is entered; null: none. */
+  entering: SqlCondition | null;
+  /** Those that are tested on each record along it, the rule's first; null: it has exactly the matches. */
+  tested: SqlCondition | null;
+}
+
+/** null: no index has the order, or a condition may take long for one record. */
+export function pathOf(
   model: TableModel,
   { filter, sort }: Pick<ListRequest, "filter" | "sort">,
   grant: Grant,
-  matches: Matches,
-): FilteredPath | null {
-  const rule = grant.kind === "filter" ? grant.filter : null;
-  const all = [filter, rule ?? NO_FILTER].flatMap((one) => [...one.all, ...one.any]);
-  const where = rule === null ? matches.where : guarded(model, filter, rule);
-  if (where === null || all.some(isHeavy)) return null;
+): Path | null {
+  const rule = grant.kind === "filter" ? grant.filter : NO_FILTER;
+  const all = [...filter.all, ...filter.any, ...rule.all, ...rule.any];
+  if (all.some(isHeavy)) return null;
+  const alias = `${model.sql}.`;
+  const enteredBy = (entering: readonly Condition[]) => filterToSql({ all: [...entering], any: [] }, alias);
+  const conditions = conditionsOf(filter, grant);
+  const exact = conditions === null ? null : walkOf(model, conditions, sort);
+  if (exact !== null && exact.entering.length === all.length) {
+    return { index: exact.index, entering: enteredBy(exact.entering), tested: null };
+  }
   // With a rule, the caller's conditions enter an index only where they may. [TB110]
-  const own = rule === null ? filter.all : filter.all.filter((one) => enteringConditions(model, filter.all).has(one));
-  const hasNoChoice = filter.any.length === 0 && (rule === null || rule.any.length === 0);
-  const path = enteredWalk(model, [...own, ...(rule?.all ?? [])], sort);
-  if (path === null) return null;
-  const entering = filterToSql({ all: [...path.entering], any: [] }, `${model.sql}.`);
-  return { walk: path.walk, entering, where, isExact: path.entering.length === all.length && hasNoChoice };
+  const allowed = grant.kind === "filter" ? enteringConditions(model, filter.all) : null;
+  const own = allowed === null ? filter.all : filter.all.filter((one) => allowed.has(one));
+  const walk = walkOf(model, [...own, ...rule.all], sort);
+  if (walk === null) return null;
+  const others = { all: filter.all.filter((one) => !walk.entering.includes(one)), any: filter.any };
+  const tested = grant.kind === "filter" ? guarded(model, filter, grant.filter) : filterToSql(others, alias);
+  return { index: walk.index, entering: enteredBy(walk.entering), tested };
 }

@@ -16,9 +16,10 @@ import type { Table } from "../namespaces.ts";
 import { denied, type Grant, type RecordRights } from "../rules/access.ts";
 import { LongRecord } from "../store.ts";
 import { encodeCursor } from "./cursor.ts";
-import { isTotalWanted, type ListRequest, parseFields, parseFilters, pick } from "./list-query.ts";
-import { type Matches, prepareList } from "./list-sql.ts";
-import type { ListText } from "./pages/kept.ts";
+import { isTotalWanted, type ListRequest, parseFields, parseFilters, parseListRequest, pick } from "./list-query.ts";
+import { prepareList } from "./list-sql.ts";
+import type { Matches } from "./matches.ts";
+import type { ListText } from "./pages/kept-lists.ts";
 import { createKeptLists } from "./pages/kept-lists.ts";
 import type { Page } from "./pages/pages.ts";
 import { parseSort } from "./sort.ts";
@@ -155,24 +156,10 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
   const { listOf } = createListing(expanding, allReadable, listTurns);
   const list: Reads["list"] = (principal, source, asked, caller) =>
     chain(grant(principal, source), (granted) =>
-      listOf(principal, source, { request: source.table.listRequest(asked), granted }, caller),
+      listOf(principal, source, { request: parseListRequest(source.table.model, asked.query()), granted }, caller),
     );
 
-  const kept = createKeptLists();
-  const listed: Reads["listed"] = (principal, source, asked, caller) =>
-    chain(grant(principal, source), (granted) => {
-      const request = source.table.listRequest(asked);
-      const { file, table } = source;
-      const read = () => listOf(principal, source, { request, granted }, caller);
-      if (file === null || granted.kind !== "all" || request.expand !== null) return read();
-      file.assertReadable();
-      const known = kept.get(file, table.model.name, request);
-      if (known !== null) {
-        countRows(known.records);
-        return known;
-      }
-      return chain(read(), kept.begin(file, table.model.name, request));
-    });
+  const listed = createListed(grant, listOf);
 
   const count: Reads["count"] = (principal, source, asked, caller) =>
     chain(grant(principal, source), async (granted) => {
@@ -185,6 +172,28 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
     });
 
   return { get, list, listed, count, grant, allReadable };
+}
+
+/** Lists that may be kept as text. */
+function createListed(grant: Reads["grant"], listOf: ReturnType<typeof createListing>["listOf"]): Reads["listed"] {
+  const kept = createKeptLists();
+  return (principal, source, asked, caller) =>
+    chain(grant(principal, source), (granted) => {
+      const { file, table } = source;
+      const text = file === null || granted.kind !== "all" ? undefined : asked.queryText?.();
+      file?.assertReadable();
+      const known = file === null || text === undefined ? null : kept.get(file, table.model, text);
+      if (known !== null) {
+        countRows(known.records);
+        return known;
+      }
+      const request = parseListRequest(table.model, asked.query());
+      const found = () => listOf(principal, source, { request, granted }, caller);
+      // Related records change without their table.
+      if (file === null || text === undefined || request.expand !== null) return found();
+      const keep = kept.begin(file, table.model, text);
+      return chain(found(), keep);
+    });
 }
 
 function* decoded(record: LongRecord): Generator<void, TableRecord> {
@@ -239,18 +248,8 @@ export async function firstById(
   matches: Matches,
   { limit, caller }: { limit: number; caller: ReadCaller | undefined },
 ): Promise<Page> {
-  const order = { sort: parseSort(model, null), reverse: false };
-  const page = {
-    ...order,
-    behind: null,
-    limit,
-    decided: limit,
-    offset: 0,
-    walk: null,
-    filtered: null,
-    isTotalWanted: false,
-  };
-  return store.list(file, prepareList(model, { matches, ...page }), caller);
+  const query = { matches, behind: null, sort: parseSort(model, null), reverse: false, limit, offset: 0 };
+  return store.list(file, prepareList(model, { ...query, path: null, isTotalWanted: false }), caller);
 }
 
 /** The answer of a list. [TB1] [TB2] [TB3] */

@@ -92,13 +92,23 @@ export interface Beyond {
 /** The records strictly after the position of `values`; with `reverse`, before it. */
 export function beyond(sort: Sort, values: readonly SqlValue[], options: { reverse: boolean }): Beyond {
   const ranges = rangesBeyond(sort, values, options);
-  return { condition: ranges?.length === 1 && ranges[0] !== undefined ? ranges[0] : anyBeyond(sort, values, options), ranges };
+  return {
+    condition: ranges?.length === 1 && ranges[0] !== undefined ? ranges[0] : anyBeyond(sort, values, options),
+    ranges,
+  };
 }
 
 /** null: terms in JSON or of both directions, or nulls behind the first term. Nulls of the first term are a range of their own. */
-function rangesBeyond(sort: Sort, values: readonly SqlValue[], { reverse }: { reverse: boolean }): SqlCondition[] | null {
+function rangesBeyond(
+  sort: Sort,
+  values: readonly SqlValue[],
+  { reverse }: { reverse: boolean },
+): SqlCondition[] | null {
   const [leading, ...others] = sort.terms;
-  if (leading === undefined || sort.terms.some(({ field, direction }) => field.isJson || direction !== leading.direction)) {
+  if (
+    leading === undefined ||
+    sort.terms.some(({ field, direction }) => field.isJson || direction !== leading.direction)
+  ) {
     return null;
   }
   const isDescending = (leading.direction === "desc") !== reverse;

@@ -4,10 +4,13 @@ import { QUICK_STEPS_MAX } from "../../limits.ts";
 import type { Codec } from "../../model/codec.ts";
 import type { TableModel } from "../../model/model.ts";
 import { bound, type SqlCondition } from "../filter-sql.ts";
-import type { PreparedList } from "../list-sql.ts";
+import type { FewMatches, PreparedList } from "../list-sql.ts";
 import { isLight, isQuick, type ReadCost } from "../read-cost.ts";
-import { type Bind, createIndexWalks } from "./index-walks.ts";
+import type { IndexWalk } from "./index-walk.ts";
 import { createRows, fewer, number } from "./rows.ts";
+
+/** Puts the values of the request into a statement. */
+type Bind = (statement: SqlCondition) => SqlCondition;
 
 /** Bytes of the sorted fields of the few records that an index finds. */
 const QUICK_STEPS_BYTES = 4 * 1024 * 1024;
@@ -43,13 +46,26 @@ export function createQuickReads(model: TableModel, codec: Codec): QuickReads {
     return bytes !== null && isQuick(cost, file.rowCount(name), bytes) ? bytes : null;
   };
 
-  const rows = createRows(model, codec);
-  const { read } = rows;
-  const walked = createIndexWalks(codec, rows);
+  const { read } = createRows(model, codec);
+
+  /** Range by range. null: too many records, too large ones or too large a page. */
+  const walked = (file: DatabaseFile, { ranges, limit }: IndexWalk, bind: Bind): TableRecord[] | null => {
+    const records: TableRecord[] = [];
+    for (const { page, rest } of ranges) {
+      if (records.length >= limit) break;
+      const found = read(file, bind(page), null);
+      if (found === null || (rest !== null && found.some((record) => record["id"] === null))) return null;
+      if (rest === null && ranges.length === 1) return found;
+      records.push(...found);
+      if (records.length < limit && rest !== null && hasRow(file, bind(rest))) return null;
+    }
+    if (records.length > limit) records.length = limit;
+    return records;
+  };
 
   return {
     isScan: (file, cost) => scanned(file, cost) !== null,
-    page(file, { values, page, ofFew, walk, filtered, cost }, { known, isTotalWanted }) {
+    page(file, { values, page, ofFew, walk, cost }, { known, isTotalWanted }) {
       const bind: Bind = (statement) => bound(statement, values);
       const whole = bind(page);
       const bytes = scanned(file, cost);
@@ -60,22 +76,21 @@ export function createQuickReads(model: TableModel, codec: Codec): QuickReads {
         if (known !== null) return known <= QUICK_STEPS_MAX ? known : null;
         return ofFew === null ? null : fewer(file, bind(ofFew.count));
       };
-      const isSmall = ({ bytes: sum }: { bytes: SqlCondition | null }): boolean =>
-        sum === null || number(file, bind(sum)) <= QUICK_STEPS_BYTES;
-      const isWalk =
-        walk !== null && (walk.steps === null || (fewer(file, bind(walk.steps.count)) !== null && isSmall(walk.steps)));
-      if (isWalk) return { ...other, records: read(file, whole, null), matching: isTotalWanted ? few() : null };
-      // An index that has all matches next to each other is better than testing records along another one.
-      const isTested = filtered !== null && (filtered.isExact || ofFew === null);
-      const tested = isTested ? walked(file, filtered, bind) : null;
-      if (tested !== null) return { ...other, records: tested, matching: isTotalWanted ? few() : null };
-      const matching = few();
-      if (matching !== null && ofFew !== null && isSmall(ofFew)) {
+      // An index that finds all matches is better than testing records along another one.
+      const isFirst = walk !== null && (ofFew === null || walk.ranges.every(({ rest }) => rest === null));
+      const first = isFirst ? walked(file, walk, bind) : null;
+      if (first !== null) return { ...other, records: first, matching: isTotalWanted ? few() : null };
+      const matching = ofFew?.isBounded === true && !isTotalWanted ? null : few();
+      if (ofFew !== null && (ofFew.isBounded || matching !== null) && isSmall(file, ofFew, bind)) {
         const statement = bind(ofFew.page);
         return { records: read(file, statement, null), statement, matching, isScan: false };
       }
-      const records = isTested || filtered === null ? null : walked(file, filtered, bind);
-      return { ...other, records, matching };
+      return { ...other, records: isFirst || walk === null ? null : walked(file, walk, bind), matching };
     },
   };
 }
+
+const hasRow = (file: DatabaseFile, { sql, params }: SqlCondition): boolean => file.query(sql).get(...params) !== null;
+
+const isSmall = (file: DatabaseFile, { bytes }: FewMatches, bind: Bind): boolean =>
+  bytes === null || number(file, bind(bytes)) <= QUICK_STEPS_BYTES;

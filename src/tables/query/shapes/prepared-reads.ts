@@ -5,10 +5,9 @@ import type { TableModel } from "../../model/model.ts";
 import type { Grant } from "../../rules/access.ts";
 import type { ParsedFilter } from "../filter.ts";
 import { bound, type SqlCondition } from "../filter-sql.ts";
-import { walkOf } from "../index-choice.ts";
 import { isMoreCounted, isTotalWanted, type ListRequest } from "../list-query.ts";
 import { firstOf, type PreparedCount, type PreparedList, prepareCount, prepareList } from "../list-sql.ts";
-import { conditionsOf, filteredPath, matchesOf } from "../matches.ts";
+import { matchesOf, pathOf } from "../matches.ts";
 import { beyond } from "../sort.ts";
 import { Shape, Template } from "./shape.ts";
 
@@ -113,21 +112,17 @@ function makeList(model: TableModel, request: ListRequest, { filter, grant, posi
   const reverse = paging.mode === "before";
   const isKeyset = paging.mode === "after" || paging.mode === "before";
   const behind = isKeyset ? beyond(sort, position, { reverse }) : null;
-  const conditions = conditionsOf(filter, grant);
-  const walk = conditions === null ? null : walkOf(model, conditions, sort);
   // After a cursor, the index must be entered where the page begins.
   const isEntered = behind === null || behind.ranges !== null;
-  const matches = matchesOf(model, filter, grant, { isWalk: walk !== null && isEntered });
+  const path = isEntered ? pathOf(model, { filter, sort }, grant) : null;
   return prepareList(model, {
-    matches,
-    filtered: walk !== null && isEntered ? null : filteredPath(model, { filter, sort }, grant, matches),
+    matches: matchesOf(model, filter, grant, { isWalk: path !== null && path.tested === null }),
     behind,
     sort,
     reverse,
     limit: isMoreCounted(request, grant) ? limit : limit + 1,
-    decided: limit,
     offset: paging.mode === "offset" ? paging.offset : 0,
-    walk: isEntered ? walk : null,
+    path,
     isTotalWanted: isTotalWanted(request, grant),
   });
 }
@@ -139,17 +134,8 @@ const SLOT_LENGTH = 16;
 
 const lengthOfCount = ({ total, few }: PreparedCount): number => lengthOf(total) + lengthOf(few);
 
-function lengthOfList({ page, total, ofFew, walk, filtered }: PreparedList): number {
-  const ranges = (filtered?.ranges ?? []).flatMap(({ page, group, rest }) => [page, group, rest]);
-  const all = [
-    page,
-    total?.sql,
-    ofFew?.count,
-    ofFew?.bytes,
-    ofFew?.page,
-    walk?.steps?.count,
-    walk?.steps?.bytes,
-    ...ranges,
-  ];
+function lengthOfList({ page, total, ofFew, walk }: PreparedList): number {
+  const walked = (walk?.ranges ?? []).flatMap((range) => [range.page, range.rest]);
+  const all = [page, total?.sql, ofFew?.count, ofFew?.bytes, ofFew?.page, ...walked];
   return all.reduce((sum, condition) => sum + lengthOf(condition), 0);
 }

@@ -7,7 +7,6 @@ import { type ParsedFilter, parseConditions } from "../filter.ts";
 import { bound } from "../filter-sql.ts";
 import type { ListRequest, Paging } from "../list-query.ts";
 import type { PreparedList } from "../list-sql.ts";
-import { WalkProgress } from "../pages/filtered-walk.ts";
 import { parseSort } from "../sort.ts";
 import { createPreparedReads, createShapeCache } from "./prepared-reads.ts";
 import { Shape } from "./shape.ts";
@@ -44,11 +43,11 @@ const EVERYTHING: Grant = { kind: "all", saidBy: "rule", again: null };
 
 function requestOf(filter: ParsedFilter, sort: string | null = null, paging: Paging = { mode: "first" }): ListRequest {
   const order = { sort: parseSort(posts, sort), limit: 20, paging };
-  return { filter, ...order, isTotalAsked: true, fields: null, expand: null, kept: null };
+  return { filter, ...order, isTotalAsked: true, fields: null, expand: null };
 }
 
 /** Its statements as they run. */
-function statements({ values, page, total, ofFew, walk, filtered, ...others }: PreparedList) {
+function statements({ values, page, total, ofFew, walk, ...others }: PreparedList) {
   const bind = (statement: PreparedList["page"] | null | undefined) =>
     statement === null || statement === undefined ? null : bound(statement, values);
   return {
@@ -56,8 +55,7 @@ function statements({ values, page, total, ofFew, walk, filtered, ...others }: P
     page: bind(page),
     total: bind(total?.sql),
     ofFew: [bind(ofFew?.count), bind(ofFew?.bytes), bind(ofFew?.page)],
-    walk: walk === null ? null : [bind(walk.steps?.count), bind(walk.steps?.bytes)],
-    filtered: filtered?.ranges.map((range) => [bind(range.page), bind(range.group), bind(range.rest)]) ?? null,
+    walk: walk?.ranges.map((range) => [bind(range.page), bind(range.rest)]) ?? null,
   };
 }
 
@@ -298,17 +296,4 @@ describe("what is kept of shapes", () => {
     expect(keyOfLoose("a b", "x")).not.toBe(keyOfLoose("a.b", "x"));
     expect(keyOfLoose("a", "x")).not.toBe(keyOfLoose("a == text 0", "x"));
   });
-});
-
-test("[TB471] walks in vain are tried less and less often, and again at once after one that was not", () => {
-  const progress = new WalkProgress();
-  const skipped = (isVain: boolean): number => {
-    let count = 0;
-    while (!progress.next()) count++;
-    progress.ended(isVain);
-    return count;
-  };
-  expect([true, true, true, true, false, true, true].map(skipped)).toEqual([0, 1, 2, 4, 8, 0, 1]);
-  for (let round = 0; round < 20; round++) skipped(true);
-  expect(skipped(true)).toBe(128);
 });
