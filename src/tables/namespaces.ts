@@ -12,7 +12,6 @@ import {
   type StorageEngine,
 } from "../db/index.ts";
 import type { Logger } from "../kernel/logger.ts";
-import type { Asked, ListValues } from "./api/requests.ts";
 import { countedNamespaces, createCreators } from "./instances/creators.ts";
 import { compileTables, declareTable, type TableModel } from "./model/model.ts";
 import { createValidator, type Validator } from "./model/validation.ts";
