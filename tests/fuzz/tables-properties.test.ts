@@ -172,7 +172,7 @@ test(`[TB10, TB6] pages of any sort and size are the filtered set, both ways, in
         direction: direction === "desc" ? ("desc" as const) : ("asc" as const),
       };
     });
-    const byId = { field: { keys: ["id"] }, direction: "asc" as const };
+    const byId = { field: { keys: ["id"] }, direction: terms.at(-1)?.direction ?? ("asc" as const) };
     const sorted = whole.toReversed().sort((one, other) => compareRecords([...terms, byId], one, other));
     expect({ sort, ids: sorted.map((record) => record["id"]) }).toEqual({ sort, ids: wholeIds });
     const walk = async (direction: "after" | "before", from: string | null) => {

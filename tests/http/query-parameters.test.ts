@@ -91,6 +91,59 @@ test("[HT110] every parameter that the document names is accepted by the endpoin
   expect(refused).toEqual([]);
 });
 
+test("[HT140] every endpoint refuses each of its parameters when it is sent twice, and names it", async () => {
+  const accepted: string[] = [];
+  let tried = 0;
+  for (const { path, method, operation } of operations()) {
+    if (takesAny(operation) || method === "HEAD") continue;
+    const parameters = operation.parameters.filter((one) => one.in === "query");
+    for (const { name } of parameters) {
+      // Credentials in a link, which are checked first.
+      if (name === "token" || name === "ticket") continue;
+      const token = parameters.some((one) => one.name === "token" && one.required === true);
+      const value = name === "upsert" ? "true" : "1";
+      const query = `${token ? "token=x&" : ""}${name}=${value}&${name}=${value}`;
+      const answer = await clientFor(path, operation).fetch(`${path}?${query}`, { method });
+      const text = await answer.text();
+      tried++;
+      if (answer.status !== 400 || !text.includes(`"${name}":{"code":"invalid_value","message":"${name} is a query`)) {
+        accepted.push(`${method} ${path}?${query}: ${answer.status} ${text.slice(0, 200)}`);
+      }
+    }
+  }
+  expect(accepted).toEqual([]);
+  expect(tried).toBeGreaterThan(60);
+});
+
+test("[HT140] a condition that is sent twice deletes nothing and counts nothing", async () => {
+  const notes = "/api/db/shared/tables/notes";
+  const { body } = await platform.service.post<{ id: string }>(notes, { title: "one" });
+  const [yes, no] = ["one", "two"].map((title) => encodeURIComponent(JSON.stringify([["title", "==", title]])));
+  const refused = await platform.service.fetch(`${notes}/${body.id}?if=${yes}&if=${no}`, { method: "DELETE" });
+  expect(refused.status).toBe(400);
+  expect((await platform.get(`${notes}/${body.id}`)).status).toBe(200);
+  expect((await platform.get(`${notes}/count?filter=${yes}&filter=${no}`)).status).toBe(400);
+});
+
+test("[HT140] a query is decoded as URLSearchParams does", async () => {
+  const notes = "/api/db/shared/tables/notes";
+  for (const title of ["a b", "ä+b&c=d", "%", "%zz", "日本", "100 %"]) {
+    await platform.service.post(notes, { title });
+    const filter = JSON.stringify([["title", "==", title]]);
+    const forms = [encodeURIComponent(filter), encodeURIComponent(filter).replaceAll("%20", "+")];
+    for (const form of forms) {
+      expect([title, (await platform.get<{ total: number }>(`${notes}/count?filter=${form}`)).body.total]).toEqual([
+        title,
+        1,
+      ]);
+    }
+  }
+  // Not valid as a percent-encoding: taken as it is.
+  expect((await platform.get(`${notes}/count?filter=%zz`)).status).toBe(400);
+  expect((await platform.get(`${notes}/count?&&filter=[]&`)).status).toBe(200);
+  expect((await platform.get(`${notes}/count?fil%74er=[]&filter=[]`)).status).toBe(400);
+});
+
 test("[HT110] credentials and rights are checked before unknown parameters", async () => {
   const users = "/api/auth/admin/users?surprise=1";
   expect((await platform.get(users)).status).toBe(401);

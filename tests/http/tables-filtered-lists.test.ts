@@ -91,7 +91,7 @@ function ordered(field: "rating" | "rank", direction: "asc" | "desc", found: Ite
   const sign = direction === "asc" ? 1 : -1;
   return found.toSorted((a, b) => {
     const [left, right] = [a[field] ?? -1, b[field] ?? -1];
-    return left === right ? (a.id < b.id ? -1 : 1) : sign * (left - right);
+    return sign * (left === right ? (a.id < b.id ? -1 : 1) : left - right);
   });
 }
 
@@ -258,6 +258,51 @@ describe("lists along an index", () => {
     );
     const page = await get(ITEMS + queryOf(around, "rating:asc", "&limit=30"));
     expect(idsOf(page.items)).toEqual(idsOf(all.slice(0, 30)));
+  });
+});
+
+describe("pages far down an index", () => {
+  const sorted = (field: "rating" | "rank", direction: "asc" | "desc") => idsOf(ordered(field, direction, items));
+
+  test("[TB480] offsets of every depth, in both directions and by id, without records between or twice", async () => {
+    for (const offset of [1, 2_000, 2_001, 4_321, RECORDS - 10, RECORDS, RECORDS + 5]) {
+      for (const [sort, wanted] of [
+        ["", idsOf(items).toSorted()],
+        ["id:desc", idsOf(items).toSorted().toReversed()],
+        ["rating", sorted("rating", "asc")],
+        ["rating:desc", sorted("rating", "desc")],
+      ] as const) {
+        const page = await get(`${ITEMS}?sort=${sort}&limit=25&offset=${offset}&total=false`);
+        expect({ sort, offset, ids: idsOf(page.items) }).toEqual({ sort, offset, ids: wanted.slice(offset, offset + 25) });
+        expect(page.hasMore).toBe(offset + 25 < RECORDS);
+      }
+    }
+  });
+
+  test("[TB6] an id in the other direction than the sort is in the order that it names", async () => {
+    const byRating = ordered("rating", "desc", items);
+    const groups = Map.groupBy(byRating, ({ rating }) => rating);
+    const wanted = [...groups.values()].flatMap((group) => idsOf(group).toSorted());
+    const page = await get(`${ITEMS}?sort=rating:desc,id:asc&limit=500`);
+    expect(idsOf(page.items)).toEqual(wanted.slice(0, 500));
+    const next = await get(`${ITEMS}?sort=rating:desc,id:asc&limit=500&after=${page.cursor}`);
+    expect(idsOf(next.items)).toEqual(wanted.slice(500, 1_000));
+  });
+
+  test("[TB7] a cursor of 0.2 continues in the order of now, and one of another sort does not", async () => {
+    const former = (key: string, ...place: unknown[]) =>
+      `c1~${Buffer.from(JSON.stringify([key, ...place])).toString("base64url")}`;
+    for (const [field, direction] of SORTS) {
+      const all = ordered(field, direction, items);
+      const at = all[3_000];
+      const cursor = former(`${field}:${direction},id:asc`, at?.[field] ?? null, at?.id);
+      const page = await get(`${ITEMS}?sort=${field}:${direction}&limit=30&after=${cursor}`);
+      expect({ field, direction, ids: idsOf(page.items) }).toEqual({
+        ...{ field, direction, ids: idsOf(all.slice(3_001, 3_031)) },
+      });
+    }
+    const other = former("rating:desc,id:asc", 5, "i00001");
+    expect((await platform.get(`${ITEMS}?sort=rating&after=${other}`)).status).toBe(400);
   });
 });
 

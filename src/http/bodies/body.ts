@@ -81,7 +81,7 @@ export async function readUnparsed(request: Request, rules: BodyRules): Promise<
 
 /** Errors: 400 for an unknown query parameter, 415, 413 for a declared length. */
 function assertJson({ headers }: Request, { query, maxBytes }: BodyRules): void {
-  query.refuseUnknown();
+  query.assertValid();
   const contentType = headers.get("content-type");
   if (contentType === null || !/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(contentType)) {
     throw unsupportedMediaType(`The body must be application/json, got ${contentType ?? "no content type"}`);

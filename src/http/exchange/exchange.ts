@@ -168,7 +168,7 @@ export class Exchange implements RequestBasics, Requester {
     const { body } = this.#route.endpoint;
     if (body === null) throw new Error(`${this.request.method} ${this.request.url} declares no JSON body`);
     if (body.isOptional && isBodyAbsent(this.request)) {
-      this.#parsedQuery().refuseUnknown();
+      this.#parsedQuery().assertValid();
       return body.parser.parse({});
     }
     const value = this.#arrived(await readJson(this.request, this.#bodyRules()));

@@ -13,20 +13,20 @@ export interface QueryParser {
 
 const NOTHING: Record<string, unknown> = Object.freeze({});
 
-/** `properties` are strings, numbers, booleans or unions of constants. Of a repeated parameter the first counts. */
+/** `properties` are strings, numbers, booleans or unions of constants. */
 export function createQueryParser(properties: TProperties, { takesOthers = false } = {}): QueryParser {
-  const entries = Object.entries(properties);
+  const schemas = new Map<string, JsonSchema>(Object.entries(properties) as [string, JsonSchema][]);
   let parser: Parser<TObject> | null = null;
-  const isNothingValid = entries.every(([, schema]) => Type.IsOptional(schema));
+  const isNothingValid = Object.values(properties).every((schema) => Type.IsOptional(schema));
   return {
-    known: takesOthers ? null : new Set(Object.keys(properties)),
+    known: takesOthers ? null : new Set(schemas.keys()),
     parse(query) {
-      query.refuseUnknown();
-      if (query.text === "" && isNothingValid) return NOTHING;
+      const { sent } = query;
+      if (sent.size === 0 && isNothingValid) return NOTHING;
       const values: JsonObject = {};
-      for (const [name, schema] of entries) {
-        const text = query.get(name);
-        if (text !== null) values[name] = queryValue(schema as JsonSchema, text);
+      for (const [name, text] of sent) {
+        const schema = schemas.get(name);
+        if (schema !== undefined) values[name] = queryValue(schema, text);
       }
       parser ??= createParser(Type.Object(properties));
       return parser.parse(values);
