@@ -4,7 +4,7 @@ import type { Store } from "../store.ts";
 import { PlatformError } from "../transport/errors.ts";
 import { withRetries } from "../transport/retries.ts";
 import { asGiven, type Send } from "../transport/send.ts";
-import { createKept, type KeptSession } from "./kept-lists.ts";
+import { createKept, type KeptSession } from "./kept.ts";
 import { inTurn } from "./lease.ts";
 import { isDue, isValid, type StoredSession, stored } from "./stored.ts";
 import type { Tokens, User } from "./types.ts";
