@@ -1,6 +1,6 @@
 import type { Lookups } from "../access/lookups/lookups.ts";
 import type { Principals } from "../access/principals.ts";
-import type { SessionEvents } from "../access/sessions.ts";
+import type { SessionEvents, UserEvents } from "../access/sessions.ts";
 import type { AppAccess } from "../config/app/index.ts";
 import type { Routes } from "../config/types.ts";
 import type { Cors } from "../http/cors.ts";
@@ -13,6 +13,7 @@ import type { Logger } from "../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../kernel/maybe-promise.ts";
 import { traced } from "../kernel/observing/request-trace.ts";
 import type { MeterSocket } from "../sockets/meters.ts";
+import type { StandingRights } from "../sockets/rights/standing-rights.ts";
 import type { SocketServer } from "../sockets/server/socket-server.ts";
 import { createBodies } from "./requests/bodies.ts";
 import { belongsTo, Call, callOf } from "./requests/call.ts";
@@ -42,7 +43,8 @@ export interface FunctionsDeps {
   lookups: Lookups;
   sockets: SocketServer;
   meter: MeterSocket;
-  sessions: SessionEvents;
+  sessions: SessionEvents & UserEvents;
+  rights: StandingRights;
   principals: Pick<Principals, "isPresent" | "requirePresent">;
 }
 

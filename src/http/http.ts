@@ -3,7 +3,7 @@ import { ANONYMOUS, type Principal } from "../access/principal.ts";
 import type { Principals } from "../access/principals.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
 import type { Clock } from "../kernel/clock.ts";
-import { AppError, type ErrorBody, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
+import { AppError, badRequest, type ErrorBody, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import { createTurns, type Turns } from "../kernel/time/turns.ts";
@@ -168,6 +168,7 @@ function createIdentify(
     limit?.(clientNetwork(address()));
   };
   return (request, address) => {
+    refuseTrailer(request.headers);
     // Valid service keys are not limited, so the key is checked first; an invalid one counts like any request.
     const hasKey = principals.showsKey(request.headers);
     if (!hasKey) limitAddress(address);
@@ -183,6 +184,14 @@ function createIdentify(
       throw cause;
     }
   };
+}
+
+/**
+ * Bun reads no trailer: it answers the request, takes the trailer for another one, and answers that with 400, which the client may take for
+ * the answer. Errors: 400.
+ */
+function refuseTrailer(headers: Headers): void {
+  if (headers.get("trailer") !== null) throw badRequest("A request must not have a trailer");
 }
 
 function hasParameter(request: Pick<Request, "headers"> & { url?: string }, name: string): boolean {

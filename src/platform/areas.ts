@@ -303,7 +303,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     if (config.routes === undefined) return { area: null, stop() {} };
     // Loaded here: most configs have no routes.
     const { createFunctionsArea } = await import("../functions/index.ts");
-    const { server: sockets, meter } = areas.sockets;
+    const { server: sockets, meter, rights } = areas.sockets;
     const area = await createFunctionsArea({
       ...base,
       routes: config.routes,
@@ -311,6 +311,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       lookups: areas.tables.lookups,
       sockets,
       meter,
+      rights,
       sessions: areas.auth.sessions,
       principals: areas.access.principals,
     });

@@ -124,3 +124,19 @@ test("[HT115] a body of millions of tiny values is 413 for users and guests; a s
   });
   expect(answer.status).toBe(400);
 });
+
+test("[HT330] a request that declares a trailer is not carried out", async () => {
+  const path = "/api/db/shared/tables/notes";
+  const send = async (id: string, headers: readonly string[], trailer: string): Promise<number> => {
+    const record = JSON.stringify({ id });
+    const body = `${record.length.toString(16)}\r\n${record}\r\n0\r\n${trailer}\r\n`;
+    const sent = ["Authorization: Bearer " + user.token, "Transfer-Encoding: chunked", ...headers];
+    const { socket, answer } = begin(path, sent, Buffer.from(body));
+    expect(await until(() => answer().includes("\r\n\r\n"))).toBe(true);
+    socket.destroy();
+    return Number(answer().slice("HTTP/1.1 ".length, "HTTP/1.1 200".length));
+  };
+  const exists = async (id: string) => (await platform.get(`${path}/${id}`)).status;
+  expect([await send("plain", [], ""), await exists("plain")]).toEqual([201, 200]);
+  expect([await send("declared", ["Trailer: X-Sum"], "X-Sum: 1\r\n"), await exists("declared")]).toEqual([400, 404]);
+});

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { type SignedIn, signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
+import { openSocket, type SignedIn, signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
 import { postInTwo } from "../support/split-request.ts";
 import { upload } from "./storage-support.ts";
 
@@ -9,6 +9,7 @@ let platform: TestPlatform;
 let ann: SignedIn;
 
 const CONFIG = `
+  const gate = { isOpen: true };
   const isMember = (auth, db) => {
     const answer = auth !== null && db("teams").table("members").get(auth.id) !== null;
     console.error("asked: " + answer);
@@ -25,7 +26,19 @@ const CONFIG = `
     } },
     routes: (api) => api
       .post("/json", ({ body, app }) => app.db("teams").table("members").insert({ id: "by-" + body.text }), { access: route })
-      .post("/raw", async ({ request, app }) => app.db("teams").table("members").insert({ id: "by-" + await request.text() }), { access: route, parse: "none" }),
+      .post("/raw", async ({ request, app }) => app.db("teams").table("members").insert({ id: "by-" + await request.text() }), { access: route, parse: "none" })
+      .post("/clone", async ({ request, app }) => app.db("teams").table("members").insert({ id: "by-" + (await request.clone().text()).length }), { access: route, parse: "none" })
+      .post("/large", async ({ request, app }) => app.db("teams").table("members").insert({ id: "by-" + (await request.clone().json()).text.length }), { access: route, parse: "none" })
+      .post("/form", async ({ request, app }) => app.db("teams").table("members").insert({ id: "by-" + [...await request.clone().formData()].length }), { access: route, parse: "none" })
+      .get("/gated", () => ({ passed: true }), { access: async (auth, { db }) => {
+        const answer = isMember(auth, db);
+        while (!gate.isOpen) await new Promise((done) => setTimeout(done, 5));
+        return answer;
+      } })
+      .post("/gate", ({ body }) => { gate.isOpen = body.isOpen; return "ok" }, { access: true })
+      .ws("/member", { access: route, open(ws) { ws.send({ open: true }) } })
+      .ws("/editor", { access: (auth) => auth?.role === "editor", open(ws) { ws.send({ role: ws.data.auth.role }) } })
+      .ws("/anybody", { access: true, open(ws) { ws.send({ role: ws.data.auth?.role ?? null }) } }),
   };`;
 
 beforeAll(async () => {
@@ -36,6 +49,7 @@ afterAll(() => platform.stop());
 
 const members = "/api/db/teams/tables/members";
 beforeEach(async () => {
+  await platform.service.delete(`${members}/${ann.id}`);
   expect((await platform.service.post(members, { id: ann.id })).status).toBe(201);
 });
 
@@ -92,4 +106,62 @@ test.each(["plain", "later"])("[ST212] files deleted from %s", async (bucket) =>
 test.each(["json", "raw"])("[FN25] a route that reads its body as %s", async (name) => {
   const status = await sendSlowly(`/api/functions/${name}`, { begin: '{"text":', rest: `"${name}"}` });
   expect(status).toBe(403);
+});
+
+test("[FN25] a route that reads a copy of its request", async () => {
+  const form = "multipart/form-data; boundary=XYZ";
+  const field = '--XYZ\r\nContent-Disposition: form-data; name="a"\r\n\r\n';
+  for (const [path, begin, rest, type] of [
+    ["clone", '{"text":', '"x"}', "application/json"],
+    ["large", '{"text":"', `${"x".repeat(100_000)}"}`, "application/json"],
+    ["form", field, "x\r\n--XYZ--\r\n", form],
+    ["form", field, `${"x".repeat(100_000)}\r\n--XYZ--\r\n`, form],
+  ] as const) {
+    const status = await sendSlowly(`/api/functions/${path}`, { headers: { "content-type": type }, begin, rest });
+    expect([path, status]).toEqual([path, 403]);
+    expect((await platform.service.post(members, { id: ann.id })).status).toBe(201);
+  }
+});
+
+test("[FN33] a rule of a route that is awaited answers for the records of now", async () => {
+  await platform.post("/api/functions/gate", { isOpen: false });
+  const timesAsked = () => platform.stderr().split("asked: true").length;
+  const before = timesAsked();
+  const asked = ann.get("/api/functions/gated");
+  await until("the rule has been asked", () => timesAsked() > before);
+  expect((await platform.service.delete(`${members}/${ann.id}`)).status).toBe(200);
+  await platform.post("/api/functions/gate", { isOpen: true });
+  expect((await asked).status).toBe(403);
+  expect((await platform.service.post(members, { id: ann.id })).status).toBe(201);
+  expect((await ann.get("/api/functions/gated")).status).toBe(200);
+});
+
+const open = (path: string, { token }: SignedIn) =>
+  openSocket(`${platform.wsUrl}/api/functions/${path}`, { authorization: `Bearer ${token}` });
+
+test("[FN33] a WebSocket of a route ends with the records by which its rule allowed it", async () => {
+  const [socket, other] = [await open("member", ann), await open("anybody", ann)];
+  for (const one of [socket, other]) await one.next();
+  expect((await platform.service.post(members, { id: "somebody-else" })).status).toBe(201);
+  expect((await platform.service.delete(`${members}/${ann.id}`)).status).toBe(200);
+  expect((await socket.closed).code).toBe(4003);
+  await expect(open("member", ann)).rejects.toThrow();
+  await other.close();
+});
+
+test("[FN33] a WebSocket of a route ends when its user has another role", async () => {
+  const editor = await signIn(platform, { role: "editor" });
+  const [socket, other, ofAnn] = [
+    await open("editor", editor),
+    await open("anybody", editor),
+    await open("anybody", ann),
+  ];
+  for (const one of [socket, other, ofAnn]) await one.next();
+  const changed = await platform.service.patch(`/api/auth/admin/users/${editor.id}`, { role: "user" });
+  expect(changed.status).toBe(200);
+  expect([(await socket.closed).code, (await other.closed).code]).toEqual([4003, 4003]);
+  await expect(open("editor", editor)).rejects.toThrow();
+  const again = await open("anybody", editor);
+  expect(await again.next()).toEqual({ role: "user" });
+  for (const one of [again, ofAnn]) await one.close();
 });

@@ -1,5 +1,5 @@
 import { RULE_TIMEOUT_MS } from "../../access/limits.ts";
-import type { LookupCall, Lookups } from "../../access/lookups/lookups.ts";
+import type { LookupCall, Lookups, LookupWatch } from "../../access/lookups/lookups.ts";
 import { authOf, type Principal } from "../../access/principal.ts";
 import type { RouteAccess, RouteAccessContext } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
@@ -15,12 +15,13 @@ type Rule = Exclude<RouteAccess, true>;
 const scopeNameOf = (pattern: string): string => pattern.split("/")[3] ?? "";
 
 /**
- * Whether a rule has looked records up, which may be others when the body has arrived. Errors: 401, 403; a `Refusal` that a rule
+ * Whether a rule has looked records up, which may be others when the body has arrived. `watch` learns what it looks at. Errors: 401, 403; a `Refusal` that a rule
  * throws; 503 where rules look too much up.
  */
 export type MayCall = (
   principal: Principal,
   about: () => Pick<RouteAccessContext, "request" | "params">,
+  watch: LookupWatch,
 ) => MaybePromise<boolean>;
 
 /**
@@ -63,7 +64,7 @@ export function createAccess(
     });
   };
 
-  return (principal, about) => {
+  return (principal, about, watch) => {
     if (principal.kind === "server") return false;
     if (principal.kind === "serviceKey") {
       if (!principal.scopes.allows("functions", "*", scopeName, "call")) throw forbidden();
@@ -72,8 +73,9 @@ export function createAccess(
     if (access.length === 0) settle(principal, principal.kind === "user");
     if (rules.length === 0) return false;
     let hasLookedUp = false;
-    const lookedAt = (): void => {
+    const lookedAt: LookupWatch["lookedAt"] = (place) => {
       hasLookedUp = true;
+      watch.lookedAt(place);
     };
     const call = lookups.begin({ watch: { lookedAt } });
     const { table, db } = call.context(null);

@@ -6,6 +6,7 @@ import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { RequestTrace } from "../../kernel/observing/request-trace.ts";
 import type { FormField } from "../forms/read-form.ts";
 import type { SocketOptions } from "../sockets/socket-options.ts";
+import type { Ask } from "./judge.ts";
 
 /** The pattern stands for the path: parameters of own routes may be secrets, as in a link to unsubscribe. */
 const NO_PARAMS: Readonly<Record<string, string>> = {};
@@ -32,7 +33,9 @@ export class Call {
   refusal: unknown = null;
   /** The pattern of the route that was found. */
   route: string | null = null;
-  /** Asks the rules of the route again; null: they have looked nothing up. */
+  /** Asks the rules of the route; null: they have looked nothing up. */
+  ask: Ask | null = null;
+  /** The same, for the records of now. */
   askAgain: (() => MaybePromise<unknown>) | null = null;
   /** Makes the body that a form is. */
   readForm: ((fields: readonly FormField[]) => Promise<unknown>) | null = null;

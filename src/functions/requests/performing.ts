@@ -1,5 +1,5 @@
 import type { Context } from "elysia";
-import type { Lookups } from "../../access/lookups/lookups.ts";
+import type { Lookups, LookupWatch } from "../../access/lookups/lookups.ts";
 import { authOf } from "../../access/principal.ts";
 import type { RouteContext } from "../../config/types.ts";
 import type { Unrouted } from "../../http/exchange/unrouted.ts";
@@ -7,11 +7,13 @@ import type { HttpParts } from "../../http/http.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { StandingRights } from "../../sockets/rights/standing-rights.ts";
 import { HELD_OPEN_FROM_SECONDS, TIMEOUT_SECONDS } from "../limits.ts";
 import type { Handle, RouteOptions } from "../routes/guarded.ts";
 import { createAccess } from "./access.ts";
 import type { createBodies } from "./bodies.ts";
 import { belongsTo, type Call, callOf } from "./call.ts";
+import { type Ask, judge } from "./judge.ts";
 import { checkCookies, decodeParams } from "./parts.ts";
 import type { Running } from "./running.ts";
 
@@ -28,6 +30,8 @@ export interface PerformingDeps {
   logger: Logger;
   /** For the context of rules. */
   lookups: Lookups;
+  /** Tells of commits that change what a rule has looked at. */
+  rights: Pick<StandingRights, "begin">;
   serving: () => Serving | null;
 }
 
@@ -36,6 +40,7 @@ export function createPerforming(deps: PerformingDeps) {
   const { running, serving } = deps;
   return (route: RouteOptions, handle: Handle): Handle => {
     const mayCall = createAccess(route.pattern, route.access, deps);
+    const hasRules = route.access.some((rule) => rule !== true);
     const seconds = route.timeout ?? TIMEOUT_SECONDS;
 
     const perform = (context: Context, call: Call, { boundedBody }: Serving): MaybePromise<Response> => {
@@ -58,12 +63,14 @@ export function createPerforming(deps: PerformingDeps) {
         introduce(context, call, route);
         if (call.refusal !== null) throw call.refusal;
         decodeParams(context.params);
-        const ask = () => mayCall(call.principal, () => ({ request: call.request, params: context.params }));
+        const about = () => ({ request: call.request, params: context.params });
+        const ask: Ask = (watch) => mayCall(call.principal, about, watch);
         const allowed = (hasLookedUp: boolean): MaybePromise<Response> => {
-          if (hasLookedUp) call.askAgain = ask;
+          if (hasLookedUp) call.ask = ask;
+          if (hasLookedUp) call.askAgain = () => judge(ask, deps.rights);
           return perform(context, call, server);
         };
-        const asked = ask();
+        const asked = hasRules ? judge(ask, deps.rights) : ask(UNWATCHED);
         if (!isPromise(asked)) return allowed(asked);
         const answered = asked.then((hasLookedUp) => {
           // The session may have ended while a rule was awaited. [HT136]
@@ -77,6 +84,9 @@ export function createPerforming(deps: PerformingDeps) {
     };
   };
 }
+
+/** Of a route without rules. */
+const UNWATCHED: LookupWatch = { lookedAt() {} };
 
 /** Tells the handler who calls. */
 function introduce(context: Context, call: Call, { pattern, parsesItself, socket }: RouteOptions): void {

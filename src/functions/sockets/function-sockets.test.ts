@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
 import { testClock } from "../../../tests/support/clock.ts";
 import { ANONYMOUS } from "../../access/principal.ts";
+import { silentLogger } from "../../kernel/logger.ts";
+import { StandingRights } from "../../sockets/rights/standing-rights.ts";
 import type { Socket, SocketHandler } from "../../sockets/server/socket-server.ts";
 import { PUBLISHED_LOOK_MS } from "../limits.ts";
 import { belongsTo, type Call } from "../requests/call.ts";
@@ -22,7 +24,8 @@ test("[SK16] [FN14] what routes publish counts towards what may wait for all soc
       drop() {},
     },
     meter: () => ({ take: () => true, takeDropped: () => true, end() {} }),
-    sessions: { onEnd: () => () => {} },
+    sessions: { onEnd: () => () => {}, onUserChange: () => () => {} },
+    rights: new StandingRights({ clock, logger: silentLogger }),
     principals: { isPresent: () => true, requirePresent() {} },
     clock,
   });

@@ -1,10 +1,12 @@
 import type { Principal } from "../../access/principal.ts";
 import type { Principals } from "../../access/principals.ts";
-import type { SessionEvents } from "../../access/sessions.ts";
+import type { SessionEvents, UserEvents } from "../../access/sessions.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { CLOSE } from "../../sockets/close-codes.ts";
 import { createKeyWatch } from "../../sockets/key-watch.ts";
 import type { Meter, MeterSocket } from "../../sockets/meters.ts";
+import type { StandingRight } from "../../sockets/rights/standing-right.ts";
+import type { StandingRights } from "../../sockets/rights/standing-rights.ts";
 import type { Socket, SocketHandler, SocketServer } from "../../sockets/server/socket-server.ts";
 import { SessionIndex } from "../../sockets/session-index.ts";
 import { METER_LIMITS, PUBLISHED_LOOK_MS } from "../limits.ts";
@@ -43,37 +45,36 @@ interface OpenSocket {
 export function createFunctionSockets(deps: {
   sockets: SocketServer;
   meter: MeterSocket;
-  sessions: SessionEvents;
+  sessions: SessionEvents & UserEvents;
+  rights: Pick<StandingRights, "begin" | "askSoon">;
   principals: Pick<Principals, "isPresent" | "requirePresent">;
   clock: Clock;
 }): FunctionSockets {
-  const { sockets, sessions, clock } = deps;
+  const { sockets, sessions } = deps;
   const index = new SessionIndex<OpenSocket>();
   const end = (ended: readonly OpenSocket[]): void => {
     for (const { socket } of ended) socket.close(CLOSE.sessionEnded, "The session has ended");
   };
   const unlisten = sessions.onEnd((sessionId) => end(index.ofSession(sessionId)));
+  // Its rule, and its handlers, know the user of before.
+  const unlistenChanges = sessions.onUserChange((userId) =>
+    end(index.ofUser(userId).filter(({ principal }) => isOther(deps, principal))),
+  );
   const keyWatch = createKeyWatch({ ...deps, connections: index.ofKeys, end });
-  const openSockets = new Set<Socket>();
-  let cancelLook: (() => void) | null = null;
-  /** What is published waits for sockets that nothing else looks at: it counts towards what may wait for all. [SK16] */
-  const onPublish = (): void => {
-    cancelLook ??= clock.after(PUBLISHED_LOOK_MS, () => {
-      cancelLook = null;
-      for (const socket of openSockets) sockets.waitingBytes(socket);
-    });
-  };
+  const published = createPublished(deps);
 
   const handlerOf = (call: Call, data: ElysiaSocketData, meter: Meter): SocketHandler => {
     const { principal } = call;
+    let right: StandingRight | null = null;
     let opened: { entry: OpenSocket; socket: FunctionSocket } | null = null;
     return {
       open(raw) {
         const entry = { socket: raw, principal };
-        opened = { entry, socket: new FunctionSocket(raw, sockets, { data, onPublish }) };
-        openSockets.add(raw);
+        opened = { entry, socket: new FunctionSocket(raw, sockets, { data, onPublish: published.look }) };
+        published.sockets.add(raw);
         index.add(entry, principal);
         if (index.ofKeys.has(entry)) keyWatch.begin();
+        right = watchRight(deps.rights, call, raw);
         data.open?.(opened.socket);
       },
       message(raw, message) {
@@ -92,7 +93,8 @@ export function createFunctionSockets(deps: {
       },
       close(raw, code, reason) {
         meter.end();
-        openSockets.delete(raw);
+        right?.end();
+        published.sockets.delete(raw);
         if (opened === null) return;
         index.delete(opened.entry, principal);
         data.close?.(opened.socket, code, reason);
@@ -121,7 +123,7 @@ export function createFunctionSockets(deps: {
         return true;
       },
       publish(topic, message) {
-        onPublish();
+        published.look();
         sockets.publish(topicOf(topic), message);
       },
       requestIP(request) {
@@ -131,8 +133,60 @@ export function createFunctionSockets(deps: {
     },
     stop() {
       unlisten();
+      unlistenChanges();
       keyWatch.stop();
-      cancelLook?.();
+      published.stop();
     },
   };
+}
+
+/** What is published waits for sockets that nothing else looks at: it counts towards what may wait for all. [SK16] */
+function createPublished({ sockets: server, clock }: { sockets: SocketServer; clock: Clock }) {
+  const sockets = new Set<Socket>();
+  let cancelLook: (() => void) | null = null;
+  return {
+    sockets,
+    /** Something was published. */
+    look(): void {
+      cancelLook ??= clock.after(PUBLISHED_LOOK_MS, () => {
+        cancelLook = null;
+        for (const socket of sockets) server.waitingBytes(socket);
+      });
+    },
+    stop: () => cancelLook?.(),
+  };
+}
+
+/** Whether its session or key has ended, or its user has another role. */
+function isOther({ principals }: { principals: Pick<Principals, "requirePresent"> }, principal: Principal): boolean {
+  try {
+    principals.requirePresent(principal);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** Closes the socket when its rule, which has looked at records, allows it no longer. null: it has looked at none. */
+function watchRight(
+  rights: Pick<StandingRights, "begin" | "askSoon">,
+  { ask }: Call,
+  raw: Socket,
+): StandingRight | null {
+  if (ask === null) return null;
+  const right = rights.begin();
+  right.owner = {
+    async ask(watch) {
+      try {
+        await ask(watch);
+        return null;
+      } catch {
+        return () => raw.close(CLOSE.sessionEnded, "The right to use this has ended");
+      }
+    },
+    touched() {},
+  };
+  // What its rule looked at may have changed since it was asked.
+  rights.askSoon(right);
+  return right;
 }

@@ -72,7 +72,14 @@ export function prototypeIn(text: string, value: unknown): string | null {
 
 export function prototypeWithin(value: unknown): string | null {
   if (typeof value !== "object" || value === null) return null;
-  if (!Array.isArray(value) && Object.hasOwn(value, "__proto__")) return "__proto__";
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) {
+      const inner = prototypeWithin(value[index]);
+      if (inner !== null) return `${index}.${inner}`;
+    }
+    return null;
+  }
+  if (Object.hasOwn(value, "__proto__")) return "__proto__";
   for (const name in value) {
     const inner = prototypeWithin((value as Record<string, unknown>)[name]);
     if (inner !== null) return `${name}.${inner}`;
