@@ -40,6 +40,10 @@ export default defineConfig({
       set.status = 202;
       return "é".repeat(50_000);
     }, { access: true })
+    .get("/checked/:n", ({ params, status }) => params.n === "created" ? status(201, { on: true }) : { n: params.n === "seven" ? 7 : params.n, date: new Date(0), extra: 1 }, { access: true, response: {
+      200: t.Object({ n: t.Integer({ maximum: 9 }), date: t.Date() }),
+      201: t.Object({ on: t.BooleanString() }),
+    } })
     .get("/short", () => ({ short: true }), { access: true })
     .get("/file", () => file(import.meta.filename), { access: true }),
 });`,
@@ -131,4 +135,12 @@ test("[HT91] [FN13] a long answer that waited has its length and its type, and n
 
 test("[FN1] a file of Elysia's is answered", async () => {
   expect(await (await platform.fetch(`${BASE}/file`)).text()).toContain("import.meta.filename");
+});
+
+test("[FN9] whole numbers, booleans and dates of answers are checked, for each status", async () => {
+  const seven = await platform.get(`${BASE}/checked/seven`);
+  expect([seven.status, seven.body]).toEqual([200, { n: 7, date: "1970-01-01T00:00:00.000Z" }]);
+  const created = await platform.get(`${BASE}/checked/created`);
+  expect([created.status, created.body]).toEqual([201, { on: true }]);
+  expect((await platform.get(`${BASE}/checked/x`)).status).toBe(500);
 });

@@ -1,3 +1,4 @@
+import { withoutIdleConversions } from "../values/answers.ts";
 import { type Declared, Part } from "../values/part.ts";
 import type { PartName } from "../values/refused.ts";
 import type { Schema } from "../values/schema.ts";
@@ -33,9 +34,13 @@ export function replaceSchemas(
     );
     if (first !== undefined) hooks[name] = new Part(name, [first, ...others], models);
   }
+  const response = hooks.response ?? candidate.response;
+  if (response !== undefined) hooks.response = withoutIdleConversions(response);
   if (beside.length === 0) return () => {};
   // What they say about answers is Elysia's.
-  const answers = beside.flatMap(({ response }) => (response === undefined ? [] : [{ response }]));
+  const answers = beside.flatMap((one) =>
+    one.response === undefined ? [] : [{ response: withoutIdleConversions(one.response) }],
+  );
   hooks.standaloneValidator = answers;
   declaring.standaloneValidator = {};
   return () => {
