@@ -16,7 +16,7 @@ import { partsOf } from "./exchange/endpoint-parts.ts";
 import { Exchange, type ExchangeRoute } from "./exchange/exchange.ts";
 import type { AnswerListener } from "./exchange/request-context.ts";
 import { JsonText, Reply } from "./reply.ts";
-import { NOSNIFF, SHOWN_HEADERS } from "./security-headers.ts";
+import { NO_STORE, NOSNIFF, SHOWN_HEADERS } from "./security-headers.ts";
 
 export type { AnswerListener } from "./exchange/request-context.ts";
 
@@ -79,7 +79,7 @@ export interface HttpParts {
   onAnswer: AnswerListener | undefined;
 }
 
-const JSON_TYPE = { "content-type": "application/json" } as const;
+const JSON_HEADERS = { "content-type": "application/json", ...NO_STORE } as const;
 const NO_PARAMS: Readonly<Record<string, string>> = {};
 
 export function createHttp(deps: HttpDeps): Http {
@@ -141,7 +141,7 @@ export function createHttp(deps: HttpDeps): Http {
       failureReply,
       requirePresent: deps.principals.requirePresent,
       decorate: deps.cors.decorate,
-      commonHeaders: createCommonHeaders(deps.cors),
+      commonHeaders: createCommonHeaders(deps.cors, NO_STORE),
       addressOf,
       holdOpen: (request, isHeld) => deps.holdOpen(originals.get(request) ?? request, isHeld),
       inPlaceOf,
@@ -220,11 +220,11 @@ function createFailureReply(logger: Logger): HttpParts["failureReply"] {
 
 /** Adds the headers that every answer has, and serialises values that are not a `Response`. */
 function createRespond(cors: Cors): Respond {
-  const commonHeaders = createCommonHeaders(cors, JSON_TYPE);
+  const commonHeaders = createCommonHeaders(cors, JSON_HEADERS);
   const headersOf = (request: Request, requestId: string, own: Reply["headers"]) => {
     const common = own === undefined ? commonHeaders(request, requestId) : null;
     if (common !== null) return common;
-    const headers: Record<string, string> = { ...JSON_TYPE, ...NOSNIFF, "x-request-id": requestId };
+    const headers: Record<string, string> = { ...JSON_HEADERS, ...NOSNIFF, "x-request-id": requestId };
     cors.decorate(headers, request);
     return Object.assign(headers, own);
   };
@@ -232,6 +232,7 @@ function createRespond(cors: Cors): Respond {
     if (value instanceof Response) {
       const headers: Record<string, string> = { ...SHOWN_HEADERS, "x-request-id": requestId };
       cors.decorate(headers, request);
+      if (!value.headers.has("cache-control")) Object.assign(headers, NO_STORE);
       for (const [name, text] of Object.entries(headers)) {
         // A file may vary with the encodings that a client takes as well.
         if (name === "vary") value.headers.append(name, text);

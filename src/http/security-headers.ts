@@ -9,6 +9,12 @@ export const NOSNIFF = { "x-content-type-options": "nosniff" } as const;
  */
 export const SHOWN_HEADERS = { ...NOSNIFF, "referrer-policy": "no-referrer" } as const;
 
+/**
+ * For answers that say nothing else: most depend on who asks, and a browser would show them after the caller has signed out. Files and
+ * pages have an ETag and are looked at again instead. [HT142]
+ */
+export const NO_STORE = { "cache-control": "no-store" } as const;
+
 /** For a page of ours with one inline script: no foreign source, no other script, no framing. [HT20] */
 export function pageHeaders(inlineScript: string): Record<string, string> {
   const hash = new Bun.CryptoHasher("sha256").update(inlineScript).digest("base64");

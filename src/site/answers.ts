@@ -1,4 +1,5 @@
-import { chooseRange, matchesEtag, rangeStillValid } from "../http/exchange/range.ts";
+import { emptyAnswer } from "../http/bodies/file-answer.ts";
+import { chooseRange, isUnmodified, rangeStillValid } from "../http/exchange/range.ts";
 import { IMMUTABLE_SECONDS } from "../http/packed/limits.ts";
 import { AppError } from "../kernel/errors.ts";
 import { representationOf } from "./encodings.ts";
@@ -51,10 +52,12 @@ function withoutFile(options: SiteOptions, request: Request): Response | null {
   const own = fileAt(files, "404.html");
   if (own === null) {
     const headers = { ...PAGE_HEADERS, ...options.headers };
-    return new Response(request.method === "HEAD" ? null : NOT_FOUND_PAGE, { status: 404, headers });
+    if (request.method !== "HEAD") return new Response(NOT_FOUND_PAGE, { status: 404, headers });
+    return emptyAnswer(request, { status: 404, headers, sizeBytes: Buffer.byteLength(NOT_FOUND_PAGE) });
   }
   const headers = { ...headersOf(options, "404.html", own), "cache-control": "no-cache" };
-  return new Response(request.method === "HEAD" ? null : own.blob(), { status: 404, headers });
+  if (request.method !== "HEAD") return new Response(own.blob(), { status: 404, headers });
+  return emptyAnswer(request, { status: 404, headers, sizeBytes: own.size });
 }
 
 const acceptsHtml = (headers: Headers): boolean => headers.get("accept")?.includes("text/html") === true;
@@ -89,7 +92,7 @@ function fileAnswer(options: SiteOptions, path: string, file: SiteFile, request:
   headers["accept-ranges"] = "bytes";
   if (varies) headers["vary"] = "Accept-Encoding";
   if (chosen.encoding !== null) headers["content-encoding"] = chosen.encoding;
-  if (matchesEtag(asked.get("if-none-match"), etag)) return new Response(null, { status: 304, headers });
+  if (isUnmodified(asked, { etag, modifiedMs })) return emptyAnswer(request, { status: 304, headers, sizeBytes: size });
 
   const isValid = range !== null && rangeStillValid(asked.get("if-range"), etag, lastModified);
   const part = chooseRange(isValid ? range : null, size);

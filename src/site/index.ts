@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { ANONYMOUS } from "../access/principal.ts";
 import type { PackedSite } from "../config/loading/product.ts";
 import type { SiteConfig } from "../config/types.ts";
+import { emptyAnswer } from "../http/bodies/file-answer.ts";
 import type { HttpParts } from "../http/http.ts";
 import { NOSNIFF, SHOWN_HEADERS } from "../http/security-headers.ts";
 import type { Site } from "../http/server.ts";
@@ -21,9 +22,11 @@ export function createSite(
   if (config === undefined) {
     return createAnswering(http, {
       has: ({ path }) => path === "",
-      answer({ path }, { method }, { origin }) {
+      answer({ path }, request, { origin }) {
         if (path !== "") return null;
-        return new Response(method === "HEAD" ? null : welcomePage({ ...welcome, origin }), { headers: PAGE_HEADERS });
+        const page = welcomePage({ ...welcome, origin });
+        if (request.method !== "HEAD") return new Response(page, { headers: PAGE_HEADERS });
+        return emptyAnswer(request, { status: 200, headers: PAGE_HEADERS, sizeBytes: Buffer.byteLength(page) });
       },
     });
   }

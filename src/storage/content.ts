@@ -81,11 +81,16 @@ export function mergeMetadata(present: Metadata, changes: MetadataChanges): Meta
     if (value === null) merged.delete(name);
     else merged.set(name, value);
   }
-  return requireSmall(Object.fromEntries(merged));
+  const metadata: Metadata = Object.fromEntries(merged);
+  // Not by how much: the caller need not be allowed to read what is there.
+  if (sizeOf(metadata) > METADATA_MAX_BYTES) throw metadataTooLarge("with those that are there");
+  return metadata;
 }
 
+const sizeOf = (metadata: Metadata): number => Buffer.byteLength(JSON.stringify(metadata));
+
 function requireSmall(metadata: Metadata): Metadata {
-  const sizeBytes = Buffer.byteLength(JSON.stringify(metadata));
+  const sizeBytes = sizeOf(metadata);
   if (sizeBytes <= METADATA_MAX_BYTES) return metadata;
   throw metadataTooLarge(`got ${sizeBytes}`);
 }

@@ -9,7 +9,7 @@ import type { EndpointDeps } from "./endpoint-deps.ts";
 import { BATCH_DELETE_KEYS_MAX, KEYS_BODY_MAX_BYTES, METADATA_BODY_MAX_BYTES } from "./limits.ts";
 import { LISTING, listObjects } from "./listing.ts";
 import { multipartEndpoints } from "./multipart/endpoints.ts";
-import { IN_BUCKET, OF_FILE, Ok, StoredFile, TAG, UploadTime } from "./schemas.ts";
+import { ChangedFile, IN_BUCKET, OF_FILE, Ok, StoredFile, TAG, UploadTime } from "./schemas.ts";
 import { storedFile } from "./service.ts";
 import { signingEndpoints } from "./signing/endpoints.ts";
 import { uploadEndpoints } from "./uploads/endpoints.ts";
@@ -93,11 +93,14 @@ function metadataEndpoints({ service }: EndpointDeps): readonly Endpoint[] {
       path: OF_FILE,
       body: MetadataChanges,
       bodyMaxBytes: METADATA_BODY_MAX_BYTES,
-      answers: { 200: StoredFile },
+      answers: { 200: ChangedFile },
       errors: [404],
     },
-    async ({ principal, params, body }) =>
-      storedFile(await service.patchMetadata(principal, params.bucket, params.key, body)),
+    async ({ principal, params, body }) => {
+      const { object, sent } = await service.patchMetadata(principal, params.bucket, params.key, body);
+      if (await service.mayRead(principal, object)) return storedFile(object);
+      return { key: object.key, customMetadata: sent };
+    },
   );
   return [read, change];
 }

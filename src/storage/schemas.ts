@@ -17,6 +17,17 @@ export const StoredFile = Type.Object(
   },
   { description: "The stored file" },
 );
+/** What a change of a file is answered with: who may not read the file learns what it has sent. [ST333] */
+export const ChangedFile = Type.Object(
+  {
+    key: Type.String(),
+    size: Type.Optional(Type.Integer({ description: "Bytes" })),
+    httpMetadata: Type.Optional(Type.Object({ contentType: Type.String() })),
+    customMetadata: Type.Record(Type.String(), Type.String()),
+    uploaded: Type.Optional(UploadTime),
+  },
+  { description: "The stored file; for who may not read it, its key and the members that were set" },
+);
 export const Ok = Type.Object({ ok: Type.Literal(true) });
 
 /** Bytes of any type, as a body or an answer. */

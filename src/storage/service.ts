@@ -61,12 +61,15 @@ export interface StorageService {
     bucket: string,
     keys: () => Promise<readonly string[]>,
   ): Promise<{ deleted: string[]; failed: { key: string; error: string }[] }>;
+  /** Gives the file as it is then, and the members that the caller has set. */
   patchMetadata(
     principal: Principal,
     bucket: string,
     key: string,
     changes: () => Promise<MetadataChanges>,
-  ): Promise<StoredObject>;
+  ): Promise<{ object: StoredObject; sent: Metadata }>;
+  /** For answers to writes: who may write a file need not be allowed to read it. */
+  mayRead(principal: Principal, object: StoredObject): Promise<boolean>;
 }
 
 export interface FoundObject {
@@ -147,26 +150,44 @@ export function createStorageService({ store, gates, life, clock, paces }: Stora
       return removeEach(await keys(), paces(), (key) => removeOne(gate, parseKey(key)));
     },
 
-    async patchMetadata(principal, bucket, key, changes) {
-      const gate = await gates.enter(principal, bucket, "write");
-      const wanted = await changes();
-      return guardedWrite(
-        store,
-        gate,
-        { bucket, key: parseKey(key) },
-        {
-          facts: (present) => factsOf(existing(present, gate, key)),
-          write(storage) {
-            const object = existing(storage.find({ bucket, key }), gate, key);
-            const customMetadata = mergeMetadata(object.customMetadata, wanted);
-            const changed = { ...object, customMetadata, revision: object.revision + 1 };
-            storage.put(changed, gate.actor);
-            return changed;
-          },
-        },
-      );
-    },
+    patchMetadata: (...asked) => patchMetadata({ store, gates }, ...asked),
+    mayRead: (principal, object) => mayRead(gates, principal, object),
   };
+}
+
+async function patchMetadata(
+  { store, gates }: Pick<StorageDeps, "store" | "gates">,
+  ...[principal, bucket, key, changes]: Parameters<StorageService["patchMetadata"]>
+): Promise<{ object: StoredObject; sent: Metadata }> {
+  const gate = await gates.enter(principal, bucket, "write");
+  const wanted = await changes();
+  const sent = mergeMetadata({}, wanted);
+  const object = await guardedWrite(
+    store,
+    gate,
+    { bucket, key: parseKey(key) },
+    {
+      facts: (present) => factsOf(existing(present, gate, key)),
+      write(storage) {
+        const object = existing(storage.find({ bucket, key }), gate, key);
+        const customMetadata = mergeMetadata(object.customMetadata, wanted);
+        const changed = { ...object, customMetadata, revision: object.revision + 1 };
+        storage.put(changed, gate.actor);
+        return changed;
+      },
+    },
+  );
+  return { object, sent };
+}
+
+async function mayRead(gates: Gates, principal: Principal, object: StoredObject): Promise<boolean> {
+  try {
+    const gate = await gates.enter(principal, object.bucket, "read");
+    return await (gate.verdict ?? gate.ask(factsOf(object)));
+  } catch (cause) {
+    if (cause instanceof AppError && cause.status < 500) return false;
+    throw cause;
+  }
 }
 
 /** An expected failure concerns its key alone. */

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { gzipSync } from "node:zlib";
 import { type ErrorAnswer, type SignedIn, signIn, type TestPlatform, testPlatform } from "../support/index.ts";
+import { sendRaw } from "./storage-support.ts";
 
 interface Operation {
+  requestBody?: { content: Record<string, unknown> };
   parameters: { name: string; in: string; required?: boolean; schema: { type?: string } }[];
   security: Record<string, unknown>[];
 }
@@ -161,6 +164,73 @@ test("[HT110] several unknown parameters are named together, a thousand in a sho
   expect(answer.status).toBe(400);
   expect(JSON.stringify(answer.body).length).toBeLessThan(4_096);
   expect((await platform.get("/api/health?__proto__=1")).status).toBe(400);
+});
+
+test("[TB5] limit and its alias perPage together are 400, since one of them would be ignored", async () => {
+  const answer = await user.get<ErrorAnswer>("/api/db/shared/tables/notes?limit=1&perPage=2");
+  expect([answer.status, Object.keys(answer.body.data ?? {})]).toEqual([400, ["perPage"]]);
+});
+
+test("[HT141] every endpoint of the document that takes no body refuses one, GET and HEAD included", async () => {
+  const accepted: string[] = [];
+  let triedCount = 0;
+  for (const { path, method, operation } of operations()) {
+    if (operation.requestBody !== undefined) continue;
+    const required = operation.parameters.filter((one) => one.in === "query" && one.required === true);
+    const query = required.map(({ name }) => `${name}=1`).join("&");
+    const isUser = clientFor(path, operation) === user;
+    const credentials = isUser
+      ? `Authorization: Bearer ${user.token}`
+      : `X-Platform-Service-Key: ${platform.serviceKey}`;
+    for (const body of ['Content-Length: 7\r\n\r\n{"a":1}', "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"]) {
+      triedCount += 1;
+      const head = `${method} ${path}?${query} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${credentials}\r\n`;
+      const answer = await sendRaw(platform, `${head}Content-Type: application/json\r\n${body}`, 5_000);
+      const isRight = /^HTTP\/1\.1 400 /.test(answer) && (method === "HEAD" || answer.includes("takes no body here"));
+      // A link opens what its token is for.
+      const isToken = query === "token=1" && answer.startsWith("HTTP/1.1 401 ");
+      if (!isRight && !isToken) accepted.push(`${method} ${path}: ${answer.slice(0, 400)}`);
+    }
+  }
+  expect(accepted).toEqual([]);
+  expect(triedCount).toBeGreaterThan(140);
+  expect((await user.get("/api/auth/me")).status).toBe(200);
+});
+
+test("[HT141] an empty body is none: a length of 0, and none at all", async () => {
+  const made = await user.post<{ id: string }>("/api/db/shared/tables/notes", { title: "empty" });
+  const path = `/api/db/shared/tables/notes/${made.body.id}`;
+  const bearer = `Host: localhost\r\nConnection: close\r\nAuthorization: Bearer ${user.token}`;
+  expect(await sendRaw(platform, `GET ${path} HTTP/1.1\r\n${bearer}\r\nContent-Length: 0\r\n\r\n`, 5_000)).toStartWith(
+    "HTTP/1.1 200 ",
+  );
+  expect(await sendRaw(platform, `DELETE ${path} HTTP/1.1\r\n${bearer}\r\n\r\n`, 5_000)).toStartWith("HTTP/1.1 200 ");
+});
+
+test("[HT23] a compressed body is 415 and its coding is named, by every endpoint that takes one", async () => {
+  const accepted: string[] = [];
+  let triedCount = 0;
+  for (const { path, method, operation } of operations()) {
+    const [contentType] = Object.keys(operation.requestBody?.content ?? {});
+    if (contentType === undefined) continue;
+    const required = operation.parameters.filter((one) => one.in === "query" && one.required === true);
+    const query = required.map(({ name }) => `${name}=1`).join("&");
+    for (const coding of ["gzip", "br", "gzip, identity"]) {
+      triedCount += 1;
+      const headers = { "content-type": contentType, "content-encoding": coding };
+      const init = { method, headers, body: gzipSync("{}") };
+      const answer = await clientFor(path, operation).fetch(`${path}?${query}`, init);
+      const text = await answer.text();
+      const isToken = query.startsWith("token=") && answer.status === 401;
+      if ((answer.status !== 415 || !text.includes(`got ${coding}`)) && !isToken) {
+        accepted.push(`${method} ${path}: ${answer.status} ${text.slice(0, 200)}`);
+      }
+    }
+  }
+  expect(accepted).toEqual([]);
+  expect(triedCount).toBeGreaterThan(150);
+  const plain = { method: "POST", headers: { "content-type": "application/json", "content-encoding": "identity" } };
+  expect((await user.fetch("/api/db/shared/tables/notes", { ...plain, body: "{}" })).status).toBe(201);
 });
 
 test("[HT111] the OAuth callback accepts parameters that the provider adds", async () => {

@@ -76,6 +76,18 @@ test("[ST213] an upload that is completed many times at once is joined once at a
   expect(most).toBeLessThanOrEqual(size);
 });
 
+test("[ST214] complete repeated with other parts is not answered as the first time", async () => {
+  const key = "other parts";
+  const uploadId = await beginUpload(ann, key);
+  const first = (await putPart(ann, { uploadId, key }, 1, "one")).body;
+  const second = (await putPart(ann, { uploadId, key }, 2, "two")).body;
+  const complete = (parts: object[]) => callMultipart(ann, "complete", { uploadId, key, parts });
+  expect((await complete([first, second])).status).toBe(200);
+  const wrong = [[first], [second], [first, { ...second, etag: first.etag }], [{ partNumber: 9, etag: "made up" }]];
+  for (const parts of wrong) expect((await complete(parts)).status).toBe(404);
+  expect((await complete([first, second])).status).toBe(200);
+});
+
 test("[ST210] another user, key or bucket gets nothing of it, and a repetition stores nothing", async () => {
   const key = "own";
   const uploadId = await beginUpload(ann, key);

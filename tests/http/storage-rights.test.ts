@@ -28,6 +28,7 @@ beforeAll(async () => {
           write: (auth, file) => file.uploadedBy === undefined || file.uploadedBy === auth?.id,
           delete: (auth, file) => file.uploadedBy === auth?.id,
         } },
+        inbox: { access: { read: (auth, file) => file.uploadedBy === auth?.id, write: true } },
         pictures: { maxFileSize: 5000, access: {
           read: true,
           write: async (auth, file) => { await Bun.sleep(5); return file.contentType.startsWith("image/") && file.size <= 100; },
@@ -391,4 +392,35 @@ test("[ST52] the rule is asked about the uploaded file, and a refusal does not u
   const owned = await signUpload(ann, "own", "contested");
   await upload(bob, "own", "contested", "his");
   expect((await put(owned, "hers")).status).toBe(403);
+});
+
+test("[ST333] who may write a file and not read it learns from a change of metadata what it has sent", async () => {
+  const hidden = { secret: "of ann", filler: "x".repeat(100) };
+  await upload(ann, "inbox", "hers", "12345", { type: "text/x-secret", metadata: JSON.stringify(hidden) });
+  await upload(platform.service, "closed", "hers", "12345", { metadata: JSON.stringify(hidden) });
+  const metadata = (bucket: string) => `${path(bucket, "hers")}/metadata`;
+  const others: [HttpClient, string][] = [
+    [bob, "inbox"],
+    [platform.withKey(WRITER), "closed"],
+  ];
+  for (const [caller, bucket] of others) {
+    const answers = [
+      await caller.patch(metadata(bucket), {}),
+      await caller.patch(metadata(bucket), { mine: "yes", secret: "new" }),
+      await caller.patch(metadata(bucket), { mine: null, nothing: null }),
+    ];
+    expect(answers.map(({ status, body }) => [status, body])).toEqual([
+      [200, { key: "hers", customMetadata: {} }],
+      [200, { key: "hers", customMetadata: { mine: "yes", secret: "new" } }],
+      [200, { key: "hers", customMetadata: {} }],
+    ]);
+    // Nor how much there is.
+    const large = await caller.patch<ErrorAnswer>(metadata(bucket), { large: "y".repeat(16_300) });
+    expect([large.status, large.body.message]).toEqual([
+      413,
+      "metadata must be at most 16384 bytes of JSON, with those that are there",
+    ]);
+  }
+  const own = await ann.patch<StoredFile>(metadata("inbox"), {});
+  expect(own.body).toMatchObject({ size: 5, customMetadata: { secret: "new", filler: hidden.filler } });
 });

@@ -73,6 +73,7 @@ const finish = ({ authLimit, oauth, publicUrl }: OAuthEndpointDeps): Endpoint =>
       errors: [400, 404, 409],
     },
     async (context) => {
+      context.query();
       const query = new URLSearchParams(context.queryText());
       const name = cookieName(query.get("state") ?? "");
       const browserSecret = browserSecretOf(context.request, name);

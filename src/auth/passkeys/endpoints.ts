@@ -99,11 +99,14 @@ function signIn(deps: PasskeyEndpointDeps): readonly Endpoint[] {
       ...ofUsers(deps.authLimit),
       summary: "Start a sign-in with a passkey",
       caller: "public",
+      // The client sends an empty object.
+      body: Type.Object({}),
+      isBodyOptional: true,
       answers: { 200: { description: "PublicKeyCredentialRequestOptionsJSON", schema: AnyObject } },
       errors: [400, 404],
     },
-    ({ query }) => {
-      query();
+    async ({ body }) => {
+      await body();
       return serviceOf(deps).authOptions();
     },
   );

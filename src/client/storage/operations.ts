@@ -9,6 +9,9 @@ interface StoredFile extends FileEntry {
   customMetadata: { [name: string]: string };
 }
 
+/** Without what the caller may not read. */
+type ChangedFile = Pick<StoredFile, "key" | "customMetadata"> & Partial<StoredFile>;
+
 type Paging = Parameters<Bucket["list"]>[0] & { delimiter?: string };
 interface ListAnswer {
   objects: FileEntry[];
@@ -16,9 +19,9 @@ interface ListAnswer {
   cursor: string | null;
 }
 
-const metadataOf = ({ httpMetadata, customMetadata, ...entry }: StoredFile): FileMetadata => ({
+const metadataOf = <File extends ChangedFile>({ httpMetadata, customMetadata, ...entry }: File) => ({
   ...entry,
-  contentType: httpMetadata.contentType,
+  ...(httpMetadata && { contentType: httpMetadata.contentType }),
   metadata: customMetadata,
 });
 
@@ -58,10 +61,11 @@ export function createOperations(context: ClientContext, bucket: string): Omit<B
     browse: (query) => pageOf<FolderPage>({ ...query, delimiter: "/" }),
     async metadata(key) {
       const file = await orNull(transport.request<StoredFile>("GET", metadataPath(key)));
-      return file && metadataOf(file);
+      // The whole file has a type.
+      return file && (metadataOf(file) as FileMetadata);
     },
     async setMetadata(key, changes) {
-      return metadataOf(await transport.request<StoredFile>("PATCH", metadataPath(key), { body: changes }));
+      return metadataOf(await transport.request<ChangedFile>("PATCH", metadataPath(key), { body: changes }));
     },
     async delete(key) {
       await transport.request("DELETE", filePath(bucket, key));

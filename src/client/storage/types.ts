@@ -13,6 +13,8 @@ export interface FileMetadata extends FileEntry {
   metadata: { [name: string]: string };
 }
 
+export type ChangedMetadata = Pick<FileMetadata, "key" | "metadata"> & Partial<FileMetadata>;
+
 /** What is in one folder: its files, and folders below it, of which each page names some. */
 export interface FolderPage {
   /** Beginnings of keys, up to and with the slash. */
@@ -75,8 +77,8 @@ export interface Bucket {
   browse(options?: Cancellable & { prefix?: string; limit?: number; cursor?: string | null }): Promise<FolderPage>;
   /** null when there is no such file. */
   metadata(key: string): Promise<FileMetadata | null>;
-  /** Sets some of the texts beside a file; null removes one. */
-  setMetadata(key: string, changes: { readonly [name: string]: string | null }): Promise<FileMetadata>;
+  /** Sets some of the texts beside a file; null removes one. Who may not read the file gets its key and the texts that were set. */
+  setMetadata(key: string, changes: { readonly [name: string]: string | null }): Promise<ChangedMetadata>;
   /** Errors: `not_found`. */
   delete(key: string): Promise<void>;
   /** Up to 100 files, each by the rule. What was not deleted is in `failed`, with the reason. */

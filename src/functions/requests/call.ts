@@ -1,6 +1,6 @@
 import { ANONYMOUS, type Principal } from "../../access/principal.ts";
 import type { HttpParts } from "../../http/http.ts";
-import { NOSNIFF } from "../../http/security-headers.ts";
+import { NO_STORE, NOSNIFF } from "../../http/security-headers.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { RequestTrace } from "../../kernel/observing/request-trace.ts";
@@ -141,7 +141,7 @@ export class Call {
 
   /** Adds the headers that every answer has, as far as the config's code has not set them. */
   #complete({ headers }: Response): void {
-    const common: Record<string, string> = { ...NOSNIFF };
+    const common: Record<string, string> = { ...NOSNIFF, ...NO_STORE };
     this.#http.decorate(common, this.request);
     for (const [name, value] of Object.entries(common)) {
       if (!headers.has(name)) headers.set(name, value);

@@ -80,8 +80,10 @@ export async function readUnparsed(request: Request, rules: BodyRules): Promise<
 }
 
 /** Errors: 400 for an unknown query parameter, 415, 413 for a declared length. */
-function assertJson({ headers }: Request, { query, maxBytes }: BodyRules): void {
+function assertJson(request: Request, { query, maxBytes }: BodyRules): void {
+  const { headers } = request;
   query.assertValid();
+  refuseCoding(request);
   const contentType = headers.get("content-type");
   if (contentType === null || !/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(contentType)) {
     throw unsupportedMediaType(`The body must be application/json, got ${contentType ?? "no content type"}`);
@@ -118,6 +120,20 @@ function* parseInSteps(blocks: Uint8Array[]): Generator<void, JsonValue> {
   const isSliced = text.length > SLICED_LENGTH_MIN && /^[ \t\n\r]*[[{]/.test(text);
   yield;
   return isSliced ? yield* parseInSlices(text) : parseJsonBody(text);
+}
+
+/** Errors: 415 for a compressed body: a small one can have any size. [HT23] */
+export function refuseCoding({ headers }: Request): void {
+  const coding = headers.get("content-encoding");
+  if (coding === null || /^\s*(?:identity)?\s*$/i.test(coding)) return;
+  throw new AppError(415, `The body must be sent without Content-Encoding, got ${coding}`, {
+    headers: { "accept-encoding": "identity" },
+  });
+}
+
+/** Errors: 400 for a request with a body. [HT141] */
+export function refuseBody(request: Request): void {
+  if (!isBodyAbsent(request)) throw badRequest(`${request.method} takes no body here; send none`);
 }
 
 /** Whether a request has no body at all. */

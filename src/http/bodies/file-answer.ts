@@ -1,6 +1,6 @@
 import { AppError } from "../../kernel/errors.ts";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
-import { chooseRange, matchesEtag, rangeStillValid } from "../exchange/range.ts";
+import { chooseRange, isUnmodified, rangeStillValid } from "../exchange/range.ts";
 
 /** The bytes of an answer that a client may ask for in parts. */
 export interface AnsweredFile {
@@ -24,8 +24,10 @@ export async function answerFile(request: Request, file: AnsweredFile): Promise<
     "last-modified": lastModified,
     "accept-ranges": "bytes",
   };
-  if (matchesEtag(request.headers.get("if-none-match"), etag)) return new Response(null, { status: 304, headers });
-  if (request.method === "HEAD") return headAnswer({ ...headers, "content-length": String(size) });
+  if (isUnmodified(request.headers, { etag, modifiedMs: file.lastModified.getTime() })) {
+    return emptyAnswer(request, { status: 304, headers, sizeBytes: size });
+  }
+  if (request.method === "HEAD") return emptyAnswer(request, { status: 200, headers, sizeBytes: size });
 
   const header = request.headers.get("range");
   const isValid = header !== null && rangeStillValid(request.headers.get("if-range"), etag, lastModified);
@@ -45,15 +47,21 @@ export async function answerFile(request: Request, file: AnsweredFile): Promise<
 }
 
 /**
- * The router sets the Content-Length of an answer to HEAD to that of its body, which is empty. These headers keep the declared
- * length.
+ * An answer without a body. To HEAD it has the Content-Length that GET would have, also where it is 304: the router sets it to that of
+ * the body, which is empty. These headers keep the declared length.
  */
-function headAnswer(declared: Record<string, string>): Response {
+export function emptyAnswer(
+  { method }: Request,
+  answer: { status: 200 | 304 | 404; headers: Readonly<Record<string, string>>; sizeBytes: number },
+): Response {
+  const { status } = answer;
+  if (method !== "HEAD") return new Response(null, { status, headers: answer.headers });
+  const declared = { ...answer.headers, "content-length": String(answer.sizeBytes) };
   const headers = new Headers(declared);
   const set = headers.set.bind(headers);
   const keepLength = (name: string, value: string): void => {
     if (name.toLowerCase() !== "content-length") set(name, value);
   };
   Object.defineProperty(headers, "set", { value: keepLength });
-  return Object.defineProperty(new Response(null, { headers: declared }), "headers", { value: headers });
+  return Object.defineProperty(new Response(null, { status, headers: declared }), "headers", { value: headers });
 }

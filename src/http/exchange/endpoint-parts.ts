@@ -11,6 +11,8 @@ export interface EndpointParts {
   missingKeyStatus: 401 | 403;
   refusesScopedKeys: boolean;
   query: QueryParser;
+  /** Whether a body is declared, JSON or other. Any body is refused otherwise. */
+  takesBody: boolean;
   /** null: no JSON body is declared. */
   body: { parser: Parser<TSchema>; isObject: boolean; isOptional: boolean } | null;
 }
@@ -23,6 +25,7 @@ export function partsOf({ declaration, handle }: Endpoint): EndpointParts {
     missingKeyStatus: declaration.missingKeyStatus ?? 401,
     refusesScopedKeys: declaration.refusesScopedKeys ?? false,
     query: createQueryParser(declaration.query ?? {}, { takesOthers: declaration.otherQuery !== undefined }),
+    takesBody: declaration.body !== undefined || declaration.rawBody !== undefined,
     body: bodyOf(declaration),
   };
 }

@@ -14,6 +14,8 @@ import {
   readJson,
   readLargeBody,
   readUnparsed,
+  refuseBody,
+  refuseCoding,
 } from "../bodies/body.ts";
 import { notObject } from "../bodies/json-body.ts";
 import { LargeAnswer } from "../bodies/json-stream.ts";
@@ -118,7 +120,13 @@ export class Exchange implements RequestBasics, Requester {
   }
 
   get query(): () => Record<string, unknown> {
-    return () => this.#route.endpoint.query.parse(this.#parsedQuery());
+    return () => {
+      const { query, takesBody } = this.#route.endpoint;
+      const values = query.parse(this.#parsedQuery());
+      if (takesBody) refuseCoding(this.request);
+      else refuseBody(this.request);
+      return values;
+    };
   }
 
   get peek(): (name: string) => string | null {

@@ -1,3 +1,5 @@
+import { SECOND_MS } from "../../kernel/time/duration.ts";
+
 /** Which bytes of a file an answer has; `end` is exclusive. */
 export type RangeChoice = { kind: "whole" } | { kind: "part"; start: number; end: number } | { kind: "unsatisfiable" };
 
@@ -27,6 +29,21 @@ export function matchesEtag(header: string | null, etag: string): boolean {
   if (!header.includes(etag) && header.trim() !== "*") return false;
   if (header.trim() === "*") return true;
   return header.split(",").some((one) => one.trim().replace(/^W\//, "") === etag);
+}
+
+/**
+ * Whether the client has the file: by `If-None-Match`, and by `If-Modified-Since` only where the request has no such header.
+ * `modifiedMs` null: unknown. RFC 9110, 13.2.2.
+ */
+export function isUnmodified(
+  headers: Headers,
+  { etag, modifiedMs }: { etag: string; modifiedMs: number | null },
+): boolean {
+  const tags = headers.get("if-none-match");
+  if (tags !== null || modifiedMs === null) return matchesEtag(tags, etag);
+  const since = Date.parse(headers.get("if-modified-since") ?? "");
+  // Dates of headers have whole seconds. NaN is less than nothing.
+  return Math.floor(modifiedMs / SECOND_MS) * SECOND_MS <= since;
 }
 
 /** Whether a `Range` counts with this `If-Range`, which must be the exact entity tag or date. RFC 9110, 13.1.5. */

@@ -1,4 +1,5 @@
 import type { BunRequest, Server } from "bun";
+import { badRequest } from "../../kernel/errors.ts";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { SocketHandler } from "../../sockets/server/socket-server.ts";
 import type { Retirement } from "./generations.ts";
@@ -47,9 +48,11 @@ export class Requests {
 
   /**
    * A request without a readable `Host` (HTTP/1.0), and with TLS one to a host of one or two characters, is treated as one to
-   * `localhost`.
+   * `localhost`. Errors: 400 for two `Host` headers, which Bun joins by a comma: a proxy may go by the other one. [HT21]
    */
   withHost(request: Request): Request {
+    if (request.headers.get("host")?.includes(",") === true)
+      throw badRequest("The request has more than one Host header");
     const { url } = request;
     if (this.#knownOrigin !== null && url.startsWith(this.#knownOrigin)) return request;
     const schemeEnd = url.startsWith("https:") ? "https://".length : "http://".length;

@@ -45,7 +45,11 @@ export function documentationEndpoints(document: ApiDocument): readonly Endpoint
   const json = async ({ principal }: { principal: Principal }) =>
     new Response(await document.jsonFor(principal), { headers: { "content-type": "application/json" } });
   return [
-    endpoint("GET /swagger", hidden, () => new Response(PAGE, { headers })),
+    endpoint(
+      "GET /swagger",
+      hidden,
+      () => new Response(PAGE, { headers: { ...headers, "cache-control": "no-cache" } }),
+    ),
     endpoint("GET /swagger/ui.js", hidden, file("ui.js")),
     endpoint("GET /swagger/ui.css", hidden, file("ui.css")),
     endpoint("GET /swagger/json", { ...hidden, caller: document.caller }, json),

@@ -20,7 +20,7 @@ export async function pathOfUi(): Promise<string | null> {
 /** Nothing is read before it is asked for. */
 export async function uiAnswer(request: Request, name: UiFile): Promise<Response> {
   const { source, contentType } = UI_FILES[name];
-  const headers = { "content-type": contentType };
+  const headers = { "content-type": contentType, "cache-control": "no-cache" };
   const path = await pathOfUi();
   if (path === null) return new Response(Bun.file(Bun.resolveSync(source, import.meta.dir)), { headers });
   opening ??= readPack(path);

@@ -1,4 +1,5 @@
-import { matchesEtag } from "../exchange/range.ts";
+import { emptyAnswer } from "../bodies/file-answer.ts";
+import { isUnmodified } from "../exchange/range.ts";
 import { acceptsEncoding } from "./encoding.ts";
 import { IMMUTABLE_SECONDS } from "./limits.ts";
 import type { Pack, PackedFile } from "./pack.ts";
@@ -19,9 +20,8 @@ export async function packedAnswer(
   if (file === undefined) return null;
   const { own, etag, representation } = described(file, request.headers.get("accept-encoding"));
   const all = { ...headers, ...own };
-  if (hasIt(request, etag)) return new Response(null, { status: 304, headers: all });
   const content = representation === null ? await plainOf(file) : contentOf(representation);
-  return wholeAnswer(request, { headers: all, content });
+  return fileAnswer(request, { headers: all, etag, content });
 }
 
 /** `representation`: null for the uncompressed file. */
@@ -43,16 +43,9 @@ export function fileAnswer(
   request: Request,
   { headers, etag, content }: { headers: Record<string, string>; etag: string; content: Blob },
 ): Response {
-  if (hasIt(request, etag)) return new Response(null, { status: 304, headers });
-  return wholeAnswer(request, { headers, content });
-}
-
-const hasIt = (request: Request, etag: string): boolean => matchesEtag(request.headers.get("if-none-match"), etag);
-
-function wholeAnswer(
-  request: Request,
-  { headers, content }: { headers: Record<string, string>; content: Blob },
-): Response {
+  if (isUnmodified(request.headers, { etag, modifiedMs: null })) {
+    return emptyAnswer(request, { status: 304, headers, sizeBytes: content.size });
+  }
   // Bun applies the header `Range` to a file by itself, and a part of a compressed file is of no use.
   request.headers.delete("range");
   return new Response(content, { headers: { ...headers, "content-length": String(content.size) } });

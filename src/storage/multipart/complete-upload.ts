@@ -3,7 +3,7 @@ import type { Principal } from "../../access/principal.ts";
 import { badField, badRequest } from "../../kernel/errors.ts";
 import type { StorageReads } from "../store.ts";
 import type { FileStore, Gate, IncomingFile, StoredObject, UploadPart } from "../types.ts";
-import { leaveReceipt, receiptOfParts } from "../uploads/receipts.ts";
+import { earlierReceiptOf, leaveReceipt, receiptOfParts } from "../uploads/receipts.ts";
 import { tooBig } from "../uploads/receive.ts";
 import { sizeOf, type UploadContext, unknownUpload } from "./upload-context.ts";
 import { type CompletedUpload, requireAscending, type WantedPart } from "./upload-requests.ts";
@@ -21,10 +21,12 @@ export async function completeUpload(
   const pace = context.paces();
   await pace.next();
   requireAscending(wanted);
+  const receiptId = receiptOfParts(uploadId, wanted);
   const receipt = (): Completed | null => {
-    const found = store.findReceipt(receiptOfParts(uploadId));
+    const found = store.findReceipt(receiptId) ?? store.findReceipt(earlierReceiptOf(uploadId));
     if (found === null || found.bucket !== gate.bucket.name || found.key !== key) return null;
-    return principal.kind !== "user" || found.ownerId === principal.auth.id ? found : null;
+    if (principal.kind === "user" && found.ownerId !== principal.auth.id) return null;
+    return found;
   };
   // Completed before: the client did not get the answer. [ST210]
   const before = receipt();
@@ -52,7 +54,7 @@ export async function completeUpload(
       return { key, contentType, customMetadata, size };
     },
     within(storage, made) {
-      leaveReceipt(storage, { id: receiptOfParts(upload.id), bucket: upload.bucket, ownerId: upload.ownerId }, made);
+      leaveReceipt(storage, { id: receiptId, bucket: upload.bucket, ownerId: upload.ownerId }, made);
       requireParts(storage, upload.id, { parts, stamp });
       storage.endUpload(upload.id);
     },

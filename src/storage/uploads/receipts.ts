@@ -21,7 +21,15 @@ export interface ReceiptName {
   ownerId: string | null;
 }
 
-export const receiptOfParts = (uploadId: string): string => `upload:${uploadId}`;
+/** The same upload with other parts is another request. */
+export function receiptOfParts(uploadId: string, parts: readonly { partNumber: number; etag: string }[]): string {
+  const hash = createHash("sha256");
+  for (const { partNumber, etag } of parts) hash.update(`${partNumber} ${JSON.stringify(etag)}\n`);
+  return `upload:${uploadId}:${hash.digest("base64url")}`;
+}
+
+/** As version 0.2.0 has named them, whatever the parts: its clients may repeat their requests after an upgrade. */
+export const earlierReceiptOf = (uploadId: string): string => `upload:${uploadId}`;
 
 /** Errors: 400 for a key of another form. */
 export function receiptOfKey(principal: Principal, bucket: string, key: string): string {

@@ -63,11 +63,8 @@ export const limitOf = ({ limit, perPage }: { limit?: number; perPage?: number }
 
 function parsePaging(values: ListValues, sort: Sort): Paging {
   const { page, offset, after, before } = values;
-  const [given, other] = PAGING.filter((name) => values[name] !== undefined);
-  if (other !== undefined) {
-    const message = `${other} cannot be used together with ${given}`;
-    throw badRequest(`${given} and ${other} cannot be used together`, { [other]: { code: "invalid_value", message } });
-  }
+  refuseTogether(values, ["page", "offset", "after", "before"]);
+  refuseTogether(values, ["limit", "perPage"]);
   if (page !== undefined) return { mode: "offset", offset: (page - 1) * limitOf(values) };
   if (offset !== undefined) return { mode: "offset", offset };
   if (after !== undefined) return { mode: "after", values: decodeCursor(sort, after, "after") };
@@ -75,7 +72,13 @@ function parsePaging(values: ListValues, sort: Sort): Paging {
   return { mode: "first" };
 }
 
-const PAGING = ["page", "offset", "after", "before"] as const;
+/** Errors: 400 where more than one is there, since the others would be ignored. */
+function refuseTogether(values: ListValues, names: readonly (keyof ListValues)[]): void {
+  const [given, other] = names.filter((name) => values[name] !== undefined);
+  if (other === undefined) return;
+  const message = `${other} cannot be used together with ${given}`;
+  throw badRequest(`${given} and ${other} cannot be used together`, { [other]: { code: "invalid_value", message } });
+}
 
 /** The `fields` parameter. Errors: 400 for an unknown one. */
 export function parseFields(model: TableModel, text: string | undefined): ReadonlySet<string> | null {
