@@ -67,7 +67,7 @@ export default defineConfig({
           },
           hooks: {
             beforeInsert: (auth, review) => (auth === null ? review : { ...review, ownerId: auth.id }),
-            afterInsert: (review, app) =>
+            afterInsert: (_auth, review, app) =>
               app.broadcast("broadcast:reviews", "new", { film: review.film, stars: review.stars }),
           },
         },

@@ -58,7 +58,7 @@ export default {
   databases: { shared: { tables: {
     items: { access: { read: true } },
     asked: { access: { insert: true }, hooks: {
-      afterInsert: (asked, app) => app.jobs.enqueue("work", { name: asked.name, id: asked.id }),
+      afterInsert: (_auth, asked, app) => app.jobs.enqueue("work", { name: asked.name, id: asked.id }),
     } },
   } } },
   jobs: {

@@ -114,7 +114,7 @@ export default defineConfig({ databases: {
     heard: { schema: { what: { type: "string" } } },
     open: { schema: { n: { type: "integer" } }, access: { read: () => [["n", "<", 5]], insert: true } },
     awaited: { access: { insert: async () => true } },
-    noisy: { hooks: { afterInsert: (record, app) => app.db("shared").table("heard").insert({ id: record.id, what: "inserted" }) } },
+    noisy: { hooks: { afterInsert: (_auth, record, app) => app.db("shared").table("heard").insert({ id: record.id, what: "inserted" }) } },
     probes: { schema: { what: { type: "string" }, result: { type: "json" } }, access: { insert: true }, hooks: {
       async beforeInsert(_auth, record, app) { return { ...record, result: await cases[record.what](app) }; } } },
   } },

@@ -25,7 +25,7 @@ const CONFIG = `{
       gated: { access: ${OPEN}, hooks: { async beforeInsert(_auth, _record, app) {
         for (let n = 0; n < 400 && (await app.db("shared").table("gates").count()) === 0; n++) await Bun.sleep(10); } } },
       gates: {},
-      counted: { access: ${OPEN}, hooks: { afterInsert: (record, app) => app.db("shared").table("effects").insert({ of: record.id }) } },
+      counted: { access: ${OPEN}, hooks: { afterInsert: (_auth, record, app) => app.db("shared").table("effects").insert({ of: record.id }) } },
       effects: {},
     } },
     rooms: { instance: true, access: { create: (_auth, id) => !id.startsWith("no"), open: (auth, id) => id !== "shut" || auth?.role === "editor" },

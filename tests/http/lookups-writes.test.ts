@@ -16,7 +16,7 @@ const CONFIG = `
       access: all,
       hooks: {
         beforeUpdate: (auth, record) => (record.id === "gate" ? asked.promise.then(() => undefined) : undefined),
-        afterUpdate: (record) => { if (record.id === "gate") closed.resolve(); },
+        afterUpdate: (_auth, record) => { if (record.id === "gate") closed.resolve(); },
       },
     },
     guarded: {
@@ -49,7 +49,7 @@ const CONFIG = `
           await db("shared").table("flags").count();
           if (table("flags").get("locked") !== null) throw new Refusal("locked");
         },
-        afterInsert: async (record, { table, db }) => {
+        afterInsert: async (_auth, record, { table, db }) => {
           await db("shared").table("log").insert({ text: record.id + " " + (table("hooked").get(record.id) !== null) });
         },
       },

@@ -85,11 +85,11 @@ test("[TB147] a stop waits for the hooks after writes, and for those that their 
     config: `{
       kv: { settings: {} },
       databases: { shared: { tables: {
-        orders: { hooks: { afterInsert: async (record, app) => {
+        orders: { hooks: { afterInsert: async (_auth, record, app) => {
           await Bun.sleep(700);
           await app.db("shared").table("audit").insert({ id: "first-" + record.id });
         } } },
-        audit: { hooks: { afterInsert: async (record, app) => { await Bun.sleep(300); await app.kv("settings").set(record.id, "second"); } } },
+        audit: { hooks: { afterInsert: async (_auth, record, app) => { await Bun.sleep(300); await app.kv("settings").set(record.id, "second"); } } },
         endless: { hooks: { afterInsert: () => new Promise(() => {}) } },
       } } },
     }`,

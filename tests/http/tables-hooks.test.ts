@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
-import { type ErrorAnswer, type TestPlatform, testPlatform } from "../support/index.ts";
+import { type ErrorAnswer, type SignedIn, signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
 
 let platform: TestPlatform;
+let ann: SignedIn;
 const path = (table: string) => `/api/db/shared/tables/${table}`;
 
 beforeAll(async () => {
@@ -18,6 +19,7 @@ beforeAll(async () => {
           if (changes.title === "asked") return { ...changes, title: JSON.stringify(changes) };
         },
         beforeInsert: (_auth, record) => (record.title === "undefined" ? { ...record, title: undefined, other: undefined } : undefined) };
+      const tell = async (what, auth, { id, n }, app) => { await app.db("shared").table("heard").insert({ what, by: auth?.id ?? null, of: id, n }) };
       const stamp = { n: 0 };
       const stamped = (record) => { stamp.n++; return { ...record, stamp }; };
       export default defineConfig({ databases: { shared: { tables: {
@@ -29,9 +31,15 @@ beforeAll(async () => {
           access: { read: true, insert: (_auth, record) => spoil(record), update: (_auth, record, next) => spoil(record) && spoil(next), delete: true } },
         spoiltFree: { access: { ...access, insert: (_auth, record) => spoil(record) }, hooks: {
           beforeInsert: (_auth, record) => { spoil(record) }, beforeUpdate: (_auth, record, changes) => { spoil(record); spoil(changes) },
-          afterInsert: spoil, afterUpdate: (record, before) => { spoil(record); spoil(before) } } },
+          afterInsert: (_auth, record) => { spoil(record) }, afterUpdate: (_auth, record, before) => { spoil(record); spoil(before) } } },
+        told: { access, hooks: {
+          afterInsert: (auth, record, app) => tell("insert", auth, record, app),
+          afterUpdate: (auth, record, before, app) => tell("update", auth, { id: before.id, n: [before.n, record.n] }, app),
+          afterDelete: (auth, record, app) => tell("delete", auth, record, app) } },
+        heard: {},
       } } } });`,
   });
+  ann = await signIn(platform);
 });
 afterAll(() => platform.stop());
 
@@ -79,4 +87,61 @@ test("[TB76] what a rule or hook does to its arguments is not written, answered 
     expect([table, changed.body["title"], changed.body["doc"]]).toEqual([table, "one", { ...doc, b: 2 }]);
     expect((await platform.get(`${P}/a`)).body["doc"]).toEqual({ ...doc, b: 2 });
   }
+});
+
+test("[TB58] hooks after a write get who wrote, and the record before and after it, however it was written", async () => {
+  const P = path("told");
+  const callers = [
+    { name: "ann", client: ann, by: ann.id },
+    { name: "nobody", client: platform, by: null },
+    { name: "key", client: platform.service, by: null },
+  ];
+  interface Step {
+    path: string;
+    body: JsonObject;
+  }
+  const transaction = (operation: JsonObject): Step => ({
+    path: "/api/db/shared/transaction",
+    body: { operations: [{ table: "told", ...operation }] },
+  });
+  const ways = (id: string): Record<string, Step[]> => ({
+    batch: [
+      { path: `${P}/batch`, body: { inserts: [{ id, n: 1 }] } },
+      { path: `${P}/batch`, body: { updates: [{ id, data: { n: 2 } }] } },
+      { path: `${P}/batch`, body: { deletes: [id] } },
+    ],
+    byFilter: [
+      { path: P, body: { id, n: 1 } },
+      { path: `${P}/batch-by-filter`, body: { action: "update", filter: [["id", "==", id]], data: { n: 2 } } },
+      { path: `${P}/batch-by-filter`, body: { action: "delete", filter: [["id", "==", id]] } },
+    ],
+    upsert: [
+      { path: `${P}?upsert=true`, body: { id, n: 1 } },
+      { path: `${P}?upsert=true`, body: { id, n: 2 } },
+      transaction({ action: "delete", id }),
+    ],
+    transaction: [
+      transaction({ action: "insert", data: { id, n: 1 } }),
+      transaction({ action: "update", id, data: { n: 2 } }),
+      transaction({ action: "delete", id }),
+    ],
+  });
+  const expected: JsonObject[] = [];
+  for (const { name, client, by } of callers) {
+    for (const way of Object.keys(ways(""))) {
+      const of = `${name}-${way}`;
+      for (const step of ways(of)[way] ?? []) {
+        const { status, body } = await client.post(step.path, step.body);
+        expect([of, step, status < 300 ? "written" : body]).toEqual([of, step, "written"]);
+      }
+      expected.push({ what: "insert", by, of, n: 1 }, { what: "update", by, of, n: [1, 2] });
+      expected.push({ what: "delete", by, of, n: 2 });
+    }
+  }
+  const heard = async () =>
+    (await platform.service.get<{ items: JsonObject[] }>(path("heard"), { query: { limit: 1000 } })).body.items;
+  await until("every hook has run", async () => (await heard()).length >= expected.length);
+  const facts = (await heard()).map(({ what, by, of, n }) => ({ what, by, of, n }));
+  const sorted = (list: unknown[]) => list.map((one) => JSON.stringify(one)).sort();
+  expect(sorted(facts)).toEqual(sorted(expected));
 });

@@ -64,9 +64,9 @@ beforeAll(async () => {
             beforeInsert: (auth, record) => { if (record.n === 666) throw new Refusal("not that one"); return { ...record, ownerId: auth?.id ?? "nobody" } },
             beforeUpdate: (auth, record, changes) => { if (changes.n === 667) return { n: "bad" }; return { ...changes, secret: "was " + record.n } },
             beforeDelete: (auth, record) => { if (record.n === 668) throw new Refusal("stays") },
-            afterInsert: async (record, app) => { await app.db("shared").table("log").insert({ what: "insert " + record.n }); throw new Error("ignored") },
-            afterUpdate: async (record, before, app) => { await app.db("shared").table("log").insert({ what: "update " + before.n + " " + record.n }) },
-            afterDelete: async (record, app) => { await app.db("shared").table("log").insert({ what: "delete " + record.n }) } } },
+            afterInsert: async (_auth, record, app) => { await app.db("shared").table("log").insert({ what: "insert " + record.n }); throw new Error("ignored") },
+            afterUpdate: async (_auth, record, before, app) => { await app.db("shared").table("log").insert({ what: "update " + before.n + " " + record.n }) },
+            afterDelete: async (_auth, record, app) => { await app.db("shared").table("log").insert({ what: "delete " + record.n }) } } },
           asyncHook: { schema: owner, access: { read: true, insert: true }, hooks: {
             beforeInsert: async (auth, record, app) => { const total = await app.db("shared").table("log").count(); return { ...record, n: 1000 + (total >= 0 ? 1 : 0) } } } },
           filled: { schema: { ownerId: { type: "string", required: true }, n: { type: "number", required: true } },

@@ -18,7 +18,7 @@ const CONFIG = `{
         access: { read: true, insert: (auth) => auth !== null } },
       hooked: { schema: { n: { type: "integer" }, doubled: { type: "integer" } }, access: { read: true, insert: true, update: true },
         hooks: { async beforeInsert(_auth, record) { if (record.n === 13) throw new Refusal("unlucky", { status: 409 }); return { ...record, doubled: record.n * 2 }; },
-                 afterInsert: (record, app) => app.db("shared").table("heard").insert({ id: record.id }) } },
+                 afterInsert: (_auth, record, app) => app.db("shared").table("heard").insert({ id: record.id }) } },
       slowRule: { schema: { n: { type: "integer" } }, access: { read: true, insert: async (_auth, record) => record.n < 10, update: async (_auth, stored, next) => next.n === stored.n + 1 } },
       heard: {}, closed: {},
     } },

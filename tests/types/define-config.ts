@@ -59,7 +59,7 @@ export const inferred: PlatformConfig = defineConfig({
             beforeDelete: (_auth, record) => {
               if (record.kind === "published") throw new Error("published");
             },
-            afterInsert: async (record, app) => app.broadcast("broadcast:posts", "new", { title: record.title }),
+            afterInsert: async (_auth, record, app) => app.broadcast("broadcast:posts", "new", { title: record.title }),
           },
         },
         // Without a schema, any field is JSON.

@@ -12,7 +12,7 @@ export default defineConfig({
         orders: {
           schema: { title: { type: "string", required: true } },
           hooks: {
-            afterInsert: async (order, { jobs }) => {
+            afterInsert: async (_auth, order, { jobs }) => {
               await jobs.enqueue("charge", { orderId: order.id });
               // @ts-expect-error: the order's id is missing
               await jobs.enqueue("charge", { count: 1 });

@@ -119,7 +119,7 @@ const config = defineConfig({
               });
               return { ...changes, points: (changes.points ?? 0) + 1 };
             },
-            afterInsert: async (task, app) => {
+            afterInsert: async (_auth, task, app) => {
               await notify(app);
               await app.users.get(task.id);
               const tasks = app.db("workspaces", "x").table("tasks");

@@ -18,7 +18,7 @@ const CONFIG = `{
       access: { ...${OPEN}, read: async (auth, record) => { await Bun.sleep(record.delay ?? 0); return record.ownerId === auth?.id; } } },
     loose: { maxRecordSize: 10 * 1024 * 1024, access: ${OPEN} },
     hooked: { schema: { text: { type: "string" } }, access: ${OPEN},
-      hooks: { afterInsert: (record, app) => app.broadcast("broadcast:hooks", "inserted", { id: record.id }) } },
+      hooks: { afterInsert: (_auth, record, app) => app.broadcast("broadcast:hooks", "inserted", { id: record.id }) } },
   } } },
 }`;
 

@@ -72,7 +72,7 @@ export default defineConfig({
           },
           hooks: {
             beforeInsert: (_auth, note) => ({ title: note.title.toUpperCase(), points: null }),
-            afterInsert: async (note, app) => {
+            afterInsert: async (_auth, note, app) => {
               const stored = await app.db("shared").table("notes").get(note.id);
               if (stored?.points === 3) app.table("members").exists([["role", "==", "owner"]]);
             },

@@ -41,9 +41,9 @@ interface TypedHooks<R, Context> {
     context: Context,
   ) => MaybePromise<OrNothing<WrittenOf<R>>>;
   beforeDelete?: (auth: Auth | null, record: R, context: Context) => MaybePromise<void>;
-  afterInsert?: (record: R, context: Context) => MaybePromise<void>;
-  afterUpdate?: (record: R, before: R, context: Context) => MaybePromise<void>;
-  afterDelete?: (record: R, context: Context) => MaybePromise<void>;
+  afterInsert?: (auth: Auth | null, record: R, context: Context) => MaybePromise<void>;
+  afterUpdate?: (auth: Auth | null, record: R, before: R, context: Context) => MaybePromise<void>;
+  afterDelete?: (auth: Auth | null, record: R, context: Context) => MaybePromise<void>;
 }
 
 interface TypedTable<Schema, Tables, Namespaces, Jobs> extends Omit<TableConfig, "schema" | "access" | "hooks"> {

@@ -61,12 +61,12 @@ export function createHookCalls(deps: { app: () => AppAccess; logger: Logger }):
 }
 
 export function later(
-  { afterCommit, rules }: WriteContext,
+  { afterCommit, principal, rules }: WriteContext,
   { model }: Table,
   name: keyof TableHooks,
-  run: AfterHook["run"],
+  run: (auth: Auth | null, context: HookContext) => unknown,
 ): void {
-  afterCommit.push({ table: model.name, name, rules, run });
+  afterCommit.push({ table: model.name, name, rules, run: (context) => run(authOf(principal), context) });
 }
 
 export const hook = <Name extends keyof TableHooks>(table: Table, name: Name): TableHooks[Name] | undefined =>

@@ -66,7 +66,7 @@ export function createRecordWrites(deps: {
       constrained(table, () => table.store.insert(tx, record, context.prepared.texts));
       tx.change({ table: table.model.name, id: String(record["id"]), before: null, after: record });
       const after = hook(table, "afterInsert");
-      if (after !== undefined) later(context, table, "afterInsert", (app) => after(copied(record), app));
+      if (after !== undefined) later(context, table, "afterInsert", (auth, app) => after(auth, copied(record), app));
       return record;
     },
 
@@ -93,7 +93,9 @@ export function createRecordWrites(deps: {
       constrained(table, () => store.update(tx, id, changes, next, { isBounded: true, texts: context.prepared.texts }));
       tx.change({ table: model.name, id, before: stored, after: next });
       const after = hook(table, "afterUpdate");
-      if (after !== undefined) later(context, table, "afterUpdate", (app) => after(copied(next), copied(stored), app));
+      if (after !== undefined) {
+        later(context, table, "afterUpdate", (auth, app) => after(auth, copied(next), copied(stored), app));
+      }
       return next;
     },
 
@@ -102,7 +104,7 @@ export function createRecordWrites(deps: {
       if (before !== undefined) call(context, table, before, { hook: "beforeDelete", records: [stored] });
       constrained(table, () => references.delete(context, table, stored));
       const after = hook(table, "afterDelete");
-      if (after !== undefined) later(context, table, "afterDelete", (app) => after(copied(stored), app));
+      if (after !== undefined) later(context, table, "afterDelete", (auth, app) => after(auth, copied(stored), app));
     },
   };
 }

@@ -51,11 +51,15 @@ const Hooks = Type.Object({
   beforeDelete: Type.Optional(
     func<(auth: Auth | null, record: TableRecord, context: HookContext) => MaybePromise<void>>(),
   ),
-  afterInsert: Type.Optional(func<(record: TableRecord, context: HookContext) => MaybePromise<void>>()),
-  afterUpdate: Type.Optional(
-    func<(record: TableRecord, before: TableRecord, context: HookContext) => MaybePromise<void>>(),
+  afterInsert: Type.Optional(
+    func<(auth: Auth | null, record: TableRecord, context: HookContext) => MaybePromise<void>>(),
   ),
-  afterDelete: Type.Optional(func<(record: TableRecord, context: HookContext) => MaybePromise<void>>()),
+  afterUpdate: Type.Optional(
+    func<(auth: Auth | null, record: TableRecord, before: TableRecord, context: HookContext) => MaybePromise<void>>(),
+  ),
+  afterDelete: Type.Optional(
+    func<(auth: Auth | null, record: TableRecord, context: HookContext) => MaybePromise<void>>(),
+  ),
 });
 /** `before*` run inside the write and may replace what is written, or throw; `after*` run once it is on disk. */
 export interface TableHooks extends Static<typeof Hooks> {}
