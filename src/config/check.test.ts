@@ -185,6 +185,20 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
   ["[CF7]", "an enum of fractions", field({ type: "integer", enum: [1.5] }), `${TITLE}.enum.0`, "whole number"],
   ["[CF7]", "an enum twice", field({ type: "string", enum: ["a", "a"] }), `${TITLE}.enum.1`, "is listed twice"],
   ["[CF7]", "an enum of json", field({ type: "json", enum: ["a"] }), `${TITLE}.enum`, "not for json"],
+  [
+    "[CF7]",
+    "validate of nothing",
+    field({ type: "text", validate: "new" }),
+    `${TITLE}.validate`,
+    "is for fields with enum",
+  ],
+  [
+    "[CF7]",
+    "validate otherwise",
+    field({ type: "text", max: 3, validate: "all" }),
+    `${TITLE}.validate`,
+    'must be "new", got "all"',
+  ],
   ["[CF7]", "onUpdate of text", field({ type: "text", onUpdate: "now" }), `${TITLE}.onUpdate`, "is for datetime"],
   [
     "[CF7]",

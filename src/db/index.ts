@@ -31,7 +31,8 @@ export {
 } from "./schema/declared.ts";
 export { holdsRecords } from "./schema/holds-records.ts";
 export { type RehearsalJob, type RehearsedFile, rehearseFiles } from "./schema/schema-rehearsal.ts";
-export { ftsTokenizer, indexName, primaryKeyIndexName } from "./schema/sql.ts";
+export { indexName, primaryKeyIndexName } from "./schema/sql.ts";
+export { ftsTokenizer } from "./schema/tokenizer.ts";
 export { SERVER_CALLER } from "./server-caller.ts";
 export { openSystemFile, SYSTEM_FILE } from "./system.ts";
 export type {

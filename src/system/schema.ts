@@ -17,6 +17,9 @@ const FieldDescription = Type.Object({
   references: Type.Optional(Type.Object({ table: Type.String(), column: Type.String(), onDelete: Type.String() })),
   check: Type.Optional(Type.String({ description: "An SQL expression" })),
   onUpdate: Type.Optional(Type.Literal("now")),
+  validate: Type.Optional(
+    Type.Literal("new", { description: "Values stored before need not be within enum, min, max and pattern" }),
+  ),
 });
 type FieldDescription = Static<typeof FieldDescription>;
 
@@ -80,7 +83,7 @@ const generated = (type: FieldType, more: Partial<FieldDescription> = {}): Field
 });
 
 function describeField(field: Field): FieldDescription {
-  const { type, default: fallback, min, max, pattern, enum: choices, references, check, onUpdate } = field;
+  const { type, default: fallback, min, max, pattern, enum: choices, references, check, onUpdate, validate } = field;
   return {
     type,
     required: field.required === true,
@@ -94,6 +97,7 @@ function describeField(field: Field): FieldDescription {
     ...(references === undefined ? {} : { references: describeReference(references) }),
     ...(check === undefined ? {} : { check }),
     ...(onUpdate === undefined ? {} : { onUpdate }),
+    ...(validate === undefined ? {} : { validate }),
   };
 }
 

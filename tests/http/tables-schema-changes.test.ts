@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
-import { type TestPlatform, testPlatform } from "../support/index.ts";
+import { writeFileSync } from "node:fs";
+import { configSource, platformCommand, type TestPlatform, testEnvironment, testPlatform } from "../support/index.ts";
 
 let platform: TestPlatform | null = null;
 afterEach(async () => {
@@ -170,4 +171,143 @@ test("[TB78] records of an undeclared namespace are logged, and are back when it
   await restart({ config: config("{ access: { read: true } }") });
   expect((await service.get(`${P}/a`)).status).toBe(200);
   expect(platform?.stderr()).not.toContain("is not declared");
+});
+
+/** What each field becomes, one value that it then accepts, one that it does not, and what is said of it. */
+const NARROWED: readonly [name: string, before: string, after: string, fits: unknown, unfit: unknown, says: string][] =
+  [
+    ["status", 'type: "string"', 'type: "string", enum: ["open", "done"]', "open", "lost", 'be one of "open", "done"'],
+    ["kind", 'type: "string", enum: ["a", "b"]', 'type: "string", enum: ["a"]', "a", "b", 'be one of "a"'],
+    ["level", 'type: "integer"', 'type: "integer", enum: [1, 2]', 2, 3, "be one of 1, 2"],
+    ["low", 'type: "number"', 'type: "number", min: 0.5', 0.5, 0.25, "be at least 0.5"],
+    ["high", 'type: "integer", max: 20', 'type: "integer", max: 10', 10, 11, "be at most 10"],
+    ["short", 'type: "text"', 'type: "text", max: 2', "😀😀", "abc", "have at most 2 characters"],
+    ["long", 'type: "string", min: 1', 'type: "string", min: 2', "ab", "😀", "have at least 2 characters"],
+    ["slug", 'type: "string"', 'type: "string", pattern: /^[a-z]+$/giu', "ABC", "a b", "match ^[a-z]+$"],
+    [
+      "both",
+      'type: "string"',
+      'type: "string", min: 2, pattern: "^a"',
+      "aa",
+      "a",
+      "have at least 2 characters and match ^a",
+    ],
+  ];
+const fieldsOf = (of: (one: (typeof NARROWED)[number]) => string): string =>
+  `{ schema: { ${NARROWED.map((one) => `${one[0]}: { ${of(one)} }`).join(", ")} } }`;
+const NARROWED_BEFORE = fieldsOf(([, before]) => before);
+const NARROWED_AFTER = fieldsOf(([, , after]) => after);
+
+async function withValues(): Promise<TestPlatform> {
+  const started = await start(NARROWED_BEFORE);
+  const [fits, unfit] = [3, 4].map((at) => Object.fromEntries(NARROWED.map((one) => [one[0], one[at]])));
+  for (const [id, values] of [
+    ["fits", fits],
+    ["bad1", unfit],
+    ["bad2", unfit],
+    ["none", {}],
+  ] as const) {
+    expect((await started.service.post(P, { id, ...values })).status).toBe(201);
+  }
+  return started;
+}
+
+async function checkData(of: TestPlatform, table: string) {
+  const file = `${of.configFile}.next.ts`;
+  writeFileSync(file, configSource(config(table)));
+  const child = Bun.spawn([...platformCommand(), "check", "--config", file, "--data", of.dataDirectory], {
+    env: testEnvironment(),
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  return { output: (await child.stdout.text()) + (await child.stderr.text()), code: await child.exited };
+}
+
+test("[DB330] values that a narrowed field does not accept are named and counted, by check --data and the start", async () => {
+  const one = await withValues();
+  const { code, output } = await checkData(one, NARROWED_AFTER);
+  const refusal = await one.restart({ config: config(NARROWED_AFTER) }).then(
+    () => "started",
+    (cause: Error) => cause.message,
+  );
+  expect([code, refusal]).toEqual([1, expect.stringContaining("ended with 1")]);
+  for (const [name, , , , , says] of NARROWED) {
+    const line = `shared.items.${name}: must ${says}, and 2 records have another value`;
+    expect([output, refusal]).toEqual([expect.stringContaining(line), expect.stringContaining(line)]);
+  }
+  await one.restart({ config: config(NARROWED_BEFORE) });
+  for (const id of ["bad1", "bad2"]) expect((await one.service.delete(`${P}/${id}`)).status).toBe(200);
+  expect((await checkData(one, NARROWED_AFTER)).output).toContain("It fits the 1 database file");
+  await one.restart({ config: config(NARROWED_AFTER) });
+});
+
+test('[DB330] validate: "new" keeps stored values and refuses new ones; without it they are compared again', async () => {
+  const one = await withValues();
+  const kept = fieldsOf(([, , after]) => `${after}, validate: "new"`);
+  expect((await checkData(one, kept)).output).toContain("It fits the 1 database file");
+  await one.restart({ config: config(kept) });
+  for (const [name, , , fits, unfit] of NARROWED) {
+    expect((await one.service.get(`${P}/bad1`)).body[name]).toBe(unfit as string);
+    expect((await one.service.post<object>(P, { [name]: unfit as string })).body).toMatchObject({
+      data: { [name]: {} },
+    });
+    expect((await one.service.patch(`${P}/bad1`, { [name]: fits as string })).status).toBe(200);
+  }
+  const { output } = await checkData(one, NARROWED_AFTER);
+  expect(output).toContain("shared.items.status: must be one of");
+  expect(output).toContain("and 1 records have another value");
+});
+
+test("[DB330] a migration that changes the values settles it, also of another type", async () => {
+  const one = await start(`{ schema: { status: { type: "string" }, at: { type: "string" } } }`);
+  await one.service.post(P, { id: "a", status: "Open", at: "1.2.2026" });
+  const after = (up: string) => `{ schema: { status: { type: "string", enum: ["open"] }, at: { type: "datetime" } },
+    migrations: [{ version: 1, description: "lower case", up: \`${up}\` }] }`;
+  const { output } = await checkData(one, after("UPDATE items SET status = lower(status)"));
+  expect(output).toContain("shared.items.at: must be an ISO 8601 date and time, and 1 records have another value");
+  expect(output).not.toContain("items.status");
+  await one.restart({ config: config(after("UPDATE items SET status = lower(status), at = '2026-02-01'")) });
+  expect((await one.service.get(`${P}/a`)).body).toMatchObject({ status: "open", at: "2026-02-01" });
+});
+
+test("[DB330] a reference that records break names its field and counts them", async () => {
+  const one = await start(`{ schema: { parent: { type: "string" } } }`);
+  for (const parent of ["a", "x", "y"])
+    await one.service.post(P, { id: parent === "a" ? "a" : `of-${parent}`, parent });
+  const { output } = await checkData(one, `{ schema: { parent: { type: "string", references: "items" } } }`);
+  expect(output).toContain("shared.items.parent: 2 records refer to records of items that do not exist");
+});
+
+test.each([
+  ["a required field", 'phone: { type: "string", required: true }', "UPDATE items SET phone = name"],
+  ["an optional one, by table", "phone: { type: 'string' }", "UPDATE items SET name = items.phone"],
+  ["one that is inserted", "phone: { type: 'string' }", "INSERT INTO items (id, phone) VALUES ('b', 'x')"],
+])(
+  "[DB331] a migration that uses a new field before it is there says what belongs into it: %s",
+  async (_, field, up) => {
+    const one = await start(`{ schema: { name: { type: "string" } } }`);
+    await one.service.post(P, { id: "a", name: "one" });
+    const with1 = (text: string) => `{ schema: { name: { type: "string" }, ${field} },
+    migrations: [{ version: 1, description: "phones", up: \`${text}\` }] }`;
+    const { code, output } = await checkData(one, with1(up));
+    const add = 'ALTER TABLE "items" ADD COLUMN "phone" TEXT';
+    expect([code, output]).toEqual([1, expect.stringContaining(`${add} has to come first`)]);
+    const unsaid = await checkData(one, `{ schema: { name: { type: "string" }, ${field} } }`);
+    if (field.includes("required")) expect(unsaid.output).toContain(`a migration can add it (${add})`);
+    const mended = `${add}; UPDATE items SET phone = name`;
+    await one.restart({ config: config(with1(mended)) });
+    expect((await one.service.get(`${P}/a`)).body).toMatchObject({ name: "one", phone: "one" });
+  },
+);
+
+test("[DB331] a migration that fills a new table says that it has to create it", async () => {
+  const one = await start(`{ schema: { name: { type: "string" } } }`);
+  await one.service.post(P, { id: "a", name: "one" });
+  const filled = (
+    up: string,
+  ) => `{ schema: { name: { type: "string" } }, migrations: [{ version: 1, description: "x", up: \`${up}\` }] },
+    names: { schema: { name: { type: "string" } } }`;
+  const { output } = await checkData(one, filled("INSERT INTO names (id, name) SELECT id, name FROM items"));
+  expect(output).toContain("this one has to create names");
 });

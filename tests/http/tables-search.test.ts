@@ -11,6 +11,8 @@ beforeAll(async () => {
       books: { schema: { title: { type: "string" }, body: { type: "text" }, year: { type: "integer" } }, fts: ["title", "body"], access: { read: true } },
       grams: { schema: { title: { type: "string" } }, fts: { fields: ["title"], tokenize: "trigram" }, access: { read: true } },
       stems: { schema: { title: { type: "string" } }, fts: { fields: ["title"], tokenize: "porter" }, access: { read: true } },
+      words: { schema: { title: { type: "string" } }, fts: ["title"], access: { read: true } },
+      wordStems: { schema: { title: { type: "string" } }, fts: { fields: ["title"], tokenize: "porter" }, access: { read: true } },
       plain: { schema: { title: { type: "string" } }, access: { read: true } },
     } } } }`,
   });
@@ -140,6 +142,34 @@ test("[TB45] trigram finds substrings, porter inflections", async () => {
   expect(await ids("0%", {}, "grams")).toEqual(["g1"]);
   expect(await ids("run", {}, "stems")).toEqual(["s1"]);
   expect(await ids("walking", {}, "stems")).toEqual(["s2"]);
+});
+
+test("[TB590] a word is whole with the vowel signs of its script, and is another word with other ones", async () => {
+  // Each text, and the others of its row, which its search must not find.
+  const texts = [
+    ["भाषा", "भूषा", "भोष"],
+    ["में", "मैं", "मैंने"],
+    ["हिन्दी", "हिन दी"],
+    ["বাংলা", "বলে"],
+    ["தமிழ்", "தமழ"],
+    ["ಕನ್ನಡ", "ಕನಡ"],
+    ["മലയാളം", "മലയളം"],
+    ["ខ្មែរ", "ខមរ"],
+    ["café"],
+    ["größe", "grosse"],
+  ];
+  const all = texts.flat();
+  for (const table of ["words", "wordStems"]) {
+    await platform.service.post(`${path(table)}/batch`, { inserts: all.map((title, at) => ({ id: `t${at}`, title })) });
+    for (const q of all.filter((text) => !text.includes(" "))) {
+      const { items } = await search(`${q} ${q}`, { limit: 1000 }, table);
+      const titles = items.map((item) => item["title"]);
+      expect([table, q, titles]).toEqual([table, q, [q]]);
+      expect(items[0]?.highlights).toEqual({ title: `<mark>${q}</mark>` });
+    }
+    expect((await search("cafe\u0301", {}, table)).items).toMatchObject([{ title: "café" }]);
+    expect((await search("CAFE", {}, table)).items).toMatchObject([{ title: "café" }]);
+  }
 });
 
 test("[TB46] the index follows every kind of write", async () => {

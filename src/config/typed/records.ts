@@ -17,8 +17,9 @@ interface ValueByType {
  */
 type Member<F, Name extends string> = Name extends keyof F ? F[Name] : undefined;
 
+/** With `validate: "new"` records may have values that `enum` does not list. */
 type ValueOf<F> =
-  Member<F, "enum"> extends readonly (infer Choice)[]
+  Member<Member<F, "validate"> extends "new" ? unknown : F, "enum"> extends readonly (infer Choice)[]
     ? Choice
     : Member<F, "type"> extends infer Type extends keyof ValueByType
       ? ValueByType[Type]

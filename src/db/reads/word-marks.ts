@@ -1,4 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
+import { quoteText } from "../identifiers.ts";
 
 /** A text, what of it is looked at, where its next piece begins, and its marks. */
 export interface MarkedText {
@@ -36,7 +37,7 @@ export function createWordMarks(
     const known = indexes.get(tokenize);
     if (known !== undefined) return known;
     const index = new DatabaseSync(":memory:");
-    index.exec(`CREATE VIRTUAL TABLE pieces USING fts5(piece, tokenize='${tokenize}')`);
+    index.exec(`CREATE VIRTUAL TABLE pieces USING fts5(piece, tokenize=${quoteText(tokenize)})`);
     indexes.set(tokenize, index);
     return index;
   }
@@ -44,7 +45,7 @@ export function createWordMarks(
   /** The first place from `from` on where no tokenizer is inside of a word. */
   function boundary(text: string, from: number, end: number): number {
     if (from >= end) return end;
-    const separator = /(?![\u0300-\u036f])[^\p{L}\p{N}\p{Co}]/gu;
+    const separator = /[^\p{L}\p{N}\p{Co}\p{M}]/gu;
     separator.lastIndex = from;
     return Math.min(separator.exec(text)?.index ?? end, end);
   }

@@ -211,7 +211,7 @@ test("[DB42] a check or a reference that records break is refused", () => {
   ]);
   const team = column("team", { references: { table: "teams", column: "id", onDelete: "CASCADE" } });
   expect(problemsOf(table("teams", []), table("users", [column("age", { type: "INTEGER" }), team]))).toEqual([
-    "shared.users: 1 records refer to records of shared.teams that do not exist",
+    "shared.users.team: 1 records refer to records of teams that do not exist",
   ]);
 });
 
@@ -444,6 +444,30 @@ test("[DB48] the full-text index follows the table, and is rebuilt when its conf
   migrate(table("posts", columns));
   expect(values("SELECT name FROM sqlite_master WHERE name LIKE 'posts_fts%'")).toEqual([]);
   sqlite.run("INSERT INTO posts VALUES ('c', 'goes on', null)");
+});
+
+test("[DB48] an index of an earlier version is made anew, with every record", () => {
+  const posts = table("posts", [column("title")], { fts: { fields: ["title"], tokenize: "unicode61" } });
+  migrate(posts);
+  sqlite.run("INSERT INTO posts VALUES ('a', 'में'), ('b', 'मैं'), ('c', 'café ❤\ufe0fred')");
+  const search = (word: string) => values(`SELECT rowid FROM posts_fts WHERE posts_fts MATCH '"${word}"'`).flat();
+  const right = [
+    ["में", [1]],
+    ["मैं", [2]],
+    ["cafe", [3]],
+    ["red", [3]],
+  ] as const;
+  for (const [word, found] of right) expect([word, search(word)]).toEqual([word, [...found]]);
+  // As 0.2 made it.
+  sqlite.run("DROP TABLE posts_fts");
+  sqlite.run(
+    "CREATE VIRTUAL TABLE \"posts_fts\" USING fts5(\"title\", content='', contentless_delete=1, tokenize='unicode61', prefix='2 3')",
+  );
+  sqlite.run("INSERT INTO posts_fts (rowid, title) SELECT rowid, title FROM posts");
+  sqlite.run("UPDATE _platform_meta SET value = 'of 0.2' WHERE name = 'declared_hash'");
+  expect(search("में")).toEqual([1, 2]);
+  migrate(posts);
+  for (const [word, found] of right) expect([word, search(word)]).toEqual([word, [...found]]);
 });
 
 test("[DB48] an update of another column leaves the index alone", () => {

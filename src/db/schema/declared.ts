@@ -8,7 +8,7 @@ import { countRows, forgetCounts } from "../writer/row-counts.ts";
 import { applyFts, applyIndexes, applyPlan, dropFts, dropFtsTriggers } from "./apply.ts";
 import { isDoneAlready } from "./done-already.ts";
 import { DECLARED_KEY, isEmpty, readIndexNames, readStored, readTableSql, type StoredTable } from "./inspect.ts";
-import { planTable } from "./plan.ts";
+import { addition, brokenReference, planTable } from "./plan.ts";
 import { lostTables } from "./renames.ts";
 import { createTableSql } from "./sql.ts";
 import {
@@ -27,7 +27,7 @@ const UNKNOWN_HASH = "";
 const MIGRATION_SAVEPOINT = `"_platform_migration"`;
 
 /** Part of the hash. Increased when the same declaration is stored differently, so that every file is compared again. */
-const FORMAT = 2;
+const FORMAT = 3;
 
 /**
  * Returns a function that changes a file's tables to match the declaration. It adds tables, columns, indexes and full-text
@@ -206,7 +206,7 @@ function runMigrations(sqlite: Database, tables: readonly DeclaredTable[], conte
   for (const entry of pending) {
     const { table, migration } = entry;
     if (due.includes(entry) && !isDoneAlready(sqlite, migration.up)) {
-      runMigration(sqlite, migration, context.pathOf(table.name));
+      runMigration(sqlite, entry, { path: context.pathOf(table.name), tables });
       migrated.add(table.name);
     }
     record.run(table.name, migration.version, migration.description);
@@ -238,15 +238,36 @@ function pendingMigrations(sqlite: Database, tables: readonly DeclaredTable[]): 
     .sort((a, b) => a.migration.version - b.migration.version);
 }
 
-function runMigration(sqlite: Database, migration: DeclaredMigration, path: string): void {
+function runMigration(
+  sqlite: Database,
+  { table, migration }: TableMigration,
+  { path, tables }: { path: string; tables: readonly DeclaredTable[] },
+): void {
   const name = `Migration ${migration.version} of ${path} (${migration.description})`;
   const isLost = (): boolean => !hasSavepoint(sqlite);
   sqlite.run(`SAVEPOINT ${MIGRATION_SAVEPOINT}`);
   attempt(
     () => sqlite.run(migration.up),
-    (message) => new (isLost() ? TransactionLost : MigrationFailed)(`${name} failed: ${message}`),
+    (message) => {
+      const reason = `${name} failed: ${message}${missingPart(message, table, tables)}`;
+      return new (isLost() ? TransactionLost : MigrationFailed)(reason);
+    },
   );
   if (isLost()) throw new TransactionLost(`${name} ended the transaction that it runs in`);
+}
+
+/** What to do where a migration uses a declared column or table that the file does not have yet; empty for other errors. */
+function missingPart(message: string, own: DeclaredTable, tables: readonly DeclaredTable[]): string {
+  const column = /^no such column: (?:.*\.)?"?([^."]+)"?$|has no column named "?([^"]+)"?$/.exec(message);
+  const name = column?.[1] ?? column?.[2];
+  for (const table of [own, ...tables]) {
+    const declared = name === undefined ? undefined : table.columns.find((one) => one.name === name);
+    if (declared === undefined) continue;
+    return `. Migrations run before declared fields are added: ${addition(table.name, declared)} has to come first`;
+  }
+  const missing = /^no such table: (?:main\.)?(.+)$/.exec(message)?.[1];
+  if (!tables.some((table) => table.name === missing)) return "";
+  return `. Migrations run before declared tables are added: this one has to create ${missing}`;
 }
 
 /** The savepoint ends with its transaction, so it is missing even if another transaction has begun since. */
@@ -261,12 +282,13 @@ function hasSavepoint(sqlite: Database): boolean {
 
 function assertReferences(sqlite: Database, pathOf: (table: string) => string): void {
   const broken = sqlite
-    .query<{ table: string; parent: string; n: number }, []>(
-      `SELECT "table", parent, count(*) AS n FROM pragma_foreign_key_check GROUP BY 1, 2`,
+    .query<{ table: string; parent: string; column: string; n: number }, []>(
+      `SELECT c."table", c.parent, l."from" AS column, count(*) AS n FROM pragma_foreign_key_check AS c
+       JOIN pragma_foreign_key_list(c."table") AS l ON l.id = c.fkid GROUP BY 1, 2, 3`,
     )
     .all();
-  const problems = broken.map(
-    ({ table, parent, n }) => `${pathOf(table)}: ${n} records refer to records of ${pathOf(parent)} that do not exist`,
+  const problems = broken.map(({ table, parent, column, n }) =>
+    brokenReference(`${pathOf(table)}.${column}`, n, parent),
   );
   if (problems.length > 0) throw new SchemaMismatch(problems);
 }

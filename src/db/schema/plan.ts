@@ -12,6 +12,7 @@ import {
 import { lostColumns } from "./renames.ts";
 import { indexesSql, literal } from "./sql.ts";
 import type { DeclaredColumn, DeclaredTable } from "./types.ts";
+import { acceptedText, countUnaccepted, isNarrowed } from "./values.ts";
 
 /** The changes that an existing table needs to match the declaration. */
 export interface TablePlan {
@@ -72,9 +73,15 @@ function planAddition(
   }
   const rowCount = countWhere(sqlite, name);
   if (rowCount > 0)
-    problems.push(`${path}: is required and has no default, and there are ${rowCount} records without it`);
+    problems.push(
+      `${path}: is required and has no default, and there are ${rowCount} records without it; a migration can add it (${addition(name, column)}) and give each record a value`,
+    );
   plan.rebuild = true;
 }
+
+/** The statement with which a migration adds a declared column, for which it then has to find the values. */
+export const addition = (table: string, { name, type }: DeclaredColumn): string =>
+  `ALTER TABLE ${quote(table)} ADD COLUMN ${quote(name)} ${type}`;
 
 function planChange(
   sqlite: Database,
@@ -114,7 +121,49 @@ function planChange(
     const breaking = column.check === null ? 0 : countBreaking(sqlite, table.name, column.check);
     if (breaking > 0) problems.push(`${path}: ${breaking} records do not pass the check ${column.check}`);
   }
-  if (!Bun.deepEquals(column.references, before?.references ?? null)) plan.rebuild = true;
+  if (!Bun.deepEquals(column.references, before?.references ?? null)) {
+    plan.rebuild = true;
+    planReference(sqlite, table.name, column, path, problems);
+  }
+  planValues(sqlite, { table, column, before, path, problems, isRetyped });
+}
+
+/** Counts here too, because a large file is compared without being rebuilt. */
+function planReference(
+  sqlite: Database,
+  table: string,
+  { name, references }: DeclaredColumn,
+  path: string,
+  problems: string[],
+): void {
+  if (references === null) return;
+  const from = quote(name);
+  const known = `SELECT ${quote(references.column)} FROM ${quote(references.table)}`;
+  const broken = countBreaking(sqlite, table, `${from} IS NULL OR ${from} IN (${known})`);
+  if (broken > 0) problems.push(brokenReference(path, broken, references.table));
+}
+
+export const brokenReference = (path: string, count: number, target: string): string =>
+  `${path}: ${count} records refer to records of ${target} that do not exist`;
+
+function planValues(
+  sqlite: Database,
+  change: Pick<PlanInput, "table"> & {
+    column: DeclaredColumn;
+    before: DeclaredColumn | undefined;
+    path: string;
+    problems: string[];
+    isRetyped: boolean;
+  },
+): void {
+  const { table, column, before, path, problems, isRetyped } = change;
+  const { values = null } = column;
+  if (values === null || !isNarrowed(column, before, isRetyped)) return;
+  const count = countUnaccepted(sqlite, table.name, column.name, values);
+  if (count === 0) return;
+  const must = acceptedText({ values, columnKind: table.columnKinds[column.name] ?? "" });
+  const settled = values.form === null ? ', or validate: "new" leaves them as they are' : "";
+  problems.push(`${path}: ${must}, and ${count} records have another value; a migration has to change them${settled}`);
 }
 
 function planRequired(

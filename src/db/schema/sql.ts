@@ -1,6 +1,7 @@
 import { quoteIdentifier as quote, quoteText } from "../identifiers.ts";
 import type { SqlValue } from "../types.ts";
 import { PENDING_TEXTS } from "../writer/pending-texts.ts";
+import { ftsTokenizer } from "./tokenizer.ts";
 import type { DeclaredColumn, DeclaredFts, DeclaredTable } from "./types.ts";
 
 /** Prefix lengths that FTS5 indexes, because people search by prefixes of two and three letters. */
@@ -68,10 +69,6 @@ export function configureFtsSql(table: string): string {
   const index = quote(ftsName(table));
   return `INSERT INTO ${index} (${index}, rank) VALUES ('deletemerge', 0)`;
 }
-
-/** FTS5's name of the tokenizer. */
-export const ftsTokenizer = (tokenize: DeclaredFts["tokenize"]): string =>
-  tokenize === "porter" ? "porter unicode61" : tokenize;
 
 /**
  * Triggers that update the index with the table, including deletes by foreign keys. A record with a row in

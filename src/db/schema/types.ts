@@ -6,6 +6,20 @@ export interface DeclaredReference {
   onDelete: "RESTRICT" | "CASCADE" | "SET NULL";
 }
 
+/** The values that a column accepts, beyond what SQLite enforces. As JSON, because the declaration is stored in the file. */
+export interface DeclaredValues {
+  schema: {
+    enum?: (string | number)[];
+    minLength?: number;
+    maxLength?: number;
+    minimum?: number;
+    maximum?: number;
+  };
+  pattern: { source: string; flags: string } | null;
+  /** How a value has to be written. */
+  form: "datetime" | "boolean" | null;
+}
+
 export interface DeclaredColumn {
   name: string;
   type: "TEXT" | "REAL" | "INTEGER";
@@ -14,6 +28,8 @@ export interface DeclaredColumn {
   /** An SQL expression over the columns of the row; null for none. */
   check: string | null;
   references: DeclaredReference | null;
+  /** null: whatever its type can hold. Absent in the declaration that a file of 0.2 has. */
+  values?: DeclaredValues | null;
   /** The value for existing rows when the column is added or becomes required. */
   default?: SqlValue;
 }

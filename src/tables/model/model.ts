@@ -1,5 +1,5 @@
 import type { Field, FieldType, FullTextSearch, Index, Reference, TableConfig } from "../../config/types.ts";
-import type { DeclaredColumn, DeclaredTable } from "../../db/index.ts";
+import type { DeclaredColumn, DeclaredTable, DeclaredValues } from "../../db/index.ts";
 import { indexName, primaryKeyIndexName, quoteIdentifier } from "../../db/index.ts";
 
 export interface Column {
@@ -212,7 +212,30 @@ function declareColumn(model: TableModel, column: Column): DeclaredColumn {
       edge === undefined
         ? null
         : { table: edge.to.name, column: edge.toColumn.name, onDelete: onDelete[edge.onDelete] },
+    values: declareValues(column),
     ...(fallback === undefined || fallback === null ? {} : { default: encodeDefault(column, fallback) }),
+  };
+}
+
+/** What the validator asks of a value of the field, for the comparison with stored ones. */
+function declareValues({ field, type }: Column): DeclaredValues | null {
+  if (field === null) return null;
+  const form = type === "datetime" || type === "boolean" ? type : null;
+  const { min, max, pattern, enum: choices, validate } = field;
+  if (validate === "new" || [min, max, pattern, choices].every((one) => one === undefined)) {
+    return form === null ? null : { schema: {}, pattern: null, form };
+  }
+  const isText = type === "string" || type === "text";
+  const schema: DeclaredValues["schema"] = {
+    ...(choices === undefined ? {} : { enum: [...choices] }),
+    ...(min === undefined ? {} : { [isText ? "minLength" : "minimum"]: min }),
+    ...(max === undefined ? {} : { [isText ? "maxLength" : "maximum"]: max }),
+  };
+  const expression = typeof pattern === "string" ? { source: pattern, flags: "u" } : pattern;
+  return {
+    schema,
+    pattern: expression === undefined ? null : { source: expression.source, flags: expression.flags },
+    form,
   };
 }
 

@@ -41,11 +41,11 @@ type Fts = NonNullable<TableModel["fts"]>;
 
 /**
  * The parts of `q` between white space or NUL, at which FTS5 would end the query. A trigram index has all characters, the
- * others only letters and digits.
+ * others only letters, digits and the vowel signs of letters.
  */
 function wordsOf(q: string, { tokenize }: Fts): string[] {
   const pieces = q.split(/[\s\0]+/u).filter((piece) => piece !== "");
-  return tokenize === "trigram" ? pieces : pieces.filter((piece) => /[\p{L}\p{N}\p{Co}]/u.test(piece));
+  return tokenize === "trigram" ? pieces : pieces.filter((piece) => /[\p{L}\p{N}\p{Co}\p{Mc}]/u.test(piece));
 }
 
 /** Inside quotes only the quote itself is syntax. */

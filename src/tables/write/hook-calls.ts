@@ -8,7 +8,6 @@ import { DeadlineError } from "../../kernel/time/deadline.ts";
 import { hookContext } from "../lookups/hook-context.ts";
 import type { Table } from "../namespaces.ts";
 import { Suspended } from "../rules/decisions.ts";
-import type { AfterHook } from "./after-hooks.ts";
 import { copied } from "./changes.ts";
 import type { WriteContext } from "./write-context.ts";
 

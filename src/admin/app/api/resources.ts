@@ -18,6 +18,7 @@ export interface Field {
   default?: unknown;
   references?: { table: string; column: string; onDelete: string };
   onUpdate?: string;
+  validate?: string;
 }
 
 export interface TableSchema {

@@ -5,6 +5,8 @@ import type { Field, FieldType } from "./fields.ts";
 const TEXTUAL: ReadonlySet<string> = new Set(["string", "text"]);
 const NUMERIC: ReadonlySet<string> = new Set(["number", "integer"]);
 
+const BOUNDS = ["enum", "min", "max", "pattern"] as const;
+
 /** What the members of a field say about one another. */
 export function checkField(field: Field, report: Report): void {
   const before = report.problems.length;
@@ -15,6 +17,9 @@ export function checkField(field: Field, report: Report): void {
   }
   if (field.onUpdate !== undefined && field.type !== "datetime") {
     report.at("onUpdate").say(`is for datetime, not for ${field.type}`);
+  }
+  if (field.validate !== undefined && BOUNDS.every((name) => field[name] === undefined)) {
+    report.at("validate").say(`is for fields with ${BOUNDS.join(", ")}`);
   }
   // A default can only be checked against a field that has no other problem.
   if (field.default !== undefined && report.problems.length === before) checkDefault(field, report.at("default"));

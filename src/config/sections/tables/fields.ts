@@ -54,6 +54,8 @@ export const FieldShape = Type.Object({
   references: Type.Optional(Type.Union([text(), Type.Unsafe<Reference>(ReferenceShape)])),
   /** An SQL expression over the fields of the record, kept as a CHECK of the table. */
   check: Type.Optional(text()),
+  /** Values stored before are not compared with `enum`, `min`, `max` and `pattern`; in types an `enum` is then any text or number. */
+  validate: Type.Optional(Type.Literal("new")),
   /** A datetime field that takes the time of each change. */
   onUpdate: Type.Optional(Type.Literal("now")),
 });

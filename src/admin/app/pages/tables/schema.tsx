@@ -131,6 +131,7 @@ function constraintsOf(name: string, field: Field, { fts }: TableSchema): string
     field.max === undefined ? null : `at most ${numberText(field.max)}${of}`,
     field.enum === undefined ? null : `one of ${field.enum.join(", ")}`,
     field.pattern === undefined ? null : `matches /${field.pattern}/${field.patternFlags ?? ""}`,
+    field.validate === "new" ? "values stored before are not compared" : null,
     field.check === undefined ? null : `check ${field.check}`,
     field.default === undefined ? null : `default ${JSON.stringify(field.default)}`,
     fts?.fields.includes(name) === true ? "searched" : null,
