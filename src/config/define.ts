@@ -1,12 +1,12 @@
 import type { DefinedConfig, TypedConfig } from "./typed/config.ts";
-import type { AnyNames, AnyNamespaces } from "./typed/declared.ts";
+import type { AnyNames, NamespacesOf } from "./typed/declared.ts";
 
 /**
  * The default export of a `platform.config.ts`. It checks types only; values are checked when the config is loaded. `typeof` its
  * result says what the config declares: see `TypesOf`.
  */
 export function defineConfig<
-  const Namespaces extends AnyNamespaces,
+  const Namespaces extends AnyNames,
   const Buckets extends AnyNames,
   const Rooms extends AnyNames,
   const Triggers extends AnyNames,
@@ -15,7 +15,12 @@ export function defineConfig<
   Api,
 >(
   config: TypedConfig<Namespaces, Buckets, Rooms, Triggers, Webhooks, Jobs, Api>,
-): DefinedConfig<{ databases: Namespaces; buckets: Buckets; rooms: Rooms; routes: Api }> {
+): DefinedConfig<{ databases: NamespacesOf<Namespaces>; buckets: Buckets; rooms: Rooms; routes: Api }> {
   // Only the types differ: the rules are the same functions, whose record has a narrower type than TableRecord.
-  return config as unknown as DefinedConfig<{ databases: Namespaces; buckets: Buckets; rooms: Rooms; routes: Api }>;
+  return config as unknown as DefinedConfig<{
+    databases: NamespacesOf<Namespaces>;
+    buckets: Buckets;
+    rooms: Rooms;
+    routes: Api;
+  }>;
 }

@@ -101,6 +101,20 @@ const config = defineConfig({
               const member = context.table("members").get(auth?.id ?? "");
               holds<Equal<NonNullable<typeof member>["role"], "owner" | "editor">>();
               const films = context.db("shared").table("films");
+              const seen = await context.as(auth).db("shared").table("films").get(task.title);
+              holds<Equal<NonNullable<typeof seen>["year"], number | null>>();
+              await context
+                .as(null)
+                .db("shared")
+                .transaction((tx) => tx.table("films").first([["year", "==", 1990]])?.year);
+              // @ts-expect-error: no such namespace
+              context.as(auth).db("nope");
+              // @ts-expect-error: no such table there
+              context.as(auth).db("shared").table("nix");
+              // @ts-expect-error: no such field
+              await context.as(auth).db("shared").table("films").insert({ titel: "x" });
+              // @ts-expect-error: instances are not for users
+              context.as(auth).db("workspaces").instances;
               const film = await films.get(task.title);
               holds<Equal<NonNullable<typeof film>["year"], number | null>>();
               await films.update("x", { year: { $op: "increment", value: 1 }, title: "y" });

@@ -53,7 +53,13 @@ test("[CL9] TypeScript reports a wrong field of a rule's record", () => {
 });
 
 /** A config that uses what rules and hooks know of their table's fields. */
-const TYPED = `import { defineConfig } from "platform";
+const TYPED = `import { type Auth, defineConfig, type Filter, type Rule, type UpdateRule } from "platform";
+
+const mine = (auth: Auth | null): Filter => [["ownerId", "==", auth?.id ?? ""]];
+const named: Rule<{ name: string }> = (auth, record, { table }) =>
+  auth !== null && record.name !== "" && [["name", "!=", String(table("members").get(auth.id)?.role)]];
+const kept: UpdateRule<{ name: string }> = (_auth, record, next) => record.name === next.name;
+
 export default defineConfig({
   databases: {
     shared: {
@@ -83,9 +89,29 @@ export default defineConfig({
           schema: { role: { type: "string", enum: ["owner", "editor"], required: true } },
         },
         free: { access: { read: (_auth, record) => record["public"] === true } },
+        cats: {
+          schema: { ownerId: { type: "string" }, name: { type: "string", required: true } },
+          access: { read: mine, insert: named, update: mine, delete: mine },
+        },
+        dogs: {
+          schema: { name: { type: "text", required: true }, ownerId: { type: "string", required: true } },
+          access: { read: named, insert: mine, update: kept, delete: mine },
+        },
+        bare: {},
+        fieldless: { schema: {}, access: {}, hooks: {}, indexes: [], migrations: [] },
       },
     },
+    empty: { tables: {} },
+    closed: { instance: true, access: {}, tables: {} },
   },
+  storage: { buckets: {} },
+  rooms: { quiet: {}, silent: { access: {}, actions: {} } },
+  triggers: {},
+  webhooks: {},
+  jobs: {},
+  cron: {},
+  realtime: { access: {} },
+  auth: { oauth: {}, hooks: {} },
 });
 `;
 
@@ -98,6 +124,16 @@ const WRONG: readonly (readonly [right: string, wrong: string, error: string])[]
   ["note.title.length", "note.name.length", "Property 'name' does not exist"],
 ];
 
+/** Mistakes in a helper that says what it returns: each is reported once, in one line, where it is made. */
+const IN_HELPERS: readonly (readonly [right: string, wrong: string, error: string])[] = [
+  ['[["ownerId", "==",', '[["ownerId", "=",', `Type '"="' is not assignable to type 'FilterOperator'.`],
+  [
+    'record.name !== "" &&',
+    'record.nam !== "" &&',
+    "Property 'nam' does not exist on type '{ name: string; }'. Did you mean 'name'?",
+  ],
+];
+
 for (const name of ["typescript", ...OLDER_TYPESCRIPTS] as const) {
   test(`[CL114] ${name}: the starter compiles, and rules and hooks know their fields`, () => {
     expect(typesOf((config) => config, compiler(name))).toEqual({ exitCode: 0, output: "" });
@@ -106,5 +142,13 @@ for (const name of ["typescript", ...OLDER_TYPESCRIPTS] as const) {
     const { exitCode, output } = typesOf(() => wrong, compiler(name));
     expect(exitCode).not.toBe(0);
     for (const [, , error] of WRONG) expect(output).toContain(error);
+  });
+
+  test(`[CF212] ${name}: a mistake in a helper that tables share is one line`, () => {
+    for (const [right, replacement, error] of IN_HELPERS) {
+      const { output } = typesOf(() => TYPED.replace(right, replacement), compiler(name));
+      expect(output).toContain(error);
+      expect(output.trim().split("\n")).toHaveLength(1);
+    }
   });
 }

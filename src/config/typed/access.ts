@@ -1,13 +1,16 @@
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type {
   AppAccess,
+  DatabaseAccessor,
   DatabaseTransaction,
   JobsAccessor,
   ServerDatabaseAccessor,
   TableAccessor,
   TransactionTable,
+  UserAccess,
 } from "../app/index.ts";
 import type { HookContext, Lookup, RuleContext } from "../context.ts";
+import type { Auth } from "../identity.ts";
 import type { AnyTables } from "./declared.ts";
 import type { RecordOf } from "./records.ts";
 
@@ -35,21 +38,35 @@ interface TypedTransaction<Tables> {
 
 type TransactionOf<Tables> = Omit<DatabaseTransaction, "table"> & TypedTransaction<Tables>;
 
-interface TypedDatabase<Tables> extends Omit<ServerDatabaseAccessor, "table" | "transaction"> {
+interface TypedDatabase<Tables> {
   table<Name extends keyof Tables & string>(name: Name): TableAccessor<RecordOf<Tables[Name]>>;
   /** As that of `DatabaseAccessor`. */
   transaction<T>(work: (tx: TransactionOf<Tables>) => T extends PromiseLike<unknown> ? never : T): Promise<T>;
 }
 
-type DatabaseOf<Tables> = string extends keyof Tables ? ServerDatabaseAccessor : TypedDatabase<Tables>;
+/** `Accessor` with the tables of one file. */
+type DatabaseOf<Tables, Accessor> = string extends keyof Tables
+  ? Accessor
+  : Omit<Accessor, "table" | "transaction"> & TypedDatabase<Tables>;
 
-interface TypedDatabases<Namespaces> {
-  db<Name extends keyof Namespaces & string>(namespace: Name, instanceId?: string): DatabaseOf<Namespaces[Name]>;
+interface TypedDatabases<Namespaces, Accessor> {
+  db<Name extends keyof Namespaces & string>(
+    namespace: Name,
+    instanceId?: string,
+  ): DatabaseOf<Namespaces[Name], Accessor>;
+}
+
+/** What `app.as(auth)` gives. */
+type UserAccessOf<Namespaces> = Omit<UserAccess, "db"> & TypedDatabases<Namespaces, DatabaseAccessor>;
+
+interface TypedUsers<Namespaces> {
+  /** As that of `AppAccess`. */
+  as(auth: Auth | null): UserAccessOf<Namespaces>;
 }
 
 type AppOfTables<Namespaces> = string extends keyof Namespaces
   ? AppAccess
-  : Omit<AppAccess, "db"> & TypedDatabases<Namespaces>;
+  : Omit<AppAccess, "db" | "as"> & TypedDatabases<Namespaces, ServerDatabaseAccessor> & TypedUsers<Namespaces>;
 
 /** What a schema made with `t` from "elysia" describes; any JSON for another schema, or none. */
 export type DataOf<Schema> = Schema extends { static: infer Data } ? Data : JsonValue;

@@ -9,6 +9,11 @@ export interface AnyNamespaces {
   [namespace: string]: AnyTables;
 }
 
+/** Namespaces as TypeScript infers them: `tables: {}` is `unknown` there, and has no tables here. */
+export type NamespacesOf<Namespaces> = {
+  [Name in keyof Namespaces]: unknown extends Namespaces[Name] ? Record<never, never> : Namespaces[Name];
+};
+
 /** Names of buckets or rooms. */
 export interface AnyNames {
   [name: string]: unknown;

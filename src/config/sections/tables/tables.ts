@@ -3,28 +3,27 @@ import type { MaybePromise, OrNothing } from "../../../kernel/maybe-promise.ts";
 import type { HookContext, RuleContext } from "../../context.ts";
 import type { Auth } from "../../identity.ts";
 import { COLUMNS_MAX, RECORD_SIZE_MAX_BYTES } from "../../limits.ts";
-import type { Filter, TableRecord } from "../../records.ts";
+import type { TableRecord } from "../../records.ts";
 import { check } from "../../shape/check.ts";
 import { AUTOMATIC_FIELDS, fieldNameProblem } from "../../shape/names.ts";
 import { checkedBy, func, list, named, refined, related, rule, text, textWith, whole } from "../../shape/schema.ts";
 import { checkField } from "./field-rules.ts";
+import type { FilterOf } from "../../typed/filters.ts";
 import { type Field, FieldShape } from "./fields.ts";
 import { migrationProblem } from "./sql.ts";
 
-/** `true` and a filter allow; every other value, and a throw, denies. */
-export type Rule =
+/**
+ * `true` and a filter allow; every other value, and a throw, denies. `R`: the fields that the rule knows, for helpers that several
+ * tables share.
+ */
+export type Rule<R = TableRecord> =
   | boolean
-  | ((auth: Auth | null, record: TableRecord, context: RuleContext) => MaybePromise<boolean | Filter>);
+  | ((auth: Auth | null, record: R, context: RuleContext) => MaybePromise<boolean | FilterOf<R>>);
 
 /** The rule of updates. `next`: the record as it will be. */
-export type UpdateRule =
+export type UpdateRule<R = TableRecord> =
   | boolean
-  | ((
-      auth: Auth | null,
-      record: TableRecord,
-      next: TableRecord,
-      context: RuleContext,
-    ) => MaybePromise<boolean | Filter>);
+  | ((auth: Auth | null, record: R, next: R, context: RuleContext) => MaybePromise<boolean | FilterOf<R>>);
 
 const tableRule = () => Type.Optional(Type.Unsafe<Rule>(rule()));
 
