@@ -7,8 +7,8 @@ import type { TableRecord } from "../../records.ts";
 import { check } from "../../shape/check.ts";
 import { AUTOMATIC_FIELDS, fieldNameProblem } from "../../shape/names.ts";
 import { checkedBy, func, list, named, refined, related, rule, text, textWith, whole } from "../../shape/schema.ts";
-import { checkField } from "./field-rules.ts";
 import type { FilterOf } from "../../typed/filters.ts";
+import { checkField } from "./field-rules.ts";
 import { type Field, FieldShape } from "./fields.ts";
 import { migrationProblem } from "./sql.ts";
 
