@@ -58,8 +58,7 @@ export function createJobsArea(
   const form = createJobForm(deps.jobs);
   const records = createJobRecords({ core, clock, isDrill: deps.isDrill });
 
-  const view = () => schedules.view();
-  const service = createJobsService({ core, records, schedules: view, turns: createTurns(), audit: deps.audit });
+  const service = createJobsService({ core, records, schedules, turns: createTurns(), audit: deps.audit });
 
   return {
     endpoints: jobEndpoints(service),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type TestPlatform, testPlatform } from "../support/index.ts";
+import { type TestPlatform, testPlatform, until } from "../support/index.ts";
 import { nextEmail, outbox } from "./auth-support.ts";
 
 const READER = "reader-key-0123456789abcdef";
@@ -103,4 +103,23 @@ test("[JB360] schedules are listed with their next runs, for keys that may read 
   expect([...times].sort()).toEqual(times);
   expect((await platform.get(path)).status).toBe(401);
   expect((await platform.withKey(OTHER).get(path)).status).toBe(403);
+});
+
+test("[JB361] a schedule is run now, once at a time, by keys that may change its jobs", async () => {
+  const path = "/api/admin/schedules/cron:nightly/run";
+  const made = await platform.service.post<{ id: string }>(path, undefined);
+  expect(made.status).toBe(200);
+  await until("its job is done", async () => {
+    const { jobs } = (
+      await platform.service.get<{ jobs: { id: string; state: string }[] }>("/api/admin/jobs?name=cron:nightly")
+    ).body;
+    return jobs.some(({ id, state }) => id === made.body.id && state === "done");
+  });
+  const { entries } = (
+    await platform.service.get<{ entries: { target: string }[] }>("/api/admin/audit?action=job.run-now")
+  ).body;
+  expect(entries.map(({ target }) => target)).toContain(`jobs/cron:nightly/${made.body.id}`);
+  expect((await platform.post(path, undefined)).status).toBe(401);
+  expect((await platform.withKey(OTHER).post(path, undefined)).status).toBe(403);
+  expect((await platform.service.post("/api/admin/schedules/cron:none/run", undefined)).status).toBe(404);
 });

@@ -30,6 +30,8 @@ export interface AdminAudit {
     actor?: string;
     action?: string;
     target?: string;
+    /** The first moment: milliseconds since 1970, or ISO 8601. */
+    after?: string | number;
     limit?: number;
     cursor?: string | null;
   }): Promise<AdminPage<AuditEntry>>;

@@ -14,6 +14,9 @@ export function createJobs({ request }: Transport): AdminJobs {
       return { items: answer.jobs, cursor: answer.cursor };
     },
     schedules: async () => (await request<{ schedules: ScheduleRecord[] }>("GET", "/api/admin/schedules")).schedules,
+    async runSchedule(name) {
+      return (await request<{ id: string }>("POST", `/api/admin/schedules/${encodeURIComponent(name)}/run`)).id;
+    },
     retry: (id) => change(id, "retry"),
     cancel: (id) => change(id, "cancel"),
     runNow: (id) => change(id, "run-now"),

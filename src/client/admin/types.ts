@@ -219,6 +219,8 @@ export interface AdminJobs {
   retry(id: string): Promise<void>;
   cancel(id: string): Promise<void>;
   schedules(): Promise<ScheduleRecord[]>;
+  /** Runs a schedule now; gives the id of its job, or of the one that waits or runs. Errors: `not_found`. */
+  runSchedule(name: string): Promise<string>;
   /** Runs a waiting job now. */
   runNow(id: string): Promise<void>;
 }

@@ -91,7 +91,21 @@ export function jobEndpoints(service: JobsService): readonly Endpoint[] {
       };
     },
   );
-  return [list, schedules, ...changes(service)];
+  const run = endpoint(
+    "POST /api/admin/schedules/:name/run",
+    {
+      tag: TAG,
+      summary: "Run a schedule now",
+      description:
+        "Beside its times, which stay as they are. While a run of the schedule waits or runs, its id is answered, and no other is made.",
+      caller: "serviceKey",
+      path: { name: "The name of the schedule's jobs" },
+      answers: { 200: Type.Object({ id: Type.String({ description: "The id of the job" }) }) },
+      errors: [404],
+    },
+    async ({ principal, params, query }) => ({ id: await service.runSchedule(principal, params.name, query) }),
+  );
+  return [list, schedules, run, ...changes(service)];
 }
 
 const CHANGES = [

@@ -1,7 +1,7 @@
 import { actorOf, type Principal } from "../../access/principal.ts";
 import { requireAnyServiceKey } from "../../access/service-key-right.ts";
 import type { RecordChange } from "../../db/index.ts";
-import { badField, forbidden } from "../../kernel/errors.ts";
+import { AppError, badField, forbidden } from "../../kernel/errors.ts";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { Turns } from "../../kernel/time/turns.ts";
 import type { ScheduleView } from "../cron/schedules.ts";
@@ -23,6 +23,8 @@ export interface JobsService {
   list(principal: Principal, query: () => JobQuery): MaybePromise<string>;
   /** The schedules whose jobs the key may read. Errors: 401, 403. */
   schedules(principal: Principal): ScheduleView[];
+  /** Runs a schedule at once; the id of its job, or of the one that waits or runs. Errors: 401, 403, 404. */
+  runSchedule(principal: Principal, name: string, form: () => unknown): Promise<string>;
   /** `form` is called once the rights are known. Errors: 401, 403, 404, 409. */
   change(principal: Principal, id: string, action: "retry" | "cancel" | "run-now", form: () => unknown): Promise<void>;
 }
@@ -32,7 +34,7 @@ const ANY = "*";
 export function createJobsService(deps: {
   core: QueueCore;
   records: JobRecords;
-  schedules: () => ScheduleView[];
+  schedules: { view(): ScheduleView[]; runNow(name: string): Promise<string> | null };
   /** Lists take turns, as each of them may take some milliseconds. */
   turns: Turns;
   /** Writes down what the current caller has done to a job that runs, whose end is in a transaction with others. */
@@ -90,7 +92,16 @@ export function createJobsService(deps: {
     },
     schedules(principal) {
       const names = readable(principal);
-      return deps.schedules().filter(({ name }) => names === null || names.includes(name));
+      return deps.schedules.view().filter(({ name }) => names === null || names.includes(name));
+    },
+    async runSchedule(principal, name, form) {
+      requireAnyServiceKey(principal);
+      if (!may(principal, name, "write")) throw forbidden();
+      form();
+      const id = await deps.schedules.runNow(name);
+      if (id === null) throw new AppError(404, `There is no schedule ${name}`);
+      await deps.audit(auditedChange("run-now", { name, id }));
+      return id;
     },
     async change(principal, id, action, form) {
       const row = writable(principal, id, form);

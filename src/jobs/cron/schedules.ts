@@ -48,6 +48,11 @@ export interface ScheduleView {
 interface RunningSchedules extends Schedules {
   /** In the order in which they were added. */
   view(): ScheduleView[];
+  /**
+   * Enqueues a run for the present moment, and resolves with the job's id once it is on disk; that of the run that waits or runs,
+   * if there is one. null: there is no such schedule.
+   */
+  runNow(name: string): Promise<string> | null;
   start(): Promise<void>;
   stop(): void;
 }
@@ -136,6 +141,10 @@ export function createSchedules(deps: {
         next: deps.isDrill ? [] : nextRuns({ schedule, timezone }, clock.now()),
         last: store === null ? null : lastTime(store.file, name),
       }));
+    },
+    runNow(name) {
+      if (!added.some((schedule) => schedule.name === name)) return null;
+      return core.queue.enqueue(name, { scheduledAt: isoTime(clock.now()) }, { key: SCHEDULE_KEY });
     },
     async start() {
       if (deps.isDrill) return;

@@ -15,6 +15,7 @@ import {
   IconUsers,
   IconVectorTriangle,
 } from "@tabler/icons-react";
+import { type Resources, useResources } from "../api/resources.ts";
 import { useRights } from "../api/session.tsx";
 
 type Right = readonly [area: string, kind: string, name: string, action: string];
@@ -26,6 +27,8 @@ export interface Section {
   icon: typeof IconHome;
   /** Shown where the key has one of these. */
   rights: readonly Right[];
+  /** Whether the config declares something of it; absent: it is there without being declared. */
+  isDeclared?(declared: Resources): boolean;
 }
 
 /** In the order of the navigation. */
@@ -41,9 +44,22 @@ export const SECTIONS: readonly Section[] = [
       ["storage", "bucket", "*", "read"],
       ["storage", "bucket", "*", "write"],
     ],
+    isDeclared: ({ buckets }) => buckets.length > 0,
   },
-  { name: "Key-value", path: "/key-value", icon: IconKey, rights: [["kv", "namespace", "*", "read"]] },
-  { name: "SQL", path: "/sql", icon: IconDatabase, rights: [["d1", "database", "*", "*"]] },
+  {
+    name: "Key-value",
+    path: "/key-value",
+    icon: IconKey,
+    rights: [["kv", "namespace", "*", "read"]],
+    isDeclared: ({ kv }) => kv.length > 0,
+  },
+  {
+    name: "SQL",
+    path: "/sql",
+    icon: IconDatabase,
+    rights: [["d1", "database", "*", "*"]],
+    isDeclared: ({ d1 }) => d1.length > 0,
+  },
   {
     name: "Vectors",
     path: "/vectors",
@@ -52,8 +68,15 @@ export const SECTIONS: readonly Section[] = [
       ["vectorize", "index", "*", "read"],
       ["vectorize", "index", "*", "write"],
     ],
+    isDeclared: ({ vectorize }) => vectorize.length > 0,
   },
-  { name: "Rooms", path: "/rooms", icon: IconDoor, rights: [["rooms", "*", "*", "read"]] },
+  {
+    name: "Rooms",
+    path: "/rooms",
+    icon: IconDoor,
+    rights: [["rooms", "*", "*", "read"]],
+    isDeclared: ({ rooms }) => rooms.length > 0,
+  },
   { name: "Realtime", path: "/realtime", icon: IconBroadcast, rights: [["realtime", "*", "*", "read"]] },
   {
     name: "Push",
@@ -71,8 +94,12 @@ export const SECTIONS: readonly Section[] = [
   { name: "Settings", path: "/settings", icon: IconSettings, rights: [["system", "*", "*", "read"]] },
 ];
 
-/** The pages that the key of the session may use. */
+/** The pages that the key of the session may use, without those of which the config declares nothing. */
 export function useSections(): readonly Section[] {
   const { may } = useRights();
-  return SECTIONS.filter(({ rights }) => rights.some((right) => may(...right)));
+  const declared = useResources().data;
+  return SECTIONS.filter(
+    ({ rights, isDeclared }) =>
+      rights.some((right) => may(...right)) && (declared === undefined || isDeclared?.(declared) !== false),
+  );
 }

@@ -5,19 +5,23 @@ import { server } from "../../api/server.ts";
 import { usePageState } from "../../parts/address.ts";
 import { timeText } from "../../parts/format.ts";
 import { Json } from "../../parts/json/json.tsx";
+import { OPENING_ROW } from "../../parts/list/opening-row.ts";
 import { Paged, usePaged } from "../../parts/list/paged.tsx";
+import { beginningOf, type Since, SinceSelect, sinceOf } from "../../parts/list/since.tsx";
 import { Page } from "../../parts/page.tsx";
 import { Empty } from "../../parts/states.tsx";
+import { UserName } from "../../parts/user-name.tsx";
 import { Wide, WideDetail } from "../../parts/wide.tsx";
 
 interface AuditState {
   actor: string;
   action: string;
   target: string;
+  since: Since;
 }
 
 const PAGE = 50;
-const FILTERS: readonly (readonly [keyof AuditState, string])[] = [
+const FILTERS: readonly (readonly ["actor" | "action" | "target", string])[] = [
   ["actor", "Actor"],
   ["action", "Action"],
   ["target", "Target"],
@@ -27,9 +31,10 @@ const FILTERS: readonly (readonly [keyof AuditState, string])[] = [
 export default function AuditPage() {
   const { state, change } = usePageState<AuditState>();
   const { actor = "", action = "", target = "" } = state;
+  const since = sinceOf(state.since);
   const given = { actor, action, target };
   const list = usePaged({
-    queryKey: ["audit", given],
+    queryKey: ["audit", given, since],
     // The address has more in it than these, such as whose view it is.
     load: (cursor) =>
       server.audit.list({
@@ -38,6 +43,7 @@ export default function AuditPage() {
         ...(actor === "" ? {} : { actor }),
         ...(action === "" ? {} : { action }),
         ...(target === "" ? {} : { target }),
+        ...(since === undefined ? {} : { after: beginningOf(since) }),
       }),
   });
   return (
@@ -53,6 +59,7 @@ export default function AuditPage() {
             onChange={(event) => change({ [name]: event.currentTarget.value || undefined }, { replace: true })}
           />
         ))}
+        <SinceSelect value={since} onChange={(next) => change({ since: next })} />
       </Group>
       <Paged
         list={list}
@@ -97,16 +104,26 @@ function keyed(entries: readonly AuditEntry[]): [key: string, entry: AuditEntry]
   });
 }
 
+/** What is about a user: `auth/users/ID`, and what is below it. */
+const USER_TARGET = /^(?:auth\/)?users\/([^/]+)/;
+
 function EntryLines({ entry }: { entry: AuditEntry }) {
   const [isOpen, setIsOpen] = useState(false);
   const { at, actor, address, action, target, before, after, requestId } = entry;
+  const person = actor.as ?? (actor.kind === "user" ? actor.name : null);
+  const [, userId] = USER_TARGET.exec(target) ?? [];
   return (
     <Fragment>
-      <Table.Tr>
+      <Table.Tr {...OPENING_ROW}>
         <Table.Td className="number">{timeText(at)}</Table.Td>
         <Table.Td>
           {actor.name ?? actor.kind}
           {actor.as === undefined ? "" : ` as ${actor.as}`}
+          {person === null || person === "anonymous" ? null : (
+            <div>
+              <UserName id={person} />
+            </div>
+          )}
           <Text size="xs" c="dimmed">
             {address}
           </Text>
@@ -120,6 +137,7 @@ function EntryLines({ entry }: { entry: AuditEntry }) {
           <Text size="sm" ff="monospace" truncate>
             {target}
           </Text>
+          {userId === undefined ? null : <UserName id={userId} />}
         </Table.Td>
       </Table.Tr>
       {isOpen ? (

@@ -3,6 +3,7 @@ import { IconFolder } from "@tabler/icons-react";
 import { memo, useRef } from "react";
 import type { FolderPage } from "../../../../client/storage/types.ts";
 import { bytesText } from "../../parts/format.ts";
+import { OPENING_ROW } from "../../parts/list/opening-row.ts";
 import type { PagedList } from "../../parts/list/paged.tsx";
 import { useVirtualRows } from "../../parts/list/virtual-rows.ts";
 import { Name, plainName } from "../../parts/name.tsx";
@@ -104,7 +105,7 @@ const FolderRow = memo(function FolderRow({
   isChoosing: boolean;
 }) {
   return (
-    <Table.Tr className="file-row" aria-rowindex={row + 2}>
+    <Table.Tr {...OPENING_ROW} className="file-row opening-row" aria-rowindex={row + 2}>
       {isChoosing ? <Table.Td /> : null}
       <Table.Td>
         <Group gap="xs" wrap="nowrap">
@@ -136,7 +137,12 @@ function FileRow({
 }) {
   const Icon = iconOf(contentType);
   return (
-    <Table.Tr className="file-row" aria-rowindex={row + 2} bg={isChosen ? "var(--chosen)" : ""}>
+    <Table.Tr
+      {...OPENING_ROW}
+      className="file-row opening-row"
+      aria-rowindex={row + 2}
+      bg={isChosen ? "var(--chosen)" : ""}
+    >
       {onChoose === null ? null : (
         <Table.Td>
           <Checkbox aria-label={`Choose ${plainName(nameOf(key))}`} checked={isChosen} onChange={onChoose} />

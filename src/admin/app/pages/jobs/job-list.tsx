@@ -7,6 +7,7 @@ import { messageOf } from "../../api/failure.ts";
 import { queries, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { JOBS_EVERY_MS } from "../../limits.ts";
+import { OPENING_ROW } from "../../parts/list/opening-row.ts";
 import { Paged, usePaged } from "../../parts/list/paged.tsx";
 import { Ago } from "../../parts/time.tsx";
 import { Wide, WideDetail } from "../../parts/wide.tsx";
@@ -73,7 +74,7 @@ function JobLines({ job, detailOf }: { job: JobRecord } & Pick<Listed, "detailOf
   const { id, name, state, waitingFor, attempt, createdAt, dueAt, finishedAt } = job;
   return (
     <Fragment>
-      <Table.Tr>
+      <Table.Tr {...OPENING_ROW}>
         <Table.Td>
           <Button variant="subtle" size="compact-sm" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
             {name}

@@ -1,7 +1,10 @@
-import { Anchor, Code, Table, Text } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
+import { Anchor, Button, Code, Table, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { server } from "../../api/server.ts";
+import { messageOf } from "../../api/failure.ts";
+import { queries, server } from "../../api/server.ts";
+import { useRights } from "../../api/session.tsx";
 import { agoText, timeText } from "../../parts/format.ts";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { Ago } from "../../parts/time.tsx";
@@ -27,6 +30,7 @@ export function Schedules() {
                     <Table.Th>Times</Table.Th>
                     <Table.Th>Last</Table.Th>
                     <Table.Th>Next</Table.Th>
+                    <Table.Th aria-label="Actions" />
                   </Table.Tr>
                 </Table.Thead>
                 <Table.Tbody>
@@ -45,6 +49,9 @@ export function Schedules() {
                       <Table.Td>
                         <NextRuns next={next} />
                       </Table.Td>
+                      <Table.Td ta="right">
+                        <RunNow name={name} />
+                      </Table.Td>
                     </Table.Tr>
                   ))}
                 </Table.Tbody>
@@ -61,6 +68,22 @@ export function Schedules() {
         )
       }
     </Loadable>
+  );
+}
+
+function RunNow({ name }: { name: string }) {
+  const { may } = useRights();
+  const run = useMutation({
+    mutationFn: () => server.jobs.runSchedule(name),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["jobs"] }),
+    onSuccess: (id) => notifications.show({ title: `${name} runs`, message: `Job ${id} is in the queue` }),
+    onError: (error) => notifications.show({ color: "red", title: "This did not work", message: messageOf(error) }),
+  });
+  if (!may("jobs", "*", name, "write")) return null;
+  return (
+    <Button size="compact-sm" variant="default" loading={run.isPending} onClick={() => run.mutate()}>
+      Run now
+    </Button>
   );
 }
 

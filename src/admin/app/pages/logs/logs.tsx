@@ -4,6 +4,7 @@ import { useState } from "react";
 import { usePageState } from "../../parts/address.ts";
 import { ConnectionBadge } from "../../parts/connection.tsx";
 import { numberText, timeText } from "../../parts/format.ts";
+import { beginningOf, type Since, SinceSelect, sinceOf } from "../../parts/list/since.tsx";
 import { Page } from "../../parts/page.tsx";
 import { Empty, Failure, Loading, Problem } from "../../parts/states.tsx";
 import { type Level, type Line, logSocket, newerThan, useLogLines } from "./log-lines.ts";
@@ -17,7 +18,8 @@ const FACTS_CHARACTERS = 300;
 
 /** The last lines of the server's log, the newest first, and the next ones as they are written. */
 export default function LogsPage() {
-  const { state, change } = usePageState<{ level: Level; q: string }>();
+  const { state, change } = usePageState<{ level: Level; q: string; since: Since }>();
+  const since = sinceOf(state.since);
   const { q = "" } = state;
   const level = LEVELS.find((one) => one === state.level) ?? "info";
   const { read, lines: present, refused } = useLogLines({ level, q });
@@ -25,7 +27,9 @@ export default function LogsPage() {
   const [paused, setPaused] = useState<readonly Line[] | null>(null);
   const isPaused = paused !== null;
   const missed = paused === null ? 0 : newerThan(paused, present ?? []);
-  const lines = paused ?? present;
+  const held = paused ?? present;
+  const from = since === undefined ? null : new Date(beginningOf(since)).toISOString();
+  const lines = from === null || held === null ? held : held.filter(({ at }) => at >= from);
   return (
     <Page title="Logs" actions={<ConnectionBadge socket={logSocket} />}>
       <Group gap="xs">
@@ -49,6 +53,7 @@ export default function LogsPage() {
             change({ q: event.currentTarget.value || undefined }, { replace: true });
           }}
         />
+        <SinceSelect value={since} onChange={(next) => change({ since: next })} />
         <Button
           variant="default"
           leftSection={isPaused ? <IconPlayerPlay size={16} aria-hidden /> : <IconPlayerPause size={16} aria-hidden />}
@@ -70,9 +75,11 @@ export default function LogsPage() {
         ) : null
       ) : lines.length === 0 ? (
         <Empty title="No lines">
-          {q === ""
-            ? "Nothing of this level has been logged since the start."
-            : "No line since the start has these words."}
+          {since !== undefined
+            ? "No line of this time is among those that the server keeps."
+            : q === ""
+              ? "Nothing of this level has been logged since the start."
+              : "No line since the start has these words."}
         </Empty>
       ) : (
         <Lines lines={lines} />

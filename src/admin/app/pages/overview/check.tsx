@@ -41,8 +41,15 @@ export function Check({
   );
 }
 
+/** What figures are called by who does not know how they are made. */
+const WORDS: Readonly<Record<string, string>> = {
+  walBytes: "not yet merged",
+  inPlace: "where it belongs",
+};
+
 /** `freeBytes` is "free", `lastMs` is "last took". */
 const wordsOf = (name: string): string =>
+  WORDS[name] ??
   name
     .replace(/(?<=.)(?:Bytes|At)$/, "")
     .replace(/Ms$/, "Took")
@@ -54,5 +61,6 @@ function factText(name: string, value: unknown): string {
     if (/bytes$/i.test(name)) return bytesText(value);
     return name.endsWith("Ms") ? `${numberText(value)} ms` : numberText(value);
   }
+  if (typeof value === "boolean") return value ? "yes" : "no";
   return typeof value === "string" && /(?:At|Until)$/.test(name) ? agoText(value) : String(value);
 }

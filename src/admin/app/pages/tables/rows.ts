@@ -117,6 +117,8 @@ export function useRows(address: TableAddress, listing: Listing, pages: readonly
     total,
     pageRows,
     first: first.data?.items ?? NO_ROWS,
+    /** The pages that are loaded and shown. */
+    loaded: [first, ...others].flatMap(({ data }) => (data === undefined ? [] : [data.items])),
     rowAt,
     error: failed,
     isLoading: first.data === undefined && first.error === null && total === null,

@@ -14,9 +14,10 @@ import { useServer, useViewAs } from "../../shell/view-as.tsx";
 import { NO_INSTANCE, pathOf, type TableAddress } from "./address.ts";
 import { deleteSoon, useHidden } from "./deletions.tsx";
 import { type Condition, isNarrowed } from "./filter-model.ts";
-import { useColumns } from "./grid/columns.ts";
+import { type GridColumn, useColumns } from "./grid/columns.ts";
 import { Grid } from "./grid/grid.tsx";
 import { useLive } from "./live.ts";
+import { OtherTables } from "./other-tables.tsx";
 import { RecordDrawer } from "./record/drawer.tsx";
 import { useReferenceTarget } from "./record/reference.tsx";
 import { NEW_RECORD, type RecordState } from "./record/state.ts";
@@ -24,6 +25,7 @@ import { type Listing, type Row, showRecord, useRows } from "./rows.ts";
 import { SchemaTab } from "./schema.tsx";
 import { withFoundFields } from "./schemaless.ts";
 import { Summary } from "./summary.tsx";
+import { useTitles } from "./titles.ts";
 import { Toolbar } from "./toolbar.tsx";
 import { Transfer } from "./transfer/transfer.tsx";
 
@@ -98,6 +100,7 @@ function TableOf({ address, schema }: { address: TableAddress; schema: TableSche
       hint={`${placeOf(address)}${rows.total === null ? "" : `, ${numberText(rows.total)} records`}`}
       actions={
         <>
+          <OtherTables address={address} />
           {selected.size > 0 && rightTo("delete") ? (
             <Button
               color="red"
@@ -179,10 +182,10 @@ interface RecordsProps {
 function Records({ address, schema: declared, rows, listing, summary, change, ...props }: RecordsProps) {
   const schema = useMemo(() => withFoundFields(declared, rows.first), [declared, rows.first]);
   const server = useServer();
-  const navigate = useNavigate();
   const { table: columns, forget } = useColumns(address, schema);
   const hidden = useHidden();
-  const targetOf = useReferenceTarget(address);
+  const follow = useFollow(address);
+  const titleOf = useTitles(address, schema, rows.loaded);
   const { conditions, sort, search } = listing;
   const isPart = isNarrowed(conditions) || search !== "";
   const flashing = useLive(address, isPart || sort !== null || summary !== undefined);
@@ -238,16 +241,12 @@ function Records({ address, schema: declared, rows, listing, summary, change, ..
           onSelect={props.onSelect}
           flashing={flashing}
           hidden={hidden}
+          titleOf={titleOf}
           isReadOnly={props.isReadOnly}
           save={save}
           onEditing={setIsEditing}
           open={({ id }) => props.open(id)}
-          follow={(row, { id, field }) => {
-            const value = row[id];
-            if (field?.references === undefined || value === null || value === undefined) return;
-            const target = targetOf(field.references, String(value));
-            if (target !== null) void navigate(target);
-          }}
+          follow={follow}
         />
       )}
       {summary === undefined || declaredAs(declared.fields, summary) === undefined ? null : (
@@ -262,4 +261,16 @@ function Records({ address, schema: declared, rows, listing, summary, change, ..
       )}
     </>
   );
+}
+
+/** Opens what the field of a record refers to. */
+function useFollow(address: TableAddress) {
+  const navigate = useNavigate();
+  const targetOf = useReferenceTarget(address);
+  return (row: Row, { id, field }: GridColumn): void => {
+    const value = row[id];
+    if (field?.references === undefined || value === null || value === undefined) return;
+    const target = targetOf(field.references, String(value));
+    if (target !== null) void navigate(target);
+  };
 }

@@ -18,6 +18,7 @@ import type { TableSchema } from "../../../api/resources.ts";
 import type { TableAddress } from "../address.ts";
 import { hiddenName } from "../deletions.tsx";
 import type { Row } from "../rows.ts";
+import type { TitleOf } from "../titles.ts";
 import { CHECK_PX, type Columns, type GridColumn, gridColumns } from "./columns.ts";
 import { Head } from "./head.tsx";
 import { canEdit, GridRow, ROW_PX, type RowActions } from "./row.tsx";
@@ -43,6 +44,8 @@ export interface GridProps {
   onSelect(selected: ReadonlySet<string>): void;
   flashing: ReadonlySet<string>;
   hidden: ReadonlySet<string>;
+  /** What referred records are called. */
+  titleOf: TitleOf;
   isReadOnly: boolean;
   /** Resolves when the server has taken the value. */
   save(row: Row, field: string, value: unknown): Promise<void>;
@@ -133,6 +136,7 @@ export function Grid(props: GridProps) {
               address={props.address}
               columns={columns}
               actions={actions}
+              titleOf={props.titleOf}
               row={row}
               index={index}
               focusedColumn={entry.row === index ? entry.column : -1}

@@ -2,6 +2,7 @@ import { IconExternalLink } from "@tabler/icons-react";
 import { memo } from "react";
 import type { TableAddress } from "../address.ts";
 import type { Row } from "../rows.ts";
+import type { TitleOf } from "../titles.ts";
 import { cellText } from "./cell-text.ts";
 import type { GridColumn } from "./columns.ts";
 import { CellEditor } from "./editor.tsx";
@@ -20,6 +21,7 @@ interface RowProps {
   address: TableAddress;
   columns: readonly GridColumn[];
   actions: RowActions;
+  titleOf: TitleOf;
   /** undefined: not loaded yet. */
   row: Row | undefined;
   index: number;
@@ -36,7 +38,7 @@ export const canEdit = (column: GridColumn | undefined): boolean =>
   column?.field !== undefined && !column.field.generated && column.id !== "id";
 
 /** One row. Its clicks and keys are handled by the grid. */
-export const GridRow = memo(function GridRow({ address, columns, actions, row, index, ...state }: RowProps) {
+export const GridRow = memo(function GridRow({ address, columns, actions, titleOf, row, index, ...state }: RowProps) {
   const { focusedColumn, editingColumn, isReadOnly, isSelected, isFlashing, isHidden } = state;
   const classes = [
     "grid-row",
@@ -89,7 +91,7 @@ export const GridRow = memo(function GridRow({ address, columns, actions, row, i
                 close={actions.endEditing}
               />
             ) : row === undefined ? null : (
-              <CellContent column={column} row={row} />
+              <CellContent column={column} row={row} titleOf={titleOf} />
             )}
           </div>
         );
@@ -100,18 +102,19 @@ export const GridRow = memo(function GridRow({ address, columns, actions, row, i
 
 const CHECK_STYLE = { left: 0 };
 
-function CellContent({ column, row }: { column: GridColumn; row: Row }) {
+function CellContent({ column, row, titleOf }: { column: GridColumn; row: Row; titleOf: TitleOf }) {
   const value = row[column.id];
   if (value === null || value === undefined) return <span className="is-null">–</span>;
   const marked = row.highlights?.[column.id];
   const text = marked?.includes(MARKS.pre) === true ? <Marked text={marked} /> : cellText(value, column.field);
   if (column.field?.references === undefined) return text;
+  const title = titleOf(column.id, String(value));
   return (
     <>
       <span className="grid-follow" title={`Open in ${column.field.references.table}`} data-follow aria-hidden>
         <IconExternalLink size={14} aria-hidden />
       </span>
-      {text}
+      {title === undefined ? text : <span title={String(value)}>{title}</span>}
     </>
   );
 }

@@ -4,6 +4,7 @@ import type { Field } from "../../../api/resources.ts";
 import { textHeight } from "../../../parts/text-height.ts";
 import type { TableAddress } from "../address.ts";
 import { ReferenceInput, ReferenceLink } from "./reference.tsx";
+import { TimeInput } from "./time-input.tsx";
 
 interface FieldInputProps {
   name: string;
@@ -85,6 +86,9 @@ export function FieldInput({ name, field, address, text, stored, problem, isRead
         onChange={onChange}
       />
     );
+  }
+  if (field.type === "datetime" && !field.generated) {
+    return <TimeInput {...common} value={text} onChange={onChange} />;
   }
   const placeholder = field.generated && !isReadOnly ? "Set by the server" : undefined;
   return (

@@ -34,20 +34,26 @@ export default function ImportDialog({ address, schema, onClose }: ImportProps) 
   const [file, setFile] = useState<File | null>(null);
   const [isUpsert, setIsUpsert] = useState(false);
   const [state, setState] = useState<State>({ kind: "choosing" });
+  /** The records at the beginning of a file that an earlier try has brought in. */
+  const [already, setAlready] = useState<{ count: number; fileName: string } | null>(null);
+  const [isGoingOn, setIsGoingOn] = useState(true);
   const running = useRef<AbortController | null>(null);
   const start = async (chosen: File): Promise<void> => {
     const controller = new AbortController();
     running.current = controller;
-    setState({ kind: "running", imported: 0, bytesRead: 0 });
+    const skipped = isGoingOn ? (already?.count ?? 0) : 0;
+    setState({ kind: "running", imported: skipped, bytesRead: 0 });
     const onProgress = (progress: Imported): void => setState({ kind: "running", ...progress });
     try {
       const records = readRecords(chosen, schema);
       const { signal } = controller;
-      const imported = await importRecords(server, address, records, { isUpsert, signal, onProgress });
+      const imported = await importRecords(server, address, records, { isUpsert, skipped, signal, onProgress });
       setState({ kind: "done", imported });
     } catch (error) {
       const imported = error instanceof ImportFailure ? error.imported : 0;
       setState({ kind: "failed", imported, message: messageOf(error) });
+      setAlready(imported === 0 ? null : { count: imported, fileName: chosen.name });
+      setIsGoingOn(true);
     }
     reloadRows(address);
   };
@@ -75,6 +81,8 @@ export default function ImportDialog({ address, schema, onClose }: ImportProps) 
           onChange={(next) => {
             setFile(next);
             setState({ kind: "choosing" });
+            // A corrected file has the name of the one before it, as a rule.
+            setIsGoingOn(next !== null && next.name === already?.fileName);
           }}
         />
         {file === null || state.kind !== "choosing" ? null : <Preview file={file} schema={schema} />}
@@ -91,6 +99,14 @@ export default function ImportDialog({ address, schema, onClose }: ImportProps) 
               disabled={isRunning}
               onChange={(event) => setIsUpsert(event.currentTarget.checked)}
             />
+            {already === null ? null : (
+              <Checkbox
+                label={`Leave out the first ${recordsText(already.count)}, which the last try has imported`}
+                checked={isGoingOn}
+                disabled={isRunning}
+                onChange={(event) => setIsGoingOn(event.currentTarget.checked)}
+              />
+            )}
             <Group gap="xs">
               <Button disabled={file === null} loading={isRunning} onClick={() => file !== null && void start(file)}>
                 Import
@@ -106,9 +122,11 @@ export default function ImportDialog({ address, schema, onClose }: ImportProps) 
   );
 }
 
+const recordsText = (count: number): string => (count === 1 ? "1 record" : `${numberText(count)} records`);
+
 function Outcome({ state, file, table }: { state: State; file: File | null; table: string }) {
   if (state.kind === "choosing") return null;
-  const records = state.imported === 1 ? "1 record" : `${numberText(state.imported)} records`;
+  const records = recordsText(state.imported);
   if (state.kind === "running") {
     const share = file === null || file.size === 0 ? 0 : (100 * state.bytesRead) / file.size;
     return (

@@ -24,17 +24,19 @@ const PAYLOAD_TOO_LARGE = 413;
 
 /**
  * Inserts the records in batches; with `isUpsert`, those whose id exists are updated. Errors: `ImportFailure` that names
- * the lines at fault; of a batch nothing is written then. Ends between two batches when `signal` says so.
+ * the lines at fault; of a batch nothing is written then. Ends between two batches when `signal` says so. The first `skipped`
+ * records of the file are left out, and count as imported.
  */
 export async function importRecords(
   server: Administrator,
   address: TableAddress,
   records: AsyncIterable<SourceRecord>,
-  options: { isUpsert: boolean; signal: AbortSignal; onProgress(progress: Progress): void },
+  options: { isUpsert: boolean; skipped: number; signal: AbortSignal; onProgress(progress: Progress): void },
 ): Promise<number> {
   let waiting: SourceRecord[] = [];
   let characters = 0;
-  let imported = 0;
+  let imported = options.skipped;
+  let left = options.skipped;
   const send = async (batch: readonly SourceRecord[]): Promise<void> => {
     options.signal.throwIfAborted();
     const body = { inserts: batch.map(({ record }) => record) };
@@ -60,6 +62,7 @@ export async function importRecords(
   };
   try {
     for await (const source of records) {
+      if (left-- > 0) continue;
       waiting.push(source);
       characters += JSON.stringify(source.record).length;
       if (waiting.length >= BATCH_MAX || characters >= IMPORT_BATCH_CHARACTERS) await flush();
