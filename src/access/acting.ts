@@ -1,5 +1,6 @@
 import type { Auth } from "../config/types.ts";
 import { forbidden, notFound, unauthorized } from "../kernel/errors.ts";
+import { frozenJson } from "../kernel/json/frozen.ts";
 import type { Account } from "./accounts.ts";
 import { ROOT_KEY_NAME } from "./keys/service-keys.ts";
 import type { ActedBy, Principal } from "./principal.ts";
@@ -10,7 +11,7 @@ const NOBODY = "anonymous";
 /** The user as rules see them, with the claims of now. */
 export function authOfAccount(account: Account): Auth {
   const { id, email, emailVerified, role, isAnonymous, customClaims } = account;
-  return { id, email, emailVerified, role, isAnonymous, custom: customClaims };
+  return frozenJson({ id, email, emailVerified, role, isAnonymous, custom: customClaims });
 }
 
 /**

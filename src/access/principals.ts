@@ -67,7 +67,7 @@ export function createPrincipals(deps: {
       kind: "user",
       sessionId: claims.sessionId,
       tokenVersion: claims.version,
-      auth: { id: claims.userId, email, emailVerified, role, isAnonymous, custom: claims.custom },
+      auth: Object.freeze({ id: claims.userId, email, emailVerified, role, isAnonymous, custom: claims.custom }),
     };
   };
   const ofToken = (token: string) => chain(deps.tokens.verify(token), present);

@@ -2,6 +2,7 @@ import { errors, type JWTPayload, jwtVerify } from "jose";
 import { BoundedMap } from "../kernel/bounded-map.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { unauthorized } from "../kernel/errors.ts";
+import { frozenJson } from "../kernel/json/frozen.ts";
 import { isJsonObject, type JsonObject } from "../kernel/json/json.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import { SECOND_MS } from "../kernel/time/duration.ts";
@@ -74,7 +75,8 @@ function readClaims(payload: JWTPayload): AccessClaims | null {
     role: typeof role === "string" ? role : "user",
     email: typeof email === "string" ? email : null,
     isAnonymous: anon === true,
-    custom: isJsonObject(custom) ? custom : {},
+    // Shared by all requests of the token, and by rules, hooks and handlers. [AC111]
+    custom: frozenJson(isJsonObject(custom) ? custom : {}),
     version: typeof ver === "number" ? ver : 0,
     expiresAtMs: exp * SECOND_MS,
     validFromMs: Math.max(nbf * SECOND_MS, iat * SECOND_MS - CLOCK_SKEW_MS),

@@ -319,28 +319,29 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
   }),
 };
 
-/** The server's own access to the areas, for hooks, rooms and embedders. */
-const createAppAccess = (areas: Areas): AppAccess => ({
-  db: (namespace, instanceId) => areas.tables.serverAccessor(namespace, instanceId),
-  storage: (bucket) => areas.storage.accessor(SERVER, bucket),
-  kv: (name) => areas.kv.accessor(name),
-  sql: (name) => areas.d1.accessor(name),
-  vectors: (name) => areas.vectorize.accessor(name),
-  broadcast: (channel, event, payload) => areas.realtime.broadcast(channel, event, payload),
-  as: (auth) => createUserAccess(areas, auth),
-  get jobs() {
-    return areas.jobs.accessor;
-  },
-  get mail() {
-    return areas.auth.mail;
-  },
-  get push() {
-    return areas.push.accessor;
-  },
-  get users() {
-    return areas.users.accessor;
-  },
-});
+/** The server's own access to the areas, for hooks, rooms and embedders. Frozen, as all of them share it. [CF205] */
+const createAppAccess = (areas: Areas): AppAccess =>
+  Object.freeze<AppAccess>({
+    db: (namespace, instanceId) => areas.tables.serverAccessor(namespace, instanceId),
+    storage: (bucket) => areas.storage.accessor(SERVER, bucket),
+    kv: (name) => areas.kv.accessor(name),
+    sql: (name) => areas.d1.accessor(name),
+    vectors: (name) => areas.vectorize.accessor(name),
+    broadcast: (channel, event, payload) => areas.realtime.broadcast(channel, event, payload),
+    as: (auth) => createUserAccess(areas, auth),
+    get jobs() {
+      return Object.freeze(areas.jobs.accessor);
+    },
+    get mail() {
+      return Object.freeze(areas.auth.mail);
+    },
+    get push() {
+      return Object.freeze(areas.push.accessor);
+    },
+    get users() {
+      return Object.freeze(areas.users.accessor);
+    },
+  });
 
 /** Opens all areas, and notes how they stop. Errors: those of the first area that does not open. */
 export async function openAreas(

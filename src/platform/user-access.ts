@@ -1,6 +1,8 @@
 import { ANONYMOUS, type Principal } from "../access/principal.ts";
 import type { UserAccess } from "../config/app/index.ts";
 import type { Auth } from "../config/types.ts";
+import { plainCopy } from "../kernel/json/copy.ts";
+import { frozenJson } from "../kernel/json/frozen.ts";
 import type { RealtimeArea } from "../realtime/index.ts";
 import type { StorageArea } from "../storage/index.ts";
 import type { TablesArea } from "../tables/index.ts";
@@ -26,5 +28,5 @@ function callerOf(auth: Auth | null): Caller {
   if (typeof auth !== "object" || typeof auth.id !== "string") {
     throw new TypeError("app.as takes the auth of a rule, hook or route, or null for nobody");
   }
-  return { kind: "user", auth, sessionId: "" };
+  return { kind: "user", auth: frozenJson(plainCopy(auth)), sessionId: "" };
 }

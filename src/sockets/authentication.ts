@@ -23,7 +23,9 @@ export function presentUser(sessions: SessionLookup, principal: SignedIn): Signe
     email === auth.email &&
     emailVerified === auth.emailVerified &&
     isAnonymous === auth.isAnonymous;
-  return isSame ? principal : { ...principal, auth: { ...auth, role, email, emailVerified, isAnonymous } };
+  return isSame
+    ? principal
+    : { ...principal, auth: Object.freeze({ ...auth, role, email, emailVerified, isAnonymous }) };
 }
 
 /** Whether a connection of the one may become one of the other: only nobody becomes somebody else. */

@@ -10,7 +10,7 @@ import type { ReadCaller } from "../db/index.ts";
 import { Query } from "../http/exchange/query.ts";
 import { createQueryParser, type QueryParser } from "../http/exchange/query-parser.ts";
 import { AppError } from "../kernel/errors.ts";
-import { jsonCopy } from "../kernel/json/copy.ts";
+import { jsonCopy, plainCopy } from "../kernel/json/copy.ts";
 import { isJsonObject } from "../kernel/json/json.ts";
 import { createParser } from "../kernel/schema/parser.ts";
 import {
@@ -23,7 +23,6 @@ import {
   SearchQuery,
 } from "./api/requests.ts";
 import type { TableService } from "./service.ts";
-import { copied } from "./write/changes.ts";
 
 const NOTHING_ASKED: Asked<GetValues> = { query: () => ({}) };
 const listParser = createQueryParser(ListQuery, { takesOthers: true });
@@ -67,23 +66,23 @@ function createTableAccessor(service: TableService, principal: Principal, addres
     // Copies: the caller may change its object before the write runs, and the answer while it is announced to others.
     async insert(record) {
       const copy = jsonCopy(record);
-      return copied(await service.insert(principal, address, () => copy));
+      return plainCopy(await service.insert(principal, address, () => copy));
     },
     async upsert(record, options) {
       const copy = jsonCopy(record);
       const conflictTarget = options?.conflictTarget ?? "id";
-      return copied((await service.upsert(principal, address, () => copy, { conflictTarget })).record);
+      return plainCopy((await service.upsert(principal, address, () => copy, { conflictTarget })).record);
     },
     async update(id, changes) {
       const copy = jsonCopy(changes);
-      return copied(await service.update(principal, address, id, () => copy));
+      return plainCopy(await service.update(principal, address, id, () => copy));
     },
     delete: (id) => service.delete(principal, address, id),
     async batch(operations) {
       const copy = jsonCopy(operations);
       const body = () => batchParser.parse(isJsonObject(copy) ? copy : {});
       const { inserted, updated, deleted } = await service.batch(principal, address, body, { upsert: false });
-      return { inserted: inserted.map(copied), updated: updated.map(copied), deleted };
+      return { inserted: inserted.map(plainCopy), updated: updated.map(plainCopy), deleted };
     },
   };
 }

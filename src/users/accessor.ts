@@ -9,6 +9,7 @@ import {
   requireMetadataSize,
 } from "../access/account-fields.ts";
 import type { Accounts } from "../access/accounts.ts";
+import { authOfAccount } from "../access/acting.ts";
 import type { UsersAccessor } from "../config/app/index.ts";
 import { SERVER_ACTOR } from "../db/index.ts";
 import { jsonCopy } from "../kernel/json/copy.ts";
@@ -94,8 +95,7 @@ export function createUsersAccessor({ accounts, users, passwordMinLength }: Acce
     async auth(id) {
       const account = accounts.get(id);
       if (account === null || account.disabled) return null;
-      const { email, emailVerified, role, isAnonymous, customClaims: custom } = account;
-      return { id, email, emailVerified, role, isAnonymous, custom };
+      return authOfAccount(account);
     },
   };
 }

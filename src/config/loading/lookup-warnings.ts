@@ -1,3 +1,4 @@
+import { frozenJson } from "../../kernel/json/frozen.ts";
 import type { ConfigProblem } from "../problems.ts";
 import type { Auth, Filter, Lookup, NamespaceConfig, PlatformConfig, RuleContext, TableConfig } from "../types.ts";
 
@@ -13,19 +14,19 @@ interface ContextRule {
   namespace: string | null;
 }
 
-const SOMEBODY: Auth = {
+const SOMEBODY: Auth = frozenJson({
   id: "somebody",
   email: null,
   emailVerified: false,
   role: "user",
   isAnonymous: false,
   custom: {},
-};
+});
 
-/** Has every field, so that a rule goes on behind a lookup. */
+/** Has every field, so that a rule goes on behind a lookup. What is written into it is gone, as all rules share it. */
 const STAND_IN = new Proxy<Record<string, string>>(
   {},
-  { get: (_, name) => (typeof name === "string" ? "" : undefined) },
+  { get: (_, name) => (typeof name === "string" ? "" : undefined), set: () => true },
 );
 
 /**

@@ -63,7 +63,7 @@ export function createPerforming(deps: PerformingDeps) {
         introduce(context, call, route);
         if (call.refusal !== null) throw call.refusal;
         decodeParams(context.params);
-        const about = () => ({ request: call.request, params: context.params });
+        const about = () => ({ request: call.request, params: { ...context.params } });
         const ask: Ask = (watch) => mayCall(call.principal, about, watch);
         const allowed = (hasLookedUp: boolean): MaybePromise<Response> => {
           if (hasLookedUp) call.ask = ask;

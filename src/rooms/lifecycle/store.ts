@@ -1,6 +1,7 @@
 import type { Player } from "../../config/types.ts";
 import type { DatabaseFile } from "../../db/index.ts";
 import type { Millis } from "../../kernel/clock.ts";
+import { frozenJson } from "../../kernel/json/frozen.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import { untilBytes } from "../../kernel/time/sweeping.ts";
 import { jsonText } from "../connection/messages.ts";
@@ -154,7 +155,7 @@ export function createRoomStore(file: RoomFile): RoomStore {
 
 /** Rows of earlier versions have no session: then the user stays as saved. */
 function readPresent({ sessionId = "", ...player }: Player & { sessionId?: string }): PresentPlayer {
-  return { player, sessionId };
+  return { player: frozenJson(player), sessionId };
 }
 
 /** `save` has written the row. */

@@ -2,6 +2,7 @@ import type { Lookups } from "../../access/lookups/lookups.ts";
 import type { LeaveReason, Player, Room } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { Refusal, reasonOf } from "../../kernel/errors.ts";
+import { plainCopy } from "../../kernel/json/copy.ts";
 import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { CLOSE } from "../../sockets/close-codes.ts";
@@ -304,7 +305,7 @@ export class LiveRoom {
     try {
       // Asked for each action, as a subscription's rule is for each change: too many lookups deny.
       const context = this.#lookups.begin({ for: "subscription" }).context(null);
-      const answer: MaybePromise<unknown> = rule?.(player.auth, this.id, type, payload, context);
+      const answer: MaybePromise<unknown> = rule?.(player.auth, this.id, type, plainCopy(payload), context);
       return isPromise(answer) ? answer.then((said) => said === true, deny) : answer === true;
     } catch (cause) {
       return deny(cause);

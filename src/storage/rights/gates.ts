@@ -6,6 +6,7 @@ import { createProbe, mayTakeMoreThan } from "../../access/probe.ts";
 import type { FileFacts } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { forbidden, notFound, unauthorized } from "../../kernel/errors.ts";
+import { frozenJson } from "../../kernel/json/frozen.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { inPhase } from "../../kernel/observing/request-trace.ts";
@@ -33,15 +34,15 @@ export interface Gates {
 /** Parameters of a rule without its context. */
 const FILE_PARAMETERS = 2;
 
-/** What a rule reads before there is a file. Every member is present, so that the rule does not throw. */
-const EMPTY_FILE: FileFacts = {
+/** What a rule reads before there is a file. Every member is present, so that the rule does not throw. Frozen: all rules share it. */
+const EMPTY_FILE: FileFacts = frozenJson({
   key: "",
   size: 0,
   contentType: "",
   uploadedBy: null,
   customMetadata: {},
   uploaded: new Date(0).toISOString(),
-};
+});
 
 export function createGates(deps: {
   buckets: ReadonlyMap<string, Bucket>;

@@ -2,6 +2,7 @@ import type { Filter, Lookup, TableRecord } from "../../config/types.ts";
 import type { Transaction } from "../../db/index.ts";
 import { quoteIdentifier } from "../../db/index.ts";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
+import { frozenJson } from "../../kernel/json/frozen.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { compareText } from "../../kernel/records/text-match.ts";
 import { FILTER_CONDITIONS_MAX, LOOKUP_EXAMINED_MAX, LOOKUP_LIMIT_MAX, LOOKUP_PLANS_MAX } from "../limits.ts";
@@ -78,21 +79,6 @@ function limitOf(options: { limit?: number } | undefined): number {
   throw new LookupMistake(`The limit of a lookup must be a whole number, got ${limit}`);
 }
 
-/** Rules share the result, so no rule may change it. */
-function frozen(record: TableRecord): TableRecord {
-  for (const name in record) {
-    const value = record[name];
-    if (typeof value === "object" && value !== null) freezeJson(value);
-  }
-  return Object.freeze(record);
-}
-
-function freezeJson(value: JsonValue): void {
-  if (typeof value !== "object" || value === null) return;
-  for (const inner of Object.values(value)) freezeJson(inner);
-  Object.freeze(value);
-}
-
 /** A lookup of one table. See `Lookup` for what it promises. */
 export function createTableLookup(source: LookupSource): Lookup {
   const { table } = source;
@@ -108,7 +94,7 @@ export function createTableLookup(source: LookupSource): Lookup {
         if (queries === null) return [];
         const records = pointRead(queries, table, point, { value, limit });
         source.took(records.length);
-        for (const record of records) frozen(record);
+        for (const record of records) frozenJson(record);
         return records;
       });
     }
@@ -118,7 +104,7 @@ export function createTableLookup(source: LookupSource): Lookup {
       for (const each of values) source.watched(fields, each);
       const records = queries === null ? [] : read(queries, table, { conditions, plan, limit });
       source.took(records.length);
-      return records.map(frozen);
+      return records.map(frozenJson);
     });
   };
 
@@ -128,7 +114,7 @@ export function createTableLookup(source: LookupSource): Lookup {
       return source.once(`get ${id}`, (queries) => {
         source.watched(["id"], [id]);
         const record = queries === null ? null : store.get(queries, id);
-        return record === null ? null : frozen(record);
+        return record === null ? null : frozenJson(record);
       });
     },
     first: (filter) => find(filter, 1)[0] ?? null,

@@ -36,6 +36,8 @@ export interface TableModel {
   config: TableConfig;
   /** Schemaless: one JSON document next to id, createdAt and updatedAt. */
   isSchemaless: boolean;
+  /** The fields that may hold lists and objects; null: any. */
+  jsonFields: readonly string[] | null;
   /** In the order of a record: id, fields, createdAt, updatedAt. */
   columns: readonly Column[];
   byName: ReadonlyMap<string, Column>;
@@ -85,6 +87,8 @@ function compileTable(namespace: string, name: string, config: TableConfig): Tab
     name,
     config,
     isSchemaless: config.schema === undefined,
+    jsonFields:
+      config.schema === undefined ? null : columns.flatMap(({ name, type }) => (type === "json" ? [name] : [])),
     columns,
     byName: new Map(columns.map((column) => [column.name, column])),
     indexes: compileIndexes(name, columns, config),

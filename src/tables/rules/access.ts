@@ -5,6 +5,8 @@ import type { SaidBy } from "../../access/table-door.ts";
 import type { Auth, Filter, TableRecord } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { type AppError, forbidden, reasonOf, unauthorized } from "../../kernel/errors.ts";
+import { plainCopy } from "../../kernel/json/copy.ts";
+import { readOnly } from "../../kernel/json/read-only.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { awaiting, inPhase } from "../../kernel/observing/request-trace.ts";
@@ -14,7 +16,6 @@ import { FILTER_CONDITIONS_MAX } from "../limits.ts";
 import type { RuleCall, RuleScope } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
 import { NO_FILTER, type ParsedFilter, parseConditions, withOwnValues } from "../query/filter.ts";
-import { copied } from "../write/changes.ts";
 import { argumentsOf, callable, createFailureLog, type RecordRule, recordRule, type TableAction } from "./calling.ts";
 import { type Decisions, Suspended } from "./decisions.ts";
 
@@ -175,7 +176,7 @@ export function createRecordRights(deps: { clock: Clock; logger: Logger }): Reco
   ): Grant => {
     const call = by.takesContext ? rules.call() : null;
     const next = nextOf?.();
-    const args = argumentsOf(by, call, [authOf(principal), copied(record), copied(next ?? record)]);
+    const args = argumentsOf(by, call, [authOf(principal), plainCopy(record), plainCopy(next ?? record)]);
     let answer: Grant = NONE;
     try {
       answer = grantOf(model, by.action, decisions.ask(callable(by), args, [record, next], { call }));
@@ -236,7 +237,7 @@ export function createRecordRights(deps: { clock: Clock; logger: Logger }): Reco
         failed(model, by.action, cause);
         return false;
       };
-      return chain(answerOf(by, { principal, rules }, record, deny), (answer) => {
+      return chain(answerOf(by, { principal, rules }, readOnly(record, model.jsonFields), deny), (answer) => {
         rules.check();
         return answerAbout(model, by.action, answer, record);
       });

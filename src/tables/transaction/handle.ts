@@ -2,7 +2,7 @@ import type { DatabaseTransaction, EnqueueJobOptions, TransactionTable } from ".
 import type { Filter, TableRecord } from "../../config/types.ts";
 import type { OutboxRow } from "../../db/index.ts";
 import { badField, notFound } from "../../kernel/errors.ts";
-import { jsonCopy } from "../../kernel/json/copy.ts";
+import { jsonCopy, plainCopy } from "../../kernel/json/copy.ts";
 import { isPromise } from "../../kernel/maybe-promise.ts";
 import { FILTER_CONDITIONS_MAX, LIMIT_MAX } from "../limits.ts";
 import type { Table } from "../namespaces.ts";
@@ -11,7 +11,7 @@ import { notByRecord } from "../query/reads.ts";
 import { denied } from "../rules/access.ts";
 import type { Asking, WriteGrants } from "../rules/asking.ts";
 import { Suspended } from "../rules/decisions.ts";
-import { copied, parsePatch } from "../write/changes.ts";
+import { parsePatch } from "../write/changes.ts";
 import type { Mutations } from "../write/mutations.ts";
 import { checkHasTarget, conflictColumn } from "../write/upserts.ts";
 import type { WriteContext } from "../write/write-context.ts";
@@ -165,7 +165,7 @@ function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope,
 
     insert(record) {
       const body = jsonCopy(record);
-      return perform(() => copied(mutations.insert(context, grantsFor(["insert"]), table, body, nextIndex())));
+      return perform(() => plainCopy(mutations.insert(context, grantsFor(["insert"]), table, body, nextIndex())));
     },
     upsert(record, options) {
       const body = jsonCopy(record);
@@ -173,14 +173,14 @@ function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope,
         const target = conflictColumn(model, options?.conflictTarget ?? "id");
         checkHasTarget(body, target);
         const grants = grantsFor(["insert", "update"]);
-        return copied(mutations.upsert(context, grants, table, body, { target, index: nextIndex() }).record);
+        return plainCopy(mutations.upsert(context, grants, table, body, { target, index: nextIndex() }).record);
       });
     },
     update(id, changes) {
       const body = jsonCopy(changes);
       return perform(() => {
         const patch = parsePatch(model, validator, body);
-        return copied(mutations.update(context, grantsFor(["update"]), table, id, patch));
+        return plainCopy(mutations.update(context, grantsFor(["update"]), table, id, patch));
       });
     },
     delete(id) {

@@ -2,13 +2,13 @@ import { authOf } from "../../access/principal.ts";
 import type { AppAccess } from "../../config/app/index.ts";
 import type { Auth, HookContext, TableHooks, TableRecord } from "../../config/types.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { plainCopy } from "../../kernel/json/copy.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
 import { DeadlineError } from "../../kernel/time/deadline.ts";
 import { hookContext } from "../lookups/hook-context.ts";
 import type { Table } from "../namespaces.ts";
 import { Suspended } from "../rules/decisions.ts";
-import { copied } from "./changes.ts";
 import type { WriteContext } from "./write-context.ts";
 
 /** An unexpected error of a hook. The client gets 500 without details. [TB143] */
@@ -40,7 +40,7 @@ export function createHookCalls(deps: { app: () => AppAccess; logger: Logger }):
     call({ principal, decisions, rules }, table, work, { hook: name, records, beforeFailure }) {
       const ruleCall = rules.call();
       // As many copies as there are records.
-      const copies = records.map(copied) as unknown as typeof records;
+      const copies = records.map(plainCopy) as unknown as typeof records;
       try {
         const context = hookContext(deps.app(), ruleCall);
         return decisions.ask(work, [authOf(principal), ...copies, context], records, {

@@ -2,7 +2,7 @@ import type { Principal } from "../../access/principal.ts";
 import type { AppAccess } from "../../config/app/index.ts";
 import type { TableRecord } from "../../config/types.ts";
 import type { FieldProblems } from "../../kernel/errors.ts";
-import { jsonCopy } from "../../kernel/json/copy.ts";
+import { jsonCopy, plainCopy } from "../../kernel/json/copy.ts";
 import { type JsonObject, ownValue } from "../../kernel/json/json.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import type { TableModel } from "../model/model.ts";
@@ -11,7 +11,7 @@ import type { Table } from "../namespaces.ts";
 import { constraintProblem } from "../problems.ts";
 import { createReferences } from "../references/references.ts";
 import type { RecordRights } from "../rules/access.ts";
-import { applyChanges, copied, refuseOperators, serverChanges, withDefaults } from "./changes.ts";
+import { applyChanges, refuseOperators, serverChanges, withDefaults } from "./changes.ts";
 import { createHookCalls, hook, later } from "./hook-calls.ts";
 import type { WriteContext } from "./write-context.ts";
 
@@ -66,7 +66,7 @@ export function createRecordWrites(deps: {
       constrained(table, () => table.store.insert(tx, record, context.prepared.texts));
       tx.change({ table: table.model.name, id: String(record["id"]), before: null, after: record });
       const after = hook(table, "afterInsert");
-      if (after !== undefined) later(context, table, "afterInsert", (auth, app) => after(auth, copied(record), app));
+      if (after !== undefined) later(context, table, "afterInsert", (auth, app) => after(auth, plainCopy(record), app));
       return record;
     },
 
@@ -94,7 +94,7 @@ export function createRecordWrites(deps: {
       tx.change({ table: model.name, id, before: stored, after: next });
       const after = hook(table, "afterUpdate");
       if (after !== undefined) {
-        later(context, table, "afterUpdate", (auth, app) => after(auth, copied(next), copied(stored), app));
+        later(context, table, "afterUpdate", (auth, app) => after(auth, plainCopy(next), plainCopy(stored), app));
       }
       return next;
     },
@@ -104,7 +104,7 @@ export function createRecordWrites(deps: {
       if (before !== undefined) call(context, table, before, { hook: "beforeDelete", records: [stored] });
       constrained(table, () => references.delete(context, table, stored));
       const after = hook(table, "afterDelete");
-      if (after !== undefined) later(context, table, "afterDelete", (auth, app) => after(auth, copied(stored), app));
+      if (after !== undefined) later(context, table, "afterDelete", (auth, app) => after(auth, plainCopy(stored), app));
     },
   };
 }
