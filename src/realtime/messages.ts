@@ -38,6 +38,11 @@ const UpdateFilters = { channel: optional(Channel), id: Id, filters: Filters, or
 const Unsubscribe = { channel: optional(Channel), id: Id };
 /** Asks for an answer: `done`, or an error that repeats it. */
 const RequestId = optional(Type.String({ minLength: 1, maxLength: REQUEST_ID_LENGTH_MAX }));
+const Flush = {
+  channel: optional(Channel),
+  id: Id,
+  requestId: Type.String({ minLength: 1, maxLength: REQUEST_ID_LENGTH_MAX }),
+};
 const Track = { channel: OwnChannel, requestId: RequestId, state: AnyObject };
 const Untrack = { channel: OwnChannel, requestId: RequestId };
 const Broadcast = {
@@ -66,6 +71,12 @@ export function createMessages(deps: MessageDeps): readonly MessageType<Realtime
     declare("subscribe", Subscribe, (connection, message) => subscribing.subscribe(connection, message)),
     declare("update_filters", UpdateFilters, (connection, message) => subscribing.updateFilters(connection, message)),
     declare("unsubscribe", Unsubscribe, (connection, message) => unsubscribe(subscribing, connection, message)),
+    declare("flush", Flush, (connection, { requestId, ...named }) =>
+      chain(subscribing.flush(connection, named), (failed) => {
+        if (failed === null) connection.send({ type: "done", requestId });
+        return failed;
+      }),
+    ),
     declare("track", Track, (connection, { state, ...about }, principal) =>
       onChannel(connection, about, (name) => track(deps, connection, principal, { channel: name, state })),
     ),

@@ -79,6 +79,8 @@ export interface TableSubscription extends Naming, Given {
   feed: Feed;
   audience: Audience;
   isCatchingUp: boolean;
+  /** Settled when it has caught up, or has ended; null: nobody waits for that. */
+  caughtUp: PromiseWithResolvers<void> | null;
   /** Its client has missed changes, or may have loaded records of another view, and has not been told. */
   hasMissedView: boolean;
   /** Settled when it is no longer outdated, or has ended; null: nobody waits for that. */

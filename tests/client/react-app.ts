@@ -37,7 +37,9 @@ const seen = new Map<string, Set<object>>();
 function Films(): ReactNode {
   const own = useClient<typeof config>();
   const [limit, setLimit] = useState(2);
-  const { items, status, hasMore } = useLive(own.db("shared").table("films").sort("title").limit(limit));
+  const films = own.db("shared").table("films");
+  const { items, status, hasMore, isPending } = useLive(films.sort("title").limit(limit));
+  const [title, setTitle] = useState("");
   const versions = items.map((film) => {
     const objects = seen.get(film.id) ?? new Set();
     seen.set(film.id, objects.add(film));
@@ -46,7 +48,17 @@ function Films(): ReactNode {
   return createElement(
     "div",
     null,
-    show("films", { titles: items.map(({ title }) => title), status, hasMore, versions }),
+    show("films", {
+      titles: items.map((film) => film.title),
+      created: items.filter((film) => film.title === title).map(({ createdAt }) => createdAt),
+      pending: items.filter(({ id }) => isPending(id)).map((film) => film.title),
+      ...{ status, hasMore, versions },
+    }),
+    createElement("input", {
+      ...{ id: "title", value: title },
+      onChange: ({ target }: { target: HTMLInputElement }) => setTitle(target.value),
+    }),
+    button("insert", () => films.insert({ title })),
     button("more", () => {
       seen.clear();
       setLimit(3);

@@ -17,6 +17,8 @@ beforeAll(async () => {
   for (const version of REACT_VERSIONS) {
     files[`site/${version}.js`] = await bundleReact("react-app.ts", version, "browser");
     files[`site/${version}.html`] = page(version);
+    files[`site/states-${version}.js`] = await bundleReact("react-states-app.ts", version, "browser");
+    files[`site/states-${version}.html`] = page(`states-${version}`);
   }
   const text = await Bun.file(new URL("react-config.ts", import.meta.url)).text();
   platform = await testPlatform({ config: text, files });
@@ -95,6 +97,40 @@ for (const version of REACT_VERSIONS) {
       await untilShown(page, "films", { titles: ["B2", "C"], status: "live" });
       await films.delete(b.id);
       await untilShown(page, "film", { title: null, status: "live" });
+      expect(problems).toEqual([]);
+      client.close();
+    });
+
+    browserTest("[TC124] every state that a hook returns is shown when it changes alone", async () => {
+      const { page, problems } = await openProfile();
+      await page.goto(`${platform.url}/states-${version}.html`);
+      await page.waitForSelector("#result", { state: "attached" });
+      expect(await shownIn(page, "result")).toEqual([]);
+      expect(problems).toEqual([]);
+    });
+
+    browserTest("[TC124] a write is shown as under way until its answer, also after its change has come", async () => {
+      const client = await other();
+      const films = client.db("shared").table("films");
+      const title = `0 pending ${version}`;
+      const { page, problems } = await open(version);
+      await page.click("#show-Films");
+      await untilShown(page, "films", { status: "live" });
+      const others = films.where("title", "==", title).live();
+      others.subscribe(() => {});
+      const held = Promise.withResolvers<void>();
+      await page.route("**/tables/films", async (route) => {
+        const answer = await route.fetch();
+        await held.promise;
+        await route.fulfill({ response: answer });
+      });
+      await page.fill("#title", title);
+      await page.click("#insert");
+      await until("others have it", () => others.items.length === 1);
+      await untilShown(page, "films", { pending: [title], created: [others.items[0]?.createdAt] });
+      held.resolve();
+      await until("nothing is under way", async () => (await shownIn(page, "films")).pending.length === 0);
+      for (const { id } of others.items) await films.delete(id);
       expect(problems).toEqual([]);
       client.close();
     });

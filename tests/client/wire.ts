@@ -49,6 +49,13 @@ export interface Wire {
   readonly open: number;
   /** What was sent, parsed. */
   readonly sent: readonly { type: string; [member: string]: unknown }[];
+  /** How many messages have been given to the client. */
+  readonly received: number;
+  /**
+   * Returns when the server has sent every change that was committed before, for each subscription of the connection that is open,
+   * and the client has it. Gives their number.
+   */
+  flushed(): Promise<number>;
   /** Ends what is open, as a router that restarts does. */
   cut(): void;
   /** From now on nothing arrives on what is open, in both directions, and nothing says so. */
@@ -59,6 +66,7 @@ export function createWire(): Wire {
   const opened: WebSocket[] = [];
   const silent = new WeakSet<WebSocket>();
   const sent: { type: string; [member: string]: unknown }[] = [];
+  let received = 0;
   const openOnes = () => opened.filter(({ readyState }) => readyState < WebSocket.CLOSING);
 
   class WiredSocket extends WebSocket {
@@ -68,7 +76,9 @@ export function createWire(): Wire {
       super(url);
       opened.push(this);
       super.onmessage = (event) => {
-        if (!silent.has(this)) this.#listener?.call(this, event);
+        if (silent.has(this)) return;
+        received++;
+        this.#listener?.call(this, event);
       };
     }
 
@@ -94,6 +104,20 @@ export function createWire(): Wire {
       return openOnes().length;
     },
     sent,
+    get received() {
+      return received;
+    },
+    async flushed() {
+      const ids = new Set<unknown>();
+      const from = sent.findLastIndex(({ type }) => type === "auth");
+      for (const { type, id } of sent.slice(from)) {
+        if (type === "subscribe") ids.add(id);
+        if (type === "unsubscribe") ids.delete(id);
+      }
+      const [socket] = openOnes();
+      for (const id of ids) await answered(socket, String(id));
+      return ids.size;
+    },
     cut() {
       for (const socket of openOnes()) socket.close();
     },
@@ -101,4 +125,19 @@ export function createWire(): Wire {
       for (const socket of openOnes()) silent.add(socket);
     },
   };
+}
+
+/** Asks for what a subscription has still to be sent, beside the client. */
+function answered(socket: WebSocket | undefined, id: string): Promise<void> {
+  if (socket === undefined) throw new Error("There is no connection");
+  const requestId = crypto.randomUUID();
+  return new Promise((resolve) => {
+    const heard = ({ data }: MessageEvent) => {
+      if (JSON.parse(data)["requestId"] !== requestId) return;
+      socket.removeEventListener("message", heard);
+      resolve();
+    };
+    socket.addEventListener("message", heard);
+    WebSocket.prototype.send.call(socket, JSON.stringify({ type: "flush", id, requestId }));
+  });
 }

@@ -74,7 +74,9 @@ export function openHandle({ runtime, hold, blank, userCount }: HandleParts): Li
     get hasMore() {
       return shown().hasMore;
     },
-    isPending: (id) => shown().isPending(id),
+    get isPending() {
+      return shown().isPending;
+    },
     subscribe(listener) {
       if (held === null) begin();
       cancelEnd();

@@ -24,7 +24,5 @@ export const RETRY_MAX_MS = 30_000;
 /** No answer to `subscribe` came: the server dropped it, as one over its rate. */
 export const SUBSCRIBE_TIMEOUT_MS = 10_000;
 
-/** A write that is done is expected as a change within this time; else the list is asked for. */
-export const ECHO_TIMEOUT_MS = 3_000;
 /** States of a record that a write under way remembers, to find its own among them. */
 export const SEEN_STATES_MAX = 16;

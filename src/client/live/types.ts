@@ -17,8 +17,8 @@ export interface LiveQuery<Item> {
   readonly error: PlatformError | null;
   /** Whether there are records after the items. */
   readonly hasMore: boolean;
-  /** Whether a write of this client to the record is still under way. */
-  isPending(id: string): boolean;
+  /** Whether a write of this client to the record is still under way. Another function each time that this changes. */
+  readonly isPending: (id: string) => boolean;
   /** Calls the listener after changes, at most once in a frame. The function ends that. A query that has ended begins again. */
   subscribe(listener: () => void): () => void;
   /** Ends it at once, unless an equal query goes on. The items stay as they are. */

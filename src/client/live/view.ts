@@ -10,13 +10,13 @@ import type { Change } from "./feed/changes.ts";
 import type { FeedMember, Feeds } from "./feed/feeds.ts";
 import { createLoading, type Loading } from "./feed/loading.ts";
 import { type Page, RecordWindow } from "./feed/window.ts";
-import { ECHO_TIMEOUT_MS, REREADS_MAX } from "./limits.ts";
+import { REREADS_MAX } from "./limits.ts";
 import type { Notices } from "./notices.ts";
 import { LocalState } from "./own/local-state.ts";
 import type { Overlay } from "./own/overlay.ts";
 import type { Plan } from "./plan.ts";
 import { idOf } from "./records.ts";
-import type { LiveStatus } from "./types.ts";
+import type { LiveQuery, LiveStatus } from "./types.ts";
 
 export interface ViewDeps extends Pick<ClientContext, "runtime" | "transport"> {
   socket: Socket;
@@ -60,7 +60,6 @@ export class View implements FeedMember {
   #needsList = true;
   /** Writes that were done when the list was asked for. */
   #inList: readonly Overlay[] = [];
-  #cancelEcho: (() => void) | null = null;
   #items: readonly JsonObject[] = NONE;
   #isStale = false;
 
@@ -107,8 +106,8 @@ export class View implements FeedMember {
     return error?.code === "invalid" ? error : (this.#failure?.error ?? null);
   }
 
-  isPending(id: string): boolean {
-    return this.#local.isPending(id);
+  get isPending(): LiveQuery<JsonObject>["isPending"] {
+    return this.#local.isPending;
   }
 
   subscribe(listener: () => void): () => void {
@@ -217,8 +216,6 @@ export class View implements FeedMember {
   #leaveBehind(): void {
     this.#isSubscribed = false;
     this.#isCurrent = false;
-    this.#cancelEcho?.();
-    this.#cancelEcho = null;
   }
 
   // What the server says
@@ -231,7 +228,7 @@ export class View implements FeedMember {
       this.#load();
     } else {
       this.#isCurrent = true;
-      this.#awaitEcho();
+      this.#settle();
       this.#changed();
     }
   }
@@ -270,7 +267,7 @@ export class View implements FeedMember {
     this.#isCurrent = this.#isSubscribed;
     this.#apply(changes);
     // What was written while the list was under way may be missing in it.
-    this.#awaitEcho();
+    this.#settle();
     this.#changed();
     this.#deps.loaded(this);
   }
@@ -314,11 +311,13 @@ export class View implements FeedMember {
     const path = `${this.plan.path}/${encodeURIComponent(id)}`;
     const read = this.#deps.transport.request<JsonObject>("GET", path, { query });
     const record = await read.catch(({ status }) => (status === 404 || status === 403 ? null : undefined));
-    if (this.#rereads.get(id) !== token) return;
-    this.#rereads.delete(id);
-    if (record === undefined) this.#load();
-    else this.#apply([record === null ? { id, kind: "remove" } : { id, kind: "put", record }]);
-    this.#loading.continue();
+    if (this.#rereads.get(id) === token) {
+      this.#rereads.delete(id);
+      if (record === undefined) this.#load();
+      else this.#apply([record === null ? { id, kind: "remove" } : { id, kind: "put", record }]);
+      this.#loading.continue();
+    }
+    this.#settle();
   }
 
   // What this client writes
@@ -331,8 +330,7 @@ export class View implements FeedMember {
   }
 
   confirm(overlay: Overlay, result: JsonObject | null): void {
-    this.#local.done(overlay, result);
-    this.#awaitEcho();
+    if (this.#local.done(overlay, result)) this.#settle([overlay]);
     this.#changed();
   }
 
@@ -341,12 +339,16 @@ export class View implements FeedMember {
     this.#changed();
   }
 
-  /** A rule may hide what this client has written: then no change comes, and the list says so. */
-  #awaitEcho(): void {
-    if (!this.#isCurrent || !this.#local.isExpecting) return;
-    this.#cancelEcho ??= this.#deps.runtime.after(ECHO_TIMEOUT_MS, () => {
-      this.#cancelEcho = null;
-      if (this.#isCurrent && this.#local.isExpecting) this.#load();
+  /**
+   * Ends writes that are done as soon as all changes up to now are here: what has not come by then is not shown by the
+   * subscription, or has been overtaken.
+   */
+  #settle(writes = this.#local.expecting()): void {
+    if (!this.#isCurrent || writes.length === 0) return;
+    this.#deps.feeds.flush(this.plan.subscription, () => {
+      // A large record is still being read.
+      for (const overlay of writes) if (!this.#rereads.has(overlay.id)) this.#local.drop(overlay);
+      this.#changed();
     });
   }
 }

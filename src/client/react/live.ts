@@ -21,7 +21,7 @@ export interface LiveResult<Item> {
   error: PlatformError | null;
   hasMore: boolean;
   /** Whether a write of this client to the record is under way. */
-  isPending(id: string): boolean;
+  isPending: LiveQuery<Item>["isPending"];
 }
 
 const NOTHING: LiveResult<never> = {
@@ -46,11 +46,10 @@ function createStore<Item>(query: LiveSource<Item> | null): Store<LiveResult<Ite
     begun ??= query.live();
     return begun;
   };
-  const isPending = (id: string) => live().isPending(id);
   return {
     subscribe: (listener) => live().subscribe(listener),
     read() {
-      const { items, status, error, hasMore } = live();
+      const { items, status, error, hasMore, isPending } = live();
       return keep({ items, status, error, hasMore, isPending });
     },
   };

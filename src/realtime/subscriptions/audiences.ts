@@ -30,6 +30,8 @@ export interface Audiences {
   ): void;
   /** Leaves the audience's topic, where others would wait with it, and goes on when it is no longer outdated. */
   pause(connection: RealtimeConnection, subscription: TableSubscription): void;
+  /** Sends what was committed before the call. Resolves when that is done, or the subscription has ended. */
+  flush(connection: RealtimeConnection, subscription: TableSubscription): Promise<void>;
 }
 
 export function createAudiences(feeds: Feeds, replay: Replay): Audiences {
@@ -70,7 +72,32 @@ export function createAudiences(feeds: Feeds, replay: Replay): Audiences {
       leave(connection, subscription, audience);
       replay(connection, subscription, position);
     },
+    async flush(connection, subscription) {
+      const { head } = subscription.feed.log;
+      while (!subscription.isEnded) {
+        const wait = waitFor(connection, subscription, head);
+        if (wait === null) break;
+        await wait;
+      }
+      const { audience, isEnded } = subscription;
+      if (isEnded || audience.topic.unsent(connection).length === 0) return;
+      leave(connection, subscription, audience);
+      audience.topic.join(connection);
+    },
   };
+}
+
+/** What keeps a subscription from having delivered the changes up to `head` to its topic; null: nothing. */
+function waitFor(connection: RealtimeConnection, subscription: TableSubscription, head: number): Promise<void> | null {
+  if (isOutdated(connection, subscription)) {
+    subscription.renewed ??= Promise.withResolvers();
+    return subscription.renewed.promise;
+  }
+  if (subscription.isCatchingUp) {
+    subscription.caughtUp ??= Promise.withResolvers();
+    return subscription.caughtUp.promise;
+  }
+  return subscription.audience.position < head ? subscription.audience.advanced() : null;
 }
 
 /** Sends what the topic has not sent yet, unless it was shown to whoever the connection was of before. */

@@ -82,8 +82,14 @@ export function createReplay(
     if (subscription.isEnded) return;
     subscription.isCatchingUp = false;
     subscription.audience.topic.join(connection);
+    settleCaughtUp(subscription);
   };
   return (connection, subscription, position) => {
     catchUp(connection, subscription, position).catch(() => connection.closeAsSlow());
   };
+}
+
+export function settleCaughtUp(subscription: TableSubscription): void {
+  subscription.caughtUp?.resolve();
+  subscription.caughtUp = null;
 }

@@ -41,6 +41,8 @@ interface SubscribeRequest extends SentFilters, SentName {
 export interface Subscribing {
   subscribe(connection: RealtimeConnection, request: SubscribeRequest): MaybePromise<Failure | null>;
   updateFilters(connection: RealtimeConnection, update: FilterUpdate): Failure | null;
+  /** Sends all changes that were committed before. */
+  flush(connection: RealtimeConnection, named: SentName): MaybePromise<Failure | null>;
   /** The subscription with this id, or the one to this channel without an id; null: there is none. */
   find(connection: RealtimeConnection, named: SentName): Subscription | null;
   end(connection: RealtimeConnection, subscription: Subscription): void;
@@ -135,6 +137,10 @@ export function createSubscribing(deps: SubscribingDeps): Subscribing {
       if (principal !== null) connection.send(revoked.message(userIdOf(principal)));
     },
     updateFilters: createFilterUpdates(deps, find),
+    flush(connection, named) {
+      const found = findTable(find, connection, { ...named, refusal: notOfTable() });
+      return "code" in found ? found : subscriptions.flush(connection, found).then(() => null);
+    },
   };
 }
 
@@ -282,11 +288,8 @@ function createFilterUpdates(
   find: Subscribing["find"],
 ): Subscribing["updateFilters"] {
   return (connection, { channel, id, ...sent }) => {
-    const named = id ?? channel;
-    if (typeof named !== "string") return failure("INVALID_MESSAGE", "channel or id is required");
-    const subscription = find(connection, { channel, id });
-    if (subscription === null) return failure("NOT_SUBSCRIBED", `Not subscribed to "${named}"`);
-    if (subscription.kind !== "table") return filtersRefused();
+    const subscription = findTable(find, connection, { channel, id, refusal: filtersRefused() });
+    if ("code" in subscription) return subscription;
     const known = subscription.filters;
     const filters = parseFilters(tables, subscription.channel, mergeFilters(sent, known), known);
     if ("problem" in filters) return failure("INVALID_FILTER", filters.problem);
@@ -295,4 +298,18 @@ function createFilterUpdates(
   };
 }
 
+/** The subscription to a table that a message names. `refusal`: the answer where it is to a channel of another kind. */
+function findTable(
+  find: Subscribing["find"],
+  connection: RealtimeConnection,
+  { channel, id, refusal }: SentName & { refusal: Failure },
+): TableSubscription | Failure {
+  const named = id ?? channel;
+  if (typeof named !== "string") return failure("INVALID_MESSAGE", "channel or id is required");
+  const subscription = find(connection, { channel, id });
+  if (subscription === null) return failure("NOT_SUBSCRIBED", `Not subscribed to "${named}"`);
+  return subscription.kind === "table" ? subscription : refusal;
+}
+
 const filtersRefused = (): Failure => failure("INVALID_FILTER", "Only channels of tables have filters");
+const notOfTable = (): Failure => failure("INVALID_CHANNEL", "Only channels of tables can be flushed");

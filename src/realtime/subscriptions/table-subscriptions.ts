@@ -13,7 +13,7 @@ import {
 } from "../model.ts";
 import type { Asked, Askers } from "./askers.ts";
 import { createAudiences } from "./audiences.ts";
-import { createReplay } from "./replays.ts";
+import { createReplay, settleCaughtUp } from "./replays.ts";
 import type { SeenView, SeenViews } from "./seen-views.ts";
 
 export interface TableSubscriptions {
@@ -42,6 +42,8 @@ export interface TableSubscriptions {
   renew(connection: RealtimeConnection, subscription: TableSubscription, asked: Asked): void;
   /** The rule is awaited for what the user is now: goes on where it was when it has answered. [RT6] */
   pause(connection: RealtimeConnection, subscription: TableSubscription): void;
+  /** Resolves when the client has been sent all that was committed before the call, or the subscription has ended. */
+  flush(connection: RealtimeConnection, subscription: TableSubscription): Promise<void>;
   end(connection: RealtimeConnection, subscription: TableSubscription): void;
 }
 
@@ -53,7 +55,7 @@ export function createTableSubscriptions(deps: {
 }): TableSubscriptions {
   const { feeds, seenViews, askers } = deps;
   const replay = createReplay(deps.clock, askers.settle);
-  const { acquire, change, pause } = createAudiences(feeds, replay);
+  const { acquire, change, pause, flush } = createAudiences(feeds, replay);
 
   const adopt: TableSubscriptions["adopt"] = (connection, subscription, access, { isAnotherView }) => {
     const viewKey = viewKeyOf(access, subscription.asker);
@@ -94,6 +96,7 @@ export function createTableSubscriptions(deps: {
         feed,
         audience,
         isCatchingUp: false,
+        caughtUp: null,
         identity: connection.identity,
         hasMissedView: false,
         renewed: null,
@@ -116,11 +119,13 @@ export function createTableSubscriptions(deps: {
     adopt,
     renew: createRenewal(askers, adopt),
     pause,
+    flush,
     end(connection, subscription) {
       if (subscription.isEnded) return;
       subscription.isEnded = true;
       endView(seenViews, subscription, { isForgotten: isDoubtful(connection, subscription) });
       settleRenewed(subscription);
+      settleCaughtUp(subscription);
       if (subscription.asker !== null) askers.remove(subscription.asker, subscription);
       subscription.audience.topic.leave(connection);
       feeds.release(subscription.feed, subscription.channel, subscription.audience);

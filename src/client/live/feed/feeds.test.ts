@@ -81,6 +81,38 @@ test("[TC51] when a late answer makes a subscription double, the list is loaded 
   expect(heard).toEqual(["list", "list", "list"]);
 });
 
+test("[TC125] listeners of one turn share a flush, the next one waits for its answer, and a lost connection ends both", async () => {
+  const { sent, heard, answer, change, reconnect, receive, feeds } = joined();
+  const flush = (name: string) => feeds.flush({ key: "k", channel: "", filters: {} }, () => heard.push(name));
+  const flushes = () => sent.filter(({ type }) => type === "flush");
+  const done = (index: number, type = "done") => receive({ type, id: "1", requestId: flushes()[index]?.["requestId"] });
+  flush("not in force");
+  answer("f1", 10);
+  flush("one");
+  flush("two");
+  await Promise.resolve();
+  expect(flushes().length).toBe(1);
+  flush("three");
+  await Promise.resolve();
+  expect(flushes().length).toBe(1);
+  change("f1", 11);
+  done(0);
+  expect(flushes().length).toBe(2);
+  done(0);
+  done(1);
+  expect(heard).toEqual(["list", ["d11"], "one", "two", "three"]);
+  flush("lost");
+  await Promise.resolve();
+  reconnect();
+  answer("f2", 11);
+  done(2);
+  expect(heard.slice(5)).toEqual(["whole"]);
+  flush("unknown to an older server");
+  await Promise.resolve();
+  done(3, "error");
+  expect(heard.slice(6)).toEqual(["list"]);
+});
+
 test("[TC47] a query that joins a subscription which was refused is told so, until it is asked for again", () => {
   const { answer, reconnect, joinAgain, receive, feeds } = joined();
   receive({ type: "error", id: "1", code: "INVALID_FILTER", message: "Unknown field" });

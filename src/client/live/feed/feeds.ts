@@ -32,6 +32,10 @@ interface Feed {
   /** Why it was refused; null: it was not, or is asked for again. */
   error: PlatformError | null;
   cancelTimeout: () => void;
+  /** The `flush` that has not been answered, and who waits for it; null: none. */
+  flush: { readonly requestId: string; readonly waiting: readonly (() => void)[] } | null;
+  /** Those who wait for the next one. */
+  waiting: (() => void)[];
 }
 
 const NOT_DENIED = new Set<unknown>(["INVALID_FILTER", "INVALID_CHANNEL", "INVALID_MESSAGE", "TOO_MANY_SUBSCRIPTIONS"]);
@@ -53,6 +57,7 @@ export class Feeds {
     socket.on("db_change", (message) => this.#changed(message));
     socket.on("batch_changes", (message) => this.#changed(message));
     socket.on("error", (message) => this.#failed(message));
+    socket.on("done", (message) => this.#flushed(message));
     socket.on("auth_refreshed", (message) => this.#ended(message));
     socket.onConnected(() => {
       for (const feed of this.#byKey.values()) this.#ask(feed);
@@ -74,6 +79,37 @@ export class Feeds {
     };
   }
 
+  /**
+   * Calls the listener when every change that was committed before this call has been given to the members, unless the subscription
+   * is lost or loaded anew before, as its members hear.
+   */
+  flush({ key }: Plan["subscription"], listener: () => void): void {
+    const feed = this.#byKey.get(key);
+    // Those that are asked for in one turn share a message.
+    if (feed !== undefined && feed.name !== null && feed.waiting.push(listener) === 1)
+      queueMicrotask(() => this.#flush(feed));
+  }
+
+  #flush(feed: Feed): void {
+    if (feed.flush !== null || feed.waiting.length === 0) return;
+    const requestId = `flush ${++this.#count}`;
+    feed.flush = { requestId, waiting: feed.waiting };
+    feed.waiting = [];
+    this.#socket.send({ type: "flush", id: feed.id, requestId });
+  }
+
+  /** `error`: the server does not know what was asked, as one of an earlier version, or has dropped it. */
+  #flushed({ requestId, type }: ServerMessage): void {
+    for (const feed of this.#byKey.values()) {
+      if (feed.flush === null || feed.flush.requestId !== requestId) continue;
+      const { waiting } = feed.flush;
+      feed.flush = null;
+      if (type === "error") for (const member of [...feed.members]) member.subscribed(false);
+      else for (const listener of waiting) listener();
+      this.#flush(feed);
+    }
+  }
+
   /** Another user: nothing of what was sent before counts. */
   forget(): void {
     for (const feed of this.#byKey.values()) {
@@ -93,6 +129,8 @@ export class Feeds {
       isResumed: false,
       error: null,
       cancelTimeout: () => {},
+      flush: null,
+      waiting: [],
     };
     this.#byKey.set(subscription.key, feed);
     this.#byId.set(feed.id, feed);
@@ -117,6 +155,8 @@ export class Feeds {
     this.#byName.delete(feed.name);
     feed.name = null;
     feed.error = null;
+    feed.flush = null;
+    feed.waiting = [];
   }
 
   #ask(feed: Feed): void {
@@ -160,10 +200,12 @@ export class Feeds {
     }
   }
 
-  #failed({ id, code, message }: ServerMessage): void {
+  #failed(answer: ServerMessage): void {
+    const { id, code, message } = answer;
     const feed = this.#byId.get(id);
+    if (answer["requestId"] !== undefined) this.#flushed(answer);
     // After RATE_LIMITED it is asked for again when its time is over.
-    if (feed !== undefined && code !== "RATE_LIMITED") this.#refuse(feed, code, String(message));
+    else if (feed !== undefined && code !== "RATE_LIMITED") this.#refuse(feed, code, String(message));
   }
 
   #ended({ revokedIds }: ServerMessage): void {

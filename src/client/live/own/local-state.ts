@@ -14,6 +14,8 @@ export class LocalState {
   #overlays: Overlay[] = [];
   /** What was shown of records with writes, so that they keep their identity. */
   #shown = new Map<string, JsonObject>();
+  /** Whether a write of a record is under way. Another function whenever the writes under way are others. */
+  isPending = this.#pending();
 
   constructor(plan: Plan, window: RecordWindow) {
     this.#plan = plan;
@@ -24,45 +26,41 @@ export class LocalState {
     return this.#overlays.length === 0;
   }
 
-  /** Whether a write is done, and its change has not come. */
-  get isExpecting(): boolean {
-    return this.#overlays.some(({ result }) => result !== undefined);
-  }
-
-  isPending(id: string): boolean {
-    return this.#overlays.some((overlay) => overlay.id === id && overlay.result === undefined);
-  }
-
   /** `now`: the time of this machine, which may be wrong. */
   add(operation: WriteOperation, about: { newId: string; now: number }): Overlay {
     const overlay = new Overlay(operation, { id: this.#idFor(operation, about.newId), now: this.#timeOf(about.now) });
     this.#overlays.push(overlay);
+    this.isPending = this.#pending();
     return overlay;
   }
 
-  /** The server's record; null for a deleted one. */
-  done(overlay: Overlay, result: JsonObject | null): void {
-    if (!this.#overlays.includes(overlay)) return;
+  /** `result`: the server's record; null for a deleted one. true: its change is still to come. */
+  done(overlay: Overlay, result: JsonObject | null): boolean {
+    if (!this.#overlays.includes(overlay)) return false;
     const base = this.#window.get(overlay.id) ?? null;
     const kept = result === null ? null : this.#plan.kept(result);
     // A caller that may not read the record gets a part of it.
     if (kept !== null && (Object.keys(kept).length < 2 || (base !== null && isPart(kept, base)))) {
       this.drop(overlay);
-      return;
+      return false;
     }
     overlay.result = kept;
+    this.isPending = this.#pending();
     if (kept !== null) overlay.id = idOf(kept);
     const expected = this.#expected(overlay);
     const present = this.#window.get(overlay.id) ?? null;
-    if (isSame(present, expected) || overlay.hasSeen(expected)) this.drop(overlay);
+    const hasCome = isSame(present, expected) || overlay.hasSeen(expected);
+    if (hasCome) this.drop(overlay);
+    return !hasCome;
   }
 
   drop(overlay: Overlay): void {
     this.#overlays = this.#overlays.filter((one) => one !== overlay);
+    if (overlay.result === undefined) this.isPending = this.#pending();
     if (!this.#overlays.some(({ id }) => id === overlay.id)) this.#shown.delete(overlay.id);
   }
 
-  /** A list that was asked for after these writes were done has them. */
+  /** The writes that are done, and whose change has not come. A list that is asked for now has them. */
   expecting(): readonly Overlay[] {
     return this.#overlays.filter(({ result }) => result !== undefined);
   }
@@ -70,6 +68,11 @@ export class LocalState {
   clear(): void {
     this.#overlays = [];
     this.#shown.clear();
+    this.isPending = this.#pending();
+  }
+
+  #pending() {
+    return (id: string): boolean => this.#overlays.some((one) => one.id === id && one.result === undefined);
   }
 
   /**
@@ -114,9 +117,9 @@ export class LocalState {
     return next;
   }
 
-  /** The state that the subscription shows after the write; null: not this record. */
+  /** The state that the subscription sends after the write, wherever the window ends; null: not this record. */
   #expected({ result = null }: Overlay): JsonObject | null {
-    return result !== null && this.#plan.matches(result) && this.#window.covers(result) ? result : null;
+    return result !== null && this.#plan.matches(result) ? result : null;
   }
 
   #idFor(operation: WriteOperation, newId: string): string {

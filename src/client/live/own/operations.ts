@@ -26,9 +26,11 @@ function changed(record: JsonObject, changes: JsonObject, now: string): JsonObje
   return next;
 }
 
+const isOperator = (value: JsonValue): value is JsonObject => isJsonObject(value) && typeof value["$op"] === "string";
+
 /** `increment` and `deleteField` are objects with `$op`. */
 function valueAfter(before: JsonValue, value: JsonValue): JsonValue {
-  if (!isJsonObject(value) || typeof value["$op"] !== "string") return value;
+  if (!isOperator(value)) return value;
   if (value["$op"] === "deleteField") return null;
   return (typeof before === "number" ? before : 0) + Number(value["value"]);
 }
@@ -37,7 +39,10 @@ function valueAfter(before: JsonValue, value: JsonValue): JsonValue {
 export function isEchoOf(operation: WriteOperation, before: JsonObject | null, state: JsonObject | null): boolean {
   if (operation.type === "delete" || state === null) return operation.type === "delete" && state === null;
   if (operation.type === "insert") return before === null;
-  const expected = applyOperation(operation, before, "");
   const set = operation.type === "update" ? operation.changes : operation.record;
-  return expected !== null && Object.keys(set).every((name) => isSame(expected[name], state[name]));
+  return Object.keys(set).every((name) => {
+    const value = set[name] ?? null;
+    // What an increment makes of a value that is not known cannot be told.
+    return (before === null && isOperator(value)) || isSame(valueAfter(before?.[name] ?? null, value), state[name]);
+  });
 }
