@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { CONFIG, fill, KINDS, type Kind, PAGE, RECORDS, VARIED } from "../cases/lists.ts";
 import { type Load, runLoad } from "../support/load.ts";
@@ -13,11 +13,15 @@ const ROUND_S = 2;
 const TARGET = 1.5;
 const MICROS_PER_TICK = 10_000;
 
-/** Microseconds of processor time that a process and its threads have taken. */
+/** Microseconds of processor time that a process has taken, with its query processes. */
 function processorTime(pid: number): number {
   const [, fields = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ");
   const [user, system] = fields.split(" ").slice(11, 13).map(Number);
-  return ((user ?? 0) + (system ?? 0)) * MICROS_PER_TICK;
+  const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8").split(" ").filter((one) => one !== ""),
+  );
+  const own = ((user ?? 0) + (system ?? 0)) * MICROS_PER_TICK;
+  return children.reduce((sum, child) => sum + processorTime(Number(child)), own);
 }
 
 interface Measured {
