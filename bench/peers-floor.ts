@@ -7,7 +7,7 @@ const [file = ""] = process.argv.slice(2);
 const db = new Database(file, { readonly: true });
 db.run("PRAGMA cache_size = -8192");
 const matching = 'FROM items WHERE "rating" > ? AND "done" = ?';
-const page = db.query(`SELECT * ${matching} ORDER BY "rating" DESC, "id" LIMIT 20`);
+const page = db.query(`SELECT * ${matching} ORDER BY "rating" DESC, "id" DESC LIMIT 20`);
 const counted = db.query(`SELECT count(*) ${matching}`);
 
 const PASSWORD = "correct horse battery";

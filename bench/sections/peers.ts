@@ -71,7 +71,7 @@ async function lists(bench: Bench, items: string, floor: Running): Promise<Resul
   return [
     await compare(bench, {
       ...{
-        name: "list of 20, two conditions, without a total",
+        name: "list of 20, two conditions, without a total: a kept answer",
         platform: { url: items + queryOf(50, "&total=false") },
       },
       ...{ floor: { url: `${floor.url}/list?above=50` }, targetRatio: LIST_TARGET },
@@ -82,7 +82,7 @@ async function lists(bench: Bench, items: string, floor: Running): Promise<Resul
       targetRatio: LIST_TARGET,
     }),
     await compare(bench, {
-      name: `list of 20, two conditions, with the total, ${COUNTING_CLIENTS} clients`,
+      name: `list of 20, two conditions, with the total, ${COUNTING_CLIENTS} clients: a kept answer`,
       platform: { url: items + queryOf(50, ""), connections: COUNTING_CLIENTS },
       floor: { url: `${floor.url}/counted?above=50`, connections: COUNTING_CLIENTS },
       targetRatio: LIST_TARGET,
