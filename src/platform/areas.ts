@@ -211,6 +211,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
         note: (tx, change) => areas.triggers.files.note(tx, change),
       },
       lookups: areas.tables.lookups,
+      rights: areas.sockets.rights,
     }),
   ),
   realtime: stopping("realtime", ({ config, base, areas }) =>

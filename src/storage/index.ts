@@ -14,6 +14,7 @@ import { notFound } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { createPaces } from "../kernel/time/pace.ts";
+import type { StandingRights } from "../sockets/rights/standing-rights.ts";
 import { createBucketAccessor } from "./accessor.ts";
 import { createListCursors } from "./cursors.ts";
 import { storageEndpoints } from "./endpoints.ts";
@@ -60,6 +61,8 @@ export interface StorageAreaDeps {
   /** For the context of rules. */
   lookups: Lookups;
   requirePresent: Principals["requirePresent"];
+  /** What rules look up is watched while they are awaited. */
+  rights: Pick<StandingRights, "begin">;
   clock: Clock;
   ids: Ids;
   logger: Logger;

@@ -3,14 +3,13 @@ import type { StoredFile } from "../config/app/index.ts";
 import type { FileFacts } from "../config/types.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, notFound, unauthorized } from "../kernel/errors.ts";
-import { isPromise } from "../kernel/maybe-promise.ts";
 import type { Pace, Paces } from "../kernel/time/pace.ts";
 import { type Metadata, type MetadataChanges, mergeMetadata } from "./content.ts";
 import { factsOf } from "./facts.ts";
 import type { FileLife } from "./files/file-life.ts";
 import { parseKey } from "./keys.ts";
 import { RULE_ATTEMPTS_MAX } from "./limits.ts";
-import { factsOfNew, type Gates } from "./rights/gates.ts";
+import { factsOfNew, type Gates, untilFresh } from "./rights/gates.ts";
 import { guardedWrite } from "./rights/guarded-write.ts";
 import type { StorageStore, StorageWrite } from "./store.ts";
 import type { Bucket, Gate, IncomingFile, StoredObject } from "./types.ts";
@@ -101,10 +100,9 @@ export function createStorageService({ store, gates, life, clock, paces }: Stora
       const address = { bucket: bucketName, key: parseKey(key) };
       for (let attempt = 1; ; attempt++) {
         const object = existing(store.find(address), gate, key);
-        const verdict = gate.verdict ?? gate.ask(factsOf(object));
-        gate.enforce(isPromise(verdict) ? await verdict : verdict);
+        gate.enforce(gate.verdict ?? (await untilFresh(() => gate.askWatched(factsOf(object)))));
         // A rule may take longer than the bytes stay of a file that is replaced or deleted meanwhile.
-        const isPresent = !isPromise(verdict) || store.find(address)?.fileId === object.fileId;
+        const isPresent = gate.verdict !== null || store.find(address)?.fileId === object.fileId;
         if (isPresent || attempt === RULE_ATTEMPTS_MAX) return { bucket: gate.bucket, object };
       }
     },

@@ -128,6 +128,15 @@ export interface Gate {
   readonly verdict: boolean | null;
   readonly isAnonymous: boolean;
   ask(file: FileFacts): MaybePromise<boolean>;
+  /** The same, and what the rule looks at is watched until `end`: the answer may be as old as the records of before. */
+  askWatched(file: FileFacts): WatchedAnswer;
   /** Errors: 401 without credentials, else 403. */
   enforce(isAllowed: boolean): void;
+}
+
+export interface WatchedAnswer {
+  answer: MaybePromise<boolean>;
+  /** What the rule has looked up has changed since. */
+  isStale(): boolean;
+  end(): void;
 }

@@ -17,12 +17,21 @@ const CONFIG = `
   };
   const plain = (auth, _file, { db }) => isMember(auth, db);
   const later = async (auth, _file, { db }) => isMember(auth, db);
+  const opened = async () => { while (!gate.isOpen) await new Promise((done) => setTimeout(done, 5)); };
+  const gatedLater = async (auth, _file, { db }) => { const answer = isMember(auth, db); await opened(); return answer; };
+  const gatedByFile = async (auth, file, { db }) => {
+    const answer = file.key !== "" && isMember(auth, db);
+    await opened();
+    return answer;
+  };
   const route = (auth, { db }) => isMember(auth, db);
   export default {
     databases: { teams: { tables: { members: {} } } },
     storage: { buckets: {
       plain: { access: { read: true, write: plain, delete: plain } },
       later: { access: { read: true, write: later, delete: later } },
+      gated: { access: { read: gatedLater, write: gatedLater, delete: gatedLater } },
+      gatedByFile: { access: { read: gatedByFile, write: gatedByFile, delete: gatedByFile } },
     } },
     routes: (api) => api
       .post("/json", ({ body, app }) => app.db("teams").table("members").insert({ id: "by-" + body.text }), { access: route })
@@ -165,3 +174,29 @@ test("[FN33] a WebSocket of a route ends when its user has another role", async 
   expect(await again.next()).toEqual({ role: "user" });
   for (const one of [again, ofAnn]) await one.close();
 });
+
+for (const bucket of ["gated", "gatedByFile"]) {
+  const file = `/api/storage/${bucket}/a`;
+  const ways: Record<string, () => Promise<{ status: number }>> = {
+    "a download": () => ann.fetch(file),
+    "its metadata": () => ann.get(`${file}/metadata`),
+    "a change of its metadata": () => ann.patch(`${file}/metadata`, { by: "ann" }),
+    "a deletion": () => ann.delete(file),
+  };
+  for (const [way, request] of Object.entries(ways)) {
+    test(`[ST215] ${way} in ${bucket}, whose rule is awaited, by the records of now`, async () => {
+      await upload(platform.service, bucket, "a", "x");
+      await platform.post("/api/functions/gate", { isOpen: false });
+      const timesAsked = () => platform.stderr().split("asked: true").length;
+      const before = timesAsked();
+      const asked = request();
+      await until("the rule has been asked", () => timesAsked() > before);
+      expect((await platform.service.delete(`${members}/${ann.id}`)).status).toBe(200);
+      await platform.post("/api/functions/gate", { isOpen: true });
+      expect((await asked).status).toBe(403);
+      expect((await platform.service.get(`${file}/metadata`)).body).toMatchObject({ key: "a", customMetadata: {} });
+      expect((await platform.service.post(members, { id: ann.id })).status).toBe(201);
+      expect((await request()).status).toBe(200);
+    });
+  }
+}

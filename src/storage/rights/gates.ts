@@ -5,15 +5,17 @@ import type { Principals } from "../../access/principals.ts";
 import { createProbe, mayTakeMoreThan } from "../../access/probe.ts";
 import type { FileFacts } from "../../config/types.ts";
 import type { Clock } from "../../kernel/clock.ts";
-import { forbidden, notFound, unauthorized } from "../../kernel/errors.ts";
+import { AppError, forbidden, notFound, unauthorized } from "../../kernel/errors.ts";
 import { frozenJson } from "../../kernel/json/frozen.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { inPhase } from "../../kernel/observing/request-trace.ts";
 import { within } from "../../kernel/time/deadline.ts";
+import type { StandingRights } from "../../sockets/rights/standing-rights.ts";
 import { factsOf } from "../facts.ts";
 import { readOnly } from "../files/owned-files.ts";
-import type { Bucket, BucketAction, Gate, StoredObject } from "../types.ts";
+import { RULE_ATTEMPTS_MAX } from "../limits.ts";
+import type { Bucket, BucketAction, Gate, StoredObject, WatchedAnswer } from "../types.ts";
 
 export interface Gates {
   /**
@@ -47,6 +49,7 @@ const EMPTY_FILE: FileFacts = frozenJson({
 export function createGates(deps: {
   buckets: ReadonlyMap<string, Bucket>;
   lookups: Lookups;
+  rights: Pick<StandingRights, "begin">;
   requirePresent: Principals["requirePresent"];
   clock: Clock;
   logger: Logger;
@@ -73,7 +76,8 @@ export function createGates(deps: {
       };
       const decided = (isAllowed: boolean): Gate => {
         if (options.eachFile !== true) enforce(isAllowed);
-        return { bucket, actor, verdict: isAllowed, isAnonymous, ask: () => isAllowed, enforce };
+        const askWatched = (): WatchedAnswer => ({ answer: isAllowed, isStale: () => false, end() {} });
+        return { bucket, actor, verdict: isAllowed, isAnonymous, ask: () => isAllowed, askWatched, enforce };
       };
       const passes = principal.kind === "serviceKey" || principal.kind === "server";
       const rule = passes ? true : bucket.config.access?.[action];
@@ -93,9 +97,7 @@ export function createGates(deps: {
           return denied(cause);
         }
       };
-      const ask = (file: FileFacts, isLogged = () => true): MaybePromise<boolean> => {
-        // An upload may take hours, after which the rule is asked about what has been stored since.
-        const call = action === "read" ? reading : deps.lookups.begin();
+      const askWith = (call: LookupCall, file: FileFacts, isLogged: () => boolean): MaybePromise<boolean> => {
         const answer = answerOf(file, isLogged, call);
         return chain(answer, (isAllowed) => {
           call.check();
@@ -104,17 +106,45 @@ export function createGates(deps: {
           return isAllowed;
         });
       };
-      const undecided: Gate = { bucket, actor, verdict: null, isAnonymous, ask: (file) => ask(file), enforce };
+      // An upload may take hours, after which the rule is asked about what has been stored since.
+      const ask = (file: FileFacts): MaybePromise<boolean> =>
+        askWith(action === "read" ? reading : deps.lookups.begin(), file, () => true);
+      const askWatched = (file: FileFacts, isLogged = () => true): WatchedAnswer => {
+        const right = deps.rights.begin();
+        const isStale = (): boolean => right.isStale;
+        try {
+          const answer = askWith(deps.lookups.begin({ watch: right.watch }), file, isLogged);
+          return { answer, isStale, end: () => right.end() };
+        } catch (cause) {
+          right.end();
+          throw cause;
+        }
+      };
+      const undecided: Gate = { bucket, actor, verdict: null, isAnonymous, ask, askWatched, enforce };
       if (rule.length === FILE_PARAMETERS && !mayTakeMoreThan(rule, FILE_PARAMETERS)) return undecided;
       // A rule with a context may read the file or not, and one with fewer parameters may read it by rest parameters, defaults
       // or `arguments`.
       const probe = createProbe(EMPTY_FILE);
-      const verdict = await ask(probe.standIn, () => !probe.isSeen);
+      const verdict = await untilFresh(() => askWatched(probe.standIn, () => !probe.isSeen));
       // What it has looked up may be gone when the body has arrived. [ST212]
       const isAskedLater = verdict && action !== "read" && mayTakeMoreThan(rule, FILE_PARAMETERS);
       return probe.isSeen || isAskedLater ? undecided : decided(verdict);
     },
   };
+}
+
+/** The answer of a rule about the records of now. Errors: those of the rule's lookups; 503 where they change all the time. [ST215] */
+export async function untilFresh(ask: () => WatchedAnswer): Promise<boolean> {
+  for (let attempt = 0; attempt < RULE_ATTEMPTS_MAX; attempt++) {
+    const { answer, isStale, end } = ask();
+    try {
+      const isAllowed = isPromise(answer) ? await answer : answer;
+      if (!isStale()) return isAllowed;
+    } finally {
+      end();
+    }
+  }
+  throw new AppError(503, "What the rule looks up changes all the time, try again");
 }
 
 /**

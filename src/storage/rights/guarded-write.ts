@@ -15,7 +15,7 @@ export interface GuardedWork<T> {
 const CHANGED = Symbol("the file changed while an asynchronous rule was asked");
 
 /**
- * Asks the rule and writes; rule and write see the same file, [ST45]. Where the file changes in between, a synchronous rule is
+ * Asks the rule and writes; rule and write see the same file, [ST45], and the same records, [ST215]. Where these change in between, a synchronous rule is
  * asked again inside the write, and an asynchronous one by starting over. Errors: 401, 403; 409 when the file keeps changing.
  */
 export async function guardedWrite<T>(
@@ -31,17 +31,25 @@ export async function guardedWrite<T>(
   }
   for (let attempt = 0; attempt < RULE_ATTEMPTS_MAX; attempt++) {
     const seen = store.find(address);
-    const verdict = gate.ask(work.facts(seen));
-    gate.enforce(isPromise(verdict) ? await verdict : verdict);
-    const outcome = await store.write((storage): { value: T } | typeof CHANGED => {
-      if (isSame(seen, storage.version(address))) return { value: work.write(storage, seen) };
-      const present = storage.find(address);
-      const again = gate.ask(work.facts(present));
-      if (isPromise(again)) return CHANGED;
-      gate.enforce(again);
-      return { value: work.write(storage, present) };
-    });
-    if (outcome !== CHANGED) return outcome.value;
+    const { answer, isStale, end } = gate.askWatched(work.facts(seen));
+    try {
+      gate.enforce(isPromise(answer) ? await answer : answer);
+      const outcome = await store.write((storage): { value: T } | typeof CHANGED => {
+        if (!isStale() && isSame(seen, storage.version(address))) return { value: work.write(storage, seen) };
+        const present = storage.find(address);
+        const again = gate.ask(work.facts(present));
+        if (isPromise(again)) {
+          // It is awaited again; what it throws now is not.
+          again.catch(() => {});
+          return CHANGED;
+        }
+        gate.enforce(again);
+        return { value: work.write(storage, present) };
+      });
+      if (outcome !== CHANGED) return outcome.value;
+    } finally {
+      end();
+    }
   }
   throw conflict(`"${address.key}" kept changing while the rule was asked about it`);
 }
