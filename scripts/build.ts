@@ -137,6 +137,8 @@ async function compile(
       autoloadBunfig: false,
       // A config may import packages installed beside it, which Bun finds by their package.json.
       autoloadPackageJson: true,
+      // The file beside the config counts, and not the one in the working directory (src/config/loading/env-file.ts).
+      autoloadDotenv: false,
       // What runs once is not worth compiling; the commands end this (src/cli).
       jitPolicy: START_JIT_POLICY,
       // Bun checks the name, and lists those that exist.

@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { type ArgsDef, type CommandDef, defineCommand, renderUsage, runCommand } from "citty";
 import { BACKUP_JOB_COMMAND } from "../backup/schedule/job-process.ts";
+import { envFileOf, loadEnvFile } from "../config/loading/env-file.ts";
 import { ownProduct } from "../config/loading/product.ts";
 import { ConfigError } from "../config/problems.ts";
 import { SecretsError } from "../config/secrets/secrets.ts";
@@ -8,8 +9,8 @@ import { closestName } from "../kernel/closest-name.ts";
 import { VERSION } from "../kernel/version.ts";
 import { CERTIFICATE_JOB_COMMAND } from "../tls/job/command.ts";
 import { CommandError, UsageError } from "./errors.ts";
-import { environmentArguments } from "./options.ts";
-import { OutputClosed, printAnswer, printNote } from "./output.ts";
+import { CONFIG_DEFAULT, environmentArguments } from "./options.ts";
+import { errorOutput, OutputClosed, printAnswer, printNote } from "./output.ts";
 import { REHEARSAL_JOB_COMMAND } from "./rehearsal/protocol.ts";
 
 const EXIT_FAILED = 1;
@@ -73,6 +74,8 @@ export async function runCommandLine(rawArgs: readonly string[]): Promise<number
     );
     if (isUsage) await printNote(`Try "${[product?.name ?? "platform", ...commandOf(rawArgs)].join(" ")} --help".`);
     return isUsage ? EXIT_USAGE : EXIT_FAILED;
+  } finally {
+    await errorOutput.flush();
   }
 }
 
@@ -100,11 +103,17 @@ async function dispatch([name, ...rest]: readonly string[]): Promise<number> {
   // The commands declare their arguments as plain objects; citty also accepts promises and functions.
   const declared = (command.args ?? {}) as ArgsDef;
   const given = checkArguments(rest, declared);
+  // `dev` leaves it to the server that it starts, which reads the file again after a change.
+  if (name !== "dev") loadEnvFile(envFileOf(configFileOf(given)), process.env);
   const { result } = await runCommand(command, {
     rawArgs: [...environmentArguments(declared, given, process.env), ...rest],
   });
   return typeof result === "number" ? result : 0;
 }
+
+/** Where the config is, as far as a command knows: the variables of a file beside it are for all commands. */
+const configFileOf = ({ config }: Readonly<Record<string, unknown>>): string =>
+  typeof config === "string" ? config : process.env["PLATFORM_CONFIG"] || CONFIG_DEFAULT;
 
 /** The command whose help explains a mistake; empty if it is none. */
 const commandOf = ([name = ""]: readonly string[]): string[] => (Object.hasOwn(commands, name) ? [name] : []);

@@ -3,8 +3,12 @@ import { STOP_MAX_MS } from "../kernel/limits.ts";
 /** Warnings of the config that a start logs one by one. */
 export const WARNINGS_LOGGED_MAX = 20;
 
-/** Characters of log lines that wait for whoever reads standard error; what comes while there are more is counted and lost. */
-export const LOG_WAITING_MAX_CHARACTERS = 1024 * 1024;
+/** Characters of lines that wait for whoever reads standard error or output; what comes while there are more is counted and lost. */
+export const OUTPUT_WAITING_MAX_CHARACTERS = 1024 * 1024;
+/** The end of a process waits for its last lines to be written. */
+export const OUTPUT_FLUSH_MAX_MS = 500;
+/** The next attempt to write to a pipe or terminal whose reader is behind. */
+export const OUTPUT_RETRY_MS = 20;
 
 /** `dev`: editors write a file in several steps; a restart waits until they are done. */
 export const SETTLE_MS = 100;

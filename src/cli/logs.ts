@@ -1,18 +1,15 @@
 import {
-  configureSync,
   type FormattedValues,
   getAnsiColorFormatter,
-  getConfig,
-  getLogger,
   getTextFormatter,
   jsonLinesFormatter,
+  type LogLevel,
   type LogRecord,
-  type Sink,
   type TextFormatter,
 } from "@logtape/logtape";
 import type { Logger } from "../kernel/logger.ts";
 import { UsageError } from "./errors.ts";
-import { LOG_WAITING_MAX_CHARACTERS } from "./limits.ts";
+import { errorOutput } from "./output.ts";
 
 const LINE_BREAK = /\n$/;
 
@@ -24,48 +21,37 @@ export function parseLogForm(text: string | undefined, name = "--log"): LogForm 
   throw new UsageError(`${name} must be json or pretty, got "${text}"`);
 }
 
-/** By default readable lines on a terminal, JSON lines otherwise. On standard error, as standard output is for answers. */
+let format: TextFormatter | undefined;
+
+/**
+ * By default readable lines on a terminal, JSON lines otherwise. On standard error, as standard output is for answers. The first
+ * call chooses the form of all lines.
+ */
 export function createLogger(form: LogForm = process.stderr.isTTY === true ? "pretty" : "json"): Logger {
-  if (getConfig() === null) configureLogs(form);
-  const logger = getLogger("platform");
-  return {
-    info: (message, facts) => logger.info(message, facts),
-    warn: (message, facts) => logger.warn(message, facts),
-    error: (message, facts) => logger.error(message, facts),
-  };
+  format ??= form === "pretty" ? readableFormat() : jsonLinesFormatter;
+  const at = (level: LogLevel) => (message: string, facts?: Record<string, unknown>) =>
+    errorOutput.write(lineOf(level, message, facts ?? {}));
+  const logger = { info: at("info"), warn: at("warning"), error: at("error") };
+  errorOutput.onLost = (lines) =>
+    logger.warn("Lines of the log are lost, as standard error could not be written", { lines });
+  return logger;
 }
 
-function configureLogs(form: LogForm): void {
-  const format = form === "pretty" ? readableFormat() : jsonLinesFormatter;
-  configureSync({
-    sinks: { stderr: boundedSink((record) => `${format(record).replace(LINE_BREAK, "")}\n`) },
-    loggers: [
-      { category: "platform", lowestLevel: "info", sinks: ["stderr"] },
-      { category: ["logtape", "meta"], lowestLevel: "error", sinks: ["stderr"] },
-    ],
-  });
+/** Made here, as LogTape's own loggers take every message for a template whose braces name facts. */
+function lineOf(level: LogLevel, message: string, facts: Record<string, unknown>): string {
+  const record = { category: ["platform"], level, message: [message], rawMessage: message, timestamp: Date.now() };
+  return lineOfRecord({ ...record, properties: facts }) ?? lineOfRecord({ ...record, properties: UNREADABLE }) ?? "\n";
 }
 
-/** A pipe that nobody reads must not fill the memory. [CL413] */
-function boundedSink(format: (record: LogRecord) => string): Sink {
-  let waiting = 0;
-  let lost = 0;
-  return (record) => {
-    if (waiting > LOG_WAITING_MAX_CHARACTERS) {
-      lost++;
-      return;
-    }
-    if (lost > 0) {
-      const lines = lost;
-      lost = 0;
-      getLogger("platform").warn("Lines of the log are lost, as nobody has read standard error", { lines });
-    }
-    const line = format(record);
-    waiting += line.length;
-    process.stderr.write(line, () => {
-      waiting -= line.length;
-    });
-  };
+const UNREADABLE = { facts: "cannot be read" };
+
+/** null: a getter of the facts throws. */
+function lineOfRecord(record: LogRecord): string | null {
+  try {
+    return `${(format ?? jsonLinesFormatter)(record).replace(LINE_BREAK, "")}\n`;
+  } catch {
+    return null;
+  }
 }
 
 /** Colours are for terminals: a file or the journal would keep their escapes. */

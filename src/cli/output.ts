@@ -1,3 +1,8 @@
+import { StandardOutput } from "./standard-output.ts";
+
+/** Standard error of this process. */
+export const errorOutput = new StandardOutput(2);
+
 /** The reader of standard output has closed it, as `head` does. */
 export class OutputClosed extends Error {}
 
@@ -16,7 +21,8 @@ export async function printAnswer(text: string): Promise<void> {
   }
 }
 
-/** Writes to standard error, which is for all other messages to people. */
+/** Writes to standard error, which is for all other messages to people. It resolves when the text is written, or cannot be. */
 export async function printNote(text: string): Promise<void> {
-  await Bun.write(Bun.stderr, `${text}\n`);
+  errorOutput.write(`${text}\n`);
+  await errorOutput.flush();
 }

@@ -161,6 +161,26 @@ describe("platform build", () => {
     expect(run([films, "check"]).output).toContain("The config is fine");
   });
 
+  test("[CL420] [CL421] the executable reads the .env beside it, contains none, and names what is not set", () => {
+    const config = `export default { databases: { shared: { tables: { [process.env.TABLE ?? "for_development"]: {} } } } };`;
+    const directory = project({ "platform.config.ts": config, ".env": "TABLE=of_the_developer" });
+    const built = run([platform, "build", "--out", "club"], { cwd: directory });
+    expect(built).toEqual({ code: 0, output: expect.stringContaining("it reads the variables TABLE") });
+    const elsewhere = project({ ".env": "TABLE=of_the_working_directory" });
+    const installed = temporaryDirectory();
+    const club = join(installed, "club");
+    copyFileSync(join(directory, "club"), club);
+    const bare = run([club, "check"], { cwd: elsewhere }).output;
+    expect(bare).toContain("table for_development: ");
+    expect(bare).toContain("process.env: not set, and read: TABLE");
+    writeFileSync(join(installed, ".env"), "TABLE=of_the_installation");
+    const configured = run([club, "check"], { cwd: elsewhere }).output;
+    expect(configured).toContain("table of_the_installation: ");
+    expect(configured).not.toContain("not set");
+    const env = { TABLE: "of_the_service" };
+    expect(run([club, "check"], { cwd: elsewhere, env }).output).toContain("table of_the_service: ");
+  });
+
   test("[CL122] a new build replaces the file of a running server, which goes on", async () => {
     const directory = project(FILM_CLUB);
     const out = join(directory, "club");

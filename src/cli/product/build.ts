@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { loadConfig } from "../../config/loading/load.ts";
 import { providedModules } from "../../config/loading/provided-modules.ts";
+import { variablesOf } from "../../config/loading/variables.ts";
 import * as platformModule from "../../index.ts";
 import { isJsonObject } from "../../kernel/json/json.ts";
 import { declareCommand } from "../command.ts";
@@ -45,13 +46,15 @@ export const buildCommand = declareCommand({
     for (const { path, message } of warnings) await printNote(`warning: ${path}: ${message}`);
     await rehearseRoutes(declared, args.config);
     const config = resolve(args.config);
+    const variables = variablesOf(config);
     const { name, version } = productOf(dirname(config));
     const outfile = outfileOf(args.out ?? `./${name}`, target);
     const directory = mkdtempSync(join(tmpdir(), "platform-build-"));
     try {
       const program = await writeProgram(directory, target, library);
       const site = declared.site === undefined ? null : packSite(declared.site.directory, join(directory, "site"));
-      const sources = { name, version, config, program, site, provided: providedModules(platformModule) };
+      const provided = providedModules(platformModule);
+      const sources = { name, version, config, program, variables, site, provided };
       // Replaced at once: a running server keeps the file that it was started from.
       const made = join(dirname(outfile), `.${process.pid}.${basename(outfile)}`);
       await bundleProduct(sources, { target, runtime, outfile: made });
@@ -60,6 +63,7 @@ export const buildCommand = declareCommand({
       rmSync(directory, { recursive: true, force: true });
     }
     await printAnswer(`${outfile}: ${name} ${version}, ${Math.round(statSync(outfile).size / BYTES_PER_MIB)} MiB`);
+    if (variables.length > 0) await printNote(`Where it runs, it reads the variables ${variables.join(", ")}`);
     if (target.startsWith("bun-darwin")) await printNote("macOS starts it once it is signed: codesign --sign - FILE");
     return 0;
   },

@@ -11,6 +11,8 @@ export interface ProductSources {
   /** The config's path. */
   config: string;
   program: Program;
+  /** As in `Product`. */
+  variables: readonly string[];
   site: PackedSite | null;
   /** The modules that the config shares with the program. */
   provided: ProvidedModules;
@@ -72,12 +74,13 @@ const modulesOf = (entry: string, sources: ProductSources): BunPlugin => ({
 });
 
 /** Its config is imported by the program, once a command asks for it. */
-function entrySource({ name, version, config, program, site }: ProductSources): string {
+function entrySource({ name, version, config, program, variables, site }: ProductSources): string {
   return [
     ...(site === null ? [] : ['import site from "platform:site" with { type: "file" };']),
     `globalThis[Symbol.for(${JSON.stringify(PRODUCT.description)})] = {`,
     `  name: ${JSON.stringify(name)},`,
     `  version: ${JSON.stringify(version)},`,
+    `  variables: ${JSON.stringify(variables)},`,
     `  loadConfig: () => import(${JSON.stringify(config)}),`,
     `  site: ${site === null ? "null" : `{ ...${JSON.stringify({ ...site, file: "" })}, file: site }`},`,
     "};",

@@ -1,23 +1,29 @@
 import { existsSync, type FSWatcher, statSync, watch } from "node:fs";
 import { dirname } from "node:path";
+import { envFileOf } from "../../config/loading/env-file.ts";
 import { importedFiles } from "../../config/loading/imported-files.ts";
 import { ownCommand } from "../../kernel/process/own-command.ts";
 import { declareCommand } from "../command.ts";
 import { DEV_STOP_MAX_MS, SETTLE_MS } from "../limits.ts";
 import { parseLogForm } from "../logs.ts";
-import { parsePort } from "../options.ts";
+import { DATA_DEFAULT, parsePort } from "../options.ts";
 import { printNote } from "../output.ts";
 import { serveOptions } from "./serve-options.ts";
 import { STOP_MESSAGE, stopSignal } from "./signals.ts";
 
 export const devCommand = declareCommand({
-  meta: { name: "dev", description: "Like start, and restarts when the config or a file that it imports changes" },
+  meta: {
+    name: "dev",
+    description: "Like start, and restarts when the config, a file that it imports or .env changes",
+  },
   args: serveOptions,
   async run({ args }) {
     parsePort(args.port);
     parseLogForm(args.log);
     const { config, data, host, port, log } = args;
-    const given = Object.entries({ config, data, host, port, log }).filter(([, value]) => value !== undefined);
+    // What is not given may be in the file of variables, which the server reads.
+    const options = { config, data: data === DATA_DEFAULT ? undefined : data, host, port, log };
+    const given = Object.entries(options).filter(([, value]) => value !== undefined);
     const command = [...ownCommand(), "start", ...given.map(([name, value]) => `--${name}=${value}`)];
     const stopped = stopSignal();
     let isStopping = false;
@@ -25,7 +31,7 @@ export const devCommand = declareCommand({
       isStopping = true;
     });
     while (!isStopping) {
-      const watched = watchFiles(importedFiles(config));
+      const watched = watchFiles([...importedFiles(config), envFileOf(config)]);
       const server = startServer(command);
       const reason = await Promise.race([
         stopped.then(() => "stopped" as const),

@@ -13,7 +13,8 @@ import { CommandError } from "../errors.ts";
 import { WARNINGS_LOGGED_MAX } from "../limits.ts";
 import { createLogger, parseLogForm } from "../logs.ts";
 import { parsePort } from "../options.ts";
-import { OutputClosed, printAnswer, printNote } from "../output.ts";
+import { printNote } from "../output.ts";
+import { redirectConsole } from "./console.ts";
 import { drillOf, serveOptions, startOptions } from "./serve-options.ts";
 import { endOnRequest, isOfDev, stopSignal } from "./signals.ts";
 
@@ -26,6 +27,7 @@ export const startCommand = declareCommand({
     // An error that a hook does not handle must not end the server.
     process.on("unhandledRejection", (cause) => logger.error("Unhandled promise rejection", { cause }));
     process.on("uncaughtException", (cause) => logger.error("Uncaught exception", { cause }));
+    const output = redirectConsole(logger);
     const isDrill = drillOf(args.drill, process.env);
     const loaded = endOnRequest();
     const { config, warnings } = await loadConfig(args.config, platformModule);
@@ -55,11 +57,8 @@ export const startCommand = declareCommand({
       const { url } = await platform.listen({ host: args.host, port });
       const address = (config.server?.publicUrl ?? url).replace(/\/$/, "");
       const link = config.admin !== false && process.stdout.isTTY ? dashboardLine(address, args.data) : "";
-      await printAnswer(`platform listening on ${url}${keyLine}${link}`).catch((cause: unknown) => {
-        // A closed output must not end a server.
-        if (!(cause instanceof OutputClosed)) throw cause;
-        logger.warn("Standard output is closed");
-      });
+      // Whatever becomes of this output, the server goes on.
+      output.write(`platform listening on ${url}${keyLine}${link}\n`);
       if (config.admin !== false) noteAddress(args.data, address);
       // Until here code ran once (scripts/build.ts); from now on it is worth compiling.
       Bun.unsafe.setJITPolicy(1);
@@ -67,12 +66,13 @@ export const startCommand = declareCommand({
       await stopped;
     } catch (cause) {
       // A generated key is shown once, also when the start fails.
-      if (keyLine !== "") await printAnswer(keyLine.trimStart());
+      if (keyLine !== "") output.write(`${keyLine.trimStart()}\n`);
       if (platform === null && isOfDev()) await reportData(config, args.data);
       throw cause;
     } finally {
       endRehearsal();
       if (platform !== null) await stopInTime(platform);
+      await output.flush();
     }
     return 0;
   },

@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { dirname, extname, resolve } from "node:path";
 import { FILES_MAX } from "../limits.ts";
 
-const LOADERS = {
+/** Languages of files whose imports are known, by the endings of their names. */
+export const LOADERS = {
   ".ts": "ts",
   ".tsx": "tsx",
   ".mts": "ts",
@@ -43,7 +44,7 @@ function importsOf(file: string): string[] {
   }
 }
 
-const isScanned = (extension: string): extension is ScannedExtension => Object.hasOwn(LOADERS, extension);
+export const isScanned = (extension: string): extension is ScannedExtension => Object.hasOwn(LOADERS, extension);
 
 /** null for packages and for what does not exist. */
 function resolveImport(specifier: string, importer: string): string | null {

@@ -11,6 +11,7 @@ import type { PlatformConfig } from "../types.ts";
 import { ownProduct, provideToProduct } from "./product.ts";
 import { type PlatformModule, providedModules, provideModules } from "./provided-modules.ts";
 import { siteWarnings } from "./site-warnings.ts";
+import { variablesOf } from "./variables.ts";
 import { configWarnings } from "./warnings.ts";
 
 export interface LoadedConfig {
@@ -36,7 +37,14 @@ export async function loadConfig(
   const config = product === null ? withDirectories(checked, source) : checked;
   // The files of a product's site are inside: they were looked at when it was built.
   const ofSite = product === null && config.site !== undefined ? siteWarnings(config.site.directory) : [];
-  return { config, warnings: [...configWarnings(config), ...ofSite] };
+  const variables = product === null ? variablesOf(source) : product.variables;
+  return { config, warnings: [...configWarnings(config), ...ofSite, ...unsetWarnings(variables)] };
+}
+
+/** A development secret behind `??` must not be what an installation runs with by accident. */
+function unsetWarnings(variables: readonly string[]): ConfigProblem[] {
+  const unset = variables.filter((name) => process.env[name] === undefined);
+  return unset.length === 0 ? [] : [{ path: "process.env", message: `not set, and read: ${unset.join(", ")}` }];
 }
 
 /** Paths of the config count from its file. Errors: `ConfigError` for a directory that does not exist. */

@@ -4,6 +4,8 @@ export interface Product {
   readonly version: string;
   /** Evaluates the config, and resolves with the module: secrets are read from the environment at this time. */
   loadConfig(): Promise<unknown>;
+  /** Names of the variables of the environment that the config reads. */
+  readonly variables: readonly string[];
   /** The files of the config's site; null without a site. */
   readonly site: PackedSite | null;
 }

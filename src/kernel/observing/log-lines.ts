@@ -55,7 +55,8 @@ export class LogLines {
       seq: ++this.#seq,
       at: this.#clock.now(),
       level,
-      message: message.slice(0, LOG_MESSAGE_LENGTH_MAX),
+      // A config of plain JavaScript may log what is no text.
+      message: String(message).slice(0, LOG_MESSAGE_LENGTH_MAX),
       facts: facts === undefined ? null : factsOf(facts),
     };
     this.#lines.set(line.seq, line);
