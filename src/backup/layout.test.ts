@@ -25,6 +25,7 @@ test("[BK3] files that the server recreates are omitted, and unknown files are n
     ...["platform.lock", "system.db-wal", "databases/clubs/a.db-shm", "databases/clubs/a.db.new", "vectorize/vec0.so"],
     ...["storage/thumbs/ab", `storage/objects/incoming/${ID}`, "secrets.json.12.new", "restore.partial/system.db"],
     ...["admin-links/address", "admin-links/ab12", "tls/certificate.pem", "backups/platform-x.tar.zst"],
+    ...["vectorize/vec0-5sd1m2xq.so", "vectorize/vec0-5sd1m2xq.dylib", "vectorize/vec0-5sd1m2xq.so.12.new"],
     ...["owner-id", "owner-id.12.new", "system.db.v11", "databases/clubs/a.db.v1", "kv/cache.db.v1.new-wal"],
   ];
   for (const path of passing) expect([path, kindOf(path)]).toEqual([path, "passing"]);

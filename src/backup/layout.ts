@@ -38,7 +38,8 @@ const PASSING = new RegExp(
     "^(?:secrets|webhooks)\\.json\\.\\d+\\.new$",
     // A restored copy gets certificates, and has links, of its own.
     "^(?:tls|admin-links)(?:/|$)",
-    "^vectorize/vec0\\.(?:so|dylib|dll)(?:\\.\\d+)?$",
+    // The executable names it by its content.
+    "^vectorize/vec0(?:-[0-9a-z]+)?\\.(?:so|dylib|dll)(?:\\.\\d+(?:\\.new)?)?$",
     "^storage/(?:objects|parts)/incoming(?:/|$)",
     "^storage/thumbs(?:/|$)",
     `^(?:${RESTORE_FOLDER}|${UPLOAD_FOLDER}|${BACKUPS_FOLDER})(?:/|$)`.replaceAll(".partial", "\\.partial"),

@@ -1,15 +1,16 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { testClock } from "../../tests/support/clock.ts";
+import { until } from "../../tests/support/until.ts";
 import type { AnswerText } from "../db/index.ts";
 import { createAnswerRoom } from "../db/processes/answer-room.ts";
 import { systemClock } from "../kernel/clock.ts";
 import { systemIds } from "../kernel/ids.ts";
 import { silentLogger } from "../kernel/logger.ts";
 import { keepDatabaseFile } from "./database-file.ts";
-import { PROCESS_IDLE_MS, QUERY_TIMEOUT_MS, QUEUE_MAX_QUERIES, QUEUE_TIMEOUT_MS } from "./limits.ts";
+import { JOURNAL_MAX_BYTES, PROCESS_IDLE_MS, QUERY_TIMEOUT_MS, QUEUE_MAX_QUERIES, QUEUE_TIMEOUT_MS } from "./limits.ts";
 import { failureOf, QueryError } from "./process/query-failure.ts";
 import { createQueries, type Queries } from "./queries.ts";
 import { createSqlService } from "./service.ts";
@@ -86,6 +87,49 @@ test("[DQ7] a write that is cancelled has changed nothing", async () => {
   await expect(long).rejects.toMatchObject({ status: 408 });
   await ask(writer, "INSERT INTO t VALUES ('after')");
   expect(await rowsOf(pool("reader"), "SELECT x FROM t")).toEqual([{ x: "after" }]);
+});
+
+test("[DQ18] a write that is ended at its limit gives back what it has written to the write-ahead log", async () => {
+  const clock = testClock();
+  const writer = pool("writer", 1, clock);
+  const service = createSqlService({ path, readers: pool("reader"), writer, logger: silentLogger });
+  using _kept = keepDatabaseFile(path, systemIds);
+  const query = (sql: string) => service.query({ sql, params: [] }, CALLER);
+  await query("CREATE TABLE t (x)");
+  const long = query(`INSERT INTO t SELECT randomblob(100000) FROM (${ENDLESS.replace("count(*)", "x")})`);
+  long.catch(() => {});
+  const sizeOf = () => statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  await until("the log is large", () => sizeOf() > 2 * JOURNAL_MAX_BYTES);
+  clock.advance(QUERY_TIMEOUT_MS);
+  await expect(long).rejects.toMatchObject({ status: 408 });
+  await until("the log is small", () => sizeOf() <= JOURNAL_MAX_BYTES);
+  await query("INSERT INTO t VALUES ('after')");
+  expect(await rowsOf(pool("reader"), "SELECT x FROM t")).toEqual([{ x: "after" }]);
+});
+
+test("[DQ1] the first read of a process is answered where virtual tables prepare what they write", async () => {
+  const writer = pool("writer");
+  const warm = createSqlService({ path, readers: pool("reader"), writer, logger: silentLogger });
+  await warm.query({ sql: "SELECT 1", params: [] }, CALLER);
+  const made = [
+    "CREATE VIRTUAL TABLE words USING fts5(text)",
+    "CREATE VIRTUAL TABLE places USING rtree(id, x0, x1)",
+    "INSERT INTO words VALUES ('heat')",
+    "INSERT INTO places VALUES (1, 0, 1)",
+  ];
+  for (const sql of made) await ask(writer, sql);
+  const reads: [sql: string, rows: unknown[]][] = [
+    ["SELECT text FROM words WHERE words MATCH 'heat'", [{ text: "heat" }]],
+    ["SELECT id FROM places WHERE x0 < 1", [{ id: 1 }]],
+    ["SELECT text, id FROM words, places", [{ text: "heat", id: 1 }]],
+  ];
+  for (const [sql, rows] of reads) {
+    const fresh = createSqlService({ path, readers: pool("reader"), writer: pool("writer"), logger: silentLogger });
+    for (const service of [warm, fresh, fresh]) {
+      const answer = await service.query({ sql, params: [] }, CALLER);
+      expect(JSON.parse(textOf(answer))).toMatchObject({ results: rows });
+    }
+  }
 });
 
 test("[DQ8] a query that waits too long is refused with the reason, as is one beyond the queue", async () => {
@@ -172,8 +216,8 @@ test("[DQ104] after a failed sync the database refuses everything", async () => 
   const failed = new QueryError({ status: 503, message: "disk I/O error", isFinal: true });
   const done: AnswerText = { parts: [Buffer.from("{}")], sizeBytes: 2, note: null, release() {} };
   const stop = async () => {};
-  const writer: Queries = { run: () => Promise.reject(failed), stop };
-  const readers: Queries = { run: async () => done, stop };
+  const writer: Queries = { run: () => Promise.reject(failed), settle() {}, stop };
+  const readers: Queries = { run: async () => done, settle() {}, stop };
   const service = createSqlService({ path, readers, writer, logger: silentLogger });
   expect(await service.query({ sql: "SELECT 1", params: [] }, CALLER)).toEqual({ ...done, isWrite: false });
   const message = "until the server has been restarted";

@@ -6,6 +6,7 @@ import { runForText } from "../db/processes/text-answer.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, clientGone } from "../kernel/errors.ts";
 import { SECOND_MS } from "../kernel/time/duration.ts";
+import { hasLargeJournal } from "./journal.ts";
 import {
   PROCESS_IDLE_MS,
   QUERY_TIMEOUT_MS,
@@ -31,6 +32,8 @@ export interface Queries {
    * wait, or the process ended by itself or could not be started.
    */
   run(query: Query, caller: QueryCaller): Promise<QueryAnswer>;
+  /** Gives back the space of the write-ahead log, where a write that was ended has left a large one. Of the writer. */
+  settle(): void;
   stop(): Promise<void>;
 }
 
@@ -52,6 +55,13 @@ export function createQueries(options: {
   });
   return {
     run: (query, caller) => runForText(pool, { ...jobOf(query, caller), room }),
+    settle() {
+      if (!hasLargeJournal(path)) return;
+      // What fails, as where a read goes on, is done when the next write begins.
+      pool
+        .run({ ...JOB, request: { kind: "settle" } satisfies ProgramRequest, caller: SETTLING, places: 1 })
+        .catch(() => {});
+    },
     stop: () => pool.stop({ graceMs: STOP_TIMEOUT_MS }),
   };
 }
@@ -62,11 +72,8 @@ function jobOf(query: Query, { callerName, signal }: QueryCaller): Job {
     ...(query.kind === "body" ? { attached: query.blocks } : null),
     caller: callerName,
     places: 1 + Math.floor(sizeOf(query) / QUEUE_PLACE_BYTES),
-    waitMs: QUEUE_TIMEOUT_MS,
-    runMs: QUERY_TIMEOUT_MS,
+    ...JOB,
     signals: signal === undefined ? [] : [{ signal, reason: clientGone }],
-    refusals: REFUSALS,
-    failed: (failure) => new QueryError(failure as QueryFailure), // What the program's `failureOf` gives.
   };
 }
 
@@ -83,6 +90,18 @@ const REFUSALS: Job["refusals"] = {
   ranTooLong: () => new AppError(408, `The query was ended after ${QUERY_TIMEOUT_MS / SECOND_MS} s`),
   ended: () => new AppError(503, "The query process ended unexpectedly; the query may be sent again"),
 };
+
+/** What all jobs have in common. */
+const JOB = {
+  waitMs: QUEUE_TIMEOUT_MS,
+  runMs: QUERY_TIMEOUT_MS,
+  signals: [],
+  refusals: REFUSALS,
+  failed: (failure: unknown) => new QueryError(failure as QueryFailure), // What the program's `failureOf` gives.
+} satisfies Partial<Job>;
+
+/** The caller of what the server does by itself. */
+const SETTLING = "server";
 
 /** Roughly the memory that a waiting query takes. */
 function sizeOf(query: Query): number {

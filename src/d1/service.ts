@@ -62,6 +62,7 @@ export function createSqlService(deps: {
       }
       return null;
     } catch (cause) {
+      writer.settle();
       throw cause instanceof QueryError ? errorOf(cause.failure) : cause;
     }
   };

@@ -40,4 +40,6 @@ export interface ProgramSettings {
 export type ProgramRequest =
   | { kind: "parsed"; sql: string; params: SentValues<Binding> }
   /** The bytes of a body were sent before this request. */
-  | { kind: "body" };
+  | { kind: "body" }
+  /** Nothing is to be run: opening the file cleans up. */
+  | { kind: "settle" };

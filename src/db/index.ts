@@ -21,7 +21,14 @@ export { layOut, requireKnownVersion } from "./migrations.ts";
 export { openUnchanged } from "./open-unchanged.ts";
 export { mayHaveOutboxRows } from "./outbox/look.ts";
 export { deleteOutboxRows, readOutboxRows } from "./outbox/rows.ts";
-export { type Actor, type OutboxRow, SERVER_ACTOR, type StoredOutboxRow } from "./outbox/types.ts";
+export {
+  type Actor,
+  NO_ORIGIN,
+  type Origin,
+  type OutboxRow,
+  SERVER_ACTOR,
+  type StoredOutboxRow,
+} from "./outbox/types.ts";
 export type { AnswerText } from "./processes/text-answer.ts";
 export { BUCKET_FUNCTION, type HighlightRequest, type PageBounds } from "./reads/requests.ts";
 export {

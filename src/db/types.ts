@@ -3,7 +3,7 @@ import type { Clock } from "../kernel/clock.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import type { AuditActor } from "../kernel/observing/request-trace.ts";
 import type { AboutChange, AuditedChange } from "./audit/types.ts";
-import type { Actor, Cause, OutboxRow } from "./outbox/types.ts";
+import type { Actor, Cause, Origin, OutboxRow } from "./outbox/types.ts";
 import type { HighlightRequest, PageBounds, SqlValue } from "./reads/requests.ts";
 import type { MigrationRequest } from "./schema/types.ts";
 
@@ -151,8 +151,8 @@ export interface DatabaseFile {
 
 /** How work that the writes of a file enqueue reaches the queue. */
 export interface OutboxOptions {
-  /** The depth of the cause of writes that begin now. */
-  causeDepth(): number;
+  /** The origin of writes that begin now. */
+  origin(): Origin;
   /**
    * Called inside each write that announced changes, after its work, to enqueue what they set off. What it throws fails the
    * write. Absent: no change of this file sets off anything.

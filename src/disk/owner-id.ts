@@ -4,12 +4,12 @@ import type { Ids } from "../kernel/ids.ts";
 import { replaceSmallFile } from "./small-file.ts";
 
 /** Backups do not include it: a restored copy is another data directory. */
-const FILE = "owner-id";
+export const OWNER_ID_FILE = "owner-id";
 const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** The id of this data directory, for places outside of it that belong to it. Made and durable when it is first needed. */
 export function ownerIdOf(directory: string, ids: Ids): string {
-  const path = join(directory, FILE);
+  const path = join(directory, OWNER_ID_FILE);
   const present = read(path);
   if (present !== null) return present;
   const made = ids.uuid();

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDirectory } from "../../tests/support/index.ts";
-import { replaceSmallFile } from "./small-file.ts";
+import { removeLeftovers, replaceSmallFile } from "./small-file.ts";
 
 test("a small file is replaced atomically, readable by its owner only, and leaves no other file", () => {
   const directory = temporaryDirectory();
@@ -28,4 +28,16 @@ test("a directory that does not exist is an error, and nothing is written", () =
   const directory = temporaryDirectory();
   expect(() => replaceSmallFile(join(directory, "missing/secret"), "text")).toThrow("ENOENT");
   expect(readdirSync(directory)).toEqual([]);
+});
+
+test("what a killed process has left is removed, and not what another one writes now", async () => {
+  const directory = temporaryDirectory();
+  const ended = Bun.spawn(["true"]);
+  await ended.exited;
+  const names = (pid: number) => `secrets.json.${pid}.new`;
+  const kept = [names(process.ppid), "secrets.json", "secrets.json.new", "a.12.newer"];
+  for (const name of [...kept, names(ended.pid), names(process.pid)]) writeFileSync(join(directory, name), "");
+  removeLeftovers(directory);
+  expect(readdirSync(directory).sort()).toEqual(kept.sort());
+  removeLeftovers(join(directory, "missing"));
 });

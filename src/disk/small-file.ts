@@ -1,5 +1,5 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { closeSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { syncDirectorySync } from "./directory-names.ts";
 
 const OWNER_ONLY = 0o600;
@@ -29,5 +29,34 @@ function writeSynced(path: string, content: string | Uint8Array): void {
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);
+  }
+}
+
+/** Removes the temporary files in a folder whose process has ended, as after a SIGKILL: some hold secrets. */
+export function removeLeftovers(folder: string): void {
+  for (const name of namesIn(folder)) {
+    const writer = Number(/\.(\d+)\.new$/.exec(name)?.[1] ?? Number.NaN);
+    // This process is not writing one: writes are synchronous.
+    if (writer === process.pid || hasEnded(writer)) rmSync(join(folder, name), { force: true });
+  }
+}
+
+/** None for a missing folder. */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+/** false for what is no number of a process. */
+function hasEnded(pid: number): boolean {
+  if (!(pid > 0)) return false;
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (cause) {
+    return cause instanceof Error && "code" in cause && cause.code === "ESRCH";
   }
 }

@@ -1,9 +1,11 @@
 import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { requireWhole } from "../backup/interrupted.ts";
 import { resolveSecrets } from "../config/secrets/secrets.ts";
 import type { PlatformConfig } from "../config/types.ts";
 import { lockDirectory } from "../db/index.ts";
+import { unsafeFileSystems } from "../disk/file-system.ts";
+import { removeLeftovers } from "../disk/small-file.ts";
 import { reasonOf } from "../kernel/errors.ts";
 import { systemIds } from "../kernel/ids.ts";
 import { type Logger, silentLogger } from "../kernel/logger.ts";
@@ -41,8 +43,9 @@ export async function openPlatform(
   const lock = lockDirectory(dataDirectory);
   try {
     requireWhole(dataDirectory);
+    for (const folder of ["", "tls", "admin-links", "vectorize"]) removeLeftovers(join(dataDirectory, folder));
     const { secrets, newServiceKey, warnings } = resolveSecrets({ dataDirectory, environment, ids: systemIds });
-    for (const warning of warnings) logger.warn(warning);
+    for (const warning of [...warnings, ...(await unsafeFileSystems(dataDirectory))]) logger.warn(warning);
     if (newServiceKey !== null) onNewServiceKey?.(newServiceKey);
     const platform = await createPlatform(config, { dataDirectory, secrets, isDrill, takeOver, logger });
     return {

@@ -52,9 +52,10 @@ export function createTlsArea(deps: TlsDeps): TlsArea {
   let current: Current | null = null;
   let renewals: Renewals | null = null;
   let httpPort: HttpPort | null = null;
-  let refused = "";
+  /** Why the changed files are not used. */
+  let refused: string | null = null;
 
-  deps.health.add("certificate", () => check(current, renewals?.problem ?? null, clock.now()));
+  deps.health.add("certificate", () => check(current, renewals?.problem ?? refused, clock.now()));
 
   const firstPair = async (): Promise<CertificatePair> => {
     const stored = readFirst(source, { isRequired: acme === null, logger });
@@ -79,13 +80,14 @@ export function createTlsArea(deps: TlsDeps): TlsArea {
       const facts = factsOf(pair);
       renew(pair);
       current = { facts, isSelfSigned: false };
-      refused = "";
+      refused = null;
       logger.info("The server has a new certificate", describe(facts));
       return true;
     } catch (cause) {
       // Another program may still be writing, so it is tried again; the log says it once.
-      if (String(cause) !== refused) logger.warn("The changed certificate is not used", { files: source.paths, cause });
-      refused = String(cause);
+      const problem = `The changed certificate is not used: ${reasonOf(cause)}`;
+      if (problem !== refused) logger.warn("The changed certificate is not used", { files: source.paths, cause });
+      refused = problem;
       return false;
     }
   };

@@ -11,6 +11,8 @@ export class FileWatch {
   readonly #clock: Clock;
   readonly #onChange: () => boolean;
   #seen: string;
+  /** The latest change was not taken over. */
+  #isBehind = false;
   #cancel: () => void = () => {};
 
   constructor(paths: readonly string[], deps: { clock: Clock; onChange: () => boolean }) {
@@ -30,7 +32,10 @@ export class FileWatch {
   /** Without waiting for its time. */
   look(): void {
     const now = this.#fingerprint();
-    if (now !== this.#seen && this.#onChange()) this.#seen = now;
+    // Also where the files of before are back.
+    if (now === this.#seen && !this.#isBehind) return;
+    this.#isBehind = !this.#onChange();
+    if (!this.#isBehind) this.#seen = now;
   }
 
   stop(): void {

@@ -56,7 +56,7 @@ test("[TG8] what waits in an instance that is deleted and created again meanwhil
   const directory = temporaryDirectory();
   const engine = createStorageEngine({ clock: systemClock });
   const fileWith = async (name: string, ids: readonly string[]): Promise<DatabaseFile> => {
-    const outbox = { causeDepth: () => 0, onWaiting() {} };
+    const outbox = { origin: () => ({ depth: 0, root: null }), onWaiting() {} };
     const file = engine.open(join(directory, `${name}.db`), { outbox });
     const row = { names: ["run"], group: null, key: null, dueAt: null, data: "{}", secret: null };
     await file.write((tx) => {

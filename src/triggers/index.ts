@@ -74,7 +74,7 @@ export function createTriggersArea(deps: {
     clock,
     logger,
   });
-  const context = { clock, ids };
+  const context = { clock, ids, causes: outboxes.causes };
   return {
     files: {
       isWatched: (bucket, event) => watches.bucket(bucket)?.has(event) === true,

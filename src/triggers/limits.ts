@@ -19,6 +19,11 @@ export const DRAIN_RETRY_MAX_MS = MINUTE_MS;
 /** Runs of triggers that lead to one another by their writes. */
 export const DEPTH_MAX = 16;
 
+/** Runs and deliveries that one cause sets off by way of runs of triggers, however few levels deep. */
+export const RUNS_PER_CAUSE_MAX = 4_096;
+/** Causes whose runs are counted at the same time. */
+export const CAUSES_MAX = 10_000;
+
 /** Characters of a group's name; a longer one is replaced by its hash. */
 export const GROUP_LENGTH_MAX = 256;
 

@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Change, OutboxOptions, Transaction } from "../db/index.ts";
+import { type Change, NO_ORIGIN, type Origin, type OutboxOptions, type Transaction } from "../db/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
+import { Causes } from "./causes.ts";
 import type { Drains } from "./drains.ts";
 import type { Place } from "./types.ts";
 import { noteHappening, type Watches } from "./watches.ts";
@@ -11,16 +12,16 @@ import { noteHappening, type Watches } from "./watches.ts";
  * connected later; rows that wait in a file that is opened before are passed then.
  */
 export class Outboxes {
-  readonly #deps: { clock: Clock; ids: Ids };
+  readonly #deps: { clock: Clock; ids: Ids; causes: Causes };
   readonly #watchedNamespaces: ReadonlySet<string>;
-  /** The depth of what a run of a trigger writes. */
-  readonly #depth = new AsyncLocalStorage<number>();
+  /** The origin of what a run of a trigger writes. */
+  readonly #origin = new AsyncLocalStorage<Origin>();
   #early: Place[] = [];
   #connected: { watches: Watches; drains: Drains } | null = null;
 
   constructor(watchedNamespaces: ReadonlySet<string>, deps: { clock: Clock; ids: Ids }) {
     this.#watchedNamespaces = watchedNamespaces;
-    this.#deps = deps;
+    this.#deps = { ...deps, causes: new Causes() };
   }
 
   /** null: nothing is connected yet. */
@@ -30,7 +31,7 @@ export class Outboxes {
 
   optionsOf(place: Place): OutboxOptions {
     const options: OutboxOptions = {
-      causeDepth: () => this.#depth.getStore() ?? 0,
+      origin: () => this.#origin.getStore() ?? NO_ORIGIN,
       onWaiting: () => this.#wake(place),
     };
     if (place.kind === "system" || !this.#watchedNamespaces.has(place.namespace)) return options;
@@ -44,9 +45,14 @@ export class Outboxes {
     this.#early = [];
   }
 
-  /** Runs `work`; what it writes, also later, has this depth. */
-  runAt<T>(depth: number, work: () => T): T {
-    return this.#depth.run(depth, work);
+  /** What the causes of all files have set off. */
+  get causes(): Causes {
+    return this.#deps.causes;
+  }
+
+  /** Runs `work`; what it writes, also later, has this origin. */
+  runFrom<T>(origin: Origin, work: () => T): T {
+    return this.#origin.run(origin, work);
   }
 
   #wake(place: Place): void {

@@ -2,6 +2,7 @@ import type { AppAccess, User } from "../config/app/index.ts";
 import type { TriggerConfig, TriggerRun } from "../config/types.ts";
 import type { JsonValue } from "../kernel/json/json.ts";
 import type { Logger } from "../kernel/logger.ts";
+import { CauseExhausted } from "./causes.ts";
 import { CONCURRENCY_DEFAULT, DEPTH_MAX, RETRIES_DEFAULT, TIMEOUT_DEFAULT_SECONDS } from "./limits.ts";
 import type { Outboxes } from "./outboxes.ts";
 import type { Occurrence } from "./types.ts";
@@ -47,7 +48,7 @@ export function triggerDefinition(name: string, config: TriggerConfig, deps: Run
       const { id, attempt, signal, log } = job;
       // The check of the config has seen that the events are those of the source.
       const run = { event, before, after, by, instanceId, at, app: deps.app(), id, attempt, signal, log } as TriggerRun;
-      return deps.outboxes.runAt(depth + 1, () => config.run(run));
+      return runFrom(job, depth, deps, () => config.run(run));
     },
   };
 }
@@ -67,9 +68,19 @@ export function hookDefinition(
       if (depth >= DEPTH_MAX) throw deps.finalFailure(tooDeep(`The hook "${name}"`));
       // The area of users has made it.
       const user = (after ?? before) as unknown as User;
-      return deps.outboxes.runAt(depth + 1, () => hook(user, deps.app()));
+      return runFrom(job, depth, deps, () => hook(user, deps.app()));
     },
   };
+}
+
+/** Errors: a final failure where the cause of the run has set off too much; a further try would not change that. */
+async function runFrom(job: Try, depth: number, deps: RunDeps, work: () => unknown): Promise<unknown> {
+  const { root = job.id } = occurrenceOf(job.data);
+  try {
+    return await deps.outboxes.runFrom({ depth: depth + 1, root }, work);
+  } catch (cause) {
+    throw cause instanceof CauseExhausted ? deps.finalFailure(cause.message) : cause;
+  }
 }
 
 const tooDeep = (what: string): string =>

@@ -19,6 +19,8 @@ export interface Occurrence {
   at: string;
   /** How many runs of triggers led to the change. */
   depth: number;
+  /** The id of what was set off first. Jobs of earlier versions have none. */
+  root?: string;
 }
 
 /** Adds all jobs in their order, and resolves when they are on disk. A job whose id is known is not added again. */

@@ -3,6 +3,7 @@ import type { Actor, Transaction } from "../db/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { reasonOf } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
+import type { Causes } from "./causes.ts";
 import { GROUP_LENGTH_MAX } from "./limits.ts";
 import type { Occurrence } from "./types.ts";
 
@@ -122,17 +123,20 @@ function entry<Value>(map: Map<string, Value>, key: string, make: () => Value): 
   return made;
 }
 
-/** Writes down what a change sets off, in its transaction. */
+/** Writes down what a change sets off, in its transaction. Errors: CauseExhausted. */
 export function noteHappening(
   tx: Transaction,
   watches: SourceWatches,
   happening: Happening,
-  { clock, ids }: { clock: Clock; ids: Ids },
+  { clock, ids, causes }: { clock: Clock; ids: Ids; causes: Causes },
 ): void {
   const { source, event, subjectId, instanceId, before, after } = happening;
   const subject = after ?? before;
   const matched = subject === null ? [] : watches.of(event, subject);
   if (matched.length === 0) return;
+  const { depth, root } = tx.cause;
+  if (root !== null) causes.count(root, matched.length);
+  const id = ids.uuid();
   const occurrence: Occurrence = {
     type: `${source}.${event}`,
     event,
@@ -141,15 +145,18 @@ export function noteHappening(
     by: happening.by satisfies ChangedBy,
     instanceId,
     at: new Date(clock.now()).toISOString(),
-    depth: tx.cause.depth,
+    depth,
+    root: root ?? id,
   };
   const data = JSON.stringify(occurrence);
   const row = { key: null, dueAt: null, data, secret: null };
   const namesOf = (isOrdered: boolean) => matched.filter((one) => one.isOrdered === isOrdered).map(({ name }) => name);
   const [ordered, others] = [namesOf(true), namesOf(false)];
   const group = groupOf([source, instanceId ?? "", subjectId].join("/"));
-  if (ordered.length > 0) tx.enqueue({ ...row, id: ids.uuid(), names: ordered, group });
-  if (others.length > 0) tx.enqueue({ ...row, id: ids.uuid(), names: others, group: null });
+  if (ordered.length > 0) tx.enqueue({ ...row, id, names: ordered, group });
+  if (others.length > 0) {
+    tx.enqueue({ ...row, id: ordered.length > 0 ? ids.uuid() : id, names: others, group: null });
+  }
 }
 
 const groupOf = (subject: string): string =>

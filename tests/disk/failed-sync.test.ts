@@ -1,22 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import type { JsonValue } from "../../src/kernel/json/json.ts";
 import { type ErrorAnswer, type TestPlatform, temporaryDirectory, testPlatform } from "../support/index.ts";
-
-const SOURCE = resolve(import.meta.dir, "../support/failing-disk.c");
-
-/** A library that makes syncs fail; null where none can be made or preloaded. */
-function failingSyncs(directory: string): string | null {
-  const library = join(directory, "failing-disk.so");
-  if (process.platform !== "linux" || Bun.which("cc") === null) return null;
-  const { success } = Bun.spawnSync(["cc", "-shared", "-fPIC", "-o", library, SOURCE, "-ldl"], { stderr: "ignore" });
-  return success ? library : null;
-}
+import { preloaded } from "../support/preloaded.ts";
 
 const directory = temporaryDirectory();
 const trigger = join(directory, "fail");
-const library = failingSyncs(directory);
+const library = preloaded("failing-disk.c");
 if (library === null) console.warn("no failing disk is tested: there is no C compiler here, or no Linux");
 
 describe.if(library !== null)("a disk that fails to sync", () => {

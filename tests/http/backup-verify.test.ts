@@ -2,6 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { zstdCompressSync } from "node:zlib";
 import type { Logger } from "../../src/kernel/logger.ts";
 import { type TestClock, type TestPlatform, temporaryDirectory, testClock, testPlatform } from "../support/index.ts";
 import { SERVICE_KEY } from "../support/platform.ts";
@@ -74,6 +75,23 @@ test("[BK300] a backup that holds: exit code 0, what is in it, and nothing is le
     expect.stringMatching(/b\.tar\.zst holds: \d+ files, .*, \d+ databases, as of 2/),
   ]);
   expect(readdirSync(folderOf(good))).toEqual(["b.tar.zst"]);
+});
+
+test("[BK301] what follows the end of the archive is named: bytes, and another compressed text", async () => {
+  const tails: [tail: Uint8Array, found: string][] = [
+    [Buffer.from("not of the backup"), "it has 17 bytes after its end"],
+    [new Uint8Array(100), "it has 100 bytes after its end"],
+    [zstdCompressSync(Buffer.from("of nobody")), "it has content after its end"],
+  ];
+  for (const [tail, found] of tails) {
+    const file = join(temporaryDirectory(), "b.tar.zst");
+    writeFileSync(file, Buffer.concat([readFileSync(good), tail]));
+    const { code, stderr } = await verify(file);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(found)]);
+    const data = join(temporaryDirectory(), "data");
+    expect(await runCommand(["restore", file, "--data", data])).toMatchObject({ code: 1 });
+    expect(existsSync(data)).toBe(false);
+  }
 });
 
 test("[BK302] --scratch names another place, and the backup may be in a folder that nobody may write to", async () => {

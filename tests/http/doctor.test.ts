@@ -12,8 +12,16 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { type TestPlatform, temporaryDirectory, testPlatform } from "../support/index.ts";
+import {
+  platformCommand,
+  type TestPlatform,
+  temporaryDirectory,
+  testEnvironment,
+  testPlatform,
+} from "../support/index.ts";
+import { preloaded } from "../support/preloaded.ts";
 import { runCommand } from "./backup-support.ts";
+import { upload } from "./storage-support.ts";
 
 const CONFIG = `{
   databases: {
@@ -200,3 +208,48 @@ test("[DB270] [CL211] a database of 0 bytes stops the start and is left as it is
   expect((await one.service.post("/api/db/team/one/tables/notes", { a: 1 })).status).toBe(201);
   await one.stop();
 });
+
+test("[CL211] a directory whose files have all lost their contents is not healthy", async () => {
+  const files = await testPlatform({ config: { storage: { buckets: { photos: {}, papers: {} } } } });
+  for (const bucket of ["photos", "papers"]) await upload(files.service, bucket, "a.txt", "hello");
+  await files.kill("SIGTERM");
+  rmSync(join(files.dataDirectory, "storage", "objects"), { recursive: true });
+  const { code, stdout } = await runCommand(["doctor", "--data", files.dataDirectory, "--json"]);
+  const { checks } = JSON.parse(stdout) as Report;
+  expect([code, checks["storage"]?.problems]).toEqual([
+    1,
+    ["the content of papers/a.txt is missing", "the content of photos/a.txt is missing"],
+  ]);
+  await files.stop();
+});
+
+const FILE_SYSTEMS: [type: string, name: string | null][] = [
+  ["6969", "NFS"],
+  ["517b", "SMB"],
+  ["ff534d42", "SMB (CIFS)"],
+  ["fe534d42", "SMB 2"],
+  ["1021997", "9p"],
+  ["65735546", "FUSE"],
+  ["ef53", null],
+];
+const library = preloaded("file-system.c");
+if (library === null) console.warn("no file system of a network is tested: there is no C compiler here, or no Linux");
+
+test.if(library !== null)(
+  "[CL430] start and doctor name a file system on which a write-ahead log is not safe",
+  async () => {
+    for (const [type, name] of FILE_SYSTEMS) {
+      const env = { LD_PRELOAD: library ?? "", FILE_SYSTEM_TYPE: type };
+      const server = await testPlatform({ config: "{}", env });
+      const warned = server.stderr();
+      const { stdout } = Bun.spawnSync([...platformCommand(), "doctor", "--json", "--data", server.dataDirectory], {
+        env: testEnvironment(env),
+      });
+      const { disk } = (JSON.parse(stdout.toString()) as Report).checks;
+      const words = `is on ${name}, where SQLite's write-ahead log is not safe`;
+      expect([type, disk?.ok, warned.includes(words)]).toEqual([type, name === null, name !== null]);
+      expect(disk?.problems).toEqual(name === null ? [] : [`${server.dataDirectory} ${words}: use a local disk`]);
+      expect(await server.stop()).toBe(0);
+    }
+  },
+);

@@ -39,6 +39,12 @@ const JOBS = `
     await app.kv("notes").set("aborted", true);
     reject(signal.reason);
   })) },
+  deaf: { run: async ({ app }) => {
+    const notes = app.kv("notes");
+    await notes.set("deaf", Number((await notes.get("deaf")) ?? 0) + 1);
+    while ((await notes.get("heard")) !== true) await new Promise((resolve) => setTimeout(resolve, 10));
+    await notes.set("deaf", Number(await notes.get("deaf")) - 1);
+  } },
   odd: { retries: 0, run: ({ data }) => {
     if (data === "throws") throw Object.defineProperty(new Error(), "message", { get() { throw new Error("no message"); } });
     // As an error is often made of what another server has answered.
@@ -222,6 +228,18 @@ test("[JB31] retry, run-now and cancel, each in the states that allow it", async
   await until("its signal was aborted", async () => (await noteOf("aborted")) === true);
   expect(await change("unknown", "cancel")).toBe(404);
   expect((await platform.service.post(`/api/admin/jobs/${running}/retry?force=1`, undefined)).status).toBe(400);
+});
+
+test("[JB31] a cancelled job whose run ignores the signal is 409 at a retry, until the run has ended", async () => {
+  const retry = async (id: string) => (await platform.service.post(`/api/admin/jobs/${id}/retry`, undefined)).status;
+  const deaf = await enqueue("deaf");
+  await until("it runs", async () => (await noteOf("deaf")) === 1);
+  expect((await platform.service.post(`/api/admin/jobs/${deaf}/cancel`, undefined)).status).toBe(200);
+  expect([await retry(deaf), (await jobOf(deaf))?.state, await noteOf("deaf")]).toEqual([409, "failed", 1]);
+  await platform.service.post("/api/kv/notes", { action: "set", key: "heard", value: true });
+  await until("its run has ended", async () => (await noteOf("deaf")) === 0);
+  await until("it may be tried again", async () => (await retry(deaf)) === 200);
+  await untilState(deaf, "done");
 });
 
 test("[JB31] a key that another job has taken is 409 at a retry", async () => {

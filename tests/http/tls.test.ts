@@ -99,6 +99,29 @@ test("[TL13] files that change are used without a restart, when both belong toge
   await until("the third certificate", async () => (await nameOf(platform)) === "three.example");
 });
 
+test("[TL13] health says why changed files are not used, until they are, or those of before are back", async () => {
+  const first = await authority.sign({ names: ["one.example"] });
+  const platform = await start(first);
+  const certificate = async () => {
+    const { body } = await platform.service.get<{ checks: { certificate: { ok: boolean; problem: string | null } } }>(
+      "/api/health?full",
+    );
+    return body.checks.certificate;
+  };
+  expect(await certificate()).toMatchObject({ ok: true, problem: null });
+  for (const next of [await authority.sign({ names: ["two.example"] }), first]) {
+    writeFileSync(join(directory, "cert.pem"), "no certificate");
+    await until("the problem", async () => (await certificate()).problem !== null);
+    expect(await certificate()).toMatchObject({
+      ok: false,
+      problem: expect.stringContaining("The changed certificate is not used: the certificate cannot be read"),
+    });
+    write(next);
+    await until("the end of the problem", async () => (await certificate()).ok);
+    expect(await certificate()).toMatchObject({ problem: null });
+  }
+});
+
 test("[TL13] a link that is replaced, as containers do with secrets, is a change", async () => {
   const root = temporaryDirectory();
   for (const name of ["one.example", "two.example"]) {

@@ -17,7 +17,7 @@ const CONFIG = `
   export default defineConfig({
     databases: {
       log,
-      shared: { tables: { items: { schema, access: open }, loops: { schema, access: open }, quiet: { schema, access: open } } },
+      shared: { tables: { items: { schema, access: open }, loops: { schema, access: open }, quiet: { schema, access: open }, spread: { schema, access: open } } },
       spaces: { instance: true, access: { create: true, open: true }, tables: { items: { schema, access: open } } },
       silent: { tables: { items: { schema, access: open } } },
     },
@@ -31,6 +31,12 @@ const CONFIG = `
       loop: { on: { table: "shared.loops", events: ["insert", "update"] }, run: async ({ app, after }) => {
         await note(app, { trigger: "loop", about: after.id, n: after.n });
         await app.db("shared").table("loops").update(after.id, { n: after.n + 1 });
+      } },
+      spread: { on: { table: "shared.spread", events: ["insert"] }, run: ({ app, after }) => {
+        if (after.n === 0) return;
+        return app.db("shared").transaction((tx) => {
+          for (let count = 0; count < after.n; count++) tx.table("spread").insert({ n: 0 });
+        });
       } },
       hangs: { on: { table: "shared.quiet" }, retries: 1, timeout: 1, run: async ({ app, after, attempt, signal }) => {
         await note(app, { trigger: "hangs", about: after.id, attempt });
@@ -46,7 +52,7 @@ const PLAIN = `
   import { defineConfig } from "platform";
   ${TABLES}
   export default defineConfig({ databases: { log,
-    shared: { tables: { items: { schema, access: open }, loops: { schema, access: open }, quiet: { schema, access: open } } },
+    shared: { tables: { items: { schema, access: open }, loops: { schema, access: open }, quiet: { schema, access: open }, spread: { schema, access: open } } },
     spaces: { instance: true, access: { create: true, open: true }, tables: { items: { schema, access: open } } },
     silent: { tables: { items: { schema, access: open } } } } });`;
 
@@ -153,6 +159,30 @@ test("[TG16] a run that fails for good, or hangs, lets the next one of its recor
   const list = await ran("hang", 3);
   expect(list.map(({ attempt }) => attempt)).toEqual([1, 2, 1]);
   expect((await platform.get(ITEMS)).status).toBe(200);
+});
+
+test("[TG22] a run that sets off more runs than a cause may is undone, fails, says so, and is not tried again", async () => {
+  const count = async () =>
+    (await platform.service.get<{ total: number }>("/api/db/shared/tables/spread?limit=1&total=true")).body.total;
+  for (const [id, writes, stored] of [
+    ["few", 100, 101],
+    ["many", 4_097, 102],
+  ] as const) {
+    await platform.post("/api/db/shared/tables/spread", { id, n: writes });
+    await until(`the runs of ${id} have ended`, async () => {
+      const { body } = await platform.service.get<{ jobs: JsonObject[] }>(
+        "/api/admin/jobs?name=trigger:spread&limit=200",
+      );
+      return body.jobs.length > 0 && body.jobs.every(({ state }) => state === "done" || state === "failed");
+    });
+    expect(await count()).toBe(stored);
+  }
+  const { body } = await platform.service.get<{ jobs: JsonObject[] }>(
+    "/api/admin/jobs?name=trigger:spread&state=failed",
+  );
+  expect(body.jobs.map(({ attempt, error }) => [attempt, error])).toEqual([
+    [1, expect.stringContaining("One cause has set off 4096 runs of triggers by way of others")],
+  ]);
 });
 
 test("[TG12] a trigger that sets itself off ends at depth 16 and says so", async () => {

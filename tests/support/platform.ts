@@ -71,7 +71,9 @@ export interface TestPlatform extends HttpClient {
 /** The command line of the program under test: PLATFORM_EXECUTABLE, else the sources. */
 export function platformCommand(): string[] {
   const executable = process.env["PLATFORM_EXECUTABLE"];
-  return executable === undefined || executable === "" ? [process.execPath, "--no-env-file", MAIN] : [resolve(executable)];
+  return executable === undefined || executable === ""
+    ? [process.execPath, "--no-env-file", MAIN]
+    : [resolve(executable)];
 }
 
 export function testEnvironment(env: TestPlatformOptions["env"] = {}): Record<string, string | undefined> {

@@ -3,6 +3,7 @@ import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { RESTORE_FOLDER, SECRETS_FILE } from "../../backup/layout.ts";
 import { isMissing, scanFiles } from "../../backup/scan.ts";
+import { unsafeFileSystems } from "../../disk/file-system.ts";
 import { DISK_FREE_MIN_BYTES } from "../../system/limits.ts";
 import { checkDatabases } from "./databases.ts";
 import { type Finding, finding, type Patient } from "./finding.ts";
@@ -16,7 +17,8 @@ export interface DoctorCheck {
 async function checkDisk({ dataDirectory }: Patient): Promise<Finding> {
   const { bavail, bsize } = await statfs(dataDirectory);
   const freeBytes = bavail * bsize;
-  return finding(freeBytes < DISK_FREE_MIN_BYTES ? ["the disk has less than 64 MiB left"] : [], { freeBytes });
+  const full = freeBytes < DISK_FREE_MIN_BYTES ? ["the disk has less than 64 MiB left"] : [];
+  return finding([...full, ...(await unsafeFileSystems(dataDirectory))], { freeBytes });
 }
 
 /** It has password hashes, secrets and all records: other accounts of the machine must not read it. */

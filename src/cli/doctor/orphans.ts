@@ -3,6 +3,7 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { objectPath, SYSTEM_FILE } from "../../backup/layout.ts";
 import { scanFiles } from "../../backup/scan.ts";
+import { OWNER_ID_FILE } from "../../disk/owner-id.ts";
 import { ORPHAN_AGE_MS } from "../limits.ts";
 import { type Finding, finding, type Patient } from "./finding.ts";
 import { openDatabase } from "./open-database.ts";
@@ -38,7 +39,10 @@ interface Stored {
   fileId: string;
 }
 
-/** Only of buckets with contents here: those of others are in an object store. */
+/**
+ * Where the server has used an object store or a place of backups, which its owner's id shows, only of buckets with contents here:
+ * those of others may be in the object store.
+ */
 function missing({
   system,
   live,
@@ -58,5 +62,6 @@ function missing({
     else if (named.get(fileId) !== null)
       lost.set(bucket, [...(lost.get(bucket) ?? []).slice(0, 100), `the content of ${bucket}/${key} is missing`]);
   }
-  return [...lost].flatMap(([bucket, problems]) => (present.has(bucket) ? problems : []));
+  const mayBeElsewhere = existsSync(join(dataDirectory, OWNER_ID_FILE));
+  return [...lost].flatMap(([bucket, problems]) => (present.has(bucket) || !mayBeElsewhere ? problems : []));
 }

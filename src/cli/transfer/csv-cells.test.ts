@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { FieldType } from "../../config/types.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
-import { formatCell, parseCell } from "../../kernel/transfer/csv-cells.ts";
+import { formatCell, headFault, parseCell } from "../../kernel/transfer/csv-cells.ts";
 import { formatRows } from "./csv-rows.ts";
 
 const bare = (text: string) => ({ text, isQuoted: false });
@@ -99,4 +99,10 @@ test("[CL115] numbers, negative ones too, and JSON stay as they are", () => {
   expect(formatCell(-5, "json")).toBe("-5");
   expect(formatCell("=1", "json")).toBe('"=1"');
   expect(parseCell(bare("-5"), "number")).toBe(-5);
+});
+
+test("[CL14] a repeated name is found among very many", () => {
+  const names = Array.from({ length: 300_000 }, (_, at) => `field ${at}`);
+  expect(headFault(names)).toBeNull();
+  expect(headFault([...names, "field 299999"])).toBe("names the field field 299999 twice");
 });

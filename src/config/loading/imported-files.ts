@@ -32,6 +32,26 @@ export function importedFiles(configFile: string): string[] {
   return [...found];
 }
 
+/** The imports of a config, and of the files that it imports, that lead to no file; each as a sentence. */
+export function missingImports(configFile: string): string[] {
+  return importedFiles(configFile).flatMap((file) =>
+    importsOf(file)
+      .filter((specifier) => isFile(specifier) && !resolves(specifier, file))
+      .map((specifier) => `Cannot find module '${specifier}' from '${file}'`),
+  );
+}
+
+const isFile = (specifier: string): boolean => /^(\.|\/|file:)/.test(specifier);
+
+function resolves(specifier: string, importer: string): boolean {
+  try {
+    Bun.resolveSync(specifier, dirname(importer));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function importsOf(file: string): string[] {
   const extension = extname(file);
   if (!isScanned(extension)) return [];
@@ -48,7 +68,7 @@ export const isScanned = (extension: string): extension is ScannedExtension => O
 
 /** null for packages and for what does not exist. */
 function resolveImport(specifier: string, importer: string): string | null {
-  if (!/^(\.|\/|file:)/.test(specifier)) return null;
+  if (!isFile(specifier)) return null;
   try {
     const path = Bun.resolveSync(specifier, dirname(importer));
     return path.includes("/node_modules/") ? null : path;

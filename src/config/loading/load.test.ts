@@ -14,3 +14,16 @@ test("[CF100] a config that never finishes loading is refused, and a slow one is
   writeFileSync(slow, "await Bun.sleep(100);\nexport default { kv: { settings: {} } };\n");
   expect((await loadConfig(slow, platformModule)).config).toEqual({ kv: { settings: {} } });
 });
+
+test("[CF100] all missing files are named, also those that imported files import", async () => {
+  const directory = temporaryDirectory();
+  const config = join(directory, "platform.config.ts");
+  writeFileSync(
+    config,
+    'import "./first.ts";\nimport "./rules.ts";\nimport { a } from "./second.ts";\nexport default { a };',
+  );
+  writeFileSync(join(directory, "rules.ts"), 'import "./third.ts";\nimport type { T } from "./types.ts";');
+  const error = await loadConfig(config, platformModule).catch((cause: unknown) => String(cause));
+  for (const name of ["first", "second", "third"]) expect(error).toContain(`Cannot find module './${name}.ts' from`);
+  expect(error).not.toContain("types.ts");
+});

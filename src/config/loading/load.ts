@@ -8,6 +8,7 @@ import { checkedConfig } from "../check.ts";
 import { LOAD_MAX_MS } from "../limits.ts";
 import { ConfigError, type ConfigProblem } from "../problems.ts";
 import type { PlatformConfig } from "../types.ts";
+import { missingImports } from "./imported-files.ts";
 import { ownProduct, provideToProduct } from "./product.ts";
 import { type PlatformModule, providedModules, provideModules } from "./provided-modules.ts";
 import { siteWarnings } from "./site-warnings.ts";
@@ -80,13 +81,19 @@ async function defaultExport(importing: Promise<unknown>, source: string, timeou
     module = await importing;
   } catch (cause) {
     if (cause instanceof ConfigError) throw cause;
-    throw new ConfigError(`${source} cannot be loaded:\n${describeFailure(cause)}`, [], cause);
+    throw new ConfigError(`${source} cannot be loaded:\n${describeLoading(source, cause)}`, [], cause);
   }
   if (typeof module !== "object" || module === null || !("default" in module)) {
     throw new ConfigError(`${source} has no default export; end it with \`export default defineConfig({ … })\``);
   }
   if (isPromise(module.default)) throw new ConfigError(`${source} exports a promise; await it: export default await …`);
   return module.default;
+}
+
+/** Bun names the first module that it does not find; all of them are told. */
+function describeLoading(source: string, cause: unknown): string {
+  const missing = cause instanceof Error && cause.name === "ResolveMessage" ? missingImports(source) : [];
+  return missing.length > 1 ? missing.join("\n") : describeFailure(cause);
 }
 
 function describeFailure(cause: unknown): string {

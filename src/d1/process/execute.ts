@@ -1,5 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { openError } from "../../db/files/sqlite-errors.ts";
+import { hasLargeJournal } from "../journal.ts";
 import { BUSY_TIMEOUT_MS, JOURNAL_MAX_BYTES, PARAMETERS_MAX, VALUE_MAX_BYTES } from "../limits.ts";
 import type { Binding, ProcessRole, QueryRequest } from "../types.ts";
 import { createJudge, type Judge } from "./judge.ts";
@@ -29,6 +30,8 @@ export function openConnection(path: string, role: ProcessRole): QueryConnection
     database.exec("PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF");
     if (role === "writer") {
       database.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${JOURNAL_MAX_BYTES}`);
+      // A write that was ended leaves what it has written, which no commit would cut off.
+      if (hasLargeJournal(path)) database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     }
     const judge = createJudge();
     database.setAuthorizer((action, first, second, schema) => judge.authorize(action, first, second, schema));
@@ -78,8 +81,13 @@ const refusedQuery = (message: string): QueryError =>
 function perform(connection: QueryConnection, statement: Statement, params: readonly Binding[]): string | null {
   const { database, judge, role } = connection;
   const startedAt = performance.now();
-  judge.begin(statement.kind === "vacuum" ? "vacuum" : "statement");
-  const prepared = database.prepare(statement.sql);
+  const prepare = (): Prepared => {
+    judge.begin(statement.kind === "vacuum" ? "vacuum" : "statement");
+    return database.prepare(statement.sql);
+  };
+  let prepared = prepare();
+  // A connection that meets a virtual table for the first time prepares what the table itself will write.
+  if (role === "reader" && judge.isWrite) prepared = prepare();
   // An explained statement is only compiled; the same rules apply to it.
   const isWrite = statement.kind !== "explained" && (statement.kind === "vacuum" || judge.isWrite);
   if (isWrite !== (role === "writer")) return null;

@@ -12,13 +12,17 @@ import { EscapeError, QueryError } from "./query-failure.ts";
 export function start(settings: unknown): void {
   const { path, role } = settings as ProgramSettings; // What queries.ts gives.
   let connection: QueryConnection | null = null;
-  const execute = (request: QueryRequest): string | null => {
+  const open = (): QueryConnection => {
     connection ??= openConnection(path, role);
+    return connection;
+  };
+  const execute = (request: QueryRequest): string | null => {
+    const opened = open();
     try {
-      return executeQuery(connection, request);
+      return executeQuery(opened, request);
     } catch (cause) {
       if (cause instanceof EscapeError) {
-        connection.database.close();
+        opened.database.close();
         connection = null;
       }
       throw cause;
@@ -26,6 +30,10 @@ export function start(settings: unknown): void {
   };
   serveJobs<ProgramRequest>({
     run(request, context) {
+      if (request.kind === "settle") {
+        open();
+        return null;
+      }
       const isBody = request.kind === "body";
       const query = isBody
         ? parseQuery(parseJsonObjectBytes(context.attached))

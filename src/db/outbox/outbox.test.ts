@@ -34,7 +34,7 @@ afterEach(async () => {
 });
 
 const outbox = (): OutboxOptions => ({
-  causeDepth: () => depth,
+  origin: () => ({ depth, root: null }),
   onWritten: (tx, changes) => onWritten?.(tx, changes),
   onWaiting: () => {
     wakes += 1;

@@ -3,10 +3,18 @@ export type Actor = { user: string } | { key: string } | { server: true } | null
 
 export const SERVER_ACTOR: Actor = { server: true };
 
-export interface Cause {
+/** The runs of triggers that led to a write. */
+export interface Origin {
+  /** How many, one by another; 0: none. */
+  readonly depth: number;
+  /** The id of what was set off first; null: nothing was. */
+  readonly root: string | null;
+}
+
+export const NO_ORIGIN: Origin = { depth: 0, root: null };
+
+export interface Cause extends Origin {
   by: Actor;
-  /** How many runs of triggers led to the write, one by another; 0: none. */
-  depth: number;
 }
 
 /** Work that a write sets off: one job for each of `names`, with the same data. */

@@ -1,13 +1,13 @@
 import type { RequestTrace } from "../../kernel/observing/request-trace.ts";
 import type { AuditText } from "../audit/types.ts";
+import type { Origin } from "../outbox/types.ts";
 import type { Change, Transaction } from "../types.ts";
 
 export interface PendingWrite {
   work: (tx: Transaction) => unknown;
   resolve: (result: unknown) => void;
   reject: (error: unknown) => void;
-  /** How many runs of triggers led to this write, one by another. */
-  causeDepth: number;
+  origin: Origin;
   needsSync: boolean;
   /** The request that makes this write. */
   trace: RequestTrace | undefined;

@@ -4,7 +4,7 @@ import type { AboutChange, AuditedChange } from "../audit/types.ts";
 import { WriteAudits } from "../audit/write-audits.ts";
 import { INDEXED_NOW_LENGTH_MAX } from "../limits.ts";
 import { insertOutboxRow } from "../outbox/rows.ts";
-import { type Actor, type Cause, type OutboxRow, SERVER_ACTOR } from "../outbox/types.ts";
+import { type Actor, type Cause, NO_ORIGIN, type Origin, type OutboxRow, SERVER_ACTOR } from "../outbox/types.ts";
 import type { Change, Row, Statement, Sync, Transaction } from "../types.ts";
 import { NOTE_PENDING_TEXT } from "./pending-texts.ts";
 import type { StatementCache } from "./statement-cache.ts";
@@ -15,7 +15,7 @@ export class WriteTransaction implements Transaction {
   readonly #sqlite: Database;
   readonly #statements: StatementCache;
   readonly #onPendingText: () => void;
-  readonly #causeDepth: number;
+  readonly #origin: Origin;
   readonly audits: WriteAudits;
   #causedBy: Actor = SERVER_ACTOR;
   #enqueuedCount = 0;
@@ -29,13 +29,13 @@ export class WriteTransaction implements Transaction {
     sqlite: Database,
     statements: StatementCache,
     onPendingText: () => void,
-    causeDepth = 0,
+    origin: Origin = NO_ORIGIN,
     audits: WriteAudits = new WriteAudits(undefined, null),
   ) {
     this.#sqlite = sqlite;
     this.#statements = statements;
     this.#onPendingText = onPendingText;
-    this.#causeDepth = causeDepth;
+    this.#origin = origin;
     this.audits = audits;
   }
 
@@ -83,7 +83,7 @@ export class WriteTransaction implements Transaction {
   }
 
   get cause(): Cause {
-    return { by: this.#causedBy, depth: this.#causeDepth };
+    return { by: this.#causedBy, ...this.#origin };
   }
 
   savepoint<T>(work: () => Sync<T>): T {

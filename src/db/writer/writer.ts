@@ -13,6 +13,7 @@ import {
   WAITING_WRITES_MAX,
   WRITES_PER_TRANSACTION_MAX,
 } from "../limits.ts";
+import { NO_ORIGIN } from "../outbox/types.ts";
 import type { ReadTransaction } from "../reads/read-transaction.ts";
 import type { Change, ChangeListener, OutboxOptions, Sync, Transaction } from "../types.ts";
 import { type Commit, type DoneWrite, NOT_RUN, type Outcome, type PendingWrite } from "./pending-write.ts";
@@ -99,9 +100,9 @@ export class Writer {
       const trace = currentTrace();
       // For the audit log: when the change is written, the client may have left, and its address is known no longer.
       if (this.#options.audit !== undefined && trace !== undefined && trace.actor !== null) trace.requester.address();
-      const causeDepth = this.#options.outbox?.causeDepth() ?? 0;
+      const origin = this.#options.outbox?.origin() ?? NO_ORIGIN;
       const settle = resolve as (result: unknown) => void;
-      this.#queue.push({ work, resolve: settle, reject, causeDepth, needsSync, trace });
+      this.#queue.push({ work, resolve: settle, reject, origin, needsSync, trace });
       this.#schedule();
     });
   }
@@ -235,7 +236,7 @@ export class Writer {
   #call(write: PendingWrite): Outcome {
     const { sqlite, statements, onPendingText, outbox, audit } = this.#options;
     const audits = new WriteAudits(write.trace, audit ?? null);
-    const tx = new WriteTransaction(sqlite, statements, onPendingText, write.causeDepth, audits);
+    const tx = new WriteTransaction(sqlite, statements, onPendingText, write.origin, audits);
     try {
       // What it asks rules counts for its own request, whichever one has begun the transaction.
       const result = traced(write.trace, write.work, tx);

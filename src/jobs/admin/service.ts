@@ -1,7 +1,7 @@
 import { actorOf, type Principal } from "../../access/principal.ts";
 import { requireAnyServiceKey } from "../../access/service-key-right.ts";
 import type { RecordChange } from "../../db/index.ts";
-import { AppError, badField, forbidden } from "../../kernel/errors.ts";
+import { AppError, badField, conflict, forbidden } from "../../kernel/errors.ts";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { Turns } from "../../kernel/time/turns.ts";
 import type { ScheduleView } from "../cron/schedules.ts";
@@ -106,6 +106,7 @@ export function createJobsService(deps: {
     async change(principal, id, action, form) {
       const row = writable(principal, id, form);
       const by = actorOf(principal);
+      if (action === "retry" && core.dispatcher.isUnderWay(row.seq)) throw stillRuns(id);
       if (action === "retry") return records.retry(row, by);
       if (action === "run-now") return records.runNow(row, by);
       if (row.state !== RUNNING) return records.cancelWaiting(row, by);
@@ -115,6 +116,12 @@ export function createJobsService(deps: {
     },
   };
 }
+
+/** Its signal was aborted, and its code has not noticed. */
+const stillRuns = (id: string): AppError =>
+  conflict(
+    `The job ${JSON.stringify(id)} cannot be retried yet: its earlier run has not ended, although its signal was aborted`,
+  );
 
 const encodeCursor = (seq: number): string => Buffer.from(String(seq)).toString("base64url");
 

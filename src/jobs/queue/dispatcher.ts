@@ -59,6 +59,8 @@ export class Dispatcher {
   readonly #deps: DispatcherDeps;
   readonly #names = new Map<string, Name>();
   readonly #running = new Map<number, Running>();
+  /** Those whose try was ended while their `run` goes on, by their number. */
+  readonly #outliving = new Map<number, Try>();
   #endings: Ending[] = [];
   /** Those whom somebody has cancelled, by their number, until that is on disk. */
   readonly #whenRecorded = new Map<number, PromiseWithResolvers<void>>();
@@ -128,6 +130,11 @@ export class Dispatcher {
     const { kind } = await running.tried.result;
     await recorded.promise;
     return kind === "cancelled";
+  }
+
+  /** Whether code of the job still runs: of a try under way, or of one that was ended and ignores its signal. */
+  isUnderWay(seq: number): boolean {
+    return this.#running.has(seq) || this.#outliving.has(seq);
   }
 
   /** Starts no more jobs, aborts the signals of running ones, and gives them time to end. Those that do not run again. */
@@ -352,10 +359,18 @@ export class Dispatcher {
     if (!this.#running.delete(job.seq)) return;
     const { clock, ids, logger } = this.#deps;
     name.running -= 1;
+    if (result.kind === "cancelled" || result.kind === "timeout") this.#watchOutliving(running);
     const outcome = outcomeOf(job, result, name.definition, { now: clock.now(), random: randomOf(ids) });
     if (outcome.to !== "done") reportFailure(logger, job, outcome, result);
     this.#endings.push({ outcome, answer: running.answer });
     this.#wake();
+  }
+
+  #watchOutliving({ job, tried }: Running): void {
+    this.#outliving.set(job.seq, tried);
+    void tried.ran.then(() => {
+      if (this.#outliving.get(job.seq) === tried) this.#outliving.delete(job.seq);
+    });
   }
 }
 

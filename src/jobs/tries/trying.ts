@@ -9,6 +9,8 @@ export type Ended = "timeout" | "cancelled" | "stopped";
 export interface Try {
   /** Resolves when `run` has ended, or the try was ended; the first counts. Never rejects. */
   readonly result: Promise<TryResult>;
+  /** Resolves when `run` has ended, also where the try was ended before. Never rejects. */
+  readonly ran: Promise<void>;
   /** Aborts the signal. With `stopped`, `run` may still end by itself. */
   end(reason: Ended): void;
 }
@@ -32,12 +34,12 @@ export function startTry(
   const cancelTimer = timeout === null ? () => {} : clock.after(timeout * SECOND_MS, () => end("timeout"));
   // Called inside, so that a synchronous throw is caught as well.
   const ran = (async () => run(Object.assign(job, { signal: controller.signal })))();
-  ran.then(
+  const settled = ran.then(
     () => resolve({ kind: "done" }),
     (cause: unknown) => resolve(isStopped ? { kind: "stopped" } : { kind: "threw", cause }),
   );
   void result.then(cancelTimer);
-  return { result, end };
+  return { result, ran: settled, end };
 }
 
 const REASONS: Readonly<Record<Ended, string>> = {

@@ -70,7 +70,8 @@ export function formatCell(value: JsonValue | undefined, type: FieldType | undef
 
 /** What is wrong with the names of the first line; null: nothing. */
 export function headFault(names: readonly string[]): string | null {
-  const repeated = names.find((name, index) => names.indexOf(name) !== index);
+  const seen = new Set<string>();
+  const repeated = names.find((name) => seen.size === seen.add(name).size);
   if (repeated !== undefined) return `names the field ${repeated} twice`;
   // As spreadsheets of many languages write it: it would be one field, and its value the whole line.
   const separator = names.length === 1 ? /[;\t]/.exec(names[0] ?? "")?.[0] : undefined;

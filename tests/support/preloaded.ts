@@ -1,0 +1,10 @@
+import { join, resolve } from "node:path";
+import { temporaryDirectory } from "./platform.ts";
+
+/** A library for LD_PRELOAD, compiled of a file of this folder; null where none can be made or preloaded. */
+export function preloaded(source: string): string | null {
+  if (process.platform !== "linux" || Bun.which("cc") === null) return null;
+  const library = join(temporaryDirectory(), `${source}.so`);
+  const command = ["cc", "-shared", "-fPIC", "-o", library, resolve(import.meta.dir, source), "-ldl"];
+  return Bun.spawnSync(command, { stderr: "ignore" }).success ? library : null;
+}
