@@ -106,8 +106,8 @@ test("[DB261] onWritten sees the changes and the cause of each write, and its er
   await expect(insert("refused")).rejects.toThrow("refused");
   await file.write((tx) => tx.query("INSERT INTO items VALUES ('unannounced')").run());
   expect(seen).toEqual([
-    [["a"], { by: { user: "u" }, depth: 3 }],
-    [["refused"], { by: { server: true }, depth: 0 }],
+    [["a"], { by: { user: "u" }, depth: 3, root: null }],
+    [["refused"], { by: { server: true }, depth: 0, root: null }],
   ]);
   expect(file.query("SELECT id FROM items ORDER BY id").all()).toEqual([{ id: "a" }, { id: "unannounced" }]);
 });
