@@ -5,6 +5,7 @@ import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
 import { constants, createZstdCompress, zstdCompressSync } from "node:zlib";
 import type { BunPlugin } from "bun";
+import { guideOf } from "../src/site/guide/source.ts";
 import { PARTS } from "./client/build.ts";
 import { queryTexts } from "./query-texts.ts";
 import { recordStartProfile } from "./start-profile.ts";
@@ -82,7 +83,7 @@ const filesOutside: BunPlugin = {
     build.onResolve(
       {
         filter:
-          /^sqlite-vec-[\w-]+\/.*\.(?:so|dylib|dll)$|^platform:(?:program|client-module|client-package|dashboard|swagger-ui)$/,
+          /^sqlite-vec-[\w-]+\/.*\.(?:so|dylib|dll)$|^platform:(?:program|client-module|client-package|dashboard|guide|swagger-ui)$/,
       },
       ({ path }) => ({
         path,
@@ -106,6 +107,7 @@ const embedded: Readonly<Record<string, Uint8Array>> = {
   "platform:client-module": await PARTS.module(),
   "platform:client-package": await PARTS.package(),
   "platform:dashboard": await PARTS.dashboard({ isShort: true }),
+  "platform:guide": zstd(Buffer.from(JSON.stringify([...guideOf(resolve(root, "docs"))]))),
   "platform:swagger-ui": await packedSwaggerUi(),
 };
 

@@ -27,6 +27,16 @@ declare namespace NodeJS {
   }
 }
 declare var process: NodeJS.Process;
+
+// What a config uses of Node is known by name only, until @types/node is installed and named in "types" of tsconfig.json.
+declare module "node:*";
+interface BufferConstructor {
+  from(...values: any[]): any;
+  alloc(...values: any[]): any;
+  concat(...values: any[]): any;
+  byteLength(...values: any[]): number;
+}
+declare var Buffer: BufferConstructor;
 `;
 
 type Declaration =

@@ -23,6 +23,7 @@ const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   start: async () => (await import("./serve/start.ts")).startCommand,
   dev: async () => (await import("./serve/dev.ts")).devCommand,
   init: async () => (await import("./starter/init.ts")).initCommand,
+  docs: async () => (await import("./starter/docs.ts")).docsCommand,
   check: async () => (await import("./check.ts")).checkCommand,
   client: async () => (await import("./client.ts")).clientCommand,
   build: async () => (await import("./product/build.ts")).buildCommand,
@@ -42,8 +43,8 @@ const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   [BACKUP_JOB_COMMAND]: async () => (await import("./backup/scheduled-backup.ts")).backupJobCommand,
 };
 
-/** Those that make or watch a config file: an executable that contains its config has no use for them. */
-const ABOUT_CONFIG_FILES = new Set(["init", "dev", "build"]);
+/** Those that are about making a config: an executable that contains its config has no use for them. */
+const ABOUT_CONFIG_FILES = new Set(["init", "dev", "docs", "build"]);
 
 const product = ownProduct();
 const commands =

@@ -10,6 +10,7 @@ import { Foreground } from "../kernel/observing/foreground.ts";
 import { HealthChecks } from "../kernel/observing/health.ts";
 import { LogLines } from "../kernel/observing/log-lines.ts";
 import { roomBacklogMaxBytes, roomMessageMaxBytes } from "../rooms/index.ts";
+import type { Guide } from "../site/guide/source.ts";
 import { Outboxes, watchedNamespaces } from "../triggers/index.ts";
 import type { Stopping } from "./stopping.ts";
 
@@ -20,6 +21,8 @@ export interface PlatformOptions {
   isDrill?: boolean;
   /** Prefixes of object stores that belong to another data directory become this one's. */
   takeOver?: boolean;
+  /** Served below `/docs`; null: not, as outside of development. */
+  guide?: Guide | null;
   logger?: Logger;
   clock?: Clock;
   ids?: Ids;
@@ -33,7 +36,7 @@ export function openBase(config: PlatformConfig, options: PlatformOptions, stopp
   /** The last lines of the log, for administrators. */
   const logs = new LogLines({ clock, next: options.logger ?? silentLogger });
   const { logger } = logs;
-  const { isDrill = false, takeOver = false } = options;
+  const { isDrill = false, takeOver = false, guide = null } = options;
   /** Areas add their checks here; `GET /api/health` and `platform doctor` report them. */
   const health = new HealthChecks({
     clock,
@@ -73,6 +76,7 @@ export function openBase(config: PlatformConfig, options: PlatformOptions, stopp
     secrets,
     isDrill,
     takeOver,
+    guide,
     health,
     logs,
     audit,

@@ -9,6 +9,7 @@ import { removeLeftovers } from "../disk/small-file.ts";
 import { reasonOf } from "../kernel/errors.ts";
 import { systemIds } from "../kernel/ids.ts";
 import { type Logger, silentLogger } from "../kernel/logger.ts";
+import { readGuide } from "../site/guide/source.ts";
 import { createPlatform, type Platform } from "./index.ts";
 
 const DIRECTORY_MODE = 0o700;
@@ -33,11 +34,14 @@ export async function openPlatform(
     isDrill?: boolean;
     /** Prefixes of object stores that belong to another data directory become this one's. */
     takeOver?: boolean;
+    /** `platform dev`: serves the guide. */
+    isDevelopment?: boolean;
     /** Receives a root service key that has just been generated, also when the platform then fails to open. */
     onNewServiceKey?: (serviceKey: string) => void;
   },
 ): Promise<OpenPlatform> {
   const { logger = silentLogger, environment, isDrill = false, takeOver = false, onNewServiceKey } = options;
+  const guide = options.isDevelopment === true ? await readGuide() : null;
   const dataDirectory = resolve(options.data);
   makeDirectory(dataDirectory);
   const lock = lockDirectory(dataDirectory);
@@ -47,7 +51,7 @@ export async function openPlatform(
     const { secrets, newServiceKey, warnings } = resolveSecrets({ dataDirectory, environment, ids: systemIds });
     for (const warning of [...warnings, ...(await unsafeFileSystems(dataDirectory))]) logger.warn(warning);
     if (newServiceKey !== null) onNewServiceKey?.(newServiceKey);
-    const platform = await createPlatform(config, { dataDirectory, secrets, isDrill, takeOver, logger });
+    const platform = await createPlatform(config, { dataDirectory, secrets, isDrill, takeOver, guide, logger });
     return {
       ...platform,
       serviceKey: secrets.serviceKey,

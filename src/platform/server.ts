@@ -45,7 +45,7 @@ export function serveAreas(
   const endpoints = Object.values(areas).flatMap((area: object) => (isServed(area) ? area.endpoints : []));
   const packed = ownProduct()?.site ?? null;
   const welcome = { hasDocs: config.api?.docs !== false, hasDashboard: config.admin !== false };
-  const site = createSite(config.site, { http: http.parts, clock, welcome, packed });
+  const site = createSite(config.site, { http: http.parts, clock, welcome, packed, guide: base.guide });
   const server = createServer(http, cors, { site, isTls: base.isTls, wide: groupWide(endpoints) });
   mountEndpoints(server, http, endpoints);
   const { area: functions } = areas.functions;

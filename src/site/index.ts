@@ -2,7 +2,6 @@ import { statSync } from "node:fs";
 import { ANONYMOUS } from "../access/principal.ts";
 import type { PackedSite } from "../config/loading/product.ts";
 import type { SiteConfig } from "../config/types.ts";
-import { emptyAnswer } from "../http/bodies/file-answer.ts";
 import type { HttpParts } from "../http/http.ts";
 import { NOSNIFF, SHOWN_HEADERS } from "../http/security-headers.ts";
 import type { Site } from "../http/server.ts";
@@ -10,32 +9,58 @@ import type { Clock } from "../kernel/clock.ts";
 import { answerFrom, pageAt, type SiteOptions } from "./answers.ts";
 import { directoryFiles } from "./directory.ts";
 import type { SiteFiles } from "./files.ts";
+import { guideAnswer, isOfGuide } from "./guide/pages.ts";
+import type { Guide } from "./guide/source.ts";
 import { packedFiles } from "./packed.ts";
-import { PAGE_HEADERS, type Welcome, welcomePage } from "./pages.ts";
+import { pageAnswer, type Welcome, welcomePage } from "./pages.ts";
 import { type SitePath, sitePath } from "./paths.ts";
 
 /** `packed`: the files in the executable, in place of a directory. Errors: the directory does not exist. */
 export function createSite(
   config: SiteConfig | undefined,
-  { http, clock, welcome, packed }: { http: HttpParts; clock: Clock; welcome: Welcome; packed: PackedSite | null },
+  {
+    http,
+    clock,
+    welcome,
+    packed,
+    guide,
+  }: {
+    http: HttpParts;
+    clock: Clock;
+    welcome: Omit<Welcome, "hasGuide">;
+    packed: PackedSite | null;
+    guide: Guide | null;
+  },
 ): Site {
-  if (config === undefined) {
-    return createAnswering(http, {
-      has: ({ path }) => path === "",
-      answer({ path }, request, { origin }) {
-        if (path !== "") return null;
-        const page = welcomePage({ ...welcome, origin });
-        if (request.method !== "HEAD") return new Response(page, { headers: PAGE_HEADERS });
-        return emptyAnswer(request, { status: 200, headers: PAGE_HEADERS, sizeBytes: Buffer.byteLength(page) });
-      },
-    });
-  }
+  if (config === undefined) return createAnswering(http, withGuide(guide, firstPage(welcome, guide)));
   const files = packed === null ? filesBelow(config.directory, clock) : packedFiles(packed);
   const options = optionsOf(config, files);
-  return createAnswering(http, {
-    has: (path) => pageAt(options.files, path) !== null,
-    answer: (path, request, url) => answerFrom(options, path, request, url),
-  });
+  return createAnswering(
+    http,
+    withGuide(guide, {
+      has: (path) => pageAt(options.files, path) !== null,
+      answer: (path, request, url) => answerFrom(options, path, request, url),
+    }),
+  );
+}
+
+const firstPage = (welcome: Omit<Welcome, "hasGuide">, guide: Guide | null): Content => ({
+  has: ({ path }) => path === "",
+  answer({ path }, request, { origin }) {
+    return path === "" ? pageAnswer(welcomePage({ ...welcome, hasGuide: guide !== null, origin }), request) : null;
+  },
+});
+
+/** The guide, where the site has nothing at its paths: what is developed is served as it will be. */
+function withGuide(guide: Guide | null, content: Content): Content {
+  if (guide === null) return content;
+  return {
+    has: (path) => content.has(path) || isOfGuide(guide, path.path),
+    answer(path, request, url) {
+      const isGuide = !content.has(path) && isOfGuide(guide, path.path);
+      return isGuide ? guideAnswer(guide, path.path, request) : content.answer(path, request, url);
+    },
+  };
 }
 
 function filesBelow(directory: string, clock: Clock): SiteFiles {

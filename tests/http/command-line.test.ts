@@ -323,7 +323,15 @@ describe("init", () => {
     const first = await run(["init", "app"], { cwd });
     expect(first.code).toBe(0);
     const directory = join(cwd, "app");
-    expect(readdirSync(directory).sort()).toEqual(["platform.config.ts", "platform.d.ts", "tsconfig.json"]);
+    expect(readdirSync(directory).sort()).toEqual([
+      ".gitignore",
+      "platform.config.ts",
+      "platform.d.ts",
+      "tsconfig.json",
+    ]);
+    const ignored = readFileSync(join(directory, ".gitignore"), "utf8").split("\n");
+    expect(ignored).toContain("data/");
+    expect(ignored).toContain(".env");
     const check = await run(["check"], { cwd: directory });
     expect({ code: check.code, stderr: check.stderr }).toEqual({ code: 0, stderr: "" });
 

@@ -14,8 +14,6 @@ import { hasCode } from "../scan.ts";
 import { type ArchiveHeader, BackupError } from "../types.ts";
 import { createFileWriter, type FileWriter } from "./file-writer.ts";
 
-/** Zeros at the end of a tar. */
-const TAR_END_BYTES = 1_024;
 const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
 export interface Unpacking {
@@ -82,10 +80,6 @@ async function requireCompressed(file: string): Promise<void> {
 async function* entriesOf(file: string): AsyncGenerator<ParsedTarEntry> {
   const decompressor = createZstdDecompress();
   const { size } = statSync(file);
-  let tail: Uint8Array = new Uint8Array();
-  decompressor.on("data", (chunk: Uint8Array) => {
-    tail = Buffer.concat([tail, chunk.subarray(-TAR_END_BYTES)]).subarray(-TAR_END_BYTES);
-  });
   // A failure of either stream ends the other and the iteration below.
   pipeline(createReadStream(file, { highWaterMark: CHUNK_BYTES }), decompressor, () => {});
   // The stream is the same standard type, declared by two libraries.
@@ -97,10 +91,9 @@ async function* entriesOf(file: string): AsyncGenerator<ParsedTarEntry> {
       if (done) break;
       yield value;
     }
-    // Neither the decompressor nor the decoder minds what follows its end.
+    // The decompressor ends at its end, whatever follows.
     const surplusBytes = size - decompressor.bytesWritten;
     if (surplusBytes > 0) throw damaged(file, `it has ${surplusBytes} bytes after its end`);
-    if (tail.some((byte) => byte !== 0)) throw damaged(file, "it has content after its end");
   } finally {
     await reader.cancel().catch(() => {});
     decompressor.destroy();

@@ -36,12 +36,16 @@ export async function writeProgram(directory: string, target: Target, library: s
     ["platform:dashboard", await pathOfPages()],
     ["platform:swagger-ui", await pathOfUi()],
   ];
+  // It has no command that shows the guide.
+  const noGuide = join(directory, "platform-guide");
+  writeFileSync(noGuide, "");
+  files.push(["platform:guide", noGuide]);
   const assets = new Map<string, string>();
   for (const [name, file] of files) {
     if (file === null) continue;
     // The bundler reads no file of another executable.
     const copy = join(directory, name.replaceAll(/[/:]/g, "-"));
-    writeFileSync(copy, readFileSync(file));
+    if (copy !== file) writeFileSync(copy, readFileSync(file));
     assets.set(name, copy);
   }
   return { directory: chunks, path: join(chunks, "main.js"), assets };

@@ -50,6 +50,7 @@ export const startCommand = declareCommand({
         isDrill,
         takeOver: args["take-over"],
         logger,
+        isDevelopment: isOfDev(),
         onNewServiceKey(serviceKey) {
           keyLine = `\nroot service key: ${serviceKey}`;
         },

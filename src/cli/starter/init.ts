@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { declareCommand } from "../command.ts";
 import { printAnswer } from "../output.ts";
+import gitignore from "./gitignore.txt" with { type: "text" };
 import starterConfig from "./platform-config.txt" with { type: "text" };
 import declarations from "./platform-declarations.txt" with { type: "text" };
 import starterTsconfig from "./tsconfig.txt" with { type: "text" };
@@ -11,6 +12,8 @@ const FILES = [
   // The types of "platform", so that an editor completes and checks the config with nothing installed.
   { name: "platform.d.ts", text: declarations },
   { name: "tsconfig.json", text: starterTsconfig },
+  // Data and secrets stand beside the config.
+  { name: ".gitignore", text: gitignore },
 ] as const;
 
 export const initCommand = declareCommand({
@@ -27,6 +30,7 @@ export const initCommand = declareCommand({
       const path = join(args.dir, name);
       await printAnswer(writeNew(path, text) ? `wrote ${path}` : `kept ${path}, which exists`);
     }
+    await printAnswer("Read the guide with: platform docs; platform dev serves it at /docs");
     await printAnswer(
       `Start it with: platform dev${args.dir === "." ? "" : ` --config ${quoted(join(args.dir, FILES[0].name))}`}`,
     );

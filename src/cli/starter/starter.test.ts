@@ -13,6 +13,7 @@ const FILES = {
   "platform-config.txt": "platform.config.ts",
   "platform-declarations.txt": "platform.d.ts",
   "tsconfig.txt": "tsconfig.json",
+  "gitignore.txt": ".gitignore",
 };
 
 function typesOf(
@@ -42,6 +43,19 @@ test("[CL9] secrets come from the environment, with and without the types of Nod
   symlinkSync(resolve(import.meta.dir, "../../../node_modules"), join(root, "node_modules"));
   const types = ["node", "bun-types"].map((name) => `/// <reference types="${name}" />\n`).join("");
   expect(typesOf((config) => types + secret(config))).toEqual({ exitCode: 0, output: "" });
+});
+
+test("[CL9] the guide's own config compiles, and pages in TSX are checked", () => {
+  const guide = readFileSync(resolve(starter, "../../../docs/functions.md"), "utf8");
+  const config = /```ts platform\.config\.ts\n(.*?)```/s.exec(guide)?.[1] ?? "";
+  expect(config).toContain('from "node:crypto"');
+  expect(typesOf(() => config)).toEqual({ exitCode: 0, output: "" });
+  for (const name of ["node", "bun-types"]) {
+    expect(typesOf(() => `/// <reference types="${name}" />\n${config}`)).toEqual({ exitCode: 0, output: "" });
+  }
+  writeFileSync(join(root, "page.tsx"), "export const Page = () => <p>{missing}</p>;");
+  expect(typesOf(() => config).output).toContain("Cannot find name 'missing'");
+  rmSync(join(root, "page.tsx"));
 });
 
 test("[CL9] TypeScript reports a wrong field of a rule's record", () => {

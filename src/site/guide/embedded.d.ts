@@ -1,0 +1,5 @@
+/** What `scripts/build.ts` embeds; the import is a path. */
+declare module "platform:guide" {
+  const path: string;
+  export default path;
+}
