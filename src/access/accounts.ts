@@ -121,7 +121,7 @@ export interface Accounts {
   findByEmail(email: string): AccountEntry | null;
   /**
    * Users whose email or name begins with `text`; the letters A-Z match in either case. `next` is null on the last page. A
-   * page may have fewer than `limit` users, even none, because the rows that one request examines are bounded.
+   * page may have fewer than `limit` users, even none, because the rows that one call examines are bounded.
    */
   search(page: { text: string; after: AccountSearchPlace | null; limit: number }): {
     found: AccountEntry[];

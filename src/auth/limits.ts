@@ -83,8 +83,8 @@ export const ADDRESS_FORMS_PER_STEP = 1_000;
 export const ADDRESS_FORMS_NAMED_MAX = 20;
 /** Users of an import whose JSON is written before others get their turn. */
 export const IMPORT_SLICE_USERS = 50;
-/** Users that one page of a search by name looks at: of these, some may have been found by their email before. */
-export const SEARCH_LOOKED_AT_MAX = 2_000;
+/** Users that one slice of a search by name looks at: of these, some may have been found by their email before. */
+export const SEARCH_LOOKED_AT_MAX = 200;
 
 /** How long a sign-in, or a password that was confirmed, lets a session add and remove ways of signing in. */
 export const RECENT_PROOF_MS = 10 * MINUTE_MS;

@@ -6,6 +6,8 @@ export const SEARCH_TEXT_MAX_CHARACTERS = 254;
 export const IMPORT_USERS_MAX = 1_000;
 /** Entries of a list that are read in one turn of the event loop. */
 export const ENTRIES_PER_SLICE = 100;
+/** Slices of one page of a search, each of as many users at most. */
+export const SEARCH_SLICES_MAX = 20;
 /** Identities of one imported user, and bytes of a provider's id of a user. */
 export const IMPORT_IDENTITIES_MAX = 10;
 export const SUBJECT_MAX_BYTES = 255;

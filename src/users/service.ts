@@ -15,7 +15,7 @@ import { requireJsonSize } from "../kernel/fields.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import { nextTurn } from "../kernel/time/next-turn.ts";
 import { type ImportedUser, readImport } from "./import.ts";
-import { ENTRIES_PER_SLICE } from "./limits.ts";
+import { ENTRIES_PER_SLICE, SEARCH_SLICES_MAX } from "./limits.ts";
 import { encodePlace, type UserListQuery } from "./list-query.ts";
 import { adminUser, createdUser, detail, listEntry } from "./types.ts";
 
@@ -66,6 +66,21 @@ async function entriesOf(accounts: Accounts, page: { after: number; limit: numbe
   }
 }
 
+/** The same of a search. Rows that were looked at and not found make the page shorter. */
+async function searched(accounts: Accounts, page: Parameters<Accounts["search"]>[0]) {
+  const found: AccountEntry[] = [];
+  let next = page.after;
+  for (let count = 0; count < SEARCH_SLICES_MAX; count++) {
+    const limit = Math.min(ENTRIES_PER_SLICE, page.limit - found.length);
+    const slice = accounts.search({ text: page.text, after: next, limit });
+    found.push(...slice.found);
+    next = slice.next;
+    if (next === null || found.length === page.limit) break;
+    await nextTurn();
+  }
+  return { found, next };
+}
+
 export function createUsersService({
   accounts,
   providers,
@@ -82,7 +97,7 @@ export function createUsersService({
         return { users: entry === null ? [] : [listEntry(entry)], cursor: null };
       }
       if (query.kind === "search") {
-        const { found, next } = accounts.search(query);
+        const { found, next } = await searched(accounts, query);
         return { users: found.map(listEntry), cursor: next === null ? null : encodePlace(next) };
       }
       // One more than requested shows whether there is a next page.

@@ -4,7 +4,6 @@ import { Secret, TOTP } from "otpauth";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
 import type { HttpClient } from "../support/http-client.ts";
 import type { TestPlatform } from "../support/platform.ts";
-import type { TimedPlatform } from "../support/timed-platform.ts";
 import { until } from "../support/until.ts";
 
 export const PASSWORD = "correct horse battery";
@@ -59,7 +58,7 @@ export function lastMail(platform: Pick<TestPlatform, "dataDirectory">, to: stri
  * answer.
  */
 export async function mailAnswer<T>(
-  platform: Pick<TimedPlatform, "dataDirectory" | "refused">,
+  platform: { dataDirectory: string; refused<Answer>(answer: Promise<Answer>): Promise<Answer> },
   to: string,
   ask: () => Promise<T>,
 ): Promise<T> {
