@@ -8,6 +8,8 @@ import viaPackage from "plug";
 
 const plugin = new Elysia({ name: "own" }).get("/plugin", () => "plugin").get("/plugin/:id", ({ params }) => params, { access: true });
 const later = import("./later.ts");
+const isAdmin = (auth) => auth?.role === "admin";
+const [adminOnly, ofPlugin, ofGuard, ofGroup] = Array.from({ length: 4 }, () => ({ access: isAdmin }));
 
 export default defineConfig({
   server: { maxBodySize: 200_000 },
@@ -53,6 +55,10 @@ export default defineConfig({
     .get("/cookie", ({ cookie: { seen } }) => { seen.value = "yes"; return "ok" }, { access: true })
     .get("/header", ({ query, set }) => { set.headers["x-own"] = query.text; return "ok" }, { access: true })
     .group("/group", (group) => group.get("/open", () => "open", { access: true }).get("/closed", () => "closed"))
+    .get("/shared-first", () => "x", adminOnly).get("/shared-hook", () => "x", { ...adminOnly, transform: () => {} })
+    .use(new Elysia().get("/shared-plugin", () => "x", ofPlugin)).get("/shared-after", () => "x", { ...ofPlugin, transform: () => {} })
+    .guard(ofGuard, (guarded) => guarded.get("/shared-guard", () => "x")).get("/shared-guarded", () => "x", { ...ofGuard, transform: () => {} })
+    .group("/shared", ofGroup, (group) => group.get("/group", () => "x")).get("/shared-grouped", () => "x", { ...ofGroup, transform: () => {} })
     .guard({ access: (auth) => auth?.role === "admin" }, (guarded) => guarded.get("/guarded", () => "x").get("/guarded-open", () => "x", { access: true }))
     .mount("/mounted", () => new Response("mounted"))
     .use(plugin).use(viaPackage).use(later)
@@ -133,6 +139,14 @@ test("[FN4] a guard's access and the route's own must both allow", async () => {
     ]);
   }
   expect(await statusOf("/scoped-guard", admin)).toBe(403);
+});
+
+test("[FN4] options that routes share keep their access, whatever a route adds to them", async () => {
+  const own = ["first", "hook", "plugin", "after", "guard", "guarded", "grouped"].map((name) => `/shared-${name}`);
+  for (const path of [...own, "/shared/group"]) {
+    const found = [await statusOf(path), await statusOf(path, user), await statusOf(path, admin)];
+    expect([path, ...found]).toEqual([path, 401, 403, 200]);
+  }
 });
 
 test("[FN5] a service key is judged by its scopes", async () => {

@@ -84,7 +84,9 @@ export function guardRoutes(api: AnyElysia, around: Around, onFailure: (context:
   const add = registering.add.bind(registering);
   const addToRouter = http.add.bind(http);
 
-  registering.add = (method, path, handle, hooks = {}, options = {}) => {
+  registering.add = (method, path, handle, given = {}, options = {}) => {
+    // Several routes may share the object.
+    const hooks = { ...given };
     // They may bring schemas. Elysia finds nothing left to apply.
     registering.applyMacro(hooks);
     const restore = replaceSchemas(registering, hooks);

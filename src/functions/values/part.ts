@@ -42,6 +42,8 @@ export class Part implements StandardSchema {
   readonly #all: readonly Declared[];
   readonly #models: () => Readonly<Record<string, Schema>>;
   #visit: Visit | null = null;
+  /** Asked behind the schemas of TypeBox. */
+  #standards: readonly StandardSchema[] = [];
   readonly "~standard" = { version: 1, vendor: "platform", validate: (value: unknown) => this.#validate(value) };
 
   /** All of `declared` have to take the value. */
@@ -74,15 +76,14 @@ export class Part implements StandardSchema {
     // Those that Bun's router has found have a class of their own.
     const visited = this.#visit(this.name === "params" ? { ...(value as object) } : value, run);
     if (visited === REFUSED) throw refusedFaults(this.name, run.faults);
-    const standards = this.#all.filter((one) => typeof one === "object").filter(isStandard);
-    if (run.files.length === 0 && standards.length === 0) return { value: visited };
-    return this.#later(run, standards, visited);
+    if (run.files.length === 0 && this.#standards.length === 0) return { value: visited };
+    return this.#later(run, visited);
   }
 
-  async #later({ files }: Run, standards: readonly StandardSchema[], visited: unknown): Promise<{ value: unknown }> {
+  async #later({ files }: Run, visited: unknown): Promise<{ value: unknown }> {
     for (const { file, types, field } of files) await fileType(file as File, types, `body.${field}`);
     let value = visited;
-    for (const standard of standards) {
+    for (const standard of this.#standards) {
       refusePrototype(prototypeWithin(value));
       const result = await standard["~standard"].validate(value);
       if (result.issues !== undefined) throw refusedIssues(this.name, result.issues);
@@ -101,6 +102,7 @@ export class Part implements StandardSchema {
   /** One visit for all schemas of TypeBox. */
   #compiled(): Visit {
     const all = this.#all.map((one) => (typeof one === "string" ? this.#model(one) : one));
+    this.#standards = all.filter(isStandard);
     const schemas = all.filter((one): one is Schema => !isStandard(one));
     const [only] = schemas;
     if (only === undefined) return (value) => value;

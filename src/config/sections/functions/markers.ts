@@ -21,7 +21,13 @@ export const MARKERS = {
   timeout: (seconds: number) => marker(TIMEOUT, seconds),
 };
 
+/** A method of Elysia that takes options of routes, an object of the config's, among its arguments. */
+type TakingOptions = (this: unknown, ...given: unknown[]) => unknown;
+
 interface WithMacros {
+  add: TakingOptions;
+  group: TakingOptions;
+  guard: TakingOptions;
   extender: { macro: Record<string, unknown> };
   applyMacro(hook: object, appliable?: object, state?: object): void;
 }
@@ -40,4 +46,17 @@ export function knowOptions(prototype: object): void {
     }
     applyMacro.call(this, hook, appliable, state);
   };
+  // Elysia replaces an option in the object that it was given by what it stands for. Several routes may share that object, and one that
+  // adds a hook of its own to a copy of it would lose the option.
+  for (const name of ["add", "group", "guard"] as const) {
+    const taking = known[name];
+    known[name] = function (...given) {
+      return taking.apply(this, given.map(copied));
+    };
+  }
 }
+
+const copied = (given: unknown): unknown =>
+  typeof given === "object" && given !== null && Object.getPrototypeOf(given) === Object.prototype
+    ? { ...given }
+    : given;
