@@ -7,7 +7,7 @@ import { ANONYMOUS, keyBehind, type Principal } from "./principal.ts";
 import type { SessionLookup } from "./sessions.ts";
 import type { AccessClaims, TokenVerifier } from "./tokens.ts";
 
-const SERVICE_KEY_HEADER = "x-platform-service-key";
+export const SERVICE_KEY_HEADER = "x-platform-service-key";
 /** No page of another site can send it: without it, the cookie of an administrator's session counts for nothing. */
 export const ADMIN_HEADER = "x-platform-admin";
 
@@ -40,8 +40,10 @@ export interface Principals {
   isKeyHolder(headers: Headers, address: () => string): boolean;
   /** The same for an access token alone, as WebSocket messages carry it. */
   ofToken(token: string): MaybePromise<Principal & { kind: "user" }>;
-  /** The key of a ticket, which counts once. null: it is no ticket. Errors: 401. */
-  ofTicket(ticket: string): ServiceKeyPrincipal | null;
+  /** The key of a ticket, which counts once. null: it is no ticket. Errors: 401; 403 from an address outside the key's `ips`. */
+  ofTicket(ticket: string, address: () => string): ServiceKeyPrincipal | null;
+  /** For what a key has handed out, at its use. Errors: 401 where `isPresent` is false; 403 from an address outside its `ips`. */
+  requireUsable(key: ServiceKeyPrincipal, address: () => string): void;
   /** Whether the key behind the caller, and the session that it was signed in with, still count. True where there is none. */
   isPresent(principal: Principal): boolean;
   /**
@@ -96,6 +98,10 @@ export function createPrincipals(deps: {
     if (deps.serviceKeys.named(behind.key) === null) return false;
     return behind.session === undefined || deps.administrators()?.isPresent(behind.session) === true;
   };
+  const requireUsable: Principals["requireUsable"] = (key, address) => {
+    if (!isPresent(key)) throw unauthorized("The session has ended");
+    deps.serviceKeys.checkAddress(key.name, address);
+  };
   /** Whether the user is still who the caller was. */
   const isSame = ({ auth, sessionId, tokenVersion, actedBy }: Principal & { kind: "user" }): boolean => {
     // Whoever acts as a user has no session of theirs.
@@ -112,12 +118,12 @@ export function createPrincipals(deps: {
       if (!isPresent(principal)) throw new InvalidServiceKey();
       if (principal.kind === "user" && !isSame(principal)) throw unauthorized("Invalid token");
     },
-    ofTicket(ticket) {
+    ofTicket(ticket, address) {
       const keyHolder = deps.administrators()?.ofTicket(ticket) ?? null;
-      // Its session may have ended while it waited.
-      if (keyHolder !== null && !isPresent(keyHolder)) throw unauthorized("The session has ended");
+      if (keyHolder !== null) requireUsable(keyHolder, address);
       return keyHolder;
     },
+    requireUsable,
     showsKey: (headers) => headers.has(SERVICE_KEY_HEADER) || administratorsOf(headers) !== null,
     isKeyHolder(headers, address) {
       try {

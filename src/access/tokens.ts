@@ -58,7 +58,7 @@ export function createTokenVerifier(deps: { secret: string; clock: Clock }): Tok
   return {
     verify(token) {
       if (token.length > TOKEN_LENGTH_MAX) throw unauthorized("Invalid token");
-      const known = verified.peek(token);
+      const known = verified.get(token);
       return known === undefined ? check(token) : unexpired(known);
     },
   };

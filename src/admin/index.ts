@@ -2,10 +2,12 @@ import type { ServiceKeys } from "../access/keys/service-keys.ts";
 import type { AdministratorSessions } from "../access/principals.ts";
 import type { DatabaseFile } from "../db/types.ts";
 import type { Endpoint } from "../http/endpoint.ts";
+import { createRateLimiter } from "../http/rate-limit.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { unauthorized } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
+import { SIGN_IN_FAILURES } from "./limits.ts";
 import { pageEndpoints } from "./pages/endpoints.ts";
 import { createSessionCookie } from "./session/cookie.ts";
 import { sessionEndpoints } from "./session/endpoints.ts";
@@ -33,16 +35,19 @@ export function createAdminArea(deps: {
   logger: Logger;
 }): AdminArea {
   if (!deps.isEnabled) return { endpoints: [], sessions: null };
-  const cookie = createSessionCookie(deps.secret);
+  const isHttps = (): boolean => deps.publicUrl().startsWith("https:");
+  const cookie = createSessionCookie(deps.secret, { isHttps });
+  const failures = createRateLimiter(SIGN_IN_FAILURES, deps.clock);
   const sessions = createSessions(deps);
   const tickets = createTickets(deps);
-  const isSecure = ({ url }: Request): boolean => url.startsWith("https:") || deps.publicUrl().startsWith("https:");
+  const isSecure = ({ url }: Request): boolean => url.startsWith("https:") || isHttps();
   return {
     endpoints: [
       ...sessionEndpoints({
-        signIn: createSignIn({ ...deps, failed: (way) => deps.audit.failed(AUDIT_TARGET, { way }) }),
+        signIn: createSignIn({ ...deps, failures, failed: (way) => deps.audit.failed(AUDIT_TARGET, { way }) }),
         sessions,
         cookie,
+        failures,
         isSecure,
       }),
       ticketEndpoint(tickets),
@@ -52,10 +57,11 @@ export function createAdminArea(deps: {
       ofTicket: tickets.take,
       isPresent: sessions.isPresent,
       identify(headers, address) {
-        const token = cookie.read(headers);
-        const key = token === null ? null : sessions.use(token, address);
-        if (key === null) throw unauthorized("The administrator's session has ended; sign in again");
-        return key;
+        for (const token of cookie.read(headers)) {
+          const key = sessions.use(token, address);
+          if (key !== null) return key;
+        }
+        throw unauthorized("The administrator's session has ended; sign in again");
       },
     },
   };

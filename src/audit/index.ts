@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { auditLayout } from "../../schema/migrations/index.ts";
-import { layOut, type StorageEngine } from "../db/index.ts";
+import { type DatabaseFile, layOut, NewerFileError, type StorageEngine } from "../db/index.ts";
 import type { Endpoint } from "../http/endpoint.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
+import type { HealthChecks } from "../kernel/observing/health.ts";
 import { createWriteBehind } from "../kernel/time/write-behind.ts";
 import { auditEndpoints } from "./endpoints.ts";
 import { CACHE_KIB, DAYS_MS, RETENTION_DAYS, TAKE_BYTES, TAKE_DELAY_MS, TAKE_RETRY_MS } from "./limits.ts";
@@ -29,6 +30,9 @@ export function createAuditArea(deps: {
   /** Default RETENTION_DAYS. */
   days: number | undefined;
   engine: StorageEngine;
+  /** For entries that are of no transaction. */
+  file: DatabaseFile;
+  health: Pick<HealthChecks, "add">;
   dataDirectory: string;
   clock: Clock;
   logger: Logger;
@@ -52,14 +56,6 @@ export function createAuditArea(deps: {
       // Nothing is awaited between the last look and this.
       audit.onClosed(source);
     }
-    const entries = audit.takeEntries();
-    if (entries.length === 0) return;
-    try {
-      await open().insertTexts(entries, clock.now());
-    } catch (cause) {
-      audit.putBack(entries);
-      throw cause;
-    }
   };
   const taking = createWriteBehind({
     clock,
@@ -77,14 +73,35 @@ export function createAuditArea(deps: {
       return audit.isWaiting;
     },
   });
-  audit.connect({ wake: taking.wake, flush: taking.flush });
+  audit.connect({
+    wake: taking.wake,
+    flush: taking.flush,
+    write: async (actor, change) => {
+      await deps.file.write((tx) => tx.auditBy(actor, change));
+    },
+    onFailure: (cause) => logger.error("a failed sign-in could not be written down", { cause }),
+  });
+  // Entries are safe meanwhile, and not to be found in the log.
+  deps.health.add("audit", () => ({ ok: !isFailing }));
+  openPresent(existing, logger);
   const retentionMs = (deps.days ?? RETENTION_DAYS) * DAYS_MS;
   const stopRetention = startRetention({ store: existing, retentionMs, clock, logger });
 
   return {
-    endpoints: auditEndpoints(createAuditService({ store: existing, flush: taking.flush })),
+    endpoints: auditEndpoints(createAuditService({ store: existing, flush: () => audit.flush() })),
     async stop() {
+      await audit.flush();
       await Promise.all([stopRetention(), taking.stop()]);
     },
   };
+}
+
+/** A log of a later version stops the start, as every other file does. One that is damaged does not: its entries wait. [AL16] */
+function openPresent(existing: () => AuditStore | null, logger: Logger): void {
+  try {
+    existing();
+  } catch (cause) {
+    if (cause instanceof NewerFileError) throw cause;
+    logger.error("the audit log cannot be opened; entries wait in the databases", { cause });
+  }
 }

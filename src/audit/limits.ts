@@ -23,14 +23,14 @@ export const TAKE_DELAY_MS = 100;
 export const TAKE_RETRY_MS = 1_000;
 /** Bytes of entries that are taken in one step, which takes a few milliseconds. */
 export const TAKE_BYTES = 512 * 1024;
-/** Entries that are not of a file's transaction and wait in memory; above it they are not kept. */
-export const WAITING_ENTRIES_MAX = 1_000;
 
 /** Time limit for summing up the bytes of the whole log, which a slow disk reads for a minute. */
 export const SIZES_TIMEOUT_MS = 10 * MINUTE_MS;
 export const SWEEP_FIRST_MS = 5 * MINUTE_MS;
 export const SWEEP_INTERVAL_MS = HOUR_MS;
 export const SWEEP_PAUSE_MS = 20;
+/** How much of the log's time, from its oldest entry on, one sweep removes: a server that was off for a month needs a day. */
+export const SWEPT_AT_ONCE_MS = DAY_MS;
 /** Rows removed per step: each may have the entries of a transaction. */
 export const SWEEP_STEP_ROWS = 20;
 

@@ -1,24 +1,23 @@
 import { join, relative, sep } from "node:path";
-import {
-  type AuditedChange,
-  type AuditSink,
-  type AuditSource,
-  type AuditText,
-  entryText,
-  originOf,
-} from "../db/index.ts";
+import type { AuditedChange, AuditSink, AuditSource } from "../db/index.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { type AuditActor, currentTrace } from "../kernel/observing/request-trace.ts";
-import { FAILURES_PER_MINUTE, FAILURES_WINDOW_MS, WAITING_ENTRIES_MAX } from "./limits.ts";
+import { FAILURES_PER_MINUTE, FAILURES_WINDOW_MS } from "./limits.ts";
+
+/** Writes an entry into a file of the server's, from where the log takes it. Resolves when it is on disk. */
+type WriteEntry = (actor: AuditActor, change: AuditedChange) => Promise<void>;
 
 /** What the log takes its entries from. It exists before the files are opened; the log is connected later. */
 export class AuditOutbox implements AuditSink {
   readonly #clock: Clock;
   readonly #databases: string;
   readonly #sources = new Set<AuditSource>();
-  #entries: AuditText[] = [];
   #wake: (() => void) | null = null;
   #flush: (() => Promise<void>) | null = null;
+  #write: WriteEntry | null = null;
+  /** Resolves when the entries that nobody waits for are written. */
+  #noted: Promise<unknown> = Promise.resolve();
+  #onFailure: (cause: unknown) => void = () => {};
   /** Failures of the current window. */
   #window = { endsAt: 0, failures: 0 };
 
@@ -40,50 +39,47 @@ export class AuditOutbox implements AuditSink {
     this.#sources.delete(source);
   }
 
-  /** `wake`: something waits. `flush` resolves when all that waits has been written, or has failed to be. */
-  connect({ wake, flush }: { wake(): void; flush(): Promise<void> }): void {
+  /** `wake`: something waits. `write`: for entries that are of no transaction. */
+  connect(log: {
+    wake(): void;
+    /** Resolves when all that waits has been taken, or could not be. */
+    flush(): Promise<void>;
+    write: WriteEntry;
+    onFailure(cause: unknown): void;
+  }): void {
+    const { wake, flush, write, onFailure } = log;
     this.#wake = wake;
     this.#flush = flush;
+    this.#write = write;
+    this.#onFailure = onFailure;
     if (this.isWaiting) wake();
   }
 
   async flush(): Promise<void> {
+    await this.#noted;
     await this.#flush?.();
   }
 
   get isWaiting(): boolean {
-    return this.#sources.size > 0 || this.#entries.length > 0;
+    return this.#sources.size > 0;
   }
 
   get sources(): readonly AuditSource[] {
     return [...this.#sources];
   }
 
-  /** Removes and returns the entries that are of no transaction. */
-  takeEntries(): AuditText[] {
-    const taken = this.#entries;
-    this.#entries = [];
-    return taken;
-  }
-
-  /** Adds them again, in front. */
-  putBack(entries: readonly AuditText[]): void {
-    this.#entries = [...entries, ...this.#entries];
-  }
-
-  /** Writes down what no file of the server's has in a transaction. It is in the log within a second. */
-  note(actor: AuditActor, change: AuditedChange): void {
-    if (this.#entries.length >= WAITING_ENTRIES_MAX) return;
-    this.#entries.push(entryText(change, { actor, at: this.#clock.now(), from: originOf(currentTrace()) }));
-    this.#wake?.();
-  }
-
-  /** The same for what a service key or an administrator changes by the current request. Resolves when it is on disk. */
+  /**
+   * Writes down what a service key or an administrator changes by the current request, and no file of the server's has in a
+   * transaction. Resolves when it is on disk. Errors: the entry cannot be written.
+   */
   async record(change: AuditedChange): Promise<void> {
     const actor = currentTrace()?.actor ?? null;
-    if (actor === null) return;
-    this.note(actor, change);
-    await this.flush();
+    if (actor !== null) await this.#write?.(actor, change);
+  }
+
+  #note(change: AuditedChange): void {
+    const written = this.#write?.(NOBODY, change).catch(this.#onFailure);
+    this.#noted = Promise.all([this.#noted, written]);
   }
 
   /** A failed sign-in. Of many within a minute only the first have an entry each, and the next one says how many followed. */
@@ -94,12 +90,12 @@ export class AuditOutbox implements AuditSink {
       this.#window = { endsAt: now + FAILURES_WINDOW_MS, failures: 0 };
       if (failures > FAILURES_PER_MINUTE) {
         const after = { count: failures - FAILURES_PER_MINUTE };
-        this.note(NOBODY, { action: "signin.failed", target: "users", after });
+        this.#note({ action: "signin.failed", target: "users", after });
       }
     }
     this.#window.failures += 1;
     if (this.#window.failures <= FAILURES_PER_MINUTE) {
-      this.note(NOBODY, { action: "signin.failed", target, after: about });
+      this.#note({ action: "signin.failed", target, after: about });
     }
   }
 }

@@ -14,7 +14,7 @@ import {
 import { systemClock } from "../kernel/clock.ts";
 import { silentLogger } from "../kernel/logger.ts";
 import { DAY_MS } from "../kernel/time/duration.ts";
-import { SWEEP_FIRST_MS, SWEEP_PAUSE_MS, SWEEP_STEP_ROWS } from "./limits.ts";
+import { SWEEP_FIRST_MS, SWEEP_INTERVAL_MS, SWEEP_PAUSE_MS, SWEEP_STEP_ROWS } from "./limits.ts";
 import { startRetention } from "./retention.ts";
 import { createAuditStore, REMOVE_FIRST, REMOVE_OLD } from "./store.ts";
 
@@ -31,7 +31,15 @@ test("[AL8] old entries are removed, and those above the bounds; failed sign-ins
   const file = engine.open(join(temporaryDirectory(), "audit.db"), { migrate: layOut(auditLayout) });
   const store = createAuditStore(file);
   const insert = async (rows: number, at: number, action: string) => {
-    for (let row = 0; row < rows; row++) await store.insertTexts([entryAt(at, action)], at);
+    const { kind, text } = entryAt(at, action);
+    const made = Array.from({ length: rows }, () => ({
+      seq: 0,
+      id: crypto.randomUUID(),
+      kind,
+      at,
+      entries: `[${text}]`,
+    }));
+    await store.insertRows(made);
   };
   await insert(SWEEP_STEP_ROWS + 5, NOW - 11 * DAY_MS, "record.update");
   await insert(7, NOW - DAY_MS, "record.update");
@@ -78,5 +86,36 @@ test("[AL2] rows that the log has taken before are left out", async () => {
   const query = { actor: null, action: null, target: null, after: null, before: null, limit: 10 };
   const { entries } = await store.page(query, SERVER_CALLER);
   expect(entries.map(({ action }) => action)).toEqual(["record.delete", "record.update", "record.insert"]);
+  await engine.stop();
+});
+
+test("[AL17] a clock that is far ahead removes a day of entries with each sweep, not all of them", async () => {
+  const engine = createStorageEngine({ clock: systemClock });
+  const file = engine.open(join(temporaryDirectory(), "audit.db"), { migrate: layOut(auditLayout) });
+  const store = createAuditStore(file);
+  const { kind, text } = entryAt(NOW, "record.update");
+  const rows = Array.from({ length: 10 }, (_, day) => ({
+    seq: 0,
+    id: String(day),
+    kind,
+    at: NOW + day * DAY_MS,
+    entries: `[${text}]`,
+  }));
+  await store.insertRows(rows);
+  const clock = testClock(NOW + 10_000 * DAY_MS);
+  const stop = startRetention({ store: () => store, retentionMs: 10 * DAY_MS, clock, logger: silentLogger });
+  const left = (): number => file.sqlite.query<{ n: number }, []>("SELECT count(*) AS n FROM batches").get()?.n ?? 0;
+  const sweep = async (ms: number): Promise<void> => {
+    clock.advance(ms);
+    const before = left();
+    for (let step = 0; step < 2_000 && left() === before; step++) await Bun.sleep(1);
+    // Until the next sweep is planned.
+    for (let step = 0; step < 2_000 && clock.waiting === 0; step++) await Bun.sleep(1);
+  };
+  await sweep(SWEEP_FIRST_MS);
+  expect(left()).toBe(9);
+  await sweep(SWEEP_INTERVAL_MS);
+  expect(left()).toBe(8);
+  await stop();
   await engine.stop();
 });

@@ -1,5 +1,5 @@
 import type { AuditKind } from "../db/index.ts";
-import type { Clock } from "../kernel/clock.ts";
+import type { Clock, Millis } from "../kernel/clock.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { startSweeping } from "../kernel/time/sweeping.ts";
 import {
@@ -9,6 +9,7 @@ import {
   SWEEP_INTERVAL_MS,
   SWEEP_PAUSE_MS,
   SWEEP_STEP_ROWS,
+  SWEPT_AT_ONCE_MS,
 } from "./limits.ts";
 import type { AuditStore } from "./store.ts";
 
@@ -22,6 +23,11 @@ export function startRetention(deps: {
 }): () => Promise<void> {
   const { store: opened, retentionMs, clock, logger } = deps;
   const { changes, sessions } = deps.bounds ?? { changes: CHANGES_MAX_BYTES, sessions: SESSIONS_MAX_BYTES };
+  /**
+   * What this sweep removes ends here. A clock that is far ahead, as after a battery has failed, thus costs a few entries before
+   * somebody notices.
+   */
+  let until: Millis | null = null;
   /** Bytes above the bounds, summed up once per sweep. */
   let surplus: Map<AuditKind, number> | null = null;
   return startSweeping({
@@ -32,7 +38,9 @@ export function startRetention(deps: {
     async sweep(stopping) {
       const store = opened();
       if (store === null) return false;
-      if ((await store.removeUntil(clock.now() - retentionMs, SWEEP_STEP_ROWS)) === SWEEP_STEP_ROWS) return true;
+      const oldest = store.oldest();
+      if (until === null && oldest !== null) until = Math.min(clock.now() - retentionMs, oldest + SWEPT_AT_ONCE_MS);
+      if (until !== null && (await store.removeUntil(until, SWEEP_STEP_ROWS)) === SWEEP_STEP_ROWS) return true;
       if (surplus === null) {
         const bytes = await store.sizes(stopping);
         surplus = new Map([
@@ -46,6 +54,7 @@ export function startRetention(deps: {
         return true;
       }
       surplus = null;
+      until = null;
       return false;
     },
     onFailure: (cause) => logger.error("old entries of the audit log could not be removed", { cause }),

@@ -1,10 +1,10 @@
-import type { AuditEntry, AuditKind, AuditRow, AuditText, DatabaseFile, ReadCaller, SqlValue } from "../db/index.ts";
+import type { AuditEntry, AuditKind, AuditRow, DatabaseFile, ReadCaller, SqlValue } from "../db/index.ts";
 import { startOfAction, startOfTarget } from "../db/index.ts";
 import { SIZES_TIMEOUT_MS } from "./limits.ts";
 
 const INSERT = "INSERT OR IGNORE INTO batches (batch, kind, at, entries) VALUES (?, ?, ?, ?)";
-const INSERT_NEW = "INSERT INTO batches (batch, kind, at, entries) VALUES (lower(hex(randomblob(16))), ?, ?, ?)";
 const SIZES = "SELECT kind, sum(octet_length(entries)) FROM batches GROUP BY kind";
+const OLDEST = "SELECT min(at) AS at FROM batches";
 export const REMOVE_OLD = "DELETE FROM batches WHERE id IN (SELECT id FROM batches WHERE at < ?1 ORDER BY at LIMIT ?2)";
 export const REMOVE_FIRST = `DELETE FROM batches WHERE id IN (SELECT id FROM batches WHERE kind = ?1 ORDER BY id LIMIT ?2)
   RETURNING octet_length(entries) AS bytes`;
@@ -46,11 +46,12 @@ export interface AuditPage {
 export interface AuditStore {
   /** Those that it has are left out. */
   insertRows(rows: readonly AuditRow[]): Promise<void>;
-  insertTexts(entries: readonly AuditText[], now: number): Promise<void>;
   /** Newest first. Runs in a query process. */
   page(query: AuditQuery, caller: ReadCaller): Promise<AuditPage>;
   /** Bytes of entries. Reads the whole log, in a query process, which `signal` ends. */
   sizes(signal: AbortSignal): Promise<Map<string, number>>;
+  /** Milliseconds since 1970; null: there is no entry. */
+  oldest(): number | null;
   /** Resolves to how many rows it removed, at most `limit`. */
   removeUntil(at: number, limit: number): Promise<number>;
   /** Resolves to the bytes of the rows that it removed, at most `limit` rows. */
@@ -65,20 +66,12 @@ export function createAuditStore(file: DatabaseFile): AuditStore {
         return null;
       });
     },
-    async insertTexts(entries, now) {
-      await file.write((tx) => {
-        for (const kind of ["change", "session"] as const) {
-          const texts = entries.flatMap((entry) => (entry.kind === kind ? [entry.text] : []));
-          if (texts.length > 0) tx.query(INSERT_NEW).run(kind, now, `[${texts.join(",")}]`);
-        }
-        return null;
-      });
-    },
     page: (query, caller) => readPage(query, (sql, params) => file.read(sql, params, { caller })),
     async sizes(signal) {
       const rows = await file.read(SIZES, [], { timeoutMs: SIZES_TIMEOUT_MS, signal });
       return new Map(rows.map(([kind, bytes]) => [String(kind), Number(bytes)]));
     },
+    oldest: () => file.query<{ at: number | null }>(OLDEST).get()?.at ?? null,
     removeUntil: (at, limit) => file.write((tx) => tx.query(REMOVE_OLD).run(at, limit).changes),
     removeFirst: (kind, limit) =>
       file.write((tx) =>

@@ -1,4 +1,5 @@
 import { join, resolve } from "node:path";
+import type { Principals } from "../access/principals.ts";
 import type { BackupsConfig } from "../config/types.ts";
 import { ownerIdOf } from "../disk/owner-id.ts";
 import type { Owner } from "../disk/owner-marker.ts";
@@ -59,6 +60,7 @@ export interface BackupsAreaDeps {
   logger: Logger;
   schedules: Schedules;
   queue: Queue;
+  principals: Pick<Principals, "requireUsable">;
   audit: { record(change: { action: string; target: string; after?: unknown }): Promise<void> };
   /** How a backup is made. Default: in a process of its own. */
   run?: RunBackupJob;

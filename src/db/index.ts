@@ -17,7 +17,7 @@ export { isEmptyFile } from "./files/file-identity.ts";
 export { quoteIdentifier } from "./identifiers.ts";
 export { createInstanceFiles, type InstanceFiles } from "./instances/instance-files.ts";
 export type { InstanceCreations } from "./instances/instance-quota.ts";
-export { layOut, requireKnownVersion } from "./migrations.ts";
+export { layOut, NewerFileError, requireKnownVersion } from "./migrations.ts";
 export { openUnchanged } from "./open-unchanged.ts";
 export { mayHaveOutboxRows } from "./outbox/look.ts";
 export { deleteOutboxRows, readOutboxRows } from "./outbox/rows.ts";

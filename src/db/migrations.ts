@@ -63,9 +63,12 @@ export function requireKnownVersion(sqlite: Database, layout: FileLayout): void 
   assertKnown(sqlite, layout, readVersion(sqlite));
 }
 
+/** A file has a version that is newer than this executable supports. */
+export class NewerFileError extends Error {}
+
 function assertKnown(sqlite: Database, { name, steps }: FileLayout, version: number): void {
   if (version <= steps.length) return;
-  throw new Error(
+  throw new NewerFileError(
     `${sqlite.filename} has version ${version} of the ${name} tables, and this executable knows versions up to ` +
       `${steps.length}: a newer executable has upgraded the file. Start that one, or restore a backup from before`,
   );

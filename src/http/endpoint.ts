@@ -2,6 +2,7 @@ import type { Static, TObject, TProperties, TSchema } from "typebox";
 import type { Principal } from "../access/principal.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
 import type { RequestBasics } from "./exchange/request-context.ts";
+import type { RateLimiter } from "./rate-limit.ts";
 
 export type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
 /** `:name` is one segment of the path; `:name+`, one or more, in the last place or before a fixed ending. */
@@ -76,6 +77,8 @@ export interface Declaration<Name extends string, C extends Caller, Query extend
   refusesScopedKeys?: boolean;
   /** The status for a service key that is not valid; 401 by default. */
   wrongKeyStatus?: 401 | 403;
+  /** Refuses further service keys of a network that has shown wrong ones. Errors: 429. */
+  wrongKeys?: Pick<RateLimiter, "check" | "count">;
   /** The status without a service key, where `caller` is `serviceKey`; 401 by default. */
   missingKeyStatus?: 401 | 403;
 }

@@ -1,6 +1,6 @@
 import { InvalidServiceKey } from "../access/keys/service-keys.ts";
 import { ANONYMOUS, type Principal } from "../access/principal.ts";
-import type { Principals } from "../access/principals.ts";
+import { type Principals, SERVICE_KEY_HEADER } from "../access/principals.ts";
 import { clientNetwork } from "../kernel/client-network.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, badRequest, type ErrorBody, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
@@ -161,7 +161,8 @@ function createIdentify(
     credentialsWith,
     limit,
     wrongKeyStatus = 401,
-  }: Pick<AnyDeclaration, "caller" | "credentialsWith" | "limit" | "wrongKeyStatus">,
+    wrongKeys,
+  }: Pick<AnyDeclaration, "caller" | "credentialsWith" | "limit" | "wrongKeyStatus" | "wrongKeys">,
 ): HttpParts["identify"] {
   const limitAddress = (address: () => string): void => {
     globalLimit(address);
@@ -176,12 +177,15 @@ function createIdentify(
       if (hasKey && !principals.isKeyHolder(request.headers, address)) limitAddress(address);
       return ANONYMOUS;
     }
+    // The cookie of a session is no guess at a key.
+    if (request.headers.has(SERVICE_KEY_HEADER)) wrongKeys?.check(clientNetwork(address()));
     try {
       return principals.ofHeaders(request.headers, address);
     } catch (cause) {
       if (hasKey) limitAddress(address);
-      if (cause instanceof InvalidServiceKey) throw new InvalidServiceKey(wrongKeyStatus);
-      throw cause;
+      if (!(cause instanceof InvalidServiceKey)) throw cause;
+      wrongKeys?.count(clientNetwork(address()));
+      throw new InvalidServiceKey(wrongKeyStatus);
     }
   };
 }

@@ -29,6 +29,7 @@ function serve(handlers: { [path: `/${string}`]: Endpoint["handle"] }) {
       isPresent: () => false,
       requirePresent() {},
       ofTicket: () => null,
+      requireUsable() {},
       ofHeaders: () => ANONYMOUS,
       ofToken: () => Promise.reject(new Error("nobody sends a token here")),
     },

@@ -1,4 +1,5 @@
 import ipaddr from "ipaddr.js";
+import { parseAddress } from "./addresses.ts";
 
 /** Bits of an IPv6 address that a provider assigns to one customer. */
 const IPV6_NETWORK_BITS = 64;
@@ -9,9 +10,9 @@ const IPV6_NETWORK_BITS = 64;
  * that is not an address stays as it is.
  */
 export function clientNetwork(address: string): string {
-  if (!address.includes(":") || !ipaddr.IPv6.isValid(address)) return address;
-  const parsed = ipaddr.IPv6.parse(address);
-  if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString();
+  const parsed = address.includes(":") ? parseAddress(address) : null;
+  if (parsed === null) return address;
+  if (!(parsed instanceof ipaddr.IPv6)) return parsed.toString();
   const network = parsed.parts.slice(0, IPV6_NETWORK_BITS / 16).map((group) => group.toString(16));
   return `${network.join(":")}::/${IPV6_NETWORK_BITS}`;
 }

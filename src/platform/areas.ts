@@ -88,7 +88,9 @@ const stopping = <Area extends Stoppable>(phase: Phase, open: Opening<Area>): De
 
 /** Every area, in the order in which they open: how, and the phase of a stop in which it ends. */
 const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
-  audit: stopping("records", ({ config, base }) => createAuditArea({ ...base, days: config.audit?.days })),
+  audit: stopping("records", ({ config, base }) =>
+    createAuditArea({ ...base, file: base.systemFile, days: config.audit?.days }),
+  ),
   jobs: stopping("requests", ({ config, base, app }) =>
     createJobsArea({
       ...base,
@@ -243,7 +245,13 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
   ),
   backups: stopping("requests", ({ config, base, areas }) => {
     const { schedules, queue } = areas.jobs;
-    const area = createBackupsArea({ ...base, config: config.backups, schedules, queue });
+    const area = createBackupsArea({
+      ...base,
+      config: config.backups,
+      schedules,
+      queue,
+      principals: areas.access.principals,
+    });
     base.health.add("backup", () => {
       const { lastBackupAt, lastBackupVerifiedAt, hasLastFailed } = area.load;
       const timeOf = (at: number): string | null => (at === 0 ? null : new Date(at).toISOString());

@@ -71,6 +71,9 @@ export interface AreaSocketsDeps {
   logger: Logger;
 }
 
+/** Where a connection comes from: the address, and its network. */
+type Origin = { readonly address: string; readonly client: string };
+
 export function createAreaSockets<State, Code extends string>(
   protocol: Protocol<State, Code>,
   deps: AreaSocketsDeps,
@@ -115,22 +118,22 @@ export function createAreaSockets<State, Code extends string>(
   const checkOpen = (): void => {
     if (isRefusing) throw serverStopping();
   };
-  const upgrade = (request: Request, client: string, opening: Opening<State>, releasePlace: Release): Response => {
+  const upgrade = (request: Request, from: Origin, opening: Opening<State>, releasePlace: Release): Response => {
     try {
       checkOpen();
-      clients.enter(client);
+      clients.enter(from.client);
     } catch (cause) {
       releasePlace();
       throw cause;
     }
-    const parts = { id: deps.ids.uuid(), client, state: opening.state(), limits: opening.limits, releasePlace };
+    const parts = { id: deps.ids.uuid(), ...from, state: opening.state(), limits: opening.limits, releasePlace };
     const connection = new Connection({ ...parts, events, sockets: server, now: clock.now() });
     connections.add(connection);
     try {
       return server.upgrade(request, connection);
     } catch (cause) {
       connections.delete(connection);
-      clients.leave(client);
+      clients.leave(from.client);
       releasePlace();
       throw cause;
     }
@@ -142,9 +145,9 @@ export function createAreaSockets<State, Code extends string>(
   return {
     open({ request, address }, opening) {
       checkOpen();
-      const client = clientNetwork(address());
-      return chain(opening.places.take(client, request.signal), (release) =>
-        upgrade(request, client, opening, release),
+      const from = { address: address(), client: clientNetwork(address()) };
+      return chain(opening.places.take(from.client, request.signal), (release) =>
+        upgrade(request, from, opening, release),
       );
     },
     each(visit) {

@@ -97,7 +97,7 @@ export function createAuthentication<State, Code extends string>(deps: {
     }
     const token = String(message["token"]);
     try {
-      const keyHolder = protocol.allowsAnonymous ? principals.ofTicket(token) : null;
+      const keyHolder = protocol.allowsAnonymous ? principals.ofTicket(token, () => connection.address) : null;
       if (keyHolder !== null) return accept(connection, keyHolder, message);
       const principal = principals.ofToken(token);
       if (!isPromise(principal)) return accept(connection, principal, message);

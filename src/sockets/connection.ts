@@ -40,6 +40,7 @@ interface Pending {
 
 interface ConnectionParts<State> {
   id: string;
+  address: string;
   client: string;
   state: State;
   limits: ConnectionLimits;
@@ -52,6 +53,8 @@ interface ConnectionParts<State> {
 /** One WebSocket. A class, since ten thousand of them share its functions. `State` is what the area keeps for it. */
 export class Connection<State> implements SocketHandler {
   readonly id: string;
+  /** The client's address. */
+  readonly address: string;
   /** The client network (`clientNetwork`), by which it is counted. */
   readonly client: string;
   readonly state: State;
@@ -75,6 +78,7 @@ export class Connection<State> implements SocketHandler {
   constructor(parts: ConnectionParts<State>) {
     const { limits, now } = parts;
     this.id = parts.id;
+    this.address = parts.address;
     this.client = parts.client;
     this.state = parts.state;
     this.limits = limits;

@@ -84,6 +84,8 @@ export interface StorageWrite extends StorageReads {
   uploadCount(bucket: string, ownerId: string | null): number;
   /** From now on it counts as expired: what is left of it is removed in steps. */
   endUpload(id: string): void;
+  /** The same for one that somebody ends unfinished. */
+  abortUpload(upload: Pick<Upload, "id" | "bucket" | "key" | "ownerId">, by: Actor): void;
   /** With its parts. */
   removeUpload(id: string): void;
   /** Removes the first parts, at most `limit`, and gives them. */
@@ -197,6 +199,10 @@ function writesOf(tx: Transaction, { notes, quotas }: WriteDeps): StorageWrite {
     });
   };
   const counted = quotaWrites(tx, quotas, reads.findUpload);
+  const end = (id: string): void => {
+    counted.releaseParts(id, () => reads.partsSize(id, 0));
+    endUpload.run(tx, { id });
+  };
   return {
     ...reads,
     version: (address) => objectVersion.get(tx, address),
@@ -224,9 +230,12 @@ function writesOf(tx: Transaction, { notes, quotas }: WriteDeps): StorageWrite {
       insertUpload.run(tx, upload);
     },
     uploadCount: (bucket, ownerId) => countUploads.get(tx, { bucket, ownerId })?.count ?? 0,
-    endUpload(id) {
-      counted.releaseParts(id, () => reads.partsSize(id, 0));
-      endUpload.run(tx, { id });
+    endUpload: end,
+    abortUpload({ id, bucket, key, ownerId }, by) {
+      tx.causedBy(by);
+      const before = { uploadedBy: ownerId };
+      tx.audit(() => ({ action: "file.abort", target: `storage/${bucket}/${key}`, before }));
+      end(id);
     },
     removeUpload(id) {
       deleteUpload.run(tx, { id });

@@ -385,3 +385,18 @@ test("[AL2] entries survive SIGKILL with their changes, those of instances too, 
   expect(records).toBe(all.length);
   await crashing.stop();
 });
+
+test("[AL19] an unfinished upload that a service key ends is in the log, with whose it was", async () => {
+  const uploads = "/api/storage/photos/multipart";
+  const key = "unfinished.bin";
+  const begun = await platform.service.post<{ uploadId: string }>(`${uploads}/create`, { key });
+  const { uploadId } = begun.body;
+  const ended = await platform.withKey(EDITOR_KEY).post(`${uploads}/abort`, { uploadId, key });
+  expect(ended.status).toBe(200);
+  const [entry] = await entries(`target=storage/photos/${key}`);
+  expect(entry).toMatchObject({
+    action: "file.abort",
+    actor: { kind: "serviceKey", name: "editor" },
+    before: { uploadedBy: null },
+  });
+});

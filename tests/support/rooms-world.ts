@@ -111,6 +111,7 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
     isPresent: () => false,
     requirePresent() {},
     ofTicket: () => null,
+    requireUsable() {},
     ofHeaders: () => ANONYMOUS,
     ofToken(token) {
       const [id = "", sessionId = `session of ${id}`] = token.split("/");

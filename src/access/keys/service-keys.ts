@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
-import ipaddr from "ipaddr.js";
 import type { ServiceKeyConfig } from "../../config/types.ts";
+import { type AddressRange, isWithin, parseAddress, parseRanges } from "../../kernel/addresses.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import { AppError, forbidden } from "../../kernel/errors.ts";
 import { parseIsoDateTime } from "../../kernel/time/iso-datetime.ts";
@@ -38,8 +38,6 @@ interface KnownKey {
   principal: ServiceKeyPrincipal;
   lastUsedAt: Millis | null;
 }
-
-type AddressRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
 
 /** All digests have the same length, so comparing them reveals nothing about a key, not even its length. */
 const digestOf = (key: string, into = new Uint8Array(Bun.SHA256.byteLength)): Uint8Array => {
@@ -99,7 +97,9 @@ export function createServiceKeys(deps: {
 }
 
 function requireAddress({ ranges }: KnownKey, address: () => string): void {
-  if (ranges !== null && !isWithin(address(), ranges)) throw forbidden();
+  if (ranges === null) return;
+  const from = parseAddress(address());
+  if (from === null || !isWithin(from, ranges)) throw forbidden();
 }
 
 /** A class of its own, because areas answer it with different statuses. [AC3] */
@@ -113,7 +113,7 @@ function knownKey(name: string, config: ServiceKeyConfig): KnownKey {
   return {
     digest: digestOf(config.key),
     expiresAtMs: config.expiresAt === undefined ? Number.POSITIVE_INFINITY : parseIsoDateTime(config.expiresAt),
-    ranges: config.ips?.map(parseRange) ?? null,
+    ranges: config.ips === undefined ? null : parseRanges(config.ips),
     principal: {
       kind: "serviceKey",
       name,
@@ -121,16 +121,4 @@ function knownKey(name: string, config: ServiceKeyConfig): KnownKey {
     },
     lastUsedAt: null,
   };
-}
-
-function parseRange(text: string): AddressRange {
-  if (text.includes("/")) return ipaddr.parseCIDR(text);
-  const address = ipaddr.parse(text);
-  return [address, address.kind() === "ipv4" ? 32 : 128];
-}
-
-function isWithin(text: string, ranges: readonly AddressRange[]): boolean {
-  if (!ipaddr.isValid(text)) return false;
-  const address = ipaddr.process(text);
-  return ranges.some((range) => range[0].kind() === address.kind() && address.match(range));
 }

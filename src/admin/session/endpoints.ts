@@ -3,6 +3,7 @@ import type { ServiceKeyPrincipal } from "../../access/keys/service-keys.ts";
 import { ADMIN_HEADER } from "../../access/principals.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { SMALL_BODY_MAX_BYTES } from "../../http/limits.ts";
+import type { RateLimiter } from "../../http/rate-limit.ts";
 import { forbidden } from "../../kernel/errors.ts";
 import { optional } from "../../kernel/schema/types.ts";
 import type { SessionCookie } from "./cookie.ts";
@@ -28,12 +29,14 @@ export function sessionEndpoints(deps: {
   signIn: SignIn;
   sessions: Sessions;
   cookie: SessionCookie;
+  /** Wrong keys and codes, by client network. */
+  failures: RateLimiter;
   /** Whether browsers reach the server by https, as far as the server knows. */
   isSecure: (request: Request) => boolean;
 }): readonly Endpoint[] {
-  const { signIn, sessions, cookie, isSecure } = deps;
-  const answer = (setCookie: string): Response =>
-    new Response(null, { status: 204, headers: { "set-cookie": setCookie } });
+  const { signIn, sessions, cookie, failures, isSecure } = deps;
+  const answer = (...setCookies: readonly string[]): Response =>
+    new Response(null, { status: 204, headers: setCookies.map((value): [string, string] => ["set-cookie", value]) });
 
   const open = endpoint(
     "POST /api/admin/session",
@@ -59,7 +62,9 @@ export function sessionEndpoints(deps: {
     {
       tag: TAG,
       summary: "Get the name and the scopes of the service key that this request is made with",
+      description: "Wrong keys count as those of a sign-in do.",
       caller: "serviceKey",
+      wrongKeys: failures,
       headers: [ADMIN],
       answers: { 200: Administrator },
     },
@@ -84,9 +89,8 @@ export function sessionEndpoints(deps: {
     async ({ request, query }) => {
       query();
       if (request.headers.get(ADMIN_HEADER) !== "1") throw forbidden("X-Platform-Admin: 1 is required");
-      const token = cookie.read(request.headers);
-      if (token !== null) await sessions.end(token);
-      return answer(cookie.remove());
+      await Promise.all(cookie.read(request.headers).map((token) => sessions.end(token)));
+      return answer(...cookie.remove());
     },
   );
 

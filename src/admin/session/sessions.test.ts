@@ -5,7 +5,7 @@ import { createAdministrator, SERVICE_KEY } from "../../../tests/support/index.t
 import { type TimedPlatform, timedPlatform } from "../../../tests/support/timed-platform.ts";
 import { systemIds } from "../../kernel/ids.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/time/duration.ts";
-import { LINK_TTL_MS, LINKS_MAX, SESSIONS_MAX } from "../limits.ts";
+import { LINK_TTL_MS, LINKS_MAX, SESSIONS_OF_KEY_MAX } from "../limits.ts";
 import { createLinkCode } from "./links.ts";
 
 const SESSION = "/api/admin/session";
@@ -93,7 +93,7 @@ test("[AD12] one session above the limit ends the one that was used longest ago"
   const oldest = await createAdministrator(platform, SERVICE_KEY);
   platform.clock.advance(SECOND_MS);
   const next = await createAdministrator(platform, SERVICE_KEY);
-  for (let count = 2; count < SESSIONS_MAX; count++) await platform.post(SESSION, { key: SERVICE_KEY });
+  for (let count = 2; count < SESSIONS_OF_KEY_MAX; count++) await platform.post(SESSION, { key: SERVICE_KEY });
   expect((await next.get(SESSION)).status).toBe(200);
   await platform.post(SESSION, { key: SERVICE_KEY });
   expect((await oldest.get(SESSION)).status).toBe(401);

@@ -3,7 +3,7 @@ import type { DatabaseFile } from "../../db/types.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Logger } from "../../kernel/logger.ts";
-import { SESSION_IDLE_MS, SESSION_TTL_MS, SESSIONS_MAX, TOKEN_BYTES, USE_SAVED_EVERY_MS } from "../limits.ts";
+import { SESSION_IDLE_MS, SESSION_TTL_MS, SESSIONS_OF_KEY_MAX, TOKEN_BYTES, USE_SAVED_EVERY_MS } from "../limits.ts";
 import {
   deleteExpiredSessions,
   deleteSession,
@@ -23,7 +23,7 @@ export interface Sessions {
   use(token: string, address: () => string): ServiceKeyPrincipal | null;
   /** Whether the session with this id can be used. */
   isPresent(id: string): boolean;
-  /** Resolves when it cannot be used any more, also after a crash. */
+  /** Resolves when it cannot be used any more, also after a crash. An unknown token is none, and writes nothing. */
   end(token: string): Promise<void>;
 }
 
@@ -71,12 +71,13 @@ export function createSessions(deps: SessionDeps): Sessions {
       .write((tx) => touchSession.run(tx, { id, lastUsedAt }))
       .catch((cause) => deps.logger.error("The use of an administrator's session was not saved", { cause }));
   };
-  /** The one that makes room for another; null: there is room. */
-  const leastUsed = (): string | null => {
-    if (sessions().size < SESSIONS_MAX) return null;
-    const [oldest] = [...sessions()].sort(([, a], [, b]) => a.lastUsedAt - b.lastUsedAt);
-    return oldest?.[0] ?? null;
-  };
+  /** Those of the key that make room for another one, used longest ago: several where some were opened at the same time. */
+  const leastUsed = (name: string): string[] =>
+    [...sessions()]
+      .filter(([, { principal }]) => principal.name === name)
+      .sort(([, a], [, b]) => b.lastUsedAt - a.lastUsedAt)
+      .slice(SESSIONS_OF_KEY_MAX - 1)
+      .map(([id]) => id);
 
   return {
     async open(key) {
@@ -85,14 +86,18 @@ export function createSessions(deps: SessionDeps): Sessions {
       const now = clock.now();
       const stamp = serviceKeys.stampOf(key.name) ?? "";
       const times = { lastUsedAt: now, expiresAt: now + SESSION_TTL_MS };
-      const displaced = leastUsed();
-      if (displaced !== null) sessions().delete(displaced);
+      const displaced = leastUsed(key.name);
+      const actor = { kind: "admin", name: key.name } as const;
       await file.write((tx) => {
         deleteExpiredSessions.run(tx, { now });
-        if (displaced !== null) deleteSession.run(tx, { id: displaced });
+        for (const other of displaced) {
+          deleteSession.run(tx, { id: other });
+          tx.auditBy(actor, { action: "signout", target: AUDIT_TARGET, after: { reason: "displaced" } });
+        }
         insertSession.run(tx, { id, key: key.name, stamp, ...times });
-        tx.auditBy({ kind: "admin", name: key.name }, { action: "signin", target: AUDIT_TARGET });
+        tx.auditBy(actor, { action: "signin", target: AUDIT_TARGET });
       });
+      for (const other of displaced) sessions().delete(other);
       sessions().set(id, { ...times, principal: { ...key, session: id }, savedAt: now });
       return token;
     },
@@ -112,11 +117,14 @@ export function createSessions(deps: SessionDeps): Sessions {
     isPresent: (id) => find(id) !== null,
     async end(token) {
       const id = idOf(token);
-      const name = sessions().get(id)?.principal.name;
+      const session = sessions().get(id);
+      // Anybody can send a token that is none: it costs no write.
+      if (session === undefined) return;
       sessions().delete(id);
+      const actor = { kind: "admin", name: session.principal.name } as const;
       await file.write((tx) => {
         deleteSession.run(tx, { id });
-        if (name !== undefined) tx.auditBy({ kind: "admin", name }, { action: "signout", target: AUDIT_TARGET });
+        tx.auditBy(actor, { action: "signout", target: AUDIT_TARGET });
       });
     },
   };

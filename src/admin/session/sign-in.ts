@@ -1,14 +1,8 @@
-import {
-  InvalidServiceKey,
-  ROOT_KEY_NAME,
-  type ServiceKeyPrincipal,
-  type ServiceKeys,
-} from "../../access/keys/service-keys.ts";
-import { createRateLimiter } from "../../http/rate-limit.ts";
+import { ROOT_KEY_NAME, type ServiceKeyPrincipal, type ServiceKeys } from "../../access/keys/service-keys.ts";
+import type { RateLimiter } from "../../http/rate-limit.ts";
 import { clientNetwork } from "../../kernel/client-network.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { badField, unauthorized } from "../../kernel/errors.ts";
-import { SIGN_IN_FAILURES } from "../limits.ts";
 import { useLinkCode } from "./links.ts";
 
 /**
@@ -24,11 +18,12 @@ export function createSignIn(deps: {
   dataDirectory: string;
   serviceKeys: ServiceKeys;
   clock: Clock;
+  /** By client network. */
+  failures: RateLimiter;
   /** Writes down a failure for the audit log. */
   failed: (way: "key" | "code") => void;
 }): SignIn {
-  const { serviceKeys, clock } = deps;
-  const failures = createRateLimiter(SIGN_IN_FAILURES, clock);
+  const { serviceKeys, clock, failures } = deps;
   const identify: SignIn = ({ key, code }, address) => {
     if (typeof key === "string") return serviceKeys.identify(key, address);
     const isGood = typeof code === "string" && useLinkCode(deps.dataDirectory, code, { clock });
@@ -45,7 +40,6 @@ export function createSignIn(deps: {
     } catch (cause) {
       failures.count(network);
       deps.failed(typeof credentials.key === "string" ? "key" : "code");
-      if (cause instanceof InvalidServiceKey) throw new InvalidServiceKey();
       throw cause;
     }
   };

@@ -5,7 +5,7 @@ import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import { unauthorized } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
-import { TICKET_TTL_MS, TICKETS_MAX, TOKEN_BYTES } from "../limits.ts";
+import { TICKET_TTL_MS, TICKETS_OF_KEY_MAX, TOKEN_BYTES } from "../limits.ts";
 
 /** No access token begins so. */
 const PREFIX = "ticket_";
@@ -18,17 +18,21 @@ export interface Tickets {
 }
 
 export function createTickets({ clock, ids }: { clock: Clock; ids: Ids }): Tickets {
-  const waiting = new BoundedMap<string, { key: ServiceKeyPrincipal; until: Millis }>(TICKETS_MAX);
+  /** By the name of the key, so that one key ends no tickets of others. */
+  const ofKeys = new Map<string, BoundedMap<string, { key: ServiceKeyPrincipal; until: Millis }>>();
   return {
     issue(key) {
       const ticket = PREFIX + ids.secret(TOKEN_BYTES);
+      const waiting = ofKeys.get(key.name) ?? new BoundedMap(TICKETS_OF_KEY_MAX);
+      ofKeys.set(key.name, waiting);
       waiting.set(ticket, { key, until: clock.now() + TICKET_TTL_MS });
       return ticket;
     },
     take(ticket) {
       if (!ticket.startsWith(PREFIX)) return null;
-      const found = waiting.peek(ticket);
-      waiting.delete(ticket);
+      const waiting = ofKeys.values().find((tickets) => tickets.has(ticket));
+      const found = waiting?.peek(ticket);
+      waiting?.delete(ticket);
       if (found === undefined || found.until <= clock.now())
         throw unauthorized("The ticket has been used, or is too old");
       return found.key;

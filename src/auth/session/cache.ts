@@ -53,7 +53,7 @@ export function createSessionCache(deps: { sql: Readable; clock: Clock; logger: 
 
   return {
     find(sessionId, userId) {
-      const session = live.peek(sessionId) ?? read(sessionId);
+      const session = live.get(sessionId) ?? read(sessionId);
       if (session === null || session.userId !== userId || session.expiresAt <= deps.clock.now()) return null;
       return session;
     },

@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import type { ServiceKeyPrincipal } from "../../access/keys/service-keys.ts";
 import type { Principal } from "../../access/principal.ts";
 import { requireServiceKey } from "../../access/service-key-right.ts";
 import type { BackupsConfig } from "../../config/types.ts";
@@ -165,7 +166,8 @@ function downloadEndpoints({ service, links, audit }: EndpointDeps): readonly En
       query();
       const { name } = await service.find(params.name);
       await audit({ action: "backup.download", target: `backups/${name}` });
-      const { ticket, expiresAt } = links.issue(name);
+      // The server itself makes no requests.
+      const { ticket, expiresAt } = links.issue(name, principal as ServiceKeyPrincipal);
       return { path: `/api/admin/backups/${name}?ticket=${ticket}`, expiresAt: isoTime(expiresAt) };
     },
   );
@@ -186,12 +188,12 @@ function downloadEndpoints({ service, links, audit }: EndpointDeps): readonly En
       },
       errors: [400, 404, 416, 503],
     },
-    async ({ principal, params, peek, query, request }) => {
+    async ({ principal, params, peek, query, request, address }) => {
       const ticket = peek("ticket");
       if (ticket === null) requireRight(principal, "download");
       // Download managers and previews of links ask for the size first, which transfers nothing.
-      else if (request.method === "HEAD") links.check(ticket, params.name);
-      else links.take(ticket, params.name);
+      else if (request.method === "HEAD") links.check(ticket, params.name, address);
+      else links.take(ticket, params.name, address);
       query();
       const { name, sizeBytes } = await service.find(params.name);
       // Of a link it was written when the key asked for it.

@@ -80,6 +80,7 @@ function schedule(
     config,
     schedules: jobs.schedules,
     queue: jobs.queue,
+    principals: { requireUsable() {} },
     audit: { record: async () => {} },
     isDrill,
     takeOver,

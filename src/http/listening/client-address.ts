@@ -1,8 +1,5 @@
-import ipaddr from "ipaddr.js";
+import { type AddressRange, isWithin, parseAddress, parseRanges } from "../../kernel/addresses.ts";
 import { FORWARDED_ENTRIES_MAX } from "../limits.ts";
-
-type Address = ipaddr.IPv4 | ipaddr.IPv6;
-type Range = [Address, number];
 
 export interface ProxyTrust {
   /** false: nobody; true: one proxy; a number: as many, one behind another; a list: those with these addresses and ranges. */
@@ -17,11 +14,11 @@ export type ClientAddress = (headers: Headers, connection: () => string) => stri
 /** Every header may come from the client itself. What a trusted proxy has not written, or no address, counts as absent. */
 export function createClientAddress({ trustProxy, clientAddressHeader }: ProxyTrust): ClientAddress {
   if (trustProxy === false) return (_, connection) => bareAddress(connection());
-  const ranges = typeof trustProxy === "object" ? trustProxy.map(parseRange) : null;
+  const ranges = typeof trustProxy === "object" ? parseRanges(trustProxy) : null;
   const hops = typeof trustProxy === "number" ? trustProxy : 1;
   return (headers, connection) => {
     const own = bareAddress(connection());
-    if (ranges !== null && !isWithin(own, ranges)) return own;
+    if (ranges !== null && !isOfProxy(own, ranges)) return own;
     if (clientAddressHeader !== undefined) return validAddress(headers.get(clientAddressHeader)) ?? own;
     const forwarded = headers.get("x-forwarded-for");
     if (forwarded === null) return own;
@@ -39,13 +36,13 @@ function entryOf(forwarded: string, hops: number, own: string): string {
  * Each proxy adds the address that it was called from, so the list is read from its end: the first address that is none of the
  * proxies is the client. If all are proxies, the client is one of them.
  */
-function firstUntrusted(forwarded: string, ranges: readonly Range[], own: string): string {
+function firstUntrusted(forwarded: string, ranges: readonly AddressRange[], own: string): string {
   let client = own;
   for (const entry of lastEntries(forwarded, FORWARDED_ENTRIES_MAX).reverse()) {
     const address = validAddress(entry);
     if (address === null) return client;
     client = address;
-    if (!isWithin(address, ranges)) return client;
+    if (!isOfProxy(address, ranges)) return client;
   }
   return client;
 }
@@ -68,31 +65,18 @@ function lastEntries(text: string, max: number): string[] {
 function validAddress(text: string | null): string | null {
   if (text === null) return null;
   const address = bareAddress(text.trim());
-  return parse(address) === null ? null : address;
+  return parseAddress(address) === null ? null : address;
 }
 
 /** The address without the port that some proxies add. An IPv4 address in IPv6 form becomes an IPv4 address. */
 export function bareAddress(text: string): string {
   const [, address = text] = /^\[(.+)\](?::\d+)?$/.exec(text) ?? /^([\d.]+):\d+$/.exec(text) ?? [];
   if (!/^::ffff:/i.test(address)) return address;
-  const parsed = ipaddr.IPv6.isValid(address) ? ipaddr.IPv6.parse(address) : null;
-  return parsed?.isIPv4MappedAddress() === true ? parsed.toIPv4Address().toString() : address;
+  const parsed = parseAddress(address);
+  return parsed?.kind() === "ipv4" ? parsed.toString() : address;
 }
 
-/** ipaddr.js also reads `10.1` and `0x7f.1`, which no proxy writes. */
-function parse(address: string): Address | null {
-  if (address.includes(":")) return ipaddr.IPv6.isValid(address) ? ipaddr.IPv6.parse(address) : null;
-  return ipaddr.IPv4.isValidFourPartDecimal(address) ? ipaddr.IPv4.parse(address) : null;
-}
-
-/** Of a checked config. */
-function parseRange(text: string): Range {
-  if (text.includes("/")) return ipaddr.parseCIDR(text);
-  const address = ipaddr.process(text);
-  return [address, address.kind() === "ipv4" ? 32 : 128];
-}
-
-function isWithin(address: string, ranges: readonly Range[]): boolean {
-  const parsed = parse(address);
-  return parsed !== null && ranges.some(([range, bits]) => parsed.kind() === range.kind() && parsed.match(range, bits));
+function isOfProxy(text: string, ranges: readonly AddressRange[]): boolean {
+  const address = parseAddress(text);
+  return address !== null && isWithin(address, ranges);
 }

@@ -1,4 +1,4 @@
-import ipaddr from "ipaddr.js";
+import { isPublicAddress, parseAddress } from "../../kernel/addresses.ts";
 
 /** The addresses of a host name. Errors: none found. */
 export type Lookup = (hostname: string) => Promise<readonly string[]>;
@@ -10,14 +10,14 @@ export type Lookup = (hostname: string) => Promise<readonly string[]>;
  */
 export async function publicAddress(hostname: string, lookup: Lookup): Promise<string> {
   const literal = hostname.replace(/^\[(.*)\]$/, "$1");
-  const addresses = ipaddr.isValid(literal) ? [literal] : await lookup(hostname);
+  const addresses = parseAddress(literal) !== null ? [literal] : await lookup(hostname);
   const [first] = addresses;
   if (first === undefined) throw new Error(`The host ${hostname} has no address`);
   if (!addresses.every(isPublic)) throw new Error(`The host ${hostname} is in a private network`);
   return first;
 }
 
-function isPublic(address: string): boolean {
-  // `process` extracts an IPv4 address from ::ffff:0:0/96; other ranges with embedded addresses are not unicast.
-  return ipaddr.isValid(address) && ipaddr.process(address).range() === "unicast";
+function isPublic(text: string): boolean {
+  const address = parseAddress(text);
+  return address !== null && isPublicAddress(address);
 }

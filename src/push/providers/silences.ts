@@ -19,7 +19,7 @@ export function createSilences(clock: Clock): Silences {
   const sites = new BoundedMap<string, { count: number; restsUntil: Millis }>(SILENT_SITES_MAX);
 
   return {
-    isResting: (hostname) => clock.now() < (sites.peek(siteOf(hostname))?.restsUntil ?? 0),
+    isResting: (hostname) => clock.now() < (sites.get(siteOf(hostname))?.restsUntil ?? 0),
     answered: (hostname) => void sites.delete(siteOf(hostname)),
     silent(hostname) {
       const site = siteOf(hostname);

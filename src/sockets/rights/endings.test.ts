@@ -22,6 +22,7 @@ test("[SK225] connections whose session ends are silent at once, and closed in t
   const connections = Array.from({ length: 5 }, (_, state) => {
     const connection = new Connection<number>({
       id: String(state),
+      address: "127.0.0.1",
       client: "c",
       state,
       limits: LIMITS,

@@ -61,7 +61,7 @@ export function createUploads(deps: UploadDeps): Uploads {
       await context.ask(gate, upload, store.partsSize(upload.id, 0));
       await store.write((storage) => {
         context.owned(storage.findUpload(upload.id), principal, bucket, upload.key);
-        storage.endUpload(upload.id);
+        storage.abortUpload(upload, gate.actor);
       });
       ended.clear(upload.id);
     },

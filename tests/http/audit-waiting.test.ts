@@ -1,0 +1,69 @@
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { testPlatform, until } from "../support/index.ts";
+
+const CONFIG = { d1: { reports: {} }, kv: { cache: {} } };
+const STATEMENTS = 1_100;
+const AT_ONCE = 20;
+
+interface Health {
+  status: string;
+  checks: { audit: { ok: boolean } };
+}
+
+test("[AL18] while the log cannot be written its entries are on disk, none is lost, and health says so", async () => {
+  const platform = await testPlatform({ config: CONFIG });
+  const { service } = platform;
+  const path = join(platform.dataDirectory, "audit.db");
+  await platform.kill("SIGTERM");
+  for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
+  writeFileSync(path, "this is no database ".repeat(1_000));
+  await platform.restart();
+  await service.post("/api/d1/reports", { query: "CREATE TABLE t (x)" });
+  for (let count = 0; count < STATEMENTS; count += AT_ONCE) {
+    const some = Array.from({ length: AT_ONCE }, () =>
+      service.post("/api/d1/reports", { query: "INSERT INTO t VALUES (1)" }),
+    );
+    expect((await Promise.all(some)).map(({ status }) => status)).toEqual(Array(AT_ONCE).fill(200));
+  }
+  await until("health says so", async () => {
+    const { body } = await service.get<Health>("/api/health?full");
+    return !body.checks.audit.ok && body.status === "degraded";
+  });
+  await platform.kill("SIGKILL");
+  renameSync(path, `${path}.damaged`);
+  await platform.restart();
+  let found = 0;
+  let cursor: string | null = null;
+  do {
+    const query: string = cursor === null ? "" : `&cursor=${cursor}`;
+    const page = await service.get<{ entries: object[]; cursor: string | null }>(
+      `/api/admin/audit?target=d1/reports&limit=200${query}`,
+    );
+    found += page.body.entries.length;
+    cursor = page.body.cursor;
+  } while (cursor !== null);
+  expect(found).toBe(STATEMENTS + 1);
+  await until("health is well again", async () => (await service.get<Health>("/api/health?full")).body.checks.audit.ok);
+  await platform.stop();
+}, 120_000);
+
+test("[AL16] a log of a later version stops the start", async () => {
+  const platform = await testPlatform({ config: CONFIG });
+  await platform.service.post("/api/kv/cache", { action: "set", key: "a", value: 1 });
+  await platform.service.get("/api/admin/audit");
+  await platform.kill("SIGTERM");
+  const path = join(platform.dataDirectory, "audit.db");
+  {
+    using sqlite = new Database(path);
+    sqlite.run("PRAGMA user_version = 99");
+  }
+  const why = await platform.restart().then(
+    () => "it started",
+    (cause: Error) => cause.message,
+  );
+  expect(why).toContain("audit.db has version 99");
+  await platform.stop();
+});
