@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { generateAppPage } from "../scripts/app-reference.ts";
 import { Platform } from "../src/config/sections/platform.ts";
 import type { Shape } from "../src/config/shape/schema.ts";
 import { GUIDE } from "./support/guide.ts";
@@ -96,4 +97,12 @@ test("CHANGELOG.md has the version of package.json, and nothing twice", async ()
   expect(versions).toContain(version);
   const lines = [...versions, ...text.split("\n").filter((line) => line.length > 40)];
   expect(lines.filter((line, at) => lines.indexOf(line) !== at)).toEqual([]);
+});
+
+test("[CF214] the page of app matches the declarations (bun scripts/app-reference.ts writes it)", () => {
+  const reference = generateAppPage();
+  expect(page("app.md")).toBe(reference);
+  for (const name of ["AppAccess", "UserAccess", "TableAccessor", "TransactionTable", "UsersAccessor", "HookContext"]) {
+    expect(reference).toContain(`\n## ${name}\n`);
+  }
 });

@@ -173,7 +173,10 @@ function createMailDeps(deps: AuthAreaDeps, auth: AuthDeps, addressOf: AddressOf
   const { config, isDrill, dataDirectory, clock, ids, logger, queue } = deps;
   return {
     ...auth,
-    mailer: createMailer({ config: config.mail ?? {}, isDrill, dataDirectory, clock, ids, logger, queue }),
+    mailer: createMailer({
+      ...{ config: config.mail ?? {}, isDrill, dataDirectory, clock, ids, logger, queue },
+      product: () => productName(config, deps.publicUrl()),
+    }),
     mailLimit: createRateLimiter(MAILS_PER_ADDRESS, clock),
     publicUrl: deps.publicUrl,
     addressOf,
@@ -181,6 +184,14 @@ function createMailDeps(deps: AuthAreaDeps, auth: AuthDeps, addressOf: AddressOf
 }
 
 /** What authenticator apps show beside the account. */
+/** What mails call the product; empty where only an address of this machine is known. */
+function productName(config: AuthConfig, publicUrl: string): string {
+  const named = config.mail?.product ?? config.passkeys?.rpName;
+  if (named !== undefined) return named;
+  const host = URL.canParse(publicUrl) ? new URL(publicUrl).hostname : "";
+  return host === "localhost" || /^[\d.]+$|:/.test(host) ? "" : host;
+}
+
 function issuerName(config: AuthConfig, publicUrl: string): string {
   return config.passkeys?.rpName ?? (URL.canParse(publicUrl) ? new URL(publicUrl).hostname : "Platform");
 }

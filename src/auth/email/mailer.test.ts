@@ -26,7 +26,7 @@ function mailer(logger: Logger = silentLogger) {
   const foreground = new Foreground();
   const jobs = createJobsArea({ ...base, engine, foreground, secrets, jobs: {}, cron: {}, app, audit });
   const config = { smtp: { host: "127.0.0.1", port: 1 } };
-  const made = createMailer({ ...base, config, queue: jobs.queue });
+  const made = createMailer({ ...base, config, product: () => "", queue: jobs.queue });
   const stop = async () => {
     await jobs.stop();
     made.stop();

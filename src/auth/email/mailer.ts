@@ -52,6 +52,8 @@ interface SecretMail {
 
 interface MailerDeps extends TransportDeps {
   config: NonNullable<AuthConfig["mail"]>;
+  /** The name that mails give the product; empty: none. */
+  product: () => string;
   queue: Queue;
 }
 
@@ -99,7 +101,7 @@ export function createMailer(deps: MailerDeps): Mailer {
   return {
     isSent,
     post(tx, { kind, values, ttlMs, delivery }) {
-      const content = renderMail(kind, values, config.templates ?? {});
+      const content = renderMail(kind, { ...values, product: deps.product() }, config.templates ?? {});
       const { email: to, ...secrets } = values;
       const visible = { kind, to, expiresAt: clock.now() + ttlMs };
       const { id, data, options } = jobOf(visible, { content, secrets });

@@ -24,7 +24,7 @@ import { KNOWN_PROVIDERS } from "./oauth-providers.ts";
 
 const Template = Type.Object({
   subject: text(),
-  /** Plain text; `{{link}}`, `{{code}}`, `{{email}}` are replaced. */
+  /** Plain text; `{{link}}`, `{{code}}`, `{{email}}`, `{{product}}` are replaced. */
   text: text(),
   html: Type.Optional(text()),
 });
@@ -75,6 +75,8 @@ const Mail = Type.Object({
     }),
   ),
   from: Type.Optional(text()),
+  /** What mails call the product; the `rpName` of passkeys, else the host of `server.publicUrl`, by default. */
+  product: Type.Optional(text()),
   templates: Type.Optional(
     Type.Object({
       verification: template(),
