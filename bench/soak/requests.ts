@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
-import { type HttpClient, type SignedIn, signIn, type TestPlatform } from "../../tests/support/index.ts";
+import { signIn, type TestPlatform } from "../../tests/support/index.ts";
 import type { Random } from "../../tests/support/random.ts";
+import type { Answer, Client, Request } from "./client.ts";
 import { TENANTS } from "./config.ts";
 import { createTeams, teamRequestsOf } from "./teams.ts";
 
@@ -8,17 +9,6 @@ import { createTeams, teamRequestsOf } from "./teams.ts";
 const KEPT = 100;
 const FILE_BYTES = 64 * 1024;
 const WORDS = ["river", "mountain", "harbour", "meadow", "forest", "desert", "island", "valley", "glacier", "canyon"];
-
-export interface Client {
-  platform: TestPlatform;
-  service: HttpClient;
-  user: SignedIn;
-  random: Random;
-  prefix: string;
-}
-
-type Answer = { status: number; body?: unknown };
-export type Request = (client: Client) => Promise<Answer>;
 
 /** Names in the order of their making: a new one pushes out the oldest, which is deleted then. */
 class Kept {

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../src/kernel/json/json.ts";
+import type { Client } from "./client.ts";
 import { ROOMS, TEAMS } from "./config.ts";
-import type { Client } from "./requests.ts";
 
 /** A connection that lives for a while, and then another in its place. */
 const LIFE_MS = 5_000;

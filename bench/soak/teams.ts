@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../src/kernel/json/json.ts";
+import type { Client, Request } from "./client.ts";
 import { TEAMS } from "./config.ts";
-import type { Client, Request } from "./requests.ts";
 
 /** Tasks of one client in one team: as many stay. */
 const TASKS_KEPT = 20;

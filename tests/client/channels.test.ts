@@ -188,7 +188,11 @@ test("[TC99] what the rules refuse is an error: of a message, of tracking, of a 
     expect(channel.error?.code).toBe("forbidden");
   }
   const nobody = createClient({ url: platform.url, store: memoryStore() });
-  expect(await codeOf(nobody.broadcast("chat").send("said"))).toBe("forbidden");
+  expect(await codeOf(nobody.broadcast("chat").send("said"))).toBe("unauthenticated");
+  const channel = nobody.presence("lobby");
+  channel.subscribe(() => {});
+  await until("it is denied", () => channel.status === "denied");
+  expect(channel.error?.code).toBe("unauthenticated");
   client.close();
   nobody.close();
 });

@@ -4,10 +4,12 @@ import type { ClientContext } from "../../src/client/context.ts";
 import { liveOf } from "../../src/client/live/live.ts";
 import type { Seen } from "../../src/client/live/view.ts";
 import { memoryStore } from "../../src/client/store.ts";
+import type { PlatformError } from "../../src/client/transport/errors.ts";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
 import { type TestPlatform, testPlatform } from "../support/platform.ts";
 import { type SignedIn, signIn } from "../support/sign-in.ts";
 import { until } from "../support/until.ts";
+import { errorOf } from "./support.ts";
 import { createWire, fastRuntime, type Wire } from "./wire.ts";
 
 const CONFIG = `{
@@ -535,6 +537,9 @@ test("[TC56] another user gets what is theirs", () =>
       await client.auth.signOut();
       expect(live.items).toEqual([]);
       await until("a visitor is denied", () => live.status === "denied");
+      const { code, message, status } = (await errorOf(client.db("shared").table("private").list())) as PlatformError;
+      expect([code, status]).toEqual(["unauthenticated", 401]);
+      expect(live.error).toMatchObject({ code, message, status });
       await client.auth.signInAnonymously();
       await isLive(live);
       expect(live.items).toEqual([]);

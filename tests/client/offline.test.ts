@@ -105,6 +105,36 @@ const isLive = ({ live }: Page) => until("the query is live", () => live.status 
 const isOffline = ({ live }: Page) => until("the query is offline", () => live.status === "offline");
 const nothingWaits = () => until("nothing waits", async () => (await browser.storage.waiting()).length === 0);
 
+for (const how of ["signs out", "is ended by the server"]) {
+  test(`[TC65] writes that wait are reported when their user ${how}, those of an earlier page too`, async () => {
+    const before = await openPage();
+    await isLive(before);
+    network.refuse(true);
+    await isOffline(before);
+    const lost = errorOf(notesOf(before.client).insert({ title: "of an earlier page" }));
+    await until("it is kept", async () => (await browser.storage.waiting()).length === 1);
+    before.close();
+    const page = await openPage();
+    await until("it is shown", () => page.titles().length === 1);
+    const writing = errorOf(notesOf(page.client).update("x", { title: "of this page" }));
+    await until("it is kept", async () => (await browser.storage.waiting()).length === 2);
+    const userId = page.client.auth.user?.id;
+    if (how === "signs out") {
+      await page.client.auth.signOut().catch(() => {});
+    } else {
+      expect((await platform.service.delete(`/api/auth/admin/users/${userId}`)).status).toBeLessThan(300);
+      network.refuse(false);
+    }
+    await until("both are reported", () => page.refused.length === 2);
+    const expected = ["insert", "update"].map((type) => ({ type, code: "unauthenticated" }));
+    expect(page.refused).toEqual(expected);
+    expect(await writing).toMatchObject({ code: "unauthenticated" });
+    expect([await stored(), page.titles(), await browser.storage.waiting()]).toEqual([[], [], []]);
+    void lost;
+    page.close();
+  });
+}
+
 test("[TC65] what one user writes while the code of offline is loading is not written as the next one", async () => {
   const [ann, bob] = [memoryStore(), memoryStore()];
   for (const store of [ann, bob]) {

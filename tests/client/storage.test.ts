@@ -13,6 +13,7 @@ beforeAll(async () => {
   platform = await testPlatform({
     config: `{ auth: { anonymous: true }, storage: { buckets: {
       files: { access: { read: true, write: true, delete: true } },
+      pictures: { thumbs: ["20x20"], access: { read: true, write: true } },
       fresh: { access: { read: true, write: (auth, file) => file.uploadedBy === undefined } },
       own: { maxFileSize: 100, access: { read: (auth, file) => file.uploadedBy === auth?.id, write: true } },
     } } }`,
@@ -73,6 +74,25 @@ test("[TC80] a small file is stored with its type and metadata, read, listed, ad
   await files.delete(key);
   expect(await files.metadata(key)).toBeNull();
   expect(files.url("x", { thumb: "20x20" })).toBe(`${platform.url}/api/storage/files/x?thumb=20x20`);
+  client.close();
+});
+
+test("[TC324] a signed address of a thumbnail gives the picture in that size, to whoever has it", async () => {
+  const client = await signedIn();
+  const files = client.storage("pictures");
+  await files.upload(
+    "red.png",
+    await Bun.file(new URL("../../docs/images/dashboard-tables.png", import.meta.url)).bytes(),
+    {
+      contentType: "image/png",
+    },
+  );
+  const [{ url: another = "" } = {}] = await files.signedUrls(["red.png"], { thumb: "20x20" });
+  for (const address of [await files.signedUrl("red.png", { expiresIn: 60, thumb: "20x20" }), another]) {
+    const answer = await fetch(address);
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "image/webp"]);
+    expect((await answer.bytes()).length).toBeLessThan(2_000);
+  }
   client.close();
 });
 

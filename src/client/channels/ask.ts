@@ -21,7 +21,7 @@ export async function ask(context: ClientContext, message: { type: string; chann
           if (answer["requestId"] === requestId) resolve();
         }),
         socket.on("error", (answer) => {
-          if (answer["requestId"] === requestId) reject(socketError(answer));
+          if (answer["requestId"] === requestId) reject(socketError(answer, context.transport.userId()));
         }),
         socket.subscribe((status) => {
           if (socket.error !== null) reject(socket.error);

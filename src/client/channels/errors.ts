@@ -1,5 +1,5 @@
 import type { ServerMessage } from "../socket/types.ts";
-import { localError, type PlatformError, statusError } from "../transport/errors.ts";
+import { deniedError, localError, type PlatformError, statusError } from "../transport/errors.ts";
 
 /** The statuses that HTTP would answer with, by what the code of a message contains. */
 const STATUSES = [
@@ -12,10 +12,10 @@ const STATUSES = [
   [/INTERNAL/, 500],
 ] as const;
 
-/** The error that a message of a WebSocket describes. */
-export function socketError({ code, message }: ServerMessage): PlatformError {
+/** The error that a message of a WebSocket describes, to this user; null: to nobody. */
+export function socketError({ code, message }: ServerMessage, userId: string | null): PlatformError {
   const [, status = 400] = STATUSES.find(([known]) => known.test(String(code))) ?? [];
-  return statusError(status, String(message));
+  return status === 403 && userId === null ? deniedError(null) : statusError(status, String(message));
 }
 
 export const lostError = (message: string): PlatformError => localError("network", message);

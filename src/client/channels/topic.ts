@@ -1,7 +1,7 @@
 import type { ClientContext } from "../context.ts";
 import { together } from "../listeners.ts";
 import type { ServerMessage } from "../socket/types.ts";
-import { type PlatformError, statusError } from "../transport/errors.ts";
+import { deniedError, type PlatformError } from "../transport/errors.ts";
 import { lostError, socketError } from "./errors.ts";
 import type { ChannelStatus } from "./types.ts";
 
@@ -32,6 +32,7 @@ export function createTopic(context: ClientContext, channel: string, { onChange,
     error = because;
     onChange();
   };
+  const errorOf = (message: ServerMessage) => socketError(message, context.transport.userId());
   const begin = async () => {
     const socket = await context.socket();
     if (uses === 0 || end !== null) return;
@@ -48,12 +49,12 @@ export function createTopic(context: ClientContext, channel: string, { onChange,
         "error",
         own((message) => {
           // Errors of other messages about the channel have the id that those carry.
-          if (message["requestId"] === undefined && message["id"] === undefined) become("denied", socketError(message));
+          if (message["requestId"] === undefined && message["id"] === undefined) become("denied", errorOf(message));
         }),
       ),
       socket.on("auth_refreshed", ({ revokedChannels }) => {
         if ((revokedChannels as readonly string[]).includes(channel))
-          become("denied", statusError(403, "Access denied"));
+          become("denied", deniedError(context.transport.userId()));
       }),
       socket.subscribe((next) => {
         if (next === "connected") return;

@@ -60,7 +60,7 @@ const show = ({ write, overlays }: OwnWrite, view: View) =>
 
 function createLive(context: ClientContext, socket: Socket): Live {
   const { runtime, transport } = context;
-  const feeds = new Feeds(socket, runtime);
+  const feeds = new Feeds(socket, runtime, transport.userId);
   const notices = createNotices(runtime);
   const shared = new Map<string, Shared>();
   const writes = new Set<OwnWrite>();

@@ -9,11 +9,15 @@ export function createOffline(context: ClientContext): Offline {
   const listeners = createListeners<Parameters<RefusedListener>>();
   const unheard: [TableWrite, PlatformError][] = [];
   const refused: RefusedListener = (write, error) => {
-    if (listeners.size === 0) unheard.push([write, error]);
+    // What a session that has ended leaves behind is nothing for the next user's listeners.
+    if (listeners.size === 0 && error.code !== "unauthenticated") unheard.push([write, error]);
     listeners.tell(write, error);
   };
   const { offline } = context.options;
   if (offline !== undefined) {
+    context.transport.onAuth(() => {
+      unheard.length = 0;
+    });
     const direct = context.deliver;
     const start = async () => {
       const { startOffline, openIndexedDb } = await import("./offline.ts");

@@ -21,7 +21,7 @@ interface Parts {
 export class WriteQueue {
   readonly #parts: Parts;
   /** How writes end here: for callers that wait for them, or for what shows them after a reload. */
-  readonly #endings = new Map<number, BegunWrite>();
+  readonly #endings = new Map<number, BegunWrite & { readonly write: TableWrite }>();
   /** Writes that are being stored, which their callers show. */
   readonly #adding = new Set<string>();
   #isSending = false;
@@ -43,7 +43,8 @@ export class WriteQueue {
       // Writes end in order: one that has ended while they were read is not shown again.
       const isOver = serial <= this.#endedUpTo && this.#endedUpTo > before;
       const isKnown = this.#endings.has(serial) || this.#adding.has(keyOf(write));
-      if (!signal.aborted && !isOver && !isKnown) this.#endings.set(serial, this.#parts.live.begin(write));
+      if (!signal.aborted && !isOver && !isKnown)
+        this.#endings.set(serial, { ...this.#parts.live.begin(write), write });
     }
     this.send();
   }
@@ -72,7 +73,7 @@ export class WriteQueue {
     if (serial === null) return sendWrite(context.transport, write);
     tabs.tell({ type: "added" });
     return new Promise((confirm, undo) => {
-      this.#endings.set(serial, { confirm, undo });
+      this.#endings.set(serial, { confirm, undo, write });
       this.send();
     });
   }
@@ -94,11 +95,16 @@ export class WriteQueue {
     void this.#sendAll();
   }
 
+  /** The user of the writes is another one, or nobody: they are undone, and reported where this page has shown them. */
   forget(): void {
     this.stop();
     this.#present = new AbortController();
-    for (const ending of this.#endings.values()) ending.undo(signedOut());
+    const lost = [...this.#endings.values()];
     this.#endings.clear();
+    for (const { undo, write } of lost) {
+      undo(signedOut());
+      this.#parts.refused(write, signedOut());
+    }
   }
 
   stop(): void {

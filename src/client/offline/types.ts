@@ -3,7 +3,7 @@ import type { PlatformError } from "../transport/errors.ts";
 
 /**
  * Called with a write that waited and was refused, and is undone. The code `unknown`: its answer was lost, it is too old to be
- * sent again, and the server may have done it.
+ * sent again, and the server may have done it. The code `unauthenticated`: its user has signed out, or the session has ended.
  */
 export type RefusedListener = (write: TableWrite, error: PlatformError) => void;
 

@@ -4,7 +4,7 @@ import type { Store } from "../store.ts";
 
 /** `cookieStore()` of a page, whose code is loaded when a page asks for it. */
 export function cookieStore(header?: undefined, options?: CookieOptions): Store {
-  const load = once(async () => (await import("../cookies.ts")).cookieStore(header, options));
+  const load = once(async () => (await import("../small-features.ts")).cookieStore(header, options));
   void load().catch(() => {});
   return {
     ...deferred(load, "get", "set", "remove"),

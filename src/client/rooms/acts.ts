@@ -26,7 +26,9 @@ export function createActs({ runtime }: ClientContext, socket: Socket, status: (
     socket.on("action_error", ({ requestId, message }) =>
       pending.get(requestId)?.settle(statusError(400, String(message))),
     ),
-    socket.on("error", (message) => pending.get(message["requestId"])?.settle(socketError(message))),
+    socket.on("error", (message) =>
+      pending.get(message["requestId"])?.settle(socketError(message, context.transport.userId())),
+    ),
   ]);
   return {
     act(type: string, payload: JsonValue | undefined): Promise<JsonValue> {

@@ -100,7 +100,7 @@ function openRoom(context: ClientContext, { id, socket, close, onJoined, onLeft 
     socket.on("message", ({ messageType, data }) => messages.tell(messageType, data)),
     socket.on("kicked", () => left(statusError(403, "You were removed"))),
     socket.on("error", (message) => {
-      if (ENDING.has(message["code"])) left(socketError(message));
+      if (ENDING.has(message["code"])) left(socketError(message, context.transport.userId()));
     }),
     socket.subscribe((next) => {
       if (socket.error !== null) return left(socket.error);

@@ -25,6 +25,10 @@ const metadataOf = <File extends ChangedFile>({ httpMetadata, customMetadata, ..
   metadata: customMetadata,
 });
 
+/** A signed address is that of the thumbnails too: their size is not signed. */
+const withThumb = (url: string, thumb: string | undefined): string =>
+  thumb === undefined ? url : `${url}&thumb=${encodeURIComponent(thumb)}`;
+
 /** Everything but addresses. `bucket` is its path. */
 export function createOperations(context: ClientContext, bucket: string): Omit<Bucket, "url"> {
   const { transport } = context;
@@ -38,11 +42,13 @@ export function createOperations(context: ClientContext, bucket: string): Omit<B
   };
   return {
     upload: (...given) => upload(context, bucket, ...given),
-    signedUrl: async (key, options) => (await post<{ url: string }>("signed-url", { key, ...options })).url,
-    async signedUrls(keys, { expiresIn } = {}) {
+    async signedUrl(key, { thumb, ...options } = {}) {
+      return withThumb((await post<{ url: string }>("signed-url", { key, ...options })).url, thumb);
+    },
+    async signedUrls(keys, { expiresIn, thumb } = {}) {
       const body = { keys, ...(expiresIn === undefined ? {} : { expiresIn: `${expiresIn}s` }) };
       const { urls } = await post<{ urls: { key: string; url: string }[] }>("signed-urls", body);
-      return urls.map(({ key, url }) => ({ key, url }));
+      return urls.map(({ key, url }) => ({ key, url: withThumb(url, thumb) }));
     },
     async download(key, { thumb, signal, maxBytes } = {}) {
       const path = filePath(bucket, key);

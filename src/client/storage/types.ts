@@ -65,10 +65,16 @@ export interface Bucket {
   upload(key: string, file: Uploadable, options?: UploadOptions): Promise<FileEntry>;
   /** The address of a file that everybody may read, or of its thumbnail in a declared size, such as `200x200`. */
   url(key: string, options?: { thumb?: string }): string;
-  /** An address with which everybody may read the file for a time: `expiresIn` seconds, by default an hour, at most 7 days. */
-  signedUrl(key: string, options?: { expiresIn?: number }): Promise<string>;
+  /**
+   * An address with which everybody may read the file, or its thumbnail in a declared size, for a time: `expiresIn` seconds, by
+   * default an hour, at most 7 days.
+   */
+  signedUrl(key: string, options?: { expiresIn?: number; thumb?: string }): Promise<string>;
   /** The same for up to 100 files; those that do not exist are left out. Errors: `forbidden` where one may not be read. */
-  signedUrls(keys: readonly string[], options?: { expiresIn?: number }): Promise<{ key: string; url: string }[]>;
+  signedUrls(
+    keys: readonly string[],
+    options?: { expiresIn?: number; thumb?: string },
+  ): Promise<{ key: string; url: string }[]>;
   /** The file, its first `maxBytes` bytes, or its thumbnail. Errors: `not_found`. */
   download(key: string, options?: Cancellable & { thumb?: string; maxBytes?: number }): Promise<Blob>;
   /** The files that the caller may read; 100 by default, 1,000 at most. */

@@ -83,6 +83,10 @@ export async function errorOf(response: Response): Promise<PlatformError> {
 export const statusError = (status: number, message: string): PlatformError =>
   new PlatformError({ status, code: codeOf(status), message });
 
+/** What a message of a WebSocket denies, as HTTP would deny it to this user; null: nobody is signed in. */
+export const deniedError = (userId: string | null): PlatformError =>
+  userId === null ? statusError(401, "Authentication required") : statusError(403, "Access denied");
+
 /** An error that no answer describes. */
 export const localError = (code: ErrorCode, message: string, cause?: unknown): PlatformError =>
   new PlatformError({ status: 0, code, message, cause });

@@ -39,7 +39,7 @@ const memberOf = (heard: unknown[]): FeedMember => ({
 function joined() {
   const { socket, sent, receive, reconnect } = socketOfTest();
   const clock = testClock();
-  const feeds = new Feeds(socket, { ...clock, random: () => 0, uuid: () => "" });
+  const feeds = new Feeds(socket, { ...clock, random: () => 0, uuid: () => "" }, () => "ann");
   const heard: unknown[] = [];
   const subscription = { key: "k", channel: "realtime:shared:notes", filters: {} };
   feeds.join(subscription, memberOf(heard));

@@ -1,6 +1,6 @@
 import type { Runtime } from "../../runtime.ts";
 import type { ServerMessage, Socket } from "../../socket/types.ts";
-import { type PlatformError, statusError } from "../../transport/errors.ts";
+import { deniedError, type PlatformError, statusError } from "../../transport/errors.ts";
 import { createRetries, type Retries } from "../failures.ts";
 import { SUBSCRIBE_TIMEOUT_MS } from "../limits.ts";
 import type { Plan } from "../plan.ts";
@@ -44,15 +44,17 @@ const NOT_DENIED = new Set<unknown>(["INVALID_FILTER", "INVALID_CHANNEL", "INVAL
 export class Feeds {
   readonly #socket: Socket;
   readonly #runtime: Runtime;
+  readonly #userId: () => string | null;
   readonly #byKey = new Map<string, Feed>();
   readonly #byId = new Map<unknown, Feed>();
   readonly #byName = new Map<unknown, Feed>();
   #release: (() => void) | null = null;
   #count = 0;
 
-  constructor(socket: Socket, runtime: Runtime) {
+  constructor(socket: Socket, runtime: Runtime, userId: () => string | null) {
     this.#socket = socket;
     this.#runtime = runtime;
+    this.#userId = userId;
     socket.on("subscribed", (message) => this.#subscribed(message));
     socket.on("db_change", (message) => this.#changed(message));
     socket.on("batch_changes", (message) => this.#changed(message));
@@ -211,15 +213,15 @@ export class Feeds {
   #ended({ revokedIds }: ServerMessage): void {
     for (const id of Array.isArray(revokedIds) ? revokedIds : []) {
       const feed = this.#byId.get(id);
-      if (feed !== undefined) this.#refuse(feed, "SUBSCRIBE_DENIED", "Access denied");
+      if (feed !== undefined) this.#refuse(feed, "SUBSCRIBE_DENIED");
     }
   }
 
-  #refuse(feed: Feed, code: unknown, message: string): void {
+  #refuse(feed: Feed, code: unknown, message = ""): void {
     this.#unname(feed);
     feed.seq = null;
     const isDenied = !NOT_DENIED.has(code);
-    const error = statusError(isDenied ? 403 : 400, message);
+    const error = isDenied ? deniedError(this.#userId()) : statusError(400, message);
     feed.error = error;
     for (const member of [...feed.members]) member.refused(error);
     // No message says that a right has come back.
