@@ -137,6 +137,11 @@ export const INSTANCES_LISTED_MAX = 1_000;
  * the event loop for up to ten milliseconds, and a short request can name 500 records of 1 MiB.
  */
 export const STORED_BYTES_MAX = 4 * 1024 * 1024;
+/**
+ * By how much an integer without bounds may be incremented by a caller that may not read its record: that larger numbers leave
+ * the range of integers would tell the stored one.
+ */
+export const UNREAD_INCREMENT_MAX = 1_000_000;
 /** What each member of an object counts there in addition: reading and writing one takes as long as so many characters of text. */
 export const MEMBER_WEIGHT_BYTES = 32;
 /**

@@ -6,7 +6,6 @@ import { LONG_RECORD_LENGTH, SAMPLED_RECORD_MAX_BYTES, SAMPLED_RECORDS } from ".
 import { type Codec, createCodec, type Row } from "./model/codec.ts";
 import type { JsonTexts } from "./model/json-texts.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model/model.ts";
-import { refuse } from "./model/validation.ts";
 import type { SqlCondition } from "./query/filter-sql.ts";
 import { createPages, type Pages } from "./query/pages/pages.ts";
 import { createReferringStore, type ReferringStore } from "./references/referring.ts";
@@ -28,11 +27,12 @@ export class LongRecord {
 /** The SQL for the records of one table. */
 export interface TableStore extends Pages {
   readonly codec: Codec;
-  get(queries: Queries, id: string): TableRecord | null;
+  /** `one`: the statement of `PreparedReads.one` for the id, which finds no hidden record. */
+  get(queries: Queries, id: string, one?: SqlCondition | null): TableRecord | null;
   /** The same for who can wait: a long record is not decoded yet. */
-  read(queries: Queries, id: string): TableRecord | LongRecord | null;
-  /** The record with this value in a unique column. */
-  getBy(queries: Queries, column: Column, value: JsonValue): TableRecord | null;
+  read(queries: Queries, id: string, one?: SqlCondition | null): TableRecord | LongRecord | null;
+  /** The record with this value in a unique column. `one`: the statement for that column. */
+  getBy(queries: Queries, column: Column, value: JsonValue, one: SqlCondition): TableRecord | null;
   /** Every record may be examined: for the server's own code. */
   matching(queries: Queries, statement: SqlCondition): TableRecord[];
   /** Some of the first and last records by id, without those that are long. */
@@ -66,21 +66,20 @@ export function createTableStore(model: TableModel): TableStore {
   const decode = (row: unknown): TableRecord | null =>
     row === null || row === undefined ? null : codec.fromRow(row as Row);
 
+  const rowOf = (queries: Queries, id: string, one: SqlCondition | null): Row | null =>
+    one === null ? queries.query<Row>(byId).get(id) : queries.query<Row>(one.sql).get(id, ...one.params);
+
   const indexed = model.fts?.fields ?? [];
 
   return {
     codec,
-    get: (queries, id) => decode(queries.query(byId).get(id)),
-    read(queries, id) {
-      const row = queries.query<Row>(byId).get(id);
+    get: (queries, id, one = null) => decode(rowOf(queries, id, one)),
+    read(queries, id, one = null) {
+      const row = rowOf(queries, id, one);
       return row !== null && isLong(row) ? new LongRecord(() => codec.fromRow(row)) : decode(row);
     },
-    getBy: (queries, column, value) =>
-      decode(
-        queries
-          .query(`SELECT ${selectList} FROM ${table} WHERE ${column.sql} = ? LIMIT 1`)
-          .get(codec.toValue(column, value)),
-      ),
+    getBy: (queries, column, value, one) =>
+      decode(queries.query(one.sql).get(codec.toValue(column, value), ...one.params)),
     matching: (queries, { sql, params }) => codec.fromRows(queries.query<Row>(sql).all(...params)),
     sample: (queries) => sampled.flatMap((sql) => codec.fromRows(queries.query<Row>(sql).all())),
     referring: createReferringStore(model, codec),
@@ -120,8 +119,8 @@ function isLong(row: Row): boolean {
 }
 
 function bounded(model: TableModel, values: SqlValue[], record: TableRecord): SqlValue[] {
-  const problems = recordSizeProblem(model, values, record);
-  if (problems !== null) refuse(problems);
+  const problem = recordSizeProblem(model, values, record);
+  if (problem !== null) throw problem;
   return values;
 }
 

@@ -55,6 +55,16 @@ function requireRight(principal: Principal, action: "read" | "write"): void {
   requireServiceKey(principal, ["auth", "admin", "*", action]);
 }
 
+const WITHOUT_READ = "A key without `auth:admin:*:read` gets the id and the fields that it has sent.";
+
+/** The user as a key may see it: with a right to write alone, its id and what was sent. [US205] */
+function shownTo<User extends { id: string }>(principal: Principal, user: User, sent: object): Partial<User> {
+  if (principal.kind !== "serviceKey" || principal.scopes.allows("auth", "admin", "*", "read")) return user;
+  const isSent = ([name]: [string, unknown]): boolean => name === "id" || Object.hasOwn(sent, name);
+  // Some of its own members.
+  return Object.fromEntries(Object.entries(user).filter(isSent)) as Partial<User>;
+}
+
 const list = ({ users, limit }: EndpointDeps): Endpoint =>
   endpoint(
     "GET /api/auth/admin/users",
@@ -96,8 +106,7 @@ const invite = ({ users, limit }: EndpointDeps): Endpoint =>
     {
       ...ofAdministration(limit),
       summary: "Invite a user: mail a link, valid for 7 days, at which a password is set",
-      description:
-        "Repeated for the same address, it mails a new link, and the earlier one becomes invalid. A user who has signed in is 409.",
+      description: `Repeated for the same address, it mails a new link, and the earlier one becomes invalid. A user who has signed in is 409. ${WITHOUT_READ}`,
       body: NewInvitation,
       answers: { 201: CreatedUser },
       errors: [409],
@@ -105,7 +114,9 @@ const invite = ({ users, limit }: EndpointDeps): Endpoint =>
     async ({ principal, body }) => {
       requireRight(principal, "write");
       const invitation = await body();
-      return created(await users.invite({ ...invitation, email: emailOf(invitation.email) }, actorOf(principal)));
+      const invited = { ...invitation, email: emailOf(invitation.email) };
+      const { user } = await users.invite(invited, actorOf(principal));
+      return created({ user: shownTo(principal, user, invited) });
     },
   );
 
@@ -171,8 +182,7 @@ function oneUser(deps: EndpointDeps): readonly Endpoint[] {
     {
       ...ofAdministration(limit),
       summary: "Change a user; `disabled: true` ends every session",
-      description:
-        "`email`, `emailVerified` and `password` need the scope `auth:credentials:*:write` too. Another address ends every session and is unverified unless said otherwise; a password ends every session and removes the passkeys unless `keepPasskeys` is true. Links that were mailed before become invalid.",
+      description: `\`email\`, \`emailVerified\` and \`password\` need the scope \`auth:credentials:*:write\` too. Another address ends every session and is unverified unless said otherwise; a password ends every session and removes the passkeys unless \`keepPasskeys\` is true. Links that were mailed before become invalid. ${WITHOUT_READ}`,
       path: OF_USER,
       body: changesOfUser(deps.passwordMinLength),
       answers: { 200: User },
@@ -188,7 +198,7 @@ function oneUser(deps: EndpointDeps): readonly Endpoint[] {
         requireServiceKey(principal, ["auth", "credentials", "*", "write"]);
       }
       requireMetadataSize({ metadata: changes.metadata, appMetadata: changes.appMetadata });
-      return users.update(params.id, changes, actorOf(principal));
+      return shownTo(principal, await users.update(params.id, changes, actorOf(principal)), changes);
     },
   );
   const remove = action(deps, "DELETE /api/auth/admin/users/:id", "Delete a user", users.remove);

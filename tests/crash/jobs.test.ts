@@ -11,7 +11,7 @@ const KINDS = ["quick", "slow", "moody", "ordered"];
 /** Inserting an order enqueues the job that it names; each run of a job leaves a row. */
 const CONFIG = `{
   databases: { shared: { tables: {
-    orders: { access: { insert: true }, hooks: {
+    orders: { access: { read: true, insert: true }, hooks: {
       beforeInsert: async (auth, { kind }, app) => {
         return { kind, jobId: await app.jobs.enqueue(kind, { kind }, kind === "slow" ? { delay: 0.05 } : {}) };
       },

@@ -38,7 +38,7 @@ export default defineConfig({
     members: { access: {} },
     probes: {
       schema: { steps: { type: "json" }, results: { type: "json" }, as: { type: "string" } },
-      access: { insert: true },
+      access: { read: true, insert: true },
       hooks: { beforeInsert: async (auth, record, app) => ({ ...record, results: await perform(app.as(auth), record.steps) }) },
     },
   } } },

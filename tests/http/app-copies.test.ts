@@ -11,7 +11,7 @@ beforeAll(async () => {
         shared: { tables: {
           things: { schema: { title: { type: "string" }, doc: { type: "json" } } }, free: {},
           templates: { schema: { title: { type: "string" }, doc: { type: "json", default: { list: [1, { n: 1 }] } } }, access: { read: true } },
-          probes: { schema: { result: { type: "json" }, what: { type: "string" } }, access: { insert: true }, hooks: {
+          probes: { schema: { result: { type: "json" }, what: { type: "string" } }, access: { read: true, insert: true }, hooks: {
             async beforeInsert(_auth, record, app) {
               const faults = [];
               const result = await { copies, numbers, answers }[record.what](app);

@@ -115,7 +115,7 @@ export default defineConfig({ databases: {
     open: { schema: { n: { type: "integer" } }, access: { read: () => [["n", "<", 5]], insert: true } },
     awaited: { access: { insert: async () => true } },
     noisy: { hooks: { afterInsert: (_auth, record, app) => app.db("shared").table("heard").insert({ id: record.id, what: "inserted" }) } },
-    probes: { schema: { what: { type: "string" }, result: { type: "json" } }, access: { insert: true }, hooks: {
+    probes: { schema: { what: { type: "string" }, result: { type: "json" } }, access: { read: true, insert: true }, hooks: {
       async beforeInsert(_auth, record, app) { return { ...record, result: await cases[record.what](app) }; } } },
   } },
   rooms: { instance: true, access: { open: true }, tables: { notes: { schema: { n: { type: "integer" } }, access: { read: true } } } },

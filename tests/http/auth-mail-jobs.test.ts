@@ -24,7 +24,7 @@ const config = (port: number) => `{
   server: { publicUrl: "https://api.example.com" },
   auth: { magicLink: true, emailOtp: true, mail: { ${port === 0 ? "" : `smtp: { host: "127.0.0.1", port: ${port} }`} } },
   databases: { shared: { tables: { letters: {
-    access: { insert: true },
+    access: { read: true, insert: true },
     hooks: { beforeInsert: async (auth, { mail }, app) => { await app.mail.send(mail); return {}; } },
   } } } },
 }`;

@@ -7,7 +7,7 @@ import { runCommand } from "./backup-support.ts";
 
 const CONFIG = `{
   kv: { notes: {} },
-  databases: { shared: { tables: { orders: { access: { insert: true }, hooks: {
+  databases: { shared: { tables: { orders: { access: { read: true, insert: true }, hooks: {
     beforeInsert: async (auth, { delay }, app) => { await app.jobs.enqueue("note", null, { delay }); return {}; },
   } } } } },
   jobs: { note: { run: ({ id, app }) => app.kv("notes").set("ran", id) } },

@@ -56,7 +56,7 @@ const CONFIG = `
     },
     log: { schema: { text: { type: "string" } }, access: { read: true } },
     broken: {
-      access: { insert: true },
+      access: { read: true, insert: true },
       hooks: { beforeInsert: (auth, record, { table }) => { table("flags").first([["on", "==", true]]); } },
     },
   } } } };`;

@@ -377,7 +377,7 @@ async function attemptsOf(table: RuledTable, caller: Caller, root: Caller): Prom
 }
 
 /** The fields of a record that the test has set. */
-const withoutTimes = ({ createdAt: _createdAt, updatedAt: _updatedAt, ...record }: JsonObject): JsonObject => record;
+const withoutTimes = ({ createdAt: _1, updatedAt: _2, stamp: _3, ...record }: JsonObject): JsonObject => record;
 
 test(`[TB55, TB67] every kind of change allows the same, and answers what may be read (seed ${SEED})`, async () => {
   const root = world.callers.find(({ name }) => name === "root");
@@ -409,6 +409,12 @@ test(`[TB55, TB67] every kind of change allows the same, and answers what may be
         const isShown = stored !== null && verdict.after !== null && may(table, caller, "read", verdict.after);
         const mayTell = isShown && way.kind === "update" && answer.status === 200 && way.says === undefined;
         expect({ ...about, secretsOf: answer.secretsOf }).toEqual({ ...about, secretsOf: mayTell ? [id] : [] });
+        // What a hook has set shows wherever the record may be read, of new records too.
+        const isWritten =
+          verdict.after !== null && answer.status < 300 && way.kind !== "delete" && way.says === undefined;
+        const stamps = isWritten && may(table, caller, "read", verdict.after ?? {}) ? [`stamp:${id};`] : [];
+        const told = [...answer.text.matchAll(/stamp:[\w-]+;/g)].map(([stamp]) => stamp);
+        expect({ ...about, stamps: told }).toEqual({ ...about, stamps });
       }
     }
   }

@@ -273,7 +273,11 @@ describe("pages far down an index", () => {
         ["rating:desc", sorted("rating", "desc")],
       ] as const) {
         const page = await get(`${ITEMS}?sort=${sort}&limit=25&offset=${offset}&total=false`);
-        expect({ sort, offset, ids: idsOf(page.items) }).toEqual({ sort, offset, ids: wanted.slice(offset, offset + 25) });
+        expect({ sort, offset, ids: idsOf(page.items) }).toEqual({
+          sort,
+          offset,
+          ids: wanted.slice(offset, offset + 25),
+        });
         expect(page.hasMore).toBe(offset + 25 < RECORDS);
       }
     }

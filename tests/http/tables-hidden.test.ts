@@ -10,6 +10,7 @@ const CONFIG = `{
       access: {
         read: (auth) => auth !== null && [["owner", "==", auth.id]],
         update: (auth) => auth !== null && [["owner", "==", auth.id]],
+        delete: (auth) => auth !== null,
       },
     },
     large: {
@@ -154,4 +155,39 @@ test("[TB110, TB48] on a large table too, a rule's filter and the caller's condi
     const counted = await ann.get<{ total: number }>(`${L}/count`, { query: { filter: text(filter) } });
     expect([filter, counted.body.total]).toEqual([filter, wanted.length]);
   }
+});
+
+test("[TB118] a hidden record is not read any further, whichever way it is named", async () => {
+  // Its JSON is none: whoever parsed it would be answered 500.
+  expect((await platform.service.get(`${P}/hidden1`)).status).toBe(500);
+  const transaction = (operation: object) =>
+    ["POST", "/api/db/shared/transaction", { operations: [{ table: "notes", ...operation }] }] as const;
+  const ways = (id: string) => [
+    ["GET", `${P}/${id}`] as const,
+    ["PATCH", `${P}/${id}`, { kind: "a" }] as const,
+    ["PATCH", `${P}/${id}?if=${encodeURIComponent(text([["kind", "==", "a"]]))}`, {}] as const,
+    ["DELETE", `${P}/${id}`] as const,
+    ["POST", `${P}/batch`, { updates: [{ id, data: { kind: "a" } }] }] as const,
+    ["POST", `${P}/batch`, { deletes: [id] }] as const,
+    transaction({ action: "update", id, data: { kind: "a" } }),
+    transaction({ action: "delete", id }),
+  ];
+  const ask = async ([method, path, body]: readonly [string, string, object?]) => {
+    const headers = { "content-type": "application/json" };
+    const init = body === undefined ? { method } : { method, headers, body: text(body) };
+    const answer = await ann.fetch(path, init);
+    return `${answer.status} ${await answer.text()}`;
+  };
+  for (const [index, way] of ways("hidden1").entries()) {
+    const missing = ways("missing")[index] ?? way;
+    const [heard, wanted] = [await ask(way), (await ask(missing)).replaceAll("missing", "hidden1")];
+    expect([way, heard]).toEqual([way, wanted]);
+    expect(heard).toStartWith("404");
+  }
+  const upserts = [
+    ["POST", `${P}?upsert=true`, { id: "hidden1", kind: "a" }] as const,
+    ["POST", `${P}/batch?upsert=true`, { inserts: [{ id: "hidden1", kind: "a" }] }] as const,
+    transaction({ action: "upsert", data: { id: "hidden1", kind: "a" } }),
+  ];
+  for (const way of upserts) expect([way, (await ask(way)).slice(0, 3)]).toEqual([way, "403"]);
 });

@@ -44,7 +44,7 @@ const CONFIG = `
     databases: {
       shared: { tables: {
         orders: {}, charges: {},
-        probes: { access: { insert: true }, hooks: { beforeInsert: async (_auth, record, app) =>
+        probes: { access: { read: true, insert: true }, hooks: { beforeInsert: async (_auth, record, app) =>
           ({ ...record, result: await cases[record.name](app) }) } },
       } },
       spaces: { instance: true, tables: { orders: {} } },

@@ -16,6 +16,7 @@ beforeAll(async () => {
       rateLimits: { auth: { requests: 100_000, window: 60 }, signup: { requests: 100_000, window: 60 } },
       serviceKeys: {
         reader: { key: "reader-key-0123456789", scopes: ["auth:admin:*:read"] },
+        writer: { key: "writer-key-0123456789", scopes: ["auth:admin:*:write"] },
         other: { key: "other-key-0123456789", scopes: ["kv:namespace:*:read"] },
       },
     },
@@ -42,6 +43,25 @@ const importUsers = (users: JsonObject[]) =>
   platform.service.post<ErrorAnswer & { results: { id: string; success: boolean }[] }>(IMPORT, { users });
 
 describe("administration", () => {
+  test("[US205] a key that may write and not read gets the id and what it has sent", async () => {
+    const writer = platform.withKey("writer-key-0123456789");
+    const invite = (client: TestPlatform["service"], body: JsonObject) =>
+      client.post<{ user: JsonObject }>(`${BASE}/invite`, body);
+    const email = nextEmail();
+    const first = await invite(platform.service, { email, role: "editor", metadata: { secret: 1 } });
+    const id = String(first.body.user["id"]);
+    await platform.service.put(`${BASE}/${id}/claims`, { secret: 2 });
+    const again = await invite(writer, { email });
+    expect([again.status, again.body.user]).toEqual([201, { id, email }]);
+    const [empty, named] = [
+      await writer.patch(`${BASE}/${id}`, {}),
+      await writer.patch(`${BASE}/${id}`, { role: "x" }),
+    ];
+    expect([empty.status, empty.body, named.body]).toEqual([200, { id }, { id, role: "x" }]);
+    const whole = (await platform.service.patch(`${BASE}/${id}`, {})).body;
+    expect(whole).toMatchObject({ id, role: "x", metadata: { secret: 1 }, customClaims: { secret: 2 } });
+  });
+
   test("[US1] every endpoint requires a service key: 401 without or with a wrong one, 403 outside its scopes", async () => {
     const { user, accessToken } = await signUp(platform);
     const calls: [string, string][] = [

@@ -61,7 +61,10 @@ const USERS = [
 ];
 
 const schema = `{ owner: { type: "string" }, n: { type: "integer" }, s: { type: "text" }, b: { type: "boolean" }, j: { type: "json" },
-  slug: { type: "string", unique: true }, secret: { type: "string" } }`;
+  slug: { type: "string", unique: true }, secret: { type: "string" }, stamp: { type: "string" } }`;
+
+/** What the writer of a record has not sent: answers show it by the read rule alone. */
+const STAMPS = `hooks: { beforeInsert: (_auth, record) => ({ ...record, stamp: \`stamp:\${record.id};\` }) }`;
 
 /** What rules look up. */
 export const FACTS_TABLE = `facts: {
@@ -73,7 +76,7 @@ function tableSource({ name, rules, upsert }: RuledTable): string {
     return rule === null ? [] : [`${action}: ${rule.source}`];
   });
   if (upsert !== null) access.push(`upsert: "${upsert}"`);
-  return `${name}: { schema: ${schema}, fts: ["s"], access: { ${access.join(", ")} } },
+  return `${name}: { schema: ${schema}, ${STAMPS}, fts: ["s"], access: { ${access.join(", ")} } },
     links_${name}: { schema: { to: { type: "string", references: "${name}" } }, access: { insert: true, update: true } },`;
 }
 

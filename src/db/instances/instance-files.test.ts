@@ -224,6 +224,29 @@ test("[DB105] all callers that wait for one file continue when it is opened, als
   expect(idsOf("wanted")).toHaveLength(300);
 }, 60_000);
 
+test("[DB105] hundreds of first writes at once make their files over many turns, in order", async () => {
+  const many = createInstanceFiles(engine, { directory: join(directory, "many"), bounds: boundsOf(256), declaration });
+  const written: number[] = [];
+  const writes = Array.from({ length: 200 }, async (_, n) => {
+    await many.get(`i${n}`, { create: true })?.write((tx) => {
+      tx.query("INSERT INTO items VALUES ('a')").run();
+      tx.change({ table: "items", id: "a", before: null, after: { id: "a" } });
+    });
+    written.push(n);
+  });
+  let largest = 0;
+  for (let before = 0; many.size < 200; ) {
+    await new Promise((resolve) => setImmediate(resolve));
+    largest = Math.max(largest, many.size - before);
+    before = many.size;
+  }
+  // A turn that made them all would answer nobody else for a second.
+  expect(largest).toBeLessThan(100);
+  await Promise.all(writes);
+  expect(written.length).toBe(200);
+  await many.close();
+});
+
 test("[DB105] using a file that is about to be closed delays nobody", async () => {
   const names = Array.from({ length: 40 }, (_, n) => `club ${n}`);
   for (const name of names) await insert(name, "x");

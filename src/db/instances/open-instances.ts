@@ -64,11 +64,16 @@ export class OpenInstances {
     return file;
   }
 
-  /** Uses the file. Waits first if all files that may be open are busy. Errors: as `use`; 503, too many wait. */
+  /**
+   * Uses the file. Waits first if all files that may be open are busy, or if this turn has opened files for long enough. Errors: as
+   * `use`; 503, too many wait.
+   */
   withRoom<T>(instanceId: string, work: (file: OpenedFile) => Promise<T>): Promise<T> {
-    if (this.#hasRoom(instanceId)) return Promise.try(() => work(this.use(instanceId)));
+    if (this.#mayUseNow(instanceId)) return Promise.try(() => work(this.use(instanceId)));
     if (this.#waiting.isFull) return Promise.reject(this.#tooMany());
-    return this.#waiting.add(instanceId, work);
+    const result = this.#waiting.add(instanceId, work);
+    this.#admitSoon();
+    return result;
   }
 
   /**
@@ -77,7 +82,7 @@ export class OpenInstances {
    */
   whenOpen(instanceId: string): Promise<void> | undefined {
     if (this.#open.has(instanceId)) return undefined;
-    if (this.#hasRoom(instanceId)) {
+    if (this.#mayUseNow(instanceId)) {
       this.use(instanceId);
       this.#keep(instanceId);
       return undefined;
@@ -111,6 +116,17 @@ export class OpenInstances {
     this.#open.clear();
   }
 
+  /** An open file, or one that may be opened before those that wait. [DB105] */
+  #mayUseNow(instanceId: string): boolean {
+    if (this.#open.has(instanceId)) return true;
+    return this.#waiting.isEmpty && this.#hasTime && this.#hasRoom(instanceId);
+  }
+
+  /** Opening a file takes milliseconds, and making a new one longer: hundreds at once would hold the event loop for seconds. */
+  get #hasTime(): boolean {
+    return performance.now() - this.#startOfTurn() < TURN_MS;
+  }
+
   #hasRoom(instanceId: string): boolean {
     if (this.#open.has(instanceId)) return true;
     this.#makeRoom();
@@ -130,7 +146,7 @@ export class OpenInstances {
   /** Opens files with waiting work while there is room and time in this turn, and begins all work that waits for each. */
   #admit(): void {
     for (const instanceId of this.#waiting.instanceIds()) {
-      if (performance.now() - this.#startOfTurn() >= TURN_MS) {
+      if (!this.#hasTime) {
         this.#admitSoon();
         return;
       }

@@ -13,6 +13,10 @@ export class WaitingWork {
   readonly #byInstance = new Map<string, Waiting[]>();
   #count = 0;
 
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
   get isFull(): boolean {
     return this.#count >= WAITING_FOR_ROOM_MAX;
   }

@@ -25,6 +25,7 @@ export interface RecordSchemas<Body extends TSchema> {
 
 /** Of the endpoints that take an idempotency key. */
 const ONCE = { headers: [IDEMPOTENCY_KEY] };
+const UNREADABLE = "A caller that may not read the record gets its id and the values that it has sent.";
 const READ_ERRORS = [400, 404, 408, 503];
 const WRITE_ERRORS = [400, 404, 409, 503];
 const WITH_HIGHLIGHTS = Type.Object({ highlights: HIGHLIGHTS });
@@ -131,6 +132,7 @@ function declareWrites<Common extends object, WithId extends object, Body extend
       ...common,
       ...ONCE,
       summary: "Insert or upsert a record",
+      description: UNREADABLE,
       query: InsertQuery,
       body: insert,
       answers: {
@@ -143,8 +145,7 @@ function declareWrites<Common extends object, WithId extends object, Body extend
       ...withId,
       ...ONCE,
       summary: "Update a record",
-      description:
-        "Other fields keep their values. A field may also be { $op: increment, value } or { $op: deleteField }.",
+      description: `Other fields keep their values. A field may also be { $op: increment, value } or { $op: deleteField }. ${UNREADABLE}`,
       query: ChangeQuery,
       body: update,
       answers: { 200: { description: "The updated record", schema: answer } },

@@ -35,7 +35,9 @@ const filter = text(
   `JSON array of ${CONDITION}, with one of ${OPERATORS}; all must match; at most ${FILTER_CONDITIONS_MAX}`,
 );
 const orFilter = text(`JSON array of conditions, of which one must match; at most ${OR_CONDITIONS_MAX}`);
-const sort = text("field:asc or field:desc, comma-separated. Records of equal values are ordered by id, in the direction of the last field; all records by id by default");
+const sort = text(
+  "field:asc or field:desc, comma-separated. Records of equal values are ordered by id, in the direction of the last field; all records by id by default",
+);
 const limit = whole(`Records per page: ${LIMIT_DEFAULT} by default, ${LIMIT_MAX} at most`, 1);
 const page = whole("The page, from 1", 1, POSITION_MAX);
 const offset = whole("Number of records to skip", 0, POSITION_MAX);

@@ -1,6 +1,7 @@
 import type { Field, FieldType, FullTextSearch, Index, Reference, TableConfig } from "../../config/types.ts";
 import type { DeclaredColumn, DeclaredTable, DeclaredValues } from "../../db/index.ts";
 import { indexName, primaryKeyIndexName, quoteIdentifier } from "../../db/index.ts";
+import { checkedFields } from "./check-fields.ts";
 
 export interface Column {
   name: string;
@@ -41,7 +42,10 @@ export interface TableModel {
   /** In the order of a record: id, fields, createdAt, updatedAt. */
   columns: readonly Column[];
   byName: ReadonlyMap<string, Column>;
+  id: Column;
   indexes: readonly TableIndex[];
+  /** The fields that each `check` compares. */
+  checks: readonly ReadonlySet<string>[];
   sql: string;
   /** The column list of a SELECT. */
   selectList: string;
@@ -80,7 +84,8 @@ export function compileTables(
 }
 
 function compileTable(namespace: string, name: string, config: TableConfig): TableModel {
-  const columns = compileColumns(config);
+  const [id, ...others] = compileColumns(config);
+  const columns = [id, ...others];
   const fts = compileFts(config.fts);
   return {
     namespace,
@@ -91,7 +96,9 @@ function compileTable(namespace: string, name: string, config: TableConfig): Tab
       config.schema === undefined ? null : columns.flatMap(({ name, type }) => (type === "json" ? [name] : [])),
     columns,
     byName: new Map(columns.map((column) => [column.name, column])),
+    id,
     indexes: compileIndexes(name, columns, config),
+    checks: checkedFields(columns),
     sql: quoteIdentifier(name),
     selectList: columns.map((column) => column.sql).join(", "),
     hasCreatedAt: config.schema?.["createdAt"] !== false,
@@ -102,7 +109,8 @@ function compileTable(namespace: string, name: string, config: TableConfig): Tab
   };
 }
 
-function compileColumns(config: TableConfig): Column[] {
+/** The first one is the id. */
+function compileColumns(config: TableConfig): [Column, ...Column[]] {
   const auto = (name: string, type: FieldType): Column => ({
     name,
     type,
@@ -111,7 +119,7 @@ function compileColumns(config: TableConfig): Column[] {
     isNullable: false,
     isUnique: name === "id",
   });
-  const columns = [auto("id", "string")];
+  const columns: [Column, ...Column[]] = [auto("id", "string")];
   if (config.schema === undefined) columns.push(auto(DOCUMENT_COLUMN, "json"));
   for (const [name, field] of Object.entries(config.schema ?? {})) {
     if (field === false) continue;

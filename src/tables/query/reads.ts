@@ -123,12 +123,7 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
 
   /** Lists do not wait for long records. */
   const listTurns = createTurns();
-  const turns = createTurns();
-  /** Long records are decoded one after the other, over several turns of the event loop. [TB105] */
-  const find = ({ table, file }: Source, id: string): MaybePromise<TableRecord | null> => {
-    const record = file === null ? null : table.store.read(file, id);
-    return record instanceof LongRecord ? turns.run(decoded(record)) : record;
-  };
+  const find = createFinding();
 
   const get: Reads["get"] = (principal, source, id, asked, caller) =>
     chain(grant(principal, source), (granted) => {
@@ -136,16 +131,19 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
       const query = asked.query();
       const fields = parseFields(model, query.fields);
       const expand = parseExpand(model, query.expand);
-      return chain(find(source, id), (record) => {
+      return chain(find(source, id, granted), (record) => {
         countRows(record === null ? 0 : 1);
         if (record === null) {
           // The rule would have seen the record: anonymous callers do not learn whether it exists. [TB53]
           if (granted.kind === "record" && principal.kind === "anonymous") throw denied(principal);
           throw notFound(`There is no record "${id}" in ${model.name}`);
         }
-        return chain(rights.coversRead(granted, { principal, rules: source.rules }, model, record), (isAllowed) => {
-          if (isAllowed && expand === null) return pick(record, fields);
-          if (!isAllowed) throw unreadable(principal, granted, model, id);
+        // Behind a filter, no hidden record is found. [TB118]
+        const asker = { principal, rules: source.rules };
+        const covered = granted.kind === "record" ? rights.coversRead(granted, asker, model, record) : true;
+        return chain(covered, (isAllowed) => {
+          if (!isAllowed) throw denied(principal);
+          if (expand === null) return pick(record, fields);
           const shown = (one: TableRecord) => pick(one, fields);
           const expanded = listTurns.soon(() => expanding.answers(principal, source, expand, [record], shown, caller));
           return chain(expanded, ([one = record]) => one);
@@ -194,6 +192,17 @@ function createListed(grant: Reads["grant"], listOf: ReturnType<typeof createLis
       const keep = kept.begin(file, table.model, text);
       return chain(found(), keep);
     });
+}
+
+/** The record of an id, unless the grant's filter hides it. */
+function createFinding() {
+  const turns = createTurns();
+  /** Long records are decoded one after the other, over several turns of the event loop. [TB105] */
+  return ({ table, file }: Source, id: string, granted: Grant): MaybePromise<TableRecord | null> => {
+    const one = granted.kind === "filter" ? table.prepared.one(table.model.id, granted) : null;
+    const record = file === null ? null : table.store.read(file, id, one);
+    return record instanceof LongRecord ? turns.run(decoded(record)) : record;
+  };
 }
 
 function* decoded(record: LongRecord): Generator<void, TableRecord> {

@@ -6,8 +6,9 @@ import { refuse } from "../model/validation.ts";
 import type { Table } from "../namespaces.ts";
 import { filterToSql, type SqlCondition } from "../query/filter-sql.ts";
 import type { Asker, RecordRights } from "../rules/access.ts";
-import type { WriteContext } from "../write/write-context.ts";
+import { recordKey, type WriteContext } from "../write/write-context.ts";
 import { deleteCascading, referred } from "./cascade.ts";
+import type { ReferredValue } from "./referring.ts";
 
 /**
  * References between the tables of a namespace. The file's foreign keys enforce them too; this layer names the field at
@@ -16,7 +17,8 @@ import { deleteCascading, referred } from "./cascade.ts";
 export interface References {
   /**
    * Errors: 400 `unknown_reference` for a changed field that refers to no record, or that the caller set to a record that
-   * a read filter hides from this caller. Values set by a hook or a default may refer to hidden records.
+   * a read filter hides from this caller, and that the same request has not written. Values set by a hook or a default may
+   * refer to hidden records. [TB68] [TB116]
    */
   check(context: WriteContext, table: Table, change: ReferringChange): void;
   /** Errors: 409 for changing a value that other records refer to. */
@@ -49,6 +51,13 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; righ
     return grant.kind === "filter" ? filterToSql(grant.filter, `${model.sql}.`) : null;
   };
 
+  /** Whether an operation of the same request has written the record with this value, which is there. */
+  const isWritten = ({ tx, written }: WriteContext, to: Table, referred: ReferredValue): boolean => {
+    if (written.size === 0) return false;
+    const [id] = to.store.referring.ids(tx, referred, { after: "", limit: 1 });
+    return id !== undefined && written.has(recordKey(to.model, id));
+  };
+
   const isReferred = (tx: Transaction, edge: ReferenceEdge, value: NonNullable<TableRecord[string]>): boolean => {
     const { store } = tableOf(edge.from);
     return store.referring.exists(tx, { column: edge.column, value: store.codec.toValue(edge.column, value) });
@@ -67,7 +76,10 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; righ
         // The referenced record is not read: hundreds of short records may refer to a long one.
         const toValue = { column: edge.toColumn, value: to.store.codec.toValue(edge.toColumn, value) };
         if (to.store.referring.exists(context.tx, toValue, isOwnWord ? visibility(context, to) : null)) continue;
-        const message = `${name}: there is no record of ${edge.to.name} with ${edge.toColumn.name} ${JSON.stringify(value)}`;
+        if (isOwnWord && isWritten(context, to, toValue)) continue;
+        const which = `with ${edge.toColumn.name} ${JSON.stringify(value)} that you may read`;
+        // What a hook or a default has set is not the caller's to know.
+        const message = `${name}: there is no record of ${edge.to.name} ${isOwnWord ? which : "that it could refer to"}`;
         refuse({ [name]: { code: "unknown_reference", message } });
       }
     },

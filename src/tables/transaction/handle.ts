@@ -95,7 +95,6 @@ function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope,
   const { mutations, writes, asking } = deps;
   const { model, store, validator, prepared } = table;
   const { tx, principal } = context;
-
   const granted = new Map<string, WriteGrants>();
   const grantsFor = (actions: readonly Action[]): WriteGrants => {
     const key = actions.join();
@@ -142,7 +141,7 @@ function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope,
     const grants = grantsFor([]);
     const { kind } = grants.read;
     if (kind === "none") throw denied(principal);
-    const record = store.get(tx, id);
+    const record = store.get(tx, id, asking.behindRule(context, grants.read, table));
     if (record === null) {
       if (kind === "record" && principal.kind === "anonymous") throw denied(principal);
       return null;

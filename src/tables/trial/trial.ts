@@ -217,6 +217,7 @@ class Trial {
           now: new Date(clock.now()).toISOString(),
           newId: () => ids.uuid(),
           touched: new Set(),
+          written: new Set(),
           prepared: NOT_PREPARED,
           cascadeCost: 0,
           conditionCost: 0,

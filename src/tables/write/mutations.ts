@@ -5,6 +5,7 @@ import type { Table } from "../namespaces.ts";
 import { denied, type Grant, type RecordRights } from "../rules/access.ts";
 import { createAsking, touch, type WriteGrants } from "../rules/asking.ts";
 import { together } from "../rules/decisions.ts";
+import { dependingField, mayNotTell } from "../rules/telling.ts";
 import { applyChanges, type Patch, resolvePatch } from "./changes.ts";
 import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
 import type { RecordWrites } from "./record-writes.ts";
@@ -36,7 +37,7 @@ export interface Mutations {
 export function createMutations(deps: { rights: RecordRights; writes: RecordWrites }): Mutations {
   const { writes } = deps;
   const asking = createAsking(deps.rights);
-  const { covers, hides, mayChange, present, shown } = asking;
+  const { behindRule, covers, hides, mayChange, present, shown, telling } = asking;
 
   /** The stored record, if the caller may know of it. Errors: 404; 401 where a rule would have seen the record. */
   const find = (
@@ -46,10 +47,12 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
     { id, known }: { id: string; known: TableRecord | undefined },
     grant: Grant,
   ): TableRecord => {
-    if (known === undefined) context.stored.refuseMore();
-    const record = known ?? table.store.get(context.tx, id);
     touch(context, table, id);
-    if (record !== null && !hides(context, grants.read, table, record)) return record;
+    if (known === undefined) {
+      context.stored.refuseMore();
+      const record = table.store.get(context.tx, id, behindRule(context, grants.read, table));
+      if (record !== null) return record;
+    } else if (!hides(context, grants.read, table, known)) return known;
     if (context.principal.kind === "anonymous" && grant.kind === "record") throw denied(context.principal);
     throw notFound(`There is no record "${id}" in ${table.model.name}`);
   };
@@ -65,15 +68,18 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
     together([() => covers(context, grants.read, table, { record }), mayChangeIt]).every((isAllowed) => isAllowed);
 
   /**
-   * The changed fields. An increment that leaves a field's bounds is refused before there is a record to ask the update rule
-   * about: to whoever may not read the record, as if the rule denied, because the bounds would tell the stored value. [TB113]
+   * The changed fields. What depends on stored values is refused before there is a record to ask the update rule about, and
+   * whatever they are: to whoever may not read the record, the outcome would tell them. [TB113]
    */
   const resolved = (context: WriteContext, grants: WriteGrants, table: Table, patch: Patch, record: TableRecord) => {
+    const depending = dependingField(table.model, patch);
+    if (depending !== null && !covers(context, grants.read, table, { record })) {
+      throw mayNotTell(context.principal, depending);
+    }
     try {
       return resolvePatch(table.validator, patch, record);
     } catch (cause) {
-      const isAllowed = grants.update.kind === "all" && grants.update.again === null;
-      if (isAllowed || covers(context, grants.read, table, { record })) throw cause;
+      if (covers(context, grants.read, table, { record })) throw cause;
       throw denied(context.principal);
     }
   };
@@ -83,7 +89,9 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
       const grants = present(context, granted, table, ["insert"]);
       const record = writes.prepare(context, table, body, index);
       if (!covers(context, grants.insert, table, { record })) throw denied(context.principal);
-      return writes.insert(context, table, record);
+      const about = { record, sent: body };
+      const inserted = telling(context, grants, table, about, () => writes.insert(context, table, record));
+      return shown(context, grants, table, { record: inserted, sent: body });
     },
 
     update(context, granted, table, id, patch, { known, condition = null } = {}) {
@@ -98,8 +106,9 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
       if (filter !== null) assertMeets(context, filter, record);
       const isEmpty = Object.keys(changes).length === 0 && patch.deletions.length === 0;
       const { deletions } = patch;
-      const written = isEmpty ? record : writes.update(context, table, record, { changes, deletions });
-      return shown(context, grants, table, { record: written, patch });
+      const change = () => (isEmpty ? record : writes.update(context, table, record, { changes, deletions }));
+      const written = telling(context, grants, table, { record, sent: changes }, change);
+      return shown(context, grants, table, { record: written, sent: patch.values });
     },
 
     delete(context, granted, table, id, { known, condition = null } = {}) {

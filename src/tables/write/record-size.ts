@@ -1,6 +1,6 @@
 import type { TableRecord } from "../../config/types.ts";
 import type { SqlValue } from "../../db/index.ts";
-import type { FieldProblems } from "../../kernel/errors.ts";
+import { AppError } from "../../kernel/errors.ts";
 import { RECORD_BYTES_MAX, SCALAR_BYTES_MAX, UNIT_BYTES_MAX } from "../limits.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
 import { roughBytes } from "./stored-bytes.ts";
@@ -8,12 +8,22 @@ import { roughBytes } from "./stored-bytes.ts";
 /** Bytes of the quotes, the colon and the comma of a member. */
 const PUNCTUATION_BYTES = 4;
 
-/** The problem of a record to be stored: `too_large` for its largest field, or null. [TB124] */
+/** 400: a record with more JSON than its table allows. It names the largest field. [TB124] */
+export class RecordTooLarge extends AppError {
+  readonly maxBytes: number;
+
+  constructor(maxBytes: number, field: string, message: string) {
+    super(400, message, { data: { [field]: { code: "too_large", message } } });
+    this.maxBytes = maxBytes;
+  }
+}
+
+/** The problem of a record to be stored, or null. [TB124] */
 export function recordSizeProblem(
   model: TableModel,
   values: readonly SqlValue[],
   record: TableRecord,
-): FieldProblems | null {
+): RecordTooLarge | null {
   const maxBytes = model.config.maxRecordSize ?? RECORD_BYTES_MAX;
   const { columns } = model;
   if (sum(columns, (column, index) => bytesAtMost(column, values[index] ?? null)) <= maxBytes) return null;
@@ -23,7 +33,7 @@ export function recordSizeProblem(
   const largest = columns[sizes.indexOf(Math.max(...sizes))];
   const name = largest === undefined ? "id" : largest.name === DOCUMENT_COLUMN ? largestMember(record) : largest.name;
   const message = `A record must have at most ${maxBytes} bytes of JSON, got at least ${bytes}; ${name} is its largest field`;
-  return { [name]: { code: "too_large", message } };
+  return new RecordTooLarge(maxBytes, name, message);
 }
 
 function sum(columns: readonly Column[], bytesOf: (column: Column, index: number) => number): number {

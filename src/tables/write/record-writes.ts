@@ -13,7 +13,7 @@ import { createReferences } from "../references/references.ts";
 import type { RecordRights } from "../rules/access.ts";
 import { applyChanges, refuseOperators, serverChanges, withDefaults } from "./changes.ts";
 import { createHookCalls, hook, later } from "./hook-calls.ts";
-import type { WriteContext } from "./write-context.ts";
+import { recordKey, type WriteContext } from "./write-context.ts";
 
 const SERVER_TIMES = ["createdAt", "updatedAt"];
 
@@ -60,11 +60,12 @@ export function createRecordWrites(deps: {
           // A copy, because the hook may return an object that it changes later.
           record = withDefaults(table.model, jsonCopy(replaced), { id: String(record["id"]), now });
         }
-        validated(table, record, { isFinal: true });
+        validated(table, record, { isFinal: true, sent: prepared });
       }
       references.check(context, table, { stored: null, asked: prepared, next: record });
       constrained(table, () => table.store.insert(tx, record, context.prepared.texts));
       tx.change({ table: table.model.name, id: String(record["id"]), before: null, after: record });
+      context.written.add(recordKey(table.model, String(record["id"])));
       const after = hook(table, "afterInsert");
       if (after !== undefined) later(context, table, "afterInsert", (auth, app) => after(auth, plainCopy(record), app));
       return record;
@@ -82,7 +83,7 @@ export function createRecordWrites(deps: {
         const shown = { ...changes, ...Object.fromEntries(deletions.map((name) => [name, null])) };
         const replaced = call(context, table, before, { hook: "beforeUpdate", records: [stored, shown] });
         if (replaced !== undefined && replaced !== null) {
-          changes = changesOf(table, jsonCopy(replaced));
+          changes = changesOf(table, jsonCopy(replaced), wanted);
           deletions = model.isSchemaless ? deletions.filter((name) => ownValue(changes, name) === null) : [];
         }
       }
@@ -92,6 +93,7 @@ export function createRecordWrites(deps: {
       references.checkReferred(tx, table, stored, next);
       constrained(table, () => store.update(tx, id, changes, next, { isBounded: true, texts: context.prepared.texts }));
       tx.change({ table: model.name, id, before: stored, after: next });
+      context.written.add(recordKey(model, id));
       const after = hook(table, "afterUpdate");
       if (after !== undefined) {
         later(context, table, "afterUpdate", (auth, app) => after(auth, plainCopy(next), plainCopy(stored), app));
@@ -145,14 +147,18 @@ function timesOfOthers({ kind }: Principal, model: TableModel, body: JsonObject)
   return problems;
 }
 
-/** Required fields may be missing unless `isFinal`. `known`: problems found before. */
+/**
+ * Required fields may be missing unless `isFinal`. `sent`: the record before a hook; null: no hook has changed it. `known`:
+ * problems found before.
+ */
 function validated(
   table: Table,
   record: TableRecord,
-  { isFinal }: { isFinal: boolean },
+  { isFinal, sent = null }: { isFinal: boolean; sent?: TableRecord | null },
   known: FieldProblems | null = null,
 ): TableRecord {
-  const problems = { ...table.validator.ofRecord(record), ...known };
+  const found = table.validator.ofRecord(record);
+  const problems = { ...(sent === null || found === null ? found : unquoted(found, record, sent)), ...known };
   if (!isFinal) {
     for (const [name, { code }] of Object.entries(problems)) if (code === "required") delete problems[name];
   }
@@ -162,12 +168,24 @@ function validated(
   return record;
 }
 
-/** The changes that a hook returned. Errors: 400 where they are not valid. */
-function changesOf(table: Table, replaced: TableRecord): TableRecord {
+/** The same problems, which quote no value that a hook has set: it is not the caller's to know. [TB117] */
+function unquoted(problems: FieldProblems, record: TableRecord, sent: TableRecord): FieldProblems {
+  const all = Object.entries(problems).map(([name, { code, message }]) => {
+    const isSent = ownValue(record, name) === ownValue(sent, name);
+    return [name, { code, message: isSent ? message : message.replace(QUOTED, "") }];
+  });
+  return Object.fromEntries(all);
+}
+
+/** The value at the end of a problem's message. */
+const QUOTED = /, got .*$/s;
+
+/** The changes that a hook returned for those that were sent. Errors: 400 where they are not valid. */
+function changesOf(table: Table, replaced: TableRecord, sent: TableRecord): TableRecord {
   const { id: _id, createdAt: _createdAt, updatedAt: _updatedAt, ...named } = replaced;
   // Undefined members are left out.
   const changes: TableRecord = Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined));
   const problems = table.validator.ofChanges(changes);
-  if (problems !== null) refuse(problems);
+  if (problems !== null) refuse(unquoted(problems, changes, sent));
   return changes;
 }

@@ -7,6 +7,7 @@ import type { Table } from "../namespaces.ts";
 import { denied, type Grant } from "../rules/access.ts";
 import { type Asking, touch, type WriteGrants } from "../rules/asking.ts";
 import { together } from "../rules/decisions.ts";
+import { dependingField, mayNotTell } from "../rules/telling.ts";
 import { applyChanges, parsePatch, refuseOperators, resolvePatch } from "./changes.ts";
 import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
 import type { RecordWrites } from "./record-writes.ts";
@@ -22,28 +23,35 @@ export type Upsert = (
 ) => { record: TableRecord; isNew: boolean };
 
 export function createUpsert({ asking, writes }: { asking: Asking; writes: RecordWrites }): Upsert {
-  const { covers, mayChange, present, shown } = asking;
+  const { covers, mayChange, present, readingNow, shown, telling } = asking;
   return (context, granted, table, body, { target, index, condition = null }) => {
     refuseOperators(body);
     const grants = present(context, granted, table, ["insert", "update"]);
     const asked = upsertAsks(context, grants, table);
     const wanted = ownValue(body, target.name) ?? null;
     checkTarget(table, target, wanted);
-    const stored = wanted === null ? null : table.store.getBy(context.tx, target, wanted);
     const filter = filterOf(condition);
+    const reading = asked.read || filter !== null ? readingNow(context, grants.read, table) : ANY;
+    const stored = wanted === null ? null : visible(context, table, { target, wanted }, reading);
+    if (stored === HIDDEN) {
+      parsePatch(table.model, table.validator, body);
+      throw denied(context.principal);
+    }
     if (stored === null) {
       const record = writes.prepare(context, table, body, index);
       // Without a stored record, only an update rule that allows all records applies.
       const byUpdate = asked.either && grants.update.kind === "all" && grants.update.again === null;
       if (!covers(context, grants.insert, table, { record }) && !byUpdate) throw denied(context.principal);
-      return { record: writes.insert(context, table, record), isNew: true };
+      const about = { record, sent: body };
+      const inserted = telling(context, grants, table, about, () => writes.insert(context, table, record));
+      return { record: shown(context, grants, table, { record: inserted, sent: body }), isNew: true };
     }
     touch(context, table, String(stored["id"]));
     const patch = parsePatch(table.model, table.validator, body);
+    const depending = dependingField(table.model, patch);
     const changes = resolvePatch(table.validator, patch, stored);
     const next = applyChanges(table.model, stored, changes, patch.deletions);
     const isAllowed = () => {
-      // All rules are asked in any case, so that a hidden record takes as long as one that may not be changed.
       const [isReadable, byUpdate, byInsert] = together([
         () => (!asked.read && filter === null) || covers(context, grants.read, table, { record: stored }),
         () => covers(context, grants.update, table, { record: stored, next: () => next }),
@@ -52,11 +60,32 @@ export function createUpsert({ asking, writes }: { asking: Asking; writes: Recor
       return isReadable === true && (byUpdate === true || byInsert === true);
     };
     if (!mayChange(context, stored, isAllowed)) throw denied(context.principal);
+    if (depending !== null && !covers(context, grants.read, table, { record: stored })) {
+      throw mayNotTell(context.principal, depending);
+    }
     if (filter !== null) assertMeets(context, filter, stored);
     const isEmpty = Object.keys(changes).length === 0;
-    const record = isEmpty ? stored : writes.update(context, table, stored, { changes, deletions: [] });
-    return { record: shown(context, grants, table, { record, patch }), isNew: false };
+    const change = () => (isEmpty ? stored : writes.update(context, table, stored, { changes, deletions: [] }));
+    const record = telling(context, grants, table, { record: stored, sent: patch.values }, change);
+    return { record: shown(context, grants, table, { record, sent: patch.values }), isNew: false };
   };
+}
+
+/** A caller that need not read the record. */
+const ANY: Grant = { kind: "all", saidBy: "config", again: null };
+const HIDDEN = "hidden";
+
+/** The stored record. What the caller may not read by its grant alone is not read for it either. [TB118] */
+function visible(
+  { tx }: WriteContext,
+  { store, prepared }: Table,
+  { target, wanted }: { target: Column; wanted: NonNullable<JsonValue> },
+  reading: Grant,
+): TableRecord | typeof HIDDEN | null {
+  const stored = reading.kind === "none" ? null : store.getBy(tx, target, wanted, prepared.one(target, reading));
+  if (stored !== null || reading.kind === "all" || reading.kind === "record") return stored;
+  const value = store.codec.toValue(target, wanted);
+  return store.referring.exists(tx, { column: target, value }) ? HIDDEN : null;
 }
 
 /**

@@ -4,6 +4,7 @@ import type { Transaction } from "../../db/index.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { RuleScope } from "../lookups/calls.ts";
 import { type JsonTexts, NO_TEXTS } from "../model/json-texts.ts";
+import type { TableModel } from "../model/model.ts";
 import type { Decisions } from "../rules/decisions.ts";
 import type { AfterHook } from "./after-hooks.ts";
 import type { StoredBytes } from "./stored-bytes.ts";
@@ -16,6 +17,9 @@ export interface Prepared {
 }
 
 export const NOT_PREPARED: Prepared = { texts: NO_TEXTS, records: new Map() };
+
+/** A record among those of all tables of a file. */
+export const recordKey = ({ name }: TableModel, id: string): string => `${name} ${id}`;
 
 /** The state of one request's write inside its transaction. */
 export interface WriteContext {
@@ -30,6 +34,8 @@ export interface WriteContext {
   newId(index: number): string;
   /** The stored records that the write is about. When a rule is awaited, the write waits for its turn at them. */
   touched: Set<string>;
+  /** The records that its operations have inserted or updated, which the ones after them may refer to. [TB116] */
+  written: Set<string>;
   prepared: Prepared;
   /** The cost of the deletions so far; one budget for the whole request. [TB141] */
   cascadeCost: number;

@@ -131,6 +131,7 @@ export function createWrites(deps: {
                 now,
                 newId,
                 touched,
+                written: new Set(),
                 cascadeCost: 0,
                 grantsAsked: 0,
                 conditionCost: 0,

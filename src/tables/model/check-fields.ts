@@ -1,0 +1,19 @@
+/** Texts, quoted names and words of an SQL expression. */
+const TOKENS = /'(?:[^']|'')*'|"((?:[^"]|"")*)"|`((?:[^`]|``)*)`|\[([^\]]*)\]|([\p{L}_$][\p{L}\p{N}_$]*)/gu;
+
+/** The fields that each `check` of the table compares: those whose names its expression has, outside of texts. */
+export function checkedFields(
+  columns: readonly { name: string; field: { check?: string } | null }[],
+): ReadonlySet<string>[] {
+  // SQLite compares names of columns without the case of A–Z.
+  const byName = new Map(columns.map(({ name }) => [name.toLowerCase(), name]));
+  return columns.flatMap(({ field }) => {
+    if (field?.check === undefined) return [];
+    const fields = new Set<string>();
+    for (const [, quoted, ticked, bracketed, word] of field.check.matchAll(TOKENS)) {
+      const name = byName.get((quoted ?? ticked ?? bracketed ?? word ?? "").toLowerCase());
+      if (name !== undefined) fields.add(name);
+    }
+    return [fields];
+  });
+}
