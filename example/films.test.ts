@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { filmOf, MOVIES_FILE, type MovieRow, parseReleaseDate } from "./films.ts";
+import { filmOf, parseReleaseDate } from "../scripts/films.ts";
+import { readFilms } from "./films.ts";
 
 test("a release date from a two-digit year is in the century of the release", () => {
   expect(parseReleaseDate("Jun 12 1998")).toBe("1998-06-12");
@@ -20,8 +21,7 @@ test("a title is text, also where the collection has a number or no title", () =
 });
 
 test("every film of the collection has a title and a date that exists", async () => {
-  const movies: MovieRow[] = await Bun.file(MOVIES_FILE).json();
-  const films = movies.map((row, index) => filmOf(row, index + 1));
+  const films = await readFilms();
   expect(films).toHaveLength(3201);
   const wrong = films.filter(({ title, releaseDate }) => title === "" || Number.isNaN(Date.parse(String(releaseDate))));
   expect(wrong).toEqual([]);

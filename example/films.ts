@@ -1,55 +1,12 @@
-import type { JsonObject, JsonPrimitive } from "../src/kernel/json/json.ts";
+import { fileURLToPath } from "node:url";
+import type { JsonObject } from "../src/kernel/json/json.ts";
 
-/** A row of the film collection in the npm package vega-datasets. */
-export type MovieRow = Readonly<Record<string, JsonPrimitive | undefined>>;
+/** 3,201 films as records of the table `films` of platform.config.ts, one a line: see scripts/films.ts. */
+export const FILMS_FILE = fileURLToPath(new URL("films.ndjson", import.meta.url));
 
-/** The path in the package, which does not export the file. */
-export const MOVIES_FILE = new URL("../node_modules/vega-datasets/data/movies.json", import.meta.url);
-
-/** The last year of the collection. A later year comes from a two-digit year, and is a century too late. */
-const LAST_YEAR = 2011;
-const YEARS_OF_A_CENTURY = 100;
-const ID_DIGITS = 4;
-const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-const RELEASE_DATE = /^([A-Z][a-z]{2}) (\d{2}) (\d{4})$/;
-
-/** `"Jun 12 1998"` as `1998-06-12`; null for anything else. */
-export function parseReleaseDate(text: JsonPrimitive | undefined): string | null {
-  const [, month = "", day, year] = RELEASE_DATE.exec(String(text)) ?? [];
-  const monthIndex = MONTHS.indexOf(month);
-  if (monthIndex === -1) return null;
-  const givenYear = Number(year);
-  const releaseYear = givenYear > LAST_YEAR ? givenYear - YEARS_OF_A_CENTURY : givenYear;
-  return `${releaseYear}-${String(monthIndex + 1).padStart(2, "0")}-${day}`;
-}
-
-/** Numbers (`300`, `9`) become text; one film of the collection has no title. */
-function titleOf(title: JsonPrimitive | undefined): string {
-  return title === null || title === undefined ? "Untitled" : String(title);
-}
-
-/** `film-0001`, and so on: a second import of the collection updates its films. `place` counts from 1. */
-const idOf = (place: number): string => `film-${String(place).padStart(ID_DIGITS, "0")}`;
-
-/** The row at `place` (from 1) as a record of the table `films` of platform.config.ts. */
-export function filmOf(row: MovieRow, place: number): JsonObject {
-  return {
-    id: idOf(place),
-    title: titleOf(row["Title"]),
-    director: row["Director"] ?? null,
-    distributor: row["Distributor"] ?? null,
-    rating: row["MPAA Rating"] ?? null,
-    genre: row["Major Genre"] ?? null,
-    creativeType: row["Creative Type"] ?? null,
-    source: row["Source"] ?? null,
-    releaseDate: parseReleaseDate(row["Release Date"]),
-    runningTime: row["Running Time min"] ?? null,
-    budget: row["Production Budget"] ?? null,
-    usGross: row["US Gross"] ?? null,
-    worldwideGross: row["Worldwide Gross"] ?? null,
-    dvdSales: row["US DVD Sales"] ?? null,
-    imdbRating: row["IMDB Rating"] ?? null,
-    imdbVotes: row["IMDB Votes"] ?? null,
-    rottenTomatoes: row["Rotten Tomatoes Rating"] ?? null,
-  };
+/** In the order of the file. */
+export async function readFilms(): Promise<JsonObject[]> {
+  const lines = (await Bun.file(FILMS_FILE).text()).trimEnd().split("\n");
+  // scripts/films.ts wrote them.
+  return lines.map((line) => JSON.parse(line) as JsonObject);
 }

@@ -1,4 +1,5 @@
-// Runs before every `npm run`: installs the packages of package-lock.json, and Bun, where they are missing.
+// Runs before every `npm run`: installs the packages of package-lock.json, and Bun, where they are missing. With `--serving`
+// those of `dependencies` only, which `npm start` needs: compilers, browsers and checkers are installed when tests need them.
 // Plain Node without dependencies, since it runs before the installation; under 100 ms when there is nothing to install.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -19,13 +20,16 @@ function packagesOf(path) {
   }
 }
 
-/** npm keeps a lock file of the installed packages beside them. Optional packages may be for other systems. */
-function isInstalled() {
+/**
+ * npm keeps a lock file of the installed packages beside them. Optional packages may be for other systems, those that only
+ * development needs are not there for `serving`.
+ */
+function isInstalled({ serving }) {
   const installed = packagesOf("node_modules/.package-lock.json");
   return Object.entries(packagesOf("package-lock.json")).every(([place, wanted]) => {
-    if (place === "") return true;
+    if (place === "" || (serving && wanted.dev === true)) return true;
     const found = installed[place];
-    if (found === undefined) return wanted.optional === true;
+    if (found === undefined) return wanted.optional === true || (serving && wanted.devOptional === true);
     // The folder of a package may be gone although its entry is still there.
     return found.version === wanted.version && existsSync(join(root, place, "package.json"));
   });
@@ -49,13 +53,20 @@ if (Number(process.versions.node.split(".")[0]) < NODE_VERSION_MIN) {
   console.error(`setup: Node ${NODE_VERSION_MIN} or later is needed, this is ${process.version}`);
   process.exit(1);
 }
-if (!isInstalled()) {
+/** Whether packages that only development needs are there: they stay. */
+const hasDevelopment = () =>
+  Object.values(packagesOf("node_modules/.package-lock.json")).some(({ dev }) => dev === true);
+
+const isServing = process.argv.includes("--serving") && !hasDevelopment();
+if (!isInstalled({ serving: isServing })) {
   console.error("setup: installing the libraries of package-lock.json");
+  const kind = isServing ? "--omit=dev" : "--include=dev";
   // `npm ci` requires the optional packages of all operating systems, and fails when the registry lacks one of them.
   // `npm install` uses the same versions, and only the packages for this machine.
+  // It also adds to what `npm start` has installed, which `npm ci` would remove first.
   const isDone =
-    npm("ci", "--include=dev", "--no-audit", "--no-fund") ||
-    npm("install", "--no-save", "--include=dev", "--no-audit", "--no-fund");
+    (!isInstalled({ serving: true }) && npm("ci", kind, "--no-audit", "--no-fund")) ||
+    npm("install", "--no-save", kind, "--no-audit", "--no-fund");
   if (!isDone) {
     console.error("setup: the libraries could not be installed");
     process.exit(1);

@@ -1,6 +1,6 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { filmOf, MOVIES_FILE, type MovieRow } from "../example/films.ts";
+import { FILMS_FILE } from "../example/films.ts";
 import { PAGES_BUILD } from "../example/web/build.ts";
 import { runCommandLine } from "../src/cli/index.ts";
 
@@ -20,16 +20,16 @@ async function buildPages(): Promise<void> {
   if (!success) throw new AggregateError(logs, "The pages of the film club cannot be built");
 }
 
-const filmsFile = join(data, "films.ndjson");
+/** Is there while films are imported, so that an interrupted import is repeated at the next start. */
+const importing = join(data, "films.importing");
 
-/** Gives the exit code. The file is deleted after the import, so that an interrupted import is repeated at the next start. */
+/** Gives the exit code. */
 async function importFilms(): Promise<number> {
-  const movies: MovieRow[] = await Bun.file(MOVIES_FILE).json();
   mkdirSync(data, { recursive: true });
-  await Bun.write(filmsFile, movies.map((row, index) => `${JSON.stringify(filmOf(row, index + 1))}\n`).join(""));
-  const code = await runCommandLine(["import", "shared/films", filmsFile, "--upsert", ...own]);
+  writeFileSync(importing, "");
+  const code = await runCommandLine(["import", "shared/films", FILMS_FILE, "--upsert", ...own]);
   if (code !== 0) return code;
-  await Bun.file(filmsFile).delete();
+  rmSync(importing);
   // The import has generated the key, so that the server does not print it.
   if (process.env["PLATFORM_SERVICE_KEY"] === undefined) {
     process.stdout.write("root service key: ");
@@ -52,7 +52,7 @@ function stopWithShell(): void {
 if (process.env["npm_lifecycle_event"] === "start") stopWithShell();
 if (asked.every(isOwn)) {
   await buildPages();
-  const isFirstStart = !existsSync(join(data, "databases", "shared.db")) || existsSync(filmsFile);
+  const isFirstStart = !existsSync(join(data, "databases", "shared.db")) || existsSync(importing);
   const code = isFirstStart ? await importFilms() : 0;
   // In this process: a signal then arrives once, from a terminal and from a supervisor.
   process.exit(code === 0 ? await runCommandLine(["start", ...own, ...asked]) : code);

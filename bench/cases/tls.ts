@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { filmOf, MOVIES_FILE, type MovieRow } from "../../example/films.ts";
+import { readFilms } from "../../example/films.ts";
 import { PAGES_BUILD } from "../../example/web/build.ts";
 import { createAuthority } from "../../tests/support/tls/certificates.ts";
 import { type Running, residentBytes, SERVICE_KEY, startConfigured } from "../support/processes.ts";
@@ -143,8 +143,7 @@ async function coldStart(start: () => Promise<Running>, data: string): Promise<n
 }
 
 async function importFilms({ url }: Running): Promise<void> {
-  const movies: MovieRow[] = await Bun.file(MOVIES_FILE).json();
-  const films = movies.map((row, index) => filmOf(row, index + 1));
+  const films = await readFilms();
   const headers = { "content-type": "application/json", "x-platform-service-key": SERVICE_KEY };
   for (let start = 0; start < films.length; start += BATCH) {
     const body = JSON.stringify({ inserts: films.slice(start, start + BATCH) });

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { getLoadablePath } from "sqlite-vec";
-import { EMBEDDING_DIMENSIONS, type Embedding, loadEmbeddings } from "../../tests/support/embeddings.ts";
+import { EMBEDDING_DIMENSIONS, type Embedding, makeEmbeddings } from "../../tests/support/embeddings.ts";
 import { type TestPlatform, temporaryDirectory, testPlatform } from "../../tests/support/index.ts";
 import { quantile } from "../support/statistics.ts";
 
@@ -90,9 +90,9 @@ async function healthBesideSearches(platform: TestPlatform, embeddings: readonly
   return quantile(times, 0.99);
 }
 
-/** 50,000 words of 100 dimensions, topK 10. */
+/** 50,000 vectors of 100 dimensions, topK 10. */
 export async function measureVectors(): Promise<VectorFigures> {
-  const embeddings = await loadEmbeddings(VECTORS);
+  const embeddings = makeEmbeddings(VECTORS);
   const bare = bareSearch(embeddings);
   const platform = await testPlatform({ config: CONFIG });
   try {

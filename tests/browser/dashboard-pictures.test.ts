@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { filmOf, MOVIES_FILE, type MovieRow } from "../../example/films.ts";
+import { readFilms } from "../../example/films.ts";
 import { testBrowser } from "../support/browser.ts";
 import { openDashboard } from "../support/dashboard.ts";
 import { type TestPlatform, testPlatform } from "../support/index.ts";
@@ -30,8 +30,7 @@ beforeAll(async () => {
       names.map((name) => [`${PUBLIC}/${name}`, readFileSync(join(ROOT, PUBLIC, name), "utf8")]),
     ),
   });
-  const rows: MovieRow[] = await Bun.file(MOVIES_FILE).json();
-  const films = rows.map((row, index) => filmOf(row, index + 1));
+  const films = await readFilms();
   for (let at = 0; at < films.length; at += BATCH) {
     const { status } = await platform.service.post(`${FILMS}/batch`, { inserts: films.slice(at, at + BATCH) });
     expect(status).toBe(200);

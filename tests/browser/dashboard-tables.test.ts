@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
-import { filmOf, MOVIES_FILE, type MovieRow } from "../../example/films.ts";
+import { readFilms } from "../../example/films.ts";
 import { testBrowser } from "../support/browser.ts";
 import { SERVICE_KEY, type SignedIn, signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
 
@@ -44,9 +44,8 @@ let platform: TestPlatform;
 let ann: SignedIn;
 beforeAll(async () => {
   platform = await testPlatform({ config: CONFIG });
-  const rows = (await Bun.file(MOVIES_FILE).json()) as MovieRow[];
-  const films = rows.map((row, index) => {
-    const { id, title, director, imdbRating, releaseDate } = filmOf(row, index + 1);
+  const films = (await readFilms()).map((film) => {
+    const { id, title, director, imdbRating, releaseDate } = film;
     return { id, title, director, imdbRating, released: releaseDate };
   });
   for (let at = 0; at < films.length; at += 500) {

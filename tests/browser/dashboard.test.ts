@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { Page } from "playwright-core";
-import { filmOf, MOVIES_FILE, type MovieRow } from "../../example/films.ts";
+import { readFilms } from "../../example/films.ts";
 import { testBrowser } from "../support/browser.ts";
 import { platformCommand, SERVICE_KEY, signIn, type TestPlatform, testPlatform, until } from "../support/index.ts";
 
@@ -32,9 +32,8 @@ const { browserTest, openProfile } = testBrowser();
 let platform: TestPlatform;
 beforeAll(async () => {
   platform = await testPlatform({ config: CONFIG });
-  const rows = (await Bun.file(MOVIES_FILE).json()) as MovieRow[];
-  const films = rows.map((row, index) => {
-    const { id, title, director, genre, imdbRating, releaseDate } = filmOf(row, index + 1);
+  const films = (await readFilms()).map((film) => {
+    const { id, title, director, genre, imdbRating, releaseDate } = film;
     return { ...{ id, title, director, genre, imdbRating, releaseDate } };
   });
   for (let at = 0; at < films.length; at += 500) {

