@@ -10,6 +10,9 @@ export const EMBEDDING_DIMENSIONS = 100;
 const GROUPS = 200;
 const SEED = 20_140;
 
+/** As published embeddings are: a number of 32 bits has these digits. */
+const rounded = (value: number): number => Number(value.toFixed(5));
+
 /** Vectors that are spread as those of words are; the same ones each time. */
 export function makeEmbeddings(count: number): Embedding[] {
   const { next, below } = random(SEED);
@@ -20,7 +23,7 @@ export function makeEmbeddings(count: number): Embedding[] {
   return Array.from({ length: count }, (_, at) => {
     const centre = centres[below(GROUPS)] ?? [];
     const length = 0.3 + next() * 0.7;
-    const values = vector().map((value, axis) => Math.fround(length * ((centre[axis] ?? 0) * 0.6 + value * 0.4)));
+    const values = vector().map((value, axis) => rounded(length * ((centre[axis] ?? 0) * 0.6 + value * 0.4)));
     return { word: `word ${at}`, values };
   });
 }
