@@ -74,7 +74,10 @@ export class AuditOutbox implements AuditSink {
    */
   async record(change: AuditedChange): Promise<void> {
     const actor = currentTrace()?.actor ?? null;
-    if (actor !== null) await this.#write?.(actor, change);
+    if (actor === null) return;
+    await this.#write?.(actor, change);
+    // So that it is in the log before what other files get next.
+    await this.#flush?.();
   }
 
   #note(change: AuditedChange): void {

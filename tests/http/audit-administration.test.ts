@@ -121,7 +121,7 @@ test("[AL12] jobs that administrators retry, run and cancel", async () => {
     return jobs.find((job) => job.id === id)?.state;
   };
   const change = async (id: string, action: string) =>
-    (await platform.service.post(`/api/admin/jobs/${id}/${action}`, {})).status;
+    (await platform.service.post(`/api/admin/jobs/${id}/${action}`)).status;
   const [failed, running, waiting] = [await enqueue("fails"), await enqueue("lasts"), await enqueue("other")];
   await until("one has failed", async () => (await stateOf(failed)) === "failed");
   await until("one runs", async () => (await stateOf(running)) === "running");
