@@ -1,4 +1,5 @@
 import type { SqlValue } from "../../db/index.ts";
+import { unreachable } from "../../kernel/errors.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { FieldPath } from "../model/field-path.ts";
 import type { Condition, ParsedFilter } from "./filter.ts";
@@ -93,8 +94,13 @@ function columnToSql(condition: Condition, column: string, { equality }: Form): 
       return columnIn(column, condition.value);
     case "not in":
       return negate(columnIn(column, condition.value));
-    default:
+    case ">":
+    case ">=":
+    case "<":
+    case "<=":
       return { sql: `${column} ${condition.operator} ?`, params: [scalar(condition.value)] };
+    default:
+      return unreachable(condition);
   }
 }
 
@@ -180,13 +186,18 @@ function jsonToSql(condition: Condition, alias: string): SqlCondition {
       const text = textToSql(needleOf(condition.operator, condition.value), place.value);
       return join([{ sql: `${place.type.sql} = 'text'`, params: place.type.params }, text], "AND");
     }
-    default:
+    case ">":
+    case ">=":
+    case "<":
+    case "<=":
       return typed(place, condition.value, condition.operator);
+    default:
+      return unreachable(condition);
   }
 }
 
 /** `type = … AND value OP ?` for text and numbers: values of another type never match. */
-function typed(place: TypedPlace, value: JsonValue, operator: string): SqlCondition {
+function typed(place: TypedPlace, value: JsonValue, operator: "=" | ">" | ">=" | "<" | "<="): SqlCondition {
   const types = kindOf(value) === "text" ? "= 'text'" : "IN ('integer', 'real')";
   return {
     sql: `${place.type.sql} ${types} AND ${place.value.sql} ${operator} ?`,
