@@ -40,6 +40,7 @@ export { holdsRecords } from "./schema/holds-records.ts";
 export { type RehearsalJob, type RehearsedFile, rehearseFiles } from "./schema/schema-rehearsal.ts";
 export { indexName, primaryKeyIndexName } from "./schema/sql.ts";
 export { ftsTokenizer } from "./schema/tokenizer.ts";
+export type { DeclaredValues } from "./schema/types.ts";
 export { SERVER_CALLER } from "./server-caller.ts";
 export { openSystemFile, SYSTEM_FILE } from "./system.ts";
 export type {
