@@ -224,6 +224,6 @@ test("[AL15] sign-outs and ended sessions, with why", async () => {
   expect(await ends()).toContainEqual([person.id, expect.objectContaining({ reason: "credentials" })]);
   // What an administrator does has its own entry.
   const before = (await ends()).length;
-  await platform.service.post(`/api/auth/admin/users/${person.id}/revoke`, {});
+  await platform.service.post(`/api/auth/admin/users/${person.id}/revoke`);
   expect((await ends()).length).toBe(before);
 });

@@ -221,7 +221,7 @@ test("[SK225] what is written when a session ends is sent to none of its connect
   }
   const other = await connect(platform, await signIn(platform));
   await subscribe(other, "realtime:shared:notes");
-  const ended = platform.service.post(`/api/auth/admin/users/${user.id}/revoke`, {});
+  const ended = platform.service.post(`/api/auth/admin/users/${user.id}/revoke`);
   const written = ended.then(() => write("notes", { title: "after" }));
   expect((await ended).status).toBe(200);
   await written;

@@ -204,7 +204,7 @@ test("[RM10] the connections of a session that ends are closed", async () => {
   const cid = await signIn(platform);
   const joined = await enter(cid, "revoked", "open");
   const waiting = await authenticate(cid, "revoked", "open");
-  expect((await platform.service.post(`/api/auth/admin/users/${cid.id}/revoke`, {})).status).toBe(200);
+  expect((await platform.service.post(`/api/auth/admin/users/${cid.id}/revoke`)).status).toBe(200);
   for (const socket of [joined, waiting]) {
     await socket.expect({ type: "error", code: "SESSION_REVOKED" });
     expect((await socket.closed).code).toBe(4003);
@@ -224,7 +224,7 @@ test("[RM10] actions that wait when their session ends do not run", async () => 
   hers.send({ type: "bad" });
   // It is answered at once: the actions before it have arrived.
   await hers.nextOf("error");
-  expect((await platform.service.post(`/api/auth/admin/users/${eve.id}/revoke`, {})).status).toBe(200);
+  expect((await platform.service.post(`/api/auth/admin/users/${eve.id}/revoke`)).status).toBe(200);
   expect((await hers.closed).code).toBe(4003);
   expect((await act(his, "read"))["result"]).toMatchObject({ shared: { slowly: true, count: 0 } });
 });
