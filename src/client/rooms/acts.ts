@@ -14,7 +14,7 @@ interface Pending {
 }
 
 /** The actions of one room that are under way, in order. */
-export function createActs({ runtime }: ClientContext, socket: Socket, status: () => RoomStatus) {
+export function createActs({ runtime, transport }: ClientContext, socket: Socket, status: () => RoomStatus) {
   const pending = new Map<unknown, Pending>();
   const send = (act: Pending) => {
     act.isSent = true;
@@ -27,7 +27,7 @@ export function createActs({ runtime }: ClientContext, socket: Socket, status: (
       pending.get(requestId)?.settle(statusError(400, String(message))),
     ),
     socket.on("error", (message) =>
-      pending.get(message["requestId"])?.settle(socketError(message, context.transport.userId())),
+      pending.get(message["requestId"])?.settle(socketError(message, transport.userId())),
     ),
   ]);
   return {
