@@ -165,7 +165,9 @@ browserTest("[AD57] a reference is picked by a search, in a form and in a cell, 
   await dialog.getByRole("textbox", { name: "stars" }).fill("3");
   await dialog.getByRole("button", { name: "Insert" }).click();
   await on.getByText("3 records").waitFor();
-  await cell(on, "film-0002").dblclick();
+  /** A reference is shown as the title of its record, with the id as its tooltip. */
+  const reference = (id: string) => on.getByRole("gridcell").filter({ has: on.locator(`[title=${id}]`) });
+  await reference("film-0002").dblclick();
   // Not how it begins, but a word in it.
   await on.getByRole("textbox", { name: "film" }).fill("casablanca");
   await on
@@ -177,7 +179,7 @@ browserTest("[AD57] a reference is picked by a search, in a form and in a cell, 
   const filmOfReview = async () => (await platform.service.get(`${T}/reviews/r2`)).body["film"];
   await until("it is saved", async () => (await filmOfReview()) === "film-0214");
   await on.getByRole("textbox", { name: "film" }).waitFor({ state: "detached" });
-  await cell(on, "film-0214").focus();
+  await reference("film-0214").focus();
   await on.keyboard.press("Alt+Enter");
   await on.getByRole("heading", { level: 1, name: "films" }).waitFor();
   expect(await on.getByRole("dialog").getByRole("textbox", { name: "title" }).inputValue()).toBe("Casablanca");
