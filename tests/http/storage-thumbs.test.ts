@@ -52,9 +52,9 @@ test("[ST70] a picture made to fit, never enlarged, made once", async () => {
 
 test("[ST70] a picture that is replaced or deleted before its turn to be decoded is answered as it is then", async () => {
   const large = png(5_500, 5_500);
-  for (let n = 0; n < 20; n++) await upload(platform.service, "pictures", `large ${n}`, large);
+  for (let n = 0; n < 60; n++) await upload(platform.service, "pictures", `large ${n}`, large);
   for (const key of ["replaced", "deleted"]) await upload(platform.service, "pictures", key, png(100, 100));
-  const before = Array.from({ length: 20 }, (_, n) => thumb("pictures", `large ${n}`, "40x40"));
+  const before = Array.from({ length: 60 }, (_, n) => thumb("pictures", `large ${n}`, "40x40"));
   // One picture of a caller is decoded at a time: these wait for those above, for longer than the bytes of a replaced file stay.
   const [replaced, deleted] = ["replaced", "deleted"].map((key) => thumb("pictures", key, "40x40"));
   await before[0];
