@@ -11,7 +11,9 @@ const page = posts.query("SELECT * FROM posts ORDER BY id LIMIT 20");
 const pageAfter = posts.query("SELECT * FROM posts WHERE id > ? ORDER BY id LIMIT 20");
 // A list with a filter says how many there are in all.
 const counted = posts.query("SELECT count(*) AS total FROM posts WHERE category = ? AND score >= ?");
-const filtered = posts.query("SELECT * FROM posts WHERE category = ? AND score >= ? ORDER BY score DESC, id DESC LIMIT 20");
+const filtered = posts.query(
+  "SELECT * FROM posts WHERE category = ? AND score >= ? ORDER BY score DESC, id DESC LIMIT 20",
+);
 
 // Each request its own transaction, each on disk before its answer.
 const own = new Database(join(directory, "floor.db"));

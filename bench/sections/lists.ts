@@ -18,7 +18,9 @@ function processorTime(pid: number): number {
   const [, fields = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ");
   const [user, system] = fields.split(" ").slice(11, 13).map(Number);
   const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
-    readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8").split(" ").filter((one) => one !== ""),
+    readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8")
+      .split(" ")
+      .filter((one) => one !== ""),
   );
   const own = ((user ?? 0) + (system ?? 0)) * MICROS_PER_TICK;
   return children.reduce((sum, child) => sum + processorTime(Number(child)), own);

@@ -1,12 +1,12 @@
 import type { DefinedConfig, TypedConfig } from "./typed/config.ts";
-import type { AnyNames, NamespacesOf } from "./typed/declared.ts";
+import type { AnyNames, InferredNamespaces, NamespacesOf } from "./typed/declared.ts";
 
 /**
  * The default export of a `platform.config.ts`. It checks types only; values are checked when the config is loaded. `typeof` its
  * result says what the config declares: see `TypesOf`.
  */
 export function defineConfig<
-  const Namespaces extends AnyNames,
+  const Namespaces extends InferredNamespaces,
   const Buckets extends AnyNames,
   const Rooms extends AnyNames,
   const Triggers extends AnyNames,

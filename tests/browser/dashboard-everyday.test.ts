@@ -94,27 +94,30 @@ browserTest("[AD113] the navigation has no area of which the config declares not
   }
 });
 
-browserTest("[AD114] an entry of Jobs, Files and Audit opens by a click anywhere in its row", async () => {
-  const { page } = await open("/admin/jobs?view=schedules");
-  await page.getByRole("button", { name: "Run now" }).click();
-  await page.goto(`${platform.url}/admin/jobs`);
-  const job = page.getByRole("row").filter({ hasText: "cron:nightly" }).first();
-  await job.getByRole("cell").nth(2).click();
-  await page.getByText("scheduledAt").waitFor();
-  await job.getByRole("cell").nth(2).click();
-  await page.getByText("scheduledAt").waitFor({ state: "detached" });
+browserTest(
+  "[AD114, AD117] a schedule is run at once, and an entry of Jobs, Files and Audit opens by a click anywhere in its row",
+  async () => {
+    const { page } = await open("/admin/jobs?view=schedules");
+    await page.getByRole("button", { name: "Run now" }).click();
+    await page.goto(`${platform.url}/admin/jobs`);
+    const job = page.getByRole("row").filter({ hasText: "cron:nightly" }).first();
+    await job.getByRole("cell").nth(2).click();
+    await page.getByText("scheduledAt").waitFor();
+    await job.getByRole("cell").nth(2).click();
+    await page.getByText("scheduledAt").waitFor({ state: "detached" });
 
-  await page.goto(`${platform.url}/admin/files?bucket=files`);
-  const row = (name: string) => page.getByRole("row").filter({ hasText: name });
-  await row("folder").getByRole("cell").last().click();
-  await row("notes.txt").getByRole("cell").last().click();
-  await page.getByText("Notes of a film").waitFor();
+    await page.goto(`${platform.url}/admin/files?bucket=files`);
+    const row = (name: string) => page.getByRole("row").filter({ hasText: name });
+    await row("folder").getByRole("cell").last().click();
+    await row("notes.txt").getByRole("cell").last().click();
+    await page.getByText("Notes of a film").waitFor();
 
-  await page.goto(`${platform.url}/admin/audit`);
-  const entry = page.getByRole("row").nth(1);
-  await entry.getByRole("cell").first().click();
-  await page.getByText(/^Request /).waitFor();
-});
+    await page.goto(`${platform.url}/admin/audit`);
+    const entry = page.getByRole("row").nth(1);
+    await entry.getByRole("cell").first().click();
+    await page.getByText(/^Request /).waitFor();
+  },
+);
 
 browserTest(
   "[AD115] the audit log has the addresses of users beside their ids, and is narrowed to a time, as the log is",

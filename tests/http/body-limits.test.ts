@@ -130,7 +130,7 @@ test("[HT330] a request that declares a trailer is not carried out", async () =>
   const send = async (id: string, headers: readonly string[], trailer: string): Promise<number> => {
     const record = JSON.stringify({ id });
     const body = `${record.length.toString(16)}\r\n${record}\r\n0\r\n${trailer}\r\n`;
-    const sent = ["Authorization: Bearer " + user.token, "Transfer-Encoding: chunked", ...headers];
+    const sent = [`Authorization: Bearer ${user.token}`, "Transfer-Encoding: chunked", ...headers];
     const { socket, answer } = begin(path, sent, Buffer.from(body));
     expect(await until(() => answer().includes("\r\n\r\n"))).toBe(true);
     socket.destroy();

@@ -144,7 +144,12 @@ test("[VZ2] topK, values and their bounds", async () => {
   expect((await search("cosine", vector)).matches).toHaveLength(10);
   expect((await search("cosine", vector, { topK: 100 })).matches).toHaveLength(100);
   const [first] = (await search("cosine", vector, { topK: 1, returnValues: true })).matches;
-  expect(first).toEqual({ id: embeddings[5]!.word, score: expect.closeTo(1, 12), metadata: metadataOf(5), values: vector } as never);
+  expect(first).toEqual({
+    id: embeddings[5]!.word,
+    score: expect.closeTo(1, 12),
+    metadata: metadataOf(5),
+    values: vector,
+  } as never);
   for (const topK of [0, 101, 1.5, "10"]) {
     expect((await ask("cosine", { action: "search", vector, topK })).status).toBe(400);
   }

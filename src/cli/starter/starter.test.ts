@@ -83,18 +83,21 @@ export default defineConfig({
             title: { type: "string", required: true, min: 1 },
             points: { type: "integer", default: 3 },
             kind: { type: "string", enum: ["a", "b"], required: true },
+            // Stored values may be others, so it is compared as any text.
+            former: { type: "string", enum: ["x"], required: true, validate: "new" },
             createdAt: false,
           },
           access: {
             read: (_auth, note) => note.title.length > 3 && note.kind === "a",
-            insert: (_auth, note) => note.points === null || note.points > 3,
+            insert: (_auth, note) => note.former === "y" || note.points === null || note.points > 3,
             update: (_auth, note, next) => next.title.startsWith(note.title) && next.updatedAt !== "",
           },
           hooks: {
             beforeInsert: (_auth, note) => ({ title: note.title.toUpperCase(), points: null }),
             afterInsert: async (_auth, note, app) => {
               const stored = await app.db("shared").table("notes").get(note.id);
-              if (stored?.points === 3) app.table("members").exists([["role", "==", "owner"]]);
+              const seen = await app.as(null).db("shared").table("notes").get(note.id);
+              if (stored?.points === 3 && seen?.points === 3) app.table("members").exists([["role", "==", "owner"]]);
             },
           },
         },
@@ -133,7 +136,7 @@ const WRONG: readonly (readonly [right: string, wrong: string, error: string])[]
   ["note.points === null || ", "", "'note.points' is possibly 'null'"],
   ['note.kind === "a"', 'note.kind === "c"', "This comparison appears to be unintentional"],
   ['next.updatedAt !== ""', 'next.createdAt !== ""', "Property 'createdAt' does not exist"],
-  ['table("members").get', 'table("member").get', `Argument of type '"member"' is not assignable`],
+  ['table("members").get(auth?.id ?? "")', 'table("member").get(auth?.id ?? "")', `Argument of type '"member"' is not assignable`],
   ['[["role", "==", "owner"]]', '[["rule", "==", "owner"]]', `Type '"rule"' is not assignable`],
   ["note.title.length", "note.name.length", "Property 'name' does not exist"],
 ];
@@ -149,7 +152,7 @@ const IN_HELPERS: readonly (readonly [right: string, wrong: string, error: strin
 ];
 
 for (const name of ["typescript", ...OLDER_TYPESCRIPTS] as const) {
-  test(`[CL114] ${name}: the starter compiles, and rules and hooks know their fields`, () => {
+  test(`[CL114, CF210, CF211, CF213] ${name}: the starter compiles, and rules and hooks know their fields`, () => {
     expect(typesOf((config) => config, compiler(name))).toEqual({ exitCode: 0, output: "" });
     expect(typesOf(() => TYPED, compiler(name))).toEqual({ exitCode: 0, output: "" });
     const wrong = WRONG.reduce((config, [right, replacement]) => config.replace(right, replacement), TYPED);

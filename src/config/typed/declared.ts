@@ -9,9 +9,18 @@ export interface AnyNamespaces {
   [namespace: string]: AnyTables;
 }
 
+/**
+ * What TypeScript may infer for the namespaces of a config. A namespace without tables is `unknown` there; with `unknown` as the
+ * constraint, namespaces with computed names would refer to themselves.
+ */
+export interface InferredNamespaces {
+  // biome-ignore lint/suspicious/noExplicitAny: the only constraint that both forms above fit
+  [namespace: string]: any;
+}
+
 /** Namespaces as TypeScript infers them: `tables: {}` is `unknown` there, and has no tables here. */
 export type NamespacesOf<Namespaces> = {
-  [Name in keyof Namespaces]: unknown extends Namespaces[Name] ? Record<never, never> : Namespaces[Name];
+  [Name in keyof Namespaces]: Namespaces[Name] extends AnyTables ? Namespaces[Name] : Record<never, never>;
 };
 
 /** Names of buckets or rooms. */

@@ -21,7 +21,7 @@ test("[JB30] lists that come at once are read over several turns of the event lo
   const service = createJobsService({
     core: {} as QueueCore, // lists of the server look at records only
     records: records as unknown as JobRecords,
-    schedules: () => [],
+    schedules: { view: () => [], runNow: () => null },
     turns: createTurns(() => now),
     audit: async () => {},
   });

@@ -10,7 +10,7 @@ import { Empty } from "../../parts/states.tsx";
 import { Ago } from "../../parts/time.tsx";
 import { Wide } from "../../parts/wide.tsx";
 import { pageOf } from "./address.ts";
-import { SearchInput } from "./search-input.tsx";
+import { SearchInput } from "./filter/search-input.tsx";
 
 const PAGE = 100;
 

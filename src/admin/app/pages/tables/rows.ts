@@ -6,7 +6,7 @@ import { queries } from "../../api/server.ts";
 import { SHOWN_ROWS_MAX } from "../../limits.ts";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
 import { keyOf, pathOf, type TableAddress } from "./address.ts";
-import { type Conditions, parametersOf } from "./filter-model.ts";
+import { type Conditions, parametersOf } from "./filter/filter-model.ts";
 import { MARKS } from "./grid/marked.tsx";
 
 export type Row = {

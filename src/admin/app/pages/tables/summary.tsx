@@ -5,7 +5,7 @@ import type { TableSchema } from "../../api/resources.ts";
 import { numberText, timeText } from "../../parts/format.ts";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
 import { pathOf, type TableAddress } from "./address.ts";
-import { type Conditions, parametersOf } from "./filter-model.ts";
+import { type Conditions, parametersOf } from "./filter/filter-model.ts";
 import { listKey } from "./rows.ts";
 
 const NUMBERS = ["sum", "avg", "min", "max"] as const;

@@ -13,7 +13,7 @@ import { Empty, Failure, Loadable, Loading } from "../../parts/states.tsx";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
 import { NO_INSTANCE, pathOf, type TableAddress } from "./address.ts";
 import { deleteSoon, useHidden } from "./deletions.tsx";
-import { type Condition, isNarrowed } from "./filter-model.ts";
+import { type Condition, isNarrowed } from "./filter/filter-model.ts";
 import { type GridColumn, useColumns } from "./grid/columns.ts";
 import { Grid } from "./grid/grid.tsx";
 import { useLive } from "./live.ts";

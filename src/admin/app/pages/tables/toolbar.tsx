@@ -3,10 +3,10 @@ import { IconColumns } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 import type { TableSchema } from "../../api/resources.ts";
 import { numberText } from "../../parts/format.ts";
-import { ConditionList, FilterButton } from "./filter.tsx";
-import type { Conditions } from "./filter-model.ts";
+import { ConditionList, FilterButton } from "./filter/filter.tsx";
+import type { Conditions } from "./filter/filter-model.ts";
+import { SearchInput } from "./filter/search-input.tsx";
 import type { Columns } from "./grid/columns.ts";
-import { SearchInput } from "./search-input.tsx";
 
 /** What narrows the list, and which columns it shows. */
 export function Toolbar({

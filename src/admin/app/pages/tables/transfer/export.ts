@@ -4,7 +4,7 @@ import type { JsonObject } from "../../../../../kernel/json/json.ts";
 import { CSV_STYLE, formatCell } from "../../../../../kernel/transfer/csv-cells.ts";
 import type { TableSchema } from "../../../api/resources.ts";
 import { pathOf, type TableAddress } from "../address.ts";
-import { parametersOf } from "../filter-model.ts";
+import { parametersOf } from "../filter/filter-model.ts";
 import { EXPORT_PAGE_RECORDS } from "../limits.ts";
 import type { Listing } from "../rows.ts";
 

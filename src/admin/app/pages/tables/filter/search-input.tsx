@@ -1,7 +1,7 @@
 import { TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
 import { IconSearch } from "@tabler/icons-react";
-import { SEARCH_DELAY_MS } from "./limits.ts";
+import { SEARCH_DELAY_MS } from "../limits.ts";
 
 /** Words to search for, which are searched for when the typing pauses. */
 export function SearchInput({

@@ -1,6 +1,6 @@
-import type { Field, FieldType } from "../../api/resources.ts";
-import { parseJson } from "../../parts/json/json-text.ts";
-import { isNumber } from "./grid/cell-text.ts";
+import type { Field, FieldType } from "../../../api/resources.ts";
+import { parseJson } from "../../../parts/json/json-text.ts";
+import { isNumber } from "../grid/cell-text.ts";
 
 export type Operator =
   | "=="
