@@ -1,6 +1,6 @@
 import type { Auth } from "../config/types.ts";
 import { type Actor, SERVER_ACTOR, SERVER_CALLER } from "../db/index.ts";
-import { clientNetwork } from "../kernel/client-network.ts";
+import { clientNetwork } from "../kernel/network/client-network.ts";
 import type { AuditActor } from "../kernel/observing/request-trace.ts";
 import type { Scopes } from "./keys/scopes.ts";
 

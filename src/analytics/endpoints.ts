@@ -2,7 +2,7 @@ import { requireServiceKey } from "../access/service-key-right.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import type { RateLimiter } from "../http/rate-limit.ts";
 import { JsonText } from "../http/reply.ts";
-import { clientNetwork } from "../kernel/client-network.ts";
+import { clientNetwork } from "../kernel/network/client-network.ts";
 import { TRACK_BODY_MAX_BYTES } from "./limits.ts";
 import { EVENT_PARAMETERS, REQUEST_PARAMETERS, SLOW_PARAMETERS } from "./queries/query-parameters.ts";
 import { EventReport, RequestReport, SlowRequestPage, Tracked } from "./schemas.ts";

@@ -174,7 +174,13 @@ function createMailDeps(deps: AuthAreaDeps, auth: AuthDeps, addressOf: AddressOf
   return {
     ...auth,
     mailer: createMailer({
-      ...{ config: config.mail ?? {}, isDrill, dataDirectory, clock, ids, logger, queue },
+      config: config.mail ?? {},
+      isDrill,
+      dataDirectory,
+      clock,
+      ids,
+      logger,
+      queue,
       product: () => productName(config, deps.publicUrl()),
     }),
     mailLimit: createRateLimiter(MAILS_PER_ADDRESS, clock),

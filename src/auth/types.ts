@@ -1,10 +1,10 @@
 import type { Account } from "../access/accounts.ts";
 import type { AuthConfig, RateLimit } from "../config/types.ts";
-import { clientNetwork } from "../kernel/client-network.ts";
 import type { Clock } from "../kernel/clock.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
 import type { Logger } from "../kernel/logger.ts";
+import { clientNetwork } from "../kernel/network/client-network.ts";
 import { isoTime } from "../kernel/time/iso-datetime.ts";
 import type { AccountFile } from "./account-file.ts";
 import type { Guesses } from "./password/guesses.ts";

@@ -1,11 +1,11 @@
 import { InvalidServiceKey } from "../access/keys/service-keys.ts";
 import { ANONYMOUS, type Principal } from "../access/principal.ts";
 import { type Principals, SERVICE_KEY_HEADER } from "../access/principals.ts";
-import { clientNetwork } from "../kernel/client-network.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { AppError, badRequest, type ErrorBody, insufficientStorage, isDiskFull } from "../kernel/errors.ts";
 import type { Logger } from "../kernel/logger.ts";
 import type { MaybePromise } from "../kernel/maybe-promise.ts";
+import { clientNetwork } from "../kernel/network/client-network.ts";
 import { createTurns, type Turns } from "../kernel/time/turns.ts";
 import { lateBody } from "./bodies/late-body.ts";
 import { createUnfinishedBodies, type UnfinishedBodies } from "./bodies/unfinished-bodies.ts";

@@ -1,8 +1,8 @@
 import type { RateLimit, RateLimitGroup } from "../config/types.ts";
 import { BoundedMap } from "../kernel/bounded-map.ts";
-import { clientNetwork } from "../kernel/client-network.ts";
 import type { Clock, Millis } from "../kernel/clock.ts";
 import { AppError } from "../kernel/errors.ts";
+import { clientNetwork } from "../kernel/network/client-network.ts";
 import { SECOND_MS } from "../kernel/time/duration.ts";
 import { COUNTED_KEYS_MAX } from "./limits.ts";
 

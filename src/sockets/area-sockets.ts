@@ -1,11 +1,11 @@
 import type { Principals } from "../access/principals.ts";
 import type { SessionEvents, SessionLookup, UserEvents } from "../access/sessions.ts";
-import { clientNetwork } from "../kernel/client-network.ts";
 import type { Clock } from "../kernel/clock.ts";
 import { serverStopping } from "../kernel/errors.ts";
 import type { Ids } from "../kernel/ids.ts";
 import type { Logger } from "../kernel/logger.ts";
 import { chain, type MaybePromise } from "../kernel/maybe-promise.ts";
+import { clientNetwork } from "../kernel/network/client-network.ts";
 import type { Turns } from "../kernel/time/turns.ts";
 import { createAnswers } from "./answers.ts";
 import { createAuthentication } from "./authentication.ts";

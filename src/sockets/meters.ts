@@ -1,5 +1,5 @@
-import { clientNetwork } from "../kernel/client-network.ts";
 import type { Clock } from "../kernel/clock.ts";
+import { clientNetwork } from "../kernel/network/client-network.ts";
 import type { Clients } from "./clients.ts";
 import { DROPPED_PER_SECOND_MAX, LONG_MESSAGE_MIN_CHARS } from "./limits.ts";
 import type { MessageTurns, Source } from "./messages/message-turns.ts";

@@ -1,8 +1,8 @@
 import { timingSafeEqual } from "node:crypto";
 import type { ServiceKeyConfig } from "../../config/types.ts";
-import { type AddressRange, isWithin, parseAddress, parseRanges } from "../../kernel/addresses.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import { AppError, forbidden } from "../../kernel/errors.ts";
+import { type AddressRange, isWithin, parseAddress, parseRanges } from "../../kernel/network/addresses.ts";
 import { parseIsoDateTime } from "../../kernel/time/iso-datetime.ts";
 import type { Principal } from "../principal.ts";
 import { createScopes, EVERY_SCOPE } from "./scopes.ts";

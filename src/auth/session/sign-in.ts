@@ -1,8 +1,8 @@
 import type { Account } from "../../access/accounts.ts";
 import type { RateLimit } from "../../config/types.ts";
-import { clientNetwork } from "../../kernel/client-network.ts";
 import { type AppError, conflict, unauthorized } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
+import { clientNetwork } from "../../kernel/network/client-network.ts";
 import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { type AccountWrite, accountDisabled } from "../account-file.ts";
 import {

@@ -1,10 +1,10 @@
 import { ANONYMOUS, auditActorOf, callerNameOf, type Principal } from "../../access/principal.ts";
 import { refuseScopedKey, requireAnyServiceKey } from "../../access/service-key-right.ts";
-import { clientNetwork } from "../../kernel/client-network.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { badRequest, forbidden, unauthorized } from "../../kernel/errors.ts";
 import { isJsonObject } from "../../kernel/json/json.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { clientNetwork } from "../../kernel/network/client-network.ts";
 import { type Requester, RequestTrace, traced } from "../../kernel/observing/request-trace.ts";
 import type { Turns } from "../../kernel/time/turns.ts";
 import {

@@ -1,4 +1,4 @@
-import { type AddressRange, isWithin, parseAddress, parseRanges } from "../../kernel/addresses.ts";
+import { type AddressRange, isWithin, parseAddress, parseRanges } from "../../kernel/network/addresses.ts";
 import { FORWARDED_ENTRIES_MAX } from "../limits.ts";
 
 export interface ProxyTrust {

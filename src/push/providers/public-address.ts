@@ -1,4 +1,4 @@
-import { isPublicAddress, parseAddress } from "../../kernel/addresses.ts";
+import { isPublicAddress, parseAddress } from "../../kernel/network/addresses.ts";
 
 /** The addresses of a host name. Errors: none found. */
 export type Lookup = (hostname: string) => Promise<readonly string[]>;

@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { parseRange } from "../../../kernel/addresses.ts";
+import { parseRange } from "../../../kernel/network/addresses.ts";
 import { PROXY_HOPS_MAX, PROXY_RANGES_MAX } from "../../limits.ts";
 import { describe } from "../../shape/report.ts";
 import { list, refined, textWith, whole } from "../../shape/schema.ts";
