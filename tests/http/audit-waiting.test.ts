@@ -8,6 +8,12 @@ const CONFIG = { d1: { reports: {} }, kv: { cache: {} } };
 const STATEMENTS = 1_100;
 const AT_ONCE = 20;
 
+interface Entry {
+  target: string;
+  actor: { name: string | null };
+  requestId: string | null;
+}
+
 interface Health {
   status: string;
   checks: { audit: { ok: boolean } };
@@ -65,5 +71,29 @@ test("[AL16] a log of a later version stops the start", async () => {
     (cause: Error) => cause.message,
   );
   expect(why).toContain("audit.db has version 99");
+  await platform.stop();
+});
+
+test("[AL1, DB105] first writes of many instances at once have an entry each, with the request and the key of each", async () => {
+  const key = "editor-of-everything-0123456789abcdefghij";
+  const platform = await testPlatform({
+    config: {
+      databases: { team: { instance: true, access: { open: true }, tables: { notes: {} } } },
+      serviceKeys: { editor: { key, scopes: ["db:*:*:*"] } },
+    },
+  });
+  const callers = { editor: platform.withKey(key), root: platform.service };
+  const wanted = await Promise.all(
+    Array.from({ length: 60 }, (_, at) => `together-${at}`).flatMap((instance) =>
+      Object.entries(callers).map(async ([name, client]) => {
+        const { status, headers } = await client.post(`/api/db/team/${instance}/tables/notes`, { id: name });
+        expect(status).toBe(201);
+        return `db/team/${instance}/notes/${name} ${name} ${headers.get("x-request-id")}`;
+      }),
+    ),
+  );
+  const { body } = await platform.service.get<{ entries: Entry[] }>("/api/admin/audit?action=record.insert&limit=200");
+  const found = body.entries.map(({ target, actor, requestId }) => `${target} ${actor.name} ${requestId}`);
+  expect(found.sort()).toEqual(wanted.sort());
   await platform.stop();
 });

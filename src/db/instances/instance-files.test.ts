@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
+import { AsyncLocalStorage } from "node:async_hooks";
 import fs, { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,6 +9,7 @@ import { systemClock } from "../../kernel/clock.ts";
 import { createStorageEngine } from "../engine.ts";
 import { boundsOf, DescriptorReserve } from "../files/descriptors.ts";
 import { RESERVE_REFILL_MS } from "../limits.ts";
+import { NO_ORIGIN, type Origin } from "../outbox/types.ts";
 import type { Declaration } from "../schema/types.ts";
 import type { DatabaseFile, StorageEngine } from "../types.ts";
 import type { SyncFile } from "../writer/wal-sync.ts";
@@ -245,6 +247,29 @@ test("[DB105] hundreds of first writes at once make their files over many turns,
   expect(largest).toBeLessThan(100);
   await Promise.all(writes);
   expect(written.length).toBe(200);
+  await many.close();
+});
+
+test("[DB105] first writes that wait for their files have the origin of who asked for them", async () => {
+  const origins = new AsyncLocalStorage<Origin>();
+  const many = createInstanceFiles(engine, {
+    directory: join(directory, "many"),
+    bounds: boundsOf(256),
+    declaration,
+    outbox: () => ({ origin: () => origins.getStore() ?? NO_ORIGIN, onWaiting() {} }),
+  });
+  const depths = await Promise.all(
+    Array.from({ length: 100 }, (_, depth) =>
+      origins.run({ depth, root: null }, async () => {
+        const file = many.get(`i${depth}`, { create: true });
+        return file?.write((tx) => {
+          tx.change({ table: "items", id: "a", before: null, after: { id: "a" } });
+          return tx.cause.depth;
+        });
+      }),
+    ),
+  );
+  expect(depths).toEqual(Array.from({ length: 100 }, (_, depth) => depth));
   await many.close();
 });
 

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { WAITING_FOR_ROOM_MAX } from "../limits.ts";
 import type { OpenedFile } from "../types.ts";
 
@@ -26,10 +27,14 @@ export class WaitingWork {
     return this.#byInstance.keys();
   }
 
-  /** The result of `work`. */
+  /**
+   * The result of `work`, which runs in the request that adds it: whichever one opens the file has another actor for the audit log,
+   * and another origin for triggers. [DB105]
+   */
   add<T>(instanceId: string, work: (file: OpenedFile) => Promise<T>): Promise<T> {
+    const asAdded = AsyncLocalStorage.bind(work);
     return new Promise<T>((resolve, reject) => {
-      const waiting: Waiting = { begin: (file) => resolve(Promise.try(work, file)), reject };
+      const waiting: Waiting = { begin: (file) => resolve(Promise.try(asAdded, file)), reject };
       const group = this.#byInstance.get(instanceId);
       if (group === undefined) this.#byInstance.set(instanceId, [waiting]);
       else group.push(waiting);

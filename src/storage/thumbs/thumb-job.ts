@@ -1,7 +1,7 @@
 import { mkdir, open, readFile, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import { serveJobs } from "../../db/processes/program.ts";
-import { AppError } from "../../kernel/errors.ts";
+import { AppError, insufficientStorage, isDiskFull } from "../../kernel/errors.ts";
 import { bytesMissing } from "../files/missing.ts";
 import { THUMB_PROCESSOR_CHECK_MS } from "../limits.ts";
 import { isWholeWebp, type PictureSize, scaled } from "./picture.ts";
@@ -47,7 +47,8 @@ export function start(): void {
         unwatch();
       }
     },
-    failureOf: (cause): ThumbFailure => {
+    failureOf: (thrown): ThumbFailure => {
+      const cause = isDiskFull(thrown) ? insufficientStorage(thrown) : thrown;
       const message = cause instanceof Error ? cause.message : String(cause);
       return { status: cause instanceof AppError ? cause.status : null, message };
     },
