@@ -194,7 +194,10 @@ export interface OpenedFile extends DatabaseFile {
   prepare<R = Row>(sql: string): PreparedRead<R>;
   /** True: nothing waits or runs on this file, so that it can be closed without effect on any caller. */
   readonly isIdle: boolean;
-  /** Like `close`, but reads in other processes end and reject with `reason`. */
+  /**
+   * Like `close`, but reads in other processes end and reject with `reason`. The caller begins no writes meanwhile. Errors: 503, and it
+   * stays open, while the audit log cannot take its entries. [AL14]
+   */
   end(reason: Error): Promise<void>;
   /** Moves the WAL and closes the connections of other processes, off the main thread, so that `closeNow` is short. */
   prepareClose(): Promise<void>;

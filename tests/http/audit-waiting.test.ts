@@ -97,3 +97,27 @@ test("[AL1, DB105] first writes of many instances at once have an entry each, wi
   expect(found.sort()).toEqual(wanted.sort());
   await platform.stop();
 });
+
+test("[AL14] while the log cannot be written, no instance is deleted with entries that wait in it", async () => {
+  const platform = await testPlatform({
+    config: { databases: { team: { instance: true, access: { open: true }, tables: { notes: {} } } } },
+  });
+  const { service } = platform;
+  const path = join(platform.dataDirectory, "audit.db");
+  const remove = async () => (await service.delete("/api/admin/instances/team/one")).status;
+  writeFileSync(path, "this is no database ".repeat(1_000));
+  await platform.restart();
+  await service.post("/api/db/team/one/tables/notes", { id: "a" });
+  expect([await remove(), await remove()]).toEqual([503, 503]);
+  expect((await service.get("/api/db/team/one/tables/notes/a")).status).toBe(200);
+  await platform.kill("SIGTERM");
+  renameSync(path, `${path}.damaged`);
+  await platform.restart();
+  expect(await remove()).toBe(200);
+  const { body } = await service.get<{ entries: (Entry & { action: string })[] }>("/api/admin/audit?target=db/team");
+  expect(body.entries.map(({ action, target }) => `${action} ${target}`)).toEqual([
+    "instance.delete db/team/one",
+    "record.insert db/team/one/notes/a",
+  ]);
+  await platform.stop();
+});

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { closeSync, existsSync, rmSync } from "node:fs";
 import type { Clock } from "../../kernel/clock.ts";
-import { isDiskFull, serverStopping } from "../../kernel/errors.ts";
+import { AppError, isDiskFull, serverStopping } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import { inPhase } from "../../kernel/observing/request-trace.ts";
 import { FileAudit } from "../audit/file-audit.ts";
@@ -353,11 +353,16 @@ export class OpenFile implements OpenedFile {
   }
 
   async end(reason: Error): Promise<void> {
-    this.#ended.abort(reason);
-    this.#writer.close();
     await this.#writer.idle();
-    // What the log does not take now is gone with the file.
     await this.#audit?.flush();
+    // They would be gone with the file.
+    if (this.#audit?.isWaiting === true) {
+      throw new AppError(
+        503,
+        "The audit log cannot be written, and this has entries that wait for it: try again later",
+      );
+    }
+    this.#ended.abort(reason);
     return this.close();
   }
 

@@ -6,6 +6,7 @@ import { type InstanceBounds, lacksDescriptors } from "../files/descriptors.ts";
 import { createTemplate } from "../files/new-file.ts";
 import { shortage } from "../files/sqlite-errors.ts";
 import { FACTS_AT_ONCE, INSTANCE_CACHE_KIB, INSTANCE_STATEMENTS_MAX } from "../limits.ts";
+import { mayHaveOutboxRows } from "../outbox/look.ts";
 import { declaredMigration } from "../schema/declared.ts";
 import type { Declaration } from "../schema/types.ts";
 import type { Change, DatabaseFile, OpenedFile, OutboxOptions, StorageEngine, Sync, Transaction } from "../types.ts";
@@ -58,7 +59,8 @@ export interface InstanceFiles {
   list(query: InstanceQuery): Promise<{ instances: InstanceFacts[]; hasMore: boolean }>;
   /**
    * Ends what is under way in the instance, closes and removes its file; resolves when that is on disk. false: there is no
-   * such instance. What was got before then is 404; a write that comes meanwhile waits, and creates a new instance.
+   * such instance. What was got before then is 404; a write that comes meanwhile waits, and creates a new instance. Errors: 503
+   * while the audit log cannot take its entries.
    */
   delete(instanceId: string): Promise<boolean>;
   /**
@@ -151,6 +153,7 @@ class Instances implements InstanceFiles, InstanceUses {
   }
 
   async delete(instanceId: string): Promise<boolean> {
+    if (this.#mayHaveEntries(instanceId)) await this.#tryToOpen(instanceId);
     const running = this.#deleting.get(instanceId);
     if (running !== undefined) return running.then(() => false);
     if (!this.exists(instanceId)) return false;
@@ -170,6 +173,20 @@ class Instances implements InstanceFiles, InstanceUses {
       .finally(() => this.#deleting.delete(instanceId))
       .then(resolve, reject);
     return promise;
+  }
+
+  /** Of a file that is not open, as a crash leaves it. */
+  #mayHaveEntries(instanceId: string): boolean {
+    return this.exists(instanceId) && !this.#open.has(instanceId) && mayHaveOutboxRows(this.#pathOf(instanceId));
+  }
+
+  /** The audit log takes entries from open files. One that cannot be opened is removed nevertheless. */
+  async #tryToOpen(instanceId: string): Promise<void> {
+    try {
+      await this.ready(instanceId);
+    } catch {
+      // Whoever uses it learns why.
+    }
   }
 
   async #remove(instanceId: string): Promise<boolean> {

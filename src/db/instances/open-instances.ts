@@ -98,7 +98,7 @@ export class OpenInstances {
     this.#open.delete(instanceId);
   }
 
-  /** Ends with `error` what is under way in the instance and what waits for it, and closes its file. */
+  /** Ends with `error` what is under way in the instance and what waits for it, and closes its file. Errors: as `OpenedFile.end`. */
   async end(instanceId: string, error: AppError): Promise<void> {
     this.#waiting.refuse(instanceId, error);
     const known = this.#open.get(instanceId);
@@ -106,7 +106,12 @@ export class OpenInstances {
     // Nothing else closes it meanwhile.
     known.isClosing = true;
     known.useCount += 1;
-    await known.file.end(error);
+    try {
+      await known.file.end(error);
+    } catch (cause) {
+      known.isClosing = false;
+      throw cause;
+    }
     this.#open.delete(instanceId);
   }
 

@@ -59,7 +59,7 @@ export const instanceEndpoints = (
       description: "Its subscriptions and queries end, and its file is removed when this is answered.",
       path: { ...NAMESPACE, id: "The instance id" },
       answers: { 200: Type.Object({ ok: Type.Literal(true) }, { description: "The instance is deleted" }) },
-      errors: [400, 404],
+      errors: [400, 404, 503],
     },
     async ({ principal, params, query }) => {
       requireServiceKey(principal, ["db", params.namespace, "*", "delete"]);
