@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
 import type { Millis } from "../../kernel/clock.ts";
+import { AppError } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import { AUDIT_ROW_CHARACTERS } from "../limits.ts";
 import type { StatementCache } from "../writer/statement-cache.ts";
@@ -143,9 +144,12 @@ export class FileAudit implements AuditSource {
     this.#taken = Math.max(this.#taken, throughSeq);
   }
 
-  /** Resolves when the log has all rows that are on disk, or cannot take them. */
-  async flush(): Promise<void> {
+  /** Resolves when the log has all rows that are on disk. Errors: 503 while it cannot take them. */
+  async requireTaken(): Promise<void> {
     if (this.isWaiting) await this.#sink.flush();
+    if (!this.isWaiting) return;
+    const reason = "The audit log cannot be written, and this has entries that wait for it: try again later";
+    throw new AppError(503, reason);
   }
 
   /** Before the file is closed: a start looks at the files that have rows. */

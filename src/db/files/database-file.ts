@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { closeSync, existsSync, rmSync } from "node:fs";
 import type { Clock } from "../../kernel/clock.ts";
-import { AppError, isDiskFull, serverStopping } from "../../kernel/errors.ts";
+import { isDiskFull, serverStopping } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import { inPhase } from "../../kernel/observing/request-trace.ts";
 import { FileAudit } from "../audit/file-audit.ts";
@@ -354,14 +354,8 @@ export class OpenFile implements OpenedFile {
 
   async end(reason: Error): Promise<void> {
     await this.#writer.idle();
-    await this.#audit?.flush();
     // They would be gone with the file.
-    if (this.#audit?.isWaiting === true) {
-      throw new AppError(
-        503,
-        "The audit log cannot be written, and this has entries that wait for it: try again later",
-      );
-    }
+    await this.#audit?.requireTaken();
     this.#ended.abort(reason);
     return this.close();
   }
