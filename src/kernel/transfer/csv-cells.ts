@@ -37,8 +37,13 @@ export function parseCell({ text, isQuoted }: Cell, type: FieldType | undefined)
       return parseBoolean(text);
     case "json":
       return parseJson(text);
-    default:
+    case "string":
+    case "text":
+    case "datetime":
+    case undefined:
       return parseText(text);
+    default:
+      return type satisfies never;
   }
 }
 
