@@ -29,7 +29,10 @@ beforeAll(async () => {
       },
       serviceKeys: {
         support: { key: ADMIN_KEY, scopes: ["auth:admin:*:read", "auth:admin:*:write"] },
-        owners: { key: CREDENTIALS_KEY, scopes: ["auth:admin:*:write", "auth:credentials:*:write"] },
+        owners: {
+          key: CREDENTIALS_KEY,
+          scopes: ["auth:admin:*:read", "auth:admin:*:write", "auth:credentials:*:write"],
+        },
       },
       rateLimits: { auth: { requests: 100_000, window: 60 }, signup: { requests: 100_000, window: 60 } },
     },

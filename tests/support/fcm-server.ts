@@ -31,6 +31,8 @@ export interface FcmServer {
   tokenLifeSeconds: number;
   /** The status that the token endpoint answers from now on; 200 at first. */
   tokenStatus: number;
+  /** The answer of the token endpoint, as it is sent; unchanged at first. */
+  alterToken(answer: Response): Response | Promise<Response>;
   /** No access token given so far is good any more. */
   revokeTokens(): void;
   stop(): Promise<void>;
@@ -123,7 +125,11 @@ export async function startFcmServer(): Promise<FcmServer> {
     port: 0,
     idleTimeout: 0,
     routes: {
-      "/token": { POST: giveToken },
+      "/token": {
+        async POST(request) {
+          return state.alterToken(await giveToken(request));
+        },
+      },
       [`/v1/projects/${projectId}/messages:send`]: {
         async POST(request) {
           atOnce += 1;
@@ -153,6 +159,7 @@ export async function startFcmServer(): Promise<FcmServer> {
     },
     tokenLifeSeconds: 3600,
     tokenStatus: 200,
+    alterToken: (answer) => answer,
     revokeTokens: () => goodTokens.clear(),
     stop: () => server.stop(true),
   };
