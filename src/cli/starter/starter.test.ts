@@ -136,7 +136,11 @@ const WRONG: readonly (readonly [right: string, wrong: string, error: string])[]
   ["note.points === null || ", "", "'note.points' is possibly 'null'"],
   ['note.kind === "a"', 'note.kind === "c"', "This comparison appears to be unintentional"],
   ['next.updatedAt !== ""', 'next.createdAt !== ""', "Property 'createdAt' does not exist"],
-  ['table("members").get(auth?.id ?? "")', 'table("member").get(auth?.id ?? "")', `Argument of type '"member"' is not assignable`],
+  [
+    'table("members").get(auth?.id ?? "")',
+    'table("member").get(auth?.id ?? "")',
+    `Argument of type '"member"' is not assignable`,
+  ],
   ['[["role", "==", "owner"]]', '[["rule", "==", "owner"]]', `Type '"rule"' is not assignable`],
   ["note.title.length", "note.name.length", "Property 'name' does not exist"],
 ];

@@ -4,9 +4,9 @@ import { type BodyRules, isBodyAbsent, readJson } from "../../http/bodies/body.t
 import { parseJsonBody } from "../../http/bodies/json-body.ts";
 import { Query } from "../../http/exchange/query.ts";
 import type { HttpParts } from "../../http/http.ts";
-import { clientNetwork } from "../../kernel/network/client-network.ts";
 import { type AppError, badRequest, tooLarge } from "../../kernel/errors.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
+import { clientNetwork } from "../../kernel/network/client-network.ts";
 import { formBody } from "../forms/form-body.ts";
 import { type FormField, parseTexts, readForm } from "../forms/read-form.ts";
 import { SMALL_BODY_MAX_BYTES } from "../limits.ts";
