@@ -64,7 +64,7 @@ const found = (word: string) => file.query(FOUND).values(word).flat();
 const pending = () => file.query(`SELECT "id" FROM "_platform_pending_texts" ORDER BY 1`).values().flat();
 
 async function indexed(): Promise<void> {
-  for (let wait = 0; wait < 400 && pending().length > 0; wait++) await Bun.sleep(10);
+  for (let wait = 0; wait < 2_000 && pending().length > 0; wait++) await Bun.sleep(10);
   expect(pending()).toEqual([]);
 }
 
