@@ -119,7 +119,7 @@ const GROUPS: [Condition[], Test][][] = [
 ];
 const SORTS: [string, (a: Note, b: Note) => number][] = [
   ["id", () => 0],
-  ["score:desc", (a, b) => (b.score ?? -1) - (a.score ?? -1)],
+  ["score:desc", (a, b) => (b.score ?? -1) - (a.score ?? -1) || byId(b, a)],
   ["at", (a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0)],
 ];
 
@@ -185,7 +185,7 @@ test("[TB473] cursors at null and at values, and either file of two instances, a
     }
   }
   const wanted = own.map((list) =>
-    list.toSorted((a, b) => (b.score ?? -1) - (a.score ?? -1) || byId(a, b)).map(({ id }) => id),
+    list.toSorted((a, b) => (b.score ?? -1) - (a.score ?? -1) || byId(b, a)).map(({ id }) => id),
   );
   expect(found).toEqual(wanted);
 });

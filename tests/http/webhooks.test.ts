@@ -249,7 +249,7 @@ test("[WH7] 410 ends the deliveries until one is retried or the config changes, 
 
   answers.delete("/gone");
   const second = (await jobs("gone")).find((job) => JSON.stringify(job).includes('"g2"'));
-  await platform.post(`/api/admin/jobs/${second?.id}/retry`, {}, service);
+  await platform.post(`/api/admin/jobs/${second?.id}/retry`, undefined, service);
   await arrived("/gone", 2);
   await platform.post(P("gone"), { id: "g4" });
   await arrived("/gone", 3);
