@@ -8,12 +8,12 @@ import ts from "typescript-5.9";
 import { DECLARATIONS_FILE } from "./declarations.ts";
 
 export const APP_PAGE = resolve(import.meta.dir, "../docs/app.md");
-/** What follows on the page is written by this script. */
+/** Marks the line of the page behind which this script writes. */
 const MARK = "<!-- Below: written by scripts/app-reference.ts -->";
 
 /** The interface of `app`, which leads to all others, and the one of what hooks get besides. */
 const ROOTS = ["AppAccess", "HookContext", "RuleContext"];
-/** What the types of records and filters are made of: the page says in words what they take. */
+/** Types that the page leaves out, because it says in words what records and filters take. */
 const PARTS = new Set([
   ...["JsonValue", "JsonObject", "FieldOperator", "FilterOf", "ConditionOf", "JsonCondition", "ColumnCondition"],
   ...["Equality", "Ordering", "Membership", "TextSearch", "AnyField"],

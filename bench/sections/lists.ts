@@ -9,7 +9,7 @@ import { median, perSecond } from "../support/statistics.ts";
 const FLOOR = resolve(import.meta.dir, "../lists-floor.ts");
 const ROUNDS = 3;
 const ROUND_S = 2;
-/** Of the floor's processor time. */
+/** Largest wanted ratio of our processor time to the floor's. */
 const TARGET = 1.5;
 const MICROS_PER_TICK = 10_000;
 

@@ -104,7 +104,7 @@ function keyed(entries: readonly AuditEntry[]): [key: string, entry: AuditEntry]
   });
 }
 
-/** What is about a user: `auth/users/ID`, and what is below it. */
+/** Matches the target of an entry about a user: `auth/users/ID`, and targets below it. */
 const USER_TARGET = /^(?:auth\/)?users\/([^/]+)/;
 
 function EntryLines({ entry }: { entry: AuditEntry }) {

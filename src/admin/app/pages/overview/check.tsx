@@ -41,7 +41,7 @@ export function Check({
   );
 }
 
-/** What figures are called by who does not know how they are made. */
+/** Names of a check's figures in plain words. */
 const WORDS: Readonly<Record<string, string>> = {
   walBytes: "not yet merged",
   inPlace: "where it belongs",

@@ -8,7 +8,7 @@ import { cellText } from "./grid/cell-text.ts";
 import { titleOf } from "./record/reference.tsx";
 import type { Row } from "./rows.ts";
 
-/** What the record is called to which `value` of the field `column` refers; undefined: not known. */
+/** Returns the title of the record to which `value` of the field `column` refers; undefined: not known. */
 export type TitleOf = (column: string, value: string) => string | undefined;
 
 /** The titles of the records to which the rows of each page refer: one request for each page and reference. */

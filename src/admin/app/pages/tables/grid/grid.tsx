@@ -44,7 +44,7 @@ export interface GridProps {
   onSelect(selected: ReadonlySet<string>): void;
   flashing: ReadonlySet<string>;
   hidden: ReadonlySet<string>;
-  /** What referred records are called. */
+  /** Titles of referred records. */
   titleOf: TitleOf;
   isReadOnly: boolean;
   /** Resolves when the server has taken the value. */

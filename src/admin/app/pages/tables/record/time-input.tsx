@@ -4,7 +4,7 @@ import { useRef } from "react";
 import { timeText } from "../../../parts/format.ts";
 
 interface TimeInputProps extends Omit<TextInputProps, "value" | "onChange"> {
-  /** As it is stored: any ISO 8601. */
+  /** The stored text, any ISO 8601 time. */
   value: string;
   onChange(value: string): void;
 }
