@@ -9,9 +9,21 @@ cd "$(dirname "$0")/.."
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 files=(
-  tests/http/{access,analytics,auth,auth-tokens,broadcast,functions,kv,query-parameters,storage,storage-rights,storage-multipart,system,tables-lists,tables-records,tables-transactions,users}.test.ts
-  tests/ws/{realtime,realtime-changes,rooms,rooms-players,functions}.test.ts
-  tests/http/{site,proxies}.test.ts
+  tests/http/access/access.test.ts
+  tests/http/analytics/analytics.test.ts
+  tests/http/auth/{auth,auth-tokens}.test.ts
+  tests/http/functions/functions.test.ts
+  tests/http/http/{proxies,query-parameters}.test.ts
+  tests/http/kv/kv.test.ts
+  tests/http/realtime/broadcast.test.ts
+  tests/http/site/site.test.ts
+  tests/http/storage/{storage,storage-rights,storage-multipart}.test.ts
+  tests/http/system/system.test.ts
+  tests/http/tables/{tables-lists,tables-records,tables-transactions}.test.ts
+  tests/http/users/users.test.ts
+  tests/ws/functions/functions.test.ts
+  tests/ws/realtime/{realtime,realtime-changes}.test.ts
+  tests/ws/rooms/{rooms,rooms-players}.test.ts
 )
 # One of them, where .ci/run tries a file again.
 if [[ -n ${PLATFORM_TEST_FILE:-} ]]; then files=("$PLATFORM_TEST_FILE"); fi

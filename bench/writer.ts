@@ -1,13 +1,13 @@
 /**
- * Inserts per second with many writers at once: the writer of src/db against one commit per request.
+ * Inserts per second with many writers at once: the writer of src/server/db against one commit per request.
  * Run: bun bench/writer.ts [writers] [seconds]
  */
 import { Database } from "bun:sqlite";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createStorageEngine } from "../src/db/index.ts";
 import { systemClock } from "../src/kernel/clock.ts";
+import { createStorageEngine } from "../src/server/db/index.ts";
 
 const writers = Number(process.argv[2] ?? 32);
 const durationMs = Number(process.argv[3] ?? 3) * 1000;

@@ -5,7 +5,7 @@ import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
 import { constants, createZstdCompress, zstdCompressSync } from "node:zlib";
 import type { BunPlugin } from "bun";
-import { guideOf } from "../src/site/guide/source.ts";
+import { guideOf } from "../src/server/areas/site/guide/source.ts";
 import { PARTS } from "./client/build.ts";
 import { queryTexts } from "./query-texts.ts";
 import { recordStartProfile } from "./start-profile.ts";
@@ -33,13 +33,13 @@ const { values } = parseArgs({
   },
 });
 
-/** The programs of the processes that the server starts, bundled to be sent to them (src/db/processes/child.ts). */
+/** The programs of the processes that the server starts, bundled to be sent to them (src/server/db/processes/child.ts). */
 const programs: Record<string, string> = {};
 for (const path of [...new Bun.Glob("src/**/*-job.ts").scanSync({ cwd: root })].sort()) {
   const bundle = await Bun.build({ entrypoints: [resolve(root, path)], target: "bun", format: "cjs", minify: true });
   const text = await bundle.outputs[0]?.text();
   if (text === undefined) throw new Error(`${path} gave no bundle`);
-  programs[path.replace(/^src\/|\.ts$/g, "")] = text;
+  programs[path.replace(/^src\/server\/|\.ts$/g, "")] = text;
 }
 
 const zstd = (content: Uint8Array): Buffer =>
@@ -96,7 +96,7 @@ const filesOutside: BunPlugin = {
 /** What executable and product have in common: what is imported by `import()` is a chunk of its own, which a start does not load. */
 const common = { entrypoints, target: "bun", splitting: true, minify: true, define } as const;
 
-/** The program's chunks by their names, from which the executable builds others (src/cli/product). */
+/** The program's chunks by their names, from which the executable builds others (src/server/cli/product). */
 const bundled = await Bun.build({ ...common, plugins: [queryTexts, uncalled, packedTexts, filesOutside] });
 const chunks = await Promise.all(bundled.outputs.map(async (chunk) => [basename(chunk.path), await chunk.text()]));
 const program = Buffer.from(JSON.stringify(Object.fromEntries(chunks)));
@@ -139,9 +139,9 @@ async function compile(
       autoloadBunfig: false,
       // A config may import packages installed beside it, which Bun finds by their package.json.
       autoloadPackageJson: true,
-      // The file beside the config counts, and not the one in the working directory (src/config/loading/env-file.ts).
+      // The file beside the config counts, and not the one in the working directory (src/server/config/loading/env-file.ts).
       autoloadDotenv: false,
-      // What runs once is not worth compiling; the commands end this (src/cli).
+      // What runs once is not worth compiling; the commands end this (src/server/cli).
       jitPolicy: START_JIT_POLICY,
       // Bun checks the name, and lists those that exist.
       ...(target === undefined ? {} : { target: target as Bun.Build.CompileTarget }),

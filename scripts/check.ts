@@ -19,7 +19,7 @@ const CHECKS: Readonly<Record<string, readonly string[]>> = {
   // The client knows browsers and nothing of Bun; its tests know both.
   "types of the client": types("src/client"),
   "types of the client's tests": types("tests/client"),
-  "types of the dashboard": types("src/admin/app"),
+  "types of the dashboard": types("src/dashboard"),
   "types of the film club's pages": types("example/web"),
   tidy: [process.execPath, "test", "--only-failures", "tests/tidy.test.ts"],
   "unused code": [bin("knip"), "--no-progress"],

@@ -12,8 +12,8 @@ import ts from "typescript-5.9";
 
 const ROOT = resolve(import.meta.dir, "..");
 const SOURCES = join(ROOT, "src/");
-const ENTRY = join(SOURCES, "config/public.ts");
-export const DECLARATIONS_FILE = join(SOURCES, "cli/starter/platform-declarations.txt");
+const ENTRY = join(SOURCES, "server/config/public.ts");
+export const DECLARATIONS_FILE = join(SOURCES, "server/cli/starter/platform-declarations.txt");
 
 /** Says the same as the types of Node and Bun, so that these may be installed as well. */
 export const ENVIRONMENT = `

@@ -9,7 +9,7 @@ const DIGITS = 4;
 const folder = resolve(import.meta.dir, "../schema/migrations/system");
 const snapshotFile = Bun.file(join(folder, "snapshot.json"));
 
-/** Each step runs in a transaction, with foreign keys off (src/db/migrations.ts), and every table is STRICT. */
+/** Each step runs in a transaction, with foreign keys off (src/server/db/migrations.ts), and every table is STRICT. */
 function tidy(statement: string): string | null {
   if (/^PRAGMA foreign_keys/i.test(statement)) return null;
   return statement

@@ -10,7 +10,7 @@ import { PACKAGE_ENTRIES, SOURCES } from "./client/entries.ts";
 import { queryTexts } from "./query-texts.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
-export const NOTICES_FILE = join(ROOT, "src/cli/notices/third-party.txt");
+export const NOTICES_FILE = join(ROOT, "src/server/cli/notices/third-party.txt");
 const RULE = "=".repeat(80);
 const LICENCE_FILE = /^(?:licen[cs]e|notice|copying)/i;
 /** One library per system; a build includes its own. All have the licence of the package. */

@@ -1,14 +1,14 @@
 import type { BunPlugin } from "bun";
-import { Read, Write } from "../src/db/query.ts";
+import { Read, Write } from "../src/server/db/query.ts";
 
 /**
- * Replaces the modules of `src/AREA/statements` by the SQL that drizzle makes of them, so that the executable neither contains
+ * Replaces the modules of `src/server/areas/AREA/statements` by the SQL that drizzle makes of them, so that the executable neither contains
  * nor evaluates drizzle: importing it takes some 4 ms of a start and 1.4 MB of memory.
  */
 export const queryTexts: BunPlugin = {
   name: "query-texts",
   setup(build) {
-    build.onLoad({ filter: /[\\/]src[\\/]\w+[\\/]statements[\\/][^\\/]+(?<!\.test)\.ts$/ }, async ({ path }) => {
+    build.onLoad({ filter: /[\\/]src[\\/]server[\\/]areas[\\/]\w+[\\/]statements[\\/][^\\/]+(?<!\.test)\.ts$/ }, async ({ path }) => {
       const queries: Record<string, unknown> = await import(path);
       return { loader: "ts", contents: sourceOf(path, queries) };
     });
@@ -22,5 +22,5 @@ function sourceOf(path: string, queries: Readonly<Record<string, unknown>>): str
       throw new Error(`${path} exports ${name}, which is no query: a module of statements has nothing else`);
     return `export const ${name} = new ${kind}(() => (${JSON.stringify((query as Read<unknown, unknown>).text)}));`;
   });
-  return ['import { Read, Write } from "../../db/query.ts";', ...lines].join("\n");
+  return ['import { Read, Write } from "../../../db/query.ts";', ...lines].join("\n");
 }

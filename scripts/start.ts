@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { FILMS_FILE } from "../example/films.ts";
 import { PAGES_BUILD } from "../example/web/build.ts";
-import { runCommandLine } from "../src/cli/index.ts";
+import { runCommandLine } from "../src/server/cli/index.ts";
 
 // `npm start`: the film club of platform.config.ts on http://127.0.0.1:8787, with its films imported at the first start.
 // Arguments are passed to `platform start` (`npm start -- --port 9000`). With --config or --data there is no import.

@@ -1,4 +1,4 @@
-import { UI_FILES } from "../src/http/openapi/ui-files.ts";
+import { UI_FILES } from "../src/server/http/openapi/ui-files.ts";
 import { FOR_BROWSERS, packed } from "./client/packing.ts";
 
 /** What `/swagger` loads, as the executable embeds it. */

@@ -1,13 +1,13 @@
-import type { AppOf } from "./config/typed/access.ts";
-import type { DefinedConfig } from "./config/typed/config.ts";
-import type { ConfigTypes } from "./config/typed/declared.ts";
-import type { PlatformConfig } from "./config/types.ts";
 import type { Logger } from "./kernel/logger.ts";
-import type { OpenPlatform } from "./platform/open.ts";
+import type { AppOf } from "./server/config/typed/access.ts";
+import type { DefinedConfig } from "./server/config/typed/config.ts";
+import type { ConfigTypes } from "./server/config/typed/declared.ts";
+import type { PlatformConfig } from "./server/config/types.ts";
+import type { OpenPlatform } from "./server/platform/open.ts";
 
-export { ConfigError, type ConfigProblem } from "./config/problems.ts";
-export * from "./config/public.ts";
 export type { Logger } from "./kernel/logger.ts";
+export { ConfigError, type ConfigProblem } from "./server/config/problems.ts";
+export * from "./server/config/public.ts";
 
 /** A running platform. Its `app` has the types of the config that `defineConfig` made. */
 export type Platform<Types extends ConfigTypes = ConfigTypes> = Omit<OpenPlatform, "app"> & {
@@ -45,8 +45,8 @@ export async function createPlatform<Types extends ConfigTypes = ConfigTypes>(
   };
   // Loaded here, as most importers of "platform" are configs, which need defineConfig only.
   const [{ checkedConfig }, { openPlatform }] = await Promise.all([
-    import("./config/check.ts"),
-    import("./platform/open.ts"),
+    import("./server/config/check.ts"),
+    import("./server/platform/open.ts"),
   ]);
   const platform: OpenPlatform = await openPlatform(checkedConfig(config), {
     data,

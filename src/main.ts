@@ -1,3 +1,3 @@
 // The only file that does something when it is imported.
-const { runCommandLine } = await import("./cli/index.ts");
+const { runCommandLine } = await import("./server/cli/index.ts");
 process.exit(await runCommandLine(process.argv.slice(2)));

@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { generateAppPage } from "../scripts/app-reference.ts";
-import { Platform } from "../src/config/sections/platform.ts";
-import type { Shape } from "../src/config/shape/schema.ts";
+import { Platform } from "../src/server/config/sections/platform.ts";
+import type { Shape } from "../src/server/config/shape/schema.ts";
 import { GUIDE } from "./support/guide.ts";
 import { platformCommand, testPlatform } from "./support/index.ts";
 

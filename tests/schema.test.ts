@@ -6,7 +6,7 @@ import { getTableName } from "drizzle-orm";
 import { getTableConfig } from "drizzle-orm/sqlite-core";
 import { systemTables } from "../schema/index.ts";
 import * as layouts from "../schema/migrations/index.ts";
-import { layOut } from "../src/db/index.ts";
+import { layOut } from "../src/server/db/index.ts";
 
 // The drizzle tables of schema/ are what queries are written with; the steps of schema/migrations/system make the tables.
 // Both must say the same: what `npm run migrations` compares with (snapshot.json), and what SQLite has after the steps.

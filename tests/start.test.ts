@@ -5,9 +5,14 @@ const root = resolve(import.meta.dir, "..");
 const transpiler = new Bun.Transpiler({ loader: "ts", target: "bun" });
 
 /** What `platform start` evaluates one after another; each is loaded by `import()`. */
-const ENTRIES = ["src/main.ts", "src/cli/index.ts", "src/cli/serve/start.ts", "src/platform/open.ts"];
+const ENTRIES = [
+  "src/main.ts",
+  "src/server/cli/index.ts",
+  "src/server/cli/serve/start.ts",
+  "src/server/platform/open.ts",
+];
 /** scripts/build.ts replaces these modules by the texts of their queries. */
-const isQueries = (path: string): boolean => /^src\/\w+\/statements\//.test(path);
+const isQueries = (path: string): boolean => /^src\/server\/areas\/\w+\/statements\//.test(path);
 
 /** The packages that these modules import, directly or by others. Types are not imported, and `import()` comes later. */
 async function packagesOf(entries: readonly string[]): Promise<Set<string>> {

@@ -1,4 +1,4 @@
-import { ARGON2_MEMORY_KIB, ARGON2_PASSES } from "../../src/auth/limits.ts";
+import { ARGON2_MEMORY_KIB, ARGON2_PASSES } from "../../src/server/areas/auth/limits.ts";
 import { measureAuth } from "../cases/auth.ts";
 import type { Section } from "../support/section.ts";
 import { duration, plain, rate } from "./figures.ts";

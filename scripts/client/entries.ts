@@ -10,7 +10,7 @@ export const MODULE_ENTRY = join(MODULE, "index.ts");
 
 /** The entries of the npm package: `platform` itself, `platform/client` and so on. */
 export const PACKAGE_ENTRIES = {
-  index: join(SOURCES, "config/public.ts"),
+  index: join(SOURCES, "server/config/public.ts"),
   client: join(CLIENT, "index.ts"),
   admin: join(CLIENT, "admin/index.ts"),
   react: join(CLIENT, "react/index.ts"),

@@ -1,5 +1,5 @@
 import { brotliCompressSync, constants, zstdCompressSync } from "node:zlib";
-import { ENCODINGS, type Encoding, writePack } from "../../src/http/packed/pack.ts";
+import { ENCODINGS, type Encoding, writePack } from "../../src/server/http/packed/pack.ts";
 
 const ETAG_CHARACTERS = 22;
 
@@ -19,7 +19,7 @@ const COMPRESSORS: Readonly<Record<Encoding, (content: Uint8Array) => Uint8Array
 export const FOR_BROWSERS = ["br", "gzip"] as const satisfies readonly Encoding[];
 
 /**
- * Files as a server serves them (src/http/packed), compressed once. Those named `chunk-…` have a hash in their names. `encodings`:
+ * Files as a server serves them (src/server/http/packed), compressed once. Those named `chunk-…` have a hash in their names. `encodings`:
  * all by default.
  */
 export function packed(files: ReadonlyMap<string, Uint8Array>, encodings: readonly Encoding[] = ENCODINGS): Uint8Array {

@@ -4,7 +4,7 @@ import { ROOT } from "../client/entries.ts";
 import { shorten } from "../client/module.ts";
 import { FOR_BROWSERS, packed } from "../client/packing.ts";
 
-const APP = join(ROOT, "src/admin/app");
+const APP = join(ROOT, "src/dashboard");
 const HASH_CHARACTERS = 12;
 
 /**

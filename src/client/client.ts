@@ -1,4 +1,4 @@
-import type { TypesOf } from "../config/typed/declared.ts";
+import type { TypesOf } from "../server/config/typed/declared.ts";
 import { createAuth } from "./auth/auth.ts";
 import { createSession } from "./auth/session.ts";
 import type { Auth } from "./auth/types.ts";

@@ -1,5 +1,5 @@
-import type { ConfigTypes } from "../config/typed/declared.ts";
 import type { JsonObject } from "../kernel/json/json.ts";
+import type { ConfigTypes } from "../server/config/typed/declared.ts";
 import type { Analytics } from "./analytics/types.ts";
 import { createLazyBroadcast, createLazyPresence } from "./channels/channels.ts";
 import type { Broadcast, Presence } from "./channels/types.ts";

@@ -3,7 +3,7 @@ import type { BrowserContext, Page } from "playwright-core";
 import { cookieStore } from "../../src/client/index.ts";
 import { clubClient } from "../client/support.ts";
 import { freePort } from "../client/wire.ts";
-import { nextEmail, PASSWORD } from "../http/auth-support.ts";
+import { nextEmail, PASSWORD } from "../http/auth/auth-support.ts";
 import { testBrowser } from "../support/browser.ts";
 import { type TestPlatform, testPlatform } from "../support/index.ts";
 import { type OidcProvider, startOidcProvider } from "../support/oidc-provider.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { type PushWorld, pushWorld, register, TITLED } from "../http/push-support.ts";
+import { type PushWorld, pushWorld, register, TITLED } from "../http/push/push-support.ts";
 import { testBrowser } from "../support/browser.ts";
 import { expectGoodPages, openDashboard } from "../support/dashboard.ts";
 import { SERVICE_KEY, type SignedIn, signIn } from "../support/index.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { enrol, lastMail } from "../http/auth-support.ts";
+import { enrol, lastMail } from "../http/auth/auth-support.ts";
 import { createAuthenticator } from "../support/authenticator.ts";
 import { testBrowser } from "../support/browser.ts";
 import { inEveryView, openDashboard, overflowOf, violationsOf } from "../support/dashboard.ts";

@@ -6,7 +6,7 @@ import { testBrowser } from "../support/browser.ts";
 import { blocksOf, TYPESCRIPT_OPTIONS } from "../support/guide.ts";
 import { testPlatform } from "../support/index.ts";
 
-// The page of docs/tutorial.md does what the tutorial says. Its other examples are run by tests/http/guide.test.ts.
+// The page of docs/tutorial.md does what the tutorial says. Its other examples are run by tests/http/guide/guide.test.ts.
 
 const ROOT = resolve(import.meta.dir, "../..");
 /** What the tutorial installs from the registry. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { lastMail, mailedToken, nextEmail, PASSWORD, steadyStep, totpCode } from "../http/auth-support.ts";
+import { lastMail, mailedToken, nextEmail, PASSWORD, steadyStep, totpCode } from "../http/auth/auth-support.ts";
 import type { TestPlatform } from "../support/platform.ts";
 import { clubClient, clubPlatform, errorOf } from "./support.ts";
 

@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import { until } from "../http/storage-support.ts";
+import { until } from "../http/storage/storage-support.ts";
 import type { TestPlatform } from "../support/index.ts";
 
 /** On a machine that does much else. */

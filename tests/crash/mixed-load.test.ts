@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
-import { bytesOnDisk, until } from "../http/storage-support.ts";
+import { bytesOnDisk, until } from "../http/storage/storage-support.ts";
 import {
   type ListAnswer,
   openSocket,

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../src/kernel/json/json.ts";
-import { path } from "../http/storage-support.ts";
+import { path } from "../http/storage/storage-support.ts";
 import type { HttpClient, ListAnswer } from "../support/index.ts";
 import { INSTANCES } from "./config.ts";
 import { contentOf, noteState } from "./writers.ts";

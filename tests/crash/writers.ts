@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
-import { path, upload } from "../http/storage-support.ts";
+import { path, upload } from "../http/storage/storage-support.ts";
 import type { HttpClient } from "../support/index.ts";
 import type { Random } from "../support/random.ts";
 import { INSTANCES } from "./config.ts";

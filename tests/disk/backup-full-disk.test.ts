@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { runCommand } from "../http/backup-support.ts";
-import { randomBytes, upload } from "../http/storage-support.ts";
+import { runCommand } from "../http/backup/backup-support.ts";
+import { randomBytes, upload } from "../http/storage/storage-support.ts";
 import { temporaryDirectory, testPlatform } from "../support/index.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
-import { bytesOnDisk, path, randomBytes, until, upload } from "../http/storage-support.ts";
+import { bytesOnDisk, path, randomBytes, until, upload } from "../http/storage/storage-support.ts";
 import {
   type HttpClient,
   openSocket,

@@ -2,8 +2,8 @@ import { Database } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { getLoadablePath } from "sqlite-vec";
-import { placeExtension } from "../../src/vectorize/extension/files.ts";
-import { loadVectorExtension } from "../../src/vectorize/extension/load.ts";
+import { placeExtension } from "../../src/server/areas/vectorize/extension/files.ts";
+import { loadVectorExtension } from "../../src/server/areas/vectorize/extension/load.ts";
 import { temporaryDirectory } from "../support/index.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 

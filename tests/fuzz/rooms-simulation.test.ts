@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { RoomsConfig } from "../../src/config/types.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/kernel/json/json.ts";
+import type { RoomsConfig } from "../../src/server/config/types.ts";
 import { followDelta } from "../support/room-client.ts";
 import { type RoomClient, type RoomsWorld, roomsWorld } from "../support/rooms-world.ts";
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
-import { path, randomBytes, until, upload } from "../http/storage-support.ts";
+import { path, randomBytes, until, upload } from "../http/storage/storage-support.ts";
 import { type ListAnswer, type TestPlatform, testPlatform } from "../support/index.ts";
 
 const CONFIG = `{

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { connect as connectTcp, type Socket } from "node:net";
 import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
-import { path, randomBytes, upload } from "../http/storage-support.ts";
+import { path, randomBytes, upload } from "../http/storage/storage-support.ts";
 import { type TestPlatform, temporaryDirectory, testPlatform, until } from "../support/index.ts";
 import { createAuthority } from "../support/tls/certificates.ts";
 

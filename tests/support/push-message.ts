@@ -1,4 +1,4 @@
-import type { Message } from "../../src/push/types.ts";
+import type { Message } from "../../src/server/areas/push/types.ts";
 
 /** A message with a title and a text, and nothing else. */
 export const PUSH_MESSAGE: Message = {

@@ -1,7 +1,7 @@
-import type { PlatformConfig } from "../../src/config/types.ts";
 import type { Logger } from "../../src/kernel/logger.ts";
 import { SECOND_MS } from "../../src/kernel/time/duration.ts";
-import { createPlatform, type Platform } from "../../src/platform/index.ts";
+import type { PlatformConfig } from "../../src/server/config/types.ts";
+import { createPlatform, type Platform } from "../../src/server/platform/index.ts";
 
 import { type TestClock, testClock } from "./clock.ts";
 import { createHttpClient, type HttpClient } from "./http-client.ts";

@@ -1,4 +1,4 @@
-import type { TypesOf } from "../../config/typed/declared.ts";
+import type { TypesOf } from "../../server/config/typed/declared.ts";
 import { createFeatures, type Features } from "../features.ts";
 import { systemRuntime } from "../runtime.ts";
 import { createDatabase } from "../tables/database.ts";

@@ -1,5 +1,5 @@
 import { useMemo, useSyncExternalStore } from "react";
-import type { RecordOf } from "../../config/typed/records.ts";
+import type { RecordOf } from "../../server/config/typed/records.ts";
 import type { LiveQuery, LiveStatus } from "../live/types.ts";
 import type { QueryDescription } from "../tables/description.ts";
 import type { PlatformError } from "../transport/errors.ts";

@@ -1,5 +1,5 @@
-import type { FilterOperator } from "../../config/records.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
+import type { FilterOperator } from "../../server/config/records.ts";
 
 /** A table of one file: of a namespace, or of one instance of it. */
 export interface TableAddress {

@@ -1,4 +1,4 @@
-import type { RecordOf } from "../../config/typed/records.ts";
+import type { RecordOf } from "../../server/config/typed/records.ts";
 
 /** By its name, as `F extends { references: … }` fails for inferred schemas before TypeScript 6: see `config/typed/records.ts`. */
 type Member<F, Name extends string> = Name extends keyof F ? F[Name] : never;

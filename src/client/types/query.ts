@@ -1,4 +1,4 @@
-import type { RecordOf } from "../../config/typed/records.ts";
+import type { RecordOf } from "../../server/config/typed/records.ts";
 import type { LiveQuery } from "../live/types.ts";
 import type { QueryDescription } from "../tables/description.ts";
 import type { GroupingOf, GroupOf, SelectionOf } from "./aggregates.ts";

@@ -1,5 +1,5 @@
-import type { TypesOf } from "../../config/typed/declared.ts";
-import type { RecordOf as RecordOfSchema } from "../../config/typed/records.ts";
+import type { TypesOf } from "../../server/config/typed/declared.ts";
+import type { RecordOf as RecordOfSchema } from "../../server/config/typed/records.ts";
 
 /** A change of a number by an amount, however many clients change it at once. */
 export interface Increment {

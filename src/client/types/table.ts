@@ -1,5 +1,5 @@
-import type { FilterOf } from "../../config/typed/filters.ts";
-import type { RecordOf } from "../../config/typed/records.ts";
+import type { FilterOf } from "../../server/config/typed/filters.ts";
+import type { RecordOf } from "../../server/config/typed/records.ts";
 import type { CheckedPath, WithRelated } from "./expand.ts";
 import type { Cancellable, Query } from "./query.ts";
 import type { ChangesOfSchema, InsertOfSchema } from "./records.ts";

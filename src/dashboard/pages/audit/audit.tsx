@@ -1,0 +1,163 @@
+import { Button, Group, Table, Text, TextInput } from "@mantine/core";
+import { Fragment, useState } from "react";
+import type { AuditEntry } from "../../../client/admin/index.ts";
+import { server } from "../../api/server.ts";
+import { usePageState } from "../../parts/address.ts";
+import { timeText } from "../../parts/format.ts";
+import { Json } from "../../parts/json/json.tsx";
+import { OPENING_ROW } from "../../parts/list/opening-row.ts";
+import { Paged, usePaged } from "../../parts/list/paged.tsx";
+import { beginningOf, type Since, SinceSelect, sinceOf } from "../../parts/list/since.tsx";
+import { Page } from "../../parts/page.tsx";
+import { Empty } from "../../parts/states.tsx";
+import { UserName } from "../../parts/user-name.tsx";
+import { Wide, WideDetail } from "../../parts/wide.tsx";
+
+interface AuditState {
+  actor: string;
+  action: string;
+  target: string;
+  since: Since;
+}
+
+const PAGE = 50;
+const FILTERS: readonly (readonly ["actor" | "action" | "target", string])[] = [
+  ["actor", "Actor"],
+  ["action", "Action"],
+  ["target", "Target"],
+];
+
+/** What keys and administrators have changed, and who has signed in, the newest first. */
+export default function AuditPage() {
+  const { state, change } = usePageState<AuditState>();
+  const { actor = "", action = "", target = "" } = state;
+  const since = sinceOf(state.since);
+  const given = { actor, action, target };
+  const list = usePaged({
+    queryKey: ["audit", given, since],
+    // The address has more in it than these, such as whose view it is.
+    load: (cursor) =>
+      server.audit.list({
+        limit: PAGE,
+        cursor,
+        ...(actor === "" ? {} : { actor }),
+        ...(action === "" ? {} : { action }),
+        ...(target === "" ? {} : { target }),
+        ...(since === undefined ? {} : { after: beginningOf(since) }),
+      }),
+  });
+  return (
+    <Page title="Audit">
+      <Group gap="xs">
+        {FILTERS.map(([name, label]) => (
+          <TextInput
+            key={name}
+            aria-label={label}
+            placeholder={label}
+            w={200}
+            defaultValue={given[name]}
+            onChange={(event) => change({ [name]: event.currentTarget.value || undefined }, { replace: true })}
+          />
+        ))}
+        <SinceSelect value={since} onChange={(next) => change({ since: next })} />
+      </Group>
+      <Paged
+        list={list}
+        empty={
+          <Empty title="No entries">
+            What keys and administrators change, and every sign-in, is kept here for a year.
+          </Empty>
+        }
+      >
+        {(entries) => (
+          <Wide minWidth={760}>
+            <Table>
+              <Table.Thead>
+                <Table.Tr>
+                  <Table.Th>Time</Table.Th>
+                  <Table.Th>Actor</Table.Th>
+                  <Table.Th>Action</Table.Th>
+                  <Table.Th>Target</Table.Th>
+                </Table.Tr>
+              </Table.Thead>
+              <Table.Tbody>
+                {keyed(entries).map(([key, entry]) => (
+                  <EntryLines key={key} entry={entry} />
+                ))}
+              </Table.Tbody>
+            </Table>
+          </Wide>
+        )}
+      </Paged>
+    </Page>
+  );
+}
+
+/** Each with its key: equal entries of one request, such as two changes of a record, are told apart by how many there were before. */
+function keyed(entries: readonly AuditEntry[]): [key: string, entry: AuditEntry][] {
+  const seen = new Map<string, number>();
+  return entries.map((entry) => {
+    const text = `${entry.at} ${entry.action} ${entry.target} ${entry.requestId}`;
+    const count = seen.get(text) ?? 0;
+    seen.set(text, count + 1);
+    return [`${text} ${count}`, entry];
+  });
+}
+
+/** Matches the target of an entry about a user: `auth/users/ID`, and targets below it. */
+const USER_TARGET = /^(?:auth\/)?users\/([^/]+)/;
+
+function EntryLines({ entry }: { entry: AuditEntry }) {
+  const [isOpen, setIsOpen] = useState(false);
+  const { at, actor, address, action, target, before, after, requestId } = entry;
+  const person = actor.as ?? (actor.kind === "user" ? actor.name : null);
+  const [, userId] = USER_TARGET.exec(target) ?? [];
+  return (
+    <Fragment>
+      <Table.Tr {...OPENING_ROW}>
+        <Table.Td className="number">{timeText(at)}</Table.Td>
+        <Table.Td>
+          {actor.name ?? actor.kind}
+          {actor.as === undefined ? "" : ` as ${actor.as}`}
+          {person === null || person === "anonymous" ? null : (
+            <div>
+              <UserName id={person} />
+            </div>
+          )}
+          <Text size="xs" c="dimmed">
+            {address}
+          </Text>
+        </Table.Td>
+        <Table.Td>
+          <Button variant="subtle" size="compact-sm" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
+            {action}
+          </Button>
+        </Table.Td>
+        <Table.Td maw={360}>
+          <Text size="sm" ff="monospace" truncate>
+            {target}
+          </Text>
+          {userId === undefined ? null : <UserName id={userId} />}
+        </Table.Td>
+      </Table.Tr>
+      {isOpen ? (
+        <Table.Tr>
+          <Table.Td colSpan={4}>
+            <WideDetail>
+              <Text size="sm" ff="monospace" className="wrapped">
+                {target}
+              </Text>
+              <Text size="xs" c="dimmed">
+                Request {requestId ?? "unknown"}
+              </Text>
+              <Text size="sm">Before</Text>
+              <Json value={before} />
+              <Text size="sm">After</Text>
+              <Json value={after} />
+            </WideDetail>
+          </Table.Td>
+        </Table.Tr>
+      ) : null}
+    </Fragment>
+  );
+}

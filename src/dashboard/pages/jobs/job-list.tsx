@@ -1,0 +1,137 @@
+import { Badge, Button, Group, Table, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useMutation } from "@tanstack/react-query";
+import { Fragment, type ReactNode, useState } from "react";
+import type { JobRecord, JobState } from "../../../client/admin/index.ts";
+import { messageOf } from "../../api/failure.ts";
+import { queries, server } from "../../api/server.ts";
+import { useRights } from "../../api/session.tsx";
+import { JOBS_EVERY_MS } from "../../limits.ts";
+import { OPENING_ROW } from "../../parts/list/opening-row.ts";
+import { Paged, usePaged } from "../../parts/list/paged.tsx";
+import { Ago } from "../../parts/time.tsx";
+import { Wide, WideDetail } from "../../parts/wide.tsx";
+import { useStateFilter } from "./state-filter.tsx";
+
+const PAGE = 50;
+const COLOURS: Readonly<Record<JobState, string>> = {
+  waiting: "blue",
+  running: "yellow",
+  done: "green",
+  failed: "red",
+};
+
+interface Listed {
+  /** Null: jobs of every name. */
+  name: string | null;
+  /** What opens below a job. */
+  detailOf(job: JobRecord): ReactNode;
+}
+
+/** Jobs of the state in the address, newest first, with what can be done with each. */
+export function JobList({ name, empty, detailOf }: Listed & { empty: ReactNode }) {
+  const { state } = useStateFilter();
+  const list = usePaged({
+    queryKey: ["jobs", name, state],
+    refetchInterval: JOBS_EVERY_MS,
+    load: (cursor) =>
+      server.jobs.list({
+        limit: PAGE,
+        cursor,
+        ...(state === null ? {} : { state }),
+        ...(name === null ? {} : { name }),
+      }),
+  });
+  return (
+    <Paged list={list} empty={empty}>
+      {(jobs) => (
+        <Wide minWidth={720}>
+          <Table>
+            <Table.Thead>
+              <Table.Tr>
+                <Table.Th>Job</Table.Th>
+                <Table.Th>State</Table.Th>
+                <Table.Th ta="right">Tries</Table.Th>
+                <Table.Th>Enqueued</Table.Th>
+                <Table.Th>Due or done</Table.Th>
+                <Table.Th aria-label="Actions" />
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {jobs.map((job) => (
+                <JobLines key={job.id} job={job} detailOf={detailOf} />
+              ))}
+            </Table.Tbody>
+          </Table>
+        </Wide>
+      )}
+    </Paged>
+  );
+}
+
+function JobLines({ job, detailOf }: { job: JobRecord } & Pick<Listed, "detailOf">) {
+  const [isOpen, setIsOpen] = useState(false);
+  const { id, name, state, waitingFor, attempt, createdAt, dueAt, finishedAt } = job;
+  return (
+    <Fragment>
+      <Table.Tr {...OPENING_ROW}>
+        <Table.Td>
+          <Button variant="subtle" size="compact-sm" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
+            {name}
+          </Button>
+        </Table.Td>
+        <Table.Td>
+          <Badge color={COLOURS[state]} variant="light">
+            {waitingFor === "drill" ? "waits for the drill to end" : state}
+          </Badge>
+        </Table.Td>
+        <Table.Td ta="right" className="number">
+          {attempt}
+        </Table.Td>
+        <Table.Td>
+          <Ago time={createdAt} />
+        </Table.Td>
+        <Table.Td>
+          <Ago time={finishedAt ?? dueAt} />
+        </Table.Td>
+        <Table.Td>
+          <JobActions job={job} />
+        </Table.Td>
+      </Table.Tr>
+      {isOpen ? (
+        <Table.Tr>
+          <Table.Td colSpan={6}>
+            <WideDetail>
+              <Text size="xs" c="dimmed" ff="monospace" mb={4}>
+                {id}
+              </Text>
+              {detailOf(job)}
+            </WideDetail>
+          </Table.Td>
+        </Table.Tr>
+      ) : null}
+    </Fragment>
+  );
+}
+
+function JobActions({ job: { id, name, state } }: { job: JobRecord }) {
+  const { may } = useRights();
+  const act = useMutation({
+    mutationFn: (action: string) => server.request("POST", `/api/admin/jobs/${encodeURIComponent(id)}/${action}`),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["jobs"] }),
+    onError: (error) => notifications.show({ color: "red", title: "This did not work", message: messageOf(error) }),
+  });
+  if (!may("jobs", "*", name, "write")) return null;
+  const button = (label: string, action: string) => (
+    <Button key={action} size="compact-sm" variant="default" loading={act.isPending} onClick={() => act.mutate(action)}>
+      {label}
+    </Button>
+  );
+  return (
+    <Group gap={6} justify="flex-end" wrap="nowrap">
+      {state === "failed" ? button("Retry", "retry") : null}
+      {state === "waiting" ? button("Run", "run-now") : null}
+      {state === "waiting" || state === "running" ? button("Cancel", "cancel") : null}
+    </Group>
+  );
+}

@@ -1,0 +1,145 @@
+import { Badge, Button, Group, Select, Table, Text, TextInput } from "@mantine/core";
+import type { PushDevice } from "../../../client/admin/types.ts";
+import { server } from "../../api/server.ts";
+import { Paged, usePaged } from "../../parts/list/paged.tsx";
+import { Name } from "../../parts/name.tsx";
+import { PageLink } from "../../parts/page-link.tsx";
+import { Empty } from "../../parts/states.tsx";
+import { Ago } from "../../parts/time.tsx";
+import { Wide } from "../../parts/wide.tsx";
+import { type Change, PLATFORMS, type PushState } from "./state.ts";
+import { UserSelect } from "./user-select.tsx";
+
+const TOPICS_SHOWN = 2;
+
+/** The devices that take messages: all, or those of a user, on a platform, of a topic, with a token. */
+export function Devices({ state, change }: { state: Partial<PushState>; change: Change }) {
+  const { user, token, platform, topic } = state;
+  const wanted = {
+    ...(user === undefined ? {} : { userId: user }),
+    ...(token === undefined ? {} : { token }),
+    ...(platform === undefined ? {} : { platform }),
+    ...(topic === undefined ? {} : { topic }),
+  };
+  const list = usePaged({
+    queryKey: ["push", "devices", wanted],
+    load: (cursor) => server.push.listDevices({ ...wanted, cursor }),
+  });
+  const isNarrowed = Object.keys(wanted).length > 0;
+  return (
+    <>
+      <Group gap="xs">
+        <UserSelect
+          label="User"
+          isLabelHidden
+          user={user ?? ""}
+          onChange={(next) => change({ user: next || undefined })}
+        />
+        <Select
+          aria-label="Platform"
+          placeholder="Every platform"
+          clearable
+          clearButtonProps={{ "aria-label": "Clear platform" }}
+          data={[...PLATFORMS]}
+          value={platform ?? null}
+          onChange={(next) => change({ platform: PLATFORMS.find((one) => one === next) })}
+          w={160}
+        />
+        <TextInput
+          aria-label="Topic"
+          placeholder="Topic"
+          defaultValue={topic ?? ""}
+          key={topic}
+          w={150}
+          onBlur={(event) => change({ topic: event.currentTarget.value || undefined })}
+          onKeyDown={(event) => {
+            if (event.key === "Enter") change({ topic: event.currentTarget.value || undefined });
+          }}
+        />
+        <TextInput
+          aria-label="Token"
+          placeholder="Token"
+          w={150}
+          value={token ?? ""}
+          onChange={(event) => change({ token: event.currentTarget.value || undefined }, { replace: true })}
+        />
+      </Group>
+      <Paged
+        list={list}
+        empty={
+          isNarrowed ? (
+            <Empty title="No device is like this">Change what the list is narrowed by.</Empty>
+          ) : (
+            <Empty title="No devices yet">
+              Apps register theirs with <code>client.push.register</code>, for the user who is signed in.
+            </Empty>
+          )
+        }
+      >
+        {(devices) => (
+          <Wide minWidth={700}>
+            <Table highlightOnHover layout="fixed" aria-label="Devices">
+              <Table.Thead>
+                <Table.Tr>
+                  <Table.Th>Device</Table.Th>
+                  <Table.Th>User</Table.Th>
+                  <Table.Th w={100}>Platform</Table.Th>
+                  <Table.Th>Topics</Table.Th>
+                  <Table.Th w={150}>Registered</Table.Th>
+                </Table.Tr>
+              </Table.Thead>
+              <Table.Tbody>
+                {devices.map((device) => (
+                  <DeviceLine key={device.token} device={device} />
+                ))}
+              </Table.Tbody>
+            </Table>
+          </Wide>
+        )}
+      </Paged>
+    </>
+  );
+}
+
+function DeviceLine({ device: { id, userId, token, platform, topics, registeredAt } }: { device: PushDevice }) {
+  const others = topics.length - TOPICS_SHOWN;
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <PageLink change={{ device: token }} className="name-link">
+          <Name>{id}</Name>
+        </PageLink>
+      </Table.Td>
+      <Table.Td>
+        <Text size="sm" ff="monospace" truncate title={userId}>
+          {userId}
+        </Text>
+      </Table.Td>
+      <Table.Td>{platform}</Table.Td>
+      <Table.Td>
+        <Group gap={4} wrap="nowrap">
+          {topics.slice(0, TOPICS_SHOWN).map((topic) => (
+            <Badge key={topic} variant="light" tt="none" className="topic">
+              {topic}
+            </Badge>
+          ))}
+          {others > 0 ? (
+            <Text size="xs" c="dimmed" flex="none">
+              and {others} more
+            </Text>
+          ) : null}
+        </Group>
+      </Table.Td>
+      <Table.Td>
+        <Ago time={registeredAt} />
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+/** Opens a test message. */
+export const SendButton = ({ to, change, label = "Send" }: { to: string; change: Change; label?: string }) => (
+  <Button size="compact-sm" variant="default" onClick={() => change({ to })}>
+    {label}
+  </Button>
+);

@@ -1,0 +1,194 @@
+import {
+  Badge,
+  Button,
+  Group,
+  Paper,
+  SegmentedControl,
+  SimpleGrid,
+  Table,
+  Text,
+  TextInput,
+  UnstyledButton,
+} from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { IconBroadcast, IconSearch } from "@tabler/icons-react";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { lazy, Suspense } from "react";
+import type { ChannelEntry } from "../../../client/admin/live-types.ts";
+import { server } from "../../api/server.ts";
+import { useRights } from "../../api/session.tsx";
+import { LISTED_MAX, REALTIME_EVERY_MS } from "../../limits.ts";
+import { usePageState } from "../../parts/address.ts";
+import { numberText } from "../../parts/format.ts";
+import { Page } from "../../parts/page.tsx";
+import { Empty, Failure, Loadable } from "../../parts/states.tsx";
+import { Wide } from "../../parts/wide.tsx";
+import { TailDrawer } from "./tail.tsx";
+
+/** Loaded when it is opened: its editor is larger than the page. */
+const BroadcastForm = lazy(async () => ({ default: (await import("./broadcast.tsx")).BroadcastForm }));
+
+interface RealtimePageState {
+  q: string;
+  sort: "subscribers" | "rate";
+  /** The channel whose messages are shown. */
+  channel: string;
+}
+
+/** Who is connected, what they listen to, and what is sent there. */
+export default function RealtimePage() {
+  const { may } = useRights();
+  const { state, change } = usePageState<RealtimePageState>();
+  const { q = "", channel } = state;
+  const sort = state.sort === "rate" ? "rate" : "subscribers";
+  const [isSending, sending] = useDisclosure(false);
+  const overview = useQuery({
+    queryKey: ["realtime", q, sort],
+    refetchInterval: REALTIME_EVERY_MS,
+    placeholderData: keepPreviousData,
+    queryFn: () => server.realtime.overview({ prefix: q, sort, limit: LISTED_MAX }),
+  });
+  const mayBroadcast = may("realtime", "*", "*", "broadcast");
+  return (
+    <Page
+      title="Realtime"
+      actions={
+        mayBroadcast ? (
+          <Button leftSection={<IconBroadcast size={16} aria-hidden />} onClick={sending.open}>
+            Broadcast
+          </Button>
+        ) : null
+      }
+    >
+      {overview.data !== undefined && overview.error !== null ? <Failure error={overview.error} /> : null}
+      <Loadable query={overview}>
+        {({ connections, subscriptions, channels, total }) => (
+          <>
+            <SimpleGrid cols={{ base: 2, sm: 4 }} spacing="sm">
+              <Figure name="Connections" value={connections.total} />
+              <Figure name="Users" value={connections.users} />
+              <Figure name="Subscriptions" value={subscriptions} />
+              <Figure name={q === "" ? "Channels" : "Channels found"} value={total} />
+            </SimpleGrid>
+            <Group gap="xs">
+              <TextInput
+                aria-label="Search"
+                placeholder="Beginning of the channel"
+                leftSection={<IconSearch size={16} aria-hidden />}
+                w={280}
+                defaultValue={q}
+                onChange={(event) => change({ q: event.currentTarget.value || undefined }, { replace: true })}
+              />
+              <SegmentedControl
+                aria-label="Order"
+                data={[
+                  { value: "subscribers", label: "Most subscribers" },
+                  { value: "rate", label: "Most messages" },
+                ]}
+                value={sort}
+                // The options are orders.
+                onChange={(next) => change({ sort: next as RealtimePageState["sort"] })}
+              />
+            </Group>
+            {channels.length === 0 ? (
+              <Empty title={q === "" ? "Nobody listens" : "Nobody listens to a channel that begins so"}>
+                {q === ""
+                  ? "Channels appear here as clients subscribe to tables, presence and broadcasts."
+                  : "Search for the beginning of a channel, such as broadcast: or realtime:shared:."}
+              </Empty>
+            ) : (
+              <Channels channels={channels} onOpen={(name) => change({ channel: name })} />
+            )}
+            {total > channels.length ? (
+              <Text size="sm" c="dimmed">
+                The first {numberText(channels.length)} of {numberText(total)}. Search to find others.
+              </Text>
+            ) : null}
+          </>
+        )}
+      </Loadable>
+      {channel === undefined ? null : (
+        <TailDrawer
+          key={channel}
+          channel={channel}
+          onBroadcast={mayBroadcast && channel.startsWith("broadcast:") ? sending.open : null}
+          onClose={() => change({ channel: undefined })}
+        />
+      )}
+      {isSending ? (
+        <Suspense>
+          <BroadcastForm channel={channel?.startsWith("broadcast:") ? channel : "broadcast:"} onClose={sending.close} />
+        </Suspense>
+      ) : null}
+    </Page>
+  );
+}
+
+function Figure({ name, value }: { name: string; value: number }) {
+  return (
+    <Paper withBorder p="sm" component="section" aria-label={name}>
+      <Text size="xs" c="dimmed">
+        {name}
+      </Text>
+      <Text size="xl" fw={600} className="number">
+        {numberText(value)}
+      </Text>
+    </Paper>
+  );
+}
+
+const COLOURS: Readonly<Record<ChannelEntry["kind"], string>> = {
+  table: "blue",
+  presence: "green",
+  broadcast: "orange",
+};
+
+function Channels({ channels, onOpen }: { channels: readonly ChannelEntry[]; onOpen(name: string): void }) {
+  return (
+    <Wide minWidth={640}>
+      <Table highlightOnHover aria-label="Channels">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Channel</Table.Th>
+            <Table.Th>Kind</Table.Th>
+            <Table.Th ta="right">Subscribers</Table.Th>
+            <Table.Th ta="right">Per second</Table.Th>
+            <Table.Th ta="right">Messages</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {channels.map(({ name, kind, subscribers, messages, perSecond, entries }) => (
+            <Table.Tr key={name}>
+              <Table.Td maw={420}>
+                <UnstyledButton onClick={() => onOpen(name)} display="block" maw="100%" title={name}>
+                  <Text size="sm" ff="monospace" lh="24px" c="var(--mantine-color-anchor)" truncate>
+                    {name}
+                  </Text>
+                </UnstyledButton>
+              </Table.Td>
+              <Table.Td style={{ whiteSpace: "nowrap" }}>
+                <Badge variant="light" color={COLOURS[kind]}>
+                  {kind}
+                </Badge>
+                {entries === null ? null : (
+                  <Text span size="xs" c="dimmed" ml={6} className="number">
+                    {numberText(entries)} present
+                  </Text>
+                )}
+              </Table.Td>
+              <Table.Td ta="right" className="number">
+                {numberText(subscribers)}
+              </Table.Td>
+              <Table.Td ta="right" className="number">
+                {perSecond === 0 ? "–" : numberText(perSecond)}
+              </Table.Td>
+              <Table.Td ta="right" className="number">
+                {numberText(messages)}
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Wide>
+  );
+}

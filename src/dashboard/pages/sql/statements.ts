@@ -1,0 +1,94 @@
+import { StateEffect, StateField } from "@codemirror/state";
+import { Decoration, type DecorationSet, EditorView } from "@codemirror/view";
+import { useQuery } from "@tanstack/react-query";
+import { type SqlPlace, type SqlStatement, sqlErrorPlace } from "../../../client/admin/sql/script.ts";
+import type { Sql } from "../../../client/admin/types.ts";
+import { messageOf } from "../../api/failure.ts";
+import { noteFailure, server } from "../../api/server.ts";
+import { SQL_COLUMNS_MAX } from "../../limits.ts";
+
+export type ResultRow = Readonly<Record<string, unknown>>;
+
+/** What became of a statement. */
+export type Outcome =
+  | { kind: "rows"; statement: SqlStatement; rows: readonly ResultRow[]; changes: number; durationMs: number }
+  | { kind: "plan"; statement: SqlStatement; rows: readonly ResultRow[] }
+  | { kind: "failed"; statement: SqlStatement; error: unknown };
+
+interface Relation {
+  name: string;
+  kind: "table" | "view";
+  columns: readonly { name: string; type: string }[];
+}
+
+const RELATIONS = `SELECT m.name AS relation, m.type AS kind, c.name AS name, c.type AS type
+FROM sqlite_schema AS m JOIN pragma_table_info(m.name) AS c
+WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+ORDER BY m.name, c.cid LIMIT ${SQL_COLUMNS_MAX}`;
+
+export const relationsKey = (database: string): readonly string[] => ["sql", database, "relations"];
+
+/** The tables and views of a database with their columns. */
+export const useRelations = (database: string) =>
+  useQuery({
+    queryKey: relationsKey(database),
+    queryFn: async () => {
+      const { results } = await server
+        .sql(database)
+        .query<{ relation: string; kind: Relation["kind"]; name: string; type: string }>(RELATIONS);
+      const relations = Map.groupBy(results, ({ relation }) => relation);
+      return Array.from(
+        relations,
+        ([name, columns]): Relation => ({ name, kind: columns[0]?.kind ?? "table", columns }),
+      );
+    },
+  });
+
+/** Runs statements one after another, up to the first that fails, and tells of each. */
+export async function runStatements(
+  sql: Sql,
+  statements: readonly SqlStatement[],
+  options: { isPlan: boolean; signal: AbortSignal; onOutcome(outcome: Outcome): void },
+): Promise<void> {
+  const { isPlan, signal, onOutcome } = options;
+  for (const statement of statements) {
+    const isExplained = isPlan && !statement.isExplained;
+    try {
+      const text = isExplained ? `EXPLAIN QUERY PLAN ${statement.text}` : statement.text;
+      const { results: rows, meta } = await sql.query<ResultRow>(text, [], { signal });
+      if (isPlan && rows.every((row) => "detail" in row)) onOutcome({ kind: "plan", statement, rows });
+      else onOutcome({ kind: "rows", statement, rows, changes: meta.changes, durationMs: meta.duration });
+    } catch (error) {
+      noteFailure(error);
+      onOutcome({ kind: "failed", statement, error });
+      return;
+    }
+  }
+}
+
+/** What a message of the server is about, in the text that was run; the whole statement where it names nothing. */
+export const placeOf = (script: string, { statement, error }: Outcome & { kind: "failed" }): SqlPlace =>
+  sqlErrorPlace(script, statement, messageOf(error)) ?? statement;
+
+const mark = StateEffect.define<SqlPlace | null>();
+
+/** Underlines the place of an error, until the text there changes. */
+export const errorMark = StateField.define<DecorationSet>({
+  create: () => Decoration.none,
+  update(marks, { changes, effects, docChanged }) {
+    const given = effects.find((effect) => effect.is(mark));
+    if (given?.is(mark) === true) {
+      const { value } = given;
+      return value === null
+        ? Decoration.none
+        : Decoration.set(Decoration.mark({ class: "code-marked" }).range(value.from, value.to));
+    }
+    return docChanged ? marks.map(changes) : marks;
+  },
+  provide: (field) => EditorView.decorations.from(field),
+});
+
+export function showMark(view: EditorView, place: SqlPlace | null): void {
+  const isInside = place !== null && place.to <= view.state.doc.length && place.from < place.to;
+  view.dispatch({ effects: mark.of(isInside ? place : null) });
+}

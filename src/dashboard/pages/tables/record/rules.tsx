@@ -1,0 +1,193 @@
+import { Alert, Badge, Button, Code, Group, JsonInput, Paper, Stack, Table, Text, Title } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { type SyntheticEvent, useState } from "react";
+import type { TriedRule } from "../../../../client/admin/index.ts";
+import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
+import { messageOf } from "../../../api/failure.ts";
+import { server } from "../../../api/server.ts";
+import { usePageState } from "../../../parts/address.ts";
+import { millisText, numberText } from "../../../parts/format.ts";
+import { parseJson } from "../../../parts/json/json-text.ts";
+import { Loadable } from "../../../parts/states.tsx";
+import { Wide } from "../../../parts/wide.tsx";
+import { useViewAs } from "../../../shell/view-as.tsx";
+import { keyOf, type TableAddress } from "../address.ts";
+import type { RecordState } from "./state.ts";
+import { NOBODY, Who } from "./who.tsx";
+
+/** Which rule allows or denies what, for a user and this record. Nothing is written. */
+export function RuleTester({ address, id }: { address: TableAddress; id: string }) {
+  const viewAs = useViewAs();
+  const { state, change } = usePageState<RecordState>();
+  const as = state.tryAs ?? viewAs ?? NOBODY;
+  const [text, setText] = useState("");
+  const [problem, setProblem] = useState<string | null>(null);
+  const [data, setData] = useState<JsonObject | undefined>(undefined);
+  const { namespace, instance, table } = address;
+  const trial = useQuery({
+    queryKey: [...keyOf(address), "rules", as, id, data],
+    // What was true a moment ago may not be by now.
+    staleTime: 0,
+    queryFn: () => server.tables.tryRules({ namespace, table, instanceId: instance ?? undefined }, { as, id, data }),
+  });
+  const submit = (event: SyntheticEvent): void => {
+    event.preventDefault();
+    const changes = changesOf(text);
+    setProblem(typeof changes === "string" ? changes : null);
+    if (typeof changes === "string") return;
+    setData(changes);
+    void trial.refetch();
+  };
+  return (
+    <Stack gap="md">
+      <form onSubmit={submit}>
+        <Stack gap="xs">
+          <Who
+            label="Try as"
+            value={as}
+            onChange={(next) => change({ tryAs: next === (viewAs ?? NOBODY) ? undefined : next }, { replace: true })}
+          />
+          <JsonInput
+            label="Changes of the update"
+            description="Such as what a form would send. Nothing is written."
+            placeholder='{ "title": "…" }'
+            autosize
+            minRows={1}
+            maxRows={8}
+            value={text}
+            error={problem}
+            onChange={setText}
+          />
+          <Group>
+            <Button type="submit" variant="default" loading={trial.isFetching}>
+              Run
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+      <Loadable query={trial} rows={4}>
+        {(results) => (
+          <Stack gap="sm">
+            {results.map((result) => (
+              <Verdict key={result.operation} {...result} />
+            ))}
+          </Stack>
+        )}
+      </Loadable>
+    </Stack>
+  );
+}
+
+/** What was typed, or what is wrong with it. */
+function changesOf(text: string): JsonObject | undefined | string {
+  if (text.trim() === "") return undefined;
+  try {
+    const changes = parseJson(text);
+    return isJsonObject(changes) ? changes : "The changes are a JSON object";
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+const NAMES = { read: "Read", insert: "Insert", update: "Update", delete: "Delete" } as const;
+
+function Verdict({ operation, allowed, status, decidedBy, rule, answer, error, ms, ...looked }: TriedRule) {
+  return (
+    <Paper withBorder p="sm" component="section" aria-label={NAMES[operation]}>
+      <Stack gap={8}>
+        <Group justify="space-between" wrap="nowrap" gap="xs">
+          <Group gap="xs">
+            <Title order={3} size="h6">
+              {NAMES[operation]}
+            </Title>
+            <Badge variant="light" color={allowed ? "green" : "red"}>
+              {allowed ? "Allowed" : `Denied, ${status}`}
+            </Badge>
+          </Group>
+          <Text size="xs" c="dimmed" className="number">
+            {millisText(ms)}
+          </Text>
+        </Group>
+        <Text size="sm">{reasonOf({ operation, allowed, decidedBy, rule, answer })}</Text>
+        {rule === null ? null : <Source text={rule} />}
+        {Array.isArray(answer) ? (
+          <>
+            <Text size="sm">It returns the filter</Text>
+            <Source text={JSON.stringify(answer)} />
+          </>
+        ) : null}
+        {error === null ? null : (
+          <Alert color="red" variant="light" p="xs">
+            <Text size="sm" style={{ overflowWrap: "anywhere" }}>
+              {error}
+            </Text>
+          </Alert>
+        )}
+        <Lookups {...looked} />
+      </Stack>
+    </Paper>
+  );
+}
+
+function reasonOf({
+  operation,
+  allowed,
+  decidedBy,
+  rule,
+  answer,
+}: Pick<TriedRule, "operation" | "allowed" | "decidedBy" | "rule" | "answer">): string {
+  if (rule === null) return `There is no rule for ${decidedBy}, which denies.`;
+  const isHidden = !allowed && decidedBy === "read" && operation !== "read";
+  if (isHidden) return "The read rule hides the record, so that it does not exist for this user.";
+  if (!Array.isArray(answer)) return `The ${decidedBy} rule ${allowed ? "allows" : "denies"} it.`;
+  return `The ${decidedBy} rule ${allowed ? "covers" : "does not cover"} the record.`;
+}
+
+/** A text of code, which breaks where it has to. */
+const Source = ({ text }: { text: string }) => (
+  <Code block style={{ whiteSpace: "pre-wrap", overflowWrap: "anywhere" }} mah={220} tabIndex={0}>
+    {text}
+  </Code>
+);
+
+function Lookups({ lookups, lookupCount }: Pick<TriedRule, "lookups" | "lookupCount">) {
+  if (lookupCount === 0) return null;
+  return (
+    <Wide minWidth={380}>
+      <Table fz="xs" verticalSpacing={4}>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Looked up</Table.Th>
+            <Table.Th>By</Table.Th>
+            <Table.Th ta="right">Found</Table.Th>
+            <Table.Th ta="right">Time</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {lookups.map(({ namespace, instanceId, table, method, id, filter, found, ms, error }, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: the order in which they were made
+            <Table.Tr key={index}>
+              <Table.Td title={[namespace, ...(instanceId === null ? [] : [instanceId]), table].join(" / ")}>
+                {table}
+              </Table.Td>
+              <Table.Td ff="monospace" style={{ overflowWrap: "anywhere" }}>
+                {id === null ? `${method} ${filter ?? ""}` : `get ${id}`}
+              </Table.Td>
+              <Table.Td ta="right" className="number">
+                {error === null ? (found === 0 ? "nothing" : numberText(found)) : "failed"}
+              </Table.Td>
+              <Table.Td ta="right" className="number">
+                {millisText(ms)}
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+      {lookupCount > lookups.length ? (
+        <Text size="xs" c="dimmed">
+          The first {numberText(lookups.length)} of {numberText(lookupCount)} lookups
+        </Text>
+      ) : null}
+    </Wide>
+  );
+}

@@ -1,0 +1,145 @@
+import { useQueries, useQuery } from "@tanstack/react-query";
+import { useCallback, useRef, useState } from "react";
+import type { Administrator } from "../../../client/admin/administrator.ts";
+import { PlatformError } from "../../api/failure.ts";
+import { queries } from "../../api/server.ts";
+import { SHOWN_ROWS_MAX } from "../../limits.ts";
+import { useServer, useViewAs } from "../../shell/view-as.tsx";
+import { keyOf, pathOf, type TableAddress } from "./address.ts";
+import { type Conditions, parametersOf } from "./filter/filter-model.ts";
+import { MARKS } from "./grid/marked.tsx";
+
+export type Row = {
+  readonly id: string;
+  /** Of a search: texts with what was found between `MARKS`. */
+  readonly highlights?: Readonly<Record<string, string>>;
+} & Readonly<Record<string, unknown>>;
+
+/** What the grid shows. */
+export interface Listing {
+  conditions: Conditions;
+  /** `field:asc` or `field:desc`; null: by id. */
+  sort: string | null;
+  /** Words to search for; empty: a list. */
+  search: string;
+}
+
+interface Page {
+  items: Row[];
+  total: number | null;
+}
+
+/** Rows of a page, unless they are together more than the server sends at once. */
+const PAGE_ROWS = 100;
+/** So many times fewer are asked for then. */
+const FEWER = 4;
+const PAYLOAD_TOO_LARGE = 413;
+const HIGHLIGHT = { highlightPre: MARKS.pre, highlightPost: MARKS.post };
+
+/** Below it is everything that changes with the records of a table. */
+export const listKey = (address: TableAddress): readonly unknown[] => [...keyOf(address), "rows"];
+
+const pagesKey = (address: TableAddress): readonly unknown[] => [...listKey(address), "pages"];
+
+/** Which rows are loaded. */
+interface Part {
+  page: number;
+  pageRows: number;
+}
+
+const pageKey = (address: TableAddress, as: string | null, listing: Listing, part: Part): readonly unknown[] => [
+  ...pagesKey(address),
+  as,
+  listing,
+  part,
+];
+
+function loadPage(
+  server: Administrator,
+  address: TableAddress,
+  { conditions, sort, search }: Listing,
+  { page, pageRows }: Part,
+  signal: AbortSignal,
+): Promise<Page> {
+  const common = { ...parametersOf(conditions), limit: pageRows };
+  if (search !== "") {
+    const query = { ...common, q: search, offset: page * pageRows, ...HIGHLIGHT };
+    return server.request<Page>("GET", `${pathOf(address)}/search`, { query, signal });
+  }
+  const query = { ...common, page: page + 1, ...(sort === null ? {} : { sort }) };
+  return server.request<Page>("GET", pathOf(address), { query, signal });
+}
+
+const NO_ROWS: readonly Row[] = [];
+const FIRST: Part = { page: 0, pageRows: PAGE_ROWS };
+const WHOLE_TABLE: Listing = { conditions: { all: [], any: [] }, sort: null, search: "" };
+
+/** Loads the first rows of a table that is about to be opened. */
+export const prefetchRows = (server: Administrator, as: string | null, address: TableAddress): void =>
+  void queries.prefetchQuery({
+    queryKey: pageKey(address, as, WHOLE_TABLE, FIRST),
+    queryFn: ({ signal }) => loadPage(server, address, WHOLE_TABLE, FIRST, signal),
+  });
+
+/** The rows of a table, loaded a page at a time as they are shown. */
+export function useRows(address: TableAddress, listing: Listing, pages: readonly number[]) {
+  const server = useServer();
+  const as = useViewAs();
+  const [pageRows, setPageRows] = useState(PAGE_ROWS);
+  const load = useCallback(
+    (page: number, signal: AbortSignal) => loadPage(server, address, listing, { page, pageRows }, signal),
+    [server, address, listing, pageRows],
+  );
+  const keyAt = (page: number) => pageKey(address, as, listing, { page, pageRows });
+  const first = useQuery({ queryKey: keyAt(0), queryFn: ({ signal }) => load(0, signal) });
+  const others = useQueries({
+    queries: pages
+      .filter((page) => page > 0)
+      .map((page) => ({
+        queryKey: keyAt(page),
+        queryFn: ({ signal }: { signal: AbortSignal }) => load(page, signal),
+      })),
+  });
+  const rowAt = (index: number): Row | undefined => {
+    const page = Math.floor(index / pageRows);
+    const data = page === 0 ? first.data : queries.getQueryData<Page>(keyAt(page));
+    return data?.items[index % pageRows];
+  };
+  const failed = first.error ?? others.find(({ error }) => error !== null)?.error ?? null;
+  const isTooLarge = failed instanceof PlatformError && failed.status === PAYLOAD_TOO_LARGE;
+  if (isTooLarge && pageRows > 1) setPageRows(Math.ceil(pageRows / FEWER));
+  // While smaller pages are loaded, the grid stays where it was scrolled to.
+  const known = useRef<{ listing: Listing; as: string | null; total: number | null }>({ listing, as, total: null });
+  if (known.current.listing !== listing || known.current.as !== as) known.current = { listing, as, total: null };
+  const total = first.data?.total ?? known.current.total;
+  known.current.total = total;
+  return {
+    total,
+    pageRows,
+    first: first.data?.items ?? NO_ROWS,
+    /** The pages that are loaded and shown. */
+    loaded: [first, ...others].flatMap(({ data }) => (data === undefined ? [] : [data.items])),
+    rowAt,
+    error: failed,
+    isLoading: first.data === undefined && first.error === null && total === null,
+    isFetching: first.isFetching || others.some(({ isFetching }) => isFetching),
+    count: Math.min(total ?? first.data?.items.length ?? 0, SHOWN_ROWS_MAX),
+    refetch: () => void queries.invalidateQueries({ queryKey: listKey(address) }),
+  };
+}
+
+/** Puts a record that the server has answered into every loaded page. */
+export function showRecord(address: TableAddress, record: Row): void {
+  queries.setQueriesData<Page>({ queryKey: pagesKey(address) }, (page) =>
+    page?.items.some(({ id }) => id === record.id) === true
+      ? {
+          ...page,
+          items: page.items.map((item) => (item.id === record.id ? { ...item, ...record, highlights: {} } : item)),
+        }
+      : page,
+  );
+}
+
+/** Loads what is shown again. */
+export const reloadRows = (address: TableAddress): void =>
+  void queries.invalidateQueries({ queryKey: listKey(address) });

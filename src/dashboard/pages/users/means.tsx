@@ -1,0 +1,177 @@
+import { Button, Group, SimpleGrid, Stack, Table, Text } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import type { AdminUser, SignInMeans } from "../../../client/admin/index.ts";
+import { server } from "../../api/server.ts";
+import { useRights } from "../../api/session.tsx";
+import { Confirm } from "../../parts/confirm.tsx";
+import { Section } from "../../parts/section.tsx";
+import { Loadable } from "../../parts/states.tsx";
+import { Ago } from "../../parts/time.tsx";
+import { Wide } from "../../parts/wide.tsx";
+import { browserText } from "./browser-text.ts";
+import { useChange } from "./change.ts";
+
+/** What the user is signed in with, and can sign in with; `children` are below the latter. */
+export function Means({ user, children }: { user: AdminUser; children: ReactNode }) {
+  const means = useQuery({ queryKey: ["users", user.id, "means"], queryFn: () => server.users.signInMeans(user.id) });
+  return (
+    <Loadable query={means} rows={3}>
+      {({ sessions, ...others }) => (
+        <SimpleGrid cols={{ base: 1, md: 2 }}>
+          <Sessions user={user} sessions={sessions} />
+          <Stack gap="md">
+            <WaysIn user={user} means={others} />
+            {children}
+          </Stack>
+        </SimpleGrid>
+      )}
+    </Loadable>
+  );
+}
+
+const useMayWrite = (): boolean => useRights().may("auth", "admin", "*", "write");
+
+function Sessions({ user, sessions }: { user: AdminUser; sessions: SignInMeans["sessions"] }) {
+  const mayWrite = useMayWrite();
+  const endingAll = useChange("All sessions of the user have ended", () => server.users.revokeSessions(user.id));
+  const ending = useChange("The session has ended", (id: string) =>
+    server.users.removeSignInMeans(user.id, "session", id),
+  );
+  return (
+    <Section
+      title="Sessions"
+      actions={
+        mayWrite && sessions.length > 0 ? (
+          <Button size="compact-sm" variant="default" loading={endingAll.isPending} onClick={() => endingAll.mutate()}>
+            End sessions
+          </Button>
+        ) : null
+      }
+    >
+      {sessions.length === 0 ? (
+        <Nothing>The user is signed in nowhere.</Nothing>
+      ) : (
+        <Wide minWidth={420}>
+          <Table verticalSpacing={4} aria-label="Sessions">
+            <Table.Thead>
+              <Table.Tr>
+                <Table.Th>Browser</Table.Th>
+                <Table.Th>Last used</Table.Th>
+                <Table.Th>Began</Table.Th>
+                <Table.Th aria-label="Actions" />
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {sessions.map(({ id, userAgent, ip, lastUsedAt, createdAt }) => (
+                <Table.Tr key={id}>
+                  <Table.Td maw={200}>
+                    <Text size="sm" truncate title={userAgent ?? undefined}>
+                      {userAgent === null ? "unknown" : browserText(userAgent)}
+                    </Text>
+                    <Text size="xs" c="dimmed">
+                      {ip ?? "unknown address"}
+                    </Text>
+                  </Table.Td>
+                  <Table.Td>
+                    <Ago time={lastUsedAt} />
+                  </Table.Td>
+                  <Table.Td>
+                    <Ago time={createdAt} />
+                  </Table.Td>
+                  <Table.Td ta="right">
+                    {mayWrite ? (
+                      <Button
+                        size="compact-sm"
+                        variant="default"
+                        loading={ending.isPending && ending.variables === id}
+                        onClick={() => ending.mutate(id)}
+                      >
+                        End
+                      </Button>
+                    ) : null}
+                  </Table.Td>
+                </Table.Tr>
+              ))}
+            </Table.Tbody>
+          </Table>
+        </Wide>
+      )}
+    </Section>
+  );
+}
+
+function WaysIn({ user, means }: { user: AdminUser; means: Omit<SignInMeans, "sessions"> }) {
+  const { factors, identities, passkeys } = means;
+  const removing = useChange("Removed", ({ kind, id }: { kind: "identity" | "passkey"; id: string }) =>
+    server.users.removeSignInMeans(user.id, kind, id),
+  );
+  const unfactoring = useChange("The user signs in without a second factor", () => server.users.removeFactors(user.id));
+  const lines = [
+    ...identities.map(({ id, provider, email, lastSignInAt }) => ({
+      ...{ key: `identity ${id}`, name: provider, detail: email ?? "without an address", at: lastSignInAt },
+      question: `Remove the account at ${provider}? The user cannot sign in with it any more.`,
+      remove: () => removing.mutate({ kind: "identity", id }),
+    })),
+    ...passkeys.map(({ id, name, deviceType, lastUsedAt, createdAt }) => ({
+      ...{ key: `passkey ${id}`, name: name ?? "Passkey", at: lastUsedAt ?? createdAt },
+      detail: deviceType === "multiDevice" ? "passkey, synchronised" : "passkey of one device",
+      question: "Remove the passkey? The user cannot sign in with it any more.",
+      remove: () => removing.mutate({ kind: "passkey", id }),
+    })),
+    ...factors.map(({ id, type, verified, createdAt }) => ({
+      ...{ key: `factor ${id}`, name: "Second factor", at: createdAt },
+      detail: `${type}${verified ? "" : ", not confirmed yet"}`,
+      question: "Remove all second factors and recovery codes? The user signs in without them.",
+      remove: () => unfactoring.mutate(),
+    })),
+  ];
+  return (
+    <Section title="Ways to sign in">
+      {lines.length === 0 ? (
+        <Nothing>{user.email === null ? "None." : "The address alone: a password, or what is mailed to it."}</Nothing>
+      ) : (
+        <ul className="plain-list lines">
+          {lines.map(({ key, ...line }) => (
+            <Way key={key} {...line} />
+          ))}
+        </ul>
+      )}
+    </Section>
+  );
+}
+
+function Way({
+  name,
+  detail,
+  at,
+  question,
+  remove,
+}: {
+  name: string;
+  detail: string;
+  at: string;
+  question: string;
+  remove(): void;
+}) {
+  const mayWrite = useMayWrite();
+  return (
+    <Group component="li" justify="space-between" wrap="nowrap" py={6}>
+      <div className="shrinks">
+        <Text size="sm" truncate>
+          {name}
+        </Text>
+        <Text size="xs" c="dimmed" truncate component="div">
+          {detail}, <Ago time={at} />
+        </Text>
+      </div>
+      {mayWrite ? <Confirm action="Remove" size="compact-sm" question={question} onConfirm={remove} /> : null}
+    </Group>
+  );
+}
+
+const Nothing = ({ children }: { children: ReactNode }) => (
+  <Text size="sm" c="dimmed">
+    {children}
+  </Text>
+);

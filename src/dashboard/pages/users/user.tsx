@@ -1,0 +1,140 @@
+import { Badge, Button, Group, SimpleGrid, Stack, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import type { AdminUser } from "../../../client/admin/index.ts";
+import { messageOf } from "../../api/failure.ts";
+import { queries, server } from "../../api/server.ts";
+import { useRights } from "../../api/session.tsx";
+import { usePathParameters } from "../../parts/address.ts";
+import { Confirm } from "../../parts/confirm.tsx";
+import { timeText } from "../../parts/format.ts";
+import { Json } from "../../parts/json/json.tsx";
+import { Page } from "../../parts/page.tsx";
+import { Section } from "../../parts/section.tsx";
+import { Empty, Loadable } from "../../parts/states.tsx";
+import { useChange } from "./change.ts";
+import { Credentials } from "./credentials.tsx";
+import { Devices } from "./devices.tsx";
+import { Claims, Profile } from "./forms.tsx";
+import { Means } from "./means.tsx";
+import { Records } from "./records.tsx";
+
+/** One user, with everything that an administrator may change. */
+export default function UserPage() {
+  const { id } = usePathParameters<"id">();
+  const { may } = useRights();
+  const user = useQuery({ queryKey: ["users", id], queryFn: () => server.users.get(id) });
+  return (
+    <Loadable query={user}>
+      {(found) =>
+        found === null ? (
+          <Page title="No such user">
+            <Empty title="This user does not exist">
+              The id is <code>{id}</code>. The user may have been deleted.
+            </Empty>
+          </Page>
+        ) : (
+          <Page
+            title={found.email ?? "Anonymous user"}
+            hint={
+              <Text span ff="monospace" size="sm">
+                {found.id}
+              </Text>
+            }
+            actions={<Actions key={id} user={found} />}
+          >
+            <Group gap="xs">
+              <Badge variant="light">{found.role}</Badge>
+              {found.disabled ? <Badge color="red">disabled</Badge> : null}
+              <Text size="sm" c="dimmed">
+                {addressText(found)}Since {timeText(found.createdAt)}
+              </Text>
+            </Group>
+            <SimpleGrid cols={{ base: 1, md: 2 }}>
+              <Profile key={`profile ${id}`} user={found} />
+              <Claims key={`claims ${id}`} user={found} />
+              <Credentials key={`credentials ${id}`} user={found} />
+            </SimpleGrid>
+            <Means user={found}>
+              <Records userId={found.id} />
+              {may("push", "*", "*", "read") ? <Devices userId={found.id} /> : null}
+              <Metadata user={found} />
+            </Means>
+          </Page>
+        )
+      }
+    </Loadable>
+  );
+}
+
+function addressText({ email, emailVerified }: AdminUser): string {
+  if (email === null) return "";
+  return emailVerified ? "The address is verified. " : "The address is not verified. ";
+}
+
+function Actions({ user }: { user: AdminUser }) {
+  const { may, isRoot } = useRights();
+  const navigate = useNavigate();
+  const disabling = useChange(
+    user.disabled ? "The user can sign in again" : "The user is signed out, and cannot sign in",
+    () => server.users.update(user.id, { disabled: !user.disabled }),
+  );
+  const deleting = useMutation({
+    mutationFn: () => server.users.delete(user.id),
+    onSuccess() {
+      queries.removeQueries({ queryKey: ["users", user.id] });
+      void queries.invalidateQueries({ queryKey: ["users", "list"] });
+    },
+    onError: (error) => notifications.show({ color: "red", title: "Not deleted", message: messageOf(error) }),
+  });
+  const isWritable = may("auth", "admin", "*", "write");
+  return (
+    <>
+      {isRoot ? (
+        <Button variant="default" component={Link} to="/tables" search={{ as: user.id } as never}>
+          View as
+        </Button>
+      ) : null}
+      {isWritable ? (
+        <>
+          <Button variant="default" loading={disabling.isPending} onClick={() => disabling.mutate()}>
+            {user.disabled ? "Enable" : "Disable"}
+          </Button>
+          <Confirm
+            action="Delete"
+            question={`Delete ${user.email ?? user.id} with all sessions and devices? What the user wrote stays.`}
+            // An answer after the page was left leads nowhere.
+            onConfirm={() => deleting.mutate(undefined, { onSuccess: () => void navigate({ to: "/users" }) })}
+          />
+        </>
+      ) : null}
+    </>
+  );
+}
+
+function Metadata({ user }: { user: AdminUser }) {
+  const entries = [
+    ["Written by the user", user.metadata],
+    ["Written by administrators", user.appMetadata],
+  ] as const;
+  const shown = entries.filter(([, value]) => Object.keys(value).length > 0);
+  return (
+    <Section title="Metadata">
+      {shown.length === 0 ? (
+        <Text size="sm" c="dimmed">
+          None.
+        </Text>
+      ) : (
+        <Stack gap="xs">
+          {shown.map(([name, value]) => (
+            <div key={name}>
+              <Text size="sm">{name}</Text>
+              <Json value={value} />
+            </div>
+          ))}
+        </Stack>
+      )}
+    </Section>
+  );
+}

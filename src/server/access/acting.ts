@@ -1,0 +1,35 @@
+import { forbidden, notFound, unauthorized } from "../../kernel/errors.ts";
+import { frozenJson } from "../../kernel/json/frozen.ts";
+import type { Auth } from "../config/types.ts";
+import type { Account } from "./accounts.ts";
+import { ROOT_KEY_NAME } from "./keys/service-keys.ts";
+import type { ActedBy, Principal } from "./principal.ts";
+
+export const ACT_AS_HEADER = "x-platform-act-as";
+const NOBODY = "anonymous";
+
+/** The user as rules see them, with the claims of now. */
+export function authOfAccount(account: Account): Auth {
+  const { id, email, emailVerified, role, isAnonymous, customClaims } = account;
+  return frozenJson({ id, email, emailVerified, role, isAnonymous, custom: customClaims });
+}
+
+/**
+ * The user, or nobody, that a caller with the root key's rights asks to be. Errors: 401 without credentials, 403 for any other
+ * caller, 404 for a user who does not exist.
+ */
+export function actAs(caller: Principal, target: string, account: (id: string) => Account | null): Principal {
+  const actedBy = requireActing(caller);
+  if (target === NOBODY) return { kind: "anonymous", actedBy };
+  const user = account(target);
+  if (user === null) throw notFound(`X-Platform-Act-As: there is no user "${target}"`);
+  return { kind: "user", auth: authOfAccount(user), sessionId: "", actedBy };
+}
+
+/** Only the root key's holder may act as others. Errors: 401, 403. */
+export function requireActing(caller: Principal): ActedBy {
+  if (caller.kind === "anonymous") throw unauthorized();
+  // By its name: a declared key without scopes is not the root key.
+  if (caller.kind !== "serviceKey" || caller.name !== ROOT_KEY_NAME) throw forbidden();
+  return { key: caller.name, session: caller.session };
+}

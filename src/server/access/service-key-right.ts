@@ -1,0 +1,34 @@
+import { AppError, forbidden } from "../../kernel/errors.ts";
+import { EVERY_SCOPE } from "./keys/scopes.ts";
+import type { Principal } from "./principal.ts";
+
+type Right = readonly [area: string, kind: string, name: string, action: string];
+
+/**
+ * For endpoints that only service keys may call. `missingStatus` is the status without a key: 401, or 403 in push [PU8]. A
+ * key without the scope is 403.
+ */
+export function requireServiceKey(principal: Principal, right: Right, missingStatus: 401 | 403 = 401): void {
+  if (principal.kind === "server") return;
+  if (principal.kind !== "serviceKey") throw new AppError(missingStatus, "Service key required");
+  if (!principal.scopes.allows(...right)) throw forbidden();
+}
+
+/** For operations that no scope covers: keys with scopes may not call them. Errors: 403. */
+export function refuseScopedKey(principal: Principal): void {
+  if (principal.kind === "serviceKey" && principal.scopes !== EVERY_SCOPE) throw forbidden();
+}
+
+/** Any service key, whatever its scopes; without one, `missingStatus`. */
+export function requireAnyServiceKey(principal: Principal, missingStatus: 401 | 403 = 401): void {
+  if (principal.kind === "serviceKey" || principal.kind === "server") return;
+  throw new AppError(missingStatus, "Service key required");
+}
+
+/** A key with at least one of `rights`, before the body names the action. Errors: 401, 403. */
+export function requireOneRight(principal: Principal, rights: readonly Right[]): void {
+  requireAnyServiceKey(principal);
+  if (principal.kind !== "serviceKey") return;
+  const { scopes } = principal;
+  if (!rights.some((right) => scopes.allows(...right))) throw forbidden();
+}

@@ -1,0 +1,84 @@
+import { errors, type JWTPayload, jwtVerify } from "jose";
+import { BoundedMap } from "../../kernel/bounded-map.ts";
+import type { Clock } from "../../kernel/clock.ts";
+import { unauthorized } from "../../kernel/errors.ts";
+import { frozenJson } from "../../kernel/json/frozen.ts";
+import { isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
+import type { MaybePromise } from "../../kernel/maybe-promise.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
+import { CLOCK_SKEW_MS, TOKEN_LENGTH_MAX, VERIFIED_TOKENS_MAX } from "./limits.ts";
+
+/** `jwtVerify` must not check the times: they are checked at every use, with the injected clock. */
+const ANY_AGE_SECONDS = Number.MAX_SAFE_INTEGER;
+
+/** The claims of an access token. */
+export interface AccessClaims {
+  userId: string;
+  sessionId: string;
+  role: string;
+  email: string | null;
+  isAnonymous: boolean;
+  custom: JsonObject;
+  /** The version of the session's access tokens; 0 until a password is set in it. */
+  version: number;
+  expiresAtMs: number;
+  /** The later of `nbf` and `iat` less CLOCK_SKEW_MS: a token is not valid before. */
+  validFromMs: number;
+}
+
+export interface TokenVerifier {
+  /** Errors: 401 `Invalid token` (signature, form, claims), then 401 `Token expired`. */
+  verify(token: string): MaybePromise<AccessClaims>;
+}
+
+/** The UTF-8 bytes of `secret` are the HS256 key. No other algorithm is accepted. [AC7] */
+export function createTokenVerifier(deps: { secret: string; clock: Clock }): TokenVerifier {
+  const key = new TextEncoder().encode(deps.secret);
+  const verified = new BoundedMap<string, AccessClaims>(VERIFIED_TOKENS_MAX);
+
+  const unexpired = (claims: AccessClaims): AccessClaims => {
+    const now = deps.clock.now();
+    if (claims.expiresAtMs <= now) throw unauthorized("Token expired");
+    if (claims.validFromMs > now) throw unauthorized("Invalid token");
+    return claims;
+  };
+
+  const check = async (token: string): Promise<AccessClaims> => {
+    const claims = await jwtVerify(token, key, { algorithms: ["HS256"], clockTolerance: ANY_AGE_SECONDS })
+      .then((result) => readClaims(result.payload))
+      .catch((cause: unknown) => {
+        if (cause instanceof errors.JOSEError) return null;
+        throw cause;
+      });
+    if (claims === null) throw unauthorized("Invalid token");
+    verified.set(token, claims);
+    return unexpired(claims);
+  };
+
+  return {
+    verify(token) {
+      if (token.length > TOKEN_LENGTH_MAX) throw unauthorized("Invalid token");
+      const known = verified.get(token);
+      return known === undefined ? check(token) : unexpired(known);
+    },
+  };
+}
+
+function readClaims(payload: JWTPayload): AccessClaims | null {
+  const { sub, exp, nbf = 0, iat = 0 } = payload;
+  const sessionId = payload["sid"];
+  if (typeof sub !== "string" || typeof exp !== "number" || typeof sessionId !== "string") return null;
+  const { role, email, anon, custom, ver } = payload;
+  return {
+    userId: sub,
+    sessionId,
+    role: typeof role === "string" ? role : "user",
+    email: typeof email === "string" ? email : null,
+    isAnonymous: anon === true,
+    // Shared by all requests of the token, and by rules, hooks and handlers. [AC111]
+    custom: frozenJson(isJsonObject(custom) ? custom : {}),
+    version: typeof ver === "number" ? ver : 0,
+    expiresAtMs: exp * SECOND_MS,
+    validFromMs: Math.max(nbf * SECOND_MS, iat * SECOND_MS - CLOCK_SKEW_MS),
+  };
+}

@@ -1,0 +1,67 @@
+import { type TSchema, Type } from "typebox";
+import { notFound } from "../../../../kernel/errors.ts";
+import { type Declaration, type Endpoint, endpoint } from "../../../http/endpoint.ts";
+import { packedAnswer } from "../../../http/packed/answers.ts";
+import type { Pack } from "../../../http/packed/pack.ts";
+import { readPages } from "./source.ts";
+
+const hidden = {
+  tag: "System",
+  summary: "The dashboard",
+  caller: "open",
+  otherQuery: "The state of a page",
+  isDocumented: false,
+  answers: { 200: Type.Unknown() },
+} satisfies Declaration<never, "open", Record<never, never>, TSchema>;
+
+/** Scripts and styles of this server alone; the library of components sets styles on elements. [AD20] */
+const PAGE = {
+  "content-type": "text/html; charset=utf-8",
+  "content-security-policy": [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data: blob:",
+    "media-src 'self' blob:",
+    "frame-src 'self' blob:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; "),
+  "x-frame-options": "DENY",
+  "referrer-policy": "no-referrer",
+};
+const TYPES: Readonly<Record<string, string>> = {
+  js: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8",
+};
+
+/** `/admin` and everything below it is one page, but for its assets. Nothing is read before it is asked for. */
+export function pageEndpoints(): readonly Endpoint[] {
+  let opening: Promise<Pack> | null = null;
+  const pages = (): Promise<Pack> => {
+    opening ??= readPages().catch((cause) => {
+      opening = null;
+      throw cause;
+    });
+    return opening;
+  };
+  const page = async ({ request }: { request: Request }): Promise<Response> => {
+    const answer = await packedAnswer(request, await pages(), "index.html", PAGE);
+    if (answer === null) throw new Error("The dashboard has no index.html");
+    return answer;
+  };
+  return [
+    endpoint("GET /admin", hidden, page),
+    endpoint("GET /admin/assets/:file", { ...hidden, path: { file: "A script or a stylesheet" } }, async (context) => {
+      const { file } = context.params;
+      const type = TYPES[file.slice(file.lastIndexOf(".") + 1)];
+      const headers = { "content-type": type ?? "application/octet-stream" };
+      const answer = file === "index.html" ? null : await packedAnswer(context.request, await pages(), file, headers);
+      if (answer === null) throw notFound(`The dashboard has no file "${file}"`);
+      return answer;
+    }),
+    endpoint("GET /admin/:page+", { ...hidden, path: { page: "A page of the dashboard" } }, page),
+  ];
+}

@@ -1,0 +1,76 @@
+import { join } from "node:path";
+import { analyticsLayout } from "../../../../schema/migrations/index.ts";
+import type { Clock } from "../../../kernel/clock.ts";
+import type { Logger } from "../../../kernel/logger.ts";
+import type { RateLimit } from "../../config/types.ts";
+import { layOut, type StorageEngine } from "../../db/index.ts";
+import type { Endpoint } from "../../http/endpoint.ts";
+import type { AnswerListener } from "../../http/http.ts";
+import { createRateLimiter } from "../../http/rate-limit.ts";
+import { analyticsEndpoints } from "./endpoints.ts";
+import { CACHE_KIB, SLOW_MS } from "./limits.ts";
+import { createEventQueries } from "./queries/event-queries.ts";
+import { readRequestReport } from "./queries/request-queries.ts";
+import { createRecording } from "./recording/recording.ts";
+import { createTargets } from "./recording/targets.ts";
+import { startRetention } from "./retention/retention.ts";
+import { eventSummaries, latencySummaries, requestSummaries } from "./retention/summaries.ts";
+import { createAnalyticsService } from "./service.ts";
+import { createSlowRecorder } from "./slow/slow-recorder.ts";
+import { createSlowRequests } from "./slow/slow-requests.ts";
+import { createAnalyticsStore } from "./store.ts";
+
+export interface AnalyticsArea {
+  readonly endpoints: readonly Endpoint[];
+  /** The request log; undefined if the config disables it. */
+  readonly onAnswer: AnswerListener | undefined;
+  /** Requests missing from the log since the start. */
+  readonly droppedRequests: number;
+  /** Writes everything that is waiting; the engine closes the file. */
+  stop(): Promise<void>;
+}
+
+/** Events and the request log, in `<data>/analytics.db`. The rules are in SPEC.md. */
+export function createAnalyticsArea(deps: {
+  /** Whether requests are recorded. */
+  requestLog: boolean;
+  /** Default SLOW_MS. */
+  slowMs: number | undefined;
+  /** For what requests are about. */
+  config: Parameters<typeof createTargets>[0];
+  trackLimit: RateLimit;
+  engine: StorageEngine;
+  dataDirectory: string;
+  clock: Clock;
+  logger: Logger;
+}): AnalyticsArea {
+  const { engine, clock, logger } = deps;
+  const path = join(deps.dataDirectory, "analytics.db");
+  const file = engine.open(path, { migrate: layOut(analyticsLayout), cacheKiB: CACHE_KIB });
+  const targets = createTargets(deps.config);
+  const slowRequests = createSlowRequests(file);
+  const slow = createSlowRecorder({ fromMs: deps.slowMs ?? SLOW_MS, targets, insert: slowRequests.insert, clock });
+  const recording = createRecording({ store: createAnalyticsStore(file), targets, slow, clock, logger });
+  const service = createAnalyticsService({
+    accept: recording.accept,
+    flush: recording.flush,
+    clock,
+    eventQueries: createEventQueries(file),
+    slow: slowRequests,
+    readReport: (query, caller) => readRequestReport(file, query, caller),
+  });
+  const summaries = [eventSummaries(file), requestSummaries(file), latencySummaries(file)];
+  const stopRetention = startRetention({ summaries, slowRequests, clock, logger });
+  const trackLimit = createRateLimiter(deps.trackLimit, clock);
+
+  return {
+    endpoints: analyticsEndpoints(service, trackLimit),
+    onAnswer: deps.requestLog ? recording.onAnswer : undefined,
+    get droppedRequests() {
+      return recording.droppedRequests;
+    },
+    async stop() {
+      await Promise.all([stopRetention(), recording.stop()]);
+    },
+  };
+}

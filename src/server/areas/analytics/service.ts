@@ -1,0 +1,117 @@
+import type { Clock } from "../../../kernel/clock.ts";
+import { unreachable } from "../../../kernel/errors.ts";
+import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
+import { createTurns } from "../../../kernel/time/turns.ts";
+import type { Principal } from "../../access/principal.ts";
+import type { ReadCaller } from "../../db/index.ts";
+import { LIST_LIMIT_DEFAULT, TARGETS_MAX, TOP_ITEMS_MAX } from "./limits.ts";
+import type { EventQueries } from "./queries/event-queries.ts";
+import {
+  decodeCursor,
+  type EventParameters,
+  encodeCursor,
+  parseEventQuery,
+  parseRequestQuery,
+  type RequestParameters,
+  type SlowParameters,
+} from "./queries/query-parameters.ts";
+import type { RequestFigures } from "./queries/request-queries.ts";
+import { averageMs, latenciesOf, sharesByCategory, sharesByEndpoint, targetsOf } from "./queries/shares.ts";
+import { percentilesOf } from "./recording/latency-buckets.ts";
+import type { SlowRequestPage } from "./schemas.ts";
+import type { SlowRequests } from "./slow/slow-requests.ts";
+import { prepareEvents, type TrackBody } from "./track.ts";
+import type { EventQuery, RequestQuery, TrackedEvent } from "./types.ts";
+
+/** Reports are JSON text, because SQLite builds long series as JSON. */
+export interface AnalyticsService {
+  /** Takes the events, to be on disk within a second; gives their number. Errors: 400 naming event and member, 503. */
+  track(body: TrackBody, principal: Principal): Promise<number>;
+  /** A report on the request log, including every request answered so far. Errors: 400, 408 after 30 s, 503. */
+  requests(parameters: RequestParameters, caller: ReadCaller): Promise<string>;
+  /** A report on events, including every event tracked so far. Errors: 400, 408 after 30 s, 503. */
+  events(parameters: EventParameters, caller: ReadCaller): Promise<string>;
+  /** Slow requests of the last 7 days, newest first, including every request answered so far. Errors: 400, 408, 503. */
+  slowRequests(parameters: SlowParameters, caller: ReadCaller): Promise<SlowRequestPage>;
+}
+
+export function createAnalyticsService(deps: {
+  accept: (events: readonly TrackedEvent[]) => MaybePromise<void>;
+  /** Resolves when everything that is waiting has been written. */
+  flush: () => Promise<void>;
+  readReport: (query: RequestQuery, caller: ReadCaller) => Promise<RequestFigures>;
+  eventQueries: EventQueries;
+  slow: Pick<SlowRequests, "page">;
+  clock: Clock;
+}): AnalyticsService {
+  const { accept, flush, readReport, eventQueries, slow, clock } = deps;
+  const turns = createTurns();
+  return {
+    async track(body, principal) {
+      const events = await turns.run(prepareEvents(body, principal, clock.now()));
+      await accept(events);
+      return events.length;
+    },
+    async requests(parameters, caller) {
+      const query = parseRequestQuery(parameters, clock.now());
+      await flush();
+      return reportJson(query.metric, await readReport(query, caller));
+    },
+    async events(parameters, caller) {
+      const query = parseEventQuery(parameters, clock.now());
+      await flush();
+      return eventsJson(eventQueries, query, caller);
+    },
+    async slowRequests({ limit = LIST_LIMIT_DEFAULT, cursor }, caller) {
+      const before = cursor === undefined ? null : decodeCursor(cursor).id;
+      await flush();
+      const now = clock.now();
+      const { requests, next } = await slow.page({ limit, before, now }, caller);
+      return { requests, cursor: next === null ? null : encodeCursor({ timestamp: 0, id: next }) };
+    },
+  };
+}
+
+function reportJson(metric: RequestQuery["metric"], report: RequestFigures): string {
+  const series = () => `"timeSeries":${report.timeSeriesJson}`;
+  const breakdown = () => `"breakdown":${JSON.stringify(sharesByCategory(report.endpoints))}`;
+  const topItems = () => `"topItems":${JSON.stringify(sharesByEndpoint(report.endpoints, TOP_ITEMS_MAX))}`;
+  switch (metric) {
+    case "overview":
+      return `{${series()},"summary":${JSON.stringify(summaryOf(report))},${breakdown()},${topItems()}}`;
+    case "timeSeries":
+      return `{${series()}}`;
+    case "breakdown":
+      return `{${breakdown()}}`;
+    case "topEndpoints":
+      return `{${topItems()}}`;
+    case "targets":
+      return JSON.stringify({ targets: targetsOf(report.endpoints, TARGETS_MAX) });
+    default:
+      return unreachable(metric);
+  }
+}
+
+function summaryOf({ totals, endpoints }: RequestFigures) {
+  const { requests, errors, errors4xx, uniqueUsers } = totals;
+  const percentiles = percentilesOf(latenciesOf(endpoints));
+  const counts = { totalRequests: requests, totalErrors: errors, errors4xx };
+  return { ...counts, avgLatency: averageMs(totals), ...percentiles, uniqueUsers };
+}
+
+async function eventsJson(queries: EventQueries, query: EventQuery, caller: ReadCaller): Promise<string> {
+  switch (query.metric) {
+    case "list":
+      return JSON.stringify(await queries.list(query, caller));
+    case "count":
+      return JSON.stringify(await queries.count(query, caller));
+    case "timeSeries":
+      return `{"timeSeries":${await queries.timeSeriesJson(query, caller)}}`;
+    case "topEvents":
+      return JSON.stringify({ topEvents: await queries.top(query, caller) });
+    case "funnel":
+      return JSON.stringify({ funnel: await queries.funnel(query, caller) });
+    default:
+      return unreachable(query.metric);
+  }
+}

@@ -1,0 +1,106 @@
+import { join, relative, sep } from "node:path";
+import type { Clock } from "../../../kernel/clock.ts";
+import { type AuditActor, currentTrace } from "../../../kernel/observing/request-trace.ts";
+import type { AuditedChange, AuditSink, AuditSource } from "../../db/index.ts";
+import { FAILURES_PER_MINUTE, FAILURES_WINDOW_MS } from "./limits.ts";
+
+/** Writes an entry into a file of the server's, from where the log takes it. Resolves when it is on disk. */
+type WriteEntry = (actor: AuditActor, change: AuditedChange) => Promise<void>;
+
+/** What the log takes its entries from. It exists before the files are opened; the log is connected later. */
+export class AuditOutbox implements AuditSink {
+  readonly #clock: Clock;
+  readonly #databases: string;
+  readonly #sources = new Set<AuditSource>();
+  #wake: (() => void) | null = null;
+  #flush: (() => Promise<void>) | null = null;
+  #write: WriteEntry | null = null;
+  /** Resolves when the entries that nobody waits for are written. */
+  #noted: Promise<unknown> = Promise.resolve();
+  #onFailure: (cause: unknown) => void = () => {};
+  /** Failures of the current window. */
+  #window = { endsAt: 0, failures: 0 };
+
+  constructor({ clock, dataDirectory }: { clock: Clock; dataDirectory: string }) {
+    this.#clock = clock;
+    this.#databases = join(dataDirectory, "databases");
+  }
+
+  placeOf(path: string): string {
+    return ["db", ...relative(this.#databases, path).replace(/\.db$/, "").split(sep)].join("/");
+  }
+
+  onWaiting(source: AuditSource): void {
+    this.#sources.add(source);
+    this.#wake?.();
+  }
+
+  onClosed(source: AuditSource): void {
+    this.#sources.delete(source);
+  }
+
+  /** `wake`: something waits. `write`: for entries that are of no transaction. */
+  connect(log: {
+    wake(): void;
+    /** Resolves when all that waits has been taken, or could not be. */
+    flush(): Promise<void>;
+    write: WriteEntry;
+    onFailure(cause: unknown): void;
+  }): void {
+    const { wake, flush, write, onFailure } = log;
+    this.#wake = wake;
+    this.#flush = flush;
+    this.#write = write;
+    this.#onFailure = onFailure;
+    if (this.isWaiting) wake();
+  }
+
+  async flush(): Promise<void> {
+    await this.#noted;
+    await this.#flush?.();
+  }
+
+  get isWaiting(): boolean {
+    return this.#sources.size > 0;
+  }
+
+  get sources(): readonly AuditSource[] {
+    return [...this.#sources];
+  }
+
+  /**
+   * Writes down what a service key or an administrator changes by the current request, and no file of the server's has in a
+   * transaction. Resolves when it is on disk. Errors: the entry cannot be written.
+   */
+  async record(change: AuditedChange): Promise<void> {
+    const actor = currentTrace()?.actor ?? null;
+    if (actor === null) return;
+    await this.#write?.(actor, change);
+    // So that it is in the log before what other files get next.
+    await this.#flush?.();
+  }
+
+  #note(change: AuditedChange): void {
+    const written = this.#write?.(NOBODY, change).catch(this.#onFailure);
+    this.#noted = Promise.all([this.#noted, written]);
+  }
+
+  /** A failed sign-in. Of many within a minute only the first have an entry each, and the next one says how many followed. */
+  failed(target: string, about: object): void {
+    const now = this.#clock.now();
+    if (now >= this.#window.endsAt || this.#window.endsAt > now + FAILURES_WINDOW_MS) {
+      const { failures } = this.#window;
+      this.#window = { endsAt: now + FAILURES_WINDOW_MS, failures: 0 };
+      if (failures > FAILURES_PER_MINUTE) {
+        const after = { count: failures - FAILURES_PER_MINUTE };
+        this.#note({ action: "signin.failed", target: "users", after });
+      }
+    }
+    this.#window.failures += 1;
+    if (this.#window.failures <= FAILURES_PER_MINUTE) {
+      this.#note({ action: "signin.failed", target, after: about });
+    }
+  }
+}
+
+const NOBODY: AuditActor = { kind: "anonymous", name: null };

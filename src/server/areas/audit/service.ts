@@ -1,0 +1,43 @@
+import { badField } from "../../../kernel/errors.ts";
+import { isIsoDateTime, parseIsoDateTime } from "../../../kernel/time/iso-datetime.ts";
+import type { ReadCaller } from "../../db/index.ts";
+import { PAGE_LIMIT_DEFAULT } from "./limits.ts";
+import type { AuditParameters } from "./query.ts";
+import type { AuditPlace, AuditStore, ShownEntry } from "./store.ts";
+
+export interface AuditService {
+  /** Newest first, with every change that was answered before. Errors: 400, 408, 503. */
+  list(parameters: AuditParameters, caller: ReadCaller): Promise<{ entries: ShownEntry[]; cursor: string | null }>;
+}
+
+/** `store` is null while there is no log yet. */
+export function createAuditService(deps: { store: () => AuditStore | null; flush: () => Promise<void> }): AuditService {
+  return {
+    async list({ actor = null, action = null, target = null, after, limit = PAGE_LIMIT_DEFAULT, cursor }, caller) {
+      const from = after === undefined ? null : parseMoment(after);
+      const before = cursor === undefined ? null : decodeCursor(cursor);
+      await deps.flush();
+      const store = deps.store();
+      if (store === null) return { entries: [], cursor: null };
+      const query = { actor, action, target, after: from, before, limit };
+      const { entries, next } = await store.page(query, caller);
+      return { entries, cursor: next === null ? null : encodeCursor(next) };
+    },
+  };
+}
+
+const encodeCursor = ({ batch, index }: AuditPlace): string => Buffer.from(`${batch}.${index}`).toString("base64url");
+
+function decodeCursor(cursor: string): AuditPlace {
+  const [, batch, index] = /^(\d{1,15})\.(\d{1,9})$/.exec(Buffer.from(cursor, "base64url").toString()) ?? [];
+  if (batch === undefined) throw badField("cursor", "invalid_value", "cursor must come from a previous page");
+  return { batch: Number(batch), index: Number(index) };
+}
+
+function parseMoment(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  const moment = isIsoDateTime(text) ? parseIsoDateTime(text) : Number.NaN;
+  if (!Number.isNaN(moment)) return moment;
+  const message = `after must be milliseconds since 1970 or an ISO 8601 time, got "${text}"`;
+  throw badField("after", "invalid_value", message);
+}

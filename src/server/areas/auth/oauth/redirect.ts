@@ -1,0 +1,30 @@
+import { badField } from "../../../../kernel/errors.ts";
+
+/**
+ * Whether `auth.redirectUrls` allows this address. A trailing `*` matches the rest of the path, never of the host:
+ * `https://app.example.com*` is not `https://app.example.com.evil.example`. null: not allowed. [AU22]
+ */
+export function allowedRedirect(text: string, allowed: readonly string[]): URL | null {
+  if (!URL.canParse(text)) return null;
+  const url = new URL(text);
+  // User information before the host serves only to deceive.
+  if (url.username !== "" || url.password !== "") return null;
+  return allowed.some((pattern) => matches(url, pattern)) ? url : null;
+}
+
+function matches(url: URL, pattern: string): boolean {
+  const isPrefix = pattern.endsWith("*");
+  const text = isPrefix ? pattern.slice(0, -1) : pattern;
+  if (!URL.canParse(text)) return false;
+  const wanted = new URL(text);
+  if (url.protocol !== wanted.protocol || url.host !== wanted.host) return false;
+  return isPrefix ? url.href.startsWith(wanted.href) : url.href === wanted.href;
+}
+
+/** The `redirectUrl` of a request that sends mail; null when absent. Errors: 400. */
+export function redirectField(value: string | undefined, allowed: readonly string[]): URL | null {
+  if (value === undefined) return null;
+  const url = allowedRedirect(value, allowed);
+  if (url === null) throw badField("redirectUrl", "invalid_value", "redirectUrl is not one of auth.redirectUrls");
+  return url;
+}

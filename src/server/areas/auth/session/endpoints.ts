@@ -1,0 +1,164 @@
+import { Type } from "typebox";
+import { forbidden, unauthorized } from "../../../../kernel/errors.ts";
+import { nullable, optional } from "../../../../kernel/schema/types.ts";
+import {
+  AvatarUrl,
+  DisplayName,
+  EmailVisibility,
+  Metadata,
+  requireMetadataSize,
+} from "../../../access/account-fields.ts";
+import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
+import { OK } from "../../../http/reply.ts";
+import { callerOf, clientOf, type EndpointDeps, ofUsers } from "../endpoint-parts.ts";
+import { SECRET_TEXT_MAX_CHARACTERS } from "../limits.ts";
+import { Ok, Secret, Time, tokensAnswer, User } from "../schemas.ts";
+import type { SessionService } from "./service.ts";
+
+const Session = Type.Object({
+  id: Type.String(),
+  createdAt: Time,
+  lastUsedAt: Time,
+  ip: nullable(Type.String()),
+  userAgent: nullable(Type.String()),
+  current: Type.Boolean({ description: "The session of this request" }),
+});
+const Profile = Type.Object({
+  displayName: DisplayName,
+  avatarUrl: AvatarUrl,
+  emailVisibility: EmailVisibility,
+  metadata: Metadata,
+});
+
+export function sessionEndpoints(deps: EndpointDeps, service: SessionService): readonly Endpoint[] {
+  return [refresh(deps, service), signOut(deps, service), ...profile(deps, service), ...sessions(deps, service)];
+}
+
+const refresh = ({ authLimit }: EndpointDeps, service: SessionService): Endpoint =>
+  endpoint(
+    "POST /api/auth/refresh",
+    {
+      ...ofUsers(authLimit),
+      summary: "Exchange a refresh token for new tokens",
+      description:
+        "The refresh token changes each time. The old one is accepted for another 30 s; used later, it ends the session.",
+      caller: "public",
+      body: Type.Object({ refreshToken: Secret }),
+      answers: { 200: tokensAnswer("New tokens") },
+    },
+    async (context) => {
+      const { refreshToken } = await context.body();
+      return service.refresh(refreshToken, clientOf(context));
+    },
+  );
+
+const signOut = ({ authLimit }: EndpointDeps, service: SessionService): Endpoint =>
+  endpoint(
+    "POST /api/auth/signout",
+    {
+      ...ofUsers(authLimit),
+      summary: "Sign out: end the session of the refresh token, or of the bearer",
+      caller: "public",
+      body: Type.Object({ refreshToken: optional(Type.String({ maxLength: SECRET_TEXT_MAX_CHARACTERS })) }),
+      isBodyOptional: true,
+      answers: { 200: Ok },
+    },
+    async ({ principal, body }) => {
+      const { refreshToken } = await body();
+      // Whoever acts as a user has no session of theirs, and ends none.
+      if (principal.kind !== "serviceKey" && principal.kind !== "server" && principal.actedBy !== undefined) {
+        throw forbidden("Acting as a user does not cover what changes their account");
+      }
+      if (typeof refreshToken === "string") {
+        await service.signOut(refreshToken);
+        return OK;
+      }
+      if (principal.kind !== "user") throw unauthorized();
+      const { userId, sessionId } = callerOf(principal);
+      await service.endSession(userId, sessionId);
+      return OK;
+    },
+  );
+
+function profile({ authLimit }: EndpointDeps, service: SessionService): readonly Endpoint[] {
+  const me = endpoint(
+    "GET /api/auth/me",
+    {
+      ...ofUsers(authLimit),
+      summary: "Get your profile",
+      caller: "user",
+      answers: { 200: Type.Object({ user: User }, { description: "The signed-in user" }) },
+    },
+    ({ principal, query }) => {
+      query();
+      return { user: service.me(callerOf(principal)) };
+    },
+  );
+  const updateMe = endpoint(
+    "PATCH /api/auth/me",
+    {
+      ...ofUsers(authLimit),
+      summary: "Change your profile",
+      caller: "user",
+      body: Profile,
+      answers: { 200: Type.Object({ user: User }, { description: "The user after the change" }) },
+    },
+    async ({ principal, body }) => {
+      const changes = await body();
+      requireMetadataSize({ metadata: changes.metadata });
+      return { user: await service.updateMe(callerOf(principal), changes) };
+    },
+  );
+  const deleteMe = endpoint(
+    "DELETE /api/auth/me",
+    {
+      ...ofUsers(authLimit),
+      summary: "Delete your account, after a sign-in of the last 10 minutes",
+      caller: "user",
+      answers: {
+        200: Type.Object({ ok: Type.Literal(true) }, { description: "Deleted, with its sessions and devices" }),
+      },
+    },
+    async ({ principal, query }) => {
+      query();
+      await service.deleteMe(callerOf(principal));
+      return OK;
+    },
+  );
+  return [me, updateMe, deleteMe];
+}
+
+function sessions({ authLimit }: EndpointDeps, service: SessionService): readonly Endpoint[] {
+  const list = endpoint(
+    "GET /api/auth/sessions",
+    {
+      ...ofUsers(authLimit),
+      summary: "List your sessions, newest first",
+      caller: "user",
+      answers: { 200: Type.Object({ sessions: Type.Array(Session) }, { description: "The sessions" }) },
+    },
+    ({ principal, query }) => {
+      query();
+      return { sessions: service.sessions(callerOf(principal)) };
+    },
+  );
+  const end = endpoint(
+    "DELETE /api/auth/sessions/:id",
+    {
+      ...ofUsers(authLimit),
+      summary: "End one of your sessions",
+      caller: "user",
+      path: { id: "The session's id" },
+      answers: {
+        200: Type.Object({ ok: Type.Literal(true) }, { description: "Ended; its tokens are refused from now on" }),
+      },
+      errors: [404],
+    },
+    async ({ principal, params, query }) => {
+      query();
+      await service.endSession(callerOf(principal).userId, params.id);
+      return OK;
+    },
+  );
+  return [list, end];
+}

@@ -1,0 +1,53 @@
+import { HOUR_MS, SECOND_MS } from "../../../kernel/time/duration.ts";
+
+/** Bytes read, hashed and written per step. */
+export const CHUNK_BYTES = 1024 * 1024;
+/** Pages of a database (4 MiB) copied between two syncs of the copy. */
+export const STEP_PAGES = 1024;
+/** Bytes of an archive written between two syncs of it. */
+export const SYNC_BYTES = 4 * 1024 * 1024;
+/** Concurrent syncs of files of a restore. */
+export const SYNCS_AT_ONCE_MAX = 64;
+/** The niceness of a backup process, so that the server has priority. */
+export const BACKUP_NICENESS = 10;
+/** How long a snapshot waits for a locked database. */
+export const LOCK_TIMEOUT_MS = 10 * SECOND_MS;
+/** Attempts to take a snapshot of system.db of which all contents can be secured. */
+export const OBJECT_ROUNDS_MAX = 5;
+
+/** The first entry of an archive, which identifies it. */
+export const HEADER_MAX_BYTES = 16 * 1024;
+/** One line of the manifest: a path, a size, a hash. */
+export const MANIFEST_LINE_MAX_BYTES = 1024;
+/** File names in a message; further ones are counted. */
+export const NAMES_SHOWN_MAX = 5;
+
+/** Damages of one database that a verification names. */
+export const DAMAGES_SHOWN_MAX = 5;
+
+/** The output of a scheduled backup: its result, or its error. */
+export const CHILD_OUTPUT_MAX_BYTES = 16 * 1024;
+/** Between SIGTERM and SIGKILL for a running backup. */
+export const CHILD_STOP_TIMEOUT_MS = 10 * SECOND_MS;
+/** Files at a destination that are looked at. */
+export const BACKUPS_LISTED_MAX = 100_000;
+
+export const S3_PART_BYTES = 8 * 1024 * 1024;
+export const S3_PARTS_AT_ONCE = 2;
+export const S3_RETRIES = 3;
+
+/** How far the names of backups may run ahead of the clock, as each is later than the one before. */
+export const NAMES_AHEAD_MAX_MS = HOUR_MS;
+
+/** Backups in the data directory, where the config names no place, of which the oldest is deleted for another one. */
+export const LOCAL_KEEP = 3;
+/** The newest backups that an answer lists. */
+export const BACKUPS_SHOWN_MAX = 1000;
+/** Backups and verifications since the start, of which the newest can be asked for. */
+export const RUNS_KEPT_MAX = 20;
+/** Links to backups that have not been used. */
+export const LINKS_MAX = 100;
+/** From the answer with a link to the request that uses it. */
+export const LINK_TTL_MS = 60 * SECOND_MS;
+/** Random bytes of a link. */
+export const LINK_BYTES = 32;

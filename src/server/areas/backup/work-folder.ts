@@ -1,0 +1,37 @@
+import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { lockDirectory } from "../../db/index.ts";
+import { BackupError } from "./types.ts";
+
+/** A folder for temporary files, locked while it is used. */
+export interface WorkFolder {
+  pathOf(name: string): string;
+  /** Removes it with its contents. */
+  remove(): void;
+}
+
+/** Creates the folder, after removing the remains of a killed process. Errors: it is in use. */
+export function claimWorkFolder(path: string, { work = "backup" } = {}): WorkFolder {
+  sweepWorkFolder(path);
+  if (existsSync(path)) throw new BackupError(`Another ${work} is running in ${path}`);
+  mkdirSync(path, { mode: 0o700 });
+  const lock = lockDirectory(path);
+  return {
+    pathOf: (name) => join(path, name),
+    remove() {
+      lock.release();
+      rmSync(path, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Removes a work folder unless it is in use. */
+export function sweepWorkFolder(path: string): void {
+  if (!existsSync(path)) return;
+  try {
+    lockDirectory(path).release();
+  } catch {
+    return;
+  }
+  rmSync(path, { recursive: true, force: true });
+}

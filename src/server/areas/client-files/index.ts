@@ -1,0 +1,39 @@
+import type { Endpoint } from "../../http/endpoint.ts";
+import { type Pack, readPack } from "../../http/packed/pack.ts";
+import { clientEndpoints } from "./endpoints.ts";
+
+import { type ClientPart, pathOfPart } from "./sources.ts";
+
+export { readPack } from "../../http/packed/pack.ts";
+export { pathOfPart } from "./sources.ts";
+
+export interface ClientFilesArea {
+  readonly endpoints: readonly Endpoint[];
+}
+
+/** The client that this server gives to its users, below `/client`. Nothing is read before it is asked for. */
+export function createClientFilesArea(): ClientFilesArea {
+  const opened = new Map<ClientPart, Promise<unknown>>();
+  /** Once; a failure is tried again. */
+  const once = <T>(part: ClientPart, open: () => Promise<T>): Promise<T> => {
+    // What is in the map under a part is of the type that its one caller opens.
+    const known = opened.get(part) as Promise<T> | undefined;
+    if (known !== undefined) return known;
+    const opening = open();
+    opened.set(part, opening);
+    opening.catch(() => opened.delete(part));
+    return opening;
+  };
+  return {
+    endpoints: clientEndpoints({
+      module: (): Promise<Pack> => once("module", async () => readPack(await pathOfPart("module"))),
+      package: () => once("package", describedPackage),
+    }),
+  };
+}
+
+async function describedPackage() {
+  const file = Bun.file(await pathOfPart("package"));
+  const hash = new Bun.CryptoHasher("sha256").update(await file.arrayBuffer()).digest("base64url");
+  return { file, etag: `"${hash}"` };
+}

@@ -1,0 +1,61 @@
+import type { Database } from "bun:sqlite";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock } from "../../../kernel/clock.ts";
+import { notFound } from "../../../kernel/errors.ts";
+import type { Ids } from "../../../kernel/ids.ts";
+import type { Logger } from "../../../kernel/logger.ts";
+import type { SqlAccessor } from "../../config/app/index.ts";
+import type { RecordChange } from "../../db/index.ts";
+import { createAnswerRoom } from "../../db/processes/answer-room.ts";
+import type { Endpoint } from "../../http/endpoint.ts";
+import { keepDatabaseFile } from "./database-file.ts";
+import { sqlEndpoints } from "./endpoints.ts";
+import { READERS_MAX_PER_DATABASE } from "./limits.ts";
+import { createQueries } from "./queries.ts";
+import { createSqlAccessor, createSqlService, type SqlService } from "./service.ts";
+
+export interface SqlArea {
+  endpoints: readonly Endpoint[];
+  /** Errors: 404 when no such database is declared. */
+  accessor(database: string): SqlAccessor;
+  /** Ends the query processes, and closes the files. */
+  stop(): Promise<void>;
+}
+
+/** Declared SQL databases, one file each: `<data>/d1/NAME.db`. Rules: SPEC.md. */
+export function createSqlArea(deps: {
+  audit: RecordChange;
+  /** The names under `d1` in the config. */
+  databases: readonly string[];
+  dataDirectory: string;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+}): SqlArea {
+  const { databases, clock, logger } = deps;
+  const directory = join(deps.dataDirectory, "d1");
+  const services = new Map<string, SqlService>();
+  const kept: Database[] = [];
+  if (databases.length > 0) mkdirSync(directory, { recursive: true });
+  const room = createAnswerRoom();
+  for (const name of databases) {
+    const path = join(directory, `${name}.db`);
+    kept.push(keepDatabaseFile(path, deps.ids));
+    const readers = createQueries({ path, role: "reader", processesMax: READERS_MAX_PER_DATABASE, room, clock });
+    const writer = createQueries({ path, role: "writer", processesMax: 1, room, clock });
+    services.set(name, createSqlService({ path, readers, writer, logger }));
+  }
+  return {
+    endpoints: sqlEndpoints(services, { clock, audit: deps.audit }),
+    accessor(name) {
+      const service = services.get(name);
+      if (service === undefined) throw notFound(`There is no database "${name}"`);
+      return createSqlAccessor(service);
+    },
+    async stop() {
+      await Promise.all([...services.values()].map((service) => service.stop()));
+      for (const database of kept) database.close();
+    },
+  };
+}

@@ -1,0 +1,162 @@
+import { DatabaseSync } from "node:sqlite";
+import { openError } from "../../../db/files/sqlite-errors.ts";
+import { hasLargeJournal } from "../journal.ts";
+import { BUSY_TIMEOUT_MS, JOURNAL_MAX_BYTES, PARAMETERS_MAX, VALUE_MAX_BYTES } from "../limits.ts";
+import type { Binding, ProcessRole, QueryRequest } from "../types.ts";
+import { createJudge, type Judge } from "./judge.ts";
+import { EscapeError, failureOf, QueryError } from "./query-failure.ts";
+import { RowWriter } from "./row-writer.ts";
+import { bindings, parseStatement, type Statement, StatementError } from "./statement.ts";
+
+/** A connection of a query process, and the judge of its statements. */
+export interface QueryConnection {
+  database: DatabaseSync;
+  judge: Judge;
+  role: ProcessRole;
+  /** Statements that run with every query; compiled once. */
+  own: { databases: Prepared; totalChanges: Prepared; changes: Prepared };
+}
+
+/** Opens a connection. A reader's is read-only. A writer's commits are on disk when they return. Errors: QueryError. */
+export function openConnection(path: string, role: ProcessRole): QueryConnection {
+  try {
+    const database = new DatabaseSync(path, {
+      readOnly: role === "reader",
+      timeout: BUSY_TIMEOUT_MS,
+      // SQLite's default; node:sqlite turns it off.
+      enableDoubleQuotedStringLiterals: true,
+      limits: { length: VALUE_MAX_BYTES },
+    });
+    database.exec("PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF");
+    if (role === "writer") {
+      database.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${JOURNAL_MAX_BYTES}`);
+      // A write that was ended leaves what it has written, which no commit would cut off.
+      if (hasLargeJournal(path)) database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    }
+    const judge = createJudge();
+    database.setAuthorizer((action, first, second, schema) => judge.authorize(action, first, second, schema));
+    const own = {
+      databases: database.prepare("SELECT name FROM pragma_database_list"),
+      totalChanges: database.prepare("SELECT total_changes() AS count"),
+      changes: database.prepare("SELECT changes() AS count"),
+    };
+    return { database, judge, role, own };
+  } catch (cause) {
+    throw new QueryError(failureOf(cause, (error) => openError(path, error).message));
+  }
+}
+
+/**
+ * Returns the JSON text of the HTTP answer; null if the statement needs the other role and was not run. Errors:
+ * QueryError; EscapeError when the connection must be closed.
+ */
+export function executeQuery(connection: QueryConnection, request: QueryRequest): string | null {
+  const outcome = attempt(connection, request);
+  connection.judge.begin("own");
+  // Checked after every statement, allowed or failed, in case the judge missed something.
+  if (connection.database.isTransaction || !isAlone(connection)) throw new EscapeError();
+  if (outcome instanceof QueryError) throw outcome;
+  return outcome;
+}
+
+function attempt(connection: QueryConnection, request: QueryRequest): string | null | QueryError {
+  const { judge, role } = connection;
+  try {
+    return perform(connection, parseStatement(request.sql), request.params);
+  } catch (cause) {
+    if (cause instanceof QueryError) return cause;
+    if (cause instanceof StatementError) return refusedQuery(cause.message);
+    if (judge.refusal !== null) return refusedQuery(judge.refusal);
+    // Some statements cannot be compiled on a read-only connection.
+    if (role === "reader" && judge.isWrite) return null;
+    return new QueryError(failureOf(cause));
+  } finally {
+    judge.begin("own");
+  }
+}
+
+const refusedQuery = (message: string): QueryError =>
+  new QueryError({ status: 400, message, data: { query: { code: "invalid_value", message } } });
+
+function perform(connection: QueryConnection, statement: Statement, params: readonly Binding[]): string | null {
+  const { database, judge, role } = connection;
+  const startedAt = performance.now();
+  const prepare = (): Prepared => {
+    judge.begin(statement.kind === "vacuum" ? "vacuum" : "statement");
+    return database.prepare(statement.sql);
+  };
+  let prepared = prepare();
+  // A connection that meets a virtual table for the first time prepares what the table itself will write.
+  if (role === "reader" && judge.isWrite) prepared = prepare();
+  // An explained statement is only compiled; the same rules apply to it.
+  const isWrite = statement.kind !== "explained" && (statement.kind === "vacuum" || judge.isWrite);
+  if (isWrite !== (role === "writer")) return null;
+  assertParameters(statement.parameters.length, params.length);
+  const run = () => collect(connection, prepared, bindings(statement.parameters, params));
+  const { rows, rowCount, changes } = isWrite && statement.kind === "other" ? inTransaction(connection, run) : run();
+  const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000;
+  const meta = { changes, rows_read: rowCount, duration: durationMs };
+  return `{"results":[${rows}],"meta":${JSON.stringify(meta)}}`;
+}
+
+function assertParameters(wanted: number, given: number): void {
+  if (wanted > PARAMETERS_MAX) {
+    throw new QueryError({ status: 400, message: `A statement takes at most ${PARAMETERS_MAX} parameters` });
+  }
+  if (wanted !== given) {
+    throw new QueryError({
+      status: 400,
+      message: `The statement takes ${wanted} ${wanted === 1 ? "parameter" : "parameters"}, got ${given}`,
+    });
+  }
+}
+
+/** Whether the connection has only its own file, and no temporary objects that the next request would see. */
+function isAlone({ database, own }: QueryConnection): boolean {
+  const names = own.databases.all().map(({ name }) => name);
+  if (names.some((name) => name !== "main" && name !== "temp")) return false;
+  return !names.includes("temp") || database.prepare("SELECT 1 FROM temp.sqlite_schema LIMIT 1").get() === undefined;
+}
+
+interface QueryResult {
+  rows: string;
+  rowCount: number;
+  changes: number;
+}
+
+type Prepared = ReturnType<DatabaseSync["prepare"]>;
+
+function collect(connection: QueryConnection, prepared: Prepared, values: ReturnType<typeof bindings>): QueryResult {
+  const { own, role } = connection;
+  const changesBefore = role === "reader" ? 0 : countOf(own.totalChanges);
+  prepared.setReadBigInts(true);
+  prepared.setReturnArrays(true);
+  const rows = new RowWriter(prepared.columns().map(({ name }) => name));
+  // With setReturnArrays each row is an array. The types of node:sqlite do not state this.
+  for (const row of prepared.iterate(...values) as Iterable<unknown>) rows.add(row as unknown[]);
+  const hasChanged = role === "writer" && countOf(own.totalChanges) !== changesBefore;
+  return { rows: rows.text, rowCount: rows.count, changes: hasChanged ? countOf(own.changes) : 0 };
+}
+
+/** `changes()`: rows that the last statement inserted, updated or deleted, without those of triggers. */
+const countOf = (counter: Prepared): number => Number(counter.get()?.["count"]);
+
+/** SQLite would commit a statement whose rows are not all fetched, so it runs in a transaction, which can be rolled back. */
+function inTransaction<T>({ database, judge }: QueryConnection, work: () => T): T {
+  const own = (sql: string): void => {
+    judge.begin("own");
+    database.exec(sql);
+  };
+  own("BEGIN IMMEDIATE");
+  try {
+    judge.begin("statement");
+    const result = work();
+    own("COMMIT");
+    return result;
+  } catch (cause) {
+    const { refusal } = judge;
+    // Some failures, and ON CONFLICT ROLLBACK, already end the transaction.
+    if (database.isTransaction) own("ROLLBACK");
+    throw refusal === null ? cause : refusedQuery(refusal);
+  }
+}

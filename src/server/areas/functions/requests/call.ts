@@ -1,0 +1,173 @@
+import { AppError } from "../../../../kernel/errors.ts";
+import { isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import { RequestTrace } from "../../../../kernel/observing/request-trace.ts";
+import { ANONYMOUS, type Principal } from "../../../access/principal.ts";
+import type { HttpParts } from "../../../http/http.ts";
+import { NO_STORE, NOSNIFF } from "../../../http/security-headers.ts";
+import type { FormField } from "../forms/read-form.ts";
+import type { SocketOptions } from "../sockets/socket-options.ts";
+import type { Ask } from "./judge.ts";
+
+/** The pattern stands for the path: parameters of own routes may be secrets, as in a link to unsubscribe. */
+const NO_PARAMS: Readonly<Record<string, string>> = {};
+
+const CALL = Symbol("call");
+type Known = Request & { [CALL]?: Call };
+
+/** The call that a request belongs to. A member of the request: a `WeakMap` costs more at a hundred thousand requests a second. */
+export const callOf = (request: Request): Call | undefined => (request as Known)[CALL];
+
+/** Makes `request` one of the call's, besides the one that came. Returns it. */
+export function belongsTo(call: Call, request: Request): Request {
+  (request as Known)[CALL] = call;
+  return request;
+}
+
+/** One request to a route of the config. */
+export class Call {
+  readonly request: Request;
+  readonly requestId: string;
+  readonly trace: RequestTrace;
+  principal: Principal = ANONYMOUS;
+  /** Why its caller is refused. A path that has no route is 404 before that. */
+  refusal: unknown = null;
+  /** The pattern of the route that was found. */
+  route: string | null = null;
+  /** Asks the rules of the route; null: they have looked nothing up. */
+  ask: Ask | null = null;
+  /** The same, for the records of now. */
+  askAgain: (() => MaybePromise<unknown>) | null = null;
+  /** Makes the body that a form is. */
+  readForm: ((fields: readonly FormField[]) => Promise<unknown>) | null = null;
+  /** The route has parsers of its own. */
+  parsesItself = false;
+  /** What the route says about its WebSockets; null: it has none. */
+  socket: SocketOptions | null = null;
+  /** The body has been read for schemas and the handler. */
+  isParsed = false;
+  isUpgraded = false;
+  #isLate = false;
+  isHeld = false;
+  /** The answer has the headers that every answer has. */
+  #isComplete = false;
+  readonly #http: HttpParts;
+  readonly #startedAt: number;
+
+  constructor(http: HttpParts, request: Request) {
+    this.#http = http;
+    this.request = request;
+    this.requestId = http.nextRequestId();
+    belongsTo(this, request);
+    this.#startedAt = performance.now();
+    this.trace = new RequestTrace({ requestId: this.requestId, address: () => this.address }, this.#startedAt);
+  }
+
+  /** Of the answer that makes a WebSocket of it. */
+  get protocolHeaders(): Readonly<Record<string, string>> {
+    return tokenProtocol(this.request.headers) === null ? {} : { "sec-websocket-protocol": TOKEN_PROTOCOL };
+  }
+
+  /** Finds the caller, and counts the request. It does not throw: `refusal` is what it found. */
+  identify(): Promise<void> | undefined {
+    const refuse = (cause: unknown): void => {
+      this.refusal = cause;
+    };
+    try {
+      const identified = this.#http.identify(credentialsOf(this.request), () => this.address);
+      if (isPromise(identified)) return identified.then((principal) => this.#know(principal)).catch(refuse);
+      this.#know(identified);
+    } catch (cause) {
+      refuse(cause);
+    }
+    return undefined;
+  }
+
+  get address(): string {
+    return this.#http.addressOf(this.request);
+  }
+
+  /** Its answer has a body, which is made in a later turn of the event loop than that of the request. */
+  get isLate(): boolean {
+    return this.#isLate && this.request.method !== "HEAD";
+  }
+
+  /** From now on its answer is late. */
+  wait(): void {
+    this.#isLate = true;
+  }
+
+  /** Over a rate limit: nothing of the request is looked at. */
+  get isLimited(): boolean {
+    return this.refusal instanceof AppError && this.refusal.status === 429;
+  }
+
+  /** The headers of its answer, as long as that has no others; null: it has. Only for an answer that is made at once. */
+  commonHeaders(): Headers | null {
+    const headers = this.#http.commonHeaders(this.request, this.requestId);
+    this.#isComplete = headers !== null;
+    return headers;
+  }
+
+  /**
+   * Called when its body has arrived. Errors: 401 if its session or key has ended meanwhile [HT135]; those of the route's rules,
+   * if what they looked up has changed. [FN25]
+   */
+  arrived(): MaybePromise<unknown> {
+    this.#http.requirePresent(this.principal);
+    return this.askAgain?.();
+  }
+
+  failure(cause: unknown): Response {
+    this.#isComplete = true;
+    return this.#http.failure(cause, this.request, this.requestId);
+  }
+
+  /** Keeps the connection open while nothing is transferred. */
+  hold(): void {
+    this.isHeld = true;
+    this.#http.holdOpen(this.request, true);
+  }
+
+  finish(response: Response): Response {
+    if (this.isHeld) this.#http.holdOpen(this.request, false);
+    const { request, route, principal } = this;
+    if (!this.#isComplete) this.#complete(response);
+    const status = this.isUpgraded ? 101 : response.status;
+    const durationMs = performance.now() - this.#startedAt;
+    const { requestId, trace } = this;
+    this.#http.onAnswer?.({ request, requestId, route, params: NO_PARAMS, status, durationMs, principal, trace });
+    return response;
+  }
+
+  /** Adds the headers that every answer has, as far as the config's code has not set them. */
+  #complete({ headers }: Response): void {
+    const common: Record<string, string> = { ...NOSNIFF, ...NO_STORE };
+    this.#http.decorate(common, this.request);
+    for (const [name, value] of Object.entries(common)) {
+      if (!headers.has(name)) headers.set(name, value);
+    }
+    headers.set("x-request-id", this.requestId);
+  }
+
+  #know(principal: Principal): void {
+    this.principal = principal;
+  }
+}
+
+/** `new WebSocket(url, ["bearer", token])`: pages cannot send other headers with a WebSocket. */
+const TOKEN_PROTOCOL = "bearer";
+
+function tokenProtocol(headers: Headers): string | null {
+  const [protocol, token = ""] = headers.get("sec-websocket-protocol")?.split(",") ?? [];
+  return protocol?.trim() === TOKEN_PROTOCOL && token !== "" ? token.trim() : null;
+}
+
+/** The request, or headers with the token of a WebSocket where others are read from. */
+function credentialsOf(request: Request): Pick<Request, "headers"> {
+  if (request.method !== "GET" || !request.headers.has("sec-websocket-protocol")) return request;
+  const token = tokenProtocol(request.headers);
+  if (token === null || request.headers.has("authorization")) return request;
+  const headers = new Headers(request.headers);
+  headers.set("authorization", `Bearer ${token}`);
+  return { headers };
+}

@@ -1,0 +1,73 @@
+import {
+  type Context,
+  ElysiaCustomStatusResponse,
+  InvalidCookieSignature,
+  InvalidFileType,
+  NotFoundError,
+  ParseError,
+  ValidationError,
+} from "elysia";
+import { AppError, badField, badRequest, notFound } from "../../../../kernel/errors.ts";
+import { answerTo } from "../values/refused.ts";
+import { type Call, callOf } from "./call.ts";
+import type { Serving } from "./performing.ts";
+
+/**
+ * What Elysia calls with every error that no `onError` of the config has answered: the body of the answer. A request that no route
+ * took comes here as well.
+ */
+export function createOnFailure(serving: () => Serving | null) {
+  // By name: Elysia reads from the source of a function what it takes, and parses the body for one that may take all of its context.
+  return ({ request, set, error }: Context & { error: unknown }): unknown => {
+    const call = callOf(request);
+    const server = serving();
+    if (call === undefined || server === null) throw error;
+    if (call.route === null && error instanceof NotFoundError) return unroutedAnswer(call, server);
+    const failure = failureOf(error);
+    // An answer of the config's own: Elysia sends it.
+    if (failure === null) return error;
+    const { status, body, headers } = server.http.failureReply(failure, request, call.requestId);
+    set.status = status;
+    Object.assign(set.headers, headers, { "content-type": "application/json" });
+    return body;
+  };
+}
+
+function unroutedAnswer({ request, requestId }: Call, { http, unrouted }: Serving): Response {
+  try {
+    return unrouted.answer(request, new URL(request.url).pathname);
+  } catch (cause) {
+    return http.failure(cause, request, requestId);
+  }
+}
+
+/**
+ * The error that answers what a route threw. `null`: Elysia's own `status(…)`, which is an answer already. What this returns
+ * unchanged, and is no `AppError`, is logged and answered 500.
+ */
+function failureOf(cause: unknown): unknown {
+  if (cause instanceof AppError) return cause;
+  if (cause instanceof ElysiaCustomStatusResponse) return null;
+  if (cause instanceof ParseError) return parseFailure(cause);
+  if (cause instanceof ValidationError) return cause.type === "response" ? wrongAnswer(cause) : answerTo(cause);
+  if (cause instanceof InvalidCookieSignature) return badRequest("A cookie has no valid signature");
+  if (cause instanceof InvalidFileType) return wrongFile(cause);
+  if (cause instanceof NotFoundError) return notFound("Not found");
+  return cause;
+}
+
+function parseFailure({ cause }: ParseError): AppError {
+  return cause instanceof AppError ? cause : badRequest("The body cannot be parsed");
+}
+
+/** A file whose content is of another type than the schema says: Elysia names it `body.FIELD`. */
+function wrongFile({ property, expected }: InvalidFileType): AppError {
+  const field = property.replace(/^body\./, "");
+  return badField(field, "invalid_value", `${field}: its content must be ${[expected].flat().join(" or ")}`);
+}
+
+/** Without the answer itself, which Elysia's error has: it may hold what no log should. */
+function wrongAnswer(error: ValidationError): Error {
+  const [fault] = error.all as readonly { path?: string; message?: string }[];
+  return new Error(`the answer breaks the route's response schema: ${fault?.path ?? ""} ${fault?.message ?? ""}`);
+}

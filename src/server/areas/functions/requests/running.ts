@@ -1,0 +1,84 @@
+import type { Clock, Millis } from "../../../../kernel/clock.ts";
+import { AppError } from "../../../../kernel/errors.ts";
+import { SECOND_MS } from "../../../../kernel/time/duration.ts";
+import { RUNNING_MAX } from "../limits.ts";
+
+interface Run {
+  endsAt: Millis;
+  giveUp: () => void;
+}
+
+/** Handlers that have not answered yet. */
+export interface Running {
+  /**
+   * What `value` gives, or what `fail` makes of its error, or of a 503 when it takes longer than `seconds`. What it does later is
+   * ignored, but it counts as running until it ends.
+   */
+  within<T>(value: Promise<T>, seconds: number, fail: (cause: unknown) => T): Promise<T>;
+  /** Errors: 503 when too many run. */
+  checkRoom(): void;
+  stop(): void;
+}
+
+export function createRunning(clock: Clock): Running {
+  // By their timeout, each in the order in which they began: the first one of each ends first.
+  const byTimeout = new Map<number, Set<Run>>();
+  let cancelTimer: (() => void) | null = null;
+  let count = 0;
+
+  const schedule = (): void => {
+    cancelTimer ??= clock.after(SECOND_MS, () => {
+      cancelTimer = null;
+      const now = clock.now();
+      for (const [seconds, runs] of byTimeout) {
+        for (const run of runs) {
+          // The clock may have been set back.
+          if (run.endsAt > now && run.endsAt <= now + seconds * SECOND_MS) break;
+          runs.delete(run);
+          run.giveUp();
+        }
+      }
+      if ([...byTimeout.values()].some(({ size }) => size > 0)) schedule();
+    });
+  };
+  const runsOf = (seconds: number): Set<Run> => {
+    const found = byTimeout.get(seconds) ?? new Set();
+    byTimeout.set(seconds, found);
+    return found;
+  };
+
+  return {
+    within<T>(value: Promise<T>, seconds: number, fail: (cause: unknown) => T): Promise<T> {
+      const runs = runsOf(seconds);
+      count += 1;
+      return new Promise<T>((resolve) => {
+        const run: Run = {
+          endsAt: clock.now() + seconds * SECOND_MS,
+          giveUp: () => resolve(fail(new AppError(503, `There was no answer within ${seconds} s`))),
+        };
+        runs.add(run);
+        schedule();
+        const end = (): void => {
+          count -= 1;
+          runs.delete(run);
+        };
+        value.then(
+          (result) => {
+            end();
+            resolve(result);
+          },
+          (cause: unknown) => {
+            end();
+            resolve(fail(cause));
+          },
+        );
+      });
+    },
+    checkRoom() {
+      if (count >= RUNNING_MAX) throw new AppError(503, `At most ${RUNNING_MAX} requests to routes may run at once`);
+    },
+    stop() {
+      cancelTimer?.();
+    },
+  };
+}

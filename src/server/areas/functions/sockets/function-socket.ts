@@ -1,0 +1,100 @@
+import type { Socket, SocketServer } from "../../../sockets/server/socket-server.ts";
+
+type Data = string | Buffer | Uint8Array | ArrayBuffer;
+
+/** Topics of routes are their own: a config may take their names from clients, who must not hear what other areas publish. */
+export const topicOf = (topic: string): string => `functions/${topic}`;
+
+/** A WebSocket as Elysia and handlers of routes see it: Bun's, with topics of its own. */
+export class FunctionSocket {
+  /** What Elysia keeps for the socket. */
+  readonly data: unknown;
+  binaryType: string = "nodebuffer";
+  readonly #socket: Socket;
+  readonly #server: SocketServer;
+  readonly #onPublish: () => void;
+
+  constructor(socket: Socket, server: SocketServer, { data, onPublish }: { data: unknown; onPublish: () => void }) {
+    this.#socket = socket;
+    this.#server = server;
+    this.#onPublish = onPublish;
+    this.data = data;
+  }
+
+  get readyState(): number {
+    return this.#socket.readyState;
+  }
+
+  get remoteAddress(): string {
+    return this.#socket.remoteAddress;
+  }
+
+  get subscriptions(): string[] {
+    return this.#socket.subscriptions.map((topic) => topic.slice(topicOf("").length));
+  }
+
+  send(data: Data, compress?: boolean): number {
+    return this.#sent(this.#socket.send(data, compress));
+  }
+
+  sendText(data: string, compress?: boolean): number {
+    return this.#sent(this.#socket.sendText(data, compress));
+  }
+
+  sendBinary(data: Uint8Array | ArrayBuffer, compress?: boolean): number {
+    return this.#sent(this.#socket.sendBinary(data, compress));
+  }
+
+  ping(data?: Data): number {
+    return this.#socket.ping(data);
+  }
+
+  pong(data?: Data): number {
+    return this.#socket.pong(data);
+  }
+
+  close(code?: number, reason?: string): void {
+    this.#socket.close(code, reason);
+  }
+
+  terminate(): void {
+    this.#socket.terminate();
+  }
+
+  subscribe(topic: string): void {
+    this.#socket.subscribe(topicOf(topic));
+  }
+
+  unsubscribe(topic: string): void {
+    this.#socket.unsubscribe(topicOf(topic));
+  }
+
+  isSubscribed(topic: string): boolean {
+    return this.#socket.isSubscribed(topicOf(topic));
+  }
+
+  publish(topic: string, data: Data, compress?: boolean): number {
+    this.#onPublish();
+    return this.#socket.publish(topicOf(topic), data, compress);
+  }
+
+  publishText(topic: string, data: string, compress?: boolean): number {
+    this.#onPublish();
+    return this.#socket.publishText(topicOf(topic), data, compress);
+  }
+
+  publishBinary(topic: string, data: Uint8Array | ArrayBuffer, compress?: boolean): number {
+    this.#onPublish();
+    return this.#socket.publishBinary(topicOf(topic), data, compress);
+  }
+
+  cork<Result>(work: (socket: FunctionSocket) => Result): Result {
+    return this.#socket.cork(() => work(this));
+  }
+
+  /** What waits for all sockets together is bounded: this may end those for which most waits. */
+  #sent(result: number): number {
+    if (this.#socket.readyState === WebSocket.OPEN) this.#server.waitingBytes(this.#socket);
+    return result;
+  }
+}

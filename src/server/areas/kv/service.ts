@@ -1,0 +1,80 @@
+import type { Clock } from "../../../kernel/clock.ts";
+import { tooLarge } from "../../../kernel/errors.ts";
+import { jsonCopy } from "../../../kernel/json/copy.ts";
+import type { JsonValue } from "../../../kernel/json/json.ts";
+import { createParser } from "../../../kernel/schema/parser.ts";
+import { SECOND_MS } from "../../../kernel/time/duration.ts";
+import type { KeyValueAccessor } from "../../config/app/index.ts";
+import { type Actor, type ReadCaller, SERVER_ACTOR, SERVER_CALLER } from "../../db/index.ts";
+import { Action } from "./actions.ts";
+import { decodeCursor } from "./keys.ts";
+import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, VALUE_MAX_BYTES } from "./limits.ts";
+import type { EntryStore, KeyPage } from "./store.ts";
+
+/** Members that are absent or null take their defaults; `cursor` is one that a page returned. */
+export interface KeyListing {
+  prefix?: string | null;
+  limit?: number | null;
+  cursor?: string | null;
+}
+
+export interface KeyValueService {
+  /** The value's JSON text; `"null"` when missing or expired. */
+  get(key: string): string;
+  /** Replaces value and time to live. Errors: 413 over 1 MiB of JSON. Durable when it resolves. */
+  set(key: string, value: JsonValue, options: { ttlSeconds: number | null; by: Actor }): Promise<void>;
+  /** Also for a key that does not exist. */
+  delete(key: string, by: Actor): Promise<void>;
+  /** Errors: 400 for a cursor that no page returned; 408 and 503 where very many expired keys are not swept yet. */
+  list(listing: KeyListing, caller: ReadCaller): Promise<KeyPage>;
+}
+
+export function createKeyValueService(deps: { store: EntryStore; clock: Clock }): KeyValueService {
+  const { store, clock } = deps;
+  return {
+    get: (key) => store.get(key, clock.now()) ?? "null",
+    set(key, value, { ttlSeconds, by }) {
+      const text = JSON.stringify(value);
+      // UTF-8 has at most three bytes for a UTF-16 unit: small values need no count.
+      if (text.length * 3 > VALUE_MAX_BYTES) {
+        const sizeBytes = Buffer.byteLength(text);
+        if (sizeBytes > VALUE_MAX_BYTES) {
+          throw tooLarge(`value must be at most ${VALUE_MAX_BYTES} bytes of JSON, got ${sizeBytes}`);
+        }
+      }
+      const expiresAt = ttlSeconds === null ? null : clock.now() + ttlSeconds * SECOND_MS;
+      return store.set(key, text, { expiresAt, by });
+    },
+    delete: (key, by) => store.delete(key, by),
+    async list({ prefix, limit, cursor }, caller) {
+      const after = cursor === undefined || cursor === null ? null : decodeCursor(cursor);
+      const most = Math.min(limit ?? LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX);
+      return store.list({ prefix: prefix ?? "", limit: most, after }, clock.now(), caller);
+    },
+  };
+}
+
+const actions = createParser(Action);
+
+/** `app.kv(name)`: the same service; arguments are checked as a request's body is. */
+export function createKeyValueAccessor(service: KeyValueService): KeyValueAccessor {
+  return {
+    async get(key) {
+      actions.parse({ action: "get", key });
+      return JSON.parse(service.get(key));
+    },
+    async set(key, value, options = {}) {
+      const action = jsonCopy({ action: "set", key, value, ...options });
+      actions.parse(action);
+      await service.set(key, action["value"] ?? null, { ttlSeconds: options.ttl ?? null, by: SERVER_ACTOR });
+    },
+    async delete(key) {
+      actions.parse({ action: "delete", key });
+      await service.delete(key, SERVER_ACTOR);
+    },
+    async list(options = {}) {
+      actions.parse(jsonCopy({ action: "list", ...options }));
+      return service.list(options, SERVER_CALLER);
+    },
+  };
+}

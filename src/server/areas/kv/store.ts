@@ -1,0 +1,111 @@
+import { isSecretName, SerialisedJson } from "../../../kernel/json/shown.ts";
+import { untilBytes } from "../../../kernel/time/sweeping.ts";
+import type { Actor, OpenedFile, ReadCaller, Transaction } from "../../db/index.ts";
+import { encodeCursor, endOfPrefix } from "./keys.ts";
+import { LISTED_PAST_EXPIRED_MAX, SWEEP_STEP_BYTES, SWEEP_STEP_KEYS } from "./limits.ts";
+
+/** Keys after `after` that begin with `prefix`; `after` null: from the first. */
+interface KeyQuery {
+  prefix: string;
+  limit: number;
+  after: string | null;
+}
+
+export interface KeyPage {
+  keys: string[];
+  /** Opaque; null on the last page. */
+  cursor: string | null;
+}
+
+const GET = "SELECT value FROM entries WHERE key = ?1 AND (expires_at IS NULL OR expires_at > ?2)";
+const STORED = "SELECT value FROM entries WHERE key = ?1";
+const SET = "INSERT OR REPLACE INTO entries (key, value, expires_at) VALUES (?1, ?2, ?3)";
+const DELETE = "DELETE FROM entries WHERE key = ?1";
+// One lower bound: of two, SQLite looks up the first alone and reads every key between them. And no upper bound within: to compare
+// with one, SQLite reads whole entries, with their values.
+const listSql = (condition: string): string => `SELECT key FROM
+  (SELECT key FROM entries WHERE key >= max(?1, ?2) AND key <> ?1 ${condition} ORDER BY key LIMIT ?4) WHERE key < ?3`;
+const LIST = listSql("");
+const LIST_UNEXPIRED = listSql("AND (expires_at IS NULL OR expires_at > ?5)");
+/** The index of expiry has the keys too. */
+const SOME_EXPIRED = `SELECT key FROM entries WHERE expires_at <= ?1 LIMIT ${LISTED_PAST_EXPIRED_MAX + 1}`;
+const HAS_EXPIRED = "SELECT 1 FROM entries WHERE expires_at <= ?1 LIMIT 1";
+const EXPIRED = `SELECT key, octet_length(value) AS bytes FROM entries WHERE expires_at <= ?1
+  ORDER BY expires_at LIMIT ${SWEEP_STEP_KEYS}`;
+
+/** In SQLite every text is less than every blob: the end of a list that has none. */
+const AFTER_EVERY_TEXT = new Uint8Array([0]);
+
+export interface EntryStore {
+  /** The value's JSON text; null when missing or expired. */
+  get(key: string, now: number): string | null;
+  /** `expiresAt` null: never. Durable when it resolves. */
+  set(key: string, value: string, options: { expiresAt: number | null; by: Actor }): Promise<void>;
+  delete(key: string, by: Actor): Promise<void>;
+  /** Errors: those of a long read, where very many keys have expired and are not swept yet. */
+  list(query: KeyQuery, now: number, caller: ReadCaller): Promise<KeyPage>;
+  hasExpired(now: number): boolean;
+  /** Removes some expired entries, of bounded number and size; resolves to whether there may be more. */
+  removeExpired(now: number): Promise<boolean>;
+}
+
+/** One namespace's file: `kv/NAME.db`. */
+export function createEntryStore(file: OpenedFile, namespace: string): EntryStore {
+  const get = file.prepare<{ value: string }>(GET);
+  const list = file.prepare<{ key: string }>(LIST);
+  const someExpired = file.prepare<{ key: string }>(SOME_EXPIRED);
+  const hasExpired = file.prepare<unknown>(HAS_EXPIRED);
+  const run = (tx: Transaction, sql: string, ...params: (string | number | null)[]): number =>
+    tx.query(sql).run(...params).changes;
+  /** Before the change. Values under the name of a secret are not shown. */
+  const audit = (tx: Transaction, change: { by: Actor; action: string; key: string; value: string | null }): void => {
+    const { by, action, key, value } = change;
+    tx.causedBy(by);
+    tx.audit(() => {
+      const present = tx.query<{ value: string }>(STORED).get(key)?.value ?? null;
+      const shown = (text: string | null) =>
+        text === null ? null : isSecretName(key) ? "[hidden]" : new SerialisedJson(text);
+      return { action, target: `kv/${namespace}/${key}`, before: shown(present), after: shown(value) };
+    });
+  };
+
+  return {
+    get: (key, now) => get.get(key, now)?.value ?? null,
+    async set(key, value, { expiresAt, by }) {
+      await file.write((tx) => {
+        audit(tx, { by, action: "kv.set", key, value });
+        return run(tx, SET, key, value, expiresAt);
+      });
+    },
+    async delete(key, by) {
+      await file.write((tx) => {
+        audit(tx, { by, action: "kv.delete", key, value: null });
+        return run(tx, DELETE, key);
+      });
+    },
+    async list({ prefix, limit, after }, now, caller) {
+      const end = endOfPrefix(prefix) ?? AFTER_EVERY_TEXT;
+      const range = [after ?? "", prefix, end] as const;
+      // One more than asked for tells whether there is a next page.
+      const countMax = limit + 1;
+      const expired = new Set(someExpired.all(now).map(({ key }) => key));
+      // A time of expiry lies behind its value, which may be of many pages: it is not read here, and neither are very many keys.
+      const found =
+        expired.size <= LISTED_PAST_EXPIRED_MAX
+          ? list.all(...range, countMax + expired.size).flatMap(({ key }) => (expired.has(key) ? [] : [key]))
+          : (await file.read(LIST_UNEXPIRED, [...range, countMax, now], { caller })).map(([key]) => String(key));
+      const keys = found.slice(0, limit);
+      const hasMore = found.length > limit;
+      const last = keys.at(-1);
+      return { keys, cursor: hasMore && last !== undefined ? encodeCursor(last) : null };
+    },
+    hasExpired: (now) => hasExpired.get(now) !== null,
+    removeExpired: (now) =>
+      file.write((tx) => {
+        const expired = tx.query<{ key: string; bytes: number }>(EXPIRED).all(now);
+        const step = untilBytes(expired, SWEEP_STEP_BYTES);
+        for (const { key } of step) run(tx, DELETE, key);
+        return step.length < expired.length || expired.length === SWEEP_STEP_KEYS;
+      }),
+  };
+}

@@ -1,0 +1,136 @@
+import type { Clock } from "../../../../kernel/clock.ts";
+import type { Pace, Paces } from "../../../../kernel/time/pace.ts";
+import type { PushPlatform } from "../../../config/app/index.ts";
+import type { DatabaseFile } from "../../../db/index.ts";
+import { LISTED_CHUNK, LISTED_SCAN_MAX, LOG_RETENTION_MS, TOPIC_COUNT_STEP } from "../limits.ts";
+import {
+  deviceBySeq,
+  deviceByToken,
+  devicesBefore,
+  devicesOfTopicBefore,
+  devicesOfUserBefore,
+  firstTopic,
+  topicsOfDevice,
+} from "../statements/devices.ts";
+import type { DeviceRow, LogRow, PushStore } from "../store.ts";
+import type { LogStatus } from "../types.ts";
+
+/** Devices that fulfil all of these; null: any. */
+export interface DeviceQuery {
+  userId: string | null;
+  token: string | null;
+  platform: PushPlatform | null;
+  topic: string | null;
+}
+
+export interface ListedDevice extends DeviceRow {
+  topics: string[];
+}
+
+/** `before` null: from the newest. */
+interface Range {
+  before: number | null;
+  limit: number;
+}
+
+export interface Page<Row> {
+  rows: Row[];
+  /** Where the next page begins; null: this is the last one. */
+  next: number | null;
+}
+
+/**
+ * What administrators look through. Where few of many rows match, a page has fewer than `limit` and still a next one. Long lists are
+ * read in pieces.
+ */
+export interface PushLists {
+  /** Newest first. */
+  devices(query: DeviceQuery, range: Range): Promise<Page<ListedDevice>>;
+  /** By name, with the number of their devices. */
+  topics(query: { prefix: string; after: string; limit: number }): Promise<{
+    topics: { topic: string; devices: number }[];
+    hasMore: boolean;
+  }>;
+  /** The results of the last day, newest first; null: of all users, of every status. */
+  logs(query: { userId: string | null; status: LogStatus | null }, range: Range): Promise<Page<LogRow>>;
+}
+
+export function createPushLists(deps: { store: PushStore; file: DatabaseFile; clock: Clock; paces: Paces }): PushLists {
+  const { store, file, clock } = deps;
+  /** A device if it fulfils the query. */
+  const found = (seq: number, { userId, token, topic }: DeviceQuery): ListedDevice | null => {
+    const device = deviceBySeq.get(file, { seq });
+    if (device === null || (userId !== null && device.userId !== userId)) return null;
+    if (token !== null && device.token !== token) return null;
+    const topics = topicsOfDevice.all(file, { deviceSeq: seq }).map((one) => one.topic);
+    return topic === null || topics.includes(topic) ? { ...device, topics } : null;
+  };
+  const countOf = async (topic: string, pace: Pace): Promise<number> => {
+    const last = store.lastOfTopic(topic);
+    let count = 0;
+    for (let after = 0; after < last; after += TOPIC_COUNT_STEP) {
+      if (pace.isDue()) await pace.next();
+      count += store.countOfTopic({ topic, after, until: Math.min(last, after + TOPIC_COUNT_STEP) });
+    }
+    return count;
+  };
+
+  return {
+    async devices(query, range) {
+      const { userId, token, platform, topic } = query;
+      // By the member that fewest devices have.
+      const read = (before: number): { seq: number; platform: string }[] => {
+        if (token !== null) return deviceByToken.all(file, { token }).filter(({ seq }) => seq < before);
+        if (userId !== null) return devicesOfUserBefore.all(file, { userId, before });
+        if (topic !== null) return devicesOfTopicBefore.all(file, { topic, before, limit: LISTED_CHUNK });
+        return devicesBefore.all(file, { before, limit: LISTED_CHUNK });
+      };
+      const keep = (row: { seq: number; platform: string }): ListedDevice | null =>
+        platform === null || row.platform === platform ? found(row.seq, query) : null;
+      return scan({ read, keep, ...range }, deps.paces());
+    },
+    async topics({ prefix, after, limit }) {
+      const pace = deps.paces();
+      await pace.next();
+      const topics: { topic: string; devices: number }[] = [];
+      // No topic has a character before this one.
+      let from = after < prefix ? prefix : `${after}\0`;
+      for (;;) {
+        const topic = firstTopic.get(file, { from })?.topic ?? null;
+        if (topic === null || !topic.startsWith(prefix)) return { topics, hasMore: false };
+        if (topics.length === limit) return { topics, hasMore: true };
+        topics.push({ topic, devices: await countOf(topic, pace) });
+        from = `${topic}\0`;
+      }
+    },
+    async logs({ userId, status }, range) {
+      const after = clock.now() - LOG_RETENTION_MS;
+      const read = (before: number): LogRow[] => store.logs({ userId, after, before, limit: LISTED_CHUNK });
+      const keep = (row: LogRow): LogRow | null => (status === null || row.status === status ? row : null);
+      return scan({ read, keep, ...range }, deps.paces());
+    },
+  };
+}
+
+/** Reads rows from the newest to the oldest, and keeps some. `read` gives the next ones before a row, none at the end. */
+async function scan<Row extends { seq: number }, Kept extends Row>(
+  { read, keep, before, limit }: { read(before: number): readonly Row[]; keep(row: Row): Kept | null } & Range,
+  pace: Pace,
+): Promise<Page<Kept>> {
+  const rows: Kept[] = [];
+  let place = before ?? Number.MAX_SAFE_INTEGER;
+  await pace.next();
+  for (let scanned = 0; scanned < LISTED_SCAN_MAX; ) {
+    const found = read(place);
+    if (found.length === 0) return { rows, next: null };
+    for (const row of found) {
+      if (pace.isDue()) await pace.next();
+      const kept = keep(row);
+      if (kept !== null && rows.length === limit) return { rows, next: place };
+      if (kept !== null) rows.push(kept);
+      place = row.seq;
+    }
+    scanned += found.length;
+  }
+  return { rows, next: place };
+}

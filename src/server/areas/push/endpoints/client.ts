@@ -1,0 +1,78 @@
+import { Type } from "typebox";
+import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
+import { OK } from "../../../http/reply.ts";
+import { BODY_MAX_BYTES } from "../limits.ts";
+import { DeviceRecord, deviceRecord, OfToken, OfTopic, Registration } from "../schemas.ts";
+import type { PushService } from "../service.ts";
+
+const BY_USER = { tag: "Push", caller: "user", bodyMaxBytes: BODY_MAX_BYTES } as const;
+
+const Ok = Type.Literal(true);
+const Count = Type.Integer({ minimum: 0, description: "Devices" });
+const Registered = Type.Object(
+  { ...DeviceRecord.properties, userId: Type.String() },
+  { description: "The registered device" },
+);
+
+/** What an app calls for its signed-in user. [PU7] */
+export function clientEndpoints(service: PushService): readonly Endpoint[] {
+  return [
+    endpoint(
+      "POST /api/push/register",
+      {
+        ...BY_USER,
+        summary: "Register a device or its new token",
+        description: "A new device is subscribed to the topic `all`. A token of another device moves to this device.",
+        body: Registration,
+        answers: { 200: Registered },
+      },
+      async ({ principal, body }) => {
+        const { id } = principal.auth;
+        const device = await service.register(id, await body());
+        return { ...deviceRecord(device), userId: id };
+      },
+    ),
+    endpoint(
+      "POST /api/push/unregister",
+      {
+        ...BY_USER,
+        summary: "Remove your device with this token",
+        body: OfToken,
+        answers: { 200: Type.Object({ ok: Ok }, { description: "Also if you have no such device" }) },
+      },
+      async ({ principal, body }) => {
+        const { token } = await body();
+        await service.unregister(principal.auth.id, token);
+        return OK;
+      },
+    ),
+    endpoint(
+      "POST /api/push/topic/subscribe",
+      {
+        ...BY_USER,
+        summary: "Subscribe all of your devices to a topic",
+        body: OfTopic,
+        answers: { 200: Type.Object({ ok: Ok, subscribed: Count, failed: Count }) },
+        errors: [404],
+      },
+      async ({ principal, body }) => {
+        const { topic } = await body();
+        return { ...OK, ...(await service.subscribe(principal.auth.id, topic)) };
+      },
+    ),
+    endpoint(
+      "POST /api/push/topic/unsubscribe",
+      {
+        ...BY_USER,
+        summary: "Unsubscribe all of your devices from a topic",
+        body: OfTopic,
+        answers: { 200: Type.Object({ ok: Ok, unsubscribed: Count, failed: Count }) },
+        errors: [404],
+      },
+      async ({ principal, body }) => {
+        const { topic } = await body();
+        return { ...OK, ...(await service.unsubscribe(principal.auth.id, topic)) };
+      },
+    ),
+  ];
+}

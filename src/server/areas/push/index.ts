@@ -1,0 +1,102 @@
+import type { Clock } from "../../../kernel/clock.ts";
+import type { Ids } from "../../../kernel/ids.ts";
+import type { Logger } from "../../../kernel/logger.ts";
+import { createPaces } from "../../../kernel/time/pace.ts";
+import type { PushAccessor } from "../../config/app/index.ts";
+import type { PushConfig } from "../../config/types.ts";
+import type { DatabaseFile, RecordChange } from "../../db/index.ts";
+import type { Endpoint } from "../../http/endpoint.ts";
+import type { Queue } from "../../jobs/index.ts";
+import { createPushAccessor } from "./accessor.ts";
+import { createPushLists } from "./administration/lists.ts";
+import { createDeliveries } from "./delivery/deliveries.ts";
+import { createFanOut } from "./delivery/fan-out.ts";
+import { createTopicQueue } from "./delivery/topic-queue.ts";
+import { pushEndpoints } from "./endpoints/index.ts";
+import { STOP_GRACE_MS } from "./limits.ts";
+import { loadServiceAccount } from "./providers/credentials.ts";
+import { createDrillProvider } from "./providers/drill-provider.ts";
+import { createFcm } from "./providers/fcm.ts";
+import { publicAddress } from "./providers/public-address.ts";
+import { systemLookup } from "./providers/system-lookup.ts";
+import { createWebPush } from "./providers/web-push.ts";
+import { createPushService } from "./service.ts";
+import { createPushStore } from "./store.ts";
+import { startSweep } from "./sweep.ts";
+import type { Provider } from "./types.ts";
+
+const FCM_ENDPOINT = "https://fcm.googleapis.com";
+const TOKEN_ENDPOINT = "https://oauth2.googleapis.com/token";
+
+export interface PushArea {
+  readonly endpoints: readonly Endpoint[];
+  readonly accessor: PushAccessor;
+  /** Starts no further calls, waits up to STOP_GRACE_MS for running ones, and logs what has not been sent. */
+  stop(): Promise<void>;
+}
+
+/** Devices, topics and messages to them, in system.db. Errors: `ConfigError` for unusable credentials. Rules: SPEC.md. */
+export async function createPushArea(deps: {
+  config: PushConfig;
+  /** Messages are accepted and not sent. */
+  isDrill: boolean;
+  /** Messages to topics are jobs. */
+  queue: Queue;
+  /** system.db. */
+  file: DatabaseFile;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+  /** Writes down what the current caller has done. */
+  audit: RecordChange;
+}): Promise<PushArea> {
+  const { clock, ids, logger } = deps;
+  const store = createPushStore(deps.file);
+  const stopping = new AbortController();
+  const outgoing = (provider: Provider | null): Provider | null =>
+    provider !== null && deps.isDrill ? createDrillProvider(logger) : provider;
+  const deliveries = createDeliveries({
+    fcm: outgoing(configuredFcm(deps.config.fcm, clock)),
+    webPush: outgoing(await configuredWebPush(deps.config.webPush, clock)),
+    clock,
+    stopping: stopping.signal,
+  });
+  const fanOut = createFanOut({ store, deliveries, clock, ids, logger });
+  const { queue, isDrill } = deps;
+  const topics = createTopicQueue({ queue, isDrill, store, fanOut, stopping: stopping.signal, clock, logger });
+  const service = createPushService({ store, deliveries, fanOut, topics, clock, stopping: stopping.signal });
+  const stopSweep = startSweep({ store, clock, logger });
+
+  return {
+    endpoints: pushEndpoints(
+      service,
+      createPushLists({ store, file: deps.file, clock, paces: createPaces() }),
+      deps.audit,
+    ),
+    accessor: createPushAccessor(service),
+    async stop() {
+      stopping.abort();
+      const cancel = clock.after(STOP_GRACE_MS, () => {
+        deliveries.giveUp(new Error("The server stopped before the provider had answered"));
+      });
+      await Promise.all([topics.idle(), service.idle(), stopSweep()]);
+      cancel();
+    },
+  };
+}
+
+function configuredFcm(config: PushConfig["fcm"], clock: Clock): Provider | null {
+  if (config === undefined) return null;
+  const { projectId, endpoint = FCM_ENDPOINT, tokenEndpoint = TOKEN_ENDPOINT } = config;
+  return createFcm({ account: loadServiceAccount(config), projectId, endpoint, tokenEndpoint, clock });
+}
+
+async function configuredWebPush(config: PushConfig["webPush"], clock: Clock): Promise<Provider | null> {
+  if (config === undefined) return null;
+  // Imported only if configured, for a faster start without it.
+  const { default: library } = await import("web-push");
+  const addressOf = (hostname: string) => publicAddress(hostname, systemLookup);
+  // The library requires base64url without padding.
+  const vapidDetails = { ...config, publicKey: config.publicKey.replace(/=+$/, "") };
+  return createWebPush({ vapidDetails, library, addressOf, clock });
+}

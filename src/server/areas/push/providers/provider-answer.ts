@@ -1,0 +1,37 @@
+import { SECOND_MS } from "../../../../kernel/time/duration.ts";
+
+/** Whether another attempt may succeed. */
+export const isBusy = (status: number): boolean => status === 429 || status >= 500;
+
+/** Codes of Bun and the system for a connection that could not be opened, or was closed before the answer. */
+const UNREACHABLE: ReadonlySet<string> = new Set([
+  "ConnectionRefused",
+  "ConnectionClosed",
+  "ConnectionReset",
+  "FailedToOpenSocket",
+  "Timeout",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ECONNABORTED",
+  "EPIPE",
+  "ETIMEDOUT",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENETDOWN",
+  // DNS without an answer. A name that does not exist is ENOTFOUND, which is not listed.
+  "EAI_AGAIN",
+  "ETIMEOUT",
+  "ESERVFAIL",
+]);
+
+/** Whether the cause of a failed call is that the service could not be reached. */
+export const isUnreachable = (cause: unknown): boolean =>
+  cause instanceof Error && "code" in cause && UNREACHABLE.has(String(cause.code));
+
+/** `Retry-After`, in seconds or as a date, as milliseconds from now; null if absent or invalid. */
+export function retryAfterMs(headers: Headers, nowMs: number): number | null {
+  const value = headers.get("retry-after")?.trim() ?? "";
+  if (/^\d{1,9}$/.test(value)) return Number(value) * SECOND_MS;
+  const at = Date.parse(value);
+  return Number.isNaN(at) ? null : Math.max(0, at - nowMs);
+}

@@ -1,0 +1,187 @@
+import { and, asc, count, desc, eq, gt, gte, inArray, lt, lte, max, min, ne, or } from "drizzle-orm";
+import { users } from "../../../../../schema/auth.ts";
+import { pushDevices as devices, pushTopics as topics } from "../../../../../schema/push.ts";
+import { reading, writing } from "../../../db/declare-query.ts";
+import type { RowOf } from "../../../db/query.ts";
+
+export type DeviceRow = typeof devices.$inferSelect;
+type DeviceKey = Pick<DeviceRow, "userId" | "deviceId">;
+
+/** In order of first registration. */
+export const devicesOfUser = reading((db, v: { userId: string }) =>
+  db.select().from(devices).where(eq(devices.userId, v.userId)).orderBy(asc(devices.seq)),
+);
+
+export const deviceBySeq = reading((db, v: { seq: number }) => db.select().from(devices).where(eq(devices.seq, v.seq)));
+
+export const deviceByToken = reading((db, v: { token: string }) =>
+  db.select({ seq: devices.seq, platform: devices.platform }).from(devices).where(eq(devices.token, v.token)),
+);
+
+/** Newest first, without metadata, which may be large. */
+export const devicesBefore = reading((db, v: { before: number; limit: number }) =>
+  db
+    .select({ seq: devices.seq, platform: devices.platform })
+    .from(devices)
+    .where(lt(devices.seq, v.before))
+    .orderBy(desc(devices.seq))
+    .limit(v.limit),
+);
+
+export const devicesOfUserBefore = reading((db, v: { userId: string; before: number }) =>
+  db
+    .select({ seq: devices.seq, platform: devices.platform })
+    .from(devices)
+    .where(and(eq(devices.userId, v.userId), lt(devices.seq, v.before)))
+    .orderBy(desc(devices.seq)),
+);
+
+export const devicesOfTopicBefore = reading((db, v: { topic: string; before: number; limit: number }) =>
+  db
+    .select({ seq: devices.seq, platform: devices.platform })
+    .from(topics)
+    .innerJoin(devices, eq(devices.seq, topics.deviceSeq))
+    .where(and(eq(topics.topic, v.topic), lt(topics.deviceSeq, v.before)))
+    .orderBy(desc(topics.deviceSeq))
+    .limit(v.limit),
+);
+
+export const topicsOfDevice = reading((db, v: { deviceSeq: number }) =>
+  db.select({ topic: topics.topic }).from(topics).where(eq(topics.deviceSeq, v.deviceSeq)).orderBy(asc(topics.topic)),
+);
+
+/** The first topic that is not before `from`; null: none. */
+export const firstTopic = reading((db, v: { from: string }) =>
+  db
+    .select({ topic: min(topics.topic).as("topic") })
+    .from(topics)
+    .where(gte(topics.topic, v.from)),
+);
+
+export const countDevices = reading((db, v: { userId: string }) =>
+  db
+    .select({ count: count().as("count") })
+    .from(devices)
+    .where(eq(devices.userId, v.userId)),
+);
+
+export const userById = reading((db, v: { id: string }) =>
+  db.select({ id: users.id }).from(users).where(eq(users.id, v.id)),
+);
+
+export const insertDevice = writing((db, v: Omit<DeviceRow, "seq" | "metadata">) =>
+  db
+    .insert(devices)
+    .values({
+      userId: v.userId,
+      deviceId: v.deviceId,
+      token: v.token,
+      platform: v.platform,
+      createdAt: v.createdAt,
+      registeredAt: v.registeredAt,
+    })
+    .returning(),
+);
+
+/** A known device has registered again. */
+export const updateRegistration = writing((db, v: DeviceKey & Pick<DeviceRow, "token" | "platform" | "registeredAt">) =>
+  db
+    .update(devices)
+    .set({ token: v.token, platform: v.platform, registeredAt: v.registeredAt })
+    .where(and(eq(devices.userId, v.userId), eq(devices.deviceId, v.deviceId)))
+    .returning(),
+);
+
+export const metadataOfDevice = reading((db, v: DeviceKey) =>
+  db
+    .select({ metadata: devices.metadata })
+    .from(devices)
+    .where(and(eq(devices.userId, v.userId), eq(devices.deviceId, v.deviceId))),
+);
+
+export const setDeviceMetadata = writing((db, v: DeviceKey & Pick<DeviceRow, "metadata">) =>
+  db
+    .update(devices)
+    .set({ metadata: v.metadata })
+    .where(and(eq(devices.userId, v.userId), eq(devices.deviceId, v.deviceId))),
+);
+
+/** Devices other than this one that have its token. */
+export const deleteTokenElsewhere = writing((db, v: DeviceKey & { token: string }) =>
+  db
+    .delete(devices)
+    .where(and(eq(devices.token, v.token), or(ne(devices.userId, v.userId), ne(devices.deviceId, v.deviceId)))),
+);
+
+export const deleteTokenOfUser = writing((db, v: { userId: string; token: string }) =>
+  db.delete(devices).where(and(eq(devices.token, v.token), eq(devices.userId, v.userId))),
+);
+
+export const deleteToken = writing((db, v: { token: string }) => db.delete(devices).where(eq(devices.token, v.token)));
+
+/** Those that registered longest ago. */
+export const deleteOldestDevices = writing((db, v: { userId: string; limit: number }) => {
+  const oldest = db
+    .select({ seq: devices.seq })
+    .from(devices)
+    .where(eq(devices.userId, v.userId))
+    .orderBy(asc(devices.registeredAt), asc(devices.seq))
+    .limit(v.limit);
+  return db.delete(devices).where(inArray(devices.seq, oldest));
+});
+
+interface TopicRange {
+  topic: string;
+  after: number;
+  until: number;
+}
+
+/** What sending to a device requires, in order of first registration. */
+export const targetsOfTopic = reading((db, v: TopicRange & { limit: number }) =>
+  db
+    .select({ seq: devices.seq, userId: devices.userId, token: devices.token, platform: devices.platform })
+    .from(topics)
+    .innerJoin(devices, eq(devices.seq, topics.deviceSeq))
+    .where(and(eq(topics.topic, v.topic), gt(topics.deviceSeq, v.after), lte(topics.deviceSeq, v.until)))
+    .orderBy(asc(topics.deviceSeq))
+    .limit(v.limit),
+);
+export type TopicTarget = RowOf<typeof targetsOfTopic>;
+
+export const countOfTopic = reading((db, v: TopicRange) =>
+  db
+    .select({ count: count().as("count") })
+    .from(topics)
+    .where(and(eq(topics.topic, v.topic), gt(topics.deviceSeq, v.after), lte(topics.deviceSeq, v.until))),
+);
+
+export const lastOfTopic = reading((db, v: { topic: string }) =>
+  db
+    .select({ seq: max(topics.deviceSeq).as("seq") })
+    .from(topics)
+    .where(eq(topics.topic, v.topic)),
+);
+
+export const countTopics = reading((db, v: { deviceSeq: number }) =>
+  db
+    .select({ count: count().as("count") })
+    .from(topics)
+    .where(eq(topics.deviceSeq, v.deviceSeq)),
+);
+
+type Subscription = typeof topics.$inferSelect;
+
+export const subscription = reading((db, v: Subscription) =>
+  db
+    .select()
+    .from(topics)
+    .where(and(eq(topics.topic, v.topic), eq(topics.deviceSeq, v.deviceSeq))),
+);
+
+export const insertSubscription = writing((db, v: Subscription) =>
+  db.insert(topics).values({ topic: v.topic, deviceSeq: v.deviceSeq }),
+);
+
+export const deleteSubscription = writing((db, v: Subscription) =>
+  db.delete(topics).where(and(eq(topics.topic, v.topic), eq(topics.deviceSeq, v.deviceSeq))),
+);

@@ -1,0 +1,110 @@
+import type { Clock } from "../../../kernel/clock.ts";
+import { AppError } from "../../../kernel/errors.ts";
+import type { Logger } from "../../../kernel/logger.ts";
+import { isPromise, type MaybePromise } from "../../../kernel/maybe-promise.ts";
+import { within } from "../../../kernel/time/deadline.ts";
+import type { ServiceKeyPrincipal } from "../../access/keys/service-keys.ts";
+import { RULE_TIMEOUT_MS } from "../../access/limits.ts";
+import type { Lookups, LookupWatch } from "../../access/lookups/lookups.ts";
+import { authOf } from "../../access/principal.ts";
+import type { AccessOptions, ReadAccess, TableDoor } from "../../access/table-door.ts";
+import type { RealtimeConfig, RuleContext } from "../../config/types.ts";
+import type { Visiting } from "../../sockets/connection.ts";
+import type { TableChannel } from "./model.ts";
+
+/** The `event` that a broadcast rule gets where a client subscribes: no broadcast has this name. [RT16] */
+export const LISTENING = "";
+
+export interface Rights {
+  /** null: denied. `options`: as for `TableDoor.readAccess`. */
+  readTable(principal: Visiting, channel: TableChannel, options?: AccessOptions): MaybePromise<ReadAccess | null>;
+  /** `watch` learns what the rule looks at. */
+  presence(principal: Visiting, channel: string, watch?: LookupWatch): MaybePromise<boolean>;
+  broadcast(principal: Visiting, channel: string, event: string, watch?: LookupWatch): MaybePromise<boolean>;
+}
+
+/**
+ * Evaluates rules. One that throws or takes too long denies. Broadcast and presence are for users: absent rules allow any, and
+ * a connection without a user is denied. For service keys scopes decide. [RT16, RT40, RT220, RT250]
+ */
+export function createRights(deps: {
+  access: NonNullable<RealtimeConfig["access"]>;
+  tables: TableDoor;
+  lookups: Lookups;
+  clock: Clock;
+  logger: Logger;
+}): Rights {
+  const { clock, logger } = deps;
+
+  const ask = (about: string, rule: () => MaybePromise<boolean>): MaybePromise<boolean> => {
+    const failed = (cause: unknown): false => {
+      logger.error("An access rule threw", { rule: `realtime.access.${about}`, cause });
+      return false;
+    };
+    try {
+      const answer = rule();
+      if (!isPromise(answer)) return answer === true;
+      return within(clock, RULE_TIMEOUT_MS, answer).then((settled) => settled === true, failed);
+    } catch (cause) {
+      return failed(cause);
+    }
+  };
+  const contextOf = (watch: LookupWatch | undefined): RuleContext =>
+    deps.lookups.begin({ for: "subscription", ...(watch === undefined ? {} : { watch }) }).context(null);
+  return {
+    readTable(principal, { address }, options) {
+      const denied = (cause: unknown): null => {
+        if (!(cause instanceof AppError)) logger.error("The read access of a table failed", { address, cause });
+        return null;
+      };
+      const onSlow = (cause: unknown): void => logger.error("The read rule of a table failed", { address, cause });
+      const bounded = (access: ReadAccess): ReadAccess =>
+        access.kind === "record" ? boundedAccess(access, clock, onSlow) : access;
+      try {
+        const access = deps.tables.readAccess(principal, address, options);
+        return isPromise(access) ? within(clock, RULE_TIMEOUT_MS, access).then(bounded).catch(denied) : bounded(access);
+      } catch (cause) {
+        return denied(cause);
+      }
+    },
+    presence(principal, channel, watch) {
+      if (principal.kind === "serviceKey") return mayAsKey(principal, "read");
+      const rule = deps.access.presence ?? true;
+      const auth = authOf(principal);
+      if (auth === null) return false;
+      return typeof rule === "boolean" ? rule : ask("presence", () => rule(auth, channel, contextOf(watch)));
+    },
+    broadcast(principal, channel, event, watch) {
+      if (principal.kind === "serviceKey") return mayAsKey(principal, event === LISTENING ? "read" : "broadcast");
+      const rule = deps.access.broadcast ?? true;
+      const auth = authOf(principal);
+      if (auth === null) return false;
+      if (typeof rule === "boolean") return rule;
+      return ask("broadcast", () => rule(auth, channel, event, contextOf(watch)));
+    },
+  };
+}
+
+const mayAsKey = ({ scopes }: ServiceKeyPrincipal, action: "read" | "broadcast"): boolean =>
+  scopes.allows("realtime", "*", "*", action);
+
+/** A rule that never answers denies the change that it was called with, and is logged once. [RT40] */
+function boundedAccess(
+  access: ReadAccess & { kind: "record" },
+  clock: Clock,
+  onSlow: (cause: unknown) => void,
+): ReadAccess {
+  let isLogged = false;
+  const deny = (cause: unknown): false => {
+    if (!isLogged) onSlow(cause);
+    isLogged = true;
+    return false;
+  };
+  return {
+    kind: "record",
+    allows(record) {
+      const answer = access.allows(record);
+      return isPromise(answer) ? within(clock, RULE_TIMEOUT_MS, answer).catch(deny) : answer;
+    },
+  };
+}

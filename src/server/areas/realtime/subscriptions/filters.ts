@@ -1,0 +1,45 @@
+import { AppError } from "../../../../kernel/errors.ts";
+import type { TableDoor } from "../../../access/table-door.ts";
+import { FILTERS_LENGTH_MAX } from "../limits.ts";
+import type { Filters, TableChannel } from "../model.ts";
+
+/** Filters as a client sends them; undefined or null: none. */
+export interface SentFilters {
+  filters?: unknown;
+  orFilters?: unknown;
+}
+
+/** The filters, or what the client reads where they are refused. Returns `known` itself where the same was sent. */
+export function parseFilters(
+  tables: Pick<TableDoor, "parseFilter">,
+  channel: TableChannel,
+  { filters, orFilters }: SentFilters,
+  known: Filters | null,
+): Filters | { problem: string } {
+  const text = JSON.stringify([filters, orFilters]);
+  if (text === known?.text) return known;
+  if (text.length > FILTERS_LENGTH_MAX) {
+    const wanted = `filters and orFilters must have at most ${FILTERS_LENGTH_MAX} characters of JSON`;
+    return { problem: `${wanted}, got ${text.length}` };
+  }
+  try {
+    const filter = tables.parseFilter(channel.address, { all: filters, any: orFilters });
+    return { text, filter: isEmpty(filters) && isEmpty(orFilters) ? null : filter };
+  } catch (cause) {
+    if (cause instanceof AppError && cause.status === 400) return { problem: cause.message };
+    throw cause;
+  }
+}
+
+/** With the filters in force in place of absent members. */
+export function mergeFilters({ filters, orFilters }: SentFilters, known: Filters): SentFilters {
+  if (filters !== undefined && orFilters !== undefined) return { filters, orFilters };
+  const [knownFilters, knownOrFilters]: unknown[] = JSON.parse(known.text);
+  return {
+    filters: filters === undefined ? knownFilters : filters,
+    orFilters: orFilters === undefined ? knownOrFilters : orFilters,
+  };
+}
+
+const isEmpty = (filters: unknown): boolean =>
+  filters === undefined || filters === null || (Array.isArray(filters) && filters.length === 0);

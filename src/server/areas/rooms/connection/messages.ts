@@ -1,0 +1,73 @@
+import type { JsonValue } from "../../../../kernel/json/json.ts";
+import { VERSION } from "../../../../kernel/version.ts";
+import type { CommonErrorCode } from "../../../sockets/protocol.ts";
+import type { Delta } from "../state/delta.ts";
+
+/** Codes of errors that rooms have beside those of all WebSockets. */
+export type RoomErrorCode =
+  | "NOT_JOINED"
+  | "INVALID_MESSAGE"
+  | "INVALID_ACTION"
+  | "NO_HANDLER"
+  | "JOIN_DENIED"
+  | "ROOM_FULL";
+
+interface ListedPlayer {
+  userId: string;
+  connectionId: string;
+  role: string;
+}
+
+export const PONG = JSON.stringify({ type: "pong" });
+export const KICKED = JSON.stringify({ type: "kicked" });
+
+export const authSuccess = (userId: string, connectionId: string): string =>
+  JSON.stringify({ type: "auth_success", userId, connectionId, version: VERSION });
+
+export const authRefreshed = (userId: string, connectionId: string): string =>
+  JSON.stringify({ type: "auth_refreshed", userId, connectionId });
+
+/** `requestId` is left out where it is not a string. */
+export function errorMessage(code: RoomErrorCode | CommonErrorCode, message: string, requestId?: JsonValue): string {
+  return JSON.stringify({
+    type: "error",
+    code,
+    message,
+    requestId: typeof requestId === "string" ? requestId : undefined,
+  });
+}
+
+/** One state of a `sync`; `stateText` is its JSON. */
+export const syncPart = (name: "shared" | "player", stateText = "{}", version: number): string =>
+  `"${name}State":${stateText},"${name}Version":${version}`;
+
+export const syncMessage = (sharedPart: string, playerPart: string): string =>
+  `{"type":"sync",${sharedPart},${playerPart}}`;
+
+export const sharedDelta = (delta: Delta, version: number): string =>
+  JSON.stringify({ type: "shared_delta", delta, version });
+
+export const playerDelta = (delta: Delta, version: number): string =>
+  JSON.stringify({ type: "player_delta", delta, version });
+
+/** `total`: how many there are, in a room with more than the list names. */
+export const playersMessage = (players: readonly ListedPlayer[], total: number): string =>
+  JSON.stringify({ type: "players", players, total: total > players.length ? total : undefined });
+
+/** `resultText` is JSON. */
+export const actionResult = (requestId: string, resultText: string): string =>
+  `{"type":"action_result","requestId":${JSON.stringify(requestId)},"result":${resultText}}`;
+
+export const actionError = (requestId: string, message: string): string =>
+  JSON.stringify({ type: "action_error", requestId, message });
+
+/** Errors: `data` that has no JSON. */
+export function roomMessage(messageType: string, data: unknown): string {
+  return `{"type":"message","messageType":${JSON.stringify(messageType)},"data":${jsonText(data)}}`;
+}
+
+/** JSON of any value; null for `undefined` and for what JSON leaves out. Errors: cycles, bigint. */
+export function jsonText(value: unknown): string {
+  // JSON.stringify returns undefined for undefined, functions and symbols; its type does not say so.
+  return (JSON.stringify(value) as string | undefined) ?? "null";
+}

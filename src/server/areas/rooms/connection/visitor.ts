@@ -1,0 +1,183 @@
+import { chain, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import type { LookupWatch } from "../../../access/lookups/lookups.ts";
+import type { Auth, Player } from "../../../config/types.ts";
+import type { Connection, SignedIn } from "../../../sockets/connection.ts";
+import type { StandingRight } from "../../../sockets/rights/standing-right.ts";
+import type { LoopShare } from "../pace/loop-share.ts";
+import type { LiveRoom } from "../room/room.ts";
+import type { RoomAddress } from "../service.ts";
+import type { RoomConnection } from "../types.ts";
+import { errorMessage } from "./messages.ts";
+import { Outbox } from "./outbox.ts";
+import type { SyncTurns } from "./sync-turns.ts";
+
+export type VisitorConnection = Connection<Visitor>;
+
+/** The state of a connection to a room, and the connection as the room uses it. */
+export class Visitor implements RoomConnection {
+  readonly address: RoomAddress;
+  /** null until a `join` has been allowed. */
+  room: LiveRoom | null = null;
+  /** Its last `join` has asked for the list of players. */
+  wantsPlayers = false;
+  readonly #outbox: Outbox;
+  #connection: VisitorConnection | null = null;
+  /** Of the join rule, where it has looked something up. */
+  #right: StandingRight | null = null;
+  /** It may not be in the room any more, which may still answer what it had sent. */
+  #isExpelled = false;
+  #player: { principal: SignedIn; player: Player } | null = null;
+
+  constructor(address: RoomAddress, deps: { share: LoopShare; syncs: SyncTurns }) {
+    this.address = address;
+    this.#outbox = new Outbox({
+      share: deps.share,
+      syncs: deps.syncs,
+      charsMax: address.namespace.limits.backlogMaxBytes,
+      write: (text) => this.#authenticated.sendText(text),
+      whenRead: () => whenRead(this.#authenticated),
+      onFull: () => this.#authenticated.closeAsSlow(),
+    });
+  }
+
+  /** The connection has authenticated. Rooms get no connection before. */
+  authenticated(connection: VisitorConnection): void {
+    this.#connection = connection;
+  }
+
+  /** A join begins: nothing of the room is sent before it is refused, or its right is known to be that of now. */
+  joining(): void {
+    this.#outbox.pause();
+  }
+
+  refused(): void {
+    this.#outbox.resume();
+  }
+
+  /**
+   * It has joined: the join rule has allowed it to `auth`. `mayStay` asks the rule again when what it looked at has changed.
+   * Texts wait until the right is released. [RM221]
+   */
+  joined(
+    room: LiveRoom,
+    { right, auth }: { right: StandingRight; auth: Auth },
+    mayStay: (auth: Auth, watch: LookupWatch) => MaybePromise<boolean>,
+  ): void {
+    this.room = room;
+    this.#right?.end();
+    this.#right = right;
+    right.owner = {
+      ask: (watch) => {
+        const asked = this.#principal.auth;
+        return chain(mayStay(asked, watch), (isAllowed) => {
+          const isAboutNow = this.#principal.auth === asked;
+          // The answer is about who the user was: it is asked again.
+          if (!isAboutNow) right.touch();
+          return isAllowed || !isAboutNow ? null : () => this.#expel();
+        });
+      },
+      touched() {},
+      hold: () => {
+        this.#outbox.pause();
+        return () => this.#outbox.resume();
+      },
+    };
+    // The user changed while onJoin ran.
+    if (this.#principal.auth !== auth) right.touch();
+    right.hold();
+  }
+
+  /** The join rule denies: the connection stays open, as after a join that was refused, and is sent nothing more of the room. */
+  #expel(): void {
+    const { room } = this;
+    this.room = null;
+    this.#isExpelled = true;
+    // First: the end of the right lets go what waits for its answer.
+    this.#outbox.clear();
+    this.#right?.end();
+    this.#right = null;
+    room?.expel(this);
+    this.#authenticated.sendText(errorMessage("JOIN_DENIED", "Access denied"));
+  }
+
+  /** The connection has ended. */
+  closed(code: number): void {
+    this.#right?.end();
+    this.#outbox.clear();
+    this.room?.connectionClosed(this, code);
+  }
+
+  /** Sends what waits, because the server is about to close it. */
+  finish(): void {
+    if (this.closeCode === null) this.#outbox.finish();
+  }
+
+  // For the room
+
+  get id(): string {
+    return this.#authenticated.id;
+  }
+
+  get userId(): string {
+    return this.#principal.auth.id;
+  }
+
+  get sessionId(): string {
+    return this.#principal.sessionId;
+  }
+
+  get closeCode(): number | null {
+    return this.#authenticated.closeCode;
+  }
+
+  player(): Player {
+    const principal = this.#principal;
+    if (this.#player?.principal !== principal) {
+      const { auth } = principal;
+      const player = Object.freeze({ userId: auth.id, connectionId: this.id, role: auth.role, auth });
+      this.#player = { principal, player };
+    }
+    return this.#player.player;
+  }
+
+  send(text: string): void {
+    if (this.closeCode === null && !this.#isExpelled) this.#outbox.send(text);
+  }
+
+  sendDelta(text: string): void {
+    if (this.closeCode === null) this.#outbox.send(text, "delta");
+  }
+
+  hold(): void {
+    // It is in the room.
+    this.#isExpelled = false;
+    if (this.closeCode === null) this.#outbox.hold();
+  }
+
+  release(syncText: string): void {
+    if (this.closeCode === null) this.#outbox.release(syncText);
+  }
+
+  end(code: number, reason: string, text: string): void {
+    if (this.closeCode !== null) return;
+    this.#outbox.finish();
+    this.#authenticated.sendText(text);
+    this.#authenticated.end(code, reason);
+  }
+
+  get #authenticated(): VisitorConnection {
+    if (this.#connection === null) throw new Error("the connection has not authenticated");
+    return this.#connection;
+  }
+
+  get #principal(): SignedIn {
+    const { principal } = this.#authenticated;
+    if (principal?.kind !== "user") throw new Error("the connection has not authenticated");
+    return principal;
+  }
+}
+
+/** Resolves when the client has read all that was sent, or the connection has ended. */
+async function whenRead(connection: VisitorConnection): Promise<void> {
+  while (connection.waitingBytes > 0) await connection.drained();
+}

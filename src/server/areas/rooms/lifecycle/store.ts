@@ -1,0 +1,172 @@
+import type { Millis } from "../../../../kernel/clock.ts";
+import { frozenJson } from "../../../../kernel/json/frozen.ts";
+import type { JsonObject } from "../../../../kernel/json/json.ts";
+import { untilBytes } from "../../../../kernel/time/sweeping.ts";
+import type { Player } from "../../../config/types.ts";
+import type { DatabaseFile } from "../../../db/index.ts";
+import { jsonText } from "../connection/messages.ts";
+import { SWEEP_BYTES, SWEEP_ROWS_MAX } from "../limits.ts";
+import type { PresentPlayer, RoomToSave, SavedRoom, StoredTimer } from "../types.ts";
+
+const LOAD = "SELECT * FROM rooms WHERE namespace = ?1 AND id = ?2 AND expires_at > ?3";
+const METADATA = "SELECT metadata FROM rooms WHERE namespace = ?1 AND id = ?2 AND expires_at > ?3";
+/** States that are too large are not read. */
+const LOOK = `SELECT iif(octet_length(shared) <= ?4, shared, NULL) AS shared, shared_version AS sharedVersion,
+  iif(octet_length(server) <= ?4, server, NULL) AS server, metadata, timers
+  FROM rooms WHERE namespace = ?1 AND id = ?2 AND expires_at > ?3`;
+const SAVE = `INSERT OR REPLACE INTO rooms (namespace, id, shared, shared_version, players, server, metadata, timers,
+  present, saved_at, expires_at, next_timer_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)`;
+const TIMERS = `SELECT namespace, id, next_timer_at AS dueAt FROM rooms
+  WHERE namespace = ?1 AND next_timer_at IS NOT NULL AND (next_timer_at, id) > (?2, ?3) AND expires_at > ?4
+  ORDER BY next_timer_at, id LIMIT ?5`;
+const RENEW = "UPDATE rooms SET expires_at = ?3 WHERE namespace = ?1 AND id = ?2 AND expires_at < ?3";
+const EXPIRED = "SELECT 1 FROM rooms WHERE expires_at <= ?1 LIMIT 1";
+const SWEPT = `SELECT rowid, octet_length(shared) + octet_length(players) + octet_length(server) AS bytes FROM rooms
+  WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ${SWEEP_ROWS_MAX}`;
+const REMOVE = "DELETE FROM rooms WHERE rowid = ?1";
+
+interface RoomRow {
+  shared: string;
+  shared_version: number;
+  players: string;
+  server: string;
+  metadata: string;
+  timers: string;
+  present: string;
+}
+
+export interface TimedRoom {
+  namespace: string;
+  id: string;
+  dueAt: Millis;
+}
+
+export interface ExpiringRoom {
+  namespace: string;
+  id: string;
+  expiresAt: Millis;
+}
+
+interface SavedLook {
+  shared: JsonObject | null;
+  sharedVersion: number;
+  server: JsonObject | null;
+  metadata: JsonObject;
+  timers: Record<string, StoredTimer>;
+}
+
+interface LookRow {
+  shared: string | null;
+  sharedVersion: number;
+  server: string | null;
+  metadata: string;
+  timers: string;
+}
+
+export interface RoomStore {
+  /** null: never saved, or expired. */
+  load(namespace: string, id: string, now: Millis): SavedRoom | null;
+  /** What an administrator sees. null as for `load`; states of more than `maxBytes` are null. */
+  look(namespace: string, id: string, bounds: { now: Millis; maxBytes: number }): SavedLook | null;
+  /** null as for `load`. */
+  metadata(namespace: string, id: string, now: Millis): JsonObject | null;
+  save(room: RoomToSave): Promise<void>;
+  /**
+   * Rooms of one namespace with a timer, sorted by the time of their first timer, beginning after `after`. Expired rooms
+   * are left out.
+   */
+  timed(after: TimedRoom, now: Millis, limit: number): TimedRoom[];
+  /** Sets the expiry of rooms that are in the file; never to an earlier time. */
+  renew(rooms: readonly ExpiringRoom[]): Promise<void>;
+  /** Deletes some expired rooms, of bounded number and size; resolves to whether there may be more. */
+  removeExpired(now: Millis): Promise<boolean>;
+}
+
+/** What rooms need of `rooms.db`: a file of their own, so that saving many large states never delays the writes of sign-ins. */
+export type RoomFile = Pick<DatabaseFile, "query" | "write">;
+
+export function createRoomStore(file: RoomFile): RoomStore {
+  return {
+    load(namespace, id, now) {
+      const row = file.query<RoomRow>(LOAD).get(namespace, id, now);
+      return row === null ? null : readRow(row);
+    },
+    look(namespace, id, { now, maxBytes }) {
+      const row = file.query<LookRow>(LOOK).get(namespace, id, now, maxBytes);
+      if (row === null) return null;
+      const { shared, server, sharedVersion } = row;
+      return {
+        shared: shared === null ? null : JSON.parse(shared),
+        sharedVersion,
+        server: server === null ? null : JSON.parse(server),
+        metadata: JSON.parse(row.metadata),
+        timers: JSON.parse(row.timers),
+      };
+    },
+    metadata(namespace, id, now) {
+      const row = file.query<{ metadata: string }>(METADATA).get(namespace, id, now);
+      return row === null ? null : JSON.parse(row.metadata);
+    },
+    async save(room) {
+      const nextTimerAt = Object.values(room.timers).reduce<Millis | null>((next, { dueAt }) => {
+        return next === null ? dueAt : Math.min(next, dueAt);
+      }, null);
+      // Made before the write starts: the room may change while the write waits.
+      const values = [
+        room.namespace,
+        room.id,
+        room.shared,
+        room.sharedVersion,
+        room.players,
+        room.server,
+        jsonText(room.metadata),
+        jsonText(room.timers),
+        jsonText(room.present.map(({ player, sessionId }) => ({ ...player, sessionId }))),
+        room.savedAt,
+        room.expiresAt,
+        nextTimerAt,
+      ];
+      await file.write((tx) => {
+        tx.query(SAVE).run(...values);
+      });
+    },
+    timed(after, now, limit) {
+      return file.query<TimedRoom>(TIMERS).all(after.namespace, after.dueAt, after.id, now, limit);
+    },
+    async renew(rooms) {
+      await file.write((tx) => {
+        const renew = tx.query(RENEW);
+        for (const { namespace, id, expiresAt } of rooms) renew.run(namespace, id, expiresAt);
+        return null;
+      });
+    },
+    async removeExpired(now) {
+      // Most sweeps find no expired room and need no transaction.
+      if (file.query(EXPIRED).get(now) === null) return false;
+      return file.write((tx) => {
+        const swept = tx.query<{ rowid: number; bytes: number }>(SWEPT).all(now);
+        const step = untilBytes(swept, SWEEP_BYTES);
+        for (const { rowid } of step) tx.query(REMOVE).run(rowid);
+        return step.length < swept.length || swept.length === SWEEP_ROWS_MAX;
+      });
+    },
+  };
+}
+
+/** Rows of earlier versions have no session: then the user stays as saved. */
+function readPresent({ sessionId = "", ...player }: Player & { sessionId?: string }): PresentPlayer {
+  return { player: frozenJson(player), sessionId };
+}
+
+/** `save` has written the row. */
+function readRow(row: RoomRow): SavedRoom {
+  return {
+    shared: row.shared,
+    sharedVersion: row.shared_version,
+    players: row.players,
+    server: row.server,
+    metadata: JSON.parse(row.metadata),
+    timers: JSON.parse(row.timers),
+    present: JSON.parse(row.present).map(readPresent),
+  };
+}

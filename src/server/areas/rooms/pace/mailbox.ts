@@ -1,0 +1,140 @@
+import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import { isPromise } from "../../../../kernel/maybe-promise.ts";
+import { MAILBOX_MAX, MAILBOX_TAKEN_MAX } from "../limits.ts";
+import type { RoomMeter } from "./room-meter.ts";
+import type { WaitingChars } from "./waiting-chars.ts";
+
+export type Task = () => MaybePromise<void>;
+
+interface Waiting {
+  task: Task;
+  chars: number;
+}
+
+/** Replaces a task that has started, so that the queue does not keep its message in memory. */
+const TAKEN: Waiting = { task: () => {}, chars: 0 };
+
+/**
+ * Runs tasks one after another, in order of arrival; at once when none is running. Tasks wait while the room has used up
+ * its time.
+ */
+export class Mailbox {
+  #waiting: Waiting[] = [];
+  #next = 0;
+  #isRunning = false;
+  /** No task is running, and the next one waits for time. */
+  #isDeferred = false;
+  #idle: (() => void)[] = [];
+  readonly #chars: WaitingChars;
+  readonly #meter: RoomMeter;
+  readonly #onFailure: (cause: unknown) => void;
+
+  /** `onFailure` gets what a task throws or rejects with; tasks should do neither. The next task runs nevertheless. */
+  constructor(meter: RoomMeter, chars: WaitingChars, onFailure: (cause: unknown) => void) {
+    this.#meter = meter;
+    this.#chars = chars;
+    this.#onFailure = onFailure;
+  }
+
+  /**
+   * `chars`: of the message that the task handles. false: too many tasks or characters are waiting, and this task is not
+   * run.
+   */
+  post(task: Task, chars = 0): boolean {
+    if (this.#waiting.length - this.#next >= MAILBOX_MAX || !this.#chars.take(chars)) return false;
+    if (!this.#isRunning && this.#meter.isFree) {
+      this.#chars.give(chars);
+      this.#isRunning = true;
+      const isDone = this.#done(this.#begin(task));
+      if (isDone && this.hasWaiting) this.#run();
+      else if (isDone) this.#rest();
+      return true;
+    }
+    this.#waiting.push({ task, chars });
+    if (!this.#isRunning) this.#run();
+    return true;
+  }
+
+  /** No task is running or waiting. */
+  get isIdle(): boolean {
+    return !this.#isRunning;
+  }
+
+  /** Tasks wait behind the one that is running. */
+  get hasWaiting(): boolean {
+    return this.#next < this.#waiting.length;
+  }
+
+  /** Drops the tasks that wait. A running task continues. */
+  clear(): void {
+    for (let index = this.#next; index < this.#waiting.length; index++)
+      this.#chars.give(this.#waiting[index]?.chars ?? 0);
+    this.#forget();
+    if (this.#isDeferred) this.#rest();
+  }
+
+  whenIdle(): Promise<void> {
+    if (!this.#isRunning) return Promise.resolve();
+    return new Promise((resolve) => this.#idle.push(resolve));
+  }
+
+  #run(): void {
+    this.#isRunning = true;
+    while (this.hasWaiting) {
+      if (this.#meter.defers(this.#resume)) {
+        this.#isDeferred = true;
+        return;
+      }
+      if (!this.#done(this.#begin(this.#take()))) return;
+    }
+    this.#rest();
+  }
+
+  /** false: the task is awaited, and the others run after it. */
+  #done(running: MaybePromise<void>): boolean {
+    if (!isPromise(running)) return true;
+    void running.catch(this.#onFailure).then(() => this.#run());
+    return false;
+  }
+
+  readonly #resume = (): void => {
+    // It may have been cleared meanwhile.
+    if (!this.#isDeferred) return;
+    this.#isDeferred = false;
+    this.#run();
+  };
+
+  #rest(): void {
+    this.#isDeferred = false;
+    this.#isRunning = false;
+    if (this.#idle.length > 0) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  #begin(task: Task): MaybePromise<void> {
+    try {
+      return this.#meter.measure(task);
+    } catch (cause) {
+      this.#onFailure(cause);
+    }
+  }
+
+  #take(): Task {
+    const waiting = this.#waiting[this.#next];
+    if (waiting === undefined) throw new Error("the mailbox is empty");
+    this.#waiting[this.#next++] = TAKEN;
+    this.#chars.give(waiting.chars);
+    if (this.#next === this.#waiting.length) this.#forget();
+    else if (this.#next === MAILBOX_TAKEN_MAX) this.#compact();
+    return waiting.task;
+  }
+
+  #compact(): void {
+    this.#waiting.splice(0, this.#next);
+    this.#next = 0;
+  }
+
+  #forget(): void {
+    this.#waiting = [];
+    this.#next = 0;
+  }
+}

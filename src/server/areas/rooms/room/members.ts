@@ -1,0 +1,85 @@
+import type { Player } from "../../../config/types.ts";
+import type { Member, PresentAuth, PresentPlayer, RoomConnection } from "../types.ts";
+
+/** The players of a room with their connections, by user id. */
+export class Members {
+  readonly #byUser = new Map<string, Member>();
+  readonly #presentAuth: PresentAuth;
+
+  constructor(presentAuth: PresentAuth) {
+    this.#presentAuth = presentAuth;
+  }
+
+  get size(): number {
+    return this.#byUser.size;
+  }
+
+  get(userId: string): Member | undefined {
+    return this.#byUser.get(userId);
+  }
+
+  add({ player, sessionId }: PresentPlayer): Member {
+    const member: Member = { player, sessionId, connections: new Set(), cancelGrace: null };
+    this.#byUser.set(player.userId, member);
+    return member;
+  }
+
+  /** Whether this member was in the room. A later member of the same user stays. */
+  remove(member: Member): boolean {
+    if (this.#byUser.get(member.player.userId) !== member) return false;
+    member.cancelGrace?.();
+    member.cancelGrace = null;
+    return this.#byUser.delete(member.player.userId);
+  }
+
+  /** The player as of now: of an open connection, or else with what the session has of the user. */
+  playerOf(member: Member): Player {
+    for (const connection of member.connections) {
+      if (connection.closeCode !== null) continue;
+      member.player = connection.player();
+      member.sessionId = connection.sessionId;
+      return member.player;
+    }
+    const { player } = member;
+    const auth = this.#presentAuth(member.sessionId, player.auth);
+    if (auth !== null && auth !== player.auth) member.player = Object.freeze({ ...player, role: auth.role, auth });
+    return member.player;
+  }
+
+  players(): Player[] {
+    return Array.from(this.#byUser.values(), (member) => this.playerOf(member));
+  }
+
+  /** The players as they are saved. */
+  present(): PresentPlayer[] {
+    return Array.from(this.#byUser.values(), (member) => ({
+      player: this.playerOf(member),
+      sessionId: member.sessionId,
+    }));
+  }
+
+  all(): Iterable<Member> {
+    return this.#byUser.values();
+  }
+
+  *connections(): Iterable<RoomConnection> {
+    for (const { connections } of this.#byUser.values()) yield* connections;
+  }
+
+  /** The connections of one user; `to` null: of all users but those in `except`. */
+  *reached(to: string | null, except: readonly string[]): Iterable<RoomConnection> {
+    if (to !== null) {
+      // Looked up: a handler that sends to every player would look at every connection for each.
+      yield* this.#byUser.get(to)?.connections ?? [];
+      return;
+    }
+    const left = new Set(except);
+    for (const [userId, { connections }] of this.#byUser) if (!left.has(userId)) yield* connections;
+  }
+
+  /** Whether the place of a player is kept for a reconnect. */
+  get hasAbsent(): boolean {
+    for (const { connections } of this.#byUser.values()) if (connections.size === 0) return true;
+    return false;
+  }
+}

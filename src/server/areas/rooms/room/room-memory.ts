@@ -1,0 +1,383 @@
+import type { Clock, Millis } from "../../../../kernel/clock.ts";
+import { reasonOf } from "../../../../kernel/errors.ts";
+import type { JsonObject } from "../../../../kernel/json/json.ts";
+import type { Logger } from "../../../../kernel/logger.ts";
+import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import type { AppAccess } from "../../../config/app/index.ts";
+import type { Player, Room } from "../../../config/types.ts";
+import { RoomTimers } from "../lifecycle/room-timers.ts";
+import { SaveSchedule } from "../lifecycle/save-schedule.ts";
+import type { RoomStore } from "../lifecycle/store.ts";
+import { expiryOf, HANDLER_TIMEOUT_MS, NEVER_EXPIRED, SYNC_AT_ONCE_BYTES } from "../limits.ts";
+import type { LoopShare } from "../pace/loop-share.ts";
+import { Mailbox } from "../pace/mailbox.ts";
+import { RoomMeter } from "../pace/room-meter.ts";
+import { type AllWaitingChars, WaitingChars } from "../pace/waiting-chars.ts";
+import { finishNow, restoreSteps, savedChars } from "../state/restore.ts";
+import { type RoomSnapshot, RoomState } from "../state/room-state.ts";
+import { UNSYNCED } from "../state/state.ts";
+import { type StateTexts, stateTextSteps } from "../state/state-text.ts";
+import type { PresentPlayer, RoomNamespace, SavedRoom } from "../types.ts";
+import { Announcer } from "./announcer.ts";
+import { HandlerRoom, type HandlerRoomDeps, type Staged } from "./handler-room.ts";
+import type { Members } from "./members.ts";
+import { type Outcome, runBounded } from "./outcome.ts";
+
+/** Shared by all rooms of a server. */
+export interface RoomsCommon {
+  share: LoopShare;
+  texts: StateTexts;
+  waiting: AllWaitingChars;
+}
+
+export interface RoomMemoryDeps {
+  store: RoomStore;
+  common: RoomsCommon;
+  clock: Clock;
+  logger: Logger;
+  app: () => AppAccess;
+  /** The room has no players and is not in memory. */
+  onEmpty: () => void;
+  /** The room was removed from memory with a timer set. */
+  onTimerLeft: (dueAt: Millis) => void;
+}
+
+interface RoomEvents {
+  /** This player was in the room when it was saved. */
+  onPresent(present: PresentPlayer): void;
+  /** false: there is no room for it among what waits. */
+  onTimer(name: string, dueAt: Millis): boolean;
+  onKick(userId: string): void;
+}
+
+type Task = (state: RoomState) => MaybePromise<void>;
+
+interface PostOptions {
+  /** Runs instead of the task when the room cannot be loaded or created. */
+  failed?: (cause: unknown) => void;
+  /** Of the message that the task handles. */
+  chars?: number;
+}
+
+interface HandlerEnd<T> {
+  /** A player who is not a member yet, and is one for the handler. */
+  entering?: Player;
+  /** The handler has succeeded, and its messages are not sent yet. */
+  committing?: () => void;
+  done?: (value: T) => void;
+  failed: (cause: unknown) => void;
+}
+
+/**
+ * The state of a room and its lifetime: it is loaded or created for the first task, saved, and removed from memory. Tasks
+ * run one after another; handlers run on top of the state. `LiveRoom` knows the players and their rights.
+ */
+export class RoomMemory {
+  readonly namespace: RoomNamespace;
+  readonly id: string;
+  readonly announcer: Announcer;
+  readonly timers: RoomTimers;
+  readonly saves: SaveSchedule;
+  readonly #deps: RoomMemoryDeps;
+  readonly #members: Members;
+  readonly #events: RoomEvents;
+  readonly #mailbox: Mailbox;
+  readonly meter: RoomMeter;
+  readonly #handlers: HandlerRoomDeps;
+  #state: RoomState | null = null;
+  #lastActiveAt: Millis = 0;
+  #cancelIdle: (() => void) | null = null;
+  #hasHibernated = false;
+  #isStopping = false;
+
+  constructor(namespace: RoomNamespace, id: string, members: Members, deps: RoomMemoryDeps, events: RoomEvents) {
+    this.namespace = namespace;
+    this.id = id;
+    this.#members = members;
+    this.#deps = deps;
+    this.#events = events;
+    const { common, clock } = deps;
+    this.meter = new RoomMeter(common.share);
+    this.#mailbox = new Mailbox(this.meter, new WaitingChars(common.waiting), (cause) => this.log("task", cause));
+    this.#handlers = {
+      namespace,
+      id,
+      members,
+      clock,
+      app: deps.app,
+      meter: this.meter,
+      onLate: (what) => this.log(what, "was called by a handler that had ended; it has no effect"),
+    };
+    this.announcer = new Announcer({ members, clock, meter: this.meter, texts: common.texts });
+    this.timers = new RoomTimers(deps.clock, events.onTimer);
+    this.saves = new SaveSchedule({
+      clock: deps.clock,
+      intervalMs: namespace.limits.saveIntervalMs,
+      save: () => this.#save(),
+    });
+  }
+
+  get isStopping(): boolean {
+    return this.#isStopping;
+  }
+
+  /** null while it is not in memory. */
+  get state(): RoomState | null {
+    return this.#state;
+  }
+
+  /** Runs `task` in its turn. false: too many tasks are waiting, and neither it nor `failed` runs. */
+  post(task: Task, { failed, chars = 0 }: PostOptions = {}): boolean {
+    return this.#take(() => {
+      if (this.#state !== null) return task(this.#state);
+      return chain(this.#obtain(), (state) => (state instanceof Error ? failed?.(state) : task(state)));
+    }, chars);
+  }
+
+  #obtain(): MaybePromise<RoomState | Error> {
+    return this.#state ?? chain(this.#wake(), (state) => state ?? this.#create());
+  }
+
+  /** Restores the room from the file, if it is there. */
+  wake(): void {
+    this.#take(() => chain(this.#state ?? this.#wake(), () => {}));
+  }
+
+  #take(work: () => MaybePromise<void>, chars = 0): boolean {
+    if (this.#isStopping) return false;
+    return this.#mailbox.post(() => {
+      if (this.#isStopping) return;
+      this.#lastActiveAt = this.#deps.clock.now();
+      const running = work();
+      return isPromise(running) ? running.then(() => this.#settle()) : this.#settle();
+    }, chars);
+  }
+
+  /** Runs a handler on top of the state. Its effects are applied when it succeeds. */
+  run<T>(state: RoomState, handler: (room: Room) => MaybePromise<T>, end: HandlerEnd<T>): MaybePromise<void> {
+    const { entering = null } = end;
+    const room = new HandlerRoom(this.#handlers, state, entering);
+    const finish = (outcome: Outcome<T>): void => {
+      let staged: Staged;
+      try {
+        if (!outcome.ok) throw outcome.cause;
+        staged = room.end();
+      } catch (cause) {
+        room.abandon();
+        end.failed(cause);
+        return;
+      }
+      end.committing?.();
+      this.#commit(state, staged);
+      end.done?.(outcome.value);
+      // Last: an action that kicks its own sender has been answered.
+      for (const userId of staged.kicked) this.#events.onKick(userId);
+    };
+    return runBounded(
+      this.#deps.clock,
+      HANDLER_TIMEOUT_MS,
+      () => handler(room),
+      (outcome) => this.meter.measure(() => finish(outcome)),
+    );
+  }
+
+  /** Starts no further task; resolves when the running one has ended. */
+  quiesce(): Promise<void> {
+    this.#isStopping = true;
+    this.#mailbox.clear();
+    return this.#mailbox.whenIdle();
+  }
+
+  /** Call it after `quiesce`: saves the room, which does nothing afterwards. */
+  async stop(): Promise<void> {
+    this.#rest();
+    await this.saves.flush();
+    this.saves.stop();
+    this.#state = null;
+  }
+
+  log(what: string, cause: unknown): void {
+    this.#deps.logger.error("room", { namespace: this.namespace.name, room: this.id, what, cause });
+  }
+
+  #commit(state: RoomState, staged: Staged): void {
+    let isChanged = state.commit(staged);
+    for (const [name, timer] of staged.timers) {
+      isChanged = true;
+      if (timer === null) state.timers.delete(name);
+      else state.timers.set(name, timer);
+    }
+    if (staged.timers.size > 0) this.timers.arm(state);
+    if (isChanged) this.saves.changed();
+    this.announcer.schedule(state);
+    for (const { to, except, text } of staged.messages) {
+      for (const connection of this.#members.reached(to, except)) connection.send(text);
+    }
+    if (staged.wantsSave) void this.saves.flush();
+  }
+
+  /** The state from the file; null: it is not there; an error: it cannot be read. */
+  #wake(): MaybePromise<RoomState | Error | null> {
+    const failed = (cause: unknown): Error => {
+      this.log("loading", cause);
+      return new Error("The room cannot be loaded");
+    };
+    try {
+      // A room with players does not expire.
+      const now = this.#members.size > 0 ? NEVER_EXPIRED : this.#deps.clock.now();
+      const saved = this.#deps.store.load(this.namespace.name, this.id, now);
+      if (saved === null) return null;
+      const steps = restoreSteps(saved);
+      if (savedChars(saved) < SYNC_AT_ONCE_BYTES) return this.#entered(finishNow(steps), saved);
+      return this.meter.run(steps).then((state) => this.#entered(state, saved), failed);
+    } catch (cause) {
+      return failed(cause);
+    }
+  }
+
+  #entered(state: RoomState, saved: SavedRoom): RoomState {
+    this.#state = state;
+    this.#armIdle();
+    // Afterwards the players are known here: one who was saved may have been kicked meanwhile.
+    if (!this.#hasHibernated) for (const present of saved.present) this.#events.onPresent(present);
+    this.#syncConnected(state);
+    this.timers.arm(state);
+    return state;
+  }
+
+  /** Connections that stayed open while the room was not in memory get a `sync`. [RM35] */
+  #syncConnected(state: RoomState): void {
+    for (const connection of this.#members.connections()) {
+      connection.hold();
+      this.announcer.requestSync(state, connection);
+    }
+  }
+
+  /** An error: `onCreate` threw. */
+  #create(): MaybePromise<RoomState | Error> {
+    const state = new RoomState();
+    this.#state = state;
+    this.#armIdle();
+    const { onCreate } = this.namespace.config;
+    let created: RoomState | Error = state;
+    if (onCreate === undefined) {
+      this.#syncConnected(state);
+      return created;
+    }
+    const running = this.run(state, (room) => onCreate(room), {
+      done: () => this.#syncConnected(state),
+      failed: (cause) => {
+        this.log("onCreate", cause);
+        this.#rest();
+        this.#state = null;
+        created = new Error(reasonOf(cause));
+      },
+    });
+    return chain(running, () => created);
+  }
+
+  /** After each task: a room without players hibernates. */
+  #settle(): void {
+    if (this.#members.size > 0 || this.#mailbox.hasWaiting) return;
+    if (this.#state === null) this.#deps.onEmpty();
+    else this.#mailbox.post(() => this.#hibernate());
+  }
+
+  #armIdle(): void {
+    const { clock } = this.#deps;
+    const { idleTimeoutMs } = this.namespace.limits;
+    this.#cancelIdle?.();
+    this.#cancelIdle = clock.after(idleTimeoutMs, () => this.#checkIdle());
+  }
+
+  #checkIdle(): void {
+    const { clock } = this.#deps;
+    const { idleTimeoutMs } = this.namespace.limits;
+    const restMs = this.#lastActiveAt + idleTimeoutMs - clock.now();
+    this.#cancelIdle = clock.after(restMs > 0 ? restMs : idleTimeoutMs, () => this.#checkIdle());
+    if (restMs <= 0) this.#mailbox.post(() => this.#hibernate());
+  }
+
+  /** Saves the room and removes it from memory, unless something happens meanwhile. */
+  #hibernate(): MaybePromise<void> {
+    const state = this.#state;
+    if (state === null || this.#isStopping || this.#mailbox.hasWaiting) return;
+    const isEmpty = this.#members.size === 0;
+    const idleMs = this.#deps.clock.now() - this.#lastActiveAt;
+    // A place that is kept will soon be given up, which is an event of the room.
+    if (!isEmpty && (idleMs < this.namespace.limits.idleTimeoutMs || this.#members.hasAbsent)) return;
+    if (this.announcer.isMakingSync) return;
+    const { onDestroy } = this.namespace.config;
+    if (!isEmpty || onDestroy === undefined) return this.#leaveMemory(state);
+    const destroyed = this.run(state, (room) => onDestroy(room), { failed: (cause) => this.log("onDestroy", cause) });
+    return chain(destroyed, () => this.#leaveMemory(state));
+  }
+
+  async #leaveMemory(state: RoomState): Promise<void> {
+    // Saved also without a change: its time to live starts anew.
+    this.saves.changed();
+    // A room that cannot be saved stays: the schedule and the next idle time try again.
+    if (!(await this.saves.flush()) || this.#isStopping) return;
+    this.#rest();
+    this.#state = null;
+    this.#hasHibernated = true;
+    const timer = state.nextTimer();
+    if (timer !== null) this.#deps.onTimerLeft(timer.dueAt);
+    this.#settle();
+  }
+
+  /** Announces the latest changes, and cancels all timers. */
+  #rest(): void {
+    if (this.#state !== null) this.announcer.flush(this.#state);
+    this.announcer.stop();
+    this.timers.stop();
+    this.saves.stop();
+    this.#cancelIdle?.();
+    this.#cancelIdle = null;
+  }
+
+  async #save(): Promise<boolean> {
+    const state = this.#state;
+    if (state === null) return true;
+    const savedAt = this.#deps.clock.now();
+    const expiresAt = expiryOf(this.namespace.limits, savedAt, this.#members.size > 0);
+    const [snapshot, present] = [state.snapshot(), this.#members.present()];
+    try {
+      const texts = await this.#texts(snapshot);
+      await this.#deps.store.save({
+        namespace: this.namespace.name,
+        id: this.id,
+        ...texts,
+        sharedVersion: snapshot.sharedVersion,
+        metadata: snapshot.metadata,
+        timers: Object.fromEntries(snapshot.timers),
+        present,
+        savedAt,
+        expiresAt,
+      });
+      return true;
+    } catch (cause) {
+      this.log("saving", cause);
+      return false;
+    }
+  }
+
+  /** The JSON of the states; of large ones, made in slices. */
+  async #texts({ shared, server, players }: RoomSnapshot): Promise<Pick<SavedRoom, "shared" | "server" | "players">> {
+    const synced = new Set([shared, ...players.map(({ state }) => state)]);
+    const texts = await this.#deps.common.texts.of(synced, this.meter);
+    const ofPlayers = players.map(({ userId, state, version }) => {
+      return `${JSON.stringify(userId)}:{"state":${texts.get(state) ?? "{}"},"version":${version}}`;
+    });
+    return {
+      shared: texts.get(shared) ?? "{}",
+      server: await this.meter.run(stateTextSteps(server, UNSYNCED)),
+      players: `{${ofPlayers.join()}}`,
+    };
+  }
+
+  /** null while it is not in memory. */
+  get metadata(): JsonObject | null {
+    return this.#state?.metadata ?? null;
+  }
+}

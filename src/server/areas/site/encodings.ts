@@ -1,0 +1,31 @@
+import { acceptsEncoding } from "../../http/packed/encoding.ts";
+import { fileAt, type SiteFile, type SiteFiles } from "./files.ts";
+
+/** A file as it is sent: compressed, or as it is. */
+export interface Representation {
+  file: SiteFile;
+  encoding: "br" | "gzip" | null;
+}
+
+const SIBLINGS = [
+  { encoding: "br", ending: ".br" },
+  { encoding: "gzip", ending: ".gz" },
+] as const;
+
+/** The compressed sibling that the client takes, if there is one. `varies`: whether other clients get another representation. */
+export function representationOf(
+  files: SiteFiles,
+  path: string,
+  file: SiteFile,
+  accepted: string | null,
+): { chosen: Representation; varies: boolean } {
+  let chosen: Representation = { file, encoding: null };
+  let varies = false;
+  for (const { encoding, ending } of SIBLINGS) {
+    const sibling = fileAt(files, path + ending);
+    if (sibling === null) continue;
+    varies = true;
+    if (chosen.encoding === null && acceptsEncoding(accepted, encoding)) chosen = { file: sibling, encoding };
+  }
+  return { chosen, varies };
+}

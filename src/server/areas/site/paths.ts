@@ -1,0 +1,64 @@
+import { SERVER_PATHS } from "../../config/server-paths.ts";
+import { PATH_LENGTH_MAX } from "./limits.ts";
+
+const RESERVED: ReadonlySet<string> = new Set(SERVER_PATHS);
+
+/** What a request asks the site for. */
+export interface SitePath {
+  /** Decoded, without slashes at its ends. */
+  path: string;
+  /** As of a directory. */
+  endsWithSlash: boolean;
+}
+
+/**
+ * The path of a URL in the site. null: no file can be there: it is the server's own, or has a segment that is empty, begins with a
+ * dot (`/.well-known/` is allowed), or holds a separator that was encoded.
+ */
+export function sitePath(pathname: string): SitePath | null {
+  if (pathname.length > PATH_LENGTH_MAX || !pathname.startsWith("/")) return null;
+  const segments = pathname.slice(1).split("/");
+  const endsWithSlash = segments.at(-1) === "";
+  if (endsWithSlash) segments.pop();
+  const decoded: string[] = [];
+  for (const [index, segment] of segments.entries()) {
+    const name = decodedName(segment);
+    if (name === null || (name.startsWith(".") && !(index === 0 && name === ".well-known"))) return null;
+    decoded.push(name);
+  }
+  if (RESERVED.has(decoded[0] ?? "")) return null;
+  return { path: decoded.join("/"), endsWithSlash };
+}
+
+/** null for one that is no name: empty, not decodable, or with a separator or a control character. */
+function decodedName(segment: string): string | null {
+  if (segment === "") return null;
+  if (!segment.includes("%")) return isName(segment) ? segment : null;
+  try {
+    const name = decodeURIComponent(segment);
+    return isName(name) ? name : null;
+  } catch {
+    return null;
+  }
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+const isName = (name: string): boolean => !/[/\\\x00-\x1f\x7f]/.test(name);
+
+/** A part of letters and digits before the extension, such as in `index-B2x9kQz1.js` and `main.3f2a1b9c.chunk.js`. */
+const LONG_HASH = /[-._]([A-Za-z0-9]{8,})(?:\.[A-Za-z]\w{0,9}){1,2}$/;
+/** Of eight characters, as bundlers write it in base64. */
+const BASE64_HASH = /[-.]([\w-]{8})(?:\.[A-Za-z]\w{0,9}){1,2}$/;
+
+/**
+ * Whether a file's name has a hash of its content, so that another content has another name. Words and dates are none: a file that
+ * counts as one without being it would stay in browsers for a year.
+ */
+export function hasHash(path: string): boolean {
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  if (name.endsWith(".html")) return false;
+  const [, long = ""] = LONG_HASH.exec(name) ?? [];
+  if (/[A-Za-z]/.test(long) && /\d/.test(long) && !/^(?:[A-Za-z][a-z]*\d+|\d+[A-Za-z]+)$/.test(long)) return true;
+  const [, short = ""] = BASE64_HASH.exec(name) ?? [];
+  return /[a-z]/.test(short) && /[A-Z]/.test(short) && /\d/.test(short);
+}

@@ -1,0 +1,140 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock } from "../../../kernel/clock.ts";
+import { notFound } from "../../../kernel/errors.ts";
+import type { Ids } from "../../../kernel/ids.ts";
+import type { Logger } from "../../../kernel/logger.ts";
+import { createPaces } from "../../../kernel/time/pace.ts";
+import type { Accounts } from "../../access/accounts.ts";
+import type { ServiceKeys } from "../../access/keys/service-keys.ts";
+import type { Lookups } from "../../access/lookups/lookups.ts";
+import type { Principal } from "../../access/principal.ts";
+import type { Principals } from "../../access/principals.ts";
+import type { BucketAccessor } from "../../config/app/index.ts";
+import type { BucketConfig, StorageConfig } from "../../config/types.ts";
+import type { OpenedFile } from "../../db/index.ts";
+import type { Endpoint } from "../../http/endpoint.ts";
+import type { StandingRights } from "../../sockets/rights/standing-rights.ts";
+import { createBucketAccessor } from "./accessor.ts";
+import { createListCursors } from "./cursors.ts";
+import { storageEndpoints } from "./endpoints.ts";
+import { createFileLife } from "./files/file-life.ts";
+import { createLocalFiles } from "./files/local-files.ts";
+import { type ObjectStoresMode, openObjectStores } from "./files/object-stores.ts";
+import { type SweptPlace, startSweeps } from "./files/sweep.ts";
+import { FILE_MAX_BYTES } from "./limits.ts";
+import { createEndedUploads } from "./multipart/ended-uploads.ts";
+import { createUploads } from "./multipart/multipart-uploads.ts";
+import { openQuotas } from "./quotas/quotas.ts";
+import { createGates } from "./rights/gates.ts";
+import { createStorageService } from "./service.ts";
+import { createUrlSigner } from "./signing/signed-urls.ts";
+import { createPresentHolder, createSigning } from "./signing/signing.ts";
+import { createStorageStore } from "./store.ts";
+import { createThumbs } from "./thumbs/thumbs.ts";
+import type { Bucket, FileNotes, FileStore } from "./types.ts";
+
+export interface StorageArea {
+  endpoints: readonly Endpoint[];
+  /** Errors: 404 for a bucket that is not declared. */
+  accessor(principal: Principal, bucket: string): BucketAccessor;
+  /** Ends the sweeps, and removes the files that wait for their removal. */
+  stop(): Promise<void>;
+}
+
+export interface StorageAreaDeps {
+  buckets: Readonly<Record<string, BucketConfig>>;
+  /** system.db, with the tables of schema/storage.ts. */
+  file: OpenedFile;
+  notes: FileNotes;
+  dataDirectory: string;
+  /** Signed URLs are signed, and cursors sealed, with keys derived from this. */
+  secret: string;
+  /** The present users and service keys, for signed URLs. */
+  account: Accounts["get"];
+  serviceKey: ServiceKeys["named"];
+  thumbs: StorageConfig["thumbs"];
+  /** How the object stores of buckets are used. */
+  objectStores: ObjectStoresMode;
+  /** The beginning of signed URLs; absent: the address that the request was sent to. */
+  publicUrl?: string | undefined;
+  /** For the context of rules. */
+  lookups: Lookups;
+  requirePresent: Principals["requirePresent"];
+  /** What rules look up is watched while they are awaited. */
+  rights: Pick<StandingRights, "begin">;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+}
+
+/**
+ * Files in buckets: their bytes are in `<data>/storage` or in an object store of the bucket, their records in system.db.
+ * Errors: PrefixTaken for a prefix that belongs to another data directory.
+ */
+export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageArea> {
+  const { clock, ids, logger } = deps;
+  const directory = join(deps.dataDirectory, "storage");
+  mkdirSync(directory, { recursive: true });
+  const local = createLocalFiles(join(directory, "objects"));
+  const staging = createLocalFiles(join(directory, "parts"));
+  const thumbs = createThumbs({ directory: join(directory, "thumbs"), config: deps.thumbs, ids, clock });
+  const store = createStorageStore(deps.file, deps.notes, await openQuotas(deps.file, deps.buckets));
+  const stores = await openObjectStores({ ...deps, knows: store.hasFile });
+  const buckets = new Map(
+    Object.entries(deps.buckets).map(([name, config]): [string, Bucket] => {
+      const remote = stores.of(config);
+      const maxFileBytes = config.maxFileSize ?? FILE_MAX_BYTES;
+      const isReadOnly = remote !== null && deps.objectStores.mode === "readOnly";
+      return [name, { name, config, files: remote ?? local, isReadOnly, maxFileBytes }];
+    }),
+  );
+  const paces = createPaces();
+  const cursors = createListCursors(deps.secret);
+  const gates = createGates({ ...deps, buckets });
+  const life = createFileLife({ clock, ids, logger, isNamed: store.hasFile, onRemove: thumbs.remove });
+  const service = createStorageService({ store, gates, life, clock, paces });
+  const signer = createUrlSigner({ secret: deps.secret, nowMs: clock.now });
+  const signing = createSigning({
+    store,
+    gates,
+    service,
+    signer,
+    clock,
+    ids,
+    paces,
+    ...createPresentHolder(deps),
+  });
+  const ended = createEndedUploads({ store, life, staging, paces, logger });
+  const uploads = createUploads({ store, gates, service, life, ended, staging, paces, clock, ids });
+  const places = [localPlace(local), localPlace(staging), ...stores.swept];
+  const stopSweeps = startSweeps({ store, life, places, ended, thumbs, paces, clock, logger });
+  const publicUrl = deps.publicUrl?.replace(/\/$/, "") ?? null;
+
+  return {
+    endpoints: storageEndpoints({
+      store,
+      gates,
+      life,
+      clock,
+      paces,
+      service,
+      signing,
+      uploads,
+      thumbs,
+      cursors,
+      publicUrl,
+    }),
+    accessor(principal, bucket) {
+      if (!buckets.has(bucket)) throw notFound(`There is no bucket "${bucket}"`);
+      return createBucketAccessor({ service, store, gates, cursors, paces }, principal, bucket);
+    },
+    async stop() {
+      await Promise.all([stopSweeps(), ended.stop(), thumbs.stop()]);
+      await life.stop();
+    },
+  };
+}
+
+/** The lock of the data directory keeps other servers out: what no record names can be removed at once. */
+const localPlace = (files: FileStore): SweptPlace => ({ files, graceMs: 0, isOurs: async () => true });

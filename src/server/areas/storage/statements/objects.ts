@@ -1,0 +1,100 @@
+import { and, asc, eq, gte, ne, sql } from "drizzle-orm";
+import { unionAll } from "drizzle-orm/sqlite-core";
+import { storageObjects as objects, storageParts as parts } from "../../../../../schema/storage.ts";
+import { reading, writing } from "../../../db/declare-query.ts";
+
+export type ObjectRecord = typeof objects.$inferSelect;
+type Address = Pick<ObjectRecord, "bucket" | "key">;
+
+/** The metadata as its text: it may be large, and most requests for a file do not need it. */
+const withMetadataText = {
+  bucket: objects.bucket,
+  key: objects.key,
+  fileId: objects.fileId,
+  size: objects.size,
+  contentType: objects.contentType,
+  customMetadata: sql<string>`${objects.customMetadata}`.as("customMetadata"),
+  uploadedBy: objects.uploadedBy,
+  uploaded: objects.uploaded,
+  revision: objects.revision,
+};
+
+export const objectAt = reading((db, v: Address) =>
+  db
+    .select(withMetadataText)
+    .from(objects)
+    .where(and(eq(objects.bucket, v.bucket), eq(objects.key, v.key))),
+);
+
+export const objectVersion = reading((db, v: Address) =>
+  db
+    .select({ fileId: objects.fileId, revision: objects.revision })
+    .from(objects)
+    .where(and(eq(objects.bucket, v.bucket), eq(objects.key, v.key))),
+);
+
+interface ListRange {
+  bucket: string;
+  after: string;
+  from: string;
+  limit: number;
+}
+
+/** One lower bound: of two, SQLite looks up the first alone and reads every key between them. */
+const inRange = (v: ListRange) =>
+  and(eq(objects.bucket, v.bucket), gte(objects.key, sql`max(${v.after}, ${v.from})`), ne(objects.key, v.after));
+
+/** In the byte order of the keys: those after `after` that are not before `from`. */
+export const objectsInOrder = reading((db, v: ListRange) =>
+  db.select(withMetadataText).from(objects).where(inRange(v)).orderBy(asc(objects.key)).limit(v.limit),
+);
+
+/** The same, with what a list shows and nothing else. */
+export const listedInOrder = reading((db, v: ListRange) =>
+  db
+    .select({ key: objects.key, size: objects.size, contentType: objects.contentType, uploaded: objects.uploaded })
+    .from(objects)
+    .where(inRange(v))
+    .orderBy(asc(objects.key))
+    .limit(v.limit),
+);
+
+/** The file, or the part of an upload, that has these bytes. */
+export const ownerOfBytes = reading((db, v: { fileId: string }) =>
+  unionAll(
+    db.select({ fileId: objects.fileId }).from(objects).where(eq(objects.fileId, v.fileId)),
+    db.select({ fileId: parts.fileId }).from(parts).where(eq(parts.fileId, v.fileId)),
+  ),
+);
+
+export const putObject = writing((db, v: ObjectRecord) =>
+  db
+    .insert(objects)
+    .values({
+      bucket: v.bucket,
+      key: v.key,
+      fileId: v.fileId,
+      size: v.size,
+      contentType: v.contentType,
+      customMetadata: v.customMetadata,
+      uploadedBy: v.uploadedBy,
+      uploaded: v.uploaded,
+      revision: v.revision,
+    })
+    .onConflictDoUpdate({
+      target: [objects.bucket, objects.key],
+      set: {
+        fileId: sql`excluded.fileId`,
+        size: sql`excluded.size`,
+        contentType: sql`excluded.contentType`,
+        customMetadata: sql`excluded.customMetadata`,
+        uploadedBy: sql`excluded.uploadedBy`,
+        uploaded: sql`excluded.uploaded`,
+        revision: sql`excluded.revision`,
+      },
+    }),
+);
+
+export const deleteObject = writing((db, v: Address) =>
+  db.delete(objects).where(and(eq(objects.bucket, v.bucket), eq(objects.key, v.key))),
+);

@@ -1,0 +1,79 @@
+import { statSync } from "node:fs";
+import { stat, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import type { Clock } from "../../../../kernel/clock.ts";
+import type { HealthChecks } from "../../../../kernel/observing/health.ts";
+import { SECOND_MS } from "../../../../kernel/time/duration.ts";
+import { type LastSync, SYSTEM_FILE } from "../../../db/index.ts";
+import { DISK_FREE_MIN_BYTES, JOB_OVERDUE_MS } from "../limits.ts";
+import { createFileSizes } from "./file-sizes.ts";
+
+/** What the checks look at. */
+export interface Watched {
+  dataDirectory: string;
+  engine: { readonly load: { openFiles: number; failedFiles: number }; readonly lastSync: LastSync; paths(): string[] };
+  jobs: () => readonly { waiting: number; failedTotal: number; oldestWaitingSeconds: number }[];
+}
+
+/** The checks of disk, databases and jobs. The databases are open. */
+export function addChecks(checks: HealthChecks, clock: Clock, { dataDirectory, engine, jobs }: Watched): void {
+  const fileSizes = createFileSizes({ clock, paths: () => engine.paths() });
+  const systemFile = join(dataDirectory, SYSTEM_FILE);
+  const opened = identityOf(statSync(systemFile, { throwIfNoEntry: false }));
+  // A directory that was moved, removed or mounted over: what is written to its open files is lost with the process, or elsewhere.
+  const isInPlace = async (): Promise<boolean> => identityOf(await stat(systemFile).catch(() => undefined)) === opened;
+  checks.add(
+    "disk",
+    async () => {
+      const freeBytes = await freeBytesOf(dataDirectory);
+      return { ok: freeBytes >= DISK_FREE_MIN_BYTES, freeBytes };
+    },
+    { isVital: true },
+  );
+  checks.add("sync", () => {
+    const { at, durationMs } = engine.lastSync;
+    return { ok: engine.load.failedFiles === 0, lastAt: isoTime(at), lastMs: durationMs };
+  });
+  checks.add(
+    "files",
+    async () => {
+      const { openFiles, failedFiles } = engine.load;
+      const inPlace = await isInPlace();
+      return {
+        ok: failedFiles === 0 && inPlace,
+        count: openFiles,
+        ...(await fileSizes()),
+        failed: failedFiles,
+        inPlace,
+      };
+    },
+    { isVital: true },
+  );
+  checks.add("jobs", () => {
+    const load = jobs();
+    const sum = (figure: "waiting" | "failedTotal") => load.reduce((total, one) => total + one[figure], 0);
+    const isOverdue = load.some((one) => one.oldestWaitingSeconds * SECOND_MS > JOB_OVERDUE_MS);
+    return { ok: !isOverdue, waiting: sum("waiting"), failed: sum("failedTotal") };
+  });
+}
+
+/** Figures that are never wrong by themselves. */
+export function addLoad(checks: HealthChecks, load: () => { realtimeSockets: number; roomSockets: number }): void {
+  checks.add("sockets", () => {
+    const { realtimeSockets, roomSockets } = load();
+    return { ok: true, realtime: realtimeSockets, rooms: roomSockets };
+  });
+  checks.add("memory", () => ({ ok: true, residentBytes: process.memoryUsage.rss() }));
+}
+
+/** What an account without privileges may still write. */
+export async function freeBytesOf(directory: string): Promise<number> {
+  const { bavail, bsize } = await statfs(directory);
+  return bavail * bsize;
+}
+
+/** null: there is no file. */
+const identityOf = (file: { dev: number; ino: number } | undefined): string | null =>
+  file === undefined ? null : `${file.dev} ${file.ino}`;
+
+const isoTime = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());

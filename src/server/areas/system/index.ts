@@ -1,0 +1,74 @@
+import type { Clock, Millis } from "../../../kernel/clock.ts";
+import type { HealthChecks } from "../../../kernel/observing/health.ts";
+import type { LogLines } from "../../../kernel/observing/log-lines.ts";
+import { SECOND_MS } from "../../../kernel/time/duration.ts";
+import { VERSION } from "../../../kernel/version.ts";
+import type { PlatformConfig } from "../../config/types.ts";
+import type { Endpoint } from "../../http/endpoint.ts";
+import type { AnswerListener } from "../../http/http.ts";
+import type { Sockets } from "../../sockets/index.ts";
+import { createPendingPlaces } from "../../sockets/pending-places.ts";
+import { systemEndpoints } from "./endpoints.ts";
+import { addChecks, addLoad, type Watched } from "./health/checks.ts";
+import { TAIL_PENDING_MAX } from "./limits.ts";
+import { logEndpoints } from "./logs/endpoints.ts";
+import { createTail } from "./logs/tail.ts";
+import { createMetrics, type ServerLoad } from "./metrics.ts";
+import { describePublicConfig } from "./public-config.ts";
+import { resourcesEndpoint } from "./resources.ts";
+import { configEndpoint } from "./running-config.ts";
+import { describeSchema } from "./schema.ts";
+
+export type { ServerLoad } from "./metrics.ts";
+
+export interface SystemArea {
+  readonly endpoints: readonly Endpoint[];
+  /** Counts each answer for the metrics. */
+  readonly onAnswer: AnswerListener;
+  /** Closes the connections that follow the log. */
+  stop(): void;
+}
+
+/** Health, schema, public configuration and metrics. The rules are in SPEC.md. */
+export function createSystemArea(deps: {
+  config: PlatformConfig;
+  isDrill: boolean;
+  clock: Clock;
+  health: HealthChecks;
+  logs: LogLines;
+  sockets: Pick<Sockets, "serve">;
+  watched: Watched;
+  load: () => ServerLoad;
+  /** When the service key with this name was last used since the start; null: not since then. */
+  keyUse: (name: string) => Millis | null;
+}): SystemArea {
+  const { config, clock, isDrill, health } = deps;
+  addChecks(health, clock, deps.watched);
+  addLoad(health, deps.load);
+  const startedAt = clock.now();
+  const metrics = createMetrics({ clock, startedAt, load: deps.load });
+  const tail = deps.sockets.serve(createTail(deps.logs));
+  const places = createPendingPlaces(clock, TAIL_PENDING_MAX);
+  const logs = logEndpoints({ lines: deps.logs, connections: tail, places });
+  const endpoints = systemEndpoints({
+    metrics: metrics.text,
+    schemaJson: JSON.stringify(describeSchema(config.databases ?? {})),
+    configJson: JSON.stringify(describePublicConfig(config)),
+    schemaEndpoint: config.api?.schemaEndpoint ?? false,
+    async health() {
+      const { status, checks } = await health.report();
+      return {
+        status,
+        checks,
+        version: VERSION,
+        uptime: Math.floor((clock.now() - startedAt) / SECOND_MS),
+        drill: isDrill,
+      };
+    },
+  });
+  return {
+    endpoints: [...endpoints, resourcesEndpoint({ config, keyUse: deps.keyUse }), configEndpoint(config), ...logs],
+    onAnswer: metrics.record,
+    stop: () => tail.stop(),
+  };
+}

@@ -1,0 +1,113 @@
+import { type Static, Type } from "typebox";
+import type { JsonValue } from "../../../kernel/json/json.ts";
+import { nullable } from "../../../kernel/schema/types.ts";
+import type { Field, FieldType, PlatformConfig, Reference, TableConfig } from "../../config/types.ts";
+
+const FieldDescription = Type.Object({
+  type: Type.Enum(["string", "text", "number", "integer", "boolean", "datetime", "json"]),
+  required: Type.Boolean({ description: "Never null; an insert must provide it unless it has a default" }),
+  unique: Type.Boolean(),
+  generated: Type.Boolean({ description: "The server fills it in when an insert omits it" }),
+  default: Type.Optional(Type.Unsafe<JsonValue>({})),
+  min: Type.Optional(Type.Number({ description: "Characters of text, value of numbers" })),
+  max: Type.Optional(Type.Number()),
+  pattern: Type.Optional(Type.String({ description: "The source of a regular expression" })),
+  patternFlags: Type.Optional(Type.String()),
+  enum: Type.Optional(Type.Array(Type.Union([Type.String(), Type.Number()]))),
+  references: Type.Optional(Type.Object({ table: Type.String(), column: Type.String(), onDelete: Type.String() })),
+  check: Type.Optional(Type.String({ description: "An SQL expression" })),
+  onUpdate: Type.Optional(Type.Literal("now")),
+  validate: Type.Optional(
+    Type.Literal("new", { description: "Values stored before need not be within enum, min, max and pattern" }),
+  ),
+});
+type FieldDescription = Static<typeof FieldDescription>;
+
+const TableDescription = Type.Object({
+  schemaless: Type.Boolean({ description: "Records may have fields other than those listed" }),
+  fields: Type.Record(Type.String(), FieldDescription),
+  fts: nullable(
+    Type.Object({ fields: Type.Array(Type.String()), tokenize: Type.Enum(["unicode61", "trigram", "porter"]) }),
+  ),
+  indexes: Type.Array(Type.Object({ fields: Type.Array(Type.String()), unique: Type.Boolean() })),
+});
+type TableDescription = Static<typeof TableDescription>;
+
+export const SchemaDescription = Type.Object(
+  {
+    namespaces: Type.Record(
+      Type.String(),
+      Type.Object({ instance: Type.Boolean(), tables: Type.Record(Type.String(), TableDescription) }),
+    ),
+  },
+  { description: "Tables by namespace and name, without rules, hooks and migrations" },
+);
+type SchemaDescription = Static<typeof SchemaDescription>;
+
+/**
+ * Types and constraints of the declared tables, fields in the order of a record. Every member is copied by name, so that
+ * rules, hooks and migrations cannot get into the answer by accident. [SY6]
+ */
+export function describeSchema(databases: NonNullable<PlatformConfig["databases"]>): SchemaDescription {
+  const namespaces = Object.entries(databases).map(([name, namespace]) => {
+    const tables = Object.entries(namespace.tables).map(([table, config]) => [table, describeTable(config)] as const);
+    return [name, { instance: namespace.instance === true, tables: Object.fromEntries(tables) }] as const;
+  });
+  return { namespaces: Object.fromEntries(namespaces) };
+}
+
+function describeTable({ schema, fts, indexes = [] }: TableConfig): TableDescription {
+  const fields: TableDescription["fields"] = { id: generated("string", { unique: true }) };
+  for (const [name, field] of Object.entries(schema ?? {})) if (field !== false) fields[name] = describeField(field);
+  if (schema?.["createdAt"] !== false) fields["createdAt"] ??= generated("datetime");
+  if (schema?.["updatedAt"] !== false) fields["updatedAt"] ??= generated("datetime", { onUpdate: "now" });
+  return {
+    schemaless: schema === undefined,
+    fields,
+    fts: fts === undefined ? null : describeSearch(fts),
+    indexes: indexes.map((index) => ({ fields: [...index.fields], unique: index.unique === true })),
+  };
+}
+
+function describeSearch(fts: NonNullable<TableConfig["fts"]>): TableDescription["fts"] {
+  if (!("fields" in fts)) return { fields: [...fts], tokenize: "unicode61" };
+  return { fields: [...fts.fields], tokenize: fts.tokenize ?? "unicode61" };
+}
+
+const generated = (type: FieldType, more: Partial<FieldDescription> = {}): FieldDescription => ({
+  type,
+  required: false,
+  unique: false,
+  generated: true,
+  ...more,
+});
+
+function describeField(field: Field): FieldDescription {
+  const { type, default: fallback, min, max, pattern, enum: choices, references, check, onUpdate, validate } = field;
+  return {
+    type,
+    required: field.required === true,
+    unique: field.unique === true,
+    generated: false,
+    ...(fallback === undefined ? {} : { default: fallback }),
+    ...(min === undefined ? {} : { min }),
+    ...(max === undefined ? {} : { max }),
+    ...(pattern === undefined ? {} : describePattern(pattern)),
+    ...(choices === undefined ? {} : { enum: [...choices] }),
+    ...(references === undefined ? {} : { references: describeReference(references) }),
+    ...(check === undefined ? {} : { check }),
+    ...(onUpdate === undefined ? {} : { onUpdate }),
+    ...(validate === undefined ? {} : { validate }),
+  };
+}
+
+function describePattern(pattern: string | RegExp): { pattern: string; patternFlags?: string } {
+  if (typeof pattern === "string") return { pattern };
+  return pattern.flags === "" ? { pattern: pattern.source } : { pattern: pattern.source, patternFlags: pattern.flags };
+}
+
+const describeReference = (references: string | Reference): Required<Reference> => ({
+  column: "id",
+  onDelete: "restrict",
+  ...(typeof references === "string" ? { table: references } : references),
+});

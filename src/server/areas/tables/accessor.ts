@@ -1,0 +1,99 @@
+import { AppError } from "../../../kernel/errors.ts";
+import { jsonCopy, plainCopy } from "../../../kernel/json/copy.ts";
+import { isJsonObject } from "../../../kernel/json/json.ts";
+import { createParser } from "../../../kernel/schema/parser.ts";
+import { callerNameOf, type Principal } from "../../access/principal.ts";
+import type { TableAddress } from "../../access/table-door.ts";
+import type {
+  AggregateQuery as AggregateOptions,
+  DatabaseAccessor,
+  ListQuery as ListOptions,
+  TableAccessor,
+} from "../../config/app/index.ts";
+import type { ReadCaller } from "../../db/index.ts";
+import { Query } from "../../http/exchange/query.ts";
+import { createQueryParser, type QueryParser } from "../../http/exchange/query-parser.ts";
+import {
+  AggregateQuery,
+  type Asked,
+  BatchBody,
+  CountQuery,
+  type GetValues,
+  ListQuery,
+  SearchQuery,
+} from "./api/requests.ts";
+import type { TableService } from "./service.ts";
+
+const NOTHING_ASKED: Asked<GetValues> = { query: () => ({}) };
+const listParser = createQueryParser(ListQuery, { takesOthers: true });
+const countParser = createQueryParser(CountQuery, { takesOthers: true });
+const aggregateParser = createQueryParser(AggregateQuery, { takesOthers: true });
+const searchParser = createQueryParser(SearchQuery, { takesOthers: true });
+const batchParser = createParser(BatchBody);
+
+/** `app.db(…)` and `app.as(auth).db(…)`: the service that answers HTTP, called as the server itself or as a user. */
+export function createDatabaseAccessor(
+  service: TableService,
+  principal: Principal,
+  namespace: string,
+  instanceId: string | null,
+): DatabaseAccessor {
+  return {
+    table: (table) => createTableAccessor(service, principal, { namespace, instanceId, table }),
+    transaction: (work) => service.transaction(principal, { namespace, instanceId }, work),
+  };
+}
+
+/** The name of callers without a user, who share one share of long reads. */
+const NOBODY = "app";
+
+function createTableAccessor(service: TableService, principal: Principal, address: TableAddress): TableAccessor {
+  const caller: ReadCaller = { callerName: callerNameOf(principal, () => NOBODY), signal: undefined };
+  return {
+    async get(id) {
+      try {
+        return await service.get(principal, address, id, NOTHING_ASKED, caller);
+      } catch (cause) {
+        if (cause instanceof AppError && cause.status === 404) return null;
+        throw cause;
+      }
+    },
+    list: async (options = {}) => service.list(principal, address, asked(listParser, options), caller),
+    count: async (options = {}) => (await service.count(principal, address, asked(countParser, options), caller)).total,
+    aggregate: async (options = {}) => service.aggregate(principal, address, asked(aggregateParser, options), caller),
+    search: async (q, options = {}) =>
+      service.search(principal, address, asked(searchParser, { ...options, q }), caller),
+    // Copies: the caller may change its object before the write runs, and the answer while it is announced to others.
+    async insert(record) {
+      const copy = jsonCopy(record);
+      return plainCopy(await service.insert(principal, address, () => copy));
+    },
+    async upsert(record, options) {
+      const copy = jsonCopy(record);
+      const conflictTarget = options?.conflictTarget ?? "id";
+      return plainCopy((await service.upsert(principal, address, () => copy, { conflictTarget })).record);
+    },
+    async update(id, changes) {
+      const copy = jsonCopy(changes);
+      return plainCopy(await service.update(principal, address, id, () => copy));
+    },
+    delete: (id) => service.delete(principal, address, id),
+    async batch(operations) {
+      const copy = jsonCopy(operations);
+      const body = () => batchParser.parse(isJsonObject(copy) ? copy : {});
+      const { inserted, updated, deleted } = await service.batch(principal, address, body, { upsert: false });
+      return { inserted: inserted.map(plainCopy), updated: updated.map(plainCopy), deleted };
+    },
+  };
+}
+
+/** The options of a call as the query string that a client would send. */
+function asked<Values>(parser: QueryParser, options: (ListOptions & { q?: string }) | AggregateOptions): Asked<Values> {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(options)) {
+    if (value !== undefined) parameters.set(name, typeof value === "object" ? JSON.stringify(value) : String(value));
+  }
+  const text = parameters.toString();
+  // The parser's schema is the one that the values' type comes from.
+  return { query: () => parser.parse(new Query(text)) as Values, queryText: () => text };
+}

@@ -1,0 +1,188 @@
+import { type Static, type TObject, type TSchema, Type } from "typebox";
+import type { JsonObject } from "../../../../kernel/json/json.ts";
+import { optional } from "../../../../kernel/schema/types.ts";
+import {
+  AGGREGATE_GROUPS_DEFAULT,
+  AGGREGATE_GROUPS_MAX,
+  BATCH_OPERATIONS_MAX,
+  EXPAND_DEPTH_MAX,
+  EXPAND_PATHS_MAX,
+  FILTER_CONDITIONS_MAX,
+  LIMIT_DEFAULT,
+  LIMIT_MAX,
+  MARK_LENGTH_MAX,
+  OR_CONDITIONS_MAX,
+  POSITION_MAX,
+  QUERY_LENGTH_MAX,
+  TRANSACTION_OPERATIONS_MAX,
+} from "../limits.ts";
+
+// The query parameters and bodies of the table endpoints.
+
+/** A record in a body. Its table's validator checks the members, once the rules have been asked. */
+export const AnyRecord = Type.Unsafe<JsonObject>({
+  type: "object",
+  description: "id, createdAt, updatedAt and the fields of the table's schema",
+});
+
+const text = (description: string) => Type.Optional(Type.String({ description }));
+const whole = (description: string, minimum: number, maximum?: number) =>
+  Type.Optional(Type.Integer(maximum === undefined ? { description, minimum } : { description, minimum, maximum }));
+
+const CONDITION = '[field, operator, value], such as ["year", ">=", 1999]';
+const OPERATORS = "==, !=, >, >=, <, <=, contains, icontains, startsWith, istartsWith, in, not in";
+const filter = text(
+  `JSON array of ${CONDITION}, with one of ${OPERATORS}; all must match; at most ${FILTER_CONDITIONS_MAX}`,
+);
+const orFilter = text(`JSON array of conditions, of which one must match; at most ${OR_CONDITIONS_MAX}`);
+const sort = text(
+  "field:asc or field:desc, comma-separated. Records of equal values are ordered by id, in the direction of the last field; all records by id by default",
+);
+const limit = whole(`Records per page: ${LIMIT_DEFAULT} by default, ${LIMIT_MAX} at most`, 1);
+const page = whole("The page, from 1", 1, POSITION_MAX);
+const offset = whole("Number of records to skip", 0, POSITION_MAX);
+const fields = text("Only these fields, comma-separated, and the id");
+
+const expand = text(
+  `References to follow, comma-separated: a field with references, or table(field) for the records that refer here; at most ${EXPAND_PATHS_MAX} paths of ${EXPAND_DEPTH_MAX} steps, such as author,comments(postId).author`,
+);
+
+export const ListQuery = {
+  filter,
+  orFilter,
+  sort,
+  limit,
+  perPage: whole("The same as limit", 1),
+  page,
+  offset,
+  after: text("Records after this cursor"),
+  before: text("Records before this cursor"),
+  total: Type.Optional(Type.Boolean({ description: "false: total is null, and nothing is counted" })),
+  fields,
+  expand,
+};
+
+export const GetQuery = { fields, expand };
+export const CountQuery = { filter, orFilter };
+
+export const AggregateQuery = {
+  select: text("count(), sum(field), avg(field), min(field) and max(field), comma-separated; count() by default"),
+  groupBy: text(
+    "Fields, comma-separated; a datetime may have :minute, :hour, :day, :week, :month or :year. Without it: one group",
+  ),
+  filter,
+  orFilter,
+  sort: text("Names of groupBy and select, each with :asc or :desc, comma-separated. By default by the groups"),
+  limit: whole(`Groups: ${AGGREGATE_GROUPS_DEFAULT} by default, ${AGGREGATE_GROUPS_MAX} at most`, 1),
+  timezone: text("The zone of days, weeks and so on, such as Europe/Berlin; UTC by default"),
+};
+
+export const SearchQuery = {
+  q: Type.String({
+    minLength: 1,
+    maxLength: QUERY_LENGTH_MAX,
+    description: "Words that must all occur; the last one may be a prefix",
+  }),
+  filter,
+  orFilter,
+  sort,
+  limit,
+  offset,
+  page,
+  highlightPre: Type.Optional(
+    Type.String({ maxLength: MARK_LENGTH_MAX, description: "Text before each match; <mark> by default" }),
+  ),
+  highlightPost: Type.Optional(
+    Type.String({ maxLength: MARK_LENGTH_MAX, description: "Text after each match; </mark> by default" }),
+  ),
+  fields,
+  expand,
+};
+
+export const InsertQuery = {
+  upsert: Type.Optional(Type.Boolean({ description: "true: an existing record is updated" })),
+  conflictTarget: text("The unique field that identifies an existing record; id by default"),
+};
+export const ChangeQuery = {
+  if: text("JSON array of conditions, as filter. The stored record must meet all of them; else 412"),
+};
+export const BatchQuery = {
+  upsert: Type.Optional(Type.Boolean({ description: "true: inserts update existing records of the same id" })),
+};
+
+export const batchBody = <Insert extends TSchema, Update extends TSchema>(insert: Insert, update: Update) =>
+  Type.Object(
+    {
+      inserts: optional(Type.Array(insert)),
+      updates: optional(Type.Array(Type.Object({ id: Type.String(), data: update }))),
+      deletes: optional(Type.Array(Type.String())),
+    },
+    { description: `At most ${BATCH_OPERATIONS_MAX} operations` },
+  );
+export const BatchBody = batchBody(AnyRecord, AnyRecord);
+export type BatchBody = Static<typeof BatchBody>;
+
+const conditions = (description: string, maxItems: number) =>
+  optional(Type.Array(Type.Unknown({ description: CONDITION }), { description, maxItems }));
+const FILTER_MEMBERS = {
+  filter: conditions("Conditions that must all match", FILTER_CONDITIONS_MAX),
+  orFilter: conditions("Conditions of which one must match", OR_CONDITIONS_MAX),
+};
+
+export const byFilterBody = <Update extends TSchema>(update: Update) =>
+  Type.Union([
+    Type.Object({ action: Type.Literal("update"), ...FILTER_MEMBERS, data: update }),
+    Type.Object({ action: Type.Literal("delete"), ...FILTER_MEMBERS }),
+  ]);
+export const ByFilterBody = byFilterBody(AnyRecord);
+export type ByFilterBody = Static<typeof ByFilterBody>;
+
+const CONDITION_OF_OPERATION = {
+  if: conditions("Conditions that the stored record must all meet; else 412", FILTER_CONDITIONS_MAX),
+};
+
+/** The operations of a transaction on one table. `table` is its name. */
+export const tableOperations = <Table extends TSchema, Insert extends TSchema, Update extends TSchema>(
+  table: Table,
+  insert: Insert,
+  update: Update,
+) =>
+  [
+    Type.Object({ table, action: Type.Literal("insert"), data: insert }),
+    Type.Object({
+      table,
+      action: Type.Literal("update"),
+      id: Type.String(),
+      data: update,
+      ...CONDITION_OF_OPERATION,
+    }),
+    Type.Object({
+      table,
+      action: Type.Literal("upsert"),
+      data: insert,
+      conflictTarget: optional(Type.String({ description: "A unique field; id by default" })),
+      ...CONDITION_OF_OPERATION,
+    }),
+    Type.Object({ table, action: Type.Literal("delete"), id: Type.String(), ...CONDITION_OF_OPERATION }),
+  ] as const;
+
+export const transactionBody = <Operation extends TSchema>(operation: Operation) =>
+  Type.Object({ operations: Type.Array(operation, { minItems: 1, maxItems: TRANSACTION_OPERATIONS_MAX }) });
+const AnyTable = Type.String({ description: "A table of the namespace" });
+export const TransactionBody = transactionBody(Type.Union([...tableOperations(AnyTable, AnyRecord, AnyRecord)]));
+export type TransactionBody = Static<typeof TransactionBody>;
+export type Operation = TransactionBody["operations"][number];
+
+export type ListValues = Static<TObject<typeof ListQuery>>;
+export type GetValues = Static<TObject<typeof GetQuery>>;
+export type CountValues = Static<TObject<typeof CountQuery>>;
+export type AggregateValues = Static<TObject<typeof AggregateQuery>>;
+export type SearchValues = Static<TObject<typeof SearchQuery>>;
+
+/** The query parameters of a request, parsed when `query` is called: after the rights. */
+export interface Asked<Values> {
+  /** Errors: 400 that names each parameter at fault. */
+  query(): Values;
+  /** The query string. Equal texts have equal parameters. */
+  queryText?(): string;
+}

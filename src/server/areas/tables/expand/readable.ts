@@ -1,0 +1,153 @@
+import { tooLarge } from "../../../../kernel/errors.ts";
+import type { JsonValue } from "../../../../kernel/json/json.ts";
+import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import { compareText } from "../../../../kernel/records/text-match.ts";
+import type { TableRecord } from "../../../config/types.ts";
+import type { DatabaseFile, ReadCaller } from "../../../db/index.ts";
+import { EXPANDED_PER_RECORD_MAX, RULE_RECORDS_MAX } from "../limits.ts";
+import type { ReferenceEdge, TableModel } from "../model/model.ts";
+import type { Table } from "../namespaces.ts";
+import type { Asker, Grant, RecordRights } from "../rules/access.ts";
+import type { Referred, RelatedPage, RelatedRecord } from "./related-store.ts";
+
+/** The records that a caller may read, by the value of a reference. What it may not read is as if it did not exist. */
+export interface Readable {
+  /** The records that are referred to by `values`. */
+  referredBy(edge: ReferenceEdge, values: readonly JsonValue[]): MaybePromise<Map<JsonValue, RelatedRecord>>;
+  /** The first records by id that refer to each of `values`: one more than are expanded, if there are more. */
+  referringTo(edge: ReferenceEdge, values: readonly JsonValue[]): MaybePromise<Map<JsonValue, RelatedRecord[]>>;
+}
+
+const tooManyToAsk = () =>
+  tooLarge(
+    `The read rules of the expanded tables check each record, and more than ${RULE_RECORDS_MAX} would have to be checked; request fewer records, or return a filter from the rules`,
+  );
+
+export function createReadable(deps: {
+  tableOf(model: TableModel): Table;
+  rights: RecordRights;
+  asker: Asker;
+  file: DatabaseFile;
+  caller: ReadCaller | undefined;
+}): Readable {
+  const { tableOf, rights, asker, file, caller } = deps;
+  const grants = new Map<TableModel, Grant>();
+  let askedCount = 0;
+
+  const grantOf = (model: TableModel): MaybePromise<Grant> => {
+    const known = grants.get(model);
+    if (known !== undefined) return known;
+    return chain(rights.grant(asker, model, "read"), (grant) => {
+      grants.set(model, grant);
+      return grant;
+    });
+  };
+
+  /** Without those that a rule which looks at each record hides. */
+  const allowed = (grant: Grant, model: TableModel, found: RelatedRecord[]): MaybePromise<RelatedRecord[]> => {
+    // The statement has only records that match a rule's filter.
+    if (grant.kind !== "record") return found;
+    askedCount += found.length;
+    if (askedCount > RULE_RECORDS_MAX) throw tooManyToAsk();
+    const answers = found.map(({ record }) => rights.coversRead(grant, asker, model, record));
+    if (!answers.some(isPromise)) return found.filter((_, place) => answers[place] === true);
+    return Promise.all(answers).then((settled) => found.filter((_, place) => settled[place] === true));
+  };
+  const ruleOf = (grant: Grant) => (grant.kind === "filter" ? grant.filter : null);
+  const checkCut = (grant: Grant, { isCut }: RelatedPage): void => {
+    if (isCut && grant.kind !== "record") throw tooLarge(TOO_LARGE);
+  };
+
+  return {
+    referredBy: ({ to, toColumn }, values) =>
+      chain(grantOf(to), (grant) => {
+        const readable = new Map<JsonValue, RelatedRecord>();
+        if (grant.kind === "none") return readable;
+        const { store } = tableOf(to);
+        const query = { column: toColumn, rule: ruleOf(grant), caller };
+        const read = (wanted: readonly JsonValue[]): MaybePromise<Map<JsonValue, RelatedRecord>> => {
+          return chain(store.related.byValue(file, wanted, query), (page) => {
+            checkCut(grant, page);
+            return chain(allowed(grant, to, page.found), (found) => {
+              for (const one of found) readable.set(one.record[toColumn.name] ?? null, one);
+              if (!page.isCut) return readable;
+              const seen = new Set(page.found.map(({ record }) => record[toColumn.name] ?? null));
+              return read(wanted.filter((value) => !seen.has(value)));
+            });
+          });
+        };
+        return read(values);
+      }),
+
+    referringTo: (edge, values) =>
+      chain(grantOf(edge.from), (grant) => {
+        const lists = new Map(values.map((value) => [value, newList()]));
+        const readable = (): Map<JsonValue, RelatedRecord[]> =>
+          new Map([...lists].map(([value, { found }]) => [value, found]));
+        if (grant.kind === "none") return readable();
+        const { store } = tableOf(edge.from);
+        const query = { column: edge.column, rule: ruleOf(grant), caller };
+        const read = (): MaybePromise<Map<JsonValue, RelatedRecord[]>> => {
+          const open = [...lists].filter(([, list]) => !list.isComplete);
+          if (open.length === 0) return readable();
+          const referred: Referred[] = open.map(([value, { after }]) => ({ value, after }));
+          return chain(store.related.referringTo(file, referred, query), (page) => {
+            checkCut(grant, page);
+            markRead(lists, open, page, edge.column.name);
+            return chain(allowed(grant, edge.from, page.found), (found) => {
+              addTo(lists, found, edge.column.name);
+              return read();
+            });
+          });
+        };
+        return read();
+      }),
+  };
+}
+
+const TOO_LARGE = "The expanded records of this answer are too many, or larger than 8 MiB; request fewer records";
+
+/** What is known of the records that refer to one value. */
+interface ReferringList {
+  found: RelatedRecord[];
+  /** The last id that was read. */
+  after: string;
+  isComplete: boolean;
+}
+
+const newList = (): ReferringList => ({ found: [], after: "", isComplete: false });
+
+/** Notes up to where the records of each value were read. A cut page may have only a part of its last value. */
+function markRead(
+  lists: ReadonlyMap<JsonValue, ReferringList>,
+  open: readonly [JsonValue, ReferringList][],
+  page: RelatedPage,
+  field: string,
+): void {
+  const counts = new Map<JsonValue, number>();
+  const last = page.found.at(-1)?.record[field] ?? null;
+  for (const { record } of page.found) {
+    const value = record[field] ?? null;
+    counts.set(value, (counts.get(value) ?? 0) + 1);
+    const list = lists.get(value);
+    const id = String(record["id"]);
+    if (list !== undefined && (list.after === "" || compareText(id, list.after) > 0)) list.after = id;
+  }
+  for (const [value, list] of open) {
+    // The values follow each other in the order of `open`.
+    if (page.isCut && value === last) return;
+    list.isComplete = (counts.get(value) ?? 0) <= EXPANDED_PER_RECORD_MAX;
+  }
+}
+
+function addTo(lists: ReadonlyMap<JsonValue, ReferringList>, found: readonly RelatedRecord[], field: string): void {
+  const order = (a: TableRecord, b: TableRecord) => compareText(String(a["id"]), String(b["id"]));
+  for (const one of found) lists.get(one.record[field] ?? null)?.found.push(one);
+  for (const list of lists.values()) {
+    // SQLite reads them by id; a sort of what is sorted costs one comparison each.
+    list.found.sort((a, b) => order(a.record, b.record));
+    if (list.found.length <= EXPANDED_PER_RECORD_MAX) continue;
+    list.found.length = EXPANDED_PER_RECORD_MAX + 1;
+    list.isComplete = true;
+  }
+}

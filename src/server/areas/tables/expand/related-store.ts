@@ -1,0 +1,198 @@
+import type { JsonValue } from "../../../../kernel/json/json.ts";
+import { chain, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import type { TableRecord } from "../../../config/types.ts";
+import { type DatabaseFile, quoteIdentifier, type ReadCaller, type SqlValue } from "../../../db/index.ts";
+import { EXPANDED_PER_RECORD_MAX, EXPANDED_RECORDS_MAX, JOINED_VALUES_MAX, QUICK_STEPS_MAX } from "../limits.ts";
+import type { Codec, Row } from "../model/codec.ts";
+import type { Column, TableModel } from "../model/model.ts";
+import { NO_FILTER, type ParsedFilter } from "../query/filter.ts";
+import { columnIn, filterToSql, type SqlCondition, scalar, slotCount } from "../query/filter-sql.ts";
+import { pageBounds } from "../query/pages/pages.ts";
+import { isHeavy, isLight, isQuick, type ReadCost, scanCost } from "../query/read-cost.ts";
+
+/** Bytes of the records that one statement reads on the main thread: two or three milliseconds with their JSON. */
+const QUICK_BYTES = 256 * 1024;
+/** Bytes of the records that a rule's filter may look at on the main thread. */
+const QUICK_STEPS_BYTES = 4 * 1024 * 1024;
+/** More values are looked up in a query process. */
+const QUICK_VALUES = 1_000;
+/** Bytes of a value that is not text, as JSON, about. */
+const VALUE_BYTES = 8;
+
+export interface RelatedRecord {
+  record: TableRecord;
+  /** About its size as JSON. */
+  bytes: number;
+}
+
+export interface RelatedPage {
+  found: RelatedRecord[];
+  /** Whether further records would have made the page too large, or were too many. */
+  isCut: boolean;
+}
+
+/** A value that others refer to, and the id after which to read the records that do. */
+export interface Referred {
+  value: JsonValue;
+  after: string;
+}
+
+interface RelatedQuery {
+  column: Column;
+  /** The read rule's filter; null: none. */
+  rule: ParsedFilter | null;
+  caller: ReadCaller | undefined;
+}
+
+/**
+ * The records of one table that others are expanded by: one statement for all of them. It runs on the main thread where
+ * that takes a few milliseconds at most, else in a query process.
+ */
+export interface RelatedStore {
+  /** The records whose unique `column` has one of `values`. */
+  byValue(file: DatabaseFile, values: readonly JsonValue[], query: RelatedQuery): MaybePromise<RelatedPage>;
+  /**
+   * For each of `referred`, in order, the first records by id whose `column` has its value: one more than are expanded,
+   * which shows that there are more.
+   */
+  referringTo(file: DatabaseFile, referred: readonly Referred[], query: RelatedQuery): MaybePromise<RelatedPage>;
+}
+
+export function createRelatedStore(model: TableModel, codec: Codec): RelatedStore {
+  const { columns, sql: table } = model;
+  const texts = columns.filter(({ type }) => !["number", "integer", "boolean"].includes(type)).map(({ name }) => name);
+  const bounds = pageBounds(model);
+  const baseBytes = bounds.rowBytes + columns.length * VALUE_BYTES;
+  const octets = columns.map(({ sql }) => `ifnull(octet_length(${sql}), 0)`).join(" + ");
+
+  /** null: the records are too large for the main thread. */
+  const quick = (file: DatabaseFile, { sql, params }: SqlCondition): RelatedPage | null => {
+    const statement = file.query<Row>(sql);
+    const tableBytes = file.tableBytes(model.name);
+    const isSmall = tableBytes !== null && tableBytes <= QUICK_BYTES;
+    const found: RelatedRecord[] = [];
+    let total = 0;
+    for (const row of isSmall ? statement.all(...params) : statement.iterate(...params)) {
+      let bytes = baseBytes;
+      for (const text of texts) bytes += lengthOf(row[text]);
+      total += bytes;
+      if (total > QUICK_BYTES) return null;
+      found.push({ record: codec.fromRow(row), bytes });
+    }
+    return { found, isCut: false };
+  };
+  const decode = (values: unknown[]): RelatedRecord => {
+    let bytes = baseBytes;
+    for (const value of values) bytes += lengthOf(value);
+    return { record: codec.fromValues(values), bytes };
+  };
+  const read = (file: DatabaseFile, statement: SqlCondition, isQuick: boolean, caller: ReadCaller | undefined) => {
+    const here = isQuick ? quick(file, statement) : null;
+    if (here !== null) return here;
+    const long = file.readPage(statement.sql, statement.params, { caller, page: bounds, decode });
+    return long.then(({ rows, isCut }) => ({ found: rows, isCut }));
+  };
+  const isTableQuick = (file: DatabaseFile, cost: ReadCost): boolean => {
+    const bytes = file.tableBytes(model.name);
+    return bytes !== null && isQuick(cost, file.rowCount(model.name), bytes);
+  };
+
+  /** Whether few records refer to the values, and those that a filter looks at are small. */
+  const isFew = (file: DatabaseFile, found: SqlCondition, rule: ParsedFilter | null): boolean => {
+    const bytes = rule === null ? "0" : octets;
+    const sql = `SELECT count(*), sum("bytes") FROM (SELECT ${bytes} AS "bytes" FROM ${found.sql} LIMIT ${QUICK_STEPS_MAX + 1})`;
+    const [[count, sum] = []] = file.query(sql).values(...found.params);
+    return Number(count) <= QUICK_STEPS_MAX && Number(sum) <= QUICK_STEPS_BYTES;
+  };
+
+  const joined = createJoins(model);
+
+  return {
+    byValue(file, values, { column, rule, caller }) {
+      const { where, cost, isRuleHeavy } = whereOf(model, columnIn(column.sql, values), rule);
+      const statement =
+        values.length <= JOINED_VALUES_MAX
+          ? joined(values, column, rule)
+          : { sql: `SELECT ${model.selectList} FROM ${table} WHERE ${where.sql}`, params: where.params };
+      const isHere = (values.length <= QUICK_VALUES && isLight(cost) && !isRuleHeavy) || isTableQuick(file, cost);
+      return read(file, statement, isHere, caller);
+    },
+    referringTo(file, referred, { column, rule, caller }) {
+      const index = model.indexes.find(({ columns: [first] }) => first === column.name);
+      const from = index === undefined ? table : `${table} INDEXED BY ${quoteIdentifier(index.name)}`;
+      const values = columnIn(
+        column.sql,
+        referred.map(({ value }) => value),
+      );
+      const { cost, isRuleHeavy } = whereOf(model, values, rule);
+      const isHere =
+        isTableQuick(file, cost) ||
+        (isLight(cost) &&
+          !isRuleHeavy &&
+          isFew(file, { sql: `${from} WHERE ${values.sql}`, params: values.params }, rule));
+      return chain(read(file, referringSql(model, from, referred, { column, rule }), isHere, caller), (page) =>
+        page.found.length > EXPANDED_RECORDS_MAX ? { ...page, isCut: true } : page,
+      );
+    },
+  };
+}
+
+function whereOf(model: TableModel, found: SqlCondition, rule: ParsedFilter | null) {
+  const conditions = rule?.all ?? [];
+  const filter = rule === null ? null : filterToSql(rule, `${model.sql}.`);
+  const where =
+    filter === null ? found : { sql: `${found.sql} AND (${filter.sql})`, params: [...found.params, ...filter.params] };
+  return { where, cost: scanCost(conditions, where.params), isRuleHeavy: conditions.some(isHeavy) };
+}
+
+/** No table has these names: names do not begin with `_platform`. */
+const REFERRED = "_platform_referred";
+const RECORD = "_platform_record";
+
+/**
+ * The records whose unique column has one of few values, joined with them, which takes SQLite half the time of a list, for
+ * which it makes an index. NULL, which pads them, finds nothing.
+ */
+function createJoins(model: TableModel) {
+  const joins = new Map<string, string>();
+  return (values: readonly JsonValue[], column: Column, rule: ParsedFilter | null): SqlCondition => {
+    const slots = slotCount(values.length);
+    const params: SqlValue[] = values.map(scalar);
+    while (params.length < slots) params.push(null);
+    const key = `${column.name} ${slots}`;
+    const join = joins.get(key) ?? joinSql(model, column, slots);
+    joins.set(key, join);
+    const filter = rule === null ? null : filterToSql(rule, `${model.sql}.`);
+    if (filter === null) return { sql: join, params };
+    return { sql: `${join} AND (${filter.sql})`, params: [...params, ...filter.params] };
+  };
+}
+
+function joinSql(model: TableModel, column: Column, slots: number): string {
+  const list = model.columns.map(({ sql }) => `${model.sql}.${sql}`).join(", ");
+  const values = `VALUES ${Array(slots).fill("(?)").join(", ")}`;
+  return `SELECT ${list} FROM (${values}) AS ${REFERRED} CROSS JOIN ${model.sql} WHERE ${model.sql}.${column.sql} = ${REFERRED}.column1`;
+}
+
+/**
+ * The inner query ends after the records of one value, whatever their number, and CROSS JOIN keeps the order of the
+ * loops.
+ */
+function referringSql(
+  model: TableModel,
+  from: string,
+  referred: readonly Referred[],
+  { column, rule }: Pick<RelatedQuery, "column" | "rule">,
+): SqlCondition {
+  const filter = filterToSql(rule ?? NO_FILTER, `${model.sql}.`);
+  const own = `${column.sql} = ${REFERRED}.column1 AND "id" > ${REFERRED}.column2`;
+  const ids = `SELECT "id" FROM ${from} WHERE ${own}${filter === null ? "" : ` AND (${filter.sql})`} ORDER BY "id" LIMIT ${EXPANDED_PER_RECORD_MAX + 1}`;
+  const list = model.columns.map(({ sql }) => `${RECORD}.${sql}`).join(", ");
+  const values = `VALUES ${referred.map(() => "(?, ?)").join(", ")}`;
+  return {
+    sql: `SELECT ${list} FROM (${values}) AS ${REFERRED} CROSS JOIN ${model.sql} AS ${RECORD} WHERE ${RECORD}."id" IN (${ids}) LIMIT ${EXPANDED_RECORDS_MAX + 1}`,
+    params: [...referred.flatMap(({ value, after }) => [scalar(value), after]), ...(filter?.params ?? [])],
+  };
+}
+
+const lengthOf = (value: unknown): number => (typeof value === "string" ? value.length : 0);

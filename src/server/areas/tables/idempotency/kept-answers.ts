@@ -1,0 +1,171 @@
+import { AppError } from "../../../../kernel/errors.ts";
+import type { DatabaseFile, Transaction } from "../../../db/index.ts";
+import type { CallerKey } from "../../../http/exchange/idempotency-key.ts";
+import {
+  ANSWER_KEPT_MS,
+  KEPT_BYTES_PER_CALLER_MAX,
+  KEPT_PER_SERVICE_KEY_MAX,
+  KEPT_PER_USER_MAX,
+  SWEEP_EVERY_WRITES,
+  SWEPT_BYTES,
+  SWEPT_PER_WRITE,
+} from "../limits.ts";
+
+// The answers that a file keeps for the keys of its writes. The tables are created by the first of them.
+
+const ANSWERS = '"_platform_idempotency"';
+const CALLERS = '"_platform_idempotency_callers"';
+/** The answer is last, so that a sweep reads nothing of it. */
+const CREATE = [
+  `CREATE TABLE IF NOT EXISTS ${ANSWERS} (
+    "number" INTEGER PRIMARY KEY, "key" BLOB NOT NULL UNIQUE, "caller" TEXT NOT NULL, "bytes" INTEGER NOT NULL,
+    "keptAt" INTEGER NOT NULL, "request" BLOB NOT NULL, "status" INTEGER NOT NULL, "tables" TEXT, "answer" TEXT NOT NULL) STRICT`,
+  `CREATE TABLE IF NOT EXISTS ${CALLERS} (
+    "caller" TEXT NOT NULL PRIMARY KEY, "keys" INTEGER NOT NULL, "bytes" INTEGER NOT NULL) STRICT, WITHOUT ROWID`,
+];
+const FIND = `SELECT "number", "caller", "bytes", "keptAt", "request", "status", "tables", "answer" FROM ${ANSWERS} WHERE "key" = ?`;
+const OLDEST = `SELECT "number", "caller", "bytes", "keptAt" FROM ${ANSWERS} ORDER BY "number" LIMIT ?`;
+/** Once an answer is gone, its number may be that of another one. */
+const REMOVE = `DELETE FROM ${ANSWERS} WHERE "number" = ? AND "keptAt" = ?`;
+const KEEP = `INSERT INTO ${ANSWERS} ("key", "caller", "bytes", "keptAt", "request", "status", "tables", "answer") VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+const COUNT = `INSERT INTO ${CALLERS} ("caller", "keys", "bytes") VALUES (?1, ?2, ?3)
+  ON CONFLICT ("caller") DO UPDATE SET "keys" = "keys" + ?2, "bytes" = "bytes" + ?3 RETURNING "keys", "bytes"`;
+const FORGET = `DELETE FROM ${CALLERS} WHERE "caller" = ? AND "keys" <= 0`;
+/** Bytes of the hash of a key. */
+const KEY_BYTES = 16;
+
+interface Sized {
+  number: number;
+  caller: string;
+  bytes: number;
+  keptAt: number;
+}
+
+/** An answer as its file keeps it. */
+export interface KeptAnswer extends Sized {
+  /** The digest of the request. */
+  request: Uint8Array;
+  status: number;
+  /** JSON: the table of each record, where the request has several; else null. */
+  tables: string | null;
+  /** JSON. */
+  answer: string;
+}
+
+export interface NewAnswer {
+  caller: string;
+  /** As `storedKey` gives it. */
+  key: Uint8Array;
+  /** Whether the caller is a service key. */
+  isServiceKey: boolean;
+  /** The expired answer that the file had for this key. */
+  former: KeptAnswer | null;
+  request: Uint8Array;
+  status: number;
+  tables: string | null;
+  /** The text of the answer; with `idsOnly`, of one with the ids of its records alone. */
+  answer(options: { idsOnly: boolean }): string;
+}
+
+export const isExpired = ({ keptAt }: { keptAt: number }, now: number): boolean => keptAt + ANSWER_KEPT_MS <= now;
+
+/**
+ * Whether a sweep removes it: also what a clock has kept that was more than a day ahead, as it would hold up the sweep of all
+ * that follow for as long.
+ */
+const isSwept = (kept: { keptAt: number }, now: number): boolean =>
+  isExpired(kept, now) || kept.keptAt > now + ANSWER_KEPT_MS;
+
+/** The key as it is stored: callers cannot meet each other's keys. */
+export const storedKey = ({ caller, key }: CallerKey): Uint8Array =>
+  new Bun.CryptoHasher("sha256").update(`${caller}\0${key}`).digest().subarray(0, KEY_BYTES);
+
+/** The answer of this key, which may be expired; null: the file keeps none. */
+export const findAnswer = (file: DatabaseFile, key: Uint8Array): KeptAnswer | null =>
+  orNull(() => file.query<KeptAnswer>(FIND).get(key));
+
+/** null also for a file that has kept nothing yet, which lacks the tables. */
+function orNull<T>(read: () => T | null): T | null {
+  try {
+    return read();
+  } catch (cause) {
+    if (isNoTable(cause)) return null;
+    throw cause;
+  }
+}
+
+const isNoTable = (cause: unknown): boolean =>
+  cause instanceof Error && cause.message.startsWith("no such table: _platform_idempotency");
+
+/**
+ * Keeps an answer, in the transaction of its write. Errors: 429 for a caller with too many kept answers, which undoes the
+ * write. [TB324]
+ */
+export function keepAnswer(tx: Transaction, answer: NewAnswer, now: number): void {
+  const { caller, key, former, request, status, tables } = answer;
+  if (former !== null) remove(tx, former);
+  let text = answer.answer({ idsOnly: false });
+  let bytes = Buffer.byteLength(text);
+  const counted = countFirst(tx, caller, bytes);
+  if (counted.keys > (answer.isServiceKey ? KEPT_PER_SERVICE_KEY_MAX : KEPT_PER_USER_MAX)) throw tooManyKeys();
+  if (counted.bytes > KEPT_BYTES_PER_CALLER_MAX) {
+    const wholeBytes = bytes;
+    text = answer.answer({ idsOnly: true });
+    bytes = Buffer.byteLength(text);
+    const { bytes: keptBytes } = count(tx, caller, { keys: 0, bytes: bytes - wholeBytes });
+    if (keptBytes > 2 * KEPT_BYTES_PER_CALLER_MAX) throw tooManyKeys();
+  }
+  const { lastInsertRowid } = tx.query(KEEP).run(key, caller, bytes, now, request, status, tables, text);
+  if (Number(lastInsertRowid) % SWEEP_EVERY_WRITES === 0) sweepSome(tx, now, SWEPT_PER_WRITE);
+}
+
+const tooManyKeys = (): AppError =>
+  new AppError(429, "Too many idempotency keys within 24 hours; write without a key, or later", {
+    headers: { "retry-after": "3600" },
+  });
+
+interface Counted {
+  keys: number;
+  bytes: number;
+}
+
+/** Changes what is counted for the caller. Gives it as it is then. */
+const count = (tx: Transaction, caller: string, { keys, bytes }: Counted): Counted =>
+  tx.query<Counted>(COUNT).get(caller, keys, bytes) ?? { keys, bytes };
+
+/** Counts one key more. The first statement of each kept answer: it creates the tables where they are missing. */
+function countFirst(tx: Transaction, caller: string, bytes: number): Counted {
+  try {
+    return count(tx, caller, { keys: 1, bytes });
+  } catch (cause) {
+    if (!isNoTable(cause)) throw cause;
+    for (const sql of CREATE) tx.query(sql).run();
+    return count(tx, caller, { keys: 1, bytes });
+  }
+}
+
+function remove(tx: Transaction, { number, keptAt, caller, bytes }: Sized): void {
+  // A sweep may have removed it.
+  if (tx.query(REMOVE).run(number, keptAt).changes === 0) return;
+  count(tx, caller, { keys: -1, bytes: -bytes });
+  tx.query(FORGET).run(caller);
+}
+
+/** Removes up to `limit` expired answers, the oldest first. Gives whether there may be more. */
+export function sweepSome(tx: Transaction, now: number, limit: number): boolean {
+  let bytes = 0;
+  const oldest = tx.query<Sized>(OLDEST).all(limit);
+  for (const kept of oldest) {
+    if (!isSwept(kept, now)) return false;
+    if (bytes >= SWEPT_BYTES) return true;
+    bytes += kept.bytes;
+    remove(tx, kept);
+  }
+  return oldest.length === limit;
+}
+
+/** Whether the file keeps an answer that a sweep removes. */
+export function hasExpired(file: DatabaseFile, now: number): boolean {
+  const oldest = orNull(() => file.query<Sized>(OLDEST).get(1));
+  return oldest !== null && isSwept(oldest, now);
+}

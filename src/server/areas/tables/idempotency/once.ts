@@ -1,0 +1,157 @@
+import type { Clock } from "../../../../kernel/clock.ts";
+import { AppError } from "../../../../kernel/errors.ts";
+import type { Principal } from "../../../access/principal.ts";
+import {
+  type CallerKey,
+  callerKeyOf,
+  IDEMPOTENCY_KEY_HEADER,
+  REPLAYED,
+} from "../../../http/exchange/idempotency-key.ts";
+import type { BodyHash } from "../../../http/exchange/request-context.ts";
+import { Reply } from "../../../http/reply.ts";
+import type { TableLookups } from "../lookups/session.ts";
+import type { Namespace } from "../namespaces.ts";
+import type { FileAddress } from "../query/sources.ts";
+import type { RecordRights } from "../rules/access.ts";
+import type { InstanceRights } from "../rules/instance-access.ts";
+import type { KeepAnswer } from "../write/writes.ts";
+import { type Answer, type AnswerShape, keptText } from "./answers.ts";
+import { findAnswer, isExpired, keepAnswer, storedKey } from "./kept-answers.ts";
+import { type ReplayPlace, replayed } from "./replay.ts";
+
+/** What a request with a key is compared by, and whose it is. */
+export interface OnceRequest {
+  readonly request: Request;
+  readonly principal: Principal;
+  digestBody(options: { isUnread: boolean; prefix: string }): BodyHash;
+}
+
+export interface OnceOptions<T> {
+  /** `table`: that of the path; null where each record has its own, of which `tablesOf` tells. */
+  address: FileAddress & { table: string | null };
+  shape: AnswerShape;
+  toAnswer(result: T): Answer;
+  tablesOf?(result: T): readonly string[];
+}
+
+/** Carries out a request with an `Idempotency-Key` once. */
+export interface Once {
+  /**
+   * Without the header: `work(undefined)`. With it: the kept answer, or `work` with a function that keeps its answer, to be
+   * called inside its transaction. Errors: 400, 409 while the first one is under way, 422 for another request. [TB320]
+   */
+  run<T>(
+    context: OnceRequest,
+    options: OnceOptions<T>,
+    work: (keep: KeepAnswer<T> | undefined) => Promise<T>,
+  ): Promise<unknown>;
+}
+
+const IN_PROGRESS = "The first request with this idempotency key is still under way";
+
+export function createOnce(deps: {
+  namespaces: ReadonlyMap<string, Namespace>;
+  instances: InstanceRights;
+  rights: RecordRights;
+  lookups: TableLookups;
+  clock: Clock;
+}): Once {
+  const { rights, clock } = deps;
+  /** The keys of requests that are being carried out. At most one for each request. */
+  const underWay = new Set<string>();
+
+  /** The file that may have kept an answer; null: there is none. Errors: those of opening its instance. */
+  const opened = async (
+    principal: Principal,
+    { namespace: name, instanceId, table }: OnceOptions<unknown>["address"],
+  ): Promise<ReplayPlace | null> => {
+    const namespace = deps.namespaces.get(name);
+    if (namespace === undefined) return null;
+    const { tables } = namespace;
+    const asker = { principal, rules: deps.lookups.begin().scope({ namespace: name, instanceId }) };
+    if (namespace.kind === "static") return { tables, file: namespace.file, table, asker };
+    const file = await deps.instances.open(asker, namespace, instanceId);
+    return file === null ? null : { tables, file, table, asker };
+  };
+
+  /** The same; null also where the caller may not open it: the request itself is refused for it, with its own error. */
+  const placeOf = async (principal: Principal, address: OnceOptions<unknown>["address"]) => {
+    try {
+      return await opened(principal, address);
+    } catch (cause) {
+      if (cause instanceof AppError && cause.status < 500) return null;
+      throw cause;
+    }
+  };
+
+  const withKey = async <T>(
+    context: OnceRequest,
+    { address, shape, toAnswer, tablesOf }: OnceOptions<T>,
+    callerKey: CallerKey,
+    work: (keep: KeepAnswer<T>) => Promise<T>,
+  ): Promise<unknown> => {
+    const { principal, request } = context;
+    const place = await placeOf(principal, address);
+    const name = [address.namespace, address.instanceId ?? "", callerKey.caller, callerKey.key].join("\n");
+    if (underWay.has(name)) throw inProgress();
+    const key = storedKey(callerKey);
+    const found = place === null ? null : findAnswer(place.file, key);
+    const prefix = methodAndPathOf(request);
+    if (found !== null && place !== null && !isExpired(found, clock.now())) {
+      const hash = context.digestBody({ isUnread: true, prefix });
+      await hash.read;
+      if (Buffer.compare(hash.digest(), found.request) !== 0) throw anotherRequest();
+      // Rights may have ended while the body came. The file stays that of the answer: it is 404 where it was deleted since.
+      const { asker } = (await opened(principal, address)) ?? place;
+      const { status, body } = await replayed(rights, { ...place, asker }, found, shape);
+      return new Reply(status, body, REPLAYED);
+    }
+    underWay.add(name);
+    try {
+      const hash = context.digestBody({ isUnread: false, prefix });
+      const keep: KeepAnswer<T> = (tx, result) => {
+        const { status, body } = toAnswer(result);
+        const answer = {
+          caller: callerKey.caller,
+          key,
+          isServiceKey: principal.kind === "serviceKey",
+          former: found,
+          request: hash.digest(),
+          status,
+          tables: tablesOf === undefined ? null : JSON.stringify(tablesOf(result)),
+          answer: (options: { idsOnly: boolean }) => keptText(shape, body, options),
+        };
+        keepAnswer(tx, answer, clock.now());
+      };
+      return replyOf(toAnswer(await work(keep)));
+    } finally {
+      underWay.delete(name);
+    }
+  };
+
+  return {
+    async run(context, options, work) {
+      const key = context.request.headers.get(IDEMPOTENCY_KEY_HEADER);
+      if (key === null) return replyOf(options.toAnswer(await work(undefined)));
+      return withKey(context, options, callerKeyOf(context.principal, key), work);
+    },
+  };
+}
+
+/** Large answers are sent in pieces where they are plain values. */
+const replyOf = ({ status, body }: Answer): unknown => (status === 200 ? body : new Reply(status, body));
+
+function methodAndPathOf({ method, url }: Request): string {
+  return `${method} ${url.slice(url.indexOf("/", url.indexOf("//") + 2))}\n`;
+}
+
+const inProgress = (): AppError =>
+  new AppError(409, IN_PROGRESS, {
+    data: { idempotencyKey: { code: "idempotency_in_progress", message: IN_PROGRESS } },
+    headers: { "retry-after": "1" },
+  });
+
+function anotherRequest(): AppError {
+  const message = "This idempotency key was used for another request: use a new key for each request";
+  return new AppError(422, message, { data: { idempotencyKey: { code: "invalid_value", message } } });
+}

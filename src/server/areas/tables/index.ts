@@ -1,0 +1,104 @@
+import type { Clock } from "../../../kernel/clock.ts";
+import type { Ids } from "../../../kernel/ids.ts";
+import type { Logger } from "../../../kernel/logger.ts";
+import type { Account } from "../../access/accounts.ts";
+import type { Lookups } from "../../access/lookups/lookups.ts";
+import { type Principal, SERVER } from "../../access/principal.ts";
+import type { Principals } from "../../access/principals.ts";
+import type { TableDoor } from "../../access/table-door.ts";
+import type { AppAccess, DatabaseAccessor, ServerDatabaseAccessor } from "../../config/app/index.ts";
+import type { NamespaceConfig } from "../../config/types.ts";
+import type { DatabaseFile, RecordChange, StorageEngine } from "../../db/index.ts";
+import type { Endpoint } from "../../http/endpoint.ts";
+import { createDatabaseAccessor } from "./accessor.ts";
+import { type DescribedTables, describeTables } from "./api/document.ts";
+import { tableEndpoints, transactionEndpoints } from "./endpoints.ts";
+import { instanceEndpoints } from "./instances/endpoints.ts";
+import { instancesOf } from "./instances/instances.ts";
+import {
+  type InstanceDeletionListener,
+  openNamespaces,
+  type TablesChangeListener,
+  type TablesOutbox,
+} from "./namespaces.ts";
+import { createSubjectFilters, type SubjectFilters } from "./query/subject-filters.ts";
+import { createTableService } from "./service.ts";
+import { sizeEndpoints } from "./sizes/endpoints.ts";
+import type { PrepareJob } from "./transaction/handle.ts";
+import { trialEndpoints } from "./trial/endpoints.ts";
+import { createTrials } from "./trial/trial.ts";
+
+export interface TablesArea {
+  endpoints: readonly Endpoint[];
+  /** The declared tables for the OpenAPI document. */
+  describe(): DescribedTables;
+  /** `app.db(…)`, for the server itself or a user. Errors: 404 when the namespace or table is not declared, at the first use. */
+  accessor(principal: Principal, namespace: string, instanceId?: string): DatabaseAccessor;
+  /** `app.db(…)` for the server itself, with the instances of the namespace. */
+  serverAccessor(namespace: string, instanceId?: string): ServerDatabaseAccessor;
+  /** Rights and filters for realtime. */
+  readonly door: TableDoor;
+  /** The filters of triggers and webhooks. */
+  readonly filters: SubjectFilters;
+  /** The file of a declared namespace, or of an instance; null: it does not exist. */
+  file(namespace: string, instanceId: string | null): DatabaseFile | null;
+  /** The context of the rules of other areas. */
+  readonly lookups: Lookups;
+  /** Waits for the hooks after writes. The engine closes the files. */
+  stop(): Promise<void>;
+}
+
+/** Opens the declared namespaces. Errors: a declaration that would lose data; a file that cannot be opened. */
+export function createTablesArea(deps: {
+  databases: Readonly<Record<string, NamespaceConfig>>;
+  engine: StorageEngine;
+  /** The directory of the database files. */
+  directory: string;
+  requirePresent: Principals["requirePresent"];
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+  app: () => AppAccess;
+  onChange: TablesChangeListener;
+  /** An instance was deleted. */
+  onDelete: InstanceDeletionListener;
+  onCommit: TablesChangeListener;
+  outbox: TablesOutbox;
+  systemFile: DatabaseFile;
+  /** Writes down what the caller of a request has changed. */
+  audit: RecordChange;
+  /** Makes the jobs of `tx.enqueue`. */
+  prepareJob: PrepareJob;
+  /** For trials of rules; null: there is no such user. */
+  account: (id: string) => Account | null;
+}): TablesArea {
+  const namespaces = openNamespaces(deps);
+  const service = createTableService({ ...deps, namespaces });
+  const instances = (namespace: string) => instancesOf(namespaces, namespace);
+  return {
+    endpoints: [
+      ...tableEndpoints(service),
+      ...transactionEndpoints(service),
+      ...instanceEndpoints(instances, deps.audit),
+      ...sizeEndpoints(service.measure),
+      ...trialEndpoints(createTrials({ ...deps, namespaces }), deps.account),
+    ],
+    describe: () => describeTables(namespaces, service),
+    accessor: (principal, namespace, instanceId) =>
+      createDatabaseAccessor(service, principal, namespace, instanceId ?? null),
+    serverAccessor: (namespace, instanceId) => ({
+      ...createDatabaseAccessor(service, SERVER, namespace, instanceId ?? null),
+      instances: instances(namespace),
+    }),
+    door: service.door,
+    filters: createSubjectFilters(namespaces),
+    file(name, instanceId) {
+      const namespace = namespaces.get(name);
+      if (namespace === undefined) return null;
+      if (namespace.kind === "static") return namespace.file;
+      return instanceId === null ? null : namespace.instances.get(instanceId, { create: false });
+    },
+    lookups: service.lookups,
+    stop: () => service.stop(),
+  };
+}

@@ -1,0 +1,73 @@
+import { Type } from "typebox";
+import { notFound } from "../../../../kernel/errors.ts";
+import { nullable } from "../../../../kernel/schema/types.ts";
+import { requireServiceKey } from "../../../access/service-key-right.ts";
+import type { InstancesAccessor } from "../../../config/app/index.ts";
+import type { RecordChange } from "../../../db/index.ts";
+import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
+import { OK } from "../../../http/reply.ts";
+import { INSTANCES_LISTED_DEFAULT, INSTANCES_LISTED_MAX } from "../limits.ts";
+
+const Instance = Type.Object({
+  id: Type.String(),
+  bytes: Type.Integer({ description: "On the disk" }),
+  createdAt: Type.String({ format: "date-time" }),
+  writtenAt: Type.String({ format: "date-time", description: "The last write, or a little later" }),
+});
+const NAMESPACE = { namespace: "A declared namespace with instances" };
+const of = { tag: "Administration", caller: "serviceKey" } as const;
+
+/** The administration of instances, with a service key for the whole namespace. */
+export const instanceEndpoints = (
+  instances: (namespace: string) => InstancesAccessor,
+  audit: RecordChange,
+): readonly Endpoint[] => [
+  endpoint(
+    "GET /api/admin/instances/:namespace",
+    {
+      ...of,
+      summary: "List the instances of a namespace, by id",
+      path: NAMESPACE,
+      query: {
+        prefix: Type.Optional(Type.String({ description: "Ids that begin so" })),
+        limit: Type.Optional(
+          Type.Integer({
+            minimum: 1,
+            description: `Instances: ${INSTANCES_LISTED_DEFAULT} by default, ${INSTANCES_LISTED_MAX} at most`,
+          }),
+        ),
+        after: Type.Optional(Type.String({ description: "Ids after this one: the cursor of the page before" })),
+      },
+      answers: {
+        200: Type.Object(
+          { instances: Type.Array(Instance), cursor: nullable(Type.String()) },
+          { description: "A page of instances; the cursor of the last page is null" },
+        ),
+      },
+      errors: [400, 404],
+    },
+    ({ principal, params, query }) => {
+      requireServiceKey(principal, ["db", params.namespace, "*", "read"]);
+      return instances(params.namespace).list(query());
+    },
+  ),
+  endpoint(
+    "DELETE /api/admin/instances/:namespace/:id",
+    {
+      ...of,
+      summary: "Delete an instance with all of its records",
+      description: "Its subscriptions and queries end, and its file is removed when this is answered.",
+      path: { ...NAMESPACE, id: "The instance id" },
+      answers: { 200: Type.Object({ ok: Type.Literal(true) }, { description: "The instance is deleted" }) },
+      errors: [400, 404, 503],
+    },
+    async ({ principal, params, query }) => {
+      requireServiceKey(principal, ["db", params.namespace, "*", "delete"]);
+      const own = instances(params.namespace);
+      query();
+      if (!(await own.delete(params.id))) throw notFound(`There is no instance "${params.id}"`);
+      await audit({ action: "instance.delete", target: `db/${params.namespace}/${params.id}` });
+      return OK;
+    },
+  ),
+];

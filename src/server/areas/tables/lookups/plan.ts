@@ -1,0 +1,80 @@
+import type { JsonValue } from "../../../../kernel/json/json.ts";
+import type { TableIndex, TableModel } from "../model/model.ts";
+import type { Condition } from "../query/filter.ts";
+
+/** How an index answers a lookup. */
+export interface LookupPlan {
+  index: string;
+  /** The fields by which the index is entered, each named by `==` or `in`. */
+  entering: readonly string[];
+  /** Whether the index has exactly the matches next to each other in the order of their ids. */
+  isExact: boolean;
+}
+
+type Equal = Condition & { operator: "==" | "in" };
+
+const isEqual = (condition: Condition): condition is Equal =>
+  !condition.field.isJson && (condition.operator === "==" || condition.operator === "in");
+
+/** The leading columns of the index that `equal` names. */
+function entered({ columns }: TableIndex, equal: ReadonlyMap<string, Equal>): readonly string[] {
+  const end = columns.findIndex((column) => !equal.has(column));
+  return end === -1 ? columns : columns.slice(0, end);
+}
+
+/** The index that names most fields of the filter; null: none begins with one of them. */
+export function planLookup(model: TableModel, conditions: readonly Condition[]): LookupPlan | null {
+  const equal = new Map(conditions.filter(isEqual).map((condition) => [condition.field.name, condition]));
+  let best: { index: TableIndex; entering: readonly string[] } | null = null;
+  for (const index of model.indexes) {
+    const entering = entered(index, equal);
+    const isBetter = entering.length > (best?.entering.length ?? 0);
+    if (isBetter || (entering.length > 0 && entering.length === best?.entering.length && index.isUnique)) {
+      best = { index, entering };
+    }
+  }
+  if (best === null) return null;
+  const { index, entering } = best;
+  const rest = index.columns.slice(entering.length);
+  const isOrdered = rest.length === 0 ? index.isUnique : rest.length === 1 && rest[0] === "id";
+  const isSingle = conditions.every(
+    ({ field, operator, value }) => operator === "==" && value !== null && entering.includes(field.name),
+  );
+  return {
+    index: index.name,
+    entering,
+    isExact: isOrdered && isSingle && conditions.length === entering.length,
+  };
+}
+
+/** The same plan serves filters of the same shape. */
+export const shapeOf = (conditions: readonly Condition[]): string =>
+  conditions
+    .map(({ field, operator, value }) => `${field.name} ${operator}${value === null ? " null" : ""}`)
+    .join("\n");
+
+/** The index that would answer a lookup; null where none can, since no condition names a field that can have one. */
+export function missingIndex(conditions: readonly Condition[]): readonly string[] | null {
+  const fields = new Set(conditions.filter(isEqual).map(({ field }) => field.name));
+  return fields.size === 0 ? null : [...fields];
+}
+
+/**
+ * What the lookup looks at: fields, and each combination of their values. The fields end with the first that has several
+ * values.
+ */
+export function lookedAt(
+  { entering }: LookupPlan,
+  conditions: readonly Condition[],
+): { fields: readonly string[]; values: JsonValue[][] } {
+  const fields: string[] = [];
+  const values: JsonValue[] = [];
+  for (const name of entering) {
+    const condition = conditions.find((one): one is Equal => isEqual(one) && one.field.name === name);
+    if (condition === undefined) break;
+    fields.push(name);
+    if (condition.operator === "in") return { fields, values: condition.value.map((value) => [...values, value]) };
+    values.push(condition.value);
+  }
+  return { fields, values: [values] };
+}

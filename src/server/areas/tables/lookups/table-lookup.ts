@@ -1,0 +1,239 @@
+import { BoundedMap } from "../../../../kernel/bounded-map.ts";
+import { frozenJson } from "../../../../kernel/json/frozen.ts";
+import type { JsonValue } from "../../../../kernel/json/json.ts";
+import { compareText } from "../../../../kernel/records/text-match.ts";
+import type { Filter, Lookup, TableRecord } from "../../../config/types.ts";
+import type { Transaction } from "../../../db/index.ts";
+import { quoteIdentifier } from "../../../db/index.ts";
+import { FILTER_CONDITIONS_MAX, LOOKUP_EXAMINED_MAX, LOOKUP_LIMIT_MAX, LOOKUP_PLANS_MAX } from "../limits.ts";
+import type { TableModel } from "../model/model.ts";
+import type { Table } from "../namespaces.ts";
+import { type Condition, NO_FILTER, parseConditions } from "../query/filter.ts";
+import { filterToSql } from "../query/filter-sql.ts";
+import { type LookupPlan, lookedAt, missingIndex, planLookup, shapeOf } from "./plan.ts";
+
+/** Where records are read: a file, or the transaction of a write. null: the instance does not exist. */
+export type Queries = Pick<Transaction, "query"> | null;
+
+/** What the lookup of one table needs of its session. */
+export interface LookupSource {
+  readonly table: Table;
+  /** The result for the key, from the cache or by `read`, which also says what it looked at. */
+  once<T>(key: string, read: (queries: Queries) => T): T;
+  watched(fields: readonly string[], values: readonly JsonValue[]): void;
+  took(records: number): void;
+}
+
+/** A mistake in the code of a rule. */
+export class LookupMistake extends Error {}
+
+/** null: no index answers lookups of this shape. */
+interface Planned {
+  plan: LookupPlan | null;
+}
+
+const plans = new WeakMap<TableModel, BoundedMap<string, Planned>>();
+
+/** Errors: a filter that is not valid, or that no index answers. */
+function planned(model: TableModel, filter: unknown): { conditions: readonly Condition[]; plan: LookupPlan } {
+  const conditions = parsed(model, filter);
+  const shape = shapeOf(conditions);
+  let known = plans.get(model);
+  if (known === undefined) {
+    known = new BoundedMap(LOOKUP_PLANS_MAX);
+    plans.set(model, known);
+  }
+  let found = known.get(shape);
+  if (found === undefined) {
+    found = { plan: planLookup(model, conditions) };
+    known.set(shape, found);
+  }
+  const { plan } = found;
+  if (plan === null) throw new LookupMistake(noIndex(model, conditions));
+  return { conditions, plan };
+}
+
+function parsed(model: TableModel, filter: unknown): readonly Condition[] {
+  try {
+    return parseConditions(model, filter, { name: "lookup", conditionsMax: FILTER_CONDITIONS_MAX });
+  } catch (cause) {
+    // The 400 of a request, whose filter this is not.
+    throw new LookupMistake(`A lookup of ${model.name} has an invalid filter: ${(cause as Error).message}`);
+  }
+}
+
+function noIndex(model: TableModel, conditions: readonly Condition[]): string {
+  const table = `databases.${model.namespace}.tables.${model.name}`;
+  const asked = conditions.length === 0 ? "every record" : conditions.map(({ field }) => field.name).join(", ");
+  const fields = missingIndex(conditions);
+  const wanted =
+    fields === null || model.isSchemaless
+      ? "a lookup must name the id or an indexed field with == or in"
+      : `declare indexes: [{ fields: ${JSON.stringify(fields)} }]`;
+  return `No index of ${table} answers a lookup of ${asked}: ${wanted}`;
+}
+
+function limitOf(options: { limit?: number } | undefined): number {
+  const limit = options?.limit ?? LOOKUP_LIMIT_MAX;
+  if (Number.isSafeInteger(limit) && limit >= 0) return Math.min(limit, LOOKUP_LIMIT_MAX);
+  throw new LookupMistake(`The limit of a lookup must be a whole number, got ${limit}`);
+}
+
+/** A lookup of one table. See `Lookup` for what it promises. */
+export function createTableLookup(source: LookupSource): Lookup {
+  const { table } = source;
+  const { model, store } = table;
+
+  /** The first `limit` matches by id. */
+  const find = (filter: Filter, limit: number): readonly TableRecord[] => {
+    const quick = quickOf(model, filter);
+    if (quick !== null) {
+      const { point, value } = quick;
+      return source.once(`${limit} ${point.field} ${value}`, (queries) => {
+        source.watched([point.field], [value]);
+        if (queries === null) return [];
+        const records = pointRead(queries, table, point, { value, limit });
+        source.took(records.length);
+        for (const record of records) frozenJson(record);
+        return records;
+      });
+    }
+    const { conditions, plan } = planned(model, filter);
+    return source.once(`${limit}: ${JSON.stringify(filter)}`, (queries) => {
+      const { fields, values } = lookedAt(plan, conditions);
+      for (const each of values) source.watched(fields, each);
+      const records = queries === null ? [] : read(queries, table, { conditions, plan, limit });
+      source.took(records.length);
+      return records.map(frozenJson);
+    });
+  };
+
+  return {
+    get(id) {
+      if (typeof id !== "string") throw new LookupMistake(`The id of a lookup in ${model.name} must be text`);
+      return source.once(`get ${id}`, (queries) => {
+        source.watched(["id"], [id]);
+        const record = queries === null ? null : store.get(queries, id);
+        return record === null ? null : frozenJson(record);
+      });
+    },
+    first: (filter) => find(filter, 1)[0] ?? null,
+    // A copy of the array, which a rule may sort.
+    list: (filter, options) => [...find(filter, limitOf(options))],
+    exists(filter) {
+      const quick = quickOf(model, filter);
+      if (quick === null) return find(filter, 1).length > 0;
+      const { point, value } = quick;
+      return source.once(`? ${point.field} ${value}`, (queries) => {
+        source.watched([point.field], [value]);
+        return queries !== null && queries.query(point.exists).get(value) !== null;
+      });
+    },
+  };
+}
+
+/** The statement of lookups by one text that an index has in the order of the ids: the most frequent ones. */
+interface Point {
+  field: string;
+  exists: string;
+  /** In any order, which takes SQLite a tenth of the time. */
+  some: string;
+  byId: string;
+}
+
+/**
+ * At least `limit`, rounded up so that few statements serve all limits. In the text, because with a bound limit SQLite
+ * prepares the statement again for each execution.
+ */
+const limitSql = (limit: number): string => ` LIMIT ${2 ** Math.ceil(Math.log2(limit))}`;
+
+/** The first matches by id. Where there are no more than asked for, their order is made here. */
+function pointRead(
+  queries: NonNullable<Queries>,
+  { store }: Table,
+  { some, byId }: Point,
+  { value, limit }: { value: string; limit: number },
+): TableRecord[] {
+  // Rows of the table's own columns.
+  const rows = (sql: string) => store.codec.fromRows(queries.query(sql).all(value) as never);
+  const found = rows(some + limitSql(limit + 1));
+  if (found.length > limit) return rows(byId + limitSql(limit)).slice(0, limit);
+  return found.length < 2 ? found : found.sort((a, b) => compareText(String(a["id"]), String(b["id"])));
+}
+
+const points = new WeakMap<TableModel, ReadonlyMap<string, Point>>();
+
+function pointsOf(model: TableModel): ReadonlyMap<string, Point> {
+  const known = points.get(model);
+  if (known !== undefined) return known;
+  const made = new Map<string, Point>();
+  for (const { name, columns, isUnique } of model.indexes) {
+    const [field = "", next] = columns;
+    const column = model.byName.get(field);
+    const isOrdered = columns.length === 1 ? isUnique : columns.length === 2 && next === "id";
+    if (column === undefined || !isOrdered || !["string", "text", "datetime"].includes(column.type)) continue;
+    const from = `${model.sql} INDEXED BY ${quoteIdentifier(name)}`;
+    const where = `FROM ${from} WHERE ${column.sql} = ?`;
+    made.set(field, {
+      field,
+      exists: `SELECT 1 ${where} LIMIT 1`,
+      some: `SELECT ${model.selectList} ${where}`,
+      byId: `SELECT ${model.selectList} ${where} ORDER BY "id"`,
+    });
+  }
+  points.set(model, made);
+  return made;
+}
+
+/** null: a lookup of another form, or a filter that is not valid. */
+function quickOf(model: TableModel, filter: Filter): { point: Point; value: string } | null {
+  const [condition] = filter;
+  if (!Array.isArray(filter) || filter.length !== 1 || !Array.isArray(condition) || condition.length !== 3) return null;
+  const [field, operator, value] = condition;
+  if (operator !== "==" || typeof value !== "string" || !value.isWellFormed()) return null;
+  const point = pointsOf(model).get(field);
+  return point === undefined ? null : { point, value };
+}
+
+interface Reading {
+  conditions: readonly Condition[];
+  plan: LookupPlan;
+  limit: number;
+}
+
+function read(
+  queries: NonNullable<Queries>,
+  { model, store }: Table,
+  { conditions, plan, limit }: Reading,
+): TableRecord[] {
+  const from = `${model.sql} INDEXED BY ${quoteIdentifier(plan.index)}`;
+  const where = (those: readonly Condition[]) => filterToSql({ ...NO_FILTER, all: those }, `${model.sql}.`);
+  if (!plan.isExact) {
+    const entering = where(conditions.filter(({ field, operator }) => isEntering(plan, field.name, operator)));
+    const count = `SELECT count(*) AS "count" FROM (SELECT 1 FROM ${from} WHERE ${entering?.sql ?? "1"} LIMIT ${LOOKUP_EXAMINED_MAX + 1})`;
+    const examined = queries.query<{ count: number }>(count).get(...(entering?.params ?? []))?.count ?? 0;
+    if (examined > LOOKUP_EXAMINED_MAX) throw new LookupMistake(tooMany(model, conditions, plan));
+    if (examined === 0) return [];
+  }
+  const all = where(conditions);
+  const sql = `SELECT ${model.selectList} FROM ${from} WHERE ${all?.sql ?? "1"} ORDER BY ${model.sql}."id"${limitSql(limit)}`;
+  // Rows of the table's own columns.
+  return store.codec.fromRows(
+    queries
+      .query(sql)
+      .all(...(all?.params ?? []))
+      .slice(0, limit) as never,
+  );
+}
+
+const isEntering = ({ entering }: LookupPlan, name: string, operator: string): boolean =>
+  entering.includes(name) && (operator === "==" || operator === "in");
+
+function tooMany(model: TableModel, conditions: readonly Condition[], { entering }: LookupPlan): string {
+  const fields = [...new Set([...entering, ...(missingIndex(conditions) ?? [])])];
+  return (
+    `A lookup of ${model.namespace}.${model.name} would examine more than ${LOOKUP_EXAMINED_MAX} records by ` +
+    `${entering.join(", ")}: name more fields with == or in, and declare an index that begins with all of them, such as ` +
+    `indexes: [{ fields: ${JSON.stringify(fields)} }]`
+  );
+}

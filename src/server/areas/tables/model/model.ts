@@ -1,0 +1,258 @@
+import type { Field, FieldType, FullTextSearch, Index, Reference, TableConfig } from "../../../config/types.ts";
+import type { DeclaredColumn, DeclaredTable, DeclaredValues } from "../../../db/index.ts";
+import { indexName, primaryKeyIndexName, quoteIdentifier } from "../../../db/index.ts";
+import { checkedFields } from "./check-fields.ts";
+
+export interface Column {
+  name: string;
+  type: FieldType;
+  /** Its declaration; null for id, createdAt, updatedAt and the document of a schemaless table. */
+  field: Field | null;
+  /** The quoted identifier. */
+  sql: string;
+  isNullable: boolean;
+  isUnique: boolean;
+}
+
+/** An index in the file. */
+export interface TableIndex {
+  name: string;
+  columns: readonly string[];
+  isUnique: boolean;
+}
+
+/** A reference from a column to a table of the namespace. */
+export interface ReferenceEdge {
+  from: TableModel;
+  column: Column;
+  to: TableModel;
+  toColumn: Column;
+  onDelete: "restrict" | "cascade" | "set null";
+}
+
+/** A table, compiled at start from the checked config. */
+export interface TableModel {
+  namespace: string;
+  name: string;
+  config: TableConfig;
+  /** Schemaless: one JSON document next to id, createdAt and updatedAt. */
+  isSchemaless: boolean;
+  /** The fields that may hold lists and objects; null: any. */
+  jsonFields: readonly string[] | null;
+  /** In the order of a record: id, fields, createdAt, updatedAt. */
+  columns: readonly Column[];
+  byName: ReadonlyMap<string, Column>;
+  id: Column;
+  indexes: readonly TableIndex[];
+  /** The fields that each `check` compares. */
+  checks: readonly ReadonlySet<string>[];
+  sql: string;
+  /** The column list of a SELECT. */
+  selectList: string;
+  hasCreatedAt: boolean;
+  hasUpdatedAt: boolean;
+  fts: { fields: readonly string[]; tokenize: "unicode61" | "trigram" | "porter"; sql: string } | null;
+  /** References from this table to others. */
+  outgoing: ReferenceEdge[];
+  incoming: ReferenceEdge[];
+}
+
+/**
+ * The column with the fields of a schemaless record. No field can have this name: field names do not begin with
+ * `_platform`.
+ */
+export const DOCUMENT_COLUMN = "_platform_document";
+
+const SQL_TYPES: Readonly<Record<FieldType, "TEXT" | "REAL" | "INTEGER">> = {
+  string: "TEXT",
+  text: "TEXT",
+  datetime: "TEXT",
+  json: "TEXT",
+  number: "REAL",
+  integer: "INTEGER",
+  boolean: "INTEGER",
+};
+
+/** The models of one namespace and the references between them. */
+export function compileTables(
+  namespace: string,
+  tables: Readonly<Record<string, TableConfig>>,
+): Map<string, TableModel> {
+  const models = new Map(Object.entries(tables).map(([name, config]) => [name, compileTable(namespace, name, config)]));
+  for (const model of models.values()) joinReferences(model, models);
+  return models;
+}
+
+function compileTable(namespace: string, name: string, config: TableConfig): TableModel {
+  const [id, ...others] = compileColumns(config);
+  const columns = [id, ...others];
+  const fts = compileFts(config.fts);
+  return {
+    namespace,
+    name,
+    config,
+    isSchemaless: config.schema === undefined,
+    jsonFields:
+      config.schema === undefined ? null : columns.flatMap(({ name, type }) => (type === "json" ? [name] : [])),
+    columns,
+    byName: new Map(columns.map((column) => [column.name, column])),
+    id,
+    indexes: compileIndexes(name, columns, config),
+    checks: checkedFields(columns),
+    sql: quoteIdentifier(name),
+    selectList: columns.map((column) => column.sql).join(", "),
+    hasCreatedAt: config.schema?.["createdAt"] !== false,
+    hasUpdatedAt: config.schema?.["updatedAt"] !== false,
+    fts: fts === null ? null : { ...fts, sql: quoteIdentifier(`${name}_fts`) },
+    outgoing: [],
+    incoming: [],
+  };
+}
+
+/** The first one is the id. */
+function compileColumns(config: TableConfig): [Column, ...Column[]] {
+  const auto = (name: string, type: FieldType): Column => ({
+    name,
+    type,
+    field: null,
+    sql: quoteIdentifier(name),
+    isNullable: false,
+    isUnique: name === "id",
+  });
+  const columns: [Column, ...Column[]] = [auto("id", "string")];
+  if (config.schema === undefined) columns.push(auto(DOCUMENT_COLUMN, "json"));
+  for (const [name, field] of Object.entries(config.schema ?? {})) {
+    if (field === false) continue;
+    columns.push({
+      name,
+      type: field.type,
+      field,
+      sql: quoteIdentifier(name),
+      isNullable: field.required !== true,
+      isUnique: field.unique === true,
+    });
+  }
+  for (const name of ["createdAt", "updatedAt"]) {
+    if (config.schema?.[name] !== false) columns.push(auto(name, "datetime"));
+  }
+  return columns;
+}
+
+/** A declared index that is not unique ends with the id, as every sort does, so that it can serve a sort. */
+const indexColumns = (index: Index): readonly string[] =>
+  index.unique === true || index.fields.includes("id") ? index.fields : [...index.fields, "id"];
+
+/**
+ * The declared indexes, and one for each reference that is not the first field of one: deletions search for referring
+ * records.
+ */
+function indexesOf(columns: readonly Column[], config: TableConfig): Index[] {
+  const declared = config.indexes ?? [];
+  const first = new Set(declared.map(({ fields }) => fields[0]));
+  const references = columns.filter(
+    ({ name, field, isUnique }) => field?.references !== undefined && !isUnique && !first.has(name),
+  );
+  return [...declared, ...references.map(({ name }) => ({ fields: [name] }))];
+}
+
+function compileIndexes(table: string, columns: readonly Column[], config: TableConfig): TableIndex[] {
+  const declare = (names: readonly string[], isUnique: boolean): TableIndex => ({
+    name: indexName(table, names, { isUnique }),
+    columns: names,
+    isUnique,
+  });
+  const unique = columns.filter(({ name, isUnique }) => isUnique && name !== "id").map(({ name }) => [name]);
+  return [
+    { name: primaryKeyIndexName(table), columns: ["id"], isUnique: true },
+    ...unique.map((names) => declare(names, true)),
+    ...indexesOf(columns, config).map((index) => declare(indexColumns(index), index.unique === true)),
+  ];
+}
+
+function compileFts(
+  fts: TableConfig["fts"],
+): { fields: readonly string[]; tokenize: "unicode61" | "trigram" | "porter" } | null {
+  if (fts === undefined) return null;
+  const options: FullTextSearch = "fields" in fts ? fts : { fields: fts };
+  return { fields: options.fields, tokenize: options.tokenize ?? "unicode61" };
+}
+
+const asReference = (references: string | Reference): Reference =>
+  typeof references === "string" ? { table: references } : references;
+
+function joinReferences(model: TableModel, models: ReadonlyMap<string, TableModel>): void {
+  for (const column of model.columns) {
+    if (column.field?.references === undefined) continue;
+    const reference = asReference(column.field.references);
+    const to = models.get(reference.table);
+    const toColumn = to?.byName.get(reference.column ?? "id");
+    if (to === undefined || toColumn === undefined) continue;
+    const edge = { from: model, column, to, toColumn, onDelete: reference.onDelete ?? ("restrict" as const) };
+    model.outgoing.push(edge);
+    to.incoming.push(edge);
+  }
+}
+
+/** The table as the file has to contain it. */
+export function declareTable(model: TableModel): DeclaredTable {
+  const columns = model.columns.map((column) => declareColumn(model, column));
+  return {
+    name: model.name,
+    kind: model.isSchemaless ? "schemaless" : "schema",
+    columnKinds: Object.fromEntries(model.columns.map((column) => [column.name, column.type])),
+    columns,
+    indexes: indexesOf(model.columns, model.config).map((index) => ({
+      fields: [...indexColumns(index)],
+      unique: index.unique === true,
+    })),
+    fts: model.fts === null ? null : { fields: [...model.fts.fields], tokenize: model.fts.tokenize },
+    migrations: [...(model.config.migrations ?? [])],
+  };
+}
+
+function declareColumn(model: TableModel, column: Column): DeclaredColumn {
+  const edge = model.outgoing.find((outgoing) => outgoing.column === column);
+  const fallback = column.field?.default;
+  const onDelete = { restrict: "RESTRICT", cascade: "CASCADE", "set null": "SET NULL" } as const;
+  return {
+    name: column.name,
+    type: SQL_TYPES[column.type],
+    notNull: !column.isNullable,
+    unique: column.isUnique && column.name !== "id",
+    check: column.field?.check ?? null,
+    references:
+      edge === undefined
+        ? null
+        : { table: edge.to.name, column: edge.toColumn.name, onDelete: onDelete[edge.onDelete] },
+    values: declareValues(column),
+    ...(fallback === undefined || fallback === null ? {} : { default: encodeDefault(column, fallback) }),
+  };
+}
+
+/** What the validator asks of a value of the field, for the comparison with stored ones. */
+function declareValues({ field, type }: Column): DeclaredValues | null {
+  if (field === null) return null;
+  const form = type === "datetime" || type === "boolean" ? type : null;
+  const { min, max, pattern, enum: choices, validate } = field;
+  if (validate === "new" || [min, max, pattern, choices].every((one) => one === undefined)) {
+    return form === null ? null : { schema: {}, pattern: null, form };
+  }
+  const isText = type === "string" || type === "text";
+  const schema: DeclaredValues["schema"] = {
+    ...(choices === undefined ? {} : { enum: [...choices] }),
+    ...(min === undefined ? {} : { [isText ? "minLength" : "minimum"]: min }),
+    ...(max === undefined ? {} : { [isText ? "maxLength" : "maximum"]: max }),
+  };
+  const expression = typeof pattern === "string" ? { source: pattern, flags: "u" } : pattern;
+  return {
+    schema,
+    pattern: expression === undefined ? null : { source: expression.source, flags: expression.flags },
+    form,
+  };
+}
+
+function encodeDefault(column: Column, value: NonNullable<Field["default"]>): string | number {
+  if (column.type === "json") return JSON.stringify(value);
+  if (typeof value === "boolean") return value ? 1 : 0;
+  return typeof value === "number" ? value : String(value);
+}

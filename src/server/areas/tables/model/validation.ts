@@ -1,0 +1,229 @@
+import { Compile } from "typebox/schema";
+import { Settings } from "typebox/system";
+import { badRequest, type FieldCode, type FieldProblem, type FieldProblems } from "../../../../kernel/errors.ts";
+import { illFormed, isLonger } from "../../../../kernel/fields.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../../kernel/json/json.ts";
+import { isIsoDateTime } from "../../../../kernel/time/iso-datetime.ts";
+import type { TableRecord } from "../../../config/types.ts";
+import { ID_LENGTH_MAX, INDEXED_TEXT_LENGTH_MAX, PATTERN_TEXT_LENGTH_MAX, PROBLEMS_MAX } from "../limits.ts";
+import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
+
+const RESERVED_IDS = new Set(["count", "search", "aggregate", "batch", "batch-by-filter"]);
+/** Names with a meaning in JavaScript objects. Fields cannot have them. */
+const FORBIDDEN_NAMES = ["__proto__", "constructor", "prototype", DOCUMENT_COLUMN, ""];
+export interface Validator {
+  /** The problems of a record to be inserted, with its defaults; null when it is valid. */
+  ofRecord(record: TableRecord): FieldProblems | null;
+  /** The same for a subset of fields: none is required. */
+  ofChanges(changes: TableRecord): FieldProblems | null;
+}
+
+/** Compiled from the table's schema by the first record: the start of a server does not wait for all tables. [TB21] */
+export function createValidator(model: TableModel): Validator {
+  if (model.isSchemaless) return schemalessValidator(model);
+  // By default a compiled schema reports at most 8 errors, but a form may have more.
+  Settings.Set({ maxErrors: PROBLEMS_MAX });
+  const own = model.columns.filter((column) => column.field !== null);
+  const required = own.filter((column) => !column.isNullable).map((column) => column.name);
+  const properties = Object.fromEntries(model.columns.map((column) => [column.name, propertySchema(model, column)]));
+  const whole = compiledOnce({ type: "object", properties, required, additionalProperties: false });
+  const partial = compiledOnce({ type: "object", properties, additionalProperties: false });
+  // Checks that JSON Schema does not have, or defines differently.
+  const textual = model.columns
+    .filter((column) => ["string", "text", "datetime"].includes(column.type))
+    .map((column) => ({ column, pattern: patternOf(column) }));
+
+  const check = (compiled: Compiled, record: TableRecord): FieldProblems | null => {
+    const problems: FieldProblems = Object.create(null);
+    if (!compiled.Check(record)) {
+      const known = setAsideUnknown(record, properties, problems);
+      collect(compiled.Errors(known)[1], known, problems);
+      // A refused record must not pass because no problem was derived from its errors.
+      if (Object.keys(problems).length === 0) throw new Error(`${model.name} refused a record without a reason`);
+    }
+    for (const { column, pattern } of textual) {
+      if (problems[column.name] !== undefined) continue;
+      const problem = textProblem(column, pattern, record[column.name]);
+      if (problem !== null) problems[column.name] = problem;
+    }
+    return Object.keys(problems).length === 0 ? null : problems;
+  };
+  return { ofRecord: (record) => check(whole(), record), ofChanges: (changes) => check(partial(), changes) };
+}
+
+interface Compiled {
+  Check(value: unknown): boolean;
+  Errors(value: unknown): [boolean, SchemaError[]];
+}
+
+function compiledOnce(schema: object): () => Compiled {
+  let compiled: Compiled | null = null;
+  return () => {
+    compiled ??= Compile(schema);
+    return compiled;
+  };
+}
+
+function schemalessValidator(model: TableModel): Validator {
+  const check = (record: TableRecord): FieldProblems | null => {
+    const problems: FieldProblems = Object.create(null);
+    for (const name of FORBIDDEN_NAMES) {
+      if (!Object.hasOwn(record, name)) continue;
+      problems[name] = { code: "unknown_field", message: `"${name}" cannot be the name of a field` };
+    }
+    for (const column of model.columns) {
+      if (column.name === DOCUMENT_COLUMN) continue;
+      const value = record[column.name];
+      if (value !== undefined && typeof value !== "string") {
+        problems[column.name] = { code: "invalid_type", message: `${column.name} must be text` };
+      }
+      const problem = textProblem(column, null, value);
+      if (problem !== null) problems[column.name] ??= problem;
+    }
+    return Object.keys(problems).length === 0 ? null : problems;
+  };
+  return { ofRecord: check, ofChanges: check };
+}
+
+function propertySchema(model: TableModel, column: Column): Record<string, unknown> {
+  const { field } = column;
+  if (column.type === "json") return {};
+  const isText = column.type !== "number" && column.type !== "integer" && column.type !== "boolean";
+  const type = isText ? "string" : column.type;
+  const schema: Record<string, unknown> = { type: column.isNullable ? [type, "null"] : type };
+  if (column.type === "integer") {
+    schema["minimum"] = Number.MIN_SAFE_INTEGER;
+    schema["maximum"] = Number.MAX_SAFE_INTEGER;
+  }
+  if (field?.min !== undefined) schema[isText ? "minLength" : "minimum"] = field.min;
+  if (field?.max !== undefined) schema[isText ? "maxLength" : "maximum"] = field.max;
+  else if (model.fts?.fields.includes(column.name) === true) schema["maxLength"] = INDEXED_TEXT_LENGTH_MAX;
+  if (field?.enum !== undefined) schema["enum"] = column.isNullable ? [...field.enum, null] : [...field.enum];
+  return schema;
+}
+
+function textProblem(column: Column, pattern: RegExp | null, value: JsonValue | undefined): FieldProblem | null {
+  if (typeof value !== "string") return null;
+  const { name } = column;
+  const invalid = (message: string): FieldProblem => ({ code: "invalid_value", message });
+  if (!value.isWellFormed()) return invalid(illFormed(name));
+  if (column.type === "datetime" && !isIsoDateTime(value)) {
+    return invalid(`${name} must be an ISO 8601 date and time, got ${describe(value)}`);
+  }
+  if (pattern === null) return null;
+  if (value.length > PATTERN_TEXT_LENGTH_MAX) {
+    return { code: "too_long", message: `${name} must have at most ${PATTERN_TEXT_LENGTH_MAX} characters` };
+  }
+  if (!matchesPattern(pattern, value)) {
+    return { code: "pattern_mismatch", message: `${name} must match ${pattern.source}` };
+  }
+  return null;
+}
+
+/** null where the field has no pattern. */
+function patternOf({ field }: Column): RegExp | null {
+  if (field?.pattern === undefined) return null;
+  return typeof field.pattern === "string" ? new RegExp(field.pattern, "u") : field.pattern;
+}
+
+function matchesPattern(pattern: RegExp, value: string): boolean {
+  // A global or sticky expression keeps its position between tests.
+  pattern.lastIndex = 0;
+  return pattern.test(value);
+}
+
+/** Returns the declared fields of `record` and reports the others. */
+function setAsideUnknown(
+  record: TableRecord,
+  properties: Readonly<Record<string, unknown>>,
+  problems: FieldProblems,
+): TableRecord {
+  const known: TableRecord = {};
+  let unknown = 0;
+  for (const [name, value] of Object.entries(record)) {
+    if (Object.hasOwn(properties, name)) known[name] = value;
+    else if (unknown++ < PROBLEMS_MAX) {
+      problems[name] = { code: "unknown_field", message: `${name} is not a field of this table` };
+    }
+  }
+  return known;
+}
+
+interface SchemaError {
+  keyword: string;
+  instancePath: string;
+  params: object;
+}
+
+/** Keeps one problem per field: a wrong type, else the first one. */
+function collect(errors: readonly SchemaError[], record: TableRecord, problems: FieldProblems): void {
+  const sorted = [...errors].sort((a, b) => Number(b.keyword === "type") - Number(a.keyword === "type"));
+  for (const error of sorted) {
+    const params = error.params as Record<string, unknown>;
+    if (error.keyword === "required") {
+      for (const name of params["requiredProperties"] as string[]) {
+        problems[name] = { code: "required", message: `${name} is required` };
+      }
+    } else {
+      const name = error.instancePath.slice(1).replaceAll("~1", "/").replaceAll("~0", "~");
+      if (name === "" || problems[name] !== undefined) continue;
+      problems[name] = fieldProblem(name, error.keyword, params, record[name] ?? null);
+    }
+  }
+}
+
+function fieldProblem(name: string, keyword: string, params: Record<string, unknown>, value: JsonValue): FieldProblem {
+  const got = describe(value);
+  const problem = (code: FieldCode, wanted: string): FieldProblem => ({
+    code,
+    message: `${name} must ${wanted}, got ${got}`,
+  });
+  const limit = String(params["limit"]);
+  switch (keyword) {
+    case "type":
+      if (value === null) return { code: "required", message: `${name} is required and cannot be null` };
+      return problem("invalid_type", `be of type ${[params["type"]].flat()[0]}`);
+    case "minLength":
+      return problem("too_short", `have at least ${limit} ${limit === "1" ? "character" : "characters"}`);
+    case "maxLength":
+      return problem("too_long", `have at most ${limit} ${limit === "1" ? "character" : "characters"}`);
+    case "minimum":
+      return problem("too_small", `be at least ${limit}`);
+    case "maximum":
+      return problem("too_large", `be at most ${limit}`);
+    default:
+      return problem("invalid_value", `be one of ${JSON.stringify(params["allowedValues"])}`);
+  }
+}
+
+function describe(value: JsonValue): string {
+  const text = JSON.stringify(value);
+  return text.length > 60 ? `${text.slice(0, 57)}…` : text;
+}
+
+/** The problem of a record id; null when it is valid. [TB22] */
+export function idProblem(id: JsonValue): FieldProblem | null {
+  if (typeof id !== "string") return { code: "invalid_type", message: "id must be text" };
+  if (id === "") return { code: "too_short", message: "id must have at least 1 character" };
+  if (isLonger(id, ID_LENGTH_MAX)) {
+    return { code: "too_long", message: `id must have at most ${ID_LENGTH_MAX} characters` };
+  }
+  if (/[\p{Cc}/]/u.test(id) || !id.isWellFormed()) {
+    return { code: "invalid_value", message: "id must not hold control characters or a slash" };
+  }
+  // URLs cannot contain them: they are path segments with a meaning.
+  if (id === "." || id === "..") return { code: "invalid_value", message: `"${id}" cannot be an id` };
+  if (RESERVED_IDS.has(id)) return { code: "invalid_value", message: `"${id}" is reserved and cannot be an id` };
+  return null;
+}
+
+/** Throws 400 with one message for the whole and each field's own in `data`. */
+export function refuse(problems: FieldProblems): never {
+  const [first] = Object.values(problems);
+  throw badRequest(first?.message ?? "Validation failed", problems);
+}
+
+/** Whether a value is a field operator, `{ "$op": … }`. Only changes may have them. */
+export function isOperator(value: JsonValue | undefined): value is JsonObject {
+  return isJsonObject(value) && Object.hasOwn(value, "$op");
+}

@@ -1,0 +1,49 @@
+import { badField } from "../../../../kernel/errors.ts";
+import type { TableRecord } from "../../../config/types.ts";
+import type { SqlValue } from "../../../db/index.ts";
+import { CURSOR_LENGTH_MAX } from "../limits.ts";
+import { idProblem } from "../model/validation.ts";
+import { jsonNumber } from "./shapes/slots.ts";
+import { isById, type Sort, sortValues } from "./sort.ts";
+
+/** Distinguishes a cursor from a record id, which is also accepted in the order by id. */
+const PREFIX = "c1~";
+
+/** The position of a record in an order. It contains the values, so it stays valid when the record is deleted. [TB7] */
+export function encodeCursor(sort: Sort, record: TableRecord): string {
+  const text = JSON.stringify([sort.key, ...sortValues(sort, record)]);
+  return PREFIX + Buffer.from(text).toString("base64url");
+}
+
+/** The values of a cursor. Errors: 400 for one that is malformed or of another order. [TB8] */
+export function decodeCursor(sort: Sort, text: string, name: "after" | "before"): SqlValue[] {
+  const fail = (message: string): never => {
+    throw badField(name, "invalid_value", `${name}: ${message}`);
+  };
+  if (!text.startsWith(PREFIX)) {
+    if (isById(sort) && idProblem(text) === null) return [text];
+    return fail("this is not a cursor");
+  }
+  if (text.length > CURSOR_LENGTH_MAX) return fail("this is not a cursor");
+  const parsed = parse(Buffer.from(text.slice(PREFIX.length), "base64url").toString("utf8"));
+  if (parsed === null) return fail("this is not a cursor");
+  const [key, ...values] = parsed;
+  if ((key !== sort.key && key !== sort.formerKey) || values.length !== sort.terms.length)
+    return fail(`this cursor belongs to another sort than ${sort.key}`);
+  return sort.terms.map(({ field }, index) => {
+    const value = values[index] ?? null;
+    return field.isJson ? jsonNumber(value) : value;
+  });
+}
+
+function parse(text: string): SqlValue[] | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (!Array.isArray(value)) return null;
+  const isScalar = (one: unknown) => one === null || typeof one === "string" || typeof one === "number";
+  return value.every(isScalar) ? (value as SqlValue[]) : null;
+}

@@ -1,0 +1,100 @@
+import { badField, badRequest } from "../../../../kernel/errors.ts";
+import type { TableRecord } from "../../../config/types.ts";
+import type { SqlValue } from "../../../db/index.ts";
+import type { CountValues, ListValues } from "../api/requests.ts";
+import { type ExpandStep, parseExpand } from "../expand/paths.ts";
+import { FILTER_CONDITIONS_MAX, LIMIT_DEFAULT, LIMIT_MAX, OR_CONDITIONS_MAX } from "../limits.ts";
+import type { TableModel } from "../model/model.ts";
+import type { Grant } from "../rules/access.ts";
+import { decodeCursor } from "./cursor.ts";
+import { type ParsedFilter, parseFilterText } from "./filter.ts";
+import { parseSort, type Sort } from "./sort.ts";
+
+export type Paging =
+  | { mode: "first" }
+  | { mode: "offset"; offset: number }
+  | { mode: "after" | "before"; values: readonly SqlValue[] };
+
+export interface ListRequest {
+  filter: ParsedFilter;
+  sort: Sort;
+  limit: number;
+  paging: Paging;
+  /** Whether the request leaves the total to the server: false for `total=false`. */
+  isTotalAsked: boolean;
+  /** null: all. */
+  fields: ReadonlySet<string> | null;
+  /** null: nothing is expanded. */
+  expand: readonly ExpandStep[] | null;
+}
+
+/** Errors: 400 naming the parameter. [TB1]–[TB7] */
+export function parseListRequest(model: TableModel, values: ListValues): ListRequest {
+  const sort = parseSort(model, values.sort ?? null);
+  return {
+    filter: parseFilters(model, values),
+    sort,
+    limit: limitOf(values),
+    paging: parsePaging(values, sort),
+    isTotalAsked: values.total ?? true,
+    fields: parseFields(model, values.fields),
+    expand: parseExpand(model, values.expand),
+  };
+}
+
+/** Not in cursor mode, not with `total=false`, and not where the rule has to see each record. */
+export const isTotalWanted = ({ paging, isTotalAsked }: ListRequest, grant: Grant): boolean =>
+  isTotalAsked && grant.kind !== "record" && paging.mode !== "after" && paging.mode !== "before";
+
+/** Whether the total says if more records follow. Elsewhere one record more than requested is read. */
+export const isMoreCounted = (request: ListRequest, grant: Grant): boolean =>
+  isTotalWanted(request, grant) || (request.paging.mode === "offset" && request.isTotalAsked);
+
+export function parseFilters(model: TableModel, { filter, orFilter }: CountValues): ParsedFilter {
+  return {
+    all: parseFilterText(model, filter ?? null, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX }),
+    any: parseFilterText(model, orFilter ?? null, { name: "orFilter", conditionsMax: OR_CONDITIONS_MAX }),
+  };
+}
+
+/** `limit`, or its alias `perPage`; more than the maximum counts as the maximum. */
+export const limitOf = ({ limit, perPage }: { limit?: number; perPage?: number }): number =>
+  Math.min(limit ?? perPage ?? LIMIT_DEFAULT, LIMIT_MAX);
+
+function parsePaging(values: ListValues, sort: Sort): Paging {
+  const { page, offset, after, before } = values;
+  refuseTogether(values, ["page", "offset", "after", "before"]);
+  refuseTogether(values, ["limit", "perPage"]);
+  if (page !== undefined) return { mode: "offset", offset: (page - 1) * limitOf(values) };
+  if (offset !== undefined) return { mode: "offset", offset };
+  if (after !== undefined) return { mode: "after", values: decodeCursor(sort, after, "after") };
+  if (before !== undefined) return { mode: "before", values: decodeCursor(sort, before, "before") };
+  return { mode: "first" };
+}
+
+/** Errors: 400 where more than one is there, since the others would be ignored. */
+function refuseTogether(values: ListValues, names: readonly (keyof ListValues)[]): void {
+  const [given, other] = names.filter((name) => values[name] !== undefined);
+  if (other === undefined) return;
+  const message = `${other} cannot be used together with ${given}`;
+  throw badRequest(`${given} and ${other} cannot be used together`, { [other]: { code: "invalid_value", message } });
+}
+
+/** The `fields` parameter. Errors: 400 for an unknown one. */
+export function parseFields(model: TableModel, text: string | undefined): ReadonlySet<string> | null {
+  if (text === undefined || text === "") return null;
+  const fields = new Set(text.split(",").map((name) => name.trim()));
+  for (const name of fields) {
+    const isKnown = model.byName.has(name) || (model.isSchemaless && !name.startsWith("_platform"));
+    if (!isKnown) throw badField("fields", "unknown_field", `fields: ${name} is not a field of ${model.name}`);
+  }
+  return fields;
+}
+
+/** The record with only those fields and the id; null: all. */
+export function pick(record: TableRecord, fields: ReadonlySet<string> | null): TableRecord {
+  if (fields === null) return record;
+  const picked: TableRecord = { id: record["id"] ?? null };
+  for (const [name, value] of Object.entries(record)) if (fields.has(name)) picked[name] = value;
+  return picked;
+}

@@ -1,0 +1,202 @@
+import { quoteIdentifier, type SqlValue } from "../../../db/index.ts";
+import { QUICK_OFFSET_MAX, QUICK_STEPS_MAX } from "../limits.ts";
+import type { Column, TableModel } from "../model/model.ts";
+import { behindRule, join, type SqlCondition } from "./filter-sql.ts";
+import type { Matches, Path } from "./matches.ts";
+import { type IndexWalk, testedWalk } from "./pages/index-walk.ts";
+import { limitSql, ROW, recordsAt } from "./places.ts";
+import { type ReadCost, sortedCost } from "./read-cost.ts";
+import { type Beyond, orderBy, type Sort } from "./sort.ts";
+
+export interface ListQuery {
+  matches: Matches;
+  /** Where the page begins, in cursor mode. */
+  behind: Beyond | null;
+  sort: Sort;
+  /** Whether the order is reversed. */
+  reverse: boolean;
+  limit: number;
+  offset: number;
+  /** An index that has the order, and can be entered where the page begins; null: none. */
+  path: Path | null;
+  isTotalWanted: boolean;
+}
+
+/** The statements of a list, made once for all requests of its shape. */
+export interface PreparedList {
+  /** Those of the request, for the slots of the statements. */
+  values: readonly SqlValue[];
+  page: SqlCondition;
+  /** null: no total is wanted. `sql` null: the total is the row count of the table. */
+  total: { sql: SqlCondition | null } | null;
+  /** For few matches: finds them by their index and sorts them. */
+  ofFew: FewMatches | null;
+  /** Reads the page along an index that has its order; null: none has, or too many records are examined. */
+  walk: IndexWalk | null;
+  /** Without an index. */
+  cost: ReadCost;
+  /** The records of the page, and those before it. */
+  limit: number;
+  offset: number;
+}
+
+export interface FewMatches {
+  /** Counts them up to a limit. */
+  count: SqlCondition;
+  /** Whether the values of a condition bound their number, so that they need not be counted first. */
+  isBounded: boolean;
+  /** The bytes of the values by which they are sorted; null: all are numbers and times, or nothing is sorted. */
+  bytes: SqlCondition | null;
+  page: SqlCondition;
+}
+
+/** The statements of a count, likewise. */
+export interface PreparedCount {
+  values: readonly SqlValue[];
+  /** null: the row count of the table. */
+  total: SqlCondition | null;
+  /** Counts few matches by their index; null: none has them next to each other. */
+  few: SqlCondition | null;
+  cost: ReadCost;
+}
+
+const NO_VALUES: readonly SqlValue[] = [];
+
+export function prepareList(model: TableModel, query: ListQuery): PreparedList {
+  const { matches, isTotalWanted, path, limit, offset } = query;
+  const isExact = path !== null && path.tested === null;
+  const page = isExact ? walkedPage(model, query, path.index) : pageBy(model, query, null);
+  const exactWalk = offset <= QUICK_OFFSET_MAX ? { ranges: [{ page, rest: null }], limit } : null;
+  return {
+    values: NO_VALUES,
+    page,
+    total: isTotalWanted ? { sql: countOf(model, matches) } : null,
+    ofFew: fewOf(model, query),
+    walk: isExact ? exactWalk : path === null ? null : testedWalk(model, query, path),
+    cost: sortedCost(matches.cost, query.sort, offset + limit),
+    limit,
+    offset,
+  };
+}
+
+export const prepareCount = (model: TableModel, matches: Matches): PreparedCount => ({
+  values: NO_VALUES,
+  total: countOf(model, matches),
+  few: countOfFew(model, matches),
+  cost: matches.cost,
+});
+
+const countOf = (model: TableModel, { where }: Matches): SqlCondition | null =>
+  where === null ? null : { sql: `SELECT count(*) FROM ${model.sql}${whereSql([where])}`, params: where.params };
+
+/** Counts the matches up to a limit. null: no index finds them. */
+function countOfFew(model: TableModel, { where, index }: Matches): SqlCondition | null {
+  if (where === null || index === null) return null;
+  const found = `SELECT 1 FROM ${from(model, index.name)}${whereSql([where])} LIMIT ${QUICK_STEPS_MAX + 1}`;
+  return { sql: `SELECT count(*) FROM (${found})`, params: where.params };
+}
+
+function fewOf(model: TableModel, query: ListQuery): FewMatches | null {
+  const { matches, sort } = query;
+  const count = countOfFew(model, matches);
+  if (count === null || matches.index === null) return null;
+  const { name, column, by } = matches.index;
+  const isBounded = by === "value";
+  // SQLite goes through the values of `in` in their order.
+  if (isBounded && sort.terms[0]?.field.name === column) {
+    return { count, isBounded, bytes: null, page: pageBy(model, query, name) };
+  }
+  return { count, isBounded, bytes: sortedBytes(model, query, name), page: sortedPage(model, query, name) };
+}
+
+const isText = ({ type }: Column): boolean => !["number", "integer", "boolean", "datetime"].includes(type);
+
+/** The sorted fields whose size varies; null: all are numbers and times. */
+function sortedBytes(model: TableModel, { matches: { where }, sort }: ListQuery, index: string): SqlCondition | null {
+  const texts = sort.terms.map(({ field }) => field.column).filter((column) => column.name !== "id" && isText(column));
+  if (texts.length === 0) return null;
+  const sum = texts.map(({ sql }) => `ifnull(octet_length(${sql}), 0)`).join(" + ");
+  return { sql: `SELECT sum(${sum}) FROM ${from(model, index)}${whereSql([where])}`, params: where?.params ?? [] };
+}
+
+/** Sorts by the fields of the sort only, and reads only the records of the page. */
+function sortedPage(model: TableModel, query: ListQuery, index: string): SqlCondition {
+  const { sort, reverse, limit, offset } = query;
+  const order = orderBy(sort, { reverse });
+  const conditions = pageConditions(model, query);
+  const found = `SELECT "id" FROM ${from(model, index)}${whereSql(conditions)} ORDER BY ${order.sql} ${limitSql(limit, offset)}`;
+  return {
+    sql: `SELECT ${model.selectList} FROM ${model.sql} WHERE "id" IN (${found}) ORDER BY ${order.sql}`,
+    params: [...paramsOf(conditions), ...order.params, ...(offset === 0 ? [] : [offset]), ...order.params],
+  };
+}
+
+function pageBy(model: TableModel, query: ListQuery, index: string | null): SqlCondition {
+  const { sort, reverse, limit, offset } = query;
+  const order = orderBy(sort, { reverse });
+  const conditions = pageConditions(model, query);
+  return {
+    sql: `SELECT ${model.selectList} FROM ${from(model, index)}${whereSql(conditions)} ORDER BY ${order.sql} ${limitSql(limit, offset)}`,
+    params: [...paramsOf(conditions), ...order.params, ...(offset === 0 ? [] : [offset])],
+  };
+}
+
+/** JSON values of a cursor are compared after the rule, like the caller's conditions. */
+function pageConditions(model: TableModel, { matches, behind, sort }: ListQuery): Conditions {
+  if (behind === null) return [matches.where];
+  const isInJson = sort.terms.some(({ field }) => field.isJson);
+  const { condition } = behind;
+  return [
+    matches.where,
+    isInJson && matches.rule !== null ? behindRule(matches.rule, condition, `${model.sql}.`) : condition,
+  ];
+}
+
+/** A page of an index that has exactly the matches, in order: after a cursor, one of each range. */
+function walkedPage(model: TableModel, query: ListQuery, index: string): SqlCondition {
+  const { matches, behind, sort, reverse, limit, offset } = query;
+  const order = orderBy(sort, { reverse }).sql;
+  const ranges = behind?.ranges ?? [];
+  if (ranges.length > 1) {
+    const part = (range: SqlCondition): string =>
+      `SELECT * FROM (SELECT ${model.selectList} FROM ${from(model, index)}${whereSql([matches.where, range])} ORDER BY ${order} LIMIT ${limit})`;
+    return {
+      sql: `${ranges.map(part).join(" UNION ALL ")} ORDER BY ${order} LIMIT ${limit}`,
+      params: ranges.flatMap((range) => paramsOf([matches.where, range])),
+    };
+  }
+  if (offset === 0) return pageBy(model, query, index);
+  const places = `SELECT rowid AS ${ROW} FROM ${from(model, index)}${whereSql([matches.where])} ORDER BY ${order} ${limitSql(limit, offset)}`;
+  const columns = model.columns.map(({ sql }) => `${model.sql}.${sql}`).join(", ");
+  return { sql: recordsAt(model, columns, places), params: [...paramsOf([matches.where]), offset] };
+}
+
+/** The first `limit` matches, ordered by id. */
+export function firstOf(model: TableModel, { where }: Matches, limit: number): SqlCondition {
+  return {
+    sql: `SELECT ${model.selectList} FROM ${model.sql}${whereSql([where])} ORDER BY ${model.sql}."id" ${limitSql(limit, 0)}`,
+    params: where?.params ?? [],
+  };
+}
+
+/** The ids of the first `limit` matches, ordered by id. */
+export function idsOf(model: TableModel, { where }: Matches, limit: number): SqlCondition {
+  return {
+    sql: `SELECT "id" FROM ${model.sql}${whereSql([where])} ORDER BY "id" ${limitSql(limit, 0)}`,
+    params: where?.params ?? [],
+  };
+}
+
+type Conditions = readonly (SqlCondition | null)[];
+
+const isPresent = (condition: SqlCondition | null): condition is SqlCondition => condition !== null;
+
+function whereSql(conditions: Conditions): string {
+  const present = conditions.filter(isPresent);
+  return present.length === 0 ? "" : ` WHERE ${join(present, "AND").sql}`;
+}
+
+const paramsOf = (conditions: Conditions): SqlValue[] => conditions.filter(isPresent).flatMap(({ params }) => params);
+
+const from = (model: TableModel, index: string | null): string =>
+  index === null ? model.sql : `${model.sql} INDEXED BY ${quoteIdentifier(index)}`;

@@ -1,0 +1,96 @@
+import type { TableRecord } from "../../../../config/types.ts";
+import type { DatabaseFile } from "../../../../db/index.ts";
+import { QUICK_STEPS_MAX } from "../../limits.ts";
+import type { Codec } from "../../model/codec.ts";
+import type { TableModel } from "../../model/model.ts";
+import { bound, type SqlCondition } from "../filter-sql.ts";
+import type { FewMatches, PreparedList } from "../list-sql.ts";
+import { isLight, isQuick, type ReadCost } from "../read-cost.ts";
+import type { IndexWalk } from "./index-walk.ts";
+import { createRows, fewer, number } from "./rows.ts";
+
+/** Puts the values of the request into a statement. */
+type Bind = (statement: SqlCondition) => SqlCondition;
+
+/** Bytes of the sorted fields of the few records that an index finds. */
+const QUICK_STEPS_BYTES = 4 * 1024 * 1024;
+
+/** What the main thread found of a list. */
+interface QuickPage {
+  /** null: `statement` has to run in a query process. */
+  records: TableRecord[] | null;
+  statement: SqlCondition;
+  /** The number of matches, where it was counted on the way. */
+  matching: number | null;
+  /** Whether the whole table may be scanned on the main thread. */
+  isScan: boolean;
+}
+
+/** The reads of a table that take a few milliseconds on the main thread at most. [TB102] */
+export interface QuickReads {
+  /** `known`: the total, where it is. */
+  page(file: DatabaseFile, prepared: PreparedList, about: { known: number | null; isTotalWanted: boolean }): QuickPage;
+  /** Whether every record may be tested. */
+  isScan(file: DatabaseFile, cost: ReadCost): boolean;
+}
+
+export function createQuickReads(model: TableModel, codec: Codec): QuickReads {
+  const { name } = model;
+
+  /**
+   * The bytes of a table that may be scanned on the main thread; null: the table is too large, or the conditions take too
+   * long.
+   */
+  const scanned = (file: DatabaseFile, cost: ReadCost): number | null => {
+    const bytes = file.tableBytes(name);
+    return bytes !== null && isQuick(cost, file.rowCount(name), bytes) ? bytes : null;
+  };
+
+  const { read } = createRows(model, codec);
+
+  /** Range by range. null: too many records, too large ones or too large a page. */
+  const walked = (file: DatabaseFile, { ranges, limit }: IndexWalk, bind: Bind): TableRecord[] | null => {
+    const records: TableRecord[] = [];
+    for (const { page, rest } of ranges) {
+      if (records.length >= limit) break;
+      const found = read(file, bind(page), null);
+      if (found === null || (rest !== null && found.some((record) => record["id"] === null))) return null;
+      if (rest === null && ranges.length === 1) return found;
+      records.push(...found);
+      if (records.length < limit && rest !== null && hasRow(file, bind(rest))) return null;
+    }
+    if (records.length > limit) records.length = limit;
+    return records;
+  };
+
+  return {
+    isScan: (file, cost) => scanned(file, cost) !== null,
+    page(file, { values, page, ofFew, walk, cost }, { known, isTotalWanted }) {
+      const bind: Bind = (statement) => bound(statement, values);
+      const whole = bind(page);
+      const bytes = scanned(file, cost);
+      if (bytes !== null) return { records: read(file, whole, bytes), statement: whole, matching: null, isScan: true };
+      const other = { statement: whole, matching: null, isScan: false };
+      if (!isLight(cost)) return { ...other, records: null };
+      const few = (): number | null => {
+        if (known !== null) return known <= QUICK_STEPS_MAX ? known : null;
+        return ofFew === null ? null : fewer(file, bind(ofFew.count));
+      };
+      // An index that finds all matches is better than testing records along another one.
+      const isFirst = walk !== null && (ofFew === null || walk.ranges.every(({ rest }) => rest === null));
+      const first = isFirst ? walked(file, walk, bind) : null;
+      if (first !== null) return { ...other, records: first, matching: isTotalWanted ? few() : null };
+      const matching = ofFew?.isBounded === true && !isTotalWanted ? null : few();
+      if (ofFew !== null && (ofFew.isBounded || matching !== null) && isSmall(file, ofFew, bind)) {
+        const statement = bind(ofFew.page);
+        return { records: read(file, statement, null), statement, matching, isScan: false };
+      }
+      return { ...other, records: isFirst || walk === null ? null : walked(file, walk, bind), matching };
+    },
+  };
+}
+
+const hasRow = (file: DatabaseFile, { sql, params }: SqlCondition): boolean => file.query(sql).get(...params) !== null;
+
+const isSmall = (file: DatabaseFile, { bytes }: FewMatches, bind: Bind): boolean =>
+  bytes === null || number(file, bind(bytes)) <= QUICK_STEPS_BYTES;

@@ -1,0 +1,34 @@
+import { expect, test } from "bun:test";
+import type { Filter } from "../../../config/types.ts";
+import { compileTables } from "../model/model.ts";
+import { parseConditions } from "./filter.ts";
+import { isQuick, scanCost, sortedCost } from "./read-cost.ts";
+import { parseSort } from "./sort.ts";
+
+const model = compileTables("shared", {
+  posts: { schema: { text: { type: "text" }, score: { type: "number" }, tags: { type: "json" } } },
+}).get("posts");
+if (model === undefined) throw new Error("no model");
+
+const MIB = 1024 * 1024;
+const cost = (...filter: Filter) =>
+  scanCost(parseConditions(model, filter, { name: "filter", conditionsMax: 50 }), Array<number>(filter.length).fill(1));
+const sorted = (sort: string, kept: number) => sortedCost(cost(), parseSort(model, sort), kept);
+const many = (count: number, ...tuple: Filter[number]): Filter => Array<Filter[number]>(count).fill(tuple);
+
+test("[TB102] a small table is scanned on the main thread", () => {
+  expect(isQuick(cost(), 5_000, MIB)).toBe(true);
+  expect(isQuick(cost(["score", ">", 5], ["text", "==", "a"]), 5_000, MIB)).toBe(true);
+  expect(isQuick(cost(["text", "contains", "abc"]), 1_000, 100_000)).toBe(true);
+  expect(isQuick(cost(["tags", "contains", "abc"]), 1_000, 100_000)).toBe(true);
+  expect(isQuick(sorted("score:desc", 20), 5_000, MIB)).toBe(true);
+});
+
+test("[TB102] reads that take long by their rows, bytes, conditions or sorts leave it", () => {
+  expect(isQuick(cost(), 60, 60 * MIB)).toBe(false);
+  expect(isQuick(cost(["text", "contains", "a"]), 10, MIB)).toBe(false);
+  expect(isQuick(cost(["text", "contains", "a".repeat(1_000)]), 10, 200_000)).toBe(false);
+  expect(isQuick(cost(...many(50, "tags.a.b", "==", 1)), 1_000, 100_000)).toBe(false);
+  expect(isQuick(sorted("score", 4_000), 5_000, MIB)).toBe(false);
+  expect(isQuick(scanCost([], Array<number>(10_000).fill(1)), 10, 1_000)).toBe(false);
+});

@@ -1,0 +1,279 @@
+import { type AppError, badRequest, forbidden, notFound, tooLarge, unauthorized } from "../../../../kernel/errors.ts";
+import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import { countRows, inPhase } from "../../../../kernel/observing/request-trace.ts";
+import { createTurns, type Turns } from "../../../../kernel/time/turns.ts";
+import type { Principal } from "../../../access/principal.ts";
+import type { ListResult } from "../../../config/app/index.ts";
+import type { TableRecord } from "../../../config/types.ts";
+import type { DatabaseFile, ReadCaller } from "../../../db/index.ts";
+import type { Asked, CountValues, GetValues, ListValues } from "../api/requests.ts";
+import type { Expanding } from "../expand/expand.ts";
+import { parseExpand } from "../expand/paths.ts";
+import { RULE_RECORDS_MAX } from "../limits.ts";
+import type { RuleScope } from "../lookups/calls.ts";
+import type { TableModel } from "../model/model.ts";
+import type { Table } from "../namespaces.ts";
+import { denied, type Grant, type RecordRights } from "../rules/access.ts";
+import { LongRecord } from "../store.ts";
+import { encodeCursor } from "./cursor.ts";
+import { isTotalWanted, type ListRequest, parseFields, parseFilters, parseListRequest, pick } from "./list-query.ts";
+import { prepareList } from "./list-sql.ts";
+import type { Matches } from "./matches.ts";
+import type { ListText } from "./pages/kept-lists.ts";
+import { createKeptLists } from "./pages/kept-lists.ts";
+import type { Page } from "./pages/pages.ts";
+import { parseSort } from "./sort.ts";
+
+export const tooManyToAsk = (): AppError =>
+  badRequest(
+    `The read rule checks each record, and more than ${RULE_RECORDS_MAX} match; narrow the filter by id, or return a filter from the rule`,
+  );
+
+/** A filter, sort or count over records that the rule has to see one by one would reveal what hidden ones contain. [TB112] */
+export const notByRecord = (principal: Principal): AppError =>
+  principal.kind === "anonymous"
+    ? unauthorized()
+    : forbidden(
+        "Access denied: the read rule checks each record, so records cannot be filtered, sorted, searched or counted. A read rule may return a filter instead",
+      );
+
+/** For a record that the grant does not cover: behind a filter it does not exist for this caller. */
+export const unreadable = (principal: Principal, granted: Grant, model: TableModel, id: string): AppError =>
+  granted.kind === "filter" ? notFound(`There is no record "${id}" in ${model.name}`) : denied(principal);
+
+const tooLargePage = (): AppError =>
+  tooLarge("The records of this page are larger than 8 MiB; request fewer, or use a cursor");
+
+/** Whether the request has no conditions and is ordered by id. */
+const isPlain = ({ filter, sort }: ListRequest): boolean =>
+  filter.all.length + filter.any.length === 0 && sort.terms[0]?.field.name === "id";
+
+/** A table and its file; the file is null where the instance does not exist yet. */
+export interface Source {
+  table: Table;
+  file: DatabaseFile | null;
+  /** How the rules of this request are called. */
+  rules: RuleScope;
+}
+
+/** The source of a write, whose file is created by it where it does not exist. */
+export interface WritableSource extends Source {
+  file: DatabaseFile;
+}
+
+export interface Reads {
+  get(
+    principal: Principal,
+    source: Source,
+    id: string,
+    asked: Asked<GetValues>,
+    caller?: ReadCaller,
+  ): MaybePromise<TableRecord>;
+  /** `caller`: for whom long reads run; the server by default. */
+  list(principal: Principal, source: Source, asked: Asked<ListValues>, caller?: ReadCaller): MaybePromise<ListResult>;
+  /** The same, which may be a text that is kept for requests like it. */
+  listed(
+    principal: Principal,
+    source: Source,
+    asked: Asked<ListValues>,
+    caller?: ReadCaller,
+  ): MaybePromise<ListResult | ListText>;
+  count(
+    principal: Principal,
+    source: Source,
+    asked: Asked<CountValues>,
+    caller?: ReadCaller,
+  ): MaybePromise<{ total: number }>;
+  /** The read grant, for a search. Errors: 401, 403. */
+  grant(principal: Principal, source: Source): MaybePromise<Grant>;
+  /** Errors: 403 when the rule denies one of the records. [TB49] */
+  allReadable(principal: Principal, source: Source, grant: Grant, records: readonly TableRecord[]): MaybePromise<void>;
+}
+
+export function createReads(deps: { rights: RecordRights; expanding: Expanding }): Reads {
+  const { rights, expanding } = deps;
+
+  const grant: Reads["grant"] = (principal, { table, rules }) =>
+    chain(rights.grant({ principal, rules }, table.model, "read"), (granted) => {
+      if (granted.kind === "none") throw denied(principal);
+      return granted;
+    });
+
+  const allReadable: Reads["allReadable"] = (principal, { table, rules }, granted, records) => {
+    if (granted.kind !== "record") return;
+    const refuse = (): never => {
+      if (principal.kind === "anonymous") throw unauthorized();
+      throw forbidden(
+        "Access denied to one of the records. To list only some records, return a filter from the read rule",
+      );
+    };
+    const pending: Promise<boolean>[] = [];
+    inPhase("rules", () => {
+      for (const record of records) {
+        const answer = rights.coversRead(granted, { principal, rules }, table.model, record);
+        if (answer === false) refuse();
+        if (isPromise(answer)) pending.push(answer);
+      }
+    });
+    if (pending.length === 0) return;
+    return Promise.all(pending).then((answers) => {
+      if (answers.includes(false)) refuse();
+    });
+  };
+
+  /** Lists do not wait for long records. */
+  const listTurns = createTurns();
+  const find = createFinding();
+
+  const get: Reads["get"] = (principal, source, id, asked, caller) =>
+    chain(grant(principal, source), (granted) => {
+      const { model } = source.table;
+      const query = asked.query();
+      const fields = parseFields(model, query.fields);
+      const expand = parseExpand(model, query.expand);
+      return chain(find(source, id, granted), (record) => {
+        countRows(record === null ? 0 : 1);
+        if (record === null) {
+          // The rule would have seen the record: anonymous callers do not learn whether it exists. [TB53]
+          if (granted.kind === "record" && principal.kind === "anonymous") throw denied(principal);
+          throw notFound(`There is no record "${id}" in ${model.name}`);
+        }
+        // Behind a filter, no hidden record is found. [TB118]
+        const asker = { principal, rules: source.rules };
+        const covered = granted.kind === "record" ? rights.coversRead(granted, asker, model, record) : true;
+        return chain(covered, (isAllowed) => {
+          if (!isAllowed) throw denied(principal);
+          if (expand === null) return pick(record, fields);
+          const shown = (one: TableRecord) => pick(one, fields);
+          const expanded = listTurns.soon(() => expanding.answers(principal, source, expand, [record], shown, caller));
+          return chain(expanded, ([one = record]) => one);
+        });
+      });
+    });
+
+  const { listOf } = createListing(expanding, allReadable, listTurns);
+  const list: Reads["list"] = (principal, source, asked, caller) =>
+    chain(grant(principal, source), (granted) =>
+      listOf(principal, source, { request: parseListRequest(source.table.model, asked.query()), granted }, caller),
+    );
+
+  const listed = createListed(grant, listOf);
+
+  const count: Reads["count"] = (principal, source, asked, caller) =>
+    chain(grant(principal, source), async (granted) => {
+      const { table, file } = source;
+      if (granted.kind === "record") throw notByRecord(principal);
+      const filter = parseFilters(table.model, asked.query());
+      if (file === null) return { total: 0 };
+      const counted = () => table.store.count(file, table.prepared.count(filter, granted), caller);
+      return { total: await listTurns.soon(() => chain(file.ready(), counted)) };
+    });
+
+  return { get, list, listed, count, grant, allReadable };
+}
+
+/** Lists that may be kept as text. */
+function createListed(grant: Reads["grant"], listOf: ReturnType<typeof createListing>["listOf"]): Reads["listed"] {
+  const kept = createKeptLists();
+  return (principal, source, asked, caller) =>
+    chain(grant(principal, source), (granted) => {
+      const { file, table } = source;
+      const text = file === null || granted.kind !== "all" ? undefined : asked.queryText?.();
+      file?.assertReadable();
+      const known = file === null || text === undefined ? null : kept.get(file, table.model, text);
+      if (known !== null) {
+        countRows(known.records);
+        return known;
+      }
+      const request = parseListRequest(table.model, asked.query());
+      const found = () => listOf(principal, source, { request, granted }, caller);
+      // Related records change without their table.
+      if (file === null || text === undefined || request.expand !== null) return found();
+      const keep = kept.begin(file, table.model, text);
+      return chain(found(), keep);
+    });
+}
+
+/** The record of an id, unless the grant's filter hides it. */
+function createFinding() {
+  const turns = createTurns();
+  /** Long records are decoded one after the other, over several turns of the event loop. [TB105] */
+  return ({ table, file }: Source, id: string, granted: Grant): MaybePromise<TableRecord | null> => {
+    const one = granted.kind === "filter" ? table.prepared.one(table.model.id, granted) : null;
+    const record = file === null ? null : table.store.read(file, id, one);
+    return record instanceof LongRecord ? turns.run(decoded(record)) : record;
+  };
+}
+
+function* decoded(record: LongRecord): Generator<void, TableRecord> {
+  yield;
+  return record.decode();
+}
+
+/** Lists of a caller with its grant. */
+function createListing(expanding: Expanding, allReadable: Reads["allReadable"], turns: Turns) {
+  type Asking = { request: ListRequest; granted: Grant };
+  /** Lists that are asked for at once take turns: each of them may take a few milliseconds. [TB106] */
+  const listOf = (principal: Principal, source: Source, asking: Asking, caller: ReadCaller | undefined) =>
+    turns.soon(() => chain(source.file?.ready(), () => read(principal, source, asking, caller)));
+
+  const read = (
+    principal: Principal,
+    source: Source,
+    { request, granted }: Asking,
+    caller: ReadCaller | undefined,
+  ): MaybePromise<ListResult> => {
+    if (granted.kind === "record" && !isPlain(request)) throw notByRecord(principal);
+    return chain(find(source, request, granted, caller), ({ records, total, isCut }) => {
+      // With `total=false` the page may be complete, and only the record behind it does not fit.
+      if (isCut && request.paging.mode === "offset" && records.length < request.limit) throw tooLargePage();
+      // Without a total, one record more than requested shows whether there are more.
+      const hasMore = isCut || (total === null ? records.length > request.limit : total > records.length);
+      if (records.length > request.limit) records.length = request.limit;
+      if (request.paging.mode === "before") records.reverse();
+      return chain(allReadable(principal, source, granted, records), () => {
+        const answer = envelope(request, records, hasMore, total);
+        if (request.expand === null) return answer;
+        const shown = (record: TableRecord) => pick(record, request.fields);
+        const expanded = expanding.answers(principal, source, request.expand, records, shown, caller);
+        return chain(expanded, (items) => ({ ...answer, items }));
+      });
+    });
+  };
+
+  const find = (source: Source, request: ListRequest, granted: Grant, caller: ReadCaller | undefined) => {
+    const { table, file } = source;
+    if (file === null) return { records: [], total: isTotalWanted(request, granted) ? 0 : null, isCut: false };
+    return table.store.list(file, table.prepared.list(request, granted), caller);
+  };
+
+  return { listOf };
+}
+
+/** The first `limit` matches by id; fewer where they are large. */
+export async function firstById(
+  { model, store }: Table,
+  file: DatabaseFile,
+  matches: Matches,
+  { limit, caller }: { limit: number; caller: ReadCaller | undefined },
+): Promise<Page> {
+  const query = { matches, behind: null, sort: parseSort(model, null), reverse: false, limit, offset: 0 };
+  return store.list(file, prepareList(model, { ...query, path: null, isTotalWanted: false }), caller);
+}
+
+/** The answer of a list. [TB1] [TB2] [TB3] */
+function envelope(request: ListRequest, records: TableRecord[], hasMore: boolean, total: number | null): ListResult {
+  const { paging, limit, sort, fields, isTotalAsked } = request;
+  const isKeyset = paging.mode === "after" || paging.mode === "before";
+  const last = paging.mode === "before" ? records[0] : records.at(-1);
+  const cursor = hasMore && last !== undefined ? encodeCursor(sort, last) : null;
+  const offset = paging.mode === "offset" ? paging.offset : 0;
+  return {
+    items: fields === null ? records : records.map((record) => pick(record, fields)),
+    total,
+    page: isKeyset ? null : Math.floor(offset / limit) + 1,
+    perPage: isKeyset ? null : limit,
+    hasMore: paging.mode === "offset" && isTotalAsked ? null : hasMore,
+    cursor: paging.mode === "offset" ? null : cursor,
+  };
+}

@@ -1,0 +1,169 @@
+import { badField } from "../../../../kernel/errors.ts";
+import { orderValue } from "../../../../kernel/records/order.ts";
+import { valueAt } from "../../../../kernel/records/value-path.ts";
+import type { TableRecord } from "../../../config/types.ts";
+import type { SqlValue } from "../../../db/index.ts";
+import { SORT_TERMS_MAX } from "../limits.ts";
+import { type FieldPath, resolveField } from "../model/field-path.ts";
+import type { TableModel } from "../model/model.ts";
+import { join, type SqlCondition } from "./filter-sql.ts";
+
+export interface SortTerm {
+  field: FieldPath;
+  direction: "asc" | "desc";
+}
+
+/** A total order: it ends with the id, so pages never overlap. */
+export interface Sort {
+  terms: readonly SortTerm[];
+  /** Identifies the order: a cursor is valid in its own order only. */
+  key: string;
+  /** The same order in cursors of 0.2, which ended with the id ascending. Such a cursor continues in the order of now. */
+  formerKey: string;
+}
+
+const keyOf = (terms: readonly SortTerm[]): string =>
+  terms.map(({ field, direction }) => `${field.name}:${direction}`).join(",");
+
+/**
+ * Parses `title:desc,year`; null or empty: by id. Records of equal values follow in the direction of the last term, so that an
+ * index is walked in one direction. Errors: 400 for an unknown field or direction. [TB6]
+ */
+export function parseSort(model: TableModel, text: string | null): Sort {
+  const parts = text === null || text === "" ? [] : text.split(",");
+  if (parts.length > SORT_TERMS_MAX) throw badField("sort", "too_long", `sort takes at most ${SORT_TERMS_MAX} fields`);
+  const terms: SortTerm[] = [];
+  for (const part of parts) {
+    const [name = "", direction = "asc", ...rest] = part.trim().split(":");
+    const field = resolveField(model, name);
+    if (field === null) throw badField("sort", "unknown_field", `sort: ${name} is not a field of ${model.name}`);
+    if ((direction !== "asc" && direction !== "desc") || rest.length > 0) {
+      throw badField("sort", "invalid_value", `sort: "${part}" must be field:asc or field:desc`);
+    }
+    if (terms.some((term) => term.field.name === name)) continue;
+    terms.push({ field, direction });
+    // The id is unique, so later terms have no effect.
+    if (name === "id") break;
+  }
+  const id = resolveField(model, "id");
+  if (id === null || terms.at(-1)?.field.name === "id") return { terms, key: keyOf(terms), formerKey: keyOf(terms) };
+  const formerKey = keyOf([...terms, { field: id, direction: "asc" }]);
+  terms.push({ field: id, direction: terms.at(-1)?.direction ?? "asc" });
+  return { terms, key: keyOf(terms), formerKey };
+}
+
+/** Whether the order is just id ascending. */
+export const isById = (sort: Sort): boolean => sort.key === "id:asc";
+
+interface TermSql {
+  sql: string;
+  params: SqlValue[];
+  isNullable: boolean;
+}
+
+function termSql(field: FieldPath, alias: string): TermSql {
+  const column = `${alias}${field.column.sql}`;
+  if (!field.isJson) return { sql: column, params: [], isNullable: field.column.isNullable };
+  return { sql: `json_extract(${column}, ?)`, params: [field.jsonPath], isNullable: true };
+}
+
+/** The ORDER BY list. Nulls come first in ascending order, last in descending order. `reverse` reverses all of it. */
+export function orderBy(sort: Sort, options: { reverse: boolean; alias?: string }): SqlCondition {
+  const parts = sort.terms.map((term) => {
+    const { sql, params } = termSql(term.field, options.alias ?? "");
+    const isDescending = (term.direction === "desc") !== options.reverse;
+    return { sql: `${sql} ${isDescending ? "DESC" : "ASC"}`, params };
+  });
+  return { sql: parts.map((part) => part.sql).join(", "), params: parts.flatMap((part) => part.params) };
+}
+
+/** The values of a record that determine its position, as SQLite compares them. */
+export function sortValues(sort: Sort, record: TableRecord): SqlValue[] {
+  return sort.terms.map(({ field }) => orderValue(valueAt(record, field)));
+}
+
+/** The records after a position in an order. */
+export interface Beyond {
+  condition: SqlCondition;
+  /** The same as consecutive ranges of an index over the terms; null where that is not possible. */
+  ranges: readonly SqlCondition[] | null;
+}
+
+/** The records strictly after the position of `values`; with `reverse`, before it. */
+export function beyond(sort: Sort, values: readonly SqlValue[], options: { reverse: boolean }): Beyond {
+  const ranges = rangesBeyond(sort, values, options);
+  return {
+    condition: ranges?.length === 1 && ranges[0] !== undefined ? ranges[0] : anyBeyond(sort, values, options),
+    ranges,
+  };
+}
+
+/** null: terms in JSON or of both directions, or nulls behind the first term. Nulls of the first term are a range of their own. */
+function rangesBeyond(
+  sort: Sort,
+  values: readonly SqlValue[],
+  { reverse }: { reverse: boolean },
+): SqlCondition[] | null {
+  const [leading, ...others] = sort.terms;
+  if (
+    leading === undefined ||
+    sort.terms.some(({ field, direction }) => field.isJson || direction !== leading.direction)
+  ) {
+    return null;
+  }
+  const isDescending = (leading.direction === "desc") !== reverse;
+  const [first = null, ...rest] = values;
+  // A comparison of row values with null is neither true nor false; in descending order nulls follow every value.
+  const isComparable = others.every(({ field }, index) => {
+    const isNull = (rest[index] ?? null) === null;
+    return !isNull && !(isDescending && field.column.isNullable);
+  });
+  if (!isComparable) return null;
+  const column = leading.field.column.sql;
+  const after = (terms: readonly SortTerm[], place: readonly SqlValue[]): SqlCondition => ({
+    sql: `(${terms.map(({ field }) => field.column.sql).join(", ")}) ${isDescending ? "<" : ">"} (${terms.map(() => "?").join(", ")})`,
+    params: [...place],
+  });
+  const isNull = { sql: `${column} IS NULL`, params: [] };
+  if (first === null) {
+    const ties = join([isNull, after(others, rest)], "AND");
+    return isDescending ? [ties] : [ties, { sql: `${column} IS NOT NULL`, params: [] }];
+  }
+  const behind = after(sort.terms, values);
+  return isDescending && leading.field.column.isNullable ? [behind, isNull] : [behind];
+}
+
+function anyBeyond(sort: Sort, values: readonly SqlValue[], options: { reverse: boolean }): SqlCondition {
+  let rest: SqlCondition | null = null;
+  for (const [index, term] of [...sort.terms.entries()].reverse()) {
+    const place = termSql(term.field, "");
+    const value = values[index] ?? null;
+    const isDescending = (term.direction === "desc") !== options.reverse;
+    const after = afterValue(place, value, isDescending);
+    rest = rest === null ? after : join([after, join([atValue(place, value), rest], "AND")], "OR");
+    // Repeated as a bound on the leading term, by which SQLite can enter an index.
+    const bound = index === 0 ? leadingBound(place, value, isDescending) : null;
+    if (bound !== null && sort.terms.length > 1) rest = join([bound, rest], "AND");
+  }
+  return rest ?? { sql: "1", params: [] };
+}
+
+function afterValue(place: TermSql, value: SqlValue, isDescending: boolean): SqlCondition {
+  if (!isDescending) {
+    if (value === null) return { sql: `${place.sql} IS NOT NULL`, params: place.params };
+    return { sql: `${place.sql} > ?`, params: [...place.params, value] };
+  }
+  if (value === null) return { sql: "0", params: [] };
+  const below = { sql: `${place.sql} < ?`, params: [...place.params, value] };
+  return place.isNullable ? join([below, { sql: `${place.sql} IS NULL`, params: place.params }], "OR") : below;
+}
+
+const atValue = (place: TermSql, value: SqlValue): SqlCondition =>
+  value === null
+    ? { sql: `${place.sql} IS NULL`, params: place.params }
+    : { sql: `${place.sql} = ?`, params: [...place.params, value] };
+
+function leadingBound(place: TermSql, value: SqlValue, isDescending: boolean): SqlCondition | null {
+  if (value === null || (isDescending && place.isNullable)) return null;
+  return { sql: `${place.sql} ${isDescending ? "<=" : ">="} ?`, params: [...place.params, value] };
+}

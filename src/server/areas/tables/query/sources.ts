@@ -1,0 +1,87 @@
+import { notFound } from "../../../../kernel/errors.ts";
+import { chain, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import type { Principal } from "../../../access/principal.ts";
+import type { TableAddress } from "../../../access/table-door.ts";
+import type { TableLookups } from "../lookups/session.ts";
+import type { Namespace, Table } from "../namespaces.ts";
+import type { InstanceRights } from "../rules/instance-access.ts";
+import type { Source, WritableSource } from "./reads.ts";
+
+/** A namespace, and its instance where it is dynamic. */
+export type FileAddress = Omit<TableAddress, "table">;
+
+/** The tables and the file of a namespace. */
+interface TransactionSource extends Pick<WritableSource, "file" | "rules"> {
+  tables: ReadonlyMap<string, Table>;
+}
+
+/** Finds the table and file of an address. */
+export interface Sources {
+  /** Errors: 404 for an undeclared namespace or table, an instance id in a static namespace, or none in a dynamic one. */
+  find(address: TableAddress, options?: { anyInstance: boolean }): { namespace: Namespace; table: Table };
+  /** The file is null where the instance does not exist. Errors: as `find`, and those of the instance's rules. */
+  forReading(principal: Principal, address: TableAddress): MaybePromise<Source>;
+  /** A namespace's file for changes of any of its tables. Errors: as `forInserting`, without a table. */
+  forTransaction(principal: Principal, address: FileAddress): MaybePromise<TransactionSource>;
+  /** The first write that changes something creates an instance. */
+  forInserting(principal: Principal, address: TableAddress): MaybePromise<WritableSource>;
+}
+
+export function createSources(deps: {
+  namespaces: ReadonlyMap<string, Namespace>;
+  instances: InstanceRights;
+  lookups: TableLookups;
+}): Sources {
+  const namespaceOf = ({ namespace: name, instanceId }: FileAddress, { anyInstance = false } = {}): Namespace => {
+    const namespace = deps.namespaces.get(name);
+    if (namespace === undefined) throw notFound(`There is no namespace "${name}"`);
+    if (anyInstance) return namespace;
+    const isDynamic = namespace.kind === "dynamic";
+    if (isDynamic && instanceId === null) {
+      const expected = `its paths begin with /api/db/${name}/INSTANCE`;
+      throw notFound(`The namespace "${name}" has instances, and none is named: ${expected}`);
+    }
+    if (!isDynamic && instanceId !== null) {
+      const expected = `its paths begin with /api/db/${name}/tables`;
+      throw notFound(`The namespace "${name}" has no instances, got "${instanceId}": ${expected}`);
+    }
+    return namespace;
+  };
+  const find: Sources["find"] = (address, options) => {
+    const namespace = namespaceOf(address, { anyInstance: true });
+    const table = namespace.tables.get(address.table);
+    if (table === undefined) throw notFound(`There is no table "${address.table}" in ${address.namespace}`);
+    return { namespace: namespaceOf(address, options), table };
+  };
+  return {
+    find,
+    forReading(principal, address) {
+      const { namespace, table } = find(address);
+      const rules = deps.lookups.begin().scope(address);
+      if (namespace.kind === "static") return { table, file: namespace.file, rules };
+      return chain(deps.instances.open({ principal, rules }, namespace, address.instanceId), (file) => ({
+        table,
+        file,
+        rules,
+      }));
+    },
+    forTransaction(principal, address) {
+      const namespace = namespaceOf(address);
+      const { tables } = namespace;
+      const rules = deps.lookups.begin().scope(address);
+      if (namespace.kind === "static") return { tables, file: namespace.file, rules };
+      const opened = deps.instances.openForWriting({ principal, rules }, namespace, address.instanceId);
+      return chain(opened, (file) => ({ tables, file, rules }));
+    },
+    forInserting(principal, address) {
+      const { namespace, table } = find(address);
+      const rules = deps.lookups.begin().scope(address);
+      if (namespace.kind === "static") return { table, file: namespace.file, rules };
+      return chain(deps.instances.openForWriting({ principal, rules }, namespace, address.instanceId), (file) => ({
+        table,
+        file,
+        rules,
+      }));
+    },
+  };
+}

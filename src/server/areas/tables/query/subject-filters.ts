@@ -1,0 +1,30 @@
+import { matches } from "../../../../kernel/records/filter-match.ts";
+import type { Filter, TableRecord } from "../../../config/types.ts";
+import { FILTER_CONDITIONS_MAX } from "../limits.ts";
+import { compileTables, type TableModel } from "../model/model.ts";
+import type { Namespace } from "../namespaces.ts";
+import { type ParsedFilter, parseConditions } from "./filter.ts";
+
+type Matches = (subject: TableRecord) => boolean;
+
+/** Filters of a config that are matched against one record at a time. */
+export interface SubjectFilters {
+  /** For a declared table. Errors: 400 naming the condition that does not fit it. */
+  ofTable(namespace: string, table: string, filter: Filter): Matches;
+  /** For objects that are not records, as the facts of a file. Errors: 400 for a condition that nothing could meet. */
+  ofFacts(filter: Filter): Matches;
+}
+
+export function createSubjectFilters(namespaces: ReadonlyMap<string, Namespace>): SubjectFilters {
+  const compiled = (model: TableModel | undefined, filter: Filter): Matches => {
+    if (model === undefined) throw new Error("a filter is for a table that is not declared");
+    const all = parseConditions(model, filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX });
+    const parsed: ParsedFilter = { all, any: [] };
+    return (subject) => matches(parsed, subject);
+  };
+  return {
+    ofTable: (namespace, table, filter) => compiled(namespaces.get(namespace)?.tables.get(table)?.model, filter),
+    // A table without a schema, as facts have no declared types.
+    ofFacts: (filter) => compiled(compileTables("facts", { facts: {} }).get("facts"), filter),
+  };
+}

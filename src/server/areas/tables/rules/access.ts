@@ -1,0 +1,253 @@
+import type { Clock } from "../../../../kernel/clock.ts";
+import { type AppError, forbidden, reasonOf, unauthorized } from "../../../../kernel/errors.ts";
+import { plainCopy } from "../../../../kernel/json/copy.ts";
+import { readOnly } from "../../../../kernel/json/read-only.ts";
+import type { Logger } from "../../../../kernel/logger.ts";
+import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import { awaiting, inPhase } from "../../../../kernel/observing/request-trace.ts";
+import { matches } from "../../../../kernel/records/filter-match.ts";
+import { within } from "../../../../kernel/time/deadline.ts";
+import { RULE_TIMEOUT_MS } from "../../../access/limits.ts";
+import { authOf, type Principal } from "../../../access/principal.ts";
+import { createProbe } from "../../../access/probe.ts";
+import type { SaidBy } from "../../../access/table-door.ts";
+import type { Auth, Filter, TableRecord } from "../../../config/types.ts";
+import { FILTER_CONDITIONS_MAX } from "../limits.ts";
+import type { RuleCall, RuleScope } from "../lookups/calls.ts";
+import type { TableModel } from "../model/model.ts";
+import { NO_FILTER, type ParsedFilter, parseConditions, withOwnValues } from "../query/filter.ts";
+import { argumentsOf, callable, createFailureLog, type RecordRule, recordRule, type TableAction } from "./calling.ts";
+import { type Decisions, Suspended } from "./decisions.ts";
+
+/**
+ * The result of a rule before it has seen a record: `all`, `none`, `filter`, or `record`: the rule is then called with
+ * each record. `again`: the rule has looked at other records, so a write calls it again in its transaction, which may have
+ * changed them.
+ */
+export type Grant =
+  | { kind: "all"; saidBy: SaidBy; again: RecordRule | null }
+  | { kind: "none"; again: RecordRule | null }
+  /** `answer`: the value that the rule returned, which the rule may change later. */
+  | { kind: "filter"; filter: ParsedFilter; answer: Filter; again: RecordRule | null }
+  | { kind: "record"; by: RecordRule };
+
+const ALL: Grant = { kind: "all", saidBy: "config", again: null };
+export const NONE: Grant = { kind: "none", again: null };
+
+/** Whether the grant may allow something inside a transaction, where earlier operations count. [TB204] */
+export const mayAllow = (grant: Grant): boolean => grant.kind !== "none" || grant.again !== null;
+
+/** What rules are called with, for one request. */
+export interface Asker {
+  principal: Principal;
+  rules: RuleScope;
+}
+
+/** Rights to records. Every access to a record is checked here. [TB55] */
+export interface RecordRights {
+  /**
+   * The grant of the action's rule, determined before the request's form is checked. `before`: an earlier grant, which is
+   * returned again when the rule gives the same result. `call`: with which the rule is called, for `Decisions.ask`. Errors: 503
+   * when the request's rules have looked too much up.
+   */
+  grant(
+    asker: Asker,
+    model: TableModel,
+    action: TableAction,
+    options?: { before?: Grant | null; call?: RuleCall | null },
+  ): MaybePromise<Grant>;
+  /** Whether the grant covers this record. Inside a transaction only: may throw `Suspended`. Errors: as `grant`. */
+  covers(grant: Grant, asker: Asker & { decisions: Decisions }, model: TableModel, about: RecordPair): boolean;
+  /**
+   * Whether the filter of the read rule hides this record, as the rule answers by now. Inside a transaction only: may throw
+   * `Suspended`. Errors: as `grant`. [TB204]
+   */
+  hides(read: Grant, asker: Asker & { decisions: Decisions }, model: TableModel, record: TableRecord): boolean;
+  /** The same as `covers`, outside a transaction. */
+  coversRead(grant: Grant, asker: Asker, model: TableModel, record: TableRecord): MaybePromise<boolean>;
+}
+
+/** What a rule about a record is asked with. */
+export interface RecordPair {
+  record: TableRecord;
+  /** The record after the change. Called where a rule asks about it only: a large one takes long to make. */
+  next?: () => TableRecord;
+}
+
+/** 401 without credentials, 403 with them. [TB47] */
+export const denied = (principal: Principal): AppError =>
+  principal.kind === "anonymous" ? unauthorized() : forbidden();
+
+/** Whether a grant that calls no rule covers the record. */
+const allowsRecord = (grant: Grant, record: TableRecord): boolean =>
+  grant.kind === "all" || (grant.kind === "filter" && matches(grant.filter, record));
+
+/** Calls rules, and makes grants of their answers. */
+function createAnswers(deps: { clock: Clock; logger: Logger }) {
+  const failed = createFailureLog(deps);
+  /** A rule whose promise does not settle in time denies. [TB144] */
+  const inTime = <T>(answer: Promise<T>): Promise<T> => within(deps.clock, RULE_TIMEOUT_MS, answer);
+
+  /** `true` and a filter allow; every other value denies. [TB51] */
+  const grantOf = (
+    model: TableModel,
+    action: TableAction,
+    answer: unknown,
+    { before = null, again = null }: { before?: Grant | null; again?: RecordRule | null } = {},
+  ): Grant => {
+    if (answer === true) return { kind: "all", saidBy: "rule", again };
+    if (!Array.isArray(answer)) return again === null ? NONE : { kind: "none", again };
+    if (answer.length === 0) return { kind: "all", saidBy: "filter", again };
+    if (before?.kind === "filter" && Bun.deepEquals(before.answer, answer, true)) return before;
+    try {
+      return { kind: "filter", filter: parseRuleFilter(model, answer), answer, again };
+    } catch (cause) {
+      const table = `${model.namespace}.${model.name}`;
+      const problem = reasonOf(cause);
+      deps.logger.error("an access rule returned an invalid filter and denies", { table, rule: action, problem });
+      return NONE;
+    }
+  };
+  const answerAbout = (model: TableModel, action: TableAction, answer: unknown, record: TableRecord): boolean =>
+    allowsRecord(grantOf(model, action, answer), record);
+
+  /**
+   * A rule with a context may read the record or not, and a rule may read it without declaring it as a parameter. A stand-in
+   * record detects that; the rule is then called with each record. [TB80] [TB201]
+   */
+  const probed = (
+    model: TableModel,
+    by: RecordRule,
+    { principal, rules }: Asker,
+    { before, call: given }: { before: Grant | null; call: RuleCall | null },
+  ): MaybePromise<Grant> => {
+    // Once it reads the record its answer is of no use, and what it looks up only where that is noted.
+    const probe = createProbe<TableRecord>(rules.isWatched ? {} : null);
+    const call = by.takesContext ? (given ?? rules.call()) : null;
+    const grant = (answer: unknown): Grant => {
+      rules.check();
+      if (probe.isSeen) return { kind: "record", by };
+      return grantOf(model, by.action, answer, { before, again: call?.hasLooked === true ? by : null });
+    };
+    const afterFailure = (cause: unknown): Grant => {
+      if (!probe.isSeen) failed(model, by.action, cause);
+      return grant(false);
+    };
+    try {
+      const args = argumentsOf(by, call, [authOf(principal), probe.standIn, probe.standIn]);
+      const answer = inPhase("rules", () => callable(by)(...args));
+      if (!isPromise(answer)) return grant(answer);
+      if (!probe.isSeen) return inTime(answer).then(grant, afterFailure);
+      // The result for the stand-in is ignored.
+      answer.catch(() => undefined);
+      return grant(false);
+    } catch (cause) {
+      return afterFailure(cause);
+    }
+  };
+
+  const answerOf = (
+    by: RecordRule,
+    { principal, rules }: Asker,
+    record: TableRecord,
+    deny: (cause: unknown) => false,
+  ): MaybePromise<unknown> => {
+    try {
+      const call = by.takesContext ? rules.call() : null;
+      const answer = callable(by)(...argumentsOf(by, call, [authOf(principal), record, record]));
+      return isPromise(answer) ? inTime(awaiting("rules", answer)).catch(deny) : answer;
+    } catch (cause) {
+      return deny(cause);
+    }
+  };
+
+  return { failed, inTime, grantOf, answerAbout, probed, answerOf };
+}
+
+export function createRecordRights(deps: { clock: Clock; logger: Logger }): RecordRights {
+  const { failed, inTime, grantOf, answerAbout, probed, answerOf } = createAnswers(deps);
+
+  /** The rule's answer about this record inside a transaction. */
+  const asked = (
+    by: RecordRule,
+    { principal, rules, decisions }: Asker & { decisions: Decisions },
+    model: TableModel,
+    { record, next: nextOf }: RecordPair,
+  ): Grant => {
+    const call = by.takesContext ? rules.call() : null;
+    const next = nextOf?.();
+    const args = argumentsOf(by, call, [authOf(principal), plainCopy(record), plainCopy(next ?? record)]);
+    let answer: Grant = NONE;
+    try {
+      answer = grantOf(model, by.action, decisions.ask(callable(by), args, [record, next], { call }));
+    } catch (cause) {
+      if (cause instanceof Suspended) throw cause;
+      failed(model, by.action, cause);
+    }
+    rules.check();
+    return answer;
+  };
+
+  return {
+    grant(asker, model, action, { before = null, call = null } = {}) {
+      const { principal } = asker;
+      if (principal.kind === "server") return ALL;
+      if (principal.kind === "serviceKey") {
+        return principal.scopes.allows("db", model.namespace, model.name, action) ? ALL : NONE;
+      }
+      const rule = model.config.access?.[action];
+      if (typeof rule !== "function") return rule === true ? ALL : NONE;
+      const by = recordRule(action, rule);
+      // A rule with the records as its parameters, and without the context after them, reads the record.
+      if (rule.length > 1 && !by.takesContext) return { kind: "record", by };
+      if (by.takesContext) return probed(model, by, asker, { before, call });
+      const deny = (cause: unknown): false => {
+        failed(model, action, cause);
+        return false;
+      };
+      try {
+        // Called without the records, which it does not declare.
+        const answer = (rule as (auth: Auth | null) => unknown)(authOf(principal));
+        if (!isPromise(answer)) return grantOf(model, action, answer, { before });
+        return inTime(awaiting("rules", answer))
+          .catch(deny)
+          .then((settled) => grantOf(model, action, settled, { before }));
+      } catch (cause) {
+        failed(model, action, cause);
+        return NONE;
+      }
+    },
+
+    covers(grant, asker, model, about) {
+      const by = grant.kind === "record" ? grant.by : grant.again;
+      return allowsRecord(by === null ? grant : asked(by, asker, model, about), about.record);
+    },
+
+    hides(read, asker, model, record) {
+      if (read.kind === "record") return false;
+      const present = read.again === null ? read : asked(read.again, asker, model, { record });
+      return present.kind === "filter" && !allowsRecord(present, record);
+    },
+
+    coversRead(grant, { principal, rules }, model, record) {
+      if (grant.kind === "filter") return matches(grant.filter, record);
+      if (grant.kind !== "record") return grant.kind === "all";
+      const { by } = grant;
+      const deny = (cause: unknown): false => {
+        failed(model, by.action, cause);
+        return false;
+      };
+      return chain(answerOf(by, { principal, rules }, readOnly(record, model.jsonFields), deny), (answer) => {
+        rules.check();
+        return answerAbout(model, by.action, answer, record);
+      });
+    },
+  };
+}
+
+function parseRuleFilter(model: TableModel, filter: Filter): ParsedFilter {
+  return {
+    ...NO_FILTER,
+    all: withOwnValues(parseConditions(model, filter, { name: "rule", conditionsMax: FILTER_CONDITIONS_MAX })),
+  };
+}

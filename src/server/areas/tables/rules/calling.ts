@@ -1,0 +1,69 @@
+import type { Clock } from "../../../../kernel/clock.ts";
+import type { Logger } from "../../../../kernel/logger.ts";
+import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import { DeadlineError } from "../../../../kernel/time/deadline.ts";
+import { mayTakeMoreThan } from "../../../access/probe.ts";
+import type { Auth, Rule, TableRecord, UpdateRule } from "../../../config/types.ts";
+import { SLOW_RULE_LOGGED_EVERY_MS } from "../limits.ts";
+import type { RuleCall } from "../lookups/calls.ts";
+import type { TableModel } from "../model/model.ts";
+
+export type TableAction = "read" | "insert" | "update" | "delete";
+type RuleFunction = Exclude<Rule, boolean>;
+type UpdateRuleFunction = Exclude<UpdateRule, boolean>;
+
+/** A rule that is called with a record. */
+export type RecordRule = { takesContext: boolean } & (
+  | { action: "read" | "insert" | "delete"; rule: RuleFunction }
+  | { action: "update"; rule: UpdateRuleFunction }
+);
+
+const recordRules = new WeakMap<RuleFunction | UpdateRuleFunction, Map<TableAction, RecordRule>>();
+
+/** Known per function: whether it may take the context, which its text says where its `length` does not. */
+export function recordRule(action: TableAction, rule: RuleFunction | UpdateRuleFunction): RecordRule {
+  const known = recordRules.get(rule)?.get(action);
+  if (known !== undefined) return known;
+  const contextAt = action === "update" ? UPDATE_PARAMETERS : RECORD_PARAMETERS;
+  const takesContext = mayTakeMoreThan(rule, contextAt - 1);
+  // The rule of this action has this type.
+  const by = { action, rule, takesContext } as RecordRule;
+  const rules = recordRules.get(rule) ?? new Map<TableAction, RecordRule>();
+  recordRules.set(rule, rules.set(action, by));
+  return by;
+}
+
+/** Parameters of a rule with its context. */
+const RECORD_PARAMETERS = 3;
+const UPDATE_PARAMETERS = 4;
+
+/**
+ * Logs rules that failed, which denies. Rules that do not settle in time are logged at intervals, because a list calls
+ * them once per record.
+ */
+export function createFailureLog({ clock, logger }: { clock: Clock; logger: Logger }) {
+  const slowLoggedAt = new WeakMap<TableModel, number>();
+  return (model: TableModel, rule: TableAction, cause: unknown): void => {
+    const table = `${model.namespace}.${model.name}`;
+    if (!(cause instanceof DeadlineError)) {
+      logger.error("an access rule threw", { table, rule, cause });
+      return;
+    }
+    const loggedAt = slowLoggedAt.get(model);
+    if (loggedAt !== undefined && clock.now() - loggedAt < SLOW_RULE_LOGGED_EVERY_MS) return;
+    slowLoggedAt.set(model, clock.now());
+    logger.error("an access rule did not settle in time and denies", { table, rule, cause });
+  };
+}
+
+/** The parameters of a rule in their order; the context is the last one. */
+type Arguments = [auth: Auth | null, record: TableRecord, ...rest: unknown[]];
+
+export function argumentsOf({ action, takesContext }: RecordRule, call: RuleCall | null, about: Arguments): Arguments {
+  const [auth, record, next] = about;
+  const context = takesContext ? [call?.context] : [];
+  return action === "update" ? [auth, record, next, ...context] : [auth, record, ...context];
+}
+
+/** The rule as a function of its arguments, which `argumentsOf` has put in order. */
+export const callable = ({ rule }: RecordRule) => rule as unknown as (...args: Arguments) => MaybePromise<unknown>;

@@ -1,0 +1,103 @@
+import type { Clock } from "../../../../kernel/clock.ts";
+import { isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import { inPhase } from "../../../../kernel/observing/request-trace.ts";
+import { within } from "../../../../kernel/time/deadline.ts";
+import { RULE_TIMEOUT_MS } from "../../../access/limits.ts";
+import type { RuleCall } from "../lookups/calls.ts";
+
+/**
+ * Thrown inside a transaction when a rule or hook returned a promise. The write is rolled back, the promise is awaited,
+ * and the write restarts, in which the same call with the same records finds its answer.
+ */
+export class Suspended extends Error {
+  readonly settled: Promise<unknown>;
+  constructor(settled: Promise<unknown>) {
+    super("a rule or hook is being awaited");
+    this.settled = settled;
+  }
+}
+
+/** The results of all of `questions`; their promises are awaited together. */
+export function together(questions: readonly (() => boolean)[]): boolean[] {
+  const awaited: Promise<unknown>[] = [];
+  const answers = questions.map((question) => {
+    try {
+      return question();
+    } catch (cause) {
+      if (!(cause instanceof Suspended)) throw cause;
+      awaited.push(cause.settled);
+      return false;
+    }
+  });
+  if (awaited.length > 0) throw new Suspended(Promise.all(awaited));
+  return answers;
+}
+
+/** `call`: what the function has looked up. */
+type Outcome = ({ ok: true; value: unknown } | { ok: false; cause: unknown }) & { call: RuleCall | null };
+
+/**
+ * The answers of one request's rules and hooks. Each function is called once per arguments. An answer counts only for the
+ * exact records that the function saw, and while its lookups have the results that it got: otherwise it is called again.
+ */
+export class Decisions {
+  readonly #clock: Clock;
+  readonly #answers = new Map<unknown, Map<string, Outcome>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * The answer. Throws what the function threw; `DeadlineError` where its promise does not settle in time; `Suspended`
+   * for a promise. Inside a transaction only. `call`: the one whose context is among `args`; `phase`: what its time counts as.
+   */
+  ask<Args extends readonly unknown[], T>(
+    question: (...args: Args) => MaybePromise<T>,
+    args: Args,
+    about: unknown,
+    { call = null, phase = "rules" }: { call?: RuleCall | null; phase?: "rules" | "hooks" } = {},
+  ): T {
+    let known = this.#answers.get(question);
+    // Records are compared by their JSON. Most rules return no promise and are never called twice.
+    const key = known === undefined ? null : JSON.stringify(about);
+    const answer = key === null ? undefined : known?.get(key);
+    if (answer !== undefined) {
+      const now = answer.call === null ? null : resultsNow(answer.call);
+      if (now === null) {
+        if (!answer.ok) throw answer.cause;
+        // Stored for this function, which returns this type.
+        return answer.value as T;
+      }
+      // After its first `await` the function looks at what is committed. It gets what this transaction has, as far as it asks
+      // for the same again.
+      call?.replay(now);
+    }
+    const value = inPhase(phase, () => question(...args));
+    if (!isPromise(value)) return value;
+    if (known === undefined) {
+      known = new Map();
+      this.#answers.set(question, known);
+    }
+    const answers = known;
+    const aboutKey = key ?? JSON.stringify(about);
+    throw new Suspended(
+      within(this.#clock, RULE_TIMEOUT_MS, value).then(
+        (settled) => answers.set(aboutKey, { ok: true, value: settled, call }),
+        (cause: unknown) => answers.set(aboutKey, { ok: false, cause, call }),
+      ),
+    );
+  }
+}
+
+/** null: the lookups of the call still have the results that it got; else their results in this transaction. */
+function resultsNow({ made }: RuleCall): ReadonlyMap<string, unknown> | null {
+  const now = new Map<string, unknown>();
+  let isSame = true;
+  for (const [key, { value, again }] of made) {
+    const result = again();
+    now.set(key, result);
+    isSame &&= result === value || Bun.deepEquals(result, value);
+  }
+  return isSame ? null : now;
+}

@@ -1,0 +1,355 @@
+import type { Clock } from "../../../kernel/clock.ts";
+import { notFound } from "../../../kernel/errors.ts";
+import type { Ids } from "../../../kernel/ids.ts";
+import type { JsonObject } from "../../../kernel/json/json.ts";
+import type { Logger } from "../../../kernel/logger.ts";
+import { chain, type MaybePromise } from "../../../kernel/maybe-promise.ts";
+import { createTurns, type Turns } from "../../../kernel/time/turns.ts";
+import type { Principal } from "../../access/principal.ts";
+import type { Principals } from "../../access/principals.ts";
+import type { TableAddress, TableDoor } from "../../access/table-door.ts";
+import type { AppAccess, BatchResult, ListResult } from "../../config/app/index.ts";
+import type { TableRecord } from "../../config/types.ts";
+import type { ReadCaller } from "../../db/index.ts";
+import { createAggregating, type Groups } from "./aggregate/aggregate.ts";
+import type {
+  AggregateValues,
+  Asked,
+  BatchBody,
+  ByFilterBody,
+  CountValues,
+  GetValues,
+  ListValues,
+  SearchValues,
+} from "./api/requests.ts";
+import { createExpanding } from "./expand/expand.ts";
+import { createOnce, type Once } from "./idempotency/once.ts";
+import { startAnswerSweep } from "./idempotency/sweep.ts";
+import { createTableLookups, type TableLookups } from "./lookups/session.ts";
+import type { TableModel } from "./model/model.ts";
+import type { Namespace, Table } from "./namespaces.ts";
+import type { ListText } from "./query/pages/kept-lists.ts";
+import { createReads, type Source } from "./query/reads.ts";
+import { createSources, type Sources } from "./query/sources.ts";
+import { CascadeTooLarge } from "./references/cascade-cost.ts";
+import { type CascadeSteps, createCascadeSteps, mayDeleteInSteps } from "./references/cascade-steps.ts";
+import { type Asker, createRecordRights, denied } from "./rules/access.ts";
+import { createAsking, type WriteGrants } from "./rules/asking.ts";
+import { createInstanceRights } from "./rules/instance-access.ts";
+import { createSearch } from "./search/search.ts";
+import { createMeasuring, type MeasureTable } from "./sizes/size.ts";
+import { createTableDoor } from "./table-door.ts";
+import { type AppTransactions, createAppTransactions } from "./transaction/app-transactions.ts";
+import type { PrepareJob } from "./transaction/handle.ts";
+import { createTransactions, type Transactions } from "./transaction/transactions.ts";
+import { createAfterHooks } from "./write/after-hooks.ts";
+import {
+  type Batch,
+  type ByFilterResult,
+  bodiesOf,
+  checkBatch,
+  parseByFilter,
+  placedRecords,
+  runBatch,
+  runByFilter,
+} from "./write/batch.ts";
+import { parsePatch } from "./write/changes.ts";
+import { createMutations, type Mutations } from "./write/mutations.ts";
+import { checkPatternCost } from "./write/operations.ts";
+import { preconditionOfText } from "./write/preconditions.ts";
+import { prepareLarge } from "./write/prepared.ts";
+import { createRecordWrites } from "./write/record-writes.ts";
+import { isLarge } from "./write/stored-bytes.ts";
+import { checkHasTarget, conflictColumn } from "./write/upserts.ts";
+import type { WriteContext } from "./write/write-context.ts";
+import { createWrites, type KeepAnswer, type Writes } from "./write/writes.ts";
+
+/** Reads the body of a request; called after the rules that need no record. */
+type Body<T = JsonObject> = () => MaybePromise<T>;
+
+interface TableReads {
+  get(
+    principal: Principal,
+    address: TableAddress,
+    id: string,
+    asked: Asked<GetValues>,
+    caller?: ReadCaller,
+  ): MaybePromise<TableRecord>;
+  list(
+    principal: Principal,
+    address: TableAddress,
+    asked: Asked<ListValues>,
+    caller?: ReadCaller,
+  ): MaybePromise<ListResult>;
+  /** The same, which may be a text that is kept for requests like it. */
+  listed(
+    principal: Principal,
+    address: TableAddress,
+    asked: Asked<ListValues>,
+    caller?: ReadCaller,
+  ): MaybePromise<ListResult | ListText>;
+  count(
+    principal: Principal,
+    address: TableAddress,
+    asked: Asked<CountValues>,
+    caller?: ReadCaller,
+  ): MaybePromise<{ total: number }>;
+  aggregate(
+    principal: Principal,
+    address: TableAddress,
+    asked: Asked<AggregateValues>,
+    caller?: ReadCaller,
+  ): MaybePromise<Groups>;
+  search(
+    principal: Principal,
+    address: TableAddress,
+    asked: Asked<SearchValues>,
+    caller?: ReadCaller,
+  ): MaybePromise<ListResult>;
+}
+
+export interface Upserted {
+  record: TableRecord;
+  isNew: boolean;
+}
+
+interface TableWrites {
+  insert(principal: Principal, address: TableAddress, body: Body, keep?: KeepAnswer<TableRecord>): Promise<TableRecord>;
+  upsert(
+    principal: Principal,
+    address: TableAddress,
+    body: Body,
+    options: { conflictTarget: string; keep?: KeepAnswer<Upserted> | undefined },
+  ): Promise<Upserted>;
+  /** `condition`: `if` of the request, as text; null: none. */
+  update(
+    principal: Principal,
+    address: TableAddress,
+    id: string,
+    body: Body,
+    options?: { condition: string | null; keep?: KeepAnswer<TableRecord> | undefined },
+  ): Promise<TableRecord>;
+  /** `checkForm` throws for a malformed request; called after the rights. */
+  delete(
+    principal: Principal,
+    address: TableAddress,
+    id: string,
+    options?: { condition: string | null; checkForm: () => unknown },
+  ): Promise<void>;
+}
+
+interface TableBatches {
+  batch(
+    principal: Principal,
+    address: TableAddress,
+    body: Body<BatchBody>,
+    options: { upsert: boolean; caller?: ReadCaller; keep?: KeepAnswer<BatchResult> | undefined },
+  ): Promise<BatchResult>;
+  batchByFilter(
+    principal: Principal,
+    address: TableAddress,
+    body: Body<ByFilterBody>,
+    options?: { caller?: ReadCaller; keep?: KeepAnswer<ByFilterResult> | undefined },
+  ): Promise<ByFilterResult>;
+}
+
+/**
+ * The operations of the table endpoints. `caller`: for whom long reads run; the server by default. Each method checks in
+ * this order: address (404), rights (401, 403), the form of the request (400), the records (404, 409).
+ */
+export interface TableService extends TableReads, TableWrites, TableBatches, Transactions, AppTransactions {
+  readonly door: TableDoor;
+  /** Carries out requests with an idempotency key once. */
+  readonly once: Once;
+  readonly lookups: TableLookups;
+  readonly measure: MeasureTable;
+  /** Waits for the hooks after writes. */
+  stop(): Promise<void>;
+}
+
+export function createTableService(deps: {
+  namespaces: ReadonlyMap<string, Namespace>;
+  requirePresent: Principals["requirePresent"];
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+  app: () => AppAccess;
+  prepareJob: PrepareJob;
+}): TableService {
+  const rights = createRecordRights(deps);
+  const instances = createInstanceRights(deps);
+  const lookups = createTableLookups(deps);
+  const sources = createSources({ namespaces: deps.namespaces, instances, lookups });
+  const afterHooks = createAfterHooks(deps);
+  const writes = createWrites({ ...deps, rights, afterHooks });
+  const tableOf = (model: TableModel): Table =>
+    sources.find({ namespace: model.namespace, instanceId: null, table: model.name }, { anyInstance: true }).table;
+  const mutations = createMutations({ rights, writes: createRecordWrites({ ...deps, rights, tableOf }) });
+  const steps = createCascadeSteps({ writes, tableOf });
+
+  const expanding = createExpanding({ tableOf, rights });
+  const reads = createReads({ rights, expanding });
+  const aggregating = createAggregating({ reads });
+  const search = createSearch({ reads, expanding });
+  const from = <T>(principal: Principal, address: TableAddress, read: (source: Source) => MaybePromise<T>) =>
+    chain(sources.forReading(principal, address), read);
+  const turns = createTurns();
+  const stopSweep = startAnswerSweep(deps);
+  return {
+    get: (principal, address, id, asked, caller) =>
+      from(principal, address, (source) => reads.get(principal, source, id, asked, caller)),
+    list: (principal, address, asked, caller) =>
+      from(principal, address, (source) => reads.list(principal, source, asked, caller)),
+    listed: (principal, address, asked, caller) =>
+      from(principal, address, (source) => reads.listed(principal, source, asked, caller)),
+    count: (principal, address, asked, caller) =>
+      from(principal, address, (source) => reads.count(principal, source, asked, caller)),
+    aggregate: (principal, address, asked, caller) =>
+      from(principal, address, (source) => aggregating.aggregate(principal, source, asked, caller)),
+    search: (principal, address, asked, caller) =>
+      from(principal, address, (source) => search.search(principal, source, asked, caller)),
+    ...createTableWrites({ sources, writes, mutations, steps }),
+    ...createTableBatches({ sources, writes, mutations, steps, rights, turns }),
+    ...createTransactions({ sources, writes, mutations, turns, namespaces: deps.namespaces }),
+    ...createAppTransactions({ ...deps, sources, writes, mutations, asking: createAsking(rights) }),
+    once: createOnce({ ...deps, instances, rights, lookups }),
+    door: createTableDoor({ sources, namespaces: deps.namespaces, rights, instances, lookups }),
+    lookups,
+    measure: createMeasuring(sources),
+    async stop() {
+      await Promise.all([stopSweep(), afterHooks.ended()]);
+    },
+  };
+}
+
+interface WriteDeps {
+  sources: Sources;
+  writes: Writes;
+  mutations: Mutations;
+  steps: CascadeSteps;
+}
+
+function createTableWrites({ sources, writes, mutations, steps }: WriteDeps): TableWrites {
+  return {
+    async insert(principal, address, body, keep) {
+      const { table, file, rules } = await sources.forInserting(principal, address);
+      const asker = { principal, rules };
+      const grants = await writes.grants(asker, table.model, ["insert"]);
+      const value = await body();
+      const insert = (context: WriteContext) => mutations.insert(context, grants, table, value, 0);
+      return writes.run(file, asker, insert, { keep });
+    },
+
+    async upsert(principal, address, body, { conflictTarget, keep }) {
+      const { table, file, rules } = await sources.forInserting(principal, address);
+      const asker = { principal, rules };
+      const grants = await writes.grants(asker, table.model, ["insert", "update"], { demand: "either" });
+      const value = await body();
+      const target = conflictColumn(table.model, conflictTarget);
+      checkHasTarget(value, target);
+      const options = { target, index: 0 };
+      const upsert = (context: WriteContext) => mutations.upsert(context, grants, table, value, options);
+      return writes.run(file, asker, upsert, { keep });
+    },
+
+    async update(principal, address, id, body, options) {
+      const { table, file, rules } = await sources.forReading(principal, address);
+      const asker = { principal, rules };
+      const grants = await writes.grants(asker, table.model, ["update"]);
+      const patch = parsePatch(table.model, table.validator, await body());
+      if (file === null) return missing(principal, address, grants, id);
+      const condition = preconditionOfText(table.model, options?.condition ?? null);
+      const update = (context: WriteContext) => mutations.update(context, grants, table, id, patch, { condition });
+      return writes.run(file, asker, update, { keep: options?.keep });
+    },
+
+    async delete(principal, address, id, options) {
+      const { table, file, rules } = await sources.forReading(principal, address);
+      const asker = { principal, rules };
+      const grants = await writes.grants(asker, table.model, ["delete"]);
+      options?.checkForm();
+      if (file === null) return missing(principal, address, grants, id);
+      const condition = preconditionOfText(table.model, options?.condition ?? null);
+      const remove = () =>
+        writes.run(file, asker, (context) => mutations.delete(context, grants, table, id, { condition }));
+      try {
+        await remove();
+      } catch (cause) {
+        if (!(cause instanceof CascadeTooLarge && mayDeleteInSteps(principal))) throw cause;
+        await steps.clear(asker, file, table, id, { condition });
+        await remove();
+      }
+    },
+  };
+}
+
+/** The answer for a record of an instance that does not exist: that of a missing record. */
+function missing(principal: Principal, address: TableAddress, grants: WriteGrants, id: string): never {
+  const looksAtRecord = grants.update.kind === "record" || grants.delete.kind === "record";
+  if (principal.kind === "anonymous" && looksAtRecord) throw denied(principal);
+  throw notFound(`There is no record "${id}" in ${address.table}`);
+}
+
+function createTableBatches({
+  sources,
+  writes,
+  mutations,
+  steps,
+  rights,
+  turns,
+}: WriteDeps & { rights: ReturnType<typeof createRecordRights>; turns: Turns }): TableBatches {
+  return {
+    async batch(principal, address, body, { caller, keep, ...options }) {
+      const { table, file, rules } = await sources.forInserting(principal, address);
+      const asker = { principal, rules };
+      // A caller without any of these rights learns nothing about the form of its body.
+      await writes.grants(asker, table.model, ["insert", "update", "delete"], { demand: "either", isBatch: true });
+      const parsed = checkBatch(await body());
+      const grants = await batchGrants(writes, asker, table, parsed, options);
+      checkPatternCost(placedRecords(table, parsed));
+      const change = (context: WriteContext) => runBatch(mutations, context, grants, table, parsed, options);
+      const result = await writes.run(file, asker, change, {
+        prepare: (auto) => prepareLarge(bodiesOf(table, parsed), auto, turns),
+        keep,
+      });
+      // A large answer is sent in pieces, like large pages; there is no place to release.
+      if (isLarge([...result.inserted, ...result.updated])) caller?.keepUntilSent?.(() => {});
+      return result;
+    },
+
+    async batchByFilter(principal, address, body, { caller, keep } = {}) {
+      const { table, file, rules } = await sources.forReading(principal, address);
+      const asker = { principal, rules };
+      await writes.grants(asker, table.model, ["update", "delete"], { demand: "either" });
+      const value = await body();
+      const parsed = parseByFilter(table, value);
+      const grants = await writes.grants(asker, table.model, [value.action]);
+      if (file === null) return { processed: 0, succeeded: 0 };
+      return runByFilter({ mutations, writes, steps, rights, caller, keep }, asker, grants, table, file, parsed);
+    },
+  };
+}
+
+/**
+ * The grants for the operations of a batch: of each kind its own, of upserts the insert or the update rule. Errors: 401,
+ * 403.
+ */
+async function batchGrants(
+  writes: Writes,
+  asker: Asker,
+  table: Table,
+  body: Batch,
+  options: { upsert: boolean },
+): Promise<WriteGrants> {
+  const changing = [
+    ...(body.updates.length > 0 ? (["update"] as const) : []),
+    ...(body.deletes.length > 0 ? (["delete"] as const) : []),
+  ];
+  const others = await writes.grants(asker, table.model, changing, { isBatch: true });
+  if (body.inserts.length === 0) return others;
+  const actions = options.upsert ? (["insert", "update"] as const) : (["insert"] as const);
+  const demand = options.upsert ? "either" : "each";
+  const inserting = await writes.grants(asker, table.model, actions, { demand, isBatch: true });
+  const update = body.updates.length > 0 ? others.update : inserting.update;
+  return { ...others, insert: inserting.insert, update };
+}

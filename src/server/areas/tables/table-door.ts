@@ -1,0 +1,90 @@
+import { chain, type MaybePromise } from "../../../kernel/maybe-promise.ts";
+import { matches } from "../../../kernel/records/filter-match.ts";
+import type { LookupWatch } from "../../access/lookups/lookups.ts";
+import type { ReadAccess, RecordFilter, TableDoor } from "../../access/table-door.ts";
+import type { TableRecord } from "../../config/types.ts";
+import type { DatabaseFile } from "../../db/index.ts";
+import { isInstanceId } from "./instance-id.ts";
+import { CHANNEL_CONDITIONS_MAX } from "./limits.ts";
+import type { TableLookups } from "./lookups/session.ts";
+import type { Namespace, Table } from "./namespaces.ts";
+import { type ParsedFilter, parseConditions } from "./query/filter.ts";
+import type { Sources } from "./query/sources.ts";
+import { type Asker, denied, type Grant, type RecordRights } from "./rules/access.ts";
+import type { InstanceRights } from "./rules/instance-access.ts";
+
+/** Rights and filters of tables for other areas. */
+export function createTableDoor(deps: {
+  sources: Sources;
+  namespaces: ReadonlyMap<string, Namespace>;
+  rights: RecordRights;
+  instances: InstanceRights;
+  lookups: TableLookups;
+}): TableDoor {
+  const grants = new WeakMap<ReadAccess, Grant>();
+  return {
+    isInstanceId,
+    find(namespace, table) {
+      const found = deps.namespaces.get(namespace);
+      return found?.tables.has(table) === true ? { isDynamic: found.kind === "dynamic" } : null;
+    },
+    isDynamic(namespace) {
+      const found = deps.namespaces.get(namespace);
+      return found === undefined ? null : found.kind === "dynamic";
+    },
+    readAccess(principal, address, { before = null, watch, sight } = {}) {
+      const { namespace, table } = deps.sources.find(address);
+      const asker = (by: LookupWatch | undefined): Asker => {
+        const session = deps.lookups.begin({ for: "subscription", ...(by === undefined ? {} : { watch: by }) });
+        return { principal, rules: session.scope(address) };
+      };
+      const asking = asker(watch);
+      const open = (): MaybePromise<DatabaseFile | null> =>
+        namespace.kind === "static" ? namespace.file : deps.instances.open(asking, namespace, address.instanceId);
+      const recordAccess = (grant: Grant, file: DatabaseFile | null): ReadAccess => {
+        const seeing = sight?.watch();
+        // Each record at its own time: what was looked up for the one before it may have changed.
+        const allows = (record: TableRecord) => deps.rights.coversRead(grant, asker(seeing), table.model, record);
+        if (sight?.isKnown === false && file !== null) {
+          for (const record of sample(table, file, sight.about)) void allows(record);
+        }
+        return { kind: "record", allows };
+      };
+      const accessOf = (grant: Grant, file: DatabaseFile | null): ReadAccess => {
+        if (grant.kind === "none") throw denied(principal);
+        if (grant.kind === "all") return { kind: "all", saidBy: grant.saidBy };
+        if (grant.kind === "filter") return { kind: "filter", filter: recordFilter(grant.filter) };
+        return recordAccess(grant, file);
+      };
+      const known = before === null ? null : (grants.get(before) ?? null);
+      return chain(open(), (file) =>
+        chain(deps.rights.grant(asking, table.model, "read", { before: known }), (grant): ReadAccess => {
+          if (before !== null && grant === known) return before;
+          const access = accessOf(grant, file);
+          // A copy, because the rule may reuse its array for the next caller.
+          grants.set(access, grant.kind === "filter" ? { ...grant, answer: structuredClone(grant.answer) } : grant);
+          return access;
+        }),
+      );
+    },
+    parseFilter(address, { all, any }) {
+      const { model } = deps.sources.find(address).table;
+      return recordFilter({
+        all: parseConditions(model, all, { name: "filters", conditionsMax: CHANNEL_CONDITIONS_MAX }),
+        any: parseConditions(model, any, { name: "orFilters", conditionsMax: CHANNEL_CONDITIONS_MAX }),
+      });
+    },
+  };
+}
+
+/** The records for which a rule shows what it looks up. */
+function sample({ store }: Table, file: DatabaseFile, about: string | null): TableRecord[] {
+  if (about === null) return store.sample(file);
+  const record = store.get(file, about);
+  return record === null ? [] : [record];
+}
+
+function recordFilter(filter: ParsedFilter): RecordFilter {
+  const tuples = [filter.all, filter.any].map((list) => list.map((one) => [one.field.name, one.operator, one.value]));
+  return { key: JSON.stringify(tuples), matches: (record) => matches(filter, record) };
+}

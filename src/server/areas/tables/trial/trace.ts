@@ -1,0 +1,154 @@
+import { reasonOf } from "../../../../kernel/errors.ts";
+import type { JsonValue } from "../../../../kernel/json/json.ts";
+import type { Lookup, RuleContext } from "../../../config/types.ts";
+import { TRACED_FILTER_CHARACTERS, TRACED_LOOKUPS_MAX } from "../limits.ts";
+import type { RuleCall, RuleScope } from "../lookups/calls.ts";
+import type { TableAction } from "../rules/calling.ts";
+
+/** `open` and `create` are rules of an instance. */
+export type RuleName = "open" | "create" | TableAction;
+
+/** One lookup that a rule has made. */
+export interface TracedLookup {
+  rule: RuleName;
+  namespace: string;
+  instanceId: string | null;
+  table: string;
+  method: keyof Lookup;
+  /** Of `get`; null for the others. */
+  id: string | null;
+  /** As JSON, cut after TRACED_FILTER_CHARACTERS; null for `get`. */
+  filter: string | null;
+  /** Records; of `exists` 1 where there is one. */
+  found: number;
+  ms: number;
+  error: string | null;
+}
+
+/** The lookups of one call of a rule. `isFinal`: its answer is about the record, and not only about the caller. */
+interface TracedCall {
+  isFinal: boolean;
+  lookups: TracedLookup[];
+  count: number;
+}
+
+/** What the rules of one operation look at. */
+export class RuleTrace {
+  readonly #calls = new Map<RuleName, TracedCall>();
+
+  /** The scope for the calls of one rule. A later call counts in place of an earlier one, which may have seen no record. */
+  scope(scope: RuleScope, rule: RuleName, { isFinal }: { isFinal: boolean }): RuleScope {
+    return { ...scope, call: () => this.#traced(scope.call(), rule, isFinal) };
+  }
+
+  /** The lookups of these rules, TRACED_LOOKUPS_MAX at most, and how many there were. */
+  lookupsOf(rules: ReadonlySet<RuleName>): { lookups: TracedLookup[]; lookupCount: number } {
+    const calls = [...this.#calls].filter(([rule]) => rules.has(rule)).map(([, call]) => call);
+    return {
+      lookups: calls.flatMap(({ lookups }) => lookups).slice(0, TRACED_LOOKUPS_MAX),
+      lookupCount: calls.reduce((count, call) => count + call.count, 0),
+    };
+  }
+
+  #traced(call: RuleCall, rule: RuleName, isFinal: boolean): RuleCall {
+    const own: TracedCall = { isFinal, lookups: [], count: 0 };
+    // After a rule was awaited, its operation runs again: the second call is made only where the first answer does not count.
+    if (!(isFinal && this.#calls.get(rule)?.isFinal === true)) this.#calls.set(rule, own);
+    const note: Note = (lookup) => {
+      if (isFinal) this.#calls.set(rule, own);
+      own.count++;
+      if (own.lookups.length < TRACED_LOOKUPS_MAX) own.lookups.push({ rule, ...lookup });
+    };
+    const { context } = call;
+    return {
+      context: tracedContext(context, note),
+      get hasLooked() {
+        return call.hasLooked;
+      },
+      get made() {
+        return call.made;
+      },
+      replay: (results) => call.replay(results),
+    };
+  }
+}
+
+type Note = (lookup: Omit<TracedLookup, "rule">) => void;
+
+function tracedContext(context: RuleContext, note: Note): RuleContext {
+  const { namespace, instanceId } = context;
+  return {
+    namespace,
+    instanceId,
+    table: (table) => traced(context.table(table), { namespace: namespace ?? "", instanceId, table }, note),
+    db(other, instance) {
+      const file = context.db(other, instance);
+      const address = { namespace: other, instanceId: instance ?? null };
+      return { table: (table) => traced(file.table(table), { ...address, table }, note) };
+    },
+  };
+}
+
+function traced(lookup: Lookup, address: Pick<TracedLookup, "namespace" | "instanceId" | "table">, note: Note): Lookup {
+  const noted = <T>(
+    about: Pick<TracedLookup, "method" | "id" | "filter">,
+    look: () => T,
+    countOf: (result: T) => number,
+  ): T => {
+    const startedAt = performance.now();
+    let found = 0;
+    let error: string | null = null;
+    try {
+      const result = look();
+      found = countOf(result);
+      return result;
+    } catch (cause) {
+      error = causeText(cause);
+      throw cause;
+    } finally {
+      note({ ...address, ...about, found, ms: millisSince(startedAt), error });
+    }
+  };
+  const by = (method: keyof Lookup, filter: unknown) => ({ method, id: null, filter: filterText(filter) });
+  return {
+    get: (id) =>
+      noted(
+        { method: "get", id: String(id), filter: null },
+        () => lookup.get(id),
+        (record) => (record === null ? 0 : 1),
+      ),
+    first: (filter) =>
+      noted(
+        by("first", filter),
+        () => lookup.first(filter),
+        (record) => (record === null ? 0 : 1),
+      ),
+    list: (filter, options) =>
+      noted(
+        by("list", filter),
+        () => lookup.list(filter, options),
+        ({ length }) => length,
+      ),
+    exists: (filter) => noted(by("exists", filter), () => lookup.exists(filter), Number),
+  };
+}
+
+/** A rule may pass anything. */
+function filterText(filter: unknown): string {
+  let text: string;
+  try {
+    text = JSON.stringify(filter as JsonValue) ?? "undefined";
+  } catch {
+    text = "not JSON";
+  }
+  return text.length > TRACED_FILTER_CHARACTERS ? `${text.slice(0, TRACED_FILTER_CHARACTERS)}…` : text;
+}
+
+/** To the microsecond. */
+export const millisSince = (startedAt: number): number => Math.round((performance.now() - startedAt) * 1000) / 1000;
+
+/** Why something failed, for who wrote the rule. */
+export function causeText(cause: unknown): string {
+  const text = cause instanceof Error ? `${cause.name}: ${cause.message}` : reasonOf(cause);
+  return text.slice(0, TRACED_FILTER_CHARACTERS);
+}

@@ -1,0 +1,164 @@
+import { badRequest, type FieldProblems } from "../../../../kernel/errors.ts";
+import { type JsonObject, type JsonValue, ownValue } from "../../../../kernel/json/json.ts";
+import type { TableRecord } from "../../../config/types.ts";
+import { PROBLEMS_MAX } from "../limits.ts";
+import { DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
+import { isOperator, refuse, type Validator } from "../model/validation.ts";
+
+/** Fields that the server sets. A client may send them back with a whole record; they are ignored. [TB25] */
+const SERVER_FIELDS = ["id", "createdAt", "updatedAt"];
+
+/** The changes of a request: values, and operators that need the stored record. */
+export interface Patch {
+  values: TableRecord;
+  increments: ReadonlyMap<string, number>;
+  /** Fields to delete: null in a column, absent in a schemaless record. */
+  deletions: readonly string[];
+}
+
+/** Errors: 400 naming each unknown field or operator and each invalid value. [TB25] [TB27] */
+export function parsePatch(model: TableModel, validator: Validator, body: JsonObject): Patch {
+  const increments = new Map<string, number>();
+  const deletions: string[] = [];
+  const leftOut: string[] = [];
+  const problems: FieldProblems = {};
+  let problemCount = 0;
+  if (Object.hasOwn(body, "__proto__")) refuseProto();
+  for (const name in body) {
+    const value = body[name];
+    const isIgnored = SERVER_FIELDS.includes(name) && (model.isSchemaless || name === "id" || model.byName.has(name));
+    // Undefined members, which the server's own code may pass, are left out.
+    if (value === undefined || isIgnored) {
+      leftOut.push(name);
+      continue;
+    }
+    if (!isOperator(value)) continue;
+    leftOut.push(name);
+    const operator = parseOperator(model, name, value);
+    if (operator.kind === "problem") {
+      problems[name] = operator.problem;
+      // An answer names no more of them.
+      if (++problemCount === PROBLEMS_MAX) refuse(problems);
+    } else if (operator.kind === "increment") increments.set(name, operator.amount);
+    else deletions.push(name);
+  }
+  // One copy at most: a body may have tens of thousands of members.
+  const values: TableRecord = leftOut.length === 0 ? body : { ...body };
+  for (const name of leftOut) delete values[name];
+  for (const name of deletions) if (!model.isSchemaless) values[name] = null;
+  Object.assign(problems, { ...validator.ofChanges(values), ...problems });
+  if (Object.keys(problems).length > 0) refuse(problems);
+  return { values, increments, deletions };
+}
+
+type Operator =
+  | { kind: "increment"; amount: number }
+  | { kind: "deleteField" }
+  | { kind: "problem"; problem: FieldProblems[string] };
+
+function parseOperator(model: TableModel, name: string, value: JsonObject): Operator {
+  const problem = (code: FieldProblems[string]["code"], message: string): Operator => ({
+    kind: "problem",
+    problem: { code, message },
+  });
+  const column = model.byName.get(name);
+  if (column === undefined && !model.isSchemaless)
+    return problem("unknown_field", `${name} is not a field of this table`);
+  const operator = value["$op"];
+  const members = operator === "increment" ? ["$op", "value"] : ["$op"];
+  if (operator !== "increment" && operator !== "deleteField") {
+    return problem("invalid_value", `${name}: ${JSON.stringify(operator)} is not one of increment, deleteField`);
+  }
+  const unknown = Object.keys(value).find((member) => !members.includes(member));
+  if (unknown !== undefined) return problem("unknown_field", `${name}: ${unknown} is not a member of ${operator}`);
+  if (operator === "deleteField") return { kind: "deleteField" };
+  const amount = value["value"];
+  if (typeof amount !== "number") return problem("invalid_type", `${name}: increment takes a number as its value`);
+  if (column !== undefined && column.type !== "number" && column.type !== "integer") {
+    return problem("invalid_type", `${name} is not numeric and cannot be incremented`);
+  }
+  if (column?.type === "integer" && !Number.isSafeInteger(amount)) {
+    return problem("invalid_type", `${name}: increment takes a whole number as its value`);
+  }
+  return { kind: "increment", amount };
+}
+
+/** The changed fields with their new values; `patch.values` itself where that is all. Errors: 400 for an increment beyond a field's bounds. */
+export function resolvePatch(validator: Validator, patch: Patch, stored: TableRecord): TableRecord {
+  if (patch.increments.size === 0) return patch.values;
+  const incremented: TableRecord = {};
+  for (const [name, amount] of patch.increments) {
+    const present: JsonValue = ownValue(stored, name) ?? 0;
+    if (typeof present !== "number") {
+      return refuse({ [name]: { code: "invalid_type", message: `${name} is not a number and cannot be incremented` } });
+    }
+    incremented[name] = present + amount;
+    if (!Number.isFinite(incremented[name])) throw badRequest(`${name} would exceed the range of numbers`);
+  }
+  const problems = validator.ofChanges(incremented);
+  if (problems !== null) refuse(problems);
+  return { ...patch.values, ...incremented };
+}
+
+/** The record with the changes applied. */
+export function applyChanges(
+  model: TableModel,
+  stored: TableRecord,
+  changes: TableRecord,
+  deletions: readonly string[],
+): TableRecord {
+  const next = { ...stored, ...changes };
+  if (model.isSchemaless) for (const name of deletions) delete next[name];
+  return next;
+}
+
+/** The body as a record with defaults, in the declared order. Unknown fields stay in it, so that the validation names them. */
+export function withDefaults(model: TableModel, body: JsonObject, auto: { id: string; now: string }): TableRecord {
+  if (Object.hasOwn(body, "__proto__")) refuseProto();
+  const given = (name: string, fallback: JsonValue): JsonValue => {
+    const value = ownValue(body, name);
+    return value === undefined ? fallback : value;
+  };
+  // Members are copied at once: one by one, those of a large document take four times as long.
+  const record: TableRecord = model.isSchemaless ? { id: auto.id, ...body } : {};
+  for (const { name, field } of model.columns) {
+    if (field !== null) record[name] = given(name, field.default ?? (field.onUpdate === "now" ? auto.now : null));
+    else if (name === "id") record[name] = given(name, auto.id);
+    else if (name !== DOCUMENT_COLUMN) record[name] = given(name, auto.now);
+  }
+  if (!model.isSchemaless) addUnknown(record, model, body);
+  return record;
+}
+
+/** An answer names no more of them than it has room for. */
+function addUnknown(record: TableRecord, model: TableModel, body: JsonObject): void {
+  let count = 0;
+  for (const name in body) {
+    const value = body[name];
+    if (value === undefined || model.byName.has(name)) continue;
+    record[name] = value;
+    if (++count > PROBLEMS_MAX) break;
+  }
+}
+
+/** Refuses operators, which need a stored record, in inserts and upserts. Errors: 400. */
+export function refuseOperators(body: JsonObject): void {
+  // Half as long as by `Object.entries`, and a body has no inherited members.
+  for (const name in body) {
+    if (!isOperator(body[name])) continue;
+    refuse({ [name]: { code: "invalid_value", message: `${name}: operators work in updates only` } });
+  }
+}
+
+/** Assigning to this name would set the prototype. */
+function refuseProto(): never {
+  return refuse(Object.fromEntries([["__proto__", { code: "unknown_field", message: "__proto__ cannot be a field" }]]));
+}
+
+/** `updatedAt` and the fields with `onUpdate: "now"`. */
+export function serverChanges(model: TableModel, now: string): TableRecord {
+  const changes: TableRecord = {};
+  for (const { name, field } of model.columns) if (field?.onUpdate === "now") changes[name] = now;
+  if (model.hasUpdatedAt) changes["updatedAt"] = now;
+  return changes;
+}

@@ -1,0 +1,127 @@
+import { notFound } from "../../../../kernel/errors.ts";
+import type { JsonObject } from "../../../../kernel/json/json.ts";
+import type { TableRecord } from "../../../config/types.ts";
+import type { Table } from "../namespaces.ts";
+import { denied, type Grant, type RecordRights } from "../rules/access.ts";
+import { createAsking, touch, type WriteGrants } from "../rules/asking.ts";
+import { together } from "../rules/decisions.ts";
+import { dependingField, mayNotTell } from "../rules/telling.ts";
+import { applyChanges, type Patch, resolvePatch } from "./changes.ts";
+import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
+import type { RecordWrites } from "./record-writes.ts";
+import { createUpsert, type Upsert } from "./upserts.ts";
+import type { WriteContext } from "./write-context.ts";
+
+export interface ChangeOptions {
+  /** The stored record, if it was already read in this transaction. */
+  known?: TableRecord;
+  /** What the stored record must meet. Errors: 412. */
+  condition?: Precondition | null;
+}
+
+/** The four changes of a record inside a transaction. Batch, batch-by-filter and `app` use them. */
+export interface Mutations {
+  insert(context: WriteContext, grants: WriteGrants, table: Table, body: JsonObject, index: number): TableRecord;
+  update(
+    context: WriteContext,
+    grants: WriteGrants,
+    table: Table,
+    id: string,
+    patch: Patch,
+    options?: ChangeOptions,
+  ): TableRecord;
+  delete(context: WriteContext, grants: WriteGrants, table: Table, id: string, options?: ChangeOptions): void;
+  upsert: Upsert;
+}
+
+export function createMutations(deps: { rights: RecordRights; writes: RecordWrites }): Mutations {
+  const { writes } = deps;
+  const asking = createAsking(deps.rights);
+  const { behindRule, covers, hides, mayChange, present, shown, telling } = asking;
+
+  /** The stored record, if the caller may know of it. Errors: 404; 401 where a rule would have seen the record. */
+  const find = (
+    context: WriteContext,
+    grants: WriteGrants,
+    table: Table,
+    { id, known }: { id: string; known: TableRecord | undefined },
+    grant: Grant,
+  ): TableRecord => {
+    touch(context, table, id);
+    if (known === undefined) {
+      context.stored.refuseMore();
+      const record = table.store.get(context.tx, id, behindRule(context, grants.read, table));
+      if (record !== null) return record;
+    } else if (!hides(context, grants.read, table, known)) return known;
+    if (context.principal.kind === "anonymous" && grant.kind === "record") throw denied(context.principal);
+    throw notFound(`There is no record "${id}" in ${table.model.name}`);
+  };
+
+  /** A caller that may not read the record has no condition: its answer would tell of the record. [TB302] */
+  const mayAsk = (
+    context: WriteContext,
+    grants: WriteGrants,
+    table: Table,
+    record: TableRecord,
+    mayChangeIt: () => boolean,
+  ): boolean =>
+    together([() => covers(context, grants.read, table, { record }), mayChangeIt]).every((isAllowed) => isAllowed);
+
+  /**
+   * The changed fields. What depends on stored values is refused before there is a record to ask the update rule about, and
+   * whatever they are: to whoever may not read the record, the outcome would tell them. [TB113]
+   */
+  const resolved = (context: WriteContext, grants: WriteGrants, table: Table, patch: Patch, record: TableRecord) => {
+    const depending = dependingField(table.model, patch);
+    if (depending !== null && !covers(context, grants.read, table, { record })) {
+      throw mayNotTell(context.principal, depending);
+    }
+    try {
+      return resolvePatch(table.validator, patch, record);
+    } catch (cause) {
+      if (covers(context, grants.read, table, { record })) throw cause;
+      throw denied(context.principal);
+    }
+  };
+
+  return {
+    insert(context, granted, table, body, index) {
+      const grants = present(context, granted, table, ["insert"]);
+      const record = writes.prepare(context, table, body, index);
+      if (!covers(context, grants.insert, table, { record })) throw denied(context.principal);
+      const about = { record, sent: body };
+      const inserted = telling(context, grants, table, about, () => writes.insert(context, table, record));
+      return shown(context, grants, table, { record: inserted, sent: body });
+    },
+
+    update(context, granted, table, id, patch, { known, condition = null } = {}) {
+      const grants = present(context, granted, table, ["update"]);
+      const record = find(context, grants, table, { id, known }, grants.update);
+      const filter = filterOf(condition);
+      const changes = resolved(context, grants, table, patch, record);
+      const next = () => applyChanges(table.model, record, changes, patch.deletions);
+      const mayUpdate = () => covers(context, grants.update, table, { record, next });
+      const isAllowed = filter === null ? mayUpdate : () => mayAsk(context, grants, table, record, mayUpdate);
+      if (!mayChange(context, record, isAllowed)) throw denied(context.principal);
+      if (filter !== null) assertMeets(context, filter, record);
+      const isEmpty = Object.keys(changes).length === 0 && patch.deletions.length === 0;
+      const { deletions } = patch;
+      const change = () => (isEmpty ? record : writes.update(context, table, record, { changes, deletions }));
+      const written = telling(context, grants, table, { record, sent: changes }, change);
+      return shown(context, grants, table, { record: written, sent: patch.values });
+    },
+
+    delete(context, granted, table, id, { known, condition = null } = {}) {
+      const grants = present(context, granted, table, ["delete"]);
+      const record = find(context, grants, table, { id, known }, grants.delete);
+      const filter = filterOf(condition);
+      const mayDelete = () => covers(context, grants.delete, table, { record });
+      const isAllowed = filter === null ? mayDelete : () => mayAsk(context, grants, table, record, mayDelete);
+      if (!mayChange(context, record, isAllowed)) throw denied(context.principal);
+      if (filter !== null) assertMeets(context, filter, record);
+      writes.delete(context, table, record);
+    },
+
+    upsert: createUpsert({ asking, writes }),
+  };
+}

@@ -1,0 +1,81 @@
+import { AppError, tooLarge } from "../../../../kernel/errors.ts";
+import type { JsonValue } from "../../../../kernel/json/json.ts";
+import { matches } from "../../../../kernel/records/filter-match.ts";
+import { valueAt } from "../../../../kernel/records/value-path.ts";
+import type { TableRecord } from "../../../config/types.ts";
+import { ANY_CASE_COST, CONDITION_COST_MAX, FILTER_CONDITIONS_MAX, LISTED_VALUE_COST, SAME_COST } from "../limits.ts";
+import type { TableModel } from "../model/model.ts";
+import { markPlaced } from "../problems.ts";
+import { type Condition, NO_FILTER, type ParsedFilter, parseConditions, parseFilterText } from "../query/filter.ts";
+import { roughBytes } from "./stored-bytes.ts";
+import type { WriteContext } from "./write-context.ts";
+
+/** `if` of a change: what the stored record must meet. A fault of its form is thrown once the record is found. [TB302] */
+export type Precondition = { filter: ParsedFilter } | { fault: unknown };
+
+/** The condition of an operation; `value` is JSON. Errors of its form name `name` in full. null: there is none. */
+export function preconditionOf(model: TableModel, value: unknown, name: string): Precondition | null {
+  if (value === undefined || value === null) return null;
+  const condition = held(() => parseConditions(model, value, optionsFor(name)));
+  if ("fault" in condition) markPlaced(condition.fault);
+  return condition;
+}
+
+/** The condition of a request, from its query. */
+export const preconditionOfText = (model: TableModel, text: string | null): Precondition | null =>
+  text === null ? null : held(() => parseFilterText(model, text, optionsFor("if")));
+
+const optionsFor = (name: string) => ({ name, conditionsMax: FILTER_CONDITIONS_MAX });
+
+function held(parse: () => Condition[]): Precondition {
+  try {
+    return { filter: { ...NO_FILTER, all: parse() } };
+  } catch (fault) {
+    return { fault };
+  }
+}
+
+/** null where there is none. Errors: 400 for its form. */
+export function filterOf(condition: Precondition | null): ParsedFilter | null {
+  if (condition === null) return null;
+  if ("fault" in condition) throw condition.fault;
+  return condition.filter;
+}
+
+/** Errors: 412 for a record that does not meet the condition; 413 where evaluating it would take too long. [TB303] */
+export function assertMeets(context: WriteContext, filter: ParsedFilter, record: TableRecord): void {
+  context.conditionCost += costOf(filter, record);
+  if (context.conditionCost > CONDITION_COST_MAX) {
+    throw tooLarge("The conditions of `if` compare too much text or JSON; compare shorter fields, or a version");
+  }
+  if (!matches(filter, record)) throw new AppError(412, "The stored record does not meet the condition of `if`");
+}
+
+/** What evaluating the filter on this record costs, as CONDITION_COST_MAX counts it; no further than beyond that. */
+export function costOf({ all, any }: ParsedFilter, record: TableRecord): number {
+  let cost = 0;
+  for (const condition of [...all, ...any]) {
+    cost += costOfOne(condition, valueAt(record, condition.field) ?? null);
+    if (cost > CONDITION_COST_MAX) break;
+  }
+  return cost;
+}
+
+/** The characters that a condition looks at, each counted as often as it is looked at. */
+function costOfOne({ value: wanted, operator }: Condition, value: JsonValue): number {
+  const isList = operator === "in" || operator === "not in";
+  if (typeof value !== "object" || value === null) {
+    const length = typeof value === "string" ? value.length : 0;
+    if (isList) return wanted.length * (LISTED_VALUE_COST + length * SAME_COST);
+    const perCharacter = operator === "icontains" || operator === "istartsWith" ? ANY_CASE_COST : 1;
+    if (operator === "contains" || operator === "icontains") return 1 + length * perCharacter;
+    // Compared natively, or up to the length of the shorter one.
+    return 1 + (typeof wanted === "string" ? Math.min(length, wanted.length) * perCharacter : 0);
+  }
+  const isNested = (one: JsonValue) => typeof one === "object" && one !== null;
+  // Objects and arrays are compared as their JSON, which is made for each comparison.
+  if (isList) return roughBytes(value) * (1 + wanted.filter(isNested).length) + wanted.length;
+  const elements = Array.isArray(value) && isNested(wanted as JsonValue) ? value.length : 0;
+  const perCharacter = operator === "icontains" ? ANY_CASE_COST : 1;
+  return roughBytes(value) * perCharacter + elements * roughBytes(wanted as JsonValue);
+}

@@ -1,0 +1,191 @@
+import type { FieldProblems } from "../../../../kernel/errors.ts";
+import { jsonCopy, plainCopy } from "../../../../kernel/json/copy.ts";
+import { type JsonObject, ownValue } from "../../../../kernel/json/json.ts";
+import type { Logger } from "../../../../kernel/logger.ts";
+import type { Principal } from "../../../access/principal.ts";
+import type { AppAccess } from "../../../config/app/index.ts";
+import type { TableRecord } from "../../../config/types.ts";
+import type { TableModel } from "../model/model.ts";
+import { idProblem, refuse } from "../model/validation.ts";
+import type { Table } from "../namespaces.ts";
+import { constraintProblem } from "../problems.ts";
+import { createReferences } from "../references/references.ts";
+import type { RecordRights } from "../rules/access.ts";
+import { applyChanges, refuseOperators, serverChanges, withDefaults } from "./changes.ts";
+import { createHookCalls, hook, later } from "./hook-calls.ts";
+import { recordKey, type WriteContext } from "./write-context.ts";
+
+const SERVER_TIMES = ["createdAt", "updatedAt"];
+
+/** The changes of a record; `deletions` are keys that a schemaless record loses. */
+export interface ChangeSet {
+  changes: TableRecord;
+  deletions: readonly string[];
+}
+
+/** Writes with hooks, references and constraints. The caller has asked the rules. */
+export interface RecordWrites {
+  /** The body as a valid record with defaults. Required fields may be missing where a hook can add them. Errors: 400. */
+  prepare(context: WriteContext, table: Table, body: JsonObject, index: number): TableRecord;
+  insert(context: WriteContext, table: Table, record: TableRecord): TableRecord;
+  update(context: WriteContext, table: Table, stored: TableRecord, changeSet: ChangeSet): TableRecord;
+  delete(context: WriteContext, table: Table, stored: TableRecord): void;
+}
+
+export function createRecordWrites(deps: {
+  app: () => AppAccess;
+  rights: RecordRights;
+  logger: Logger;
+  tableOf(model: TableModel): Table;
+}): RecordWrites {
+  const references = createReferences(deps);
+  const { call } = createHookCalls(deps);
+
+  return {
+    prepare: (context, table, body, index) =>
+      context.prepared.records.get(body)?.() ??
+      preparedRecord(context.principal, table, body, { id: context.newId(index), now: context.now }),
+
+    insert(context, table, prepared) {
+      const { tx, now } = context;
+      let record = prepared;
+      const before = hook(table, "beforeInsert");
+      if (before !== undefined) {
+        // The hook may have failed because of a missing field: then the client gets that problem.
+        const beforeFailure = () => validated(table, prepared, { isFinal: true });
+        const records: [TableRecord] = [record];
+        const about = { hook: "beforeInsert", records, beforeFailure } as const;
+        const replaced = call(context, table, before, about);
+        if (replaced !== undefined && replaced !== null) {
+          // A copy, because the hook may return an object that it changes later.
+          record = withDefaults(table.model, jsonCopy(replaced), { id: String(record["id"]), now });
+        }
+        validated(table, record, { isFinal: true, sent: prepared });
+      }
+      references.check(context, table, { stored: null, asked: prepared, next: record });
+      constrained(table, () => table.store.insert(tx, record, context.prepared.texts));
+      tx.change({ table: table.model.name, id: String(record["id"]), before: null, after: record });
+      context.written.add(recordKey(table.model, String(record["id"])));
+      const after = hook(table, "afterInsert");
+      if (after !== undefined) later(context, table, "afterInsert", (auth, app) => after(auth, plainCopy(record), app));
+      return record;
+    },
+
+    update(context, table, stored, { changes: wanted, deletions: asDeleted }) {
+      const { tx, now } = context;
+      const { model, store } = table;
+      const id = String(stored["id"]);
+      let changes = wanted;
+      let deletions = asDeleted;
+      const before = hook(table, "beforeUpdate");
+      if (before !== undefined) {
+        // A deleted key is null in the changes that the hook gets. [TB75]
+        const shown = { ...changes, ...Object.fromEntries(deletions.map((name) => [name, null])) };
+        const replaced = call(context, table, before, { hook: "beforeUpdate", records: [stored, shown] });
+        if (replaced !== undefined && replaced !== null) {
+          changes = changesOf(table, jsonCopy(replaced), wanted);
+          deletions = model.isSchemaless ? deletions.filter((name) => ownValue(changes, name) === null) : [];
+        }
+      }
+      changes = { ...changes, ...serverChanges(model, now) };
+      const next = applyChanges(model, stored, changes, deletions);
+      references.check(context, table, { stored, asked: wanted, next });
+      references.checkReferred(tx, table, stored, next);
+      constrained(table, () => store.update(tx, id, changes, next, { isBounded: true, texts: context.prepared.texts }));
+      tx.change({ table: model.name, id, before: stored, after: next });
+      context.written.add(recordKey(model, id));
+      const after = hook(table, "afterUpdate");
+      if (after !== undefined) {
+        later(context, table, "afterUpdate", (auth, app) => after(auth, plainCopy(next), plainCopy(stored), app));
+      }
+      return next;
+    },
+
+    delete(context, table, stored) {
+      const before = hook(table, "beforeDelete");
+      if (before !== undefined) call(context, table, before, { hook: "beforeDelete", records: [stored] });
+      constrained(table, () => references.delete(context, table, stored));
+      const after = hook(table, "afterDelete");
+      if (after !== undefined) later(context, table, "afterDelete", (auth, app) => after(auth, plainCopy(stored), app));
+    },
+  };
+}
+
+/** What an insert writes. Required fields may be missing where a hook can add them. Errors: 400. */
+export const preparedRecord = (
+  principal: Principal,
+  table: Table,
+  body: JsonObject,
+  auto: { id: string; now: string },
+): TableRecord => {
+  refuseOperators(body);
+  return validated(
+    table,
+    withDefaults(table.model, body, auto),
+    { isFinal: hook(table, "beforeInsert") === undefined },
+    timesOfOthers(principal, table.model, body),
+  );
+};
+
+function constrained<T>(table: Table, work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    throw constraintProblem(table.model, cause) ?? cause;
+  }
+}
+
+/** Only service keys and the server may set times, as imports do. [TB145] */
+function timesOfOthers({ kind }: Principal, model: TableModel, body: JsonObject): FieldProblems | null {
+  if (kind === "serviceKey" || kind === "server") return null;
+  let problems: FieldProblems | null = null;
+  for (const name of SERVER_TIMES) {
+    if (ownValue(body, name) === undefined || !model.byName.has(name)) continue;
+    problems ??= {};
+    problems[name] = { code: "invalid_value", message: `${name} is set by the server` };
+  }
+  return problems;
+}
+
+/**
+ * Required fields may be missing unless `isFinal`. `sent`: the record before a hook; null: no hook has changed it. `known`:
+ * problems found before.
+ */
+function validated(
+  table: Table,
+  record: TableRecord,
+  { isFinal, sent = null }: { isFinal: boolean; sent?: TableRecord | null },
+  known: FieldProblems | null = null,
+): TableRecord {
+  const found = table.validator.ofRecord(record);
+  const problems = { ...(sent === null || found === null ? found : unquoted(found, record, sent)), ...known };
+  if (!isFinal) {
+    for (const [name, { code }] of Object.entries(problems)) if (code === "required") delete problems[name];
+  }
+  const problem = idProblem(record["id"] ?? null);
+  if (problem !== null) problems["id"] = problem;
+  if (Object.keys(problems).length > 0) refuse(problems);
+  return record;
+}
+
+/** The same problems, which quote no value that a hook has set: it is not the caller's to know. [TB117] */
+function unquoted(problems: FieldProblems, record: TableRecord, sent: TableRecord): FieldProblems {
+  const all = Object.entries(problems).map(([name, { code, message }]) => {
+    const isSent = ownValue(record, name) === ownValue(sent, name);
+    return [name, { code, message: isSent ? message : message.replace(QUOTED, "") }];
+  });
+  return Object.fromEntries(all);
+}
+
+/** The value at the end of a problem's message. */
+const QUOTED = /, got .*$/s;
+
+/** The changes that a hook returned for those that were sent. Errors: 400 where they are not valid. */
+function changesOf(table: Table, replaced: TableRecord, sent: TableRecord): TableRecord {
+  const { id: _id, createdAt: _createdAt, updatedAt: _updatedAt, ...named } = replaced;
+  // Undefined members are left out.
+  const changes: TableRecord = Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined));
+  const problems = table.validator.ofChanges(changes);
+  if (problems !== null) refuse(unquoted(problems, changes, sent));
+  return changes;
+}

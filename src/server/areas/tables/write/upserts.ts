@@ -1,0 +1,128 @@
+import { badField } from "../../../../kernel/errors.ts";
+import { type JsonObject, type JsonValue, ownValue } from "../../../../kernel/json/json.ts";
+import type { TableRecord } from "../../../config/types.ts";
+import type { Column, TableModel } from "../model/model.ts";
+import { idProblem, refuse } from "../model/validation.ts";
+import type { Table } from "../namespaces.ts";
+import { denied, type Grant } from "../rules/access.ts";
+import { type Asking, touch, type WriteGrants } from "../rules/asking.ts";
+import { together } from "../rules/decisions.ts";
+import { dependingField, mayNotTell } from "../rules/telling.ts";
+import { applyChanges, parsePatch, refuseOperators, resolvePatch } from "./changes.ts";
+import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
+import type { RecordWrites } from "./record-writes.ts";
+import type { WriteContext } from "./write-context.ts";
+
+/** Updates the record with this value of a unique field, or inserts it. [TB33] [TB35] [TB140] */
+export type Upsert = (
+  context: WriteContext,
+  grants: WriteGrants,
+  table: Table,
+  body: JsonObject,
+  options: { target: Column; index: number; condition?: Precondition | null },
+) => { record: TableRecord; isNew: boolean };
+
+export function createUpsert({ asking, writes }: { asking: Asking; writes: RecordWrites }): Upsert {
+  const { covers, mayChange, present, readingNow, shown, telling } = asking;
+  return (context, granted, table, body, { target, index, condition = null }) => {
+    refuseOperators(body);
+    const grants = present(context, granted, table, ["insert", "update"]);
+    const asked = upsertAsks(context, grants, table);
+    const wanted = ownValue(body, target.name) ?? null;
+    checkTarget(table, target, wanted);
+    const filter = filterOf(condition);
+    const reading = asked.read || filter !== null ? readingNow(context, grants.read, table) : ANY;
+    const stored = wanted === null ? null : visible(context, table, { target, wanted }, reading);
+    if (stored === HIDDEN) {
+      parsePatch(table.model, table.validator, body);
+      throw denied(context.principal);
+    }
+    if (stored === null) {
+      const record = writes.prepare(context, table, body, index);
+      // Without a stored record, only an update rule that allows all records applies.
+      const byUpdate = asked.either && grants.update.kind === "all" && grants.update.again === null;
+      if (!covers(context, grants.insert, table, { record }) && !byUpdate) throw denied(context.principal);
+      const about = { record, sent: body };
+      const inserted = telling(context, grants, table, about, () => writes.insert(context, table, record));
+      return { record: shown(context, grants, table, { record: inserted, sent: body }), isNew: true };
+    }
+    touch(context, table, String(stored["id"]));
+    const patch = parsePatch(table.model, table.validator, body);
+    const depending = dependingField(table.model, patch);
+    const changes = resolvePatch(table.validator, patch, stored);
+    const next = applyChanges(table.model, stored, changes, patch.deletions);
+    const isAllowed = () => {
+      const [isReadable, byUpdate, byInsert] = together([
+        () => (!asked.read && filter === null) || covers(context, grants.read, table, { record: stored }),
+        () => covers(context, grants.update, table, { record: stored, next: () => next }),
+        () => asked.either && covers(context, grants.insert, table, { record: next }),
+      ]);
+      return isReadable === true && (byUpdate === true || byInsert === true);
+    };
+    if (!mayChange(context, stored, isAllowed)) throw denied(context.principal);
+    if (depending !== null && !covers(context, grants.read, table, { record: stored })) {
+      throw mayNotTell(context.principal, depending);
+    }
+    if (filter !== null) assertMeets(context, filter, stored);
+    const isEmpty = Object.keys(changes).length === 0;
+    const change = () => (isEmpty ? stored : writes.update(context, table, stored, { changes, deletions: [] }));
+    const record = telling(context, grants, table, { record: stored, sent: patch.values }, change);
+    return { record: shown(context, grants, table, { record, sent: patch.values }), isNew: false };
+  };
+}
+
+/** A caller that need not read the record. */
+const ANY: Grant = { kind: "all", saidBy: "config", again: null };
+const HIDDEN = "hidden";
+
+/** The stored record. What the caller may not read by its grant alone is not read for it either. [TB118] */
+function visible(
+  { tx }: WriteContext,
+  { store, prepared }: Table,
+  { target, wanted }: { target: Column; wanted: NonNullable<JsonValue> },
+  reading: Grant,
+): TableRecord | typeof HIDDEN | null {
+  const stored = reading.kind === "none" ? null : store.getBy(tx, target, wanted, prepared.one(target, reading));
+  if (stored !== null || reading.kind === "all" || reading.kind === "record") return stored;
+  const value = store.codec.toValue(target, wanted);
+  return store.referring.exists(tx, { column: target, value }) ? HIDDEN : null;
+}
+
+/**
+ * The rules that decide about an upsert. `either`: the insert or the update rule, instead of the fitting one. `read`: a
+ * stored record that the caller may not read is refused. [TB35] [TB140]
+ */
+function upsertAsks({ principal }: WriteContext, { read, insert, update }: WriteGrants, { model }: Table) {
+  // Scopes are exact: no rule decides.
+  if (principal.kind === "serviceKey") return { either: false, read: false };
+  const declared = model.config.access?.upsert;
+  if (declared === "either") return { either: true, read: false };
+  const either = declared === undefined && isByAuth(insert) && isByAuth(update);
+  // A table without any readable record for this caller hides no single one.
+  return { either, read: !either || read.kind !== "none" };
+}
+
+/** Whether the caller alone decided the grant, without any record, also of other tables. */
+const isByAuth = (grant: Grant): boolean => {
+  if (grant.kind === "none") return grant.again === null;
+  return grant.kind === "all" && grant.saidBy !== "filter" && grant.again === null;
+};
+
+/** The unique field by which an upsert finds a stored record. Errors: 400 for another field. [TB34] */
+export function conflictColumn(model: TableModel, name: string): Column {
+  const target = model.byName.get(name);
+  if (target?.isUnique === true) return target;
+  throw badField("conflictTarget", "invalid_value", `conflictTarget must be id or a unique field, got "${name}"`);
+}
+
+/** Errors: 400 for a body without the value of the conflict target. */
+export function checkHasTarget(body: JsonObject, { name }: Column): void {
+  const value = ownValue(body, name);
+  if (value === undefined || value === null) throw badField(name, "required", `${name} is required to upsert`);
+}
+
+/** Refuses a value that SQLite would convert and then find another record by (5 and "5"). Errors: 400. */
+function checkTarget({ validator }: Table, { name }: Column, wanted: JsonValue): void {
+  const problem = name === "id" ? idProblem(wanted) : ownValue(validator.ofChanges({ [name]: wanted }) ?? {}, name);
+  if (problem !== null && problem !== undefined) refuse({ [name]: problem });
+}

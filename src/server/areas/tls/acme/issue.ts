@@ -1,0 +1,135 @@
+import type { Clock } from "../../../../kernel/clock.ts";
+import { reasonOf, whyUnanswered } from "../../../../kernel/errors.ts";
+import type { AcmeConfig } from "../../../config/types.ts";
+import { DirectoryInUse, lockDirectory } from "../../../db/index.ts";
+import { outgoingFetch } from "../../../http/outgoing/call.ts";
+import { CertificateError, type CertificateFacts, type CertificatePair, factsOf } from "../certificate.ts";
+import { ANSWER_MAX_BYTES, REQUEST_TIMEOUT_MS } from "../limits.ts";
+import type { AcmeFiles } from "./files.ts";
+import { failed, NO_FAILURE, orderOf } from "./renewal-time.ts";
+
+export const DIRECTORY_DEFAULT = "https://acme-v02.api.letsencrypt.org/directory";
+
+/**
+ * Gets a certificate by ACME and stores it, while something answers the challenges in `files` on port 80. Only one process does so
+ * at a time. Errors: CertificateError; the failure is on disk then, with the time of the next attempt.
+ */
+export async function issueCertificate(
+  config: AcmeConfig,
+  deps: { files: AcmeFiles; clock: Clock },
+): Promise<CertificateFacts> {
+  const { files, clock } = deps;
+  files.make();
+  const lock = lockRenewals(files);
+  try {
+    const before = files.readState();
+    const order = orderOf(config);
+    // First, as this process may be killed: a server that restarts in a loop must not ask the authority each time.
+    files.writeState(failed(before, { order, problem: "It was interrupted", now: clock.now() }));
+    try {
+      const pair = await orderCertificate(config, files);
+      const facts = factsOf(pair);
+      files.writeCertificate(pair);
+      files.writeState(NO_FAILURE);
+      return facts;
+    } catch (cause) {
+      const problem = reasonOf(cause);
+      files.writeState(failed(before, { order, problem, now: clock.now() }));
+      throw new CertificateError(problem, { cause });
+    }
+  } finally {
+    files.removeChallenges();
+    lock.release();
+  }
+}
+
+function lockRenewals(files: AcmeFiles) {
+  try {
+    return lockDirectory(files.directory);
+  } catch (cause) {
+    if (cause instanceof DirectoryInUse) throw new CertificateError("another process is getting it", { cause });
+    throw cause;
+  }
+}
+
+/** An account that the authority no longer knows is replaced, once. */
+async function orderCertificate(config: AcmeConfig, files: AcmeFiles): Promise<CertificatePair> {
+  const { directory = DIRECTORY_DEFAULT } = config;
+  try {
+    return await order(config, files);
+  } catch (cause) {
+    const isUnknown =
+      cause instanceof Error && /accountDoesNotExist|account .*not found|unable to find account/i.test(cause.message);
+    if (!isUnknown || files.readAccount(directory) === null) throw cause;
+    files.removeAccount(directory);
+    return order(config, files);
+  }
+}
+
+async function order({ domains, email, directory = DIRECTORY_DEFAULT }: AcmeConfig, files: AcmeFiles) {
+  const acme = await loadLibrary();
+  const account = files.readAccount(directory);
+  const accountKey = account?.key ?? (await acme.crypto.createPrivateEcdsaKey()).toString();
+  const client = new acme.Client({
+    directoryUrl: directory,
+    accountKey,
+    ...(account === null ? {} : { accountUrl: account.url }),
+  });
+  if (account === null) {
+    const contact = email === undefined ? {} : { contact: [`mailto:${email}`] };
+    await client.createAccount({ termsOfServiceAgreed: true, ...contact });
+    files.writeAccount(directory, { key: accountKey, url: client.getAccountUrl() });
+  }
+  const [key, csr] = await acme.crypto.createCsr(
+    { commonName: domains[0] ?? "", altNames: [...domains] },
+    await acme.crypto.createPrivateEcdsaKey(),
+  );
+  const cert = await client.auto({
+    csr,
+    challengePriority: ["http-01"],
+    // Its check asks the system's DNS, which may see another network than the authority.
+    skipChallengeVerification: true,
+    challengeCreateFn: async (_, challenge, answer) => files.writeChallenge(challenge.token, answer),
+    challengeRemoveFn: async (_, challenge) => files.removeChallenge(challenge.token),
+  });
+  return { cert, key: key.toString() };
+}
+
+/** What the library's HTTP client hands to an adapter, as far as it is read here. */
+interface LibraryRequest {
+  url?: string;
+  method?: string;
+  headers: { toJSON(): Record<string, unknown> };
+  data?: string;
+}
+
+async function loadLibrary() {
+  // One of its own libraries looks for it when it is evaluated.
+  await import("reflect-metadata");
+  const acme = await import("acme-client");
+  // Its types lack `acmeSettings`, and those of its HTTP client belong to a package of its own.
+  const defaults = acme.axios.defaults as unknown as { acmeSettings: object; adapter: typeof send };
+  // Its own attempts would count towards the limits of the authority; ours are far apart.
+  Object.assign(defaults.acmeSettings, { retryMaxAttempts: 0 });
+  defaults.adapter = send;
+  return acme;
+}
+
+/** Sends a request of the library: its own way loses the cause of a failed connection. Errors: what `outgoingFetch` says, with the host. */
+async function send(config: LibraryRequest) {
+  const { url = "", method = "get", headers, data } = config;
+  try {
+    const response = await outgoingFetch(url, {
+      method: method.toUpperCase(),
+      headers: Object.entries(headers.toJSON()).map(([name, value]): [string, string] => [name, String(value)]),
+      body: data ?? null,
+      signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
+      maxBytes: ANSWER_MAX_BYTES,
+    });
+    const { status, statusText } = response;
+    const text = await response.text();
+    return { status, statusText, headers: Object.fromEntries(response.headers), data: text, config, request: null };
+  } catch (cause) {
+    throw new CertificateError(`${new URL(url).host} does not answer: ${whyUnanswered(cause)}`, { cause });
+  }
+}

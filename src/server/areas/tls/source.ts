@@ -1,0 +1,32 @@
+import { closeSync, openSync, readSync } from "node:fs";
+import type { CertificateFiles } from "../../config/types.ts";
+import { CertificateError, type CertificatePair } from "./certificate.ts";
+import { PEM_MAX_BYTES } from "./limits.ts";
+
+/** Where the server's certificate comes from. */
+export interface CertificateSource {
+  /** The files to watch. */
+  readonly paths: readonly string[];
+  /** What they contain now; null if there is nothing yet. Errors: CertificateError, or the system's. */
+  read(): CertificatePair | null;
+}
+
+/** Files that others renew. */
+export function filesSource({ cert, key }: Pick<CertificateFiles, "cert" | "key">): CertificateSource {
+  return {
+    paths: [cert, key],
+    read: () => ({ cert: readPem(cert), key: readPem(key) }),
+  };
+}
+
+function readPem(path: string): string {
+  const descriptor = openSync(path, "r");
+  try {
+    const bytes = Buffer.alloc(PEM_MAX_BYTES);
+    const length = readSync(descriptor, bytes);
+    if (length === PEM_MAX_BYTES) throw new CertificateError(`${path} is larger than ${PEM_MAX_BYTES} bytes`);
+    return bytes.toString("utf8", 0, length);
+  } finally {
+    closeSync(descriptor);
+  }
+}

@@ -1,0 +1,161 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Clock } from "../../../kernel/clock.ts";
+import type { Ids } from "../../../kernel/ids.ts";
+import type { Logger } from "../../../kernel/logger.ts";
+import type { Foreground } from "../../../kernel/observing/foreground.ts";
+import type { AppAccess } from "../../config/app/index.ts";
+import type { PlatformConfig, Subject } from "../../config/types.ts";
+import type { DatabaseFile, OpenedFile } from "../../db/index.ts";
+import { Drains } from "./drains.ts";
+import type { Outboxes } from "./outboxes.ts";
+import { hookDefinition, type RunDefinition, triggerDefinition } from "./runs.ts";
+import { startScan } from "./scan.ts";
+import type { AccountNotes, FileNotes, PassJobs } from "./types.ts";
+import { compileWatches, type Filters, noteHappening, type Watch } from "./watches.ts";
+
+export { Outboxes } from "./outboxes.ts";
+
+export interface TriggersArea {
+  readonly files: FileNotes;
+  readonly accounts: AccountNotes;
+  /** Ends passing jobs to the queue. What is left waits in its file. */
+  stop(): Promise<void>;
+}
+
+type WatchConfig = Pick<PlatformConfig, "triggers" | "webhooks" | "databases" | "auth" | "jobs">;
+
+/** The namespaces with tables that a trigger or webhook watches. */
+export function watchedNamespaces({ triggers, webhooks }: WatchConfig): ReadonlySet<string> {
+  const sources = [...Object.values(triggers ?? {}), ...Object.values(webhooks ?? {})].map(({ on }) => on);
+  return new Set(sources.flatMap((on) => ("table" in on ? (on.table.split(".")[0] ?? []) : [])));
+}
+
+/**
+ * Triggers, and the outboxes by which triggers, webhooks and jobs of transactions reach the queue. Rules: SPEC.md. Errors: a
+ * filter that does not fit its table.
+ */
+export function createTriggersArea(deps: {
+  config: WatchConfig;
+  outboxes: Outboxes;
+  systemFile: OpenedFile;
+  dataDirectory: string;
+  define(name: string, definition: RunDefinition): void;
+  pass: PassJobs;
+  finalFailure(message: string): Error;
+  filters: Filters;
+  /** null: the file does not exist. */
+  tableFile(namespace: string, instanceId: string | null): DatabaseFile | null;
+  app: () => AppAccess;
+  foreground: Foreground;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+}): TriggersArea {
+  const { config, outboxes, systemFile, pass, clock, ids, logger } = deps;
+  const watches = compileWatches(watchesOf(config), deps.filters);
+  const drains = new Drains({
+    pass,
+    fileOf: (place) => (place.kind === "system" ? systemFile : deps.tableFile(place.namespace, place.instanceId)),
+    foreground: deps.foreground,
+    clock,
+    logger,
+  });
+  outboxes.connect(watches, drains);
+  for (const [name, trigger] of Object.entries(config.triggers ?? {})) {
+    deps.define(`trigger:${name}`, triggerDefinition(name, trigger, deps));
+  }
+  for (const { name, on, hook } of accountHooks(config)) {
+    deps.define(name, hookDefinition(`auth.hooks.${on}`, hook, deps));
+  }
+  const stopScan = startScan({
+    namespaces: dynamicNamespaces(config, deps.dataDirectory),
+    onFound: (namespace, instanceId) => drains.wake({ kind: "tables", namespace, instanceId }),
+    clock,
+    logger,
+  });
+  const context = { clock, ids, causes: outboxes.causes };
+  return {
+    files: {
+      isWatched: (bucket, event) => watches.bucket(bucket)?.has(event) === true,
+      note(tx, { bucket, event, by, before, after }) {
+        const of = watches.bucket(bucket);
+        if (of === undefined) return;
+        const subjectId = (after ?? before)?.key ?? "";
+        const source = `bucket.${bucket}`;
+        // The facts of a file are JSON.
+        const facts = { before, after } as unknown as Record<"before" | "after", Subject | null>;
+        noteHappening(tx, of, { source, event, subjectId, instanceId: null, by, ...facts }, context);
+      },
+    },
+    accounts: {
+      isWatched: (event) => watches.accounts.has(event),
+      note(tx, { event, by, user }) {
+        const [before, after] = event === "signup" ? [null, user] : [user, null];
+        const subjectId = String(user["id"]);
+        const happening = { source: "auth", event, subjectId, instanceId: null, before, after, by };
+        noteHappening(tx, watches.accounts, happening, context);
+      },
+    },
+    async stop() {
+      await Promise.all([stopScan(), drains.stop()]);
+    },
+  };
+}
+
+/** `auth.hooks`, as the names of their jobs. */
+function accountHooks({ auth }: WatchConfig) {
+  const { afterSignup, afterDelete } = auth?.hooks ?? {};
+  const declared = [
+    { name: "platform.afterSignup", on: "afterSignup", event: "signup", hook: afterSignup },
+    { name: "platform.afterDelete", on: "afterDelete", event: "delete", hook: afterDelete },
+  ] as const;
+  return declared.flatMap(({ hook, ...rest }) => (hook === undefined ? [] : [{ ...rest, hook }]));
+}
+
+function watchesOf(config: WatchConfig): Watch[] {
+  const { triggers = {}, webhooks = {} } = config;
+  const ofHooks = accountHooks(config).map(({ name, on, event }) => ({
+    path: `auth.hooks.${on}`,
+    name,
+    on: { auth: [event] },
+    filter: undefined,
+    isOrdered: true,
+  }));
+  const ofTriggers = Object.entries(triggers).map(([name, { on, filter }]) => ({
+    path: `triggers.${name}`,
+    name: `trigger:${name}`,
+    on,
+    filter,
+    isOrdered: true,
+  }));
+  // A delivery that is tried again does not hold back later ones.
+  const ofWebhooks = Object.entries(webhooks).map(([name, { on, filter }]) => ({
+    path: `webhooks.${name}`,
+    name: `webhook:${name}`,
+    on,
+    filter,
+    isOrdered: false,
+  }));
+  return [...ofTriggers, ...ofWebhooks, ...ofHooks];
+}
+
+/**
+ * Dynamic namespaces with files that may have rows: those that are watched, all where transactions may enqueue jobs, and those
+ * where entries for the audit log may be left: there is a log, or a crash has left write-ahead logs.
+ */
+function dynamicNamespaces(config: WatchConfig, dataDirectory: string) {
+  const { databases = {}, jobs = {} } = config;
+  const watched = watchedNamespaces(config);
+  const hasAudit = existsSync(join(dataDirectory, "audit.db"));
+  const mayEnqueue = Object.keys(jobs).length > 0;
+  return Object.entries(databases)
+    .filter(([, { instance }]) => instance === true)
+    .map(([name]) => ({ name, directory: join(dataDirectory, "databases", name) }))
+    .filter(
+      ({ name, directory }) =>
+        existsSync(directory) && (mayEnqueue || watched.has(name) || hasAudit || hasLeftWal(directory)),
+    );
+}
+
+const hasLeftWal = (directory: string): boolean => readdirSync(directory).some((name) => name.endsWith("-wal"));

@@ -1,0 +1,38 @@
+import { MINUTE_MS, SECOND_MS } from "../../../kernel/time/duration.ts";
+
+/** Rows of an outbox that are passed to the queue at once, and bytes of their data: a few milliseconds of work. */
+export const DRAIN_ROWS_MAX = 250;
+export const DRAIN_BYTES_MAX = 512 * 1024;
+/** Pause after a step that has found fewer rows: those of the writes that follow share the next one, and its syncs. */
+export const DRAIN_PAUSE_MS = 25;
+/**
+ * From the beginning of one full step to the next while requests come, of all files together: the queue runs fewer small jobs in that time, and
+ * rows wait in their files as safely as there.
+ */
+export const DRAIN_BUSY_PAUSE_MS = 100;
+/** Files whose outboxes are emptied at the same time. */
+export const DRAINS_MAX = 4;
+/** Delay after a failure to empty an outbox, for instance while the disk is full; it doubles up to the second number. */
+export const DRAIN_RETRY_MS = SECOND_MS;
+export const DRAIN_RETRY_MAX_MS = MINUTE_MS;
+
+/** Runs of triggers that lead to one another by their writes. */
+export const DEPTH_MAX = 16;
+
+/** Runs and deliveries that one cause sets off by way of runs of triggers, however few levels deep. */
+export const RUNS_PER_CAUSE_MAX = 4_096;
+/** Causes whose runs are counted at the same time. */
+export const CAUSES_MAX = 10_000;
+
+/** Characters of a group's name; a longer one is replaced by its hash. */
+export const GROUP_LENGTH_MAX = 256;
+
+/** Instance files that one request to the scanning process looks into. */
+export const SCAN_FILES = 1_000;
+export const SCAN_TIMEOUT_MS = MINUTE_MS;
+export const SCAN_RETRY_MS = 5 * SECOND_MS;
+export const SCAN_RETRIES_MAX = 5;
+
+export const RETRIES_DEFAULT = 5;
+export const TIMEOUT_DEFAULT_SECONDS = 60;
+export const CONCURRENCY_DEFAULT = 4;

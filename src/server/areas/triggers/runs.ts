@@ -1,0 +1,87 @@
+import type { JsonValue } from "../../../kernel/json/json.ts";
+import type { Logger } from "../../../kernel/logger.ts";
+import type { AppAccess, User } from "../../config/app/index.ts";
+import type { TriggerConfig, TriggerRun } from "../../config/types.ts";
+import { CauseExhausted } from "./causes.ts";
+import { CONCURRENCY_DEFAULT, DEPTH_MAX, RETRIES_DEFAULT, TIMEOUT_DEFAULT_SECONDS } from "./limits.ts";
+import type { Outboxes } from "./outboxes.ts";
+import type { Occurrence } from "./types.ts";
+
+/** One try, as the queue calls it. */
+interface Try {
+  readonly id: string;
+  readonly data: JsonValue;
+  readonly attempt: number;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+/** What the queue has to know of a job of this area. */
+export interface RunDefinition {
+  run(job: Try): unknown;
+  retries: number;
+  /** Seconds. */
+  timeout: number;
+  concurrency: number;
+}
+
+export interface RunDeps {
+  outboxes: Outboxes;
+  app: () => AppAccess;
+  /** An error after which the job is not tried again. */
+  finalFailure(message: string): Error;
+}
+
+/** The occurrence that `noteHappening` has written. */
+const occurrenceOf = (data: JsonValue): Occurrence => data as unknown as Occurrence;
+
+/** How the queue runs a trigger. */
+export function triggerDefinition(name: string, config: TriggerConfig, deps: RunDeps): RunDefinition {
+  const { retries = RETRIES_DEFAULT, timeout = TIMEOUT_DEFAULT_SECONDS, concurrency = CONCURRENCY_DEFAULT } = config;
+  return {
+    retries,
+    timeout,
+    concurrency,
+    run(job) {
+      const { event, before, after, by, instanceId, at, depth } = occurrenceOf(job.data);
+      if (depth >= DEPTH_MAX) throw deps.finalFailure(tooDeep(`The trigger "${name}"`));
+      const { id, attempt, signal, log } = job;
+      // The check of the config has seen that the events are those of the source.
+      const run = { event, before, after, by, instanceId, at, app: deps.app(), id, attempt, signal, log } as TriggerRun;
+      return runFrom(job, depth, deps, () => config.run(run));
+    },
+  };
+}
+
+/** How the queue runs one of `auth.hooks`. */
+export function hookDefinition(
+  name: string,
+  hook: (user: User, app: AppAccess) => unknown,
+  deps: RunDeps,
+): RunDefinition {
+  return {
+    retries: RETRIES_DEFAULT,
+    timeout: TIMEOUT_DEFAULT_SECONDS,
+    concurrency: CONCURRENCY_DEFAULT,
+    run(job) {
+      const { before, after, depth } = occurrenceOf(job.data);
+      if (depth >= DEPTH_MAX) throw deps.finalFailure(tooDeep(`The hook "${name}"`));
+      // The area of users has made it.
+      const user = (after ?? before) as unknown as User;
+      return runFrom(job, depth, deps, () => hook(user, deps.app()));
+    },
+  };
+}
+
+/** Errors: a final failure where the cause of the run has set off too much; a further try would not change that. */
+async function runFrom(job: Try, depth: number, deps: RunDeps, work: () => unknown): Promise<unknown> {
+  const { root = job.id } = occurrenceOf(job.data);
+  try {
+    return await deps.outboxes.runFrom({ depth: depth + 1, root }, work);
+  } catch (cause) {
+    throw cause instanceof CauseExhausted ? deps.finalFailure(cause.message) : cause;
+  }
+}
+
+const tooDeep = (what: string): string =>
+  `${what} was set off by a run that was itself set off by another, and so on ${DEPTH_MAX} times: this looks endless`;

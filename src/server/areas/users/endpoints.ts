@@ -1,0 +1,263 @@
+import { Type } from "typebox";
+import type { JsonObject } from "../../../kernel/json/json.ts";
+import { AnyObject } from "../../../kernel/schema/types.ts";
+import { emailOf, requireMetadataSize } from "../../access/account-fields.ts";
+import type { AccountMail } from "../../access/accounts.ts";
+import { actorOf, type Principal } from "../../access/principal.ts";
+import { requireServiceKey } from "../../access/service-key-right.ts";
+import type { Actor } from "../../db/index.ts";
+import { type Endpoint, endpoint } from "../../http/endpoint.ts";
+import { SMALL_BODY_MAX_BYTES } from "../../http/limits.ts";
+import { created, OK } from "../../http/reply.ts";
+import { LIST_QUERY, readListQuery } from "./list-query.ts";
+import { meansEndpoints } from "./means-endpoints.ts";
+import {
+  CreatedUser,
+  changesOfUser,
+  Imported,
+  MailToUser,
+  NewInvitation,
+  newUser,
+  User,
+  UserDetail,
+  UserList,
+  userImport,
+} from "./schemas.ts";
+import type { UsersService } from "./service.ts";
+
+interface EndpointDeps {
+  users: UsersService;
+  passwordMinLength: number;
+  /** Counts one request of this network in the rate limit group `auth`. */
+  limit: (network: string) => void;
+}
+
+const OF_USER = { id: "The user's id" };
+const DONE = { 200: Type.Object({ ok: Type.Literal(true) }, { description: "Done" }) };
+
+/** The administration of users, with a service key. */
+export function userEndpoints(deps: EndpointDeps): readonly Endpoint[] {
+  return [
+    list(deps),
+    create(deps),
+    invite(deps),
+    importUsers(deps),
+    ...oneUser(deps),
+    ...actions(deps),
+    ...meansEndpoints(deps),
+  ];
+}
+
+const ofAdministration = (limit: EndpointDeps["limit"]) =>
+  ({ tag: "Administration", caller: "serviceKey", bodyMaxBytes: SMALL_BODY_MAX_BYTES, limit }) as const;
+
+function requireRight(principal: Principal, action: "read" | "write"): void {
+  requireServiceKey(principal, ["auth", "admin", "*", action]);
+}
+
+const WITHOUT_READ = "A key without `auth:admin:*:read` gets the id and the fields that it has sent.";
+
+/** The user as a key may see it: with a right to write alone, its id and what was sent. [US205] */
+function shownTo<User extends { id: string }>(principal: Principal, user: User, sent: object): Partial<User> {
+  if (principal.kind !== "serviceKey" || principal.scopes.allows("auth", "admin", "*", "read")) return user;
+  const isSent = ([name]: [string, unknown]): boolean => name === "id" || Object.hasOwn(sent, name);
+  // Some of its own members.
+  return Object.fromEntries(Object.entries(user).filter(isSent)) as Partial<User>;
+}
+
+const list = ({ users, limit }: EndpointDeps): Endpoint =>
+  endpoint(
+    "GET /api/auth/admin/users",
+    {
+      ...ofAdministration(limit),
+      summary: "List users in order of creation, or search for some",
+      description:
+        "With `q`, users whose email begins so come first, by email, then the others, by name. A page may be short; its cursor leads to the next one.",
+      query: LIST_QUERY,
+      answers: { 200: UserList },
+      errors: [400],
+    },
+    ({ principal, query }) => {
+      requireRight(principal, "read");
+      return users.list(readListQuery(query()));
+    },
+  );
+
+const create = ({ users, passwordMinLength, limit }: EndpointDeps): Endpoint =>
+  endpoint(
+    "POST /api/auth/admin/users",
+    {
+      ...ofAdministration(limit),
+      summary: "Create a user",
+      body: newUser(passwordMinLength),
+      answers: { 201: CreatedUser },
+      errors: [409],
+    },
+    async ({ principal, body }) => {
+      requireRight(principal, "write");
+      const user = await body();
+      return created(await users.create({ ...user, email: emailOf(user.email) }, actorOf(principal)));
+    },
+  );
+
+const invite = ({ users, limit }: EndpointDeps): Endpoint =>
+  endpoint(
+    "POST /api/auth/admin/users/invite",
+    {
+      ...ofAdministration(limit),
+      summary: "Invite a user: mail a link, valid for 7 days, at which a password is set",
+      description: `Repeated for the same address, it mails a new link, and the earlier one becomes invalid. A user who has signed in is 409. ${WITHOUT_READ}`,
+      body: NewInvitation,
+      answers: { 201: CreatedUser },
+      errors: [409],
+    },
+    async ({ principal, body }) => {
+      requireRight(principal, "write");
+      const invitation = await body();
+      const invited = { ...invitation, email: emailOf(invitation.email) };
+      const { user } = await users.invite(invited, actorOf(principal));
+      return created({ user: shownTo(principal, user, invited) });
+    },
+  );
+
+const importUsers = ({ users, passwordMinLength, limit }: EndpointDeps): Endpoint =>
+  endpoint(
+    "POST /api/admin/auth/users/import",
+    {
+      tag: "Administration",
+      caller: "serviceKey",
+      summary: "Import up to 1,000 users, all or none",
+      description:
+        "An account without `password` and `passwordHash` signs in by link, code or provider, or sets a password by mail. `identities` are accounts at providers of `auth.oauth`.",
+      limit,
+      body: userImport(passwordMinLength),
+      answers: { 200: Imported },
+      errors: [409],
+    },
+    async ({ principal, body }) => {
+      requireRight(principal, "write");
+      const { users: imported } = await body();
+      return users.import(imported, actorOf(principal));
+    },
+  );
+
+/** An endpoint that takes nothing but the user's id. */
+const action = (
+  { limit }: EndpointDeps,
+  route: `${"POST" | "DELETE"} /api/auth/admin/users/:id${string}`,
+  summary: string,
+  perform: (id: string, by: Actor) => Promise<void>,
+): Endpoint =>
+  endpoint(
+    // Each of these paths has this one parameter, which the type of the parts cannot say.
+    route as "POST /api/auth/admin/users/:id",
+    { ...ofAdministration(limit), summary, path: OF_USER, answers: DONE, errors: [404] },
+    async ({ principal, params, query }) => {
+      requireRight(principal, "write");
+      query();
+      await perform(params.id, actorOf(principal));
+      return OK;
+    },
+  );
+
+function oneUser(deps: EndpointDeps): readonly Endpoint[] {
+  const { users, limit } = deps;
+  const read = endpoint(
+    "GET /api/auth/admin/users/:id",
+    {
+      ...ofAdministration(limit),
+      summary: "Get a user",
+      path: OF_USER,
+      answers: { 200: UserDetail },
+      errors: [404],
+    },
+    ({ principal, params, query }) => {
+      requireRight(principal, "read");
+      query();
+      return users.get(params.id);
+    },
+  );
+  const update = endpoint(
+    "PATCH /api/auth/admin/users/:id",
+    {
+      ...ofAdministration(limit),
+      summary: "Change a user; `disabled: true` ends every session",
+      description: `\`email\`, \`emailVerified\` and \`password\` need the scope \`auth:credentials:*:write\` too. Another address ends every session and is unverified unless said otherwise; a password ends every session and removes the passkeys unless \`keepPasskeys\` is true. Links that were mailed before become invalid. ${WITHOUT_READ}`,
+      path: OF_USER,
+      body: changesOfUser(deps.passwordMinLength),
+      answers: { 200: User },
+      errors: [404, 409],
+    },
+    async ({ principal, params, body }) => {
+      requireRight(principal, "write");
+      const { email, ...others } = await body();
+      const changes = { ...others, ...(email === undefined ? {} : { email: emailOf(email) }) };
+      // Whoever sets them can take the account over.
+      const credentials = [changes.email, changes.emailVerified, changes.password];
+      if (credentials.some((value) => value !== undefined)) {
+        requireServiceKey(principal, ["auth", "credentials", "*", "write"]);
+      }
+      requireMetadataSize({ metadata: changes.metadata, appMetadata: changes.appMetadata });
+      return shownTo(principal, await users.update(params.id, changes, actorOf(principal)), changes);
+    },
+  );
+  const remove = action(deps, "DELETE /api/auth/admin/users/:id", "Delete a user", users.remove);
+  return [read, update, remove];
+}
+
+const MAILS: readonly { path: string; mail: AccountMail; summary: string }[] = [
+  { path: "send-reset", mail: "reset", summary: "Mail a user a link that sets a new password" },
+  { path: "send-verification", mail: "verification", summary: "Mail a user a link that verifies the email address" },
+];
+
+const mails = ({ users, limit }: EndpointDeps): readonly Endpoint[] =>
+  MAILS.map(({ path, mail, summary }) =>
+    endpoint(
+      `POST /api/auth/admin/users/:id/${path}`,
+      {
+        ...ofAdministration(limit),
+        summary,
+        description: "400 for a user without an address, 409 for one who is disabled or whose address is verified.",
+        path: OF_USER,
+        body: MailToUser,
+        isBodyOptional: true,
+        answers: DONE,
+        errors: [404, 409],
+      },
+      async ({ principal, params, body }) => {
+        requireRight(principal, "write");
+        const { redirectUrl } = await body();
+        await users.sendMail(params.id, mail, redirectUrl ?? null, actorOf(principal));
+        return OK;
+      },
+    ),
+  );
+
+function actions(deps: EndpointDeps): readonly Endpoint[] {
+  const { users, limit } = deps;
+  const setClaims = endpoint(
+    "PUT /api/auth/admin/users/:id/claims",
+    {
+      ...ofAdministration(limit),
+      summary: "Replace a user's custom claims, which the next token contains",
+      path: OF_USER,
+      body: AnyObject,
+      answers: DONE,
+      errors: [404],
+    },
+    async ({ principal, params, body }) => {
+      requireRight(principal, "write");
+      // A parsed body is JSON.
+      await users.setClaims(params.id, (await body()) as JsonObject, actorOf(principal));
+      return OK;
+    },
+  );
+  const revoke = action(deps, "POST /api/auth/admin/users/:id/revoke", "End every session of a user", users.revoke);
+  const removeFactors = action(
+    deps,
+    "DELETE /api/auth/admin/users/:id/mfa",
+    "Remove a user's MFA factors and recovery codes",
+    users.removeFactors,
+  );
+  return [setClaims, revoke, removeFactors, ...mails(deps)];
+}

@@ -1,0 +1,91 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { notFound, reasonOf } from "../../../kernel/errors.ts";
+import type { Logger } from "../../../kernel/logger.ts";
+import type { VectorAccessor } from "../../config/app/index.ts";
+import type { DatabaseFile, StorageEngine } from "../../db/index.ts";
+import type { Endpoint } from "../../http/endpoint.ts";
+import { type Compaction, createCompaction } from "./compaction.ts";
+import { vectorEndpoints } from "./endpoints.ts";
+import { extensionFile } from "./extension/files.ts";
+import { loadVectorExtension } from "./extension/load.ts";
+import { CACHE_KIB, SEARCH_PROCESSES_MAX } from "./limits.ts";
+import { createSearches, type Searches } from "./searches.ts";
+import { createVectorAccessor, createVectorService, type VectorService } from "./service.ts";
+import { chunkVectors, createVectorStore, migrateIndex } from "./store.ts";
+import type { IndexDefinition } from "./types.ts";
+
+export interface VectorArea {
+  endpoints: readonly Endpoint[];
+  /** Errors: 404 when no such index is declared. */
+  accessor(index: string): VectorAccessor;
+  /** Ends the search processes and background work; the files belong to the engine. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Vector indexes, one file each: `<data>/vectorize/NAME.db`. Errors: an Error that names the index whose declaration has
+ * changed, or says that this system cannot load sqlite-vec. Rules: SPEC.md.
+ */
+export async function createVectorArea(deps: {
+  indexes: readonly IndexDefinition[];
+  engine: StorageEngine;
+  dataDirectory: string;
+  logger: Logger;
+}): Promise<VectorArea> {
+  const { indexes, engine, logger } = deps;
+  const directory = join(deps.dataDirectory, "vectorize");
+  if (indexes.length > 0) mkdirSync(directory, { recursive: true });
+  const extension = indexes.length === 0 ? null : await extensionFile(directory);
+  const extensionPath = extension?.path ?? "";
+  // One processor remains for the server.
+  const processesMax = Math.max(1, Math.min(SEARCH_PROCESSES_MAX, navigator.hardwareConcurrency - 1));
+  const searches = createSearches({ processesMax, clock: engine.clock });
+  const opened = indexes.map((index) => openIndex({ index, engine, directory, extensionPath, searches, logger }));
+  const services = new Map(opened.map(({ service }) => [service.index.name, service]));
+
+  return {
+    endpoints: vectorEndpoints(services, engine.clock),
+    accessor(name) {
+      const service = services.get(name);
+      if (service === undefined) throw notFound(`There is no vector index "${name}"`);
+      return createVectorAccessor(service);
+    },
+    async stop() {
+      await Promise.all([searches.stop(), ...opened.map(({ compaction }) => compaction.stop())]);
+      extension?.remove();
+    },
+  };
+}
+
+function openIndex(deps: {
+  index: IndexDefinition;
+  engine: StorageEngine;
+  directory: string;
+  extensionPath: string;
+  searches: Searches;
+  logger: Logger;
+}): { service: VectorService; compaction: Compaction } {
+  const { index, engine, directory, extensionPath, searches, logger } = deps;
+  const path = join(directory, `${index.name}.db`);
+  const file: DatabaseFile = engine.open(path, {
+    cacheKiB: CACHE_KIB,
+    migrate(sqlite) {
+      try {
+        loadVectorExtension(sqlite, extensionPath);
+      } catch (cause) {
+        const reason = reasonOf(cause);
+        throw new Error(`vectorize: SQLite here cannot load sqlite-vec, which vector indexes need: ${reason}`, {
+          cause,
+        });
+      }
+      migrateIndex(sqlite, index);
+    },
+  });
+  const compaction = createCompaction({ file, chunkVectors: chunkVectors(index.dimensions), logger });
+  const store = createVectorStore(file, index);
+  return {
+    service: createVectorService({ index, file, store, compaction, searches, extensionPath, logger }),
+    compaction,
+  };
+}

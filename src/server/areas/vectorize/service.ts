@@ -1,0 +1,116 @@
+import { AppError } from "../../../kernel/errors.ts";
+import { jsonCopy } from "../../../kernel/json/copy.ts";
+import type { JsonValue } from "../../../kernel/json/json.ts";
+import type { Logger } from "../../../kernel/logger.ts";
+import { createParser } from "../../../kernel/schema/parser.ts";
+import type { VectorAccessor } from "../../config/app/index.ts";
+import type { VectorMetric } from "../../config/types.ts";
+import {
+  type Actor,
+  type AnswerText,
+  type DatabaseFile,
+  type ReadCaller,
+  SERVER_ACTOR,
+  SERVER_CALLER,
+} from "../../db/index.ts";
+import { QueryError } from "../../db/processes/query-error.ts";
+import { textOf } from "../../db/processes/text-answer.ts";
+import { Action, numbersCopy, searchQuery, storedVectors } from "./actions.ts";
+import type { Compaction } from "./compaction.ts";
+import type { Searches } from "./searches.ts";
+import type { VectorStore } from "./store.ts";
+import type { IndexDefinition, ListQuery, SearchQuery, SearchTask, StoredVector } from "./types.ts";
+
+export interface VectorService {
+  readonly index: IndexDefinition;
+  /** Replaces vectors of the same id, with their metadata. Resolves to their number, when they are on disk. */
+  upsert(vectors: readonly StoredVector[], by: Actor): Promise<number>;
+  /** The JSON of `{ matches, count }`, nearest first. */
+  search(query: SearchQuery, caller: ReadCaller): Promise<AnswerText>;
+  /** Resolves to the number of vectors that existed. */
+  delete(ids: readonly string[], by: Actor): Promise<number>;
+  /** The JSON of `{ vectors }`, in the order of `ids`, without those that do not exist. */
+  getByIds(ids: readonly string[], caller: ReadCaller): Promise<AnswerText>;
+  /** The JSON of `{ vectors, cursor }`: ids and metadata, by id. */
+  list(query: ListQuery, caller: ReadCaller): Promise<AnswerText>;
+  describe(): { vectorCount: number; dimensions: number; metric: VectorMetric };
+}
+
+export function createVectorService(deps: {
+  index: IndexDefinition;
+  store: VectorStore;
+  compaction: Compaction;
+  searches: Searches;
+  file: DatabaseFile;
+  extensionPath: string;
+  logger: Logger;
+}): VectorService {
+  const { index, file, store, compaction, searches, extensionPath, logger } = deps;
+  /** Search processes have their own connections, which do not notice that a sync has failed. */
+  const read = async (task: SearchTask, caller: ReadCaller): Promise<AnswerText> => {
+    file.assertReadable();
+    try {
+      const answer = await searches.run({ ...task, path: file.path, extensionPath }, caller);
+      file.assertReadable();
+      return answer;
+    } catch (cause) {
+      if (!(cause instanceof QueryError)) throw cause;
+      logger.error("a vector search failed", { path: file.path, message: cause.message });
+      throw new AppError(500, "Internal error", { cause });
+    }
+  };
+  let vectorCount = store.count();
+  return {
+    index,
+    async upsert(vectors, by) {
+      // Not in one statement, which would add to the number from before the write.
+      const newCount = await store.upsert(vectors, by);
+      vectorCount += newCount;
+      return vectors.length;
+    },
+    search: (query, caller) => read(store.searchJob(query), caller),
+    async delete(ids, by) {
+      const count = await store.delete(ids, by);
+      vectorCount -= count;
+      compaction.afterDeletions(count);
+      return count;
+    },
+    getByIds: (ids, caller) => read(store.getJob(ids), caller),
+    list: (query, caller) => read(store.listJob(query), caller),
+    describe() {
+      file.assertReadable();
+      return { vectorCount, dimensions: index.dimensions, metric: index.metric };
+    },
+  };
+}
+
+const actions = createParser(Action);
+
+/** The action, checked as a request's body is. */
+function parse<Name extends Action["action"]>(action: { action: Name } & Record<string, unknown>) {
+  // Numbers and metadata are checked copies here; the schema refuses all other values that JSON lacks.
+  return actions.parse(action as JsonValue) as Extract<Action, { action: Name }>;
+}
+
+/** `app.vectors(name)`: the same service; arguments are checked like a request's body. */
+export function createVectorAccessor(service: VectorService): VectorAccessor {
+  const { index } = service;
+  return {
+    async upsert(list) {
+      const vectors = list.map(({ id, values, metadata }, position) => ({
+        id,
+        values: numbersCopy(`vectors.${position}.values`, values),
+        metadata: jsonCopy(metadata ?? {}),
+      }));
+      return service.upsert(await storedVectors(index, parse({ action: "upsert", vectors })), SERVER_ACTOR);
+    },
+    async search(values, options = {}) {
+      const vector = numbersCopy("vector", values);
+      const action = parse({ action: "search", ...jsonCopy(options), vector });
+      const answer = await service.search(searchQuery(index, action), SERVER_CALLER);
+      answer.release();
+      return JSON.parse(textOf(answer)).matches;
+    },
+    delete: async (ids) => service.delete(parse({ action: "delete", ids: [...ids] }).ids, SERVER_ACTOR),
+  };
+}

@@ -1,0 +1,175 @@
+import type { Database } from "bun:sqlite";
+import { vectorizeLayout } from "../../../../schema/migrations/index.ts";
+import { SerialisedJson } from "../../../kernel/json/shown.ts";
+import { type Actor, type DatabaseFile, layOut, SERVER_ACTOR, type Transaction } from "../../db/index.ts";
+import { CHUNK_BYTES, CHUNK_VECTORS_MAX, CHUNK_VECTORS_MIN } from "./limits.ts";
+import { conditionsSql } from "./search/metadata-filter.ts";
+import type {
+  Bound,
+  IndexDefinition,
+  ListQuery,
+  ProductJob,
+  QueryJob,
+  SearchQuery,
+  SearchTask,
+  StoredVector,
+} from "./types.ts";
+
+/**
+ * One index's file, `vectorize/NAME.db`: `items` has ids and metadata, and `vectors`, a table of sqlite-vec that searches
+ * chunks of them, the vectors under the same rowid. sqlite-vec has no dot product, for which the chunks are read directly.
+ */
+export function migrateIndex(sqlite: Database, index: IndexDefinition): void {
+  refuseChange(sqlite, index);
+  const { dimensions, metric } = index;
+  const distance = metric === "cosine" ? "cosine" : "l2";
+  layOut(vectorizeLayout, { dimensions, metric, distance, chunkVectors: chunkVectors(dimensions) })(sqlite);
+}
+
+export function chunkVectors(dimensions: number): number {
+  const fitting = Math.floor(CHUNK_BYTES / (dimensions * Float32Array.BYTES_PER_ELEMENT * 8)) * 8;
+  return Math.min(CHUNK_VECTORS_MAX, Math.max(CHUNK_VECTORS_MIN, fitting));
+}
+
+/** Stored vectors are meaningless with other dimensions, and their scores differ with another metric. */
+function refuseChange(sqlite: Database, index: IndexDefinition): void {
+  if (sqlite.query("SELECT 1 FROM sqlite_schema WHERE name = 'index_definition'").get() === null) return;
+  const found = sqlite
+    .query<Pick<IndexDefinition, "dimensions" | "metric">, []>("SELECT * FROM index_definition")
+    .get();
+  if (found === null) return;
+  for (const member of ["dimensions", "metric"] as const) {
+    if (found[member] === index[member]) continue;
+    throw new Error(
+      `vectorize.${index.name}.${member}: the index on disk was made with ${found[member]}, the config says ` +
+        `${index[member]}; declare a new index, or remove vectorize/${index.name}.db and its -wal file to begin anew`,
+    );
+  }
+}
+
+export interface VectorStore {
+  /** The number of vectors that are new. Durable when it resolves. `by`: who does it; the server by default. */
+  upsert(vectors: readonly StoredVector[], by?: Actor): Promise<number>;
+  /** The number of deleted vectors. */
+  delete(ids: readonly string[], by?: Actor): Promise<number>;
+  count(): number;
+  searchJob(query: SearchQuery): SearchTask;
+  getJob(ids: readonly string[]): SearchTask;
+  listJob(query: ListQuery): SearchTask;
+}
+
+const FIND = "SELECT rowid FROM items WHERE id = ?1";
+const METADATA = "SELECT metadata FROM items WHERE rowid = ?1";
+const bytesOf = (values: Float32Array): Uint8Array => new Uint8Array(values.buffer);
+
+export function createVectorStore(file: DatabaseFile, index: IndexDefinition): VectorStore {
+  const insert = (tx: Transaction, vector: StoredVector): void => {
+    const { lastInsertRowid } = tx
+      .query("INSERT INTO items (id, metadata) VALUES (?1, ?2)")
+      .run(vector.id, vector.metadata);
+    tx.query("INSERT INTO vectors (rowid, embedding) VALUES (?1, ?2)").run(lastInsertRowid, bytesOf(vector.values));
+  };
+  const update = (tx: Transaction, rowid: number, vector: StoredVector): void => {
+    tx.query("UPDATE items SET metadata = ?2 WHERE rowid = ?1").run(rowid, vector.metadata);
+    tx.query("UPDATE vectors SET embedding = ?2 WHERE rowid = ?1").run(rowid, bytesOf(vector.values));
+  };
+  /** Before the change. Of a vector the log has the metadata, and not the values. */
+  const audit = (tx: Transaction, id: string, rowid: number | null, vector: StoredVector | null): void =>
+    tx.audit(({ isShown }) => {
+      const action = vector === null ? "vector.delete" : "vector.upsert";
+      const target = `vectorize/${index.name}/${id}`;
+      // The metadata of a thousand vectors may be 64 MiB.
+      if (!isShown) return { action, target };
+      const present = rowid === null ? null : tx.query<{ metadata: string }>(METADATA).get(rowid);
+      const before = present === null ? null : new SerialisedJson(present.metadata);
+      return { action, target, before, after: vector === null ? null : new SerialisedJson(vector.metadata) };
+    });
+  return {
+    upsert: (list, by = SERVER_ACTOR) =>
+      file.write((tx) => {
+        tx.causedBy(by);
+        let newCount = 0;
+        for (const vector of list) {
+          const found = tx.query<{ rowid: number }>(FIND).get(vector.id);
+          audit(tx, vector.id, found?.rowid ?? null, vector);
+          if (found !== null) {
+            update(tx, found.rowid, vector);
+            continue;
+          }
+          insert(tx, vector);
+          newCount++;
+        }
+        return newCount;
+      }),
+    delete: (ids, by = SERVER_ACTOR) =>
+      file.write((tx) => {
+        tx.causedBy(by);
+        let count = 0;
+        for (const id of ids) {
+          const found = tx.query<{ rowid: number }>(FIND).get(id);
+          if (found === null) continue;
+          audit(tx, id, found.rowid, null);
+          tx.query("DELETE FROM vectors WHERE rowid = ?1").run(found.rowid);
+          tx.query("DELETE FROM items WHERE rowid = ?1").run(found.rowid);
+          count++;
+        }
+        return count;
+      }),
+    count: () => file.query<{ count: number }>("SELECT count(*) AS count FROM items").get()?.count ?? 0,
+    searchJob: (query) => (index.metric === "dot-product" ? productJob(query) : distanceJob(index, query)),
+    getJob: (ids) => ({
+      shape: "vectors",
+      sql: `SELECT items.id, items.metadata, vectors.embedding FROM json_each(?1) AS wanted
+        JOIN items ON items.id = wanted.value JOIN vectors ON vectors.rowid = items.rowid ORDER BY wanted.key`,
+      params: [JSON.stringify(ids)],
+    }),
+    listJob: ({ prefix, after, limit }) => ({
+      shape: "list",
+      // One lower bound: of two, SQLite looks up the first alone and reads every id between them.
+      sql: "SELECT id, metadata FROM items WHERE id >= max(?1, ?2) AND id <> ?1 ORDER BY id LIMIT ?3",
+      params: [after, prefix, limit + 1],
+      prefix,
+      limit,
+    }),
+  };
+}
+
+type Bind = (value: Bound) => string;
+
+/** Rowids that the filter keeps. It is applied before the nearest vectors are chosen, so that topK are returned if so many match. */
+const matching = ({ filter }: SearchQuery, bind: Bind): string | null =>
+  filter.length === 0 ? null : `SELECT rowid FROM items WHERE ${conditionsSql(filter, bind)}`;
+
+/** The embedding, if requested, and the join that reads it. */
+const valuesOf = ({ returnValues }: SearchQuery): [column: string, join: string] =>
+  returnValues ? ["vectors.embedding", "JOIN vectors ON vectors.rowid = nearest.rowid"] : ["NULL", ""];
+
+function distanceJob({ metric }: IndexDefinition, query: SearchQuery): QueryJob {
+  const params: Bound[] = [];
+  const bind = createBinder(params);
+  const isNearest = `embedding MATCH ${bind(bytesOf(query.vector))} AND k = ${bind(query.topK)}`;
+  const kept = matching(query, bind);
+  const conditions = kept === null ? isNearest : `${isNearest} AND rowid IN (${kept})`;
+  // Rounding can make the cosine of a vector with itself slightly greater than 1.
+  const score = metric === "cosine" ? "max(-1.0, min(1.0, 1.0 - nearest.distance))" : "nearest.distance";
+  const [values, join] = valuesOf(query);
+  const sql = `SELECT items.id, ${score}, items.metadata, ${values}
+    FROM (SELECT rowid, distance FROM vectors WHERE ${conditions}) AS nearest
+    JOIN items ON items.rowid = nearest.rowid ${join} ORDER BY nearest.distance, items.id`;
+  return { shape: "matches", sql, params };
+}
+
+function productJob(query: SearchQuery): ProductJob {
+  const { vector, topK } = query;
+  const params: Bound[] = [];
+  const kept = matching(query, createBinder(params));
+  const [values, join] = valuesOf(query);
+  const sql = `SELECT items.rowid, items.id, items.metadata, ${values} FROM (SELECT value AS rowid FROM json_each(?1)) AS nearest
+    JOIN items ON items.rowid = nearest.rowid ${join} ORDER BY items.id`;
+  return { shape: "products", matching: kept === null ? null : { sql: kept, params }, vector, topK, sql };
+}
+
+/** Placeholders ?1, ?2, … in the order in which values are bound. */
+function createBinder(params: Bound[]): Bind {
+  return (value) => `?${params.push(value)}`;
+}

@@ -1,0 +1,64 @@
+import { isIsoDateTime, parseIsoDateTime } from "../../kernel/time/iso-datetime.ts";
+import { entriesOf } from "../areas/audit/offline.ts";
+import { declareCommand } from "./command.ts";
+import { requireDataDirectory } from "./data-directory.ts";
+import { CommandError, UsageError } from "./errors.ts";
+import { AUDIT_PAGE_ENTRIES } from "./limits.ts";
+import { dataOption, serverOptions } from "./options.ts";
+import { printAnswer } from "./output.ts";
+import { type Remote, remoteOf } from "./running/remote.ts";
+
+const text = (description: string, valueHint: string) => ({ type: "string", description, valueHint }) as const;
+
+export const auditCommand = declareCommand({
+  meta: { name: "audit", description: "Prints the audit log as NDJSON, newest first" },
+  args: {
+    data: dataOption,
+    ...serverOptions,
+    actor: text("Only what this key, user or kind of actor did", "NAME"),
+    action: text("Only this action, or those that begin so", "ACTION"),
+    target: text("Only this target, or what is below it", "PATH"),
+    after: text("Only from this moment on: ISO 8601, or milliseconds since 1970", "TIME"),
+  },
+  async run({ args }) {
+    const { actor, action, target, after } = args;
+    const remote = remoteOf(args);
+    if (remote !== null) return printRemote(remote, { actor, action, target, after });
+    requireDataDirectory(args.data);
+    const filter = { actor: actor ?? null, action: action ?? null, target: target ?? null, after: moment(after) };
+    for await (const entry of entriesOf(args.data, filter)) await printAnswer(JSON.stringify(entry));
+  },
+});
+
+async function printRemote(remote: Remote, filter: Record<string, string | undefined>): Promise<void> {
+  for (let cursor: string | null = ""; cursor !== null; ) {
+    const query = new URLSearchParams({ limit: String(AUDIT_PAGE_ENTRIES) });
+    for (const [name, value] of Object.entries(filter)) if (value !== undefined) query.set(name, value);
+    if (cursor !== "") query.set("cursor", cursor);
+    const page = await fetchPage(remote, `/api/admin/audit?${query}`);
+    for (const entry of page.entries) await printAnswer(JSON.stringify(entry));
+    cursor = page.cursor;
+  }
+}
+
+interface Page {
+  entries: unknown[];
+  cursor: string | null;
+}
+
+async function fetchPage({ send, key }: Remote, path: string): Promise<Page> {
+  const answer = await send(path, { headers: { "x-platform-service-key": key } });
+  const body = (await answer.json().catch(() => ({}))) as Partial<Page> & { message?: string };
+  if (!answer.ok || body.entries === undefined) {
+    throw new CommandError(`the server refused: ${answer.status} ${body.message ?? ""}`.trim());
+  }
+  return { entries: body.entries, cursor: body.cursor ?? null };
+}
+
+function moment(given: string | undefined): number | null {
+  if (given === undefined) return null;
+  if (/^\d{1,15}$/.test(given)) return Number(given);
+  const at = isIsoDateTime(given) ? parseIsoDateTime(given) : Number.NaN;
+  if (Number.isNaN(at)) throw new UsageError(`--after must be ISO 8601 or milliseconds since 1970, got "${given}"`);
+  return at;
+}

@@ -1,0 +1,72 @@
+import { setPriority } from "node:os";
+import prettyBytes from "pretty-bytes";
+import { systemClock } from "../../../kernel/clock.ts";
+import { isDiskFull } from "../../../kernel/errors.ts";
+import { createBackup } from "../../areas/backup/create/create.ts";
+import { BACKUP_NICENESS } from "../../areas/backup/limits.ts";
+import { plural } from "../amounts.ts";
+import { declareCommand } from "../command.ts";
+import { CommandError } from "../errors.ts";
+import { dataOption } from "../options.ts";
+import { printNote } from "../output.ts";
+import { stopSignal } from "../serve/signals.ts";
+
+export const backupCommand = declareCommand({
+  meta: { name: "backup", description: "Copies a data directory into one file, also while its server runs" },
+  args: {
+    file: { type: "positional", description: "The file to write, for example backup.tar.zst", required: true },
+    data: dataOption,
+  },
+  async run({ args }) {
+    stepBack();
+    const signal = abortOnStop();
+    const summary = await explained(signal, "backup", () =>
+      createBackup({ dataDirectory: args.data, file: args.file, clock: systemClock, signal }),
+    );
+    const { fileCount, contentBytes, sizeBytes, elsewhereCount, strangers, strangerCount } = summary;
+    const content = `${plural(fileCount, "file")}, ${sizeText(contentBytes)}`;
+    await printNote(`wrote ${args.file}: ${content} in ${sizeText(sizeBytes)}, as of ${summary.createdAt}`);
+    if (elsewhereCount > 0) {
+      await printNote(
+        `${plural(elsewhereCount, "stored file")} not included: their buckets keep them in object stores`,
+      );
+    }
+    if (strangerCount > 0) {
+      const others = strangerCount > strangers.length ? ` and ${strangerCount - strangers.length} more` : "";
+      await printNote(`not included, as they are not files of a server: ${strangers.join(", ")}${others}`);
+    }
+    return 0;
+  },
+});
+
+/** `312.8 MiB`; whole below one KiB. */
+export const sizeText = (bytes: number): string => prettyBytes(bytes, { binary: true, maximumFractionDigits: 1 });
+
+/** Lowers the priority of this process below that of the server. */
+export function stepBack(): void {
+  try {
+    setPriority(BACKUP_NICENESS);
+  } catch {
+    // Where that is not allowed, this process keeps its priority.
+  }
+}
+
+export function abortOnStop(): AbortSignal {
+  const controller = new AbortController();
+  void stopSignal().then(() => controller.abort());
+  return controller.signal;
+}
+
+/** Errors: a CommandError when the work was stopped, or when the disk is full; otherwise those of the work. */
+export async function explained<T>(signal: AbortSignal, name: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    if (signal.aborted) throw new CommandError(`The ${name} was stopped; its files were removed`, { cause });
+    if (isDiskFull(cause))
+      throw new CommandError(`The disk is full: there is not enough space for the ${name}; its files were removed`, {
+        cause,
+      });
+    throw cause;
+  }
+}

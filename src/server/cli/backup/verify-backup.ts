@@ -1,0 +1,49 @@
+import type { Logger } from "../../../kernel/logger.ts";
+import { verifyBackup } from "../../areas/backup/verify/verify.ts";
+import { openPlatform } from "../../platform/open.ts";
+import { plural } from "../amounts.ts";
+import { declareCommand } from "../command.ts";
+import { CommandError } from "../errors.ts";
+import { printNote } from "../output.ts";
+import { abortOnStop, explained, sizeText, stepBack } from "./backup.ts";
+
+export const verifyBackupCommand = declareCommand({
+  meta: { name: "verify-backup", description: "Restores a backup into a scratch folder and checks everything in it" },
+  args: {
+    file: { type: "positional", description: "A file that platform backup has written", required: true },
+    scratch: {
+      type: "string",
+      description: "Where the scratch folder is made; default: beside FILE",
+      valueHint: "DIR",
+    },
+  },
+  async run({ args: { file, scratch } }) {
+    stepBack();
+    const signal = abortOnStop();
+    const verified = await explained(signal, "verification", () => verifyBackup({ file, scratch, tryOpening, signal }));
+    const { header, fileCount, contentBytes, databaseCount, elsewhereCount } = verified;
+    const content = `${plural(fileCount, "file")}, ${sizeText(contentBytes)}, ${plural(databaseCount, "database")}`;
+    await printNote(`${file} holds: ${content}, as of ${header.createdAt}, made by ${header.platform}`);
+    if (elsewhereCount > 0) {
+      await printNote(
+        `${plural(elsewhereCount, "stored file")} not included: their buckets keep them in object stores`,
+      );
+    }
+    return 0;
+  },
+});
+
+/** Opens a data directory with an empty config, as a drill: no code of a config runs, and nothing is sent. Errors: it does not serve. */
+export async function tryOpening(dataDirectory: string): Promise<void> {
+  const failures: string[] = [];
+  const note = (message: string): void => void failures.push(message);
+  const logger: Logger = { info() {}, warn() {}, error: note };
+  const platform = await openPlatform({}, { data: dataDirectory, environment: {}, isDrill: true, logger });
+  try {
+    const answer = await platform.fetch(new Request("http://localhost/api/health"));
+    if (answer.status !== 200) failures.unshift(`its health is ${answer.status}`);
+  } finally {
+    await platform.stop();
+  }
+  if (failures.length > 0) throw new CommandError(failures.join("; "));
+}

@@ -1,0 +1,85 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import * as platformModule from "../../../index.ts";
+import { systemClock } from "../../../kernel/clock.ts";
+import { reasonOf } from "../../../kernel/errors.ts";
+import { AcmeFiles } from "../../areas/tls/acme/files.ts";
+import { issueCertificate } from "../../areas/tls/acme/issue.ts";
+import { orderOf } from "../../areas/tls/acme/renewal-time.ts";
+import { CertificateError, type CertificateFacts, factsOf } from "../../areas/tls/certificate.ts";
+import { HTTP_PORT_DEFAULT, type HttpPort, openHttpPort } from "../../areas/tls/http-port.ts";
+import { filesSource } from "../../areas/tls/source.ts";
+import { loadConfig } from "../../config/loading/load.ts";
+import type { AcmeConfig, CertificateFiles } from "../../config/types.ts";
+import { TLS_HOST_DEFAULT } from "../../http/listening/listener.ts";
+import { declareCommand } from "../command.ts";
+import { CommandError, UsageError } from "../errors.ts";
+import { configOption, dataOption } from "../options.ts";
+import { printAnswer } from "../output.ts";
+
+export const certificateCommand = declareCommand({
+  meta: { name: "certificate", description: "Shows the server's certificate, or renews it at once" },
+  args: {
+    action: { type: "positional", description: "show (the default) or renew", required: false, valueHint: "ACTION" },
+    config: configOption,
+    data: dataOption,
+  },
+  async run({ args }) {
+    const action = args.action ?? "show";
+    if (action !== "show" && action !== "renew") throw new UsageError(`"${action}" must be show or renew`);
+    const { config } = await loadConfig(args.config, platformModule);
+    const tls = config.server?.tls;
+    if (tls === undefined) throw new CommandError("The config has no server.tls");
+    const data = resolve(args.data);
+    if (action === "show") return show(tls, data);
+    if (!("domains" in tls)) throw new CommandError("The certificate is in files, which others renew: server.tls.cert");
+    if (!existsSync(data)) throw new CommandError(`There is no data directory at ${args.data}`);
+    await printAnswer(describe(await renew(tls, data)));
+    return 0;
+  },
+});
+
+/** Errors: what the authority says, in one line. */
+async function renew(config: AcmeConfig, data: string): Promise<CertificateFacts> {
+  const files = new AcmeFiles(data);
+  const port = openChallengePort(config, files);
+  try {
+    return await issueCertificate(config, { files, clock: systemClock });
+  } catch (cause) {
+    if (!(cause instanceof CertificateError)) throw cause;
+    throw new CommandError(`The certificate could not be renewed: ${cause.message}`, { cause });
+  } finally {
+    await port?.stop();
+  }
+}
+
+/** null: something listens already, which is the running server, and answers from the same directory. */
+function openChallengePort(config: AcmeConfig, files: AcmeFiles): HttpPort | null {
+  try {
+    return openHttpPort({
+      host: TLS_HOST_DEFAULT,
+      port: config.challengePort ?? HTTP_PORT_DEFAULT,
+      challenge: (token) => files.readChallenge(token),
+      redirect: () => null,
+    });
+  } catch (cause) {
+    if (cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE") return null;
+    throw new CommandError(reasonOf(cause), { cause });
+  }
+}
+
+/** Exit code 1 where there is no certificate, or the last renewal failed. */
+async function show(tls: AcmeConfig | CertificateFiles, data: string): Promise<number> {
+  const files = new AcmeFiles(data);
+  const pair = "domains" in tls ? files.readCertificate() : filesSource(tls).read();
+  const lines = [pair === null ? "There is no certificate yet" : describe(factsOf(pair))];
+  const { order, problem, retryAt } = files.readState();
+  const hasFailed = "domains" in tls && order === orderOf(tls) && problem !== null;
+  if (hasFailed) lines.push(`The last renewal failed: ${problem}`);
+  if (hasFailed && retryAt !== null) lines.push(`The server tries again at ${new Date(retryAt).toISOString()}`);
+  await printAnswer(lines.join("\n"));
+  return pair === null || hasFailed ? 1 : 0;
+}
+
+const describe = ({ names, validUntil }: CertificateFacts): string =>
+  `${names.join(", ")}: valid until ${new Date(validUntil).toISOString()}`;

@@ -1,0 +1,89 @@
+import { existsSync } from "node:fs";
+import * as platformModule from "../../index.ts";
+import { loadConfig } from "../config/loading/load.ts";
+import { ownProduct } from "../config/loading/product.ts";
+import type { BackupsConfig, PlatformConfig, TableConfig } from "../config/types.ts";
+import { plural } from "./amounts.ts";
+import { declareCommand } from "./command.ts";
+import { CommandError } from "./errors.ts";
+import { configOption, DATA_DEFAULT } from "./options.ts";
+import { printAnswer, printNote } from "./output.ts";
+import { rehearseData, unfitText } from "./rehearsal/data-report.ts";
+import { rehearseRoutes } from "./rehearsal/routes.ts";
+
+export const checkCommand = declareCommand({
+  meta: { name: "check", description: "Checks a config, and prints what it declares" },
+  args: {
+    config: configOption,
+    data: {
+      type: "string",
+      description: `Try the config on every database file of a data directory, such as ${DATA_DEFAULT}`,
+      valueHint: "DIR",
+    },
+  },
+  async run({ args }) {
+    const { config, warnings } = await loadConfig(args.config, platformModule);
+    for (const { path, message } of warnings) await printNote(`warning: ${path}: ${message}`);
+    await rehearseRoutes(config, ownProduct() === null ? args.config : "The config");
+    const filesLine = args.data === undefined ? [] : [await rehearse(config, args.data)];
+    await printAnswer(
+      [
+        `${ownProduct() === null ? args.config : "The config"} is fine. It declares:`,
+        ...declarations(config),
+        ...filesLine,
+      ].join("\n"),
+    );
+  },
+});
+
+/** Errors: the files that would not open, and why. */
+async function rehearse(config: PlatformConfig, dataDirectory: string): Promise<string> {
+  if (!existsSync(dataDirectory)) throw new CommandError(`There is no data directory ${dataDirectory}`);
+  const report = rehearseData(config, dataDirectory);
+  if (report.unfit > 0) throw new CommandError(unfitText(report, dataDirectory));
+  for (const line of report.lines()) await printNote(`warning: ${line}`);
+  return `It fits the ${plural(report.looked, "database file")} in ${dataDirectory}.`;
+}
+
+function declarations(config: PlatformConfig): string[] {
+  const lines: string[] = [];
+  for (const [name, namespace] of Object.entries(config.databases ?? {})) {
+    lines.push(`  namespace ${name}${namespace.instance === true ? " (one file per instance)" : ""}`);
+    for (const [table, declared] of Object.entries(namespace.tables))
+      lines.push(`    table ${describeTable(table, declared)}`);
+  }
+  const kinds: [kind: string, declared: object | undefined][] = [
+    ["bucket", config.storage?.buckets],
+    ["key-value namespace", config.kv],
+    ["SQL database", config.d1],
+    ["vector index", config.vectorize],
+    ["room", config.rooms],
+    ["job", config.jobs],
+    ["schedule", config.cron],
+    ["trigger", config.triggers],
+    ["webhook", config.webhooks],
+    ["service key", config.serviceKeys],
+    ["OAuth provider", config.auth?.oauth],
+  ];
+  for (const [kind, declared] of kinds) {
+    for (const name of Object.keys(declared ?? {})) lines.push(`  ${kind} ${name}`);
+  }
+  if (config.routes !== undefined) lines.push("  routes");
+  if (config.site !== undefined) lines.push("  site");
+  if (config.backups !== undefined) lines.push(`  ${describeBackups(config.backups)}`);
+  return lines.length === 0 ? ["  nothing"] : lines;
+}
+
+function describeBackups({ schedule, keep, to }: BackupsConfig): string {
+  const place = "folder" in to ? to.folder : `the bucket ${to.s3.bucket}`;
+  return `backups at "${schedule}" (UTC) into ${place}, ${keep} kept`;
+}
+
+function describeTable(name: string, table: TableConfig): string {
+  const fields = Object.values(table.schema ?? {}).filter((field) => field !== false).length;
+  const facts = [table.schema === undefined ? "schemaless" : `${fields} ${fields === 1 ? "field" : "fields"}`];
+  if (table.fts !== undefined) facts.push("full-text search");
+  const rules = (["read", "insert", "update", "delete"] as const).filter((rule) => table.access?.[rule] !== undefined);
+  facts.push(rules.length === 0 ? "no rules" : `rules for ${rules.join(", ")}`);
+  return `${name}: ${facts.join("; ")}`;
+}

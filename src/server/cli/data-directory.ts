@@ -1,0 +1,27 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { SYSTEM_FILE } from "../areas/backup/layout.ts";
+import { DirectoryInUse, lockDirectory } from "../db/index.ts";
+import { CommandError } from "./errors.ts";
+
+/**
+ * For commands that look into a data directory: opening a mistyped one would make one there. Errors: CommandError if there is none
+ * at `path`.
+ */
+export function requireDataDirectory(path: string): void {
+  if (!existsSync(path)) throw new CommandError(`There is no data directory at ${path}`);
+  if (!existsSync(join(path, SYSTEM_FILE))) {
+    throw new CommandError(`${path} is not a data directory: it has no ${SYSTEM_FILE}`);
+  }
+}
+
+/** Whether a server, or a command that writes, uses the data directory. */
+export function isInUse(dataDirectory: string): boolean {
+  try {
+    lockDirectory(dataDirectory).release();
+    return false;
+  } catch (cause) {
+    if (cause instanceof DirectoryInUse) return true;
+    throw cause;
+  }
+}

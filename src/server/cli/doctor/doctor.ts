@@ -1,0 +1,54 @@
+import { reasonOf } from "../../../kernel/errors.ts";
+import { VERSION } from "../../../kernel/version.ts";
+import { declareCommand } from "../command.ts";
+import { isInUse, requireDataDirectory } from "../data-directory.ts";
+import { dataOption } from "../options.ts";
+import { printAnswer } from "../output.ts";
+import { DOCTOR_CHECKS, type DoctorCheck } from "./checks.ts";
+import { type Finding, finding, type Patient } from "./finding.ts";
+
+const EXIT_UNHEALTHY = 1;
+
+export const doctorCommand = declareCommand({
+  meta: {
+    name: "doctor",
+    description: "Looks for what is wrong in a data directory, beside a running or a stopped server; changes nothing",
+  },
+  args: {
+    data: dataOption,
+    json: { type: "boolean", description: "Print one JSON object", default: false },
+  },
+  async run({ args }) {
+    const { data, json } = args;
+    requireDataDirectory(data);
+    const isRunning = isInUse(data);
+    const checks: Record<string, Finding> = {};
+    for (const { name, look } of DOCTOR_CHECKS) {
+      const finding = await examined(look, { dataDirectory: data, isRunning });
+      checks[name] = finding;
+      if (!json) await printAnswer(lineOf(name, finding));
+    }
+    const isHealthy = Object.values(checks).every(({ ok }) => ok);
+    const status = isHealthy ? "ok" : "unhealthy";
+    const server = isRunning ? "running" : "stopped";
+    if (json) await printAnswer(JSON.stringify({ status, server, version: VERSION, checks }, null, 2));
+    else await printAnswer(`${data} is ${isHealthy ? "healthy" : "not healthy"}; its server is ${server}.`);
+    return isHealthy ? 0 : EXIT_UNHEALTHY;
+  },
+});
+
+/** A check that fails, as where `system.db` cannot be read, is a finding: the others go on. */
+async function examined(look: DoctorCheck["look"], patient: Patient): Promise<Finding> {
+  try {
+    return await look(patient);
+  } catch (cause) {
+    return finding([`cannot be checked: ${reasonOf(cause)}`]);
+  }
+}
+
+function lineOf(name: string, { ok, problems, ...figures }: Finding): string {
+  const facts = Object.entries(figures).map(([figure, value]) => `${figure} ${value}`);
+  const lines = [`${ok ? "ok     " : "PROBLEM"} ${name.padEnd(12)} ${facts.join(", ")}`.trimEnd()];
+  for (const problem of problems) lines.push(`        - ${problem}`);
+  return lines.join("\n");
+}

@@ -1,0 +1,67 @@
+import type { Database } from "bun:sqlite";
+import { existsSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { objectPath, SYSTEM_FILE } from "../../areas/backup/layout.ts";
+import { scanFiles } from "../../areas/backup/scan.ts";
+import { OWNER_ID_FILE } from "../../disk/owner-id.ts";
+import { ORPHAN_AGE_MS } from "../limits.ts";
+import { type Finding, finding, type Patient } from "./finding.ts";
+import { openDatabase } from "./open-database.ts";
+
+/** Contents without a file that names them, and files whose content is missing. */
+export function checkStorage(patient: Patient): Finding {
+  const { dataDirectory } = patient;
+  using system = openDatabase(patient, SYSTEM_FILE);
+  const problems: string[] = [];
+  let [contents, orphans] = [0, 0];
+  const named = system.query<unknown, [string, string]>(
+    `SELECT 1 FROM storage_objects WHERE "fileId" = ? UNION ALL SELECT 1 FROM storage_parts WHERE "fileId" = ?`,
+  );
+  // Young ones may be uploads that are under way.
+  const oldUntil = Date.now() - ORPHAN_AGE_MS;
+  for (const { path: found, kind } of scanFiles(dataDirectory, "storage")) {
+    if (kind !== "object") continue;
+    contents += 1;
+    const id = found.slice(found.lastIndexOf("/") + 1);
+    const isOld = (statSync(join(dataDirectory, found), { throwIfNoEntry: false })?.mtimeMs ?? oldUntil) < oldUntil;
+    if (!isOld || named.get(id, id) !== null) continue;
+    orphans += 1;
+    problems.push(`${found} belongs to no file; the server removes such contents while it runs`);
+  }
+  // Beside a server that goes on: its connection sees what has been changed since the search began.
+  using live = openDatabase(patient, SYSTEM_FILE);
+  return finding([...problems, ...missing({ system, live, dataDirectory })], { contents, orphans });
+}
+
+interface Stored {
+  bucket: string;
+  key: string;
+  fileId: string;
+}
+
+/**
+ * Where the server has used an object store or a place of backups, which its owner's id shows, only of buckets with contents here:
+ * those of others may be in the object store.
+ */
+function missing({
+  system,
+  live,
+  dataDirectory,
+}: {
+  system: Database;
+  live: Database;
+  dataDirectory: string;
+}): string[] {
+  const lost = new Map<string, string[]>();
+  const present = new Set<string>();
+  const all = system.query<Stored, []>(`SELECT "bucket", "key", "fileId" FROM storage_objects`);
+  // A content is removed after its record: one that was deleted or replaced meanwhile is not missing.
+  const named = live.query<unknown, [string]>(`SELECT 1 FROM storage_objects WHERE "fileId" = ?`);
+  for (const { bucket, key, fileId } of all.iterate()) {
+    if (existsSync(join(dataDirectory, objectPath("objects", fileId)))) present.add(bucket);
+    else if (named.get(fileId) !== null)
+      lost.set(bucket, [...(lost.get(bucket) ?? []).slice(0, 100), `the content of ${bucket}/${key} is missing`]);
+  }
+  const mayBeElsewhere = existsSync(join(dataDirectory, OWNER_ID_FILE));
+  return [...lost].flatMap(([bucket, problems]) => (present.has(bucket) || !mayBeElsewhere ? problems : []));
+}

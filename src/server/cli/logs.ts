@@ -1,0 +1,73 @@
+import {
+  type FormattedValues,
+  getAnsiColorFormatter,
+  getTextFormatter,
+  jsonLinesFormatter,
+  type LogLevel,
+  type LogRecord,
+  type TextFormatter,
+} from "@logtape/logtape";
+import type { Logger } from "../../kernel/logger.ts";
+import { UsageError } from "./errors.ts";
+import { errorOutput } from "./output.ts";
+
+const LINE_BREAK = /\n$/;
+
+export type LogForm = "json" | "pretty";
+
+/** undefined for undefined. Errors: UsageError. */
+export function parseLogForm(text: string | undefined, name = "--log"): LogForm | undefined {
+  if (text === undefined || text === "json" || text === "pretty") return text;
+  throw new UsageError(`${name} must be json or pretty, got "${text}"`);
+}
+
+let format: TextFormatter | undefined;
+
+/**
+ * By default readable lines on a terminal, JSON lines otherwise. On standard error, as standard output is for answers. The first
+ * call chooses the form of all lines.
+ */
+export function createLogger(form: LogForm = process.stderr.isTTY === true ? "pretty" : "json"): Logger {
+  format ??= form === "pretty" ? readableFormat() : jsonLinesFormatter;
+  const at = (level: LogLevel) => (message: string, facts?: Record<string, unknown>) =>
+    errorOutput.write(lineOf(level, message, facts ?? {}));
+  const logger = { info: at("info"), warn: at("warning"), error: at("error") };
+  errorOutput.onLost = (lines) =>
+    logger.warn("Lines of the log are lost, as standard error could not be written", { lines });
+  return logger;
+}
+
+/** Made here, as LogTape's own loggers take every message for a template whose braces name facts. */
+function lineOf(level: LogLevel, message: string, facts: Record<string, unknown>): string {
+  const record = { category: ["platform"], level, message: [message], rawMessage: message, timestamp: Date.now() };
+  return lineOfRecord({ ...record, properties: facts }) ?? lineOfRecord({ ...record, properties: UNREADABLE }) ?? "\n";
+}
+
+const UNREADABLE = { facts: "cannot be read" };
+
+/** null: a getter of the facts throws. */
+function lineOfRecord(record: LogRecord): string | null {
+  try {
+    return `${(format ?? jsonLinesFormatter)(record).replace(LINE_BREAK, "")}\n`;
+  } catch {
+    return null;
+  }
+}
+
+/** Colours are for terminals: a file or the journal would keep their escapes. */
+function readableFormat(): TextFormatter {
+  const options = {
+    timestamp: "time",
+    format: ({ timestamp, level, message, record }: FormattedValues): string =>
+      `${timestamp} ${level} ${message}${readableFacts(record.properties)}`,
+  } as const;
+  return process.stderr.isTTY === true ? getAnsiColorFormatter(options) : getTextFormatter(options);
+}
+
+function readableFacts(facts: Record<string, unknown>): string {
+  return Object.entries(facts)
+    .map(([name, fact]) =>
+      fact instanceof Error ? `\n${fact.stack ?? String(fact)}` : ` ${name}=${Bun.inspect(fact)}`,
+    )
+    .join("");
+}

@@ -1,0 +1,132 @@
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, dirname, join, resolve } from "node:path";
+import * as platformModule from "../../../index.ts";
+import { isJsonObject } from "../../../kernel/json/json.ts";
+import { loadConfig } from "../../config/loading/load.ts";
+import { providedModules } from "../../config/loading/provided-modules.ts";
+import { variablesOf } from "../../config/loading/variables.ts";
+import { declareCommand } from "../command.ts";
+import { CommandError, UsageError } from "../errors.ts";
+import { configOption } from "../options.ts";
+import { printAnswer, printNote } from "../output.ts";
+import { rehearseRoutes } from "../rehearsal/routes.ts";
+import { bundleProduct } from "./bundle.ts";
+import { writeProgram } from "./program.ts";
+import { packSite } from "./site-pack.ts";
+import { isTarget, ownTarget, TARGETS, type Target } from "./targets.ts";
+
+const BYTES_PER_MIB = 1024 * 1024;
+
+export const buildCommand = declareCommand({
+  meta: { name: "build", description: "Builds one executable of the platform and a config with all that it imports" },
+  args: {
+    config: configOption,
+    out: {
+      type: "string",
+      description: "The executable; by default ./NAME of the package.json beside the config",
+      valueHint: "FILE",
+    },
+    target: { type: "string", description: `Another system: ${Object.keys(TARGETS).join(", ")}`, valueHint: "TARGET" },
+    runtime: {
+      type: "string",
+      description: "Bun for another system, from its npm package",
+      valueHint: "FILE",
+    },
+    "sqlite-vec": {
+      type: "string",
+      description: "sqlite-vec's library for another system, from its npm package",
+      valueHint: "FILE",
+    },
+  },
+  async run({ args }) {
+    const target = targetOf(args.target);
+    const { runtime, library } = partsFor(target, args.runtime, args["sqlite-vec"]);
+    const { config: declared, warnings } = await loadConfig(args.config, platformModule);
+    for (const { path, message } of warnings) await printNote(`warning: ${path}: ${message}`);
+    await rehearseRoutes(declared, args.config);
+    const config = resolve(args.config);
+    const variables = variablesOf(config);
+    const { name, version } = productOf(dirname(config));
+    const outfile = outfileOf(args.out ?? `./${name}`, target);
+    const directory = mkdtempSync(join(tmpdir(), "platform-build-"));
+    try {
+      const program = await writeProgram(directory, target, library);
+      const site = declared.site === undefined ? null : packSite(declared.site.directory, join(directory, "site"));
+      const provided = providedModules(platformModule);
+      const sources = { name, version, config, program, variables, site, provided };
+      // Replaced at once: a running server keeps the file that it was started from.
+      const made = join(dirname(outfile), `.${process.pid}.${basename(outfile)}`);
+      await bundleProduct(sources, { target, runtime, outfile: made });
+      renameSync(made, outfile);
+    } finally {
+      rmSync(directory, { recursive: true, force: true });
+    }
+    await printAnswer(`${outfile}: ${name} ${version}, ${Math.round(statSync(outfile).size / BYTES_PER_MIB)} MiB`);
+    if (variables.length > 0) await printNote(`Where it runs, it reads the variables ${variables.join(", ")}`);
+    if (target.startsWith("bun-darwin")) await printNote("macOS starts it once it is signed: codesign --sign - FILE");
+    return 0;
+  },
+});
+
+/** Errors: a target that there is not. */
+function targetOf(name: string | undefined): Target {
+  const target = name ?? ownTarget();
+  if (target === null) throw new CommandError(`There is no target for ${process.platform} on ${process.arch}`);
+  if (!isTarget(target))
+    throw new UsageError(`--target must be one of ${Object.keys(TARGETS).join(", ")}, got "${target}"`);
+  return target;
+}
+
+/** What another system needs, and this executable does not contain. */
+function partsFor(
+  target: Target,
+  runtime: string | undefined,
+  library: string | undefined,
+): { runtime: string | null; library: string | null } {
+  if (target === ownTarget()) {
+    if (runtime !== undefined || library !== undefined)
+      throw new UsageError(`--runtime and --sqlite-vec are for another system than ${target}`);
+    return { runtime: null, library: null };
+  }
+  const { sqliteVec: module, runtime: bun } = TARGETS[target];
+  if (runtime === undefined)
+    throw new UsageError(`${target} needs --runtime FILE: Bun ${Bun.version} from the npm package ${bun}`);
+  if (library === undefined)
+    throw new UsageError(
+      `${target} needs --sqlite-vec FILE: ${basename(module)} from the npm package ${dirname(module)}`,
+    );
+  for (const [option, file] of [
+    ["--runtime", runtime],
+    ["--sqlite-vec", library],
+  ] as const) {
+    if (!statSync(file, { throwIfNoEntry: false })?.isFile())
+      throw new CommandError(`${option}: there is no file ${file}`);
+  }
+  return { runtime: resolve(runtime), library: resolve(library) };
+}
+
+/** Name and version of the package.json beside the config; `app` and 0.0.0 without one. */
+function productOf(directory: string): { name: string; version: string } {
+  const file = join(directory, "package.json");
+  let manifest: unknown = {};
+  try {
+    if (existsSync(file)) manifest = JSON.parse(readFileSync(file, "utf8"));
+  } catch (cause) {
+    throw new CommandError(`${file} is not JSON`, { cause });
+  }
+  const { name, version } = isJsonObject(manifest) ? manifest : {};
+  return {
+    // Without the scope: it becomes a file's name.
+    name: typeof name === "string" && name !== "" ? basename(name) : "app",
+    version: typeof version === "string" && version !== "" ? version : "0.0.0",
+  };
+}
+
+function outfileOf(out: string, target: Target): string {
+  const path = resolve(target === "bun-windows-x64" && !out.endsWith(".exe") ? `${out}.exe` : out);
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory())
+    throw new CommandError(`${path} is a directory; --out names a file`);
+  if (!existsSync(dirname(path))) throw new CommandError(`There is no directory ${dirname(path)}`);
+  return path;
+}

@@ -1,0 +1,58 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { zstdDecompressSync } from "node:zlib";
+import { pathOfPages } from "../../areas/admin/pages/source.ts";
+import { pathOfPart } from "../../areas/client-files/index.ts";
+import { embeddedExtension } from "../../areas/vectorize/extension/files.ts";
+import { pathOfUi } from "../../http/openapi/ui-files.ts";
+import { CommandError } from "../errors.ts";
+import { TARGETS, type Target } from "./targets.ts";
+
+/** The platform's own program: its chunks, and the files that it embeds, by the name that it imports them by. */
+export interface Program {
+  /** Of the chunks. */
+  directory: string;
+  /** Of the chunk that starts it. */
+  path: string;
+  assets: ReadonlyMap<string, string>;
+}
+
+/**
+ * Writes the program that this executable contains into `directory`. `library` is sqlite-vec's for the target, where it is
+ * not this machine's. Errors: this is no executable.
+ */
+export async function writeProgram(directory: string, target: Target, library: string | null): Promise<Program> {
+  const packed = await packedProgram();
+  if (packed === null) throw new CommandError('Only the executable can build one: run "npm run build" first');
+  const chunks = join(directory, "program");
+  mkdirSync(chunks);
+  // scripts/build.ts wrote it.
+  const texts = JSON.parse(zstdDecompressSync(readFileSync(packed)).toString()) as Record<string, string>;
+  for (const [name, text] of Object.entries(texts)) writeFileSync(join(chunks, name), text);
+  const files: [name: string, file: string | null][] = [
+    [TARGETS[target].sqliteVec, library ?? (await embeddedExtension())],
+    ["platform:client-module", await pathOfPart("module")],
+    ["platform:client-package", await pathOfPart("package")],
+    ["platform:dashboard", await pathOfPages()],
+    ["platform:swagger-ui", await pathOfUi()],
+  ];
+  // It has no command that shows the guide.
+  const noGuide = join(directory, "platform-guide");
+  writeFileSync(noGuide, "");
+  files.push(["platform:guide", noGuide]);
+  const assets = new Map<string, string>();
+  for (const [name, file] of files) {
+    if (file === null) continue;
+    // The bundler reads no file of another executable.
+    const copy = join(directory, name.replaceAll(/[/:]/g, "-"));
+    if (copy !== file) writeFileSync(copy, readFileSync(file));
+    assets.set(name, copy);
+  }
+  return { directory: chunks, path: join(chunks, "main.js"), assets };
+}
+
+/** null when the program runs from its sources. */
+async function packedProgram(): Promise<string | null> {
+  if (!Bun.isStandaloneExecutable) return null;
+  return (await import("platform:program", { with: { type: "file" } })).default;
+}

@@ -1,0 +1,43 @@
+import { isJsonObject } from "../../../kernel/json/json.ts";
+import { HOST_DEFAULT, PORT_DEFAULT } from "../../http/listening/listener.ts";
+import { outgoingFetch } from "../../http/outgoing/call.ts";
+import { declareCommand } from "../command.ts";
+import { noAnswer, UsageError } from "../errors.ts";
+import { HEALTH_ANSWER_MAX_BYTES, HEALTH_TIMEOUT_MS } from "../limits.ts";
+import { isHttpUrl } from "../options.ts";
+import { printAnswer } from "../output.ts";
+
+/** For images without a shell, whose health check can run this executable only. */
+export const healthCommand = declareCommand({
+  meta: { name: "health", description: "Asks a running server whether it serves: exit code 0 if so, 1 if not" },
+  args: {
+    url: {
+      type: "string",
+      description: "The server",
+      default: `http://${HOST_DEFAULT}:${PORT_DEFAULT}`,
+      valueHint: "URL",
+    },
+  },
+  async run({ args }) {
+    if (!isHttpUrl(args.url)) throw new UsageError(`--url must be an http or https URL, got "${args.url}"`);
+    const { status, text } = await ask(new URL("/api/health", args.url));
+    await printAnswer(text);
+    return status === 200 ? 0 : 1;
+  },
+});
+
+/** Errors: CommandError if there is no answer in time. */
+async function ask(url: URL): Promise<{ status: number; text: string }> {
+  try {
+    const answer = await outgoingFetch(url.href, {
+      signal: AbortSignal.timeout(HEALTH_TIMEOUT_MS),
+      maxBytes: HEALTH_ANSWER_MAX_BYTES,
+      // The question is whether it serves, and inside of a machine it has another name than its certificate.
+      tls: { rejectUnauthorized: false },
+    });
+    const body: unknown = await answer.json();
+    return { status: answer.status, text: isJsonObject(body) ? String(body["status"] ?? answer.status) : "unknown" };
+  } catch (cause) {
+    throw noAnswer(url.origin, cause);
+  }
+}

@@ -1,0 +1,103 @@
+import { existsSync, type FSWatcher, statSync, watch } from "node:fs";
+import { dirname } from "node:path";
+import { ownCommand } from "../../../kernel/process/own-command.ts";
+import { envFileOf } from "../../config/loading/env-file.ts";
+import { importedFiles } from "../../config/loading/imported-files.ts";
+import { declareCommand } from "../command.ts";
+import { DEV_STOP_MAX_MS, SETTLE_MS } from "../limits.ts";
+import { parseLogForm } from "../logs.ts";
+import { DATA_DEFAULT, parsePort } from "../options.ts";
+import { printNote } from "../output.ts";
+import { serveOptions } from "./serve-options.ts";
+import { STOP_MESSAGE, stopSignal } from "./signals.ts";
+
+export const devCommand = declareCommand({
+  meta: {
+    name: "dev",
+    description: "Like start, and restarts when the config, a file that it imports or .env changes",
+  },
+  args: serveOptions,
+  async run({ args }) {
+    parsePort(args.port);
+    parseLogForm(args.log);
+    const { config, data, host, port, log } = args;
+    // What is not given may be in the file of variables, which the server reads.
+    const options = { config, data: data === DATA_DEFAULT ? undefined : data, host, port, log };
+    const given = Object.entries(options).filter(([, value]) => value !== undefined);
+    const command = [...ownCommand(), "start", ...given.map(([name, value]) => `--${name}=${value}`)];
+    const stopped = stopSignal();
+    let isStopping = false;
+    void stopped.then(() => {
+      isStopping = true;
+    });
+    while (!isStopping) {
+      const watched = watchFiles([...importedFiles(config), envFileOf(config)]);
+      const server = startServer(command);
+      const reason = await Promise.race([
+        stopped.then(() => "stopped" as const),
+        watched.changed.then(() => "changed" as const),
+        server.exited.then(() => "ended" as const),
+      ]);
+      if (reason === "ended" && !isStopping) {
+        await printNote("platform: the server has ended; it starts again when the config changes");
+        await Promise.race([stopped, watched.changed]);
+      }
+      watched.close();
+      await server.stop();
+      if (!isStopping) await printNote("platform: the config changed, starting again");
+    }
+    return 0;
+  },
+});
+
+interface Server {
+  exited: Promise<unknown>;
+  /** Resolves when the server has stopped. */
+  stop(): Promise<void>;
+}
+
+function startServer(command: string[]): Server {
+  // The server stops at a message of this channel, or when the channel closes because this process has ended.
+  const child = Bun.spawn(command, { stdio: ["ignore", "inherit", "inherit"], ipc: () => {} });
+  return {
+    exited: child.exited,
+    async stop() {
+      if (child.exitCode === null && child.signalCode === null) child.send(STOP_MESSAGE);
+      const timer = setTimeout(() => child.kill("SIGKILL"), DEV_STOP_MAX_MS);
+      await child.exited;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Resolves `changed` when one of the files has changed. */
+function watchFiles(files: readonly string[]): { changed: Promise<void>; close(): void } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const before = new Map(files.map((file) => [file, fingerprint(file)]));
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const compare = (): void => {
+    if (files.some((file) => fingerprint(file) !== before.get(file))) resolve();
+  };
+  const look = (): void => {
+    clearTimeout(timer);
+    timer = setTimeout(compare, SETTLE_MS);
+  };
+  // Directories, because editors replace a file by a new one of the same name.
+  const directories = new Set(files.map((file) => dirname(file)));
+  const watchers: FSWatcher[] = [...directories]
+    .filter((directory) => existsSync(directory))
+    .map((directory) => watch(directory, look));
+  return {
+    changed: promise,
+    close() {
+      clearTimeout(timer);
+      for (const watcher of watchers) watcher.close();
+    },
+  };
+}
+
+/** Changes with every write; empty for a missing file. */
+function fingerprint(file: string): string {
+  const stats = statSync(file, { throwIfNoEntry: false });
+  return stats === undefined ? "" : `${stats.mtimeMs} ${stats.size} ${stats.ino}`;
+}

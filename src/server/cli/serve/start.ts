@@ -1,0 +1,97 @@
+import * as platformModule from "../../../index.ts";
+import { systemClock } from "../../../kernel/clock.ts";
+import { systemIds } from "../../../kernel/ids.ts";
+import { STOP_MAX_MS } from "../../../kernel/limits.ts";
+import { endsWithin } from "../../../kernel/time/stop.ts";
+import { linkAt, noteAddress } from "../../areas/admin/session/links.ts";
+import { loadConfig } from "../../config/loading/load.ts";
+import type { PlatformConfig } from "../../config/types.ts";
+import type { OpenPlatform } from "../../platform/open.ts";
+import { plural } from "../amounts.ts";
+import { declareCommand } from "../command.ts";
+import { CommandError } from "../errors.ts";
+import { WARNINGS_LOGGED_MAX } from "../limits.ts";
+import { createLogger, parseLogForm } from "../logs.ts";
+import { parsePort } from "../options.ts";
+import { printNote } from "../output.ts";
+import { redirectConsole } from "./console.ts";
+import { drillOf, serveOptions, startOptions } from "./serve-options.ts";
+import { endOnRequest, isOfDev, stopSignal } from "./signals.ts";
+
+export const startCommand = declareCommand({
+  meta: { name: "start", description: "Starts the server" },
+  args: { ...serveOptions, ...startOptions },
+  async run({ args }) {
+    const port = parsePort(args.port);
+    const logger = createLogger(parseLogForm(args.log));
+    // An error that a hook does not handle must not end the server.
+    process.on("unhandledRejection", (cause) => logger.error("Unhandled promise rejection", { cause }));
+    process.on("uncaughtException", (cause) => logger.error("Uncaught exception", { cause }));
+    const output = redirectConsole(logger);
+    const isDrill = drillOf(args.drill, process.env);
+    const loaded = endOnRequest();
+    const { config, warnings } = await loadConfig(args.config, platformModule);
+    loaded();
+    const stopped = stopSignal();
+    for (const { path, message } of warnings.slice(0, WARNINGS_LOGGED_MAX)) logger.warn(`config: ${path} ${message}`);
+    if (warnings.length > WARNINGS_LOGGED_MAX) {
+      logger.warn(`the config has ${plural(warnings.length, "warning")}: see "platform check"`);
+    }
+    // Loaded after the checks: a wrong option or config is reported without loading all areas.
+    const { openPlatform } = await import("../../platform/open.ts");
+    const { rehearseBesideServer } = await import("../rehearsal/beside-server.ts");
+    let keyLine = "";
+    let platform: OpenPlatform | null = null;
+    let endRehearsal = () => {};
+    try {
+      platform = await openPlatform(config, {
+        data: args.data,
+        environment: process.env,
+        isDrill,
+        takeOver: args["take-over"],
+        logger,
+        isDevelopment: isOfDev(),
+        onNewServiceKey(serviceKey) {
+          keyLine = `\nroot service key: ${serviceKey}`;
+        },
+      });
+      const { url } = await platform.listen({ host: args.host, port });
+      const address = (config.server?.publicUrl ?? url).replace(/\/$/, "");
+      const link = config.admin !== false && process.stdout.isTTY ? dashboardLine(address, args.data) : "";
+      // Whatever becomes of this output, the server goes on.
+      output.write(`platform listening on ${url}${keyLine}${link}\n`);
+      if (config.admin !== false) noteAddress(args.data, address);
+      // Until here code ran once (scripts/build.ts); from now on it is worth compiling.
+      Bun.unsafe.setJITPolicy(1);
+      endRehearsal = rehearseBesideServer(config, args.data, logger);
+      await stopped;
+    } catch (cause) {
+      // A generated key is shown once, also when the start fails.
+      if (keyLine !== "") output.write(`${keyLine.trimStart()}\n`);
+      if (platform === null && isOfDev()) await reportData(config, args.data);
+      throw cause;
+    } finally {
+      endRehearsal();
+      if (platform !== null) await stopInTime(platform);
+      await output.flush();
+    }
+    return 0;
+  },
+});
+
+/** A link that signs in to the dashboard. */
+const dashboardLine = (address: string, dataDirectory: string): string =>
+  `\ndashboard: ${linkAt(address, dataDirectory, { ids: systemIds })}\n           works once, within ten minutes`;
+
+/** The error names the first file that does not fit the config; whoever develops it wants to know of all. */
+async function reportData(config: PlatformConfig, dataDirectory: string): Promise<void> {
+  const { rehearseData, unfitText } = await import("../rehearsal/data-report.ts");
+  const report = rehearseData(config, dataDirectory);
+  if (report.unfit > 0) await printNote(unfitText(report, dataDirectory));
+}
+
+/** Errors: the stop has not ended after STOP_MAX_MS. The process then ends as in a crash, before a container runtime kills it. */
+async function stopInTime(platform: OpenPlatform): Promise<void> {
+  if (await endsWithin(platform.stop(), STOP_MAX_MS, systemClock)) return;
+  throw new CommandError(`the stop took longer than ${STOP_MAX_MS} ms; what was answered is on disk`);
+}

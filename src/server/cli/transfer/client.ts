@@ -1,0 +1,141 @@
+import { existsSync } from "node:fs";
+import * as platformModule from "../../../index.ts";
+import { isJsonObject, type JsonObject } from "../../../kernel/json/json.ts";
+import { loadConfig } from "../../config/loading/load.ts";
+import { ownProduct } from "../../config/loading/product.ts";
+import type { FieldType, PlatformConfig } from "../../config/types.ts";
+import { requireDataDirectory } from "../data-directory.ts";
+import { CommandError } from "../errors.ts";
+import { createLogger } from "../logs.ts";
+import { configOption, dataOption, serverOptions } from "../options.ts";
+import { type Remote, remoteOf } from "../running/remote.ts";
+import type { Target } from "./target.ts";
+
+/** The options of `import` and `export` that name the server. */
+export const clientOptions = {
+  ...serverOptions,
+  config: configOption,
+  data: dataOption,
+} as const;
+
+export interface Reply {
+  status: number;
+  body: JsonObject;
+}
+
+/** The HTTP API with a service key, of a running server, or of one opened in this process. */
+export interface Client {
+  get(path: string): Promise<Reply>;
+  post(path: string, body: unknown): Promise<Reply>;
+  /** The declared types of a table's fields; null for a schemaless table, "unknown" when neither server nor config gives them. */
+  fieldTypes(target: Target): Promise<FieldTypes | null | "unknown">;
+  close(): Promise<void>;
+}
+
+export type FieldTypes = ReadonlyMap<string, FieldType>;
+type Send = (path: string, init: RequestInit) => Promise<Response>;
+
+interface ClientArguments {
+  url?: string | undefined;
+  key?: string | undefined;
+  config: string;
+  data: string;
+}
+
+export async function openClient(args: ClientArguments): Promise<Client> {
+  const remote = remoteOf(args);
+  return remote === null ? openStopped(args) : openRunning(args, remote);
+}
+
+/** For a command that reads. Errors: those of `requireDataDirectory`. */
+export async function openExisting(args: ClientArguments): Promise<Client> {
+  if (remoteOf(args) === null) requireDataDirectory(args.data);
+  return openClient(args);
+}
+
+async function openRunning(args: ClientArguments, { send, key }: Remote): Promise<Client> {
+  const client = createClient(send, key);
+  return {
+    ...client,
+    async fieldTypes(target) {
+      const { status, body } = await client.get("/api/schema");
+      if (status === 200) return typesFromSchema(body, target);
+      // The server's schema endpoint is off; the config may be on this machine.
+      if (ownProduct() === null && !existsSync(args.config)) return "unknown";
+      return typesFromConfig((await loadConfig(args.config, platformModule)).config, target);
+    },
+    close: async () => {},
+  };
+}
+
+async function openStopped(args: ClientArguments): Promise<Client> {
+  const { config } = await loadConfig(args.config, platformModule);
+  // Loaded here, as a running server needs none of it.
+  const [{ openPlatform }, { DirectoryInUse }] = await Promise.all([
+    import("../../platform/open.ts"),
+    import("../../db/index.ts"),
+  ]);
+  const options = { data: args.data, environment: process.env, logger: createLogger() };
+  const platform = await openPlatform(config, options).catch((cause: unknown) => {
+    if (!(cause instanceof DirectoryInUse)) throw cause;
+    throw new CommandError(`${cause.message}; use --url and --key for a running server`, { cause });
+  });
+  const send: Send = (path, init) => platform.fetch(new Request(`http://localhost${path}`, init));
+  return {
+    ...createClient(send, platform.serviceKey),
+    fieldTypes: async (target) => typesFromConfig(config, target),
+    close: () => platform.stop(),
+  };
+}
+
+function createClient(send: Send, key: string): Pick<Client, "get" | "post"> {
+  const headers = { "x-platform-service-key": key };
+  const read = async (response: Response): Promise<Reply> => {
+    const text = await response.text();
+    let body: unknown = null;
+    try {
+      body = JSON.parse(text);
+    } catch {
+      // Not an answer of a platform: only its status is used.
+    }
+    return { status: response.status, body: isJsonObject(body) ? body : {} };
+  };
+  return {
+    get: async (path) => read(await send(path, { headers })),
+    post: async (path, body) => {
+      const json = { ...headers, "content-type": "application/json" };
+      return read(await send(path, { method: "POST", headers: json, body: JSON.stringify(body) }));
+    },
+  };
+}
+
+function typesFromConfig(config: PlatformConfig, target: Target): FieldTypes | null {
+  const schema = config.databases?.[target.namespace]?.tables[target.table]?.schema;
+  if (schema === undefined) return null;
+  const types = new Map<string, FieldType>([["id", "string"]]);
+  for (const [name, field] of Object.entries(schema)) if (field !== false) types.set(name, field.type);
+  for (const name of ["createdAt", "updatedAt"]) if (schema[name] !== false) types.set(name, "datetime");
+  return types;
+}
+
+/** From the answer of `GET /api/schema`. */
+function typesFromSchema(body: JsonObject, target: Target): FieldTypes | null {
+  const fields = [`namespaces`, target.namespace, "tables", target.table, "fields"].reduce<unknown>(
+    (value, name) => (isJsonObject(value) ? value[name] : undefined),
+    body,
+  );
+  if (!isJsonObject(fields)) return null;
+  const types = new Map<string, FieldType>();
+  // The schema endpoint names types as configs do.
+  for (const [name, field] of Object.entries(fields))
+    if (isJsonObject(field)) types.set(name, field["type"] as FieldType);
+  for (const name of ["createdAt", "updatedAt"]) if (!types.has(name)) types.set(name, "datetime");
+  return types.set("id", "string");
+}
+
+/** Errors: a CommandError with the server's message. */
+export function requireOk({ status, body }: Reply): JsonObject {
+  if (status >= 200 && status < 300) return body;
+  const message = typeof body["message"] === "string" ? body["message"] : "no reason given";
+  throw new CommandError(`refused with ${status}: ${message}`);
+}

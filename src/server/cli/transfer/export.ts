@@ -1,0 +1,146 @@
+import { once } from "node:events";
+import { createWriteStream, renameSync, rmSync, statSync } from "node:fs";
+import { isJsonObject, type JsonObject } from "../../../kernel/json/json.ts";
+import { formatCell } from "../../../kernel/transfer/csv-cells.ts";
+import type { FieldType } from "../../config/types.ts";
+import { plural } from "../amounts.ts";
+import { declareCommand } from "../command.ts";
+import { CommandError } from "../errors.ts";
+import { PAGE_RECORDS_MAX } from "../limits.ts";
+import { outputFailure, printNote } from "../output.ts";
+import { type Client, clientOptions, openExisting, requireOk } from "./client.ts";
+import { formatRows } from "./csv-rows.ts";
+import { formatOf } from "./format.ts";
+import { createProgress } from "./progress.ts";
+import { parseTarget, type Target } from "./target.ts";
+
+export const exportCommand = declareCommand({
+  meta: { name: "export", description: "Writes a table as NDJSON, or as CSV to a .csv file" },
+  args: {
+    table: { type: "positional", description: "NAMESPACE/TABLE or NAMESPACE/INSTANCE/TABLE", required: true },
+    file: {
+      type: "positional",
+      description: "A .ndjson, .jsonl or .csv file; standard output by default",
+      required: false,
+    },
+    ...clientOptions,
+  },
+  async run({ args }) {
+    const target = parseTarget(args.table);
+    const format = args.file === undefined ? "ndjson" : formatOf(args.file, ["ndjson", "csv"]);
+    if (args.file !== undefined) requireReplaceable(args.file);
+    const client = await openExisting(args);
+    try {
+      const toText = format === "csv" ? await createCsv(client, target) : ndjson;
+      const count = await writeRecords(client, target, toText, args.file ?? null);
+      if (args.file !== undefined) await printNote(`wrote ${plural(count, "record")} to ${args.file}`);
+    } finally {
+      await client.close();
+    }
+  },
+});
+
+/** Errors: what is there, and would be replaced, is no file. */
+function requireReplaceable(file: string): void {
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) throw new CommandError(`${file} is not a file`);
+}
+
+interface Format {
+  /** Precedes the records. */
+  head: string;
+  format(records: readonly JsonObject[]): string;
+}
+
+const ndjson: Format = {
+  head: "",
+  format: (records) => records.map((record) => `${JSON.stringify(record)}\n`).join(""),
+};
+
+async function createCsv(client: Client, target: Target): Promise<Format> {
+  const types = await client.fieldTypes(target);
+  const columns =
+    types === null || types === "unknown"
+      ? await columnsOfRecords(client, target)
+      : new Map<string, FieldType | undefined>(types);
+  const names = [...columns.keys()];
+  return {
+    head: formatRows([names.map((name) => formatCell(name, undefined))]),
+    format: (records) =>
+      formatRows(records.map((record) => [...columns].map(([name, type]) => formatCell(record[name], type)))),
+  };
+}
+
+/** The fields of a table without a schema, by reading all of it once. */
+async function columnsOfRecords(client: Client, target: Target): Promise<Map<string, FieldType | undefined>> {
+  const columns = new Map<string, FieldType | undefined>([["id", "string"]]);
+  for await (const { items } of pagesOf(client, target)) {
+    for (const item of items) for (const name of Object.keys(item)) columns.set(name, undefined);
+  }
+  return columns;
+}
+
+interface Page {
+  items: JsonObject[];
+  /** Of the whole table, on the first page; null on later ones. */
+  total: number | null;
+}
+
+async function* pagesOf(client: Client, target: Target): AsyncGenerator<Page> {
+  let after = "";
+  for (;;) {
+    const body = requireOk(await client.get(`${target.path}?limit=${PAGE_RECORDS_MAX}${after}`));
+    const items = Array.isArray(body["items"]) ? body["items"].filter(isJsonObject) : [];
+    yield { items, total: typeof body["total"] === "number" ? body["total"] : null };
+    const { cursor } = body;
+    if (body["hasMore"] !== true || typeof cursor !== "string") return;
+    after = `&after=${encodeURIComponent(cursor)}`;
+  }
+}
+
+/** A file gets its name when it is complete, so that an interrupted export does not look like a whole one. */
+async function writeRecords(
+  client: Client,
+  target: Target,
+  { head, format }: Format,
+  file: string | null,
+): Promise<number> {
+  const temporary = file === null ? null : `${file}.${process.pid}.part`;
+  const output = temporary === null ? process.stdout : createWriteStream(temporary);
+  // Each write reports its own failure; without a listener the stream's event would end the process.
+  output.on("error", () => {});
+  // Records on the same terminal would overwrite the bar.
+  const isBarHidden = file === null && process.stdout.isTTY === true;
+  let count = 0;
+  let progress = createProgress(0);
+  try {
+    if (head !== "") await write(output, head);
+    for await (const { items, total } of pagesOf(client, target)) {
+      if (total !== null && !isBarHidden) progress = createProgress(total);
+      await write(output, format(items));
+      count += items.length;
+      progress.show(count, count);
+    }
+    if (temporary !== null) {
+      output.end();
+      await once(output, "finish");
+    }
+  } catch (cause) {
+    if (temporary !== null) rmSync(temporary, { force: true });
+    const failure = file === null ? outputFailure(cause) : cause;
+    if (!isSystemError(failure)) throw failure;
+    throw new CommandError(`${file ?? "Standard output"} cannot be written: ${failure.message}`, { cause });
+  } finally {
+    progress.end();
+  }
+  if (file !== null && temporary !== null) renameSync(temporary, file);
+  return count;
+}
+
+const isSystemError = (cause: unknown): cause is NodeJS.ErrnoException => cause instanceof Error && "code" in cause;
+
+/** Resolves when the stream has accepted the text: a slow reader slows the export down. */
+function write(stream: NodeJS.WritableStream, text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    stream.write(text, (cause) => (cause ? reject(cause) : resolve()));
+  });
+}

@@ -1,0 +1,127 @@
+import { statSync } from "node:fs";
+import { reasonOf } from "../../../kernel/errors.ts";
+import { isJsonObject } from "../../../kernel/json/json.ts";
+import { plural } from "../amounts.ts";
+import { declareCommand } from "../command.ts";
+import { CommandError } from "../errors.ts";
+import { BATCH_MAX_CHARACTERS, BATCH_RECORDS_MAX } from "../limits.ts";
+import { printAnswer } from "../output.ts";
+import { type Client, clientOptions, type FieldTypes, openClient, type Reply, requireOk } from "./client.ts";
+import { formatOf } from "./format.ts";
+import { createProgress } from "./progress.ts";
+import { readRecords, type SourceRecord } from "./records.ts";
+import { parseTarget, type Target } from "./target.ts";
+
+const PAYLOAD_TOO_LARGE = 413;
+
+export const importCommand = declareCommand({
+  meta: {
+    name: "import",
+    description: "Inserts the records of a JSON array, NDJSON or CSV file into a table",
+  },
+  args: {
+    table: { type: "positional", description: "NAMESPACE/TABLE or NAMESPACE/INSTANCE/TABLE", required: true },
+    file: { type: "positional", description: "A .json, .ndjson, .jsonl or .csv file", required: true },
+    upsert: { type: "boolean", description: "Update records whose id exists" },
+    ...clientOptions,
+  },
+  async run({ args }) {
+    const target = parseTarget(args.table);
+    const format = formatOf(args.file, ["json", "ndjson", "csv"]);
+    const file = statSync(args.file, { throwIfNoEntry: false });
+    if (file?.isFile() !== true) throw new CommandError(`There is no file ${args.file}`);
+    const client = await openClient(args);
+    const progress = createProgress(file.size);
+    const batches = createBatches(client, target, args.upsert === true);
+    try {
+      const types = format === "csv" ? await typesForCells(client, target) : null;
+      for await (const source of readRecords(args.file, format, types)) {
+        await batches.add(source);
+        progress.show(source.bytesRead, batches.imported);
+      }
+      await batches.flush();
+    } catch (cause) {
+      if (!(cause instanceof CommandError)) throw cause;
+      const loaded = `${plural(batches.imported, "record")} of the file ${batches.imported === 1 ? "is" : "are"} in ${target.name}`;
+      throw new CommandError(`${cause.message}\n${loaded}`, { cause });
+    } finally {
+      progress.end();
+      await client.close();
+    }
+    await printAnswer(`imported ${plural(batches.imported, "record")} into ${target.name}`);
+  },
+});
+
+async function typesForCells(client: Client, target: Target): Promise<FieldTypes | null> {
+  const types = await client.fieldTypes(target);
+  if (types !== "unknown") return types;
+  throw new CommandError(
+    "CSV needs the declared types: the server's api.schemaEndpoint is off, and there is no config at --config",
+  );
+}
+
+interface Batches {
+  /** Records that the server has acknowledged. */
+  readonly imported: number;
+  add(source: SourceRecord): Promise<void>;
+  flush(): Promise<void>;
+}
+
+function createBatches(client: Client, target: Target, isUpsert: boolean): Batches {
+  const path = `${target.path}/batch${isUpsert ? "?upsert=true" : ""}`;
+  let waiting: SourceRecord[] = [];
+  let characters = 0;
+  let imported = 0;
+
+  const send = async (batch: readonly SourceRecord[]): Promise<void> => {
+    const reply = await client.post(path, { inserts: batch.map(({ record }) => record) });
+    if (reply.status === PAYLOAD_TOO_LARGE && batch.length > 1) {
+      const middle = Math.ceil(batch.length / 2);
+      await send(batch.slice(0, middle));
+      await send(batch.slice(middle));
+      return;
+    }
+    if (reply.status !== 200) throw refusal(reply, batch);
+    imported += batch.length;
+  };
+  const flush = async (): Promise<void> => {
+    const batch = waiting;
+    waiting = [];
+    characters = 0;
+    if (batch.length > 0) await send(batch);
+  };
+
+  return {
+    get imported() {
+      return imported;
+    },
+    async add(source) {
+      waiting.push(source);
+      characters += JSON.stringify(source.record).length;
+      if (waiting.length >= BATCH_RECORDS_MAX || characters >= BATCH_MAX_CHARACTERS) await flush();
+    },
+    flush,
+  };
+}
+
+/** Names the records at fault by their place in the file: `inserts.3.title` is in the fourth record of the batch. */
+function refusal(reply: Reply, batch: readonly SourceRecord[]): CommandError {
+  const { data } = reply.body;
+  const lines = Object.entries(isJsonObject(data) ? data : {}).flatMap(([path, problem]) => {
+    const [, index, field] = /^inserts\.(\d+)(?:\.(.+))?$/.exec(path) ?? [];
+    const source = index === undefined ? undefined : batch[Number(index)];
+    if (source === undefined) return [];
+    const message = isJsonObject(problem) ? String(problem["message"]) : "refused";
+    const isFieldNamed = field === undefined || message.startsWith(field);
+    return [`${source.place}: ${isFieldNamed ? "" : `${field}: `}${message}`];
+  });
+  if (lines.length > 0) return new CommandError(lines.join("\n"));
+  try {
+    requireOk(reply);
+  } catch (cause) {
+    const [first] = batch;
+    const where = batch.length === 1 ? first?.place : `${first?.place} to ${batch.at(-1)?.place}`;
+    return new CommandError(`${where}: ${reasonOf(cause)}`);
+  }
+  return new CommandError(`the server answered ${reply.status} to a batch`);
+}

@@ -1,0 +1,233 @@
+import { createReadStream } from "node:fs";
+import { Readable } from "node:stream";
+import { Tokenizer, TokenParser } from "@streamparser/json";
+import { CsvError, parse } from "csv-parse";
+import { reasonOf } from "../../../kernel/errors.ts";
+import { describeFault, isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json/json.ts";
+import { jsonTextFault } from "../../../kernel/json/text.ts";
+import { type Cell, headFault, parseCell, parseText } from "../../../kernel/transfer/csv-cells.ts";
+import { plural } from "../amounts.ts";
+import { CommandError } from "../errors.ts";
+import { LINE_MAX_CHARACTERS } from "../limits.ts";
+import type { FieldTypes } from "./client.ts";
+import type { Format } from "./format.ts";
+
+export interface SourceRecord {
+  /** `line 17`, or `element 17` of a JSON array; from 1. */
+  place: string;
+  record: JsonObject;
+  /** Bytes of the file read so far. */
+  bytesRead: number;
+}
+
+const BYTE_ORDER_MARK = /^\ufeff/;
+
+/** The records of a file, one after another. Errors: `CommandError` that names the place. */
+export function readRecords(file: string, format: Format, types: FieldTypes | null): AsyncGenerator<SourceRecord> {
+  switch (format) {
+    case "json":
+      return readJsonArray(file);
+    case "ndjson":
+      return readLines(file);
+    case "csv":
+      return readCsv(file, types);
+    default:
+      return format satisfies never;
+  }
+}
+
+function asRecord(value: unknown, place: string): JsonObject {
+  if (isJsonObject(value)) return value;
+  throw new CommandError(`${place}: must be a JSON object`);
+}
+
+async function* readLines(file: string): AsyncGenerator<SourceRecord> {
+  let lineNumber = 0;
+  for await (const { line, bytesRead } of linesOf(file)) {
+    lineNumber++;
+    const text = lineNumber === 1 ? line.replace(BYTE_ORDER_MARK, "") : line;
+    if (text.trim() === "") continue;
+    const place = `line ${lineNumber}`;
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch (cause) {
+      throw new CommandError(`${place}: is not valid JSON (${reasonOf(cause)})`, {
+        cause,
+      });
+    }
+    const fault = jsonTextFault(text, value);
+    if (fault !== null) throw new CommandError(`${place}: ${describeFault("it", fault)}`);
+    yield { place, record: asRecord(value, place), bytesRead };
+  }
+}
+
+async function* linesOf(file: string): AsyncGenerator<{ line: string; bytesRead: number }> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  let bytesRead = 0;
+  for await (const chunk of chunksOf(file)) {
+    bytesRead += chunk.byteLength;
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    if (rest.length > LINE_MAX_CHARACTERS)
+      throw new CommandError(`${file} has a line of more than ${LINE_MAX_CHARACTERS} characters`);
+    for (const line of lines) yield { line, bytesRead };
+  }
+  yield { line: rest + decoder.decode(), bytesRead };
+}
+
+/** Reads only as much as is consumed. Errors: another encoding, of which letters would be lost. */
+async function* chunksOf(file: string): AsyncGenerator<Uint8Array> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const check = (...given: Parameters<TextDecoder["decode"]>): void => {
+    try {
+      decoder.decode(...given);
+    } catch (cause) {
+      throw new CommandError(`${file} is not encoded as UTF-8`, { cause });
+    }
+  };
+  for await (const chunk of createReadStream(file) as AsyncIterable<Uint8Array>) {
+    check(chunk, { stream: true });
+    yield chunk;
+  }
+  check();
+}
+
+async function* readJsonArray(file: string): AsyncGenerator<SourceRecord> {
+  let elements: unknown[] = [];
+  const parser = createArrayParser((element) => elements.push(element));
+  let count = 0;
+  let bytesRead = 0;
+  let isStarted = false;
+  for await (const chunk of chunksOf(file)) {
+    bytesRead += chunk.byteLength;
+    if (!isStarted) {
+      const start = new TextDecoder().decode(chunk).replace(BYTE_ORDER_MARK, "").trimStart();
+      if (start !== "" && !start.startsWith("[")) throw new CommandError(`${file} must contain a JSON array`);
+      isStarted = start !== "";
+    }
+    let failure: unknown = null;
+    try {
+      parser.write(isStarted && bytesRead === chunk.byteLength ? withoutMark(chunk) : chunk);
+    } catch (cause) {
+      failure = cause;
+    }
+    // The elements before the mistake are whole; the next one is broken.
+    for (const element of elements) {
+      count++;
+      yield { place: `element ${count}`, record: asRecord(element, `element ${count}`), bytesRead };
+    }
+    elements = [];
+    if (failure !== null) throw brokenArray(count + 1, failure);
+  }
+  if (!parser.isEnded) throw brokenArray(count + 1, new Error("the file ends before the array does"));
+}
+
+/** Refuses numbers that a double does not hold, as the parser of lines does. */
+class ExactTokenizer extends Tokenizer {
+  protected override parseNumber(text: string): number {
+    const value = Number(text);
+    const fault = jsonTextFault(text, value);
+    if (fault !== null) throw new Error(describeFault(text, fault));
+    return value;
+  }
+}
+
+/** The library's `JSONParser` with that tokenizer. */
+function createArrayParser(onElement: (element: unknown) => void) {
+  const tokenizer = new ExactTokenizer();
+  const tokens = new TokenParser({ paths: ["$.*"], keepStack: false });
+  tokenizer.onToken = (token) => tokens.write(token);
+  tokens.onValue = ({ value }) => onElement(value);
+  tokens.onError = (cause) => tokenizer.error(cause);
+  tokens.onEnd = () => {
+    if (!tokenizer.isEnded) tokenizer.end();
+  };
+  return {
+    write: (chunk: Uint8Array) => tokenizer.write(chunk),
+    get isEnded() {
+      return tokenizer.isEnded && tokens.isEnded;
+    },
+  };
+}
+
+const brokenArray = (element: number, cause: unknown): CommandError =>
+  new CommandError(`element ${element}: is not valid JSON (${reasonOf(cause)})`, {
+    cause,
+  });
+
+const withoutMark = (chunk: Uint8Array): Uint8Array =>
+  chunk[0] === 0xef && chunk[1] === 0xbb && chunk[2] === 0xbf ? chunk.subarray(3) : chunk;
+
+async function* readCsv(file: string, types: FieldTypes | null): AsyncGenerator<SourceRecord> {
+  let columns: readonly string[] | null = null;
+  let overcounted = 0;
+  let bytesRead = 0;
+  const parser = parse({
+    bom: true,
+    info: true,
+    skip_empty_lines: true,
+    // Checked below, where the line is known.
+    relax_column_count: true,
+    // The text alone does not show whether it was quoted.
+    cast: (text, { quoting }) => ({ text, isQuoted: quoting }),
+  });
+  const input = Readable.from(chunksOf(file), { objectMode: false });
+  input.on("error", (cause) => parser.destroy(cause));
+  input.on("data", (chunk: Uint8Array) => {
+    bytesRead += chunk.byteLength;
+  });
+  try {
+    for await (const item of input.pipe(parser)) {
+      // `info` and `cast` above give these forms.
+      const { record: cells, info } = item as { record: Cell[]; info: { lines: number } };
+      // The parser gives the line where a record ends, and counts a CRLF inside a cell as two lines.
+      const text = cells.map((cell) => cell.text).join();
+      overcounted += countOf(text, /\r\n/g);
+      const place = `line ${info.lines - overcounted - countOf(text, /\r\n|\r|\n/g)}`;
+      if (columns === null) columns = columnsOf(cells, file);
+      else yield { place, record: csvRecord(columns, cells, types, place), bytesRead };
+    }
+  } catch (cause) {
+    if (cause instanceof CsvError) throw new CommandError(`${file}: ${cause.message}`, { cause });
+    throw cause;
+  }
+}
+
+function columnsOf(cells: readonly Cell[], file: string): string[] {
+  const names = cells.map((cell) => parseText(cell.text.trim()));
+  const fault = headFault(names);
+  if (fault !== null) throw new CommandError(`${file}: the first line ${fault}`);
+  return names;
+}
+
+const countOf = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0;
+
+function csvRecord(
+  columns: readonly string[],
+  cells: readonly Cell[],
+  types: FieldTypes | null,
+  place: string,
+): JsonObject {
+  if (cells.length !== columns.length) {
+    throw new CommandError(
+      `${place}: has ${plural(cells.length, "cell")}, but the first line names ${plural(columns.length, "field")}`,
+    );
+  }
+  const members: [name: string, value: JsonValue][] = [];
+  for (const [index, name] of columns.entries()) {
+    const cell = cells[index];
+    if (cell === undefined) continue;
+    try {
+      const value = parseCell(cell, types?.get(name));
+      // The server generates these where the file has none.
+      const isGenerated = value === null && (name === "id" || name === "createdAt" || name === "updatedAt");
+      if (!isGenerated) members.push([name, value]);
+    } catch {
+      throw new CommandError(`${place}: ${name}: is not valid JSON`);
+    }
+  }
+  // An assignment to `__proto__` would add no member, and nobody would learn that the column is refused.
+  return Object.fromEntries(members);
+}

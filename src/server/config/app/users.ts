@@ -1,0 +1,96 @@
+import type { JsonObject } from "../../../kernel/json/json.ts";
+import type { Auth } from "../identity.ts";
+
+/** A user as administrators see one. */
+export interface User {
+  id: string;
+  /** null for anonymous users. */
+  email: string | null;
+  emailVerified: boolean;
+  emailVisibility: "public" | "private";
+  displayName: string | null;
+  avatarUrl: string | null;
+  role: string;
+  isAnonymous: boolean;
+  disabled: boolean;
+  /** Written by the user. */
+  metadata: JsonObject;
+  /** Never sent to clients. */
+  appMetadata: JsonObject;
+  customClaims: JsonObject;
+  /** ISO 8601. */
+  createdAt: string;
+}
+
+export interface NewUser {
+  email: string;
+  /** Absent: the user signs in by link, code or provider, or sets a password by mail. */
+  password?: string;
+  displayName?: string | null;
+  /** `user` by default. */
+  role?: string;
+  /** false by default. */
+  emailVerified?: boolean;
+  metadata?: JsonObject;
+  appMetadata?: JsonObject;
+}
+
+export interface UserInvitation {
+  email: string;
+  /** `user` by default. */
+  role?: string;
+  metadata?: JsonObject;
+  /** Where the link leads; must match `auth.redirectUrls`. By default `<publicUrl>/auth/accept-invite`. */
+  redirectUrl?: string;
+}
+
+/** Absent members stay unchanged; `metadata` and `appMetadata` are replaced as a whole. */
+export interface UserChanges {
+  displayName?: string | null;
+  avatarUrl?: string | null;
+  role?: string;
+  emailVisibility?: "public" | "private";
+  disabled?: boolean;
+  metadata?: JsonObject;
+  appMetadata?: JsonObject;
+  /** Another address ends every session, and the links that were mailed before. */
+  email?: string;
+  /** false after a change of `email` unless given. */
+  emailVerified?: boolean;
+  /** Ends every session, and removes the passkeys unless `keepPasskeys` is true. */
+  password?: string;
+  keepPasskeys?: boolean;
+}
+
+/**
+ * The users, without rules. Arguments are checked as the administration's requests are: an `AppError` with its status says what
+ * is wrong. A promise that resolves means that the change is on disk and in effect.
+ */
+export interface UsersAccessor {
+  /** null when there is no such user. */
+  get(id: string): Promise<User | null>;
+  /** The user with this address, in any of its forms; null when there is none. */
+  find(by: { email: string }): Promise<User | null>;
+  /**
+   * In order of creation; with `q`, users whose email or display name begins with it. `limit` is 20 by default, at most 1,000.
+   * `cursor` of the answer is null on the last page; a page of a search may have fewer users than `limit`, even none.
+   */
+  list(options?: { limit?: number; cursor?: string; q?: string }): Promise<{ users: User[]; cursor: string | null }>;
+  /** Mails nothing. Errors: 400, 409 for a known email. */
+  create(user: NewUser): Promise<User>;
+  /**
+   * Mails a link, valid for 7 days, at which the user sets a password. For a user who has never signed in it mails a new link
+   * and ends the earlier one. Errors: 400, 409 for a user who has signed in or is disabled, 429 for too many mails.
+   */
+  invite(invitation: UserInvitation): Promise<User>;
+  /** `disabled: true` ends every session. Errors: 400, 404, 409 for an address that is taken. */
+  update(id: string, changes: UserChanges): Promise<User>;
+  /** Errors: 404. */
+  delete(id: string): Promise<void>;
+  /** Replaces all custom claims, which the user's next token contains. Errors: 404, 413 over 4 KB. */
+  setClaims(id: string, claims: JsonObject): Promise<void>;
+  /** Ends every session of the user. Errors: 404. */
+  revokeSessions(id: string): Promise<void>;
+  /** What a rule gets for a request of this user, with the present custom claims. null for an unknown or disabled user. */
+  auth(id: string): Promise<Auth | null>;
+}

@@ -1,0 +1,31 @@
+import { readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { parseEnv } from "node:util";
+import { reasonOf } from "../../../kernel/errors.ts";
+import { ConfigError } from "../problems.ts";
+import { ownProduct } from "./product.ts";
+
+const ENV_FILE = ".env";
+
+/**
+ * The file whose variables a command adds to the environment: `.env` beside the config, and for an executable of
+ * `platform build`, which contains its config, beside the executable.
+ */
+export function envFileOf(configFile: string): string {
+  return join(ownProduct() === null ? dirname(resolve(configFile)) : dirname(process.execPath), ENV_FILE);
+}
+
+/**
+ * Adds the variables of a file to the environment; those that are set already, also to an empty text, keep their values. No file
+ * is as an empty one. Errors: `ConfigError` for a file that cannot be read.
+ */
+export function loadEnvFile(file: string, environment: Record<string, string | undefined>): void {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (cause) {
+    if (cause instanceof Error && "code" in cause && (cause.code === "ENOENT" || cause.code === "ENOTDIR")) return;
+    throw new ConfigError(`The variables of ${file} cannot be read: ${reasonOf(cause)}`, [], cause);
+  }
+  for (const [name, value] of Object.entries(parseEnv(text))) environment[name] ??= value;
+}

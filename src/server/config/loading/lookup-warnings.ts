@@ -1,0 +1,142 @@
+import { frozenJson } from "../../../kernel/json/frozen.ts";
+import type { ConfigProblem } from "../problems.ts";
+import type { Auth, Filter, Lookup, NamespaceConfig, PlatformConfig, RuleContext, TableConfig } from "../types.ts";
+
+type Databases = Readonly<Record<string, NamespaceConfig>>;
+type AnyRule = (...args: unknown[]) => unknown;
+
+/** A rule that takes a context as its last argument, and where it stands. */
+interface ContextRule {
+  path: string;
+  rule: AnyRule;
+  /** The arguments between `auth` and the context. */
+  between: number;
+  namespace: string | null;
+}
+
+const SOMEBODY: Auth = frozenJson({
+  id: "somebody",
+  email: null,
+  emailVerified: false,
+  role: "user",
+  isAnonymous: false,
+  custom: {},
+});
+
+/** Has every field, so that a rule goes on behind a lookup. What is written into it is gone, as all rules share it. */
+const STAND_IN = new Proxy<Record<string, string>>(
+  {},
+  { get: (_, name) => (typeof name === "string" ? "" : undefined), set: () => true },
+);
+
+/**
+ * Lookups that no index would answer, of the rules that can be tried: synchronous ones, called with stand-ins for a user and a
+ * record. A lookup that such a call does not come to is not seen.
+ */
+export function lookupWarnings(config: PlatformConfig): ConfigProblem[] {
+  const databases = config.databases ?? {};
+  const problems = new Map<string, ConfigProblem>();
+  for (const one of contextRules(config)) {
+    for (const message of triedLookups(one, databases)) {
+      problems.set(`${one.path} ${message}`, { path: one.path, message });
+    }
+  }
+  return [...problems.values()];
+}
+
+function* contextRules(config: PlatformConfig): Generator<ContextRule> {
+  const of = (path: string, rule: unknown, between: number, namespace: string | null): ContextRule[] =>
+    typeof rule === "function" && rule.length === between + 2 && !isAsyncFunction(rule)
+      ? [{ path, rule: rule as AnyRule, between, namespace }]
+      : [];
+  for (const [namespace, { access, tables }] of Object.entries(config.databases ?? {})) {
+    const path = `databases.${namespace}`;
+    for (const [name, rule] of Object.entries(access ?? {})) yield* of(`${path}.access.${name}`, rule, 1, namespace);
+    for (const [table, declared] of Object.entries(tables)) {
+      for (const [name, rule] of Object.entries(declared.access ?? {})) {
+        yield* of(`${path}.tables.${table}.access.${name}`, rule, name === "update" ? 2 : 1, namespace);
+      }
+    }
+  }
+  for (const [bucket, { access }] of Object.entries(config.storage?.buckets ?? {})) {
+    for (const [name, rule] of Object.entries(access ?? {})) {
+      yield* of(`storage.buckets.${bucket}.access.${name}`, rule, 1, null);
+    }
+  }
+  for (const [room, { access }] of Object.entries(config.rooms ?? {})) {
+    yield* of(`rooms.${room}.access.join`, access?.join, 1, null);
+    yield* of(`rooms.${room}.access.action`, access?.action, 3, null);
+  }
+  yield* of("realtime.access.presence", config.realtime?.access?.presence, 1, null);
+  yield* of("realtime.access.broadcast", config.realtime?.access?.broadcast, 2, null);
+}
+
+/** What an awaited rule does is not known: it may send requests. */
+export const isAsyncFunction = (rule: { constructor: { name: string } }): boolean =>
+  rule.constructor.name === "AsyncFunction";
+
+/** The problems of the lookups that the rule comes to, where none finds anything and where each does. */
+function triedLookups({ rule, between, namespace }: ContextRule, databases: Databases): string[] {
+  const problems: string[] = [];
+  for (const found of [false, true]) {
+    const context = tryingContext(databases, namespace, found, (problem) => problems.push(problem));
+    try {
+      rule(SOMEBODY, ...Array.from({ length: between }, () => STAND_IN), context);
+    } catch {
+      // Of the stand-ins: nothing is known of what would follow.
+    }
+  }
+  return problems;
+}
+
+function tryingContext(
+  databases: Databases,
+  namespace: string | null,
+  found: boolean,
+  say: (problem: string) => void,
+): RuleContext {
+  const lookupOf = (name: string, table: string): Lookup => {
+    const declared = databases[name]?.tables[table];
+    if (declared === undefined) say(`looks up ${name}.${table}, which is not declared`);
+    const asked = (filter: Filter): void => {
+      const missing = declared === undefined ? null : missingIndex(declared, filter);
+      if (missing !== null) say(`looks up ${name}.${table} without an index, which denies: ${missing}`);
+    };
+    // A stand-in has every field.
+    const record = found ? (STAND_IN as never) : null;
+    return {
+      get: () => record,
+      first(filter) {
+        asked(filter);
+        return record;
+      },
+      list(filter) {
+        asked(filter);
+        return record === null ? [] : [record];
+      },
+      exists(filter) {
+        asked(filter);
+        return found;
+      },
+    };
+  };
+  return {
+    namespace,
+    instanceId: "instance",
+    table: (table) => lookupOf(namespace ?? "", table),
+    db: (name) => ({ table: (table) => lookupOf(name, table) }),
+  };
+}
+
+/** What to do; null where an index begins with a field that the filter names with `==` or `in`. */
+function missingIndex({ schema = {}, indexes = [] }: TableConfig, filter: Filter): string | null {
+  const equal = filter.filter(([, operator]) => operator === "==" || operator === "in").map(([field]) => String(field));
+  const hasIndex = (name: string): boolean => {
+    const field = schema[name];
+    const isOwn = field !== undefined && field !== false && (field.unique === true || field.references !== undefined);
+    return name === "id" || isOwn || indexes.some(({ fields }) => fields[0] === name);
+  };
+  if (equal.some(hasIndex)) return null;
+  if (equal.length === 0) return "name the id or an indexed field with == or in";
+  return `declare indexes: [{ fields: ${JSON.stringify([...new Set(equal)])} }]`;
+}

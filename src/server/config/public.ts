@@ -1,0 +1,11 @@
+// Everything that a config can import from "platform". `scripts/declarations.ts` writes its declarations for editors.
+export { AppError, Refusal } from "../../kernel/errors.ts";
+export type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
+export type * from "./app/index.ts";
+export { defineConfig } from "./define.ts";
+export type { AppOf, HookContextOf, RuleContextOf } from "./typed/access.ts";
+export type { DefinedConfig, TypedConfig } from "./typed/config.ts";
+export type { ConfigTypes, TypesOf } from "./typed/declared.ts";
+export type { FilterOf } from "./typed/filters.ts";
+export type { RecordOf } from "./typed/records.ts";
+export type * from "./types.ts";

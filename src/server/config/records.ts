@@ -1,0 +1,34 @@
+import type { JsonValue } from "../../kernel/json/json.ts";
+
+/** A table record as rules, hooks and `app` see it: it has every declared field, null where there is no value. */
+export interface TableRecord {
+  [field: string]: JsonValue;
+}
+
+export type FilterOperator =
+  | "=="
+  | "!="
+  | ">"
+  | ">="
+  | "<"
+  | "<="
+  | "contains"
+  | "icontains"
+  | "startsWith"
+  | "istartsWith"
+  | "in"
+  | "not in";
+
+/** A field of a table that the type does not know. No text has this type. */
+export type AnyField = string & { readonly "~anyField": never };
+
+/** `[field, operator, value]`. `field` is a text. */
+export type FilterTuple = readonly [
+  // biome-ignore lint/suspicious/noExplicitAny: a `Filter` is taken where the fields of a table are known, but a literal there is not
+  field: any,
+  operator: FilterOperator,
+  value: JsonValue | readonly JsonValue[],
+];
+
+/** Tuples combine with AND; an empty filter keeps everything. */
+export type Filter = readonly FilterTuple[];

@@ -1,0 +1,160 @@
+import { type Static, Type } from "typebox";
+import type { JsonObject } from "../../../kernel/json/json.ts";
+import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
+import type { AppAccess } from "../app/index.ts";
+import type { User } from "../app/users.ts";
+import type { RuleContext } from "../context.ts";
+import { PASSWORD_LENGTH_MAX, PORT_MAX } from "../limits.ts";
+import { describe, isPlainObject } from "../shape/report.ts";
+import {
+  func,
+  list,
+  named,
+  refined,
+  related,
+  rule,
+  seconds,
+  secretText,
+  text,
+  textWith,
+  url,
+  whole,
+} from "../shape/schema.ts";
+import { KNOWN_PROVIDERS } from "./oauth-providers.ts";
+
+const Template = Type.Object({
+  subject: text(),
+  /** Plain text; `{{link}}`, `{{code}}`, `{{email}}`, `{{product}}` are replaced. */
+  text: text(),
+  html: Type.Optional(text()),
+});
+export interface MailTemplate extends Static<typeof Template> {}
+const template = () => Type.Optional(Type.Unsafe<MailTemplate>(Template));
+
+const Provider = Type.Object({
+  clientId: text(),
+  clientSecret: secretText(),
+  /** An OpenID Connect issuer. `google`, `github`, `gitlab` and `discord` have one by default. */
+  issuer: Type.Optional(url("https", "http")),
+  scopes: Type.Optional(list(text())),
+});
+export interface OAuthProvider extends Static<typeof Provider> {}
+
+const providers = related(named(Type.Unsafe<OAuthProvider>(Provider)), (declared, report) => {
+  for (const [name, provider] of Object.entries(declared)) {
+    const isKnown = KNOWN_PROVIDERS.some((known) => known === name);
+    if (isKnown || !isPlainObject(provider) || provider["issuer"] !== undefined) continue;
+    const at = report.at(name).at("issuer");
+    at.say(`is required: only ${KNOWN_PROVIDERS.join(", ")} have an issuer by default`);
+  }
+});
+
+const redirectUrl = textWith((value) => {
+  const parsed = URL.parse(value.replace(/\*$/, ""));
+  if (parsed === null) return `must be an absolute URL, which may end in * for any rest, got "${value}"`;
+  if (parsed.host.includes("*")) return "must not have a * in its host: name each host";
+  // Without a path the * could extend the host: https://app.example* would match https://app.example.evil.
+  const isOpenHost = value.endsWith("*") && parsed.host !== "" && !/^[a-z][a-z0-9+.-]*:\/\/[^/?#]+[/?#]/i.test(value);
+  return isOpenHost ? "must have a / between its host and the *, which would match other hosts" : null;
+});
+
+/** Browsers send it so, and it is compared whole: with a slash at its end no passkey would work. */
+const pageOrigin = refined(url("https", "http"), (value, report) => {
+  if (new URL(value).origin === value) return;
+  report.say(`must be an origin such as https://app.example.com, got ${describe(value)}`);
+});
+
+const Mail = Type.Object({
+  smtp: Type.Optional(
+    Type.Object({
+      host: text(),
+      port: whole({ min: 1, max: PORT_MAX }),
+      user: Type.Optional(text()),
+      pass: Type.Optional(secretText()),
+      secure: Type.Optional(Type.Boolean()),
+    }),
+  ),
+  from: Type.Optional(text()),
+  /** What mails call the product; the `rpName` of passkeys, else the host of `server.publicUrl`, by default. */
+  product: Type.Optional(text()),
+  templates: Type.Optional(
+    Type.Object({
+      verification: template(),
+      passwordReset: template(),
+      magicLink: template(),
+      emailOtp: template(),
+      emailChange: template(),
+      invite: template(),
+    }),
+  ),
+});
+
+const Captcha = Type.Object({
+  provider: Type.Enum(["turnstile", "hcaptcha"]),
+  /** Public: `GET /api/config` shows it to clients. */
+  siteKey: text(),
+  secretKey: secretText(),
+  /** The address that tokens are checked at; the provider's own by default. For tests and proxies. */
+  endpoint: Type.Optional(url("https", "http")),
+});
+export interface CaptchaConfig extends Static<typeof Captcha> {}
+
+const Hooks = Type.Object({
+  /** Runs after every account that comes to be, as a trigger does: it cannot be lost, and is tried again when it throws. */
+  afterSignup: Type.Optional(func<(user: User, app: AppAccess) => unknown>()),
+  /** The same after every account that is deleted. */
+  afterDelete: Type.Optional(func<(user: User, app: AppAccess) => unknown>()),
+});
+export interface AuthHooks extends Static<typeof Hooks> {}
+/** A visitor who would become a user. */
+export interface SignUpFacts {
+  method: "password" | "magicLink" | "emailOtp" | "oauth" | "anonymous";
+  /** The name of the OAuth provider. */
+  provider?: string;
+  /** Lower-case. null for anonymous visitors, and where a provider gives none. */
+  email: string | null;
+  /** Whether the address is proved by then, by the mail or by the provider. */
+  emailVerified: boolean;
+  displayName: string | null;
+  /** As the visitor gives it. */
+  metadata: JsonObject;
+}
+type SignUpRule = (facts: SignUpFacts, context: RuleContext) => MaybePromise<boolean>;
+
+export const AuthSection = Type.Object({
+  /** Whether visitors become users by themselves; true by default. Administrators always add and invite users. */
+  signup: Type.Optional(rule<SignUpRule>()),
+  /** false by default. true: no tokens before the address of an account is proved. */
+  requireVerifiedEmail: Type.Optional(Type.Boolean()),
+  emailPassword: Type.Optional(Type.Boolean()),
+  anonymous: Type.Optional(Type.Boolean()),
+  magicLink: Type.Optional(Type.Boolean()),
+  emailOtp: Type.Optional(Type.Boolean()),
+  mfa: Type.Optional(Type.Object({ totp: Type.Optional(Type.Boolean()) })),
+  session: Type.Optional(
+    Type.Object({
+      /** Seconds; 900 by default. */
+      accessTokenTtl: Type.Optional(seconds()),
+      /** Seconds; 28 days by default. */
+      refreshTokenTtl: Type.Optional(seconds()),
+      /** 0 by default: no limit. Beyond it the oldest session ends. */
+      maxActive: Type.Optional(whole({ min: 0 })),
+    }),
+  ),
+  password: Type.Optional(
+    Type.Object({
+      /** Characters; 8 by default. */
+      minLength: Type.Optional(whole({ min: 1, max: PASSWORD_LENGTH_MAX, unit: "characters" })),
+    }),
+  ),
+  oauth: Type.Optional(providers),
+  passkeys: Type.Optional(Type.Object({ rpName: text(), rpId: text(), origin: pageOrigin })),
+  /** The addresses that links in mail and OAuth may lead to. A `*` at the end matches any rest. */
+  redirectUrls: Type.Optional(list(redirectUrl, { minItems: 0 })),
+  /** Absent: messages are written to `<data>/outbox` and logged. */
+  mail: Type.Optional(Mail),
+  hooks: Type.Optional(Type.Unsafe<AuthHooks>(Hooks)),
+  /** Absent: none. Sign-up, anonymous sign-in and requests for mail then need a `captchaToken`. */
+  captcha: Type.Optional(Type.Unsafe<CaptchaConfig>(Captcha)),
+});
+export interface AuthConfig extends Static<typeof AuthSection> {}

@@ -1,0 +1,51 @@
+import { type Static, Type } from "typebox";
+import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import type { RuleContext } from "../../context.ts";
+import type { Auth } from "../../identity.ts";
+import { INSTANCE_QUOTA_MIN_BYTES } from "../../limits.ts";
+import { tableNameProblem } from "../../shape/names.ts";
+import { named, refined, related, rule, whole } from "../../shape/schema.ts";
+import { checkRelations } from "./relations.ts";
+import { type TableConfig, TableShape } from "./tables.ts";
+
+type InstanceRule = boolean | ((auth: Auth | null, instanceId: string, context: RuleContext) => MaybePromise<boolean>);
+
+const instanceRule = () => Type.Optional(Type.Unsafe<InstanceRule>(rule()));
+
+const quota = refined(
+  Type.Object({
+    /** Bytes of the records and indexes of one instance. */
+    perInstance: Type.Optional(whole({ min: INSTANCE_QUOTA_MIN_BYTES, unit: "bytes" })),
+    /** Instances that one user may create. */
+    instancesPerUser: Type.Optional(whole({ min: 1, unit: "instances" })),
+  }),
+  ({ perInstance, instancesPerUser }, report) => {
+    if (perInstance === undefined && instancesPerUser === undefined) {
+      report.say("must have perInstance or instancesPerUser");
+    }
+  },
+);
+
+const Namespace = related(
+  Type.Object({
+    /** true: dynamic, one file per instance id. */
+    instance: Type.Optional(Type.Boolean()),
+    /** For dynamic namespaces only. Absent: only service keys have access. */
+    access: Type.Optional(Type.Object({ create: instanceRule(), open: instanceRule() })),
+    /** For dynamic namespaces only: what an instance may hold, and how many a user may create. No quota by default. */
+    quota: Type.Optional(quota),
+    tables: named(Type.Unsafe<TableConfig>(TableShape), tableNameProblem),
+  }),
+  ({ instance, access, quota, tables }, report) => {
+    if (access !== undefined && instance !== true) {
+      report
+        .at("access")
+        .say("is for namespaces with instance: true; tables of other namespaces have their own access");
+    }
+    if (quota !== undefined && instance !== true) report.at("quota").say("is for namespaces with instance: true");
+    checkRelations(tables, report.at("tables"));
+  },
+);
+export interface NamespaceConfig extends Static<typeof Namespace> {}
+
+export const Databases = named(Type.Unsafe<NamespaceConfig>(Namespace));

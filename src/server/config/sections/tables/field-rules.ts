@@ -1,0 +1,112 @@
+import { isIsoDateTime } from "../../../../kernel/time/iso-datetime.ts";
+import { describe, type Report } from "../../shape/report.ts";
+import type { Field, FieldType } from "./fields.ts";
+
+const TEXTUAL: ReadonlySet<string> = new Set(["string", "text"]);
+const NUMERIC: ReadonlySet<string> = new Set(["number", "integer"]);
+
+const BOUNDS = ["enum", "min", "max", "pattern"] as const;
+
+/** What the members of a field say about one another. */
+export function checkField(field: Field, report: Report): void {
+  const before = report.problems.length;
+  checkBounds(field, report);
+  checkChoices(field, report);
+  if (field.pattern !== undefined && !TEXTUAL.has(field.type)) {
+    report.at("pattern").say(`is for string and text, not for ${field.type}`);
+  }
+  if (field.onUpdate !== undefined && field.type !== "datetime") {
+    report.at("onUpdate").say(`is for datetime, not for ${field.type}`);
+  }
+  if (field.validate !== undefined && BOUNDS.every((name) => field[name] === undefined)) {
+    report.at("validate").say(`is for fields with ${BOUNDS.join(", ")}`);
+  }
+  // A default can only be checked against a field that has no other problem.
+  if (field.default !== undefined && report.problems.length === before) checkDefault(field, report.at("default"));
+}
+
+function checkBounds(field: Field, report: Report): void {
+  for (const name of ["min", "max"] as const) {
+    const bound = field[name];
+    if (bound === undefined) continue;
+    const at = report.at(name);
+    if (TEXTUAL.has(field.type)) {
+      const isLength = Number.isSafeInteger(bound) && bound >= 0;
+      if (!isLength) at.say(`counts characters and must be a whole number, 0 or more, got ${bound}`);
+    } else if (!NUMERIC.has(field.type)) {
+      at.say(`is for string, text, number and integer, not for ${field.type}`);
+    }
+  }
+  if (field.min !== undefined && field.max !== undefined && field.min > field.max) {
+    report.at("min").say(`must not be above max, got ${field.min} and ${field.max}`);
+  }
+}
+
+function checkChoices(field: Field, report: Report): void {
+  if (field.enum === undefined) return;
+  const at = report.at("enum");
+  const wanted = TEXTUAL.has(field.type) ? "string" : NUMERIC.has(field.type) ? "number" : null;
+  if (wanted === null) {
+    at.say(`is for string, text, number and integer, not for ${field.type}`);
+    return;
+  }
+  for (const [index, value] of field.enum.entries()) {
+    if (typeof value !== wanted) at.at(index).say(`must be a ${wanted}, like the field, got ${describe(value)}`);
+    else if (field.type === "integer" && !Number.isSafeInteger(value)) at.at(index).say("must be a whole number");
+    if (field.enum.indexOf(value) !== index) at.at(index).say(`is listed twice: ${describe(value)}`);
+  }
+}
+
+function checkDefault(field: Field, report: Report): void {
+  const value = field.default;
+  if (value === null) {
+    if (field.required === true) report.say("must not be null, since the field is required");
+    return;
+  }
+  const wanted = wrongType(field.type, value);
+  if (wanted !== null) {
+    report.say(`must be ${wanted}, like the field, got ${describe(value)}`);
+    return;
+  }
+  if (field.enum !== undefined && !field.enum.some((allowed) => allowed === value)) {
+    report.say(`must be one of ${field.enum.join(", ")}, got ${describe(value)}`);
+  }
+  const size = typeof value === "string" ? [...value].length : typeof value === "number" ? value : null;
+  const unit = typeof value === "string" ? " characters" : "";
+  if (size !== null && field.min !== undefined && size < field.min) {
+    report.say(`must be at least the field's min of ${field.min}${unit}, got ${size}`);
+  }
+  if (size !== null && field.max !== undefined && size > field.max) {
+    report.say(`must be at most the field's max of ${field.max}${unit}, got ${size}`);
+  }
+  if (typeof value === "string" && field.pattern !== undefined && !matches(field.pattern, value)) {
+    report.say(`must match the field's pattern ${String(field.pattern)}, got ${describe(value)}`);
+  }
+}
+
+function matches(expression: string | RegExp, value: string): boolean {
+  // A new one each time: a global or sticky expression remembers where it stopped.
+  const { source, flags } = typeof expression === "string" ? new RegExp(expression, "u") : expression;
+  return new RegExp(source, flags).test(value);
+}
+
+/** What a value of this type must be, in words; null when the value is of the type. */
+function wrongType(type: FieldType, value: unknown): string | null {
+  switch (type) {
+    case "string":
+    case "text":
+      return typeof value === "string" ? null : "a string";
+    case "number":
+      return typeof value === "number" ? null : "a number";
+    case "integer":
+      return Number.isSafeInteger(value) ? null : "a whole number";
+    case "boolean":
+      return typeof value === "boolean" ? null : "true or false";
+    case "datetime":
+      return typeof value === "string" && isIsoDateTime(value) ? null : "an ISO 8601 date and time";
+    case "json":
+      return null;
+    default:
+      return type satisfies never;
+  }
+}

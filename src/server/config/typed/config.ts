@@ -1,0 +1,165 @@
+import type { JsonValue } from "../../../kernel/json/json.ts";
+import type { MaybePromise, OrNothing } from "../../../kernel/maybe-promise.ts";
+import type { Auth } from "../identity.ts";
+import type { AuthConfig, SignUpFacts } from "../sections/auth.ts";
+import type { FunctionsApi } from "../sections/functions/routes.ts";
+import type { PlatformConfig } from "../sections/platform.ts";
+import type { RealtimeConfig } from "../sections/realtime.ts";
+import type { Player, Room } from "../sections/room-handlers.ts";
+import type { RoomConfig } from "../sections/rooms.ts";
+import type { BucketConfig, FileFacts, StorageConfig } from "../sections/storage.ts";
+import type { NamespaceConfig } from "../sections/tables/databases.ts";
+import type { TableAccess, TableConfig } from "../sections/tables/tables.ts";
+import type { AppOf, HookContextOf, RuleContextOf } from "./access.ts";
+import type { AnyNames, ConfigTypes } from "./declared.ts";
+import type { FilterOf } from "./filters.ts";
+import type { TypedCron, TypedJob } from "./jobs.ts";
+import type { RecordOf, WrittenOf } from "./records.ts";
+import type { SchemaShape } from "./schema-shape.ts";
+import type { TypedTrigger, TypedWebhook } from "./triggers.ts";
+
+/** What a rule of a table gives. */
+type Verdict<R> = MaybePromise<boolean | FilterOf<R>>;
+
+type TypedRule<R, Context> = boolean | ((auth: Auth | null, record: R, context: Context) => Verdict<R>);
+
+type TypedUpdateRule<R, Context> = boolean | ((auth: Auth | null, record: R, next: R, context: Context) => Verdict<R>);
+
+interface TypedAccess<R, Context> extends Pick<TableAccess, "upsert"> {
+  read?: TypedRule<R, Context>;
+  insert?: TypedRule<R, Context>;
+  update?: TypedUpdateRule<R, Context>;
+  delete?: TypedRule<R, Context>;
+}
+
+interface TypedHooks<R, Context> {
+  beforeInsert?: (auth: Auth | null, record: R, context: Context) => MaybePromise<OrNothing<WrittenOf<R>>>;
+  beforeUpdate?: (
+    auth: Auth | null,
+    record: R,
+    changes: WrittenOf<R>,
+    context: Context,
+  ) => MaybePromise<OrNothing<WrittenOf<R>>>;
+  beforeDelete?: (auth: Auth | null, record: R, context: Context) => MaybePromise<void>;
+  afterInsert?: (auth: Auth | null, record: R, context: Context) => MaybePromise<void>;
+  afterUpdate?: (auth: Auth | null, record: R, before: R, context: Context) => MaybePromise<void>;
+  afterDelete?: (auth: Auth | null, record: R, context: Context) => MaybePromise<void>;
+}
+
+interface TypedTable<Schema, Tables, Namespaces, Jobs> extends Omit<TableConfig, "schema" | "access" | "hooks"> {
+  schema?: Schema & SchemaShape;
+  access?: TypedAccess<NoInfer<RecordOf<Schema>>, RuleContextOf<NoInfer<Namespaces>, NoInfer<Tables>>>;
+  hooks?: TypedHooks<NoInfer<RecordOf<Schema>>, HookContextOf<NoInfer<Namespaces>, NoInfer<Tables>, NoInfer<Jobs>>>;
+}
+
+type TypedInstanceRule<Context> =
+  | boolean
+  | ((auth: Auth | null, instanceId: string, context: Context) => MaybePromise<boolean>);
+
+interface TypedInstanceAccess<Context> {
+  create?: TypedInstanceRule<Context>;
+  open?: TypedInstanceRule<Context>;
+}
+
+interface TypedNamespace<Tables, Namespaces, Jobs> extends Omit<NamespaceConfig, "tables" | "access"> {
+  access?: TypedInstanceAccess<RuleContextOf<NoInfer<Namespaces>, NoInfer<Tables>>>;
+  tables: { [Table in keyof Tables]: TypedTable<Tables[Table], Tables, Namespaces, Jobs> };
+}
+
+/** The context of a rule that is about no record or instance. */
+type FreeContext<Namespaces> = RuleContextOf<NoInfer<Namespaces>, Record<never, never>>;
+
+type TypedBucketRule<Context> =
+  | boolean
+  | ((auth: Auth | null, file: FileFacts, context: Context) => MaybePromise<boolean>);
+
+interface TypedBucket<Namespaces> extends Omit<BucketConfig, "access"> {
+  access?: {
+    read?: TypedBucketRule<FreeContext<Namespaces>>;
+    write?: TypedBucketRule<FreeContext<Namespaces>>;
+    delete?: TypedBucketRule<FreeContext<Namespaces>>;
+  };
+}
+
+interface TypedStorage<Buckets, Namespaces> extends Omit<StorageConfig, "buckets"> {
+  buckets: { [Bucket in keyof Buckets]: TypedBucket<Namespaces> };
+}
+
+/** `Actions`: the handlers as they are written. The parameter of each says what clients send: it is not checked at run time. */
+interface TypedRoom<Actions, Namespaces> extends Omit<RoomConfig, "access" | "actions"> {
+  actions?: Actions & AnyActions;
+  access?: {
+    join?: boolean | ((auth: Auth, roomId: string, context: FreeContext<Namespaces>) => MaybePromise<boolean>);
+    action?: (
+      auth: Auth,
+      roomId: string,
+      actionType: string,
+      payload: JsonValue,
+      context: FreeContext<Namespaces>,
+    ) => MaybePromise<boolean>;
+  };
+}
+
+interface TypedActions {
+  // A method, so that a handler may declare what its payload is.
+  handle(room: Room, player: Player, payload: JsonValue): MaybePromise<OrNothing<JsonValue>>;
+}
+interface AnyActions {
+  [action: string]: TypedActions["handle"];
+}
+
+interface TypedRealtime<Namespaces> extends Omit<RealtimeConfig, "access"> {
+  access?: {
+    /** As that of `RealtimeConfig`. */
+    broadcast?:
+      | boolean
+      | ((auth: Auth, channel: string, event: string, context: FreeContext<Namespaces>) => MaybePromise<boolean>);
+    /** As that of `RealtimeConfig`. */
+    presence?: boolean | ((auth: Auth, channel: string, context: FreeContext<Namespaces>) => MaybePromise<boolean>);
+  };
+}
+
+interface TypedAuth<Namespaces> extends Omit<AuthConfig, "signup"> {
+  /** As that of `AuthConfig`. */
+  signup?: boolean | ((facts: SignUpFacts, context: FreeContext<Namespaces>) => MaybePromise<boolean>);
+}
+
+type TypedSections =
+  | "auth"
+  | "routes"
+  | "databases"
+  | "storage"
+  | "rooms"
+  | "realtime"
+  | "triggers"
+  | "webhooks"
+  | "jobs"
+  | "cron";
+
+/** `PlatformConfig` whose rules and hooks know the tables of the config, their fields and their types. */
+export interface TypedConfig<
+  Namespaces,
+  Buckets = AnyNames,
+  Rooms = AnyNames,
+  Triggers = AnyNames,
+  Webhooks = AnyNames,
+  Jobs = AnyNames,
+  Api = unknown,
+> extends Omit<PlatformConfig, TypedSections> {
+  databases?: { [Namespace in keyof Namespaces]: TypedNamespace<Namespaces[Namespace], Namespaces, Jobs> };
+  storage?: TypedStorage<Buckets, Namespaces>;
+  rooms?: { [Room in keyof Rooms]: TypedRoom<Rooms[Room], Namespaces> };
+  /** As that of `PlatformConfig`. */
+  routes?: (api: FunctionsApi<AppOf<NoInfer<Namespaces>>>) => MaybePromise<Api>;
+  realtime?: TypedRealtime<Namespaces>;
+  auth?: TypedAuth<Namespaces>;
+  triggers?: { [Name in keyof Triggers]: TypedTrigger<Triggers[Name], Namespaces, Buckets, Jobs> };
+  jobs?: { [Name in keyof Jobs]: TypedJob<Jobs[Name], Namespaces, Jobs> };
+  cron?: { [name: string]: TypedCron<Namespaces, Jobs> };
+  webhooks?: { [Name in keyof Webhooks]: TypedWebhook<Webhooks[Name], Namespaces, Buckets> };
+}
+
+/** A config that knows its types. `Types` is there for the compiler only. */
+export interface DefinedConfig<Types extends ConfigTypes = ConfigTypes> extends PlatformConfig {
+  readonly "~types"?: Types;
+}

@@ -1,0 +1,33 @@
+import type { JsonValue } from "../../../kernel/json/json.ts";
+import type { AnyField, Filter, FilterOperator } from "../records.ts";
+
+type Equality = "==" | "!=";
+type Ordering = ">" | ">=" | "<" | "<=";
+type Membership = "in" | "not in";
+type TextSearch = Exclude<FilterOperator, Equality | Ordering | Membership>;
+
+type ColumnCondition<Name extends string, Value> =
+  | readonly [field: Name, operator: Equality, value: Value | null]
+  | readonly [field: Name, operator: Ordering, value: Value]
+  | readonly [field: Name, operator: Membership, value: readonly (Value | null)[]]
+  | ([Value] extends [string] ? readonly [field: Name, operator: TextSearch, value: string] : never);
+
+/** A JSON field, or a path into it such as `address.city`. */
+type JsonCondition<Name extends string> = readonly [
+  field: Name | `${Name}.${string}`,
+  operator: FilterOperator,
+  value: JsonValue | readonly JsonValue[],
+];
+
+type ConditionOf<Name extends string, Value> = JsonValue extends Value
+  ? JsonCondition<Name>
+  : ColumnCondition<Name, NonNullable<Value>>;
+
+/** The conditions of a filter over records `R`; that of an untyped table where `R` is `TableRecord`. */
+export type FilterOf<R> = string extends keyof R
+  ? Filter
+  : readonly (
+      | { [Name in keyof R & string]: ConditionOf<Name, R[Name]> }[keyof R & string]
+      // What was made elsewhere as a `Filter`.
+      | readonly [field: AnyField, operator: FilterOperator, value: JsonValue | readonly JsonValue[]]
+    )[];

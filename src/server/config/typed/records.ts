@@ -1,0 +1,62 @@
+import type { JsonValue } from "../../../kernel/json/json.ts";
+import type { TableRecord } from "../records.ts";
+
+interface ValueByType {
+  string: string;
+  text: string;
+  number: number;
+  integer: number;
+  boolean: boolean;
+  datetime: string;
+  json: JsonValue;
+}
+
+/**
+ * A member by its name. `F extends { type: … }` does not work: before TypeScript 6 the inferred schema counts as a fresh
+ * object literal, which is not assignable to a type that lacks one of its members.
+ */
+type Member<F, Name extends string> = Name extends keyof F ? F[Name] : undefined;
+
+/** With `validate: "new"` records may have values that `enum` does not list. */
+type ValueOf<F> =
+  Member<Member<F, "validate"> extends "new" ? unknown : F, "enum"> extends readonly (infer Choice)[]
+    ? Choice
+    : Member<F, "type"> extends infer Type extends keyof ValueByType
+      ? ValueByType[Type]
+      : JsonValue;
+
+type FieldValue<F> = Member<F, "required"> extends true ? ValueOf<F> : ValueOf<F> | null;
+
+interface AutoFields {
+  id: string;
+  createdAt: string;
+  updatedAt: string;
+}
+
+/**
+ * A record of a table with this schema. `required` fields are never null, all others may be; `enum` gives the union of its
+ * values. Without a schema it is `TableRecord`, whose fields have any JSON value.
+ */
+export type RecordOf<Schema> = unknown extends Schema
+  ? TableRecord
+  : string extends keyof Schema
+    ? TableRecord
+    : {
+        [Name in keyof AutoFields | keyof Schema as Name extends keyof Schema
+          ? Schema[Name] extends false
+            ? never
+            : Name
+          : Name]: Name extends keyof Schema ? FieldValue<Schema[Name]> : string;
+      };
+
+/** What a hook writes instead of a record, and what `app` inserts: any of its fields. */
+export type WrittenOf<R> = string extends keyof R ? TableRecord : { [Name in keyof R]?: R[Name] | null };
+
+type FieldOperator<Value> =
+  | { $op: "deleteField" }
+  | (Extract<Value, number> extends never ? never : { $op: "increment"; value: number });
+
+/** Changes of a record: values and operators. */
+export type ChangesOf<R> = string extends keyof R
+  ? TableRecord
+  : { [Name in keyof R]?: R[Name] | null | FieldOperator<R[Name]> };

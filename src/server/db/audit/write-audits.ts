@@ -1,0 +1,97 @@
+import type { Millis } from "../../../kernel/clock.ts";
+import type { AuditActor, RequestTrace } from "../../../kernel/observing/request-trace.ts";
+import { AUDITED_SINGLY_MAX } from "../limits.ts";
+import type { Actor } from "../outbox/types.ts";
+import type { Change } from "../types.ts";
+import { entryText, originOf } from "./entry-text.ts";
+import type { AboutChange, AuditedChange, AuditText } from "./types.ts";
+
+interface Noted {
+  actor: AuditActor;
+  change: AuditedChange;
+}
+
+const NONE: readonly AuditText[] = [];
+
+/** The audit entries of one write. A class, since every write has one and most have no entries. */
+export class WriteAudits {
+  readonly #trace: RequestTrace | undefined;
+  readonly #file: { place: string; now: () => Millis } | null;
+  #noted: Noted[] | null = null;
+
+  /** `file`: what the targets of its records begin with; null: its writes are not audited. */
+  constructor(trace: RequestTrace | undefined, file: { place: string; now: () => Millis } | null) {
+    this.#trace = trace;
+    this.#file = file;
+  }
+
+  get count(): number {
+    return this.#noted?.length ?? 0;
+  }
+
+  /** Undoes those after the first `count`. */
+  cutTo(count: number): void {
+    if (this.#noted !== null) this.#noted.length = count;
+  }
+
+  /** Adds a change if `by` is the audited caller of the request; `about` is called only then. */
+  note(by: Actor, about: AboutChange): void {
+    const actor = this.#audited(by);
+    if (actor !== null) this.noteBy(actor, about({ isShown: this.count < AUDITED_SINGLY_MAX }));
+  }
+
+  noteBy(actor: AuditActor, change: AuditedChange): void {
+    if (this.#file === null) return;
+    this.#noted ??= [];
+    this.#noted.push({ actor, change });
+  }
+
+  /** Adds the announced changes of records, under the same condition. */
+  noteChanges(by: Actor, changes: readonly Change[]): void {
+    const actor = changes.length === 0 ? null : this.#audited(by);
+    if (actor === null || this.#file === null) return;
+    const { place } = this.#file;
+    for (const { table, id, before, after } of changes) {
+      const action = before === null ? "record.insert" : after === null ? "record.delete" : "record.update";
+      this.noteBy(actor, { action, target: `${place}/${table}/${id}`, before, after });
+    }
+  }
+
+  /** Those that have been added; many have become one. */
+  entries(): readonly AuditText[] {
+    const [first] = this.#noted ?? [];
+    if (this.#noted === null || this.#file === null || first === undefined) return NONE;
+    const at = this.#file.now();
+    const from = originOf(this.#trace);
+    if (this.#noted.length <= AUDITED_SINGLY_MAX) {
+      return this.#noted.map(({ actor, change }) => entryText(change, { actor, at, from }));
+    }
+    return [entryText(together(this.#noted.map(({ change }) => change)), { actor: first.actor, at, from })];
+  }
+
+  #audited(by: Actor): AuditActor | null {
+    const actor = this.#trace?.actor ?? null;
+    return actor !== null && this.#file !== null && isOf(by, actor) ? actor : null;
+  }
+}
+
+/** Hooks, rules and other code of the server that run in the request write as the server, and not as the caller. */
+function isOf(by: Actor, { name, as }: AuditActor): boolean {
+  if (as === undefined) return by !== null && "key" in by && by.key === name;
+  return by === null ? as === "anonymous" : "user" in by && by.user === as;
+}
+
+/** One entry for many changes, with how many there were of each kind: `record.batch` on what they have in common. */
+function together(changes: readonly AuditedChange[]): AuditedChange {
+  const [first = { action: "", target: "" }] = changes;
+  const counts: Record<string, number> = {};
+  let common = first.target.split("/").slice(0, -1);
+  for (const { action, target } of changes) {
+    const [, kind = action] = action.split(".");
+    counts[kind] = (counts[kind] ?? 0) + 1;
+    const segments = target.split("/");
+    const differsAt = common.findIndex((segment, index) => segments[index] !== segment);
+    if (differsAt >= 0) common = common.slice(0, differsAt);
+  }
+  return { action: `${first.action.split(".")[0]}.batch`, target: common.join("/"), after: counts };
+}

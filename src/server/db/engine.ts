@@ -1,0 +1,136 @@
+import { resolve } from "node:path";
+import type { Clock } from "../../kernel/clock.ts";
+import { serverStopping } from "../../kernel/errors.ts";
+import { type Ids, systemIds } from "../../kernel/ids.ts";
+import type { AuditSink } from "./audit/types.ts";
+import { OpenFile } from "./files/database-file.ts";
+import { DescriptorReserve, descriptorLimit } from "./files/descriptors.ts";
+import { createDirectorySync } from "./files/directory-sync.ts";
+import { QUERY_PROCESSES_MAX } from "./limits.ts";
+import { LongReads } from "./reads/long-reads.ts";
+import { MigrationProcess } from "./schema/migration-process.ts";
+import type { MigrationRequest } from "./schema/types.ts";
+import type { EngineLoad, LastSync, OpenOptions, StorageEngine } from "./types.ts";
+import { FileWork } from "./writer/file-work.ts";
+import type { SyncFile } from "./writer/wal-sync.ts";
+
+export interface StorageEngineOptions {
+  clock: Clock;
+  /** Default systemIds. */
+  ids?: Ids;
+  /** Long statements that run at once. Default QUERY_PROCESSES_MAX. */
+  readWorkers?: number;
+  /** Called for errors that no caller gets in full: a failed sync, a full disk, a failed checkpoint or a listener that threw. */
+  onFailure?(path: string, cause: unknown): void;
+  /** Syncs the WAL. Default fs.fdatasync; tests delay it or make it fail. */
+  syncFile?: SyncFile;
+  /** Default: the limit of the process. */
+  descriptorLimit?: number;
+  /** Takes the entries of writes that are audited. Absent: none is. */
+  audit?: AuditSink;
+}
+
+/** All open files of a server, and the processes that they share. No file is accessed before the first `open`. */
+class Engine implements StorageEngine {
+  readonly clock: Clock;
+  readonly descriptorLimit: number;
+  readonly #reserve: DescriptorReserve;
+  readonly #options: StorageEngineOptions;
+  readonly #queries: LongReads;
+  readonly #checkpointer: FileWork;
+  readonly #migrations: MigrationProcess;
+  readonly #directories = createDirectorySync();
+  /** A separate process, because a file's writer waits for it. */
+  readonly #indexer: FileWork;
+  lastSync: LastSync = { at: null, durationMs: null };
+  #lastSlice: Promise<unknown> = Promise.resolve();
+  readonly #files = new Map<string, OpenFile>();
+  #isStopped = false;
+
+  constructor(options: StorageEngineOptions) {
+    this.#options = options;
+    this.clock = options.clock;
+    this.descriptorLimit = options.descriptorLimit ?? descriptorLimit();
+    this.#reserve = new DescriptorReserve(this.descriptorLimit, options.clock);
+    this.#queries = new LongReads({
+      clock: options.clock,
+      processesMax: options.readWorkers ?? QUERY_PROCESSES_MAX,
+    });
+    // A separate process, so that long reads never delay a checkpoint.
+    this.#checkpointer = new FileWork(options.clock);
+    this.#indexer = new FileWork(options.clock);
+    this.#migrations = new MigrationProcess(options.clock);
+  }
+
+  get openFiles(): number {
+    return this.#files.size;
+  }
+
+  get load(): EngineLoad {
+    let waitingWrites = 0;
+    let failedFiles = 0;
+    for (const file of this.#files.values()) {
+      waitingWrites += file.waitingWrites;
+      if (file.isFailed) failedFiles += 1;
+    }
+    const { running: runningReads, waiting: waitingReads } = this.#queries;
+    return { openFiles: this.openFiles, waitingWrites, runningReads, waitingReads, failedFiles };
+  }
+
+  paths(): string[] {
+    return [...this.#files.keys()];
+  }
+
+  open(path: string, options: OpenOptions): OpenFile {
+    // The directory may be another process's by now.
+    if (this.#isStopped) throw serverStopping();
+    const absolute = resolve(path);
+    // Two writers of one file in one process would block each other.
+    if (this.#files.has(absolute)) throw new Error(`the database ${absolute} is open already`);
+    const file = this.#reserve.lend(() => this.#openFile(absolute, options));
+    this.#files.set(absolute, file);
+    return file;
+  }
+
+  migrate(request: MigrationRequest, signal: AbortSignal): Promise<void> {
+    return this.#migrations.run(request, signal);
+  }
+
+  #openFile(absolute: string, options: OpenOptions): OpenFile {
+    return new OpenFile(absolute, options, {
+      clock: this.#options.clock,
+      ids: this.#options.ids ?? systemIds,
+      queries: this.#queries,
+      checkpointer: this.#checkpointer,
+      indexer: this.#indexer,
+      inIndexTurn: (work) => {
+        const slice = this.#lastSlice.then(work);
+        this.#lastSlice = slice.catch(() => undefined);
+        return slice;
+      },
+      onFailure: (failedPath, cause) => this.#options.onFailure?.(failedPath, cause),
+      onClose: () => this.#files.delete(absolute),
+      directories: this.#directories,
+      syncFile: this.#options.syncFile,
+      audit: this.#options.audit,
+      onSync: (durationMs) => {
+        this.lastSync = { at: this.#options.clock.now(), durationMs };
+      },
+    });
+  }
+
+  /** Aborts running long reads, so that files close without waiting for their statements. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await Promise.all([this.#queries.stop(), this.#migrations.stop()]);
+    const closed = await Promise.allSettled([...this.#files.values()].map((file) => file.close()));
+    await Promise.all([this.#checkpointer.stop(), this.#indexer.stop()]);
+    this.#reserve.close();
+    const failures = closed.flatMap((one) => (one.status === "rejected" ? [one.reason] : []));
+    if (failures.length > 0) throw new AggregateError(failures, `${failures.length} databases could not be closed`);
+  }
+}
+
+export function createStorageEngine(options: StorageEngineOptions): StorageEngine {
+  return new Engine(options);
+}

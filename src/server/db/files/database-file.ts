@@ -1,0 +1,399 @@
+import { Database } from "bun:sqlite";
+import { closeSync, existsSync, rmSync } from "node:fs";
+import type { Clock } from "../../../kernel/clock.ts";
+import { isDiskFull, serverStopping } from "../../../kernel/errors.ts";
+import type { Ids } from "../../../kernel/ids.ts";
+import { inPhase } from "../../../kernel/observing/request-trace.ts";
+import { FileAudit } from "../audit/file-audit.ts";
+import type { AuditSink } from "../audit/types.ts";
+import {
+  BUSY_TIMEOUT_MS,
+  CACHE_KIB,
+  CHECKPOINT_BYTES,
+  PAGE_BYTES,
+  READ_TIMEOUT_MS,
+  STATEMENTS_MAX,
+  WAL_BYTES_STOP,
+} from "../limits.ts";
+import { hasOutboxRows } from "../outbox/rows.ts";
+import type { LongRead, LongReads } from "../reads/long-reads.ts";
+import { ReadTransaction } from "../reads/read-transaction.ts";
+import { SERVER_CALLER } from "../server-caller.ts";
+import type {
+  OpenedFile,
+  OpenOptions,
+  PreparedRead,
+  ReadOptions,
+  ReadPageOptions,
+  ReadResult,
+  Row,
+  SqlValue,
+  Statement,
+  Sync,
+  Transaction,
+} from "../types.ts";
+import { Checkpoints } from "../writer/checkpoints.ts";
+import type { FileWork } from "../writer/file-work.ts";
+import { hasPendingTexts } from "../writer/pending-texts.ts";
+import { RowCounts } from "../writer/row-counts.ts";
+import { StatementCache } from "../writer/statement-cache.ts";
+import { TextIndexer } from "../writer/text-indexer.ts";
+import { createWalLength, createWalSync, type SyncFile, type WalSync } from "../writer/wal-sync.ts";
+import { Writer, type WriterOptions } from "../writer/writer.ts";
+import { closeAsItIs } from "./close-as-it-is.ts";
+import type { DirectorySync } from "./directory-sync.ts";
+import { assertCreatable, assertOpenable, EMPTY_FILE, isEmptyFile, markFile } from "./file-identity.ts";
+import { createFile } from "./new-file.ts";
+import { isFileError, openError } from "./sqlite-errors.ts";
+
+export interface FileDependencies {
+  clock: Clock;
+  ids: Ids;
+  queries: LongReads;
+  checkpointer: FileWork;
+  indexer: FileWork;
+  /** Runs indexing slices of all files one at a time. */
+  inIndexTurn: <T>(work: () => Promise<T>) => Promise<T>;
+  onFailure: (path: string, cause: unknown) => void;
+  onClose: () => void;
+  directories: DirectorySync;
+  syncFile: SyncFile | undefined;
+  /** Takes the audit entries of all files; absent: nothing is audited. */
+  audit: AuditSink | undefined;
+  /** Called after each sync that succeeded. */
+  onSync: (durationMs: number) => void;
+}
+
+interface Opened {
+  sqlite: Database;
+  sync: WalSync;
+  /** The descriptor of a file just created from the caller's template; null for any other file. */
+  newFileDescriptor: number | null;
+  /** The WAL is new and empty. */
+  isWalNew: boolean;
+}
+
+/** Opens `path`, applies all settings, and migrates it. Errors: one that names the path; a new file is removed then. */
+function openSqlite(path: string, options: OpenOptions, { ids, directories, syncFile }: FileDependencies): Opened {
+  const isNew = !existsSync(path);
+  const isWalNew = !existsSync(`${path}-wal`);
+  if (isNew) assertCreatable(path);
+  let newFileDescriptor: number | null = null;
+  let sqlite: Database | null = null;
+  try {
+    if (isNew) newFileDescriptor = createFile(path, options, { ids, migrate: (made) => migrate(made, options) });
+    else {
+      // A file from a template is not synced before it has its name: after a power cut it may be empty and have held nothing.
+      if (options.template === undefined && isEmptyFile(path)) throw new Error(EMPTY_FILE);
+      assertOpenable(path);
+    }
+    sqlite = new Database(path, { create: true, readwrite: true });
+    configure(sqlite, options, ids);
+    if (!isNew && !isWalNew) moveLeftWal(sqlite);
+    if (isWalNew) sqlite.run("PRAGMA synchronous = OFF");
+    migrate(sqlite, options);
+    // Creates the WAL if nothing has been read yet.
+    sqlite.query("PRAGMA schema_version").get();
+    const sync = createWalSync({ databasePath: path, newFileDescriptor, directories, syncFile });
+    return { sqlite, sync, newFileDescriptor, isWalNew };
+  } catch (error) {
+    sqlite?.close();
+    if (newFileDescriptor !== null) closeSync(newFileDescriptor);
+    // A new file that could not be opened is removed.
+    if (isNew) for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
+    if (error instanceof MigrationFailure) throw isFileError(error.cause) ? openError(path, error.cause) : error.cause;
+    throw openError(path, error);
+  }
+}
+
+/**
+ * Moves a WAL that a crash or a failed sync has left. Its readable content may not be on the disk, and later syncs would not
+ * write it. Moving it writes and syncs the content again. Errors: the sync fails.
+ */
+function moveLeftWal(sqlite: Database): void {
+  try {
+    sqlite.query("PRAGMA wal_checkpoint(TRUNCATE)").get();
+  } catch (error) {
+    // Without disk space the WAL is not moved, which is safe: SQLite reads from it.
+    if (!isDiskFull(error)) throw error;
+  }
+}
+
+/** Wraps an error of a migration, which is rethrown unchanged. */
+class MigrationFailure extends Error {}
+
+function migrate(sqlite: Database, options: OpenOptions): void {
+  try {
+    options.migrate?.(sqlite);
+  } catch (cause) {
+    throw new MigrationFailure("a migration failed", { cause });
+  }
+}
+
+/**
+ * The WAL is synced off the main thread: see wal-sync.ts. NORMAL keeps the one sync that cannot be done there: that of the
+ * header when a WAL restarts, before old frames are overwritten. A new WAL has no old frames, so its first transaction
+ * runs without this sync.
+ */
+const SYNC_BETWEEN_WALS = "PRAGMA synchronous = NORMAL";
+
+function configure(sqlite: Database, options: OpenOptions, ids: Ids): void {
+  sqlite.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+  sqlite.run(`PRAGMA page_size = ${PAGE_BYTES}`);
+  markFile(sqlite, ids);
+  sqlite.run("PRAGMA journal_mode = WAL");
+  sqlite.run(SYNC_BETWEEN_WALS);
+  sqlite.run("PRAGMA wal_autocheckpoint = 0");
+  sqlite.run(`PRAGMA journal_size_limit = ${CHECKPOINT_BYTES}`);
+  sqlite.run("PRAGMA foreign_keys = ON");
+  sqlite.run("PRAGMA temp_store = MEMORY");
+  sqlite.run(`PRAGMA cache_size = -${options.cacheKiB ?? CACHE_KIB}`);
+  for (const extension of options.extensions ?? []) sqlite.loadExtension(extension);
+}
+
+/** An open file: its connection, its writer, and the ways to read it. */
+export class OpenFile implements OpenedFile {
+  readonly path: string;
+  readonly ready = (): undefined => undefined;
+  readonly sqlite: Database;
+  readonly #statements: StatementCache;
+  readonly #reads: ReadTransaction;
+  readonly #counts: RowCounts;
+  readonly #writer: Writer;
+  readonly #checkpoints: Checkpoints;
+  readonly #indexer: TextIndexer;
+  readonly #audit: FileAudit | undefined;
+  readonly #closeSync: () => void;
+  readonly #newFileDescriptor: number | null;
+  readonly #extensions: readonly string[];
+  readonly #dependencies: FileDependencies;
+  #isWalNew: boolean;
+  #readsUnderWay = 0;
+  #whenReadsEnd: (() => void)[] = [];
+  readonly #ended = new AbortController();
+  #closing: Promise<void> | null = null;
+  #isClosed = false;
+
+  constructor(path: string, options: OpenOptions, dependencies: FileDependencies) {
+    this.path = path;
+    this.#dependencies = dependencies;
+    this.#extensions = options.extensions ?? [];
+    const { sqlite, sync, newFileDescriptor, isWalNew } = openSqlite(path, options, dependencies);
+    this.sqlite = sqlite;
+    this.#newFileDescriptor = newFileDescriptor;
+    this.#statements = new StatementCache(this.sqlite, options.statementsMax ?? STATEMENTS_MAX);
+    this.#reads = new ReadTransaction(this.sqlite, this.#statements);
+    this.#counts = new RowCounts(this.sqlite, this.#statements);
+    this.#closeSync = () => sync.close();
+    const onFailure = (cause: unknown) => dependencies.onFailure(path, cause);
+    const { audit } = dependencies;
+    if (audit !== undefined) {
+      this.#audit = new FileAudit(this.sqlite, this.#statements, { sink: audit, ids: dependencies.ids });
+    }
+    this.#writer = new Writer({
+      audit: this.#auditOf(audit?.placeOf(path)),
+      sqlite: this.sqlite,
+      statements: this.#statements,
+      counts: this.#counts,
+      reads: this.#reads,
+      sync,
+      clock: dependencies.clock,
+      onChange: options.onChange,
+      onCommit: options.onCommit,
+      outbox: options.outbox,
+      onFailure,
+      onSync: dependencies.onSync,
+      onFinal: () => this.#indexer.stopNow(),
+      onPendingText: () => this.#indexer.wake(),
+      afterCommit: () => this.#afterCommit(),
+    });
+    this.#isWalNew = isWalNew;
+    const walBytes = createWalLength(this.#statements, this.#reads);
+    this.#checkpoints = new Checkpoints({
+      walBytes: () => (this.#isClosed ? 0 : walBytes()),
+      holdWriter: () => this.#writer.hold(),
+      checkpoint: (request) => dependencies.checkpointer.checkpoint(path, request),
+      restart: (bytesKept) => dependencies.checkpointer.restartWal(path, bytesKept),
+      onFailure,
+    });
+    this.#indexer = new TextIndexer({
+      clock: dependencies.clock,
+      inTurn: dependencies.inIndexTurn,
+      prepare: async () => {
+        await dependencies.indexer.ready();
+        // A checkpoint does not move what a slice writes during it, so the WAL could not restart.
+        await this.#checkpoints.settled();
+      },
+      holdWriter: () => this.#writer.hold(),
+      indexSome: () => dependencies.indexer.indexTexts(path, WAL_BYTES_STOP),
+      afterSlice: () => {
+        this.#checkpoints.watch();
+        return this.#checkpoints.settled();
+      },
+      onFailure,
+    });
+    if (hasPendingTexts(this.sqlite)) this.#indexer.wake();
+    if (options.outbox !== undefined && hasOutboxRows(this.sqlite)) options.outbox.onWaiting();
+  }
+
+  #auditOf(place: string | undefined): WriterOptions["audit"] {
+    const { clock } = this.#dependencies;
+    if (this.#audit === undefined || place === undefined) return undefined;
+    return { log: this.#audit, place, now: () => clock.now() };
+  }
+
+  #afterCommit(): void {
+    if (this.#isWalNew) this.sqlite.run(SYNC_BETWEEN_WALS);
+    this.#isWalNew = false;
+    this.#checkpoints.watch();
+  }
+
+  /** Whether a sync has failed, after which the file answers nothing until a restart. */
+  get isFailed(): boolean {
+    return this.#writer.failure !== null;
+  }
+
+  get waitingWrites(): number {
+    return this.#writer.waiting;
+  }
+
+  /** True: nothing waits or runs on this file, so that it can be closed without effect on any caller. */
+  get isIdle(): boolean {
+    // A failed file stays open until the server restarts.
+    if (this.#writer.failure !== null || !this.#writer.isIdle) return false;
+    // What the audit log takes from a file that is closed, it takes when the file is opened again.
+    return this.#readsUnderWay === 0 && !this.#checkpoints.isRunning && this.#audit?.isWaiting !== true;
+  }
+
+  assertReadable(): void {
+    if (this.#writer.failure !== null) throw this.#writer.failure;
+  }
+
+  query<R = Row>(sql: string): Statement<R> {
+    this.#reads.begin();
+    return this.#statements.query<R>(sql);
+  }
+
+  prepare<R = Row>(sql: string): PreparedRead<R> {
+    const statement = this.#statements.prepare<R>(sql);
+    const reads = this.#reads;
+    return {
+      get(...params) {
+        reads.begin();
+        return statement.get(...params);
+      },
+      all(...params) {
+        reads.begin();
+        return statement.all(...params);
+      },
+    };
+  }
+
+  write<T>(work: (tx: Transaction) => Sync<T>): Promise<T> {
+    return inPhase("database", () => this.#writer.write(work));
+  }
+
+  commit<T>(work: (tx: Transaction) => Sync<T>): Promise<T> {
+    return this.#writer.write(work, { needsSync: false });
+  }
+
+  async read(sql: string, params: readonly SqlValue[], options: ReadOptions = {}): Promise<unknown[][]> {
+    return (await this.#read(sql, params, { ...options, page: null, highlight: null, decode: (values) => values }))
+      .rows;
+  }
+
+  readPage<R>(sql: string, params: readonly SqlValue[], options: ReadPageOptions<R>): Promise<ReadResult<R>> {
+    return this.#read(sql, params, options);
+  }
+
+  async #read<R>(
+    sql: string,
+    params: readonly SqlValue[],
+    options: ReadOptions & Pick<LongRead<R>, "page" | "decode"> & Pick<ReadPageOptions<R>, "highlight">,
+  ): Promise<ReadResult<R>> {
+    if (this.#closing !== null || this.#isClosed) throw serverStopping();
+    this.assertReadable();
+    const { timeoutMs = READ_TIMEOUT_MS, caller = SERVER_CALLER, highlight = null, signal, page, decode } = options;
+    this.#readsUnderWay += 1;
+    try {
+      const statement = { path: this.path, extensions: this.#extensions, sql, params, page, highlight };
+      const read = { ...statement, timeoutMs, caller, signal, ended: this.#ended.signal, decode };
+      const result = await this.#dependencies.queries.query(read);
+      // If a sync has failed meanwhile, the rows read may not be on the disk.
+      this.assertReadable();
+      return result;
+    } finally {
+      this.#readsUnderWay -= 1;
+      if (this.#readsUnderWay === 0) {
+        for (const resolve of this.#whenReadsEnd) resolve();
+        this.#whenReadsEnd = [];
+      }
+    }
+  }
+
+  rowCount(table: string): number {
+    if (this.#isClosed) throw serverStopping();
+    this.assertReadable();
+    return this.#counts.get(table);
+  }
+
+  tableBytes(table: string): number | null {
+    if (this.#isClosed) throw serverStopping();
+    return this.#counts.bytes(table);
+  }
+
+  tableVersion(table: string): number | null {
+    return this.#reads.isInWrite ? null : this.#counts.version(table);
+  }
+
+  /** Moves the WAL and closes the connections of other processes, off the main thread, so that the close itself is short. */
+  async prepareClose(): Promise<void> {
+    if (this.#writer.failure === null) await this.#checkpoints.runLast();
+    await this.#dependencies.queries.forget(this.path);
+  }
+
+  async end(reason: Error): Promise<void> {
+    await this.#writer.idle();
+    // They would be gone with the file.
+    await this.#audit?.requireTaken();
+    this.#ended.abort(reason);
+    return this.close();
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#writer.close();
+    await this.#indexer.stop();
+    await this.#writer.idle();
+    if (this.#readsUnderWay > 0) await new Promise<void>((resolve) => this.#whenReadsEnd.push(resolve));
+    await this.prepareClose();
+    this.closeNow();
+  }
+
+  /** Closes an idle file at once. SQLite moves what is left in the WAL. */
+  closeNow(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#indexer.stopNow();
+    this.#writer.close();
+    this.#reads.refuse(serverStopping());
+    // Not waited for: each process does this before its next read. An instance of this name may be another one then.
+    void this.#dependencies.queries.forget(this.path);
+    this.#audit?.close({ isFailed: this.#writer.failure !== null });
+    this.#statements.close();
+    this.#closeSync();
+    if (this.#writer.failure === null) {
+      // Changes of migrations may still be in the WAL. Closing moves and syncs them.
+      if (this.#isWalNew) this.sqlite.run(SYNC_BETWEEN_WALS);
+      this.sqlite.close();
+    } else {
+      closeAsItIs(this.path, this.sqlite);
+    }
+    if (this.#newFileDescriptor !== null) closeSync(this.#newFileDescriptor);
+    this.#dependencies.onClose();
+  }
+}

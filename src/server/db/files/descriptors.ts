@@ -1,0 +1,116 @@
+import fs from "node:fs";
+import type { Clock } from "../../../kernel/clock.ts";
+import {
+  DESCRIPTORS_PER_FILE,
+  INSTANCES_CLOSING_MAX,
+  INSTANCES_OVER_MAX,
+  OPEN_INSTANCES_MAX,
+  RESERVE_DESCRIPTORS_MAX,
+  RESERVE_REFILL_MS,
+} from "../limits.ts";
+
+/** The limit assumed for systems that report none (Windows has no practical limit). */
+const LIMIT_UNKNOWN = 16_384;
+const PROC_LIMITS = "/proc/self/limits";
+
+/**
+ * The number of file descriptors that this process may have open. Bun raises the soft limit to the hard limit before it
+ * runs any code, on Linux (glibc and musl) and on macOS. This is the raised limit.
+ */
+export function descriptorLimit(): number {
+  if (process.platform === "win32") return LIMIT_UNKNOWN;
+  try {
+    const [, soft = ""] = /^Max open files\s+(\d+)/m.exec(fs.readFileSync(PROC_LIMITS, "utf8")) ?? [];
+    if (soft !== "") return Number(soft);
+  } catch {
+    // No /proc, as on macOS. The process report has the limit, but is slower.
+  }
+  // The library's type has no members.
+  const report = process.report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } };
+  const soft = report.userLimits?.open_files?.soft;
+  return typeof soft === "number" && soft > 0 ? soft : LIMIT_UNKNOWN;
+}
+
+/** Bounds of one namespace's instance files: files kept open, files over that bound waiting to be closed, and files being closed. */
+export interface InstanceBounds {
+  openMax: number;
+  overMax: number;
+  closingMax: number;
+}
+
+/** A quarter of all descriptors is for instance files. All namespaces share it; `namespaces` is their number. */
+export function instanceBounds(limit: number, namespaces: number): InstanceBounds {
+  const share = Math.floor(limit / 4 / DESCRIPTORS_PER_FILE / Math.max(1, namespaces));
+  // Files over the bound or being closed are open too. They add 3/8, so that 11/8 of the bound is the whole share.
+  return boundsOf(Math.min(OPEN_INSTANCES_MAX, Math.max(2, Math.floor((share * 8) / 11))));
+}
+
+export function boundsOf(openMax: number): InstanceBounds {
+  return {
+    openMax,
+    overMax: Math.min(INSTANCES_OVER_MAX, Math.ceil(openMax / 4)),
+    closingMax: Math.min(INSTANCES_CLOSING_MAX, Math.ceil(openMax / 8)),
+  };
+}
+
+/** Half of all descriptors. A WebSocket uses one until its client disconnects. */
+export const socketsMax = (limit: number): number => Math.floor(limit / 2);
+
+/** Whether no descriptor is available now. SQLite reports only that a file cannot be opened. */
+export function lacksDescriptors(): boolean {
+  if (process.platform === "win32") return false;
+  try {
+    fs.closeSync(fs.openSync("/dev/null", "r"));
+    return false;
+  } catch (error) {
+    return error instanceof Error && "code" in error && /^(EMFILE|ENFILE)$/.test(String(error.code));
+  }
+}
+
+/**
+ * Descriptors reserved for files. The runtime accepts connections until no descriptor is left, so the reserve opens some in
+ * advance. It closes them while a file is opened; that is synchronous, so no connection can take them.
+ */
+export class DescriptorReserve {
+  readonly #size: number;
+  readonly #clock: Clock;
+  #held: number[] = [];
+  #cancelRefill: (() => void) | null = null;
+
+  constructor(limit: number, clock: Clock) {
+    this.#size = process.platform === "win32" ? 0 : Math.min(RESERVE_DESCRIPTORS_MAX, Math.floor(limit / 16));
+    this.#clock = clock;
+    this.#refill();
+  }
+
+  /** Runs `open`. If it finds no descriptor, runs it once more with a part of the reserve released. Errors: those of `open`. */
+  lend<T>(open: () => T): T {
+    try {
+      return open();
+    } catch (error) {
+      if (!lacksDescriptors()) throw error;
+    }
+    for (const descriptor of this.#held.splice(0, DESCRIPTORS_PER_FILE + 2)) fs.closeSync(descriptor);
+    try {
+      return open();
+    } finally {
+      this.#refill();
+    }
+  }
+
+  close(): void {
+    this.#cancelRefill?.();
+    for (const descriptor of this.#held.splice(0)) fs.closeSync(descriptor);
+  }
+
+  #refill(): void {
+    // Another use of the reserve may wait for its turn already.
+    this.#cancelRefill?.();
+    this.#cancelRefill = null;
+    try {
+      while (this.#held.length < this.#size) this.#held.push(fs.openSync("/dev/null", "r"));
+    } catch {
+      this.#cancelRefill = this.#clock.after(RESERVE_REFILL_MS, () => this.#refill());
+    }
+  }
+}

@@ -1,0 +1,297 @@
+import type { Database } from "bun:sqlite";
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { insufficientStorage, isDiskFull } from "../../../kernel/errors.ts";
+import { type InstanceBounds, lacksDescriptors } from "../files/descriptors.ts";
+import { createTemplate } from "../files/new-file.ts";
+import { shortage } from "../files/sqlite-errors.ts";
+import { FACTS_AT_ONCE, INSTANCE_CACHE_KIB, INSTANCE_STATEMENTS_MAX } from "../limits.ts";
+import { mayHaveOutboxRows } from "../outbox/look.ts";
+import { declaredMigration } from "../schema/declared.ts";
+import type { Declaration } from "../schema/types.ts";
+import type { Change, DatabaseFile, OpenedFile, OutboxOptions, StorageEngine, Sync, Transaction } from "../types.ts";
+import { Rehearsal } from "../writer/rehearsal.ts";
+import { Deletions, deleted } from "./deletions.ts";
+import { type InstanceCreation, InstanceFile, type InstanceUses } from "./instance-file.ts";
+import { assertIdentity } from "./instance-identity.ts";
+import {
+  type InstanceFacts,
+  type InstanceQuery,
+  instanceFacts,
+  isOwnName,
+  listInstances,
+  removeDatabase,
+} from "./instance-listing.ts";
+import { InstanceMigrations } from "./instance-migrations.ts";
+import { CountedCreations, type InstanceCreations, type InstanceQuota, withinQuota } from "./instance-quota.ts";
+import { OpenInstances } from "./open-instances.ts";
+import { UnfitInstances } from "./unfit-instances.ts";
+
+export interface InstanceFilesOptions {
+  /** The directory of the `INSTANCE.db` files; created with the first of them. */
+  directory: string;
+  /** Bounds of files open at once. Beyond them the least recently used files are closed. */
+  bounds: InstanceBounds;
+  declaration: Declaration;
+  onChange?(instanceId: string, groups: readonly (readonly Change[])[]): void;
+  onCommit?(instanceId: string, groups: readonly (readonly Change[])[]): void;
+  /** `OpenOptions.outbox` of an instance's file. */
+  outbox?(instanceId: string): OutboxOptions | undefined;
+  /** Called when a file does not fit the declaration; requests to it are answered with 503. */
+  onUnfit?(instanceId: string, cause: Error): void;
+  /** Called when an instance is removed, before another one of its id can be created. */
+  onDelete?(instanceId: string): void;
+  /** Absent: an instance may have any size. */
+  quota?: InstanceQuota | undefined;
+  /** Absent: nobody counts who creates instances. */
+  creations?: InstanceCreations | undefined;
+}
+
+export interface InstanceFiles {
+  exists(instanceId: string): boolean;
+  /**
+   * Resolves when the file is open, which it then is for the rest of that turn; undefined: it is open now, or does not exist.
+   * Errors: as `InstanceMigrations.ready`; those of opening it; 503 if all files that may be open are in use for longer than
+   * ROOM_WAIT_MS, or too many requests wait.
+   */
+  ready(instanceId: string): Promise<void> | undefined;
+  /** By id. Errors: none where there is no instance. */
+  list(query: InstanceQuery): Promise<{ instances: InstanceFacts[]; hasMore: boolean }>;
+  /**
+   * Ends what is under way in the instance, closes and removes its file; resolves when that is on disk. false: there is no
+   * such instance. What was got before then is 404; a write that comes meanwhile waits, and creates a new instance. Errors: 503
+   * while the audit log cannot take its entries.
+   */
+  delete(instanceId: string): Promise<boolean>;
+  /**
+   * The instance's file; null if it does not exist and `create` is false. The result may be kept: it opens the file at its
+   * first use, and again if the file was closed since. With `create`, the first use creates the file. A write that fails, or
+   * announces no change, does not: `write` is tried on an empty database first, and then runs again on the new file.
+   * `creation`: of an instance that does not exist; by default it counts for nobody, and anybody may open it.
+   */
+  get(instanceId: string, options: { create: boolean; creation?: InstanceCreation }): DatabaseFile | null;
+  /** Number of open files. */
+  readonly size: number;
+  /** The files that are open now, which their use keeps open. */
+  openFiles(): DatabaseFile[];
+  close(): Promise<void>;
+}
+
+const ANYBODYS: InstanceCreation = { creator: null, mayCreate() {}, mayOpen() {} };
+
+/** One file per instance, opened on demand; the least recently used are closed. Instance ids are validated and contain no path. */
+class Instances implements InstanceFiles, InstanceUses {
+  readonly #engine: StorageEngine;
+  readonly #options: InstanceFilesOptions;
+  readonly #open: OpenInstances;
+  readonly #unfit: UnfitInstances;
+  readonly #migrations: InstanceMigrations;
+  readonly #migrate: (sqlite: Database) => void;
+  /** The initial content of a new instance; created for the first one. */
+  #template: Uint8Array | null = null;
+  #rehearsal: Rehearsal | null = null;
+  readonly #deleting = new Map<string, Promise<boolean>>();
+  /** Those whose first writes are under way. */
+  readonly #beginning = new Set<string>();
+  /** null: nobody counts who creates instances. */
+  readonly #creating: CountedCreations | null;
+  readonly #deletions = new Deletions();
+
+  constructor(engine: StorageEngine, options: InstanceFilesOptions) {
+    this.#engine = engine;
+    this.#options = options;
+    this.#open = new OpenInstances(engine.clock, options.bounds, (id) => this.#openFile(id));
+    this.#unfit = new UnfitInstances(engine.clock, options.onUnfit);
+    this.#migrations = new InstanceMigrations(engine, options.declaration, this.#unfit);
+    this.#migrate = declaredMigration(options.declaration.tables, options.declaration.options);
+    const { creations } = options;
+    const exists = (id: string) => this.exists(id);
+    const deletion = (id: string) => this.#deleting.get(id);
+    this.#creating = creations === undefined ? null : new CountedCreations(creations, { exists, deletion });
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  openFiles(): DatabaseFile[] {
+    return this.#open.ids().map((id) => this.#handle(id, { since: this.#deletions.count, creation: null }));
+  }
+
+  exists(instanceId: string): boolean {
+    if (this.#deleting.has(instanceId)) return false;
+    return this.#open.has(instanceId) || existsSync(this.#pathOf(instanceId));
+  }
+
+  get(
+    instanceId: string,
+    { create, creation = ANYBODYS }: { create: boolean; creation?: InstanceCreation },
+  ): DatabaseFile | null {
+    if (this.exists(instanceId)) return this.#handle(instanceId, { since: this.#deletions.count, creation: null });
+    return create ? this.#handle(instanceId, { since: null, creation }) : null;
+  }
+
+  /** `since`: the deletions when it was got; null: the instance does not exist. */
+  #handle(instanceId: string, was: { since: number | null; creation: InstanceCreation | null }): DatabaseFile {
+    return new InstanceFile(this, { instanceId, path: this.#pathOf(instanceId), ...was });
+  }
+
+  refuseDeleted(instanceId: string, since: number): void {
+    this.#deletions.refuse(instanceId, since);
+  }
+
+  async list(query: InstanceQuery): Promise<{ instances: InstanceFacts[]; hasMore: boolean }> {
+    const { directory } = this.#options;
+    const { ids, hasMore } = await listInstances(directory, query);
+    const instances: InstanceFacts[] = [];
+    for (let start = 0; start < ids.length; start += FACTS_AT_ONCE) {
+      const some = ids.slice(start, start + FACTS_AT_ONCE).filter((id) => !this.#deleting.has(id));
+      const facts = await Promise.all(some.map((id) => instanceFacts(directory, id)));
+      instances.push(...facts.filter((one) => one !== null));
+    }
+    return { instances, hasMore };
+  }
+
+  async delete(instanceId: string): Promise<boolean> {
+    if (this.#mayHaveEntries(instanceId)) await this.#tryToOpen(instanceId);
+    const running = this.#deleting.get(instanceId);
+    if (running !== undefined) return running.then(() => false);
+    if (!this.exists(instanceId)) return false;
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+    this.#deleting.set(instanceId, promise);
+    // At once: a write that waits for the deletion, and was got before, must not create the next instance.
+    this.#deletions.add(instanceId);
+    const removed = async (): Promise<boolean> => {
+      const isRemoved = await this.#remove(instanceId);
+      if (isRemoved) {
+        this.#options.onDelete?.(instanceId);
+        await this.#options.creations?.removed(instanceId);
+      }
+      return isRemoved;
+    };
+    removed()
+      .finally(() => this.#deleting.delete(instanceId))
+      .then(resolve, reject);
+    return promise;
+  }
+
+  /** Of a file that is not open, as a crash leaves it. */
+  #mayHaveEntries(instanceId: string): boolean {
+    return this.exists(instanceId) && !this.#open.has(instanceId) && mayHaveOutboxRows(this.#pathOf(instanceId));
+  }
+
+  /** The audit log takes entries from open files. One that cannot be opened is removed nevertheless. */
+  async #tryToOpen(instanceId: string): Promise<void> {
+    try {
+      await this.ready(instanceId);
+    } catch {
+      // Whoever uses it learns why.
+    }
+  }
+
+  async #remove(instanceId: string): Promise<boolean> {
+    const path = this.#pathOf(instanceId);
+    if (!(await isOwnName(path))) return false;
+    const gone = deleted(instanceId);
+    await this.#migrations.stop(instanceId, gone);
+    await this.#open.end(instanceId, gone);
+    this.#unfit.forget(instanceId);
+    await removeDatabase(path);
+    return true;
+  }
+
+  async close(): Promise<void> {
+    await this.#open.closeAll();
+    this.#rehearsal?.close();
+    this.#rehearsal = null;
+  }
+
+  async write<T>(id: string, creation: InstanceCreation | null, asked: (tx: Transaction) => Sync<T>): Promise<T> {
+    const { quota } = this.#options;
+    const work = quota === undefined ? asked : withinQuota(quota, asked);
+    const deleting = this.#deleting.get(id);
+    // Whether it succeeds or not.
+    if (deleting !== undefined) await deleting.catch(() => false);
+    if (creation !== null && !this.exists(id)) await creation.mayCreate();
+    // Of first writes at once, all are those of a new instance.
+    if (creation !== null && this.exists(id) && !this.#beginning.has(id)) await creation.mayOpen();
+    if (this.exists(id)) return this.withRoom(id, (file) => file.write(work));
+    this.#rehearsal ??= new Rehearsal(this.#migrate);
+    const { result, isChange } = this.#rehearsal.run(work);
+    if (!isChange) return result;
+    const create = () => this.withRoom(id, (file) => file.write(work));
+    this.#beginning.add(id);
+    try {
+      return await (this.#creating?.run(id, creation?.creator ?? null, create) ?? create());
+    } finally {
+      this.#beginning.delete(id);
+    }
+  }
+
+  closeInstance(instanceId: string): Promise<void> {
+    return this.#open.close(instanceId);
+  }
+
+  ready(instanceId: string): Promise<void> | undefined {
+    if (!this.exists(instanceId)) return undefined;
+    const migrated = this.#migrated(instanceId);
+    if (migrated !== undefined) return migrated.then(() => this.ready(instanceId));
+    return this.#open.whenOpen(instanceId);
+  }
+
+  #migrated(instanceId: string): Promise<void> | undefined {
+    if (this.#open.has(instanceId)) return undefined;
+    return this.#migrations.ready(instanceId, this.#pathOf(instanceId));
+  }
+
+  /** Uses the file once it is ready. Waits first if all files that may be open are busy. Errors: 503, too many wait. */
+  withRoom<T>(instanceId: string, work: (file: OpenedFile) => Promise<T>): Promise<T> {
+    if (this.#deleting.has(instanceId)) return Promise.reject(deleted(instanceId));
+    const migrated = this.#migrated(instanceId);
+    if (migrated !== undefined) return migrated.then(() => this.withRoom(instanceId, work));
+    return this.#open.withRoom(instanceId, work);
+  }
+
+  /** Returns the open file, now the most recently used. Errors: 503 if all files that may be open are busy, 507. */
+  use(instanceId: string): OpenedFile {
+    if (this.#deleting.has(instanceId)) throw deleted(instanceId);
+    return this.#open.use(instanceId);
+  }
+
+  #openFile(instanceId: string): OpenedFile {
+    // What waits for the file may be admitted before its deletion refuses it.
+    if (this.#deleting.has(instanceId)) throw deleted(instanceId);
+    this.#unfit.refuseKnown(instanceId);
+    this.#migrations.refuseUnderWay(instanceId);
+    try {
+      mkdirSync(this.#options.directory, { recursive: true });
+      return this.#engine.open(this.#pathOf(instanceId), {
+        migrate: (sqlite) => {
+          this.#migrate(sqlite);
+          assertIdentity(sqlite, instanceId);
+        },
+        template: () => {
+          this.#template ??= createTemplate(this.#migrate);
+          return this.#template;
+        },
+        onChange: (groups) => this.#options.onChange?.(instanceId, groups),
+        onCommit: (groups) => this.#options.onCommit?.(instanceId, groups),
+        outbox: this.#options.outbox?.(instanceId),
+        cacheKiB: INSTANCE_CACHE_KIB,
+        statementsMax: INSTANCE_STATEMENTS_MAX,
+      });
+    } catch (error) {
+      // Opening a file writes some pages to the disk, even for a read.
+      if (isDiskFull(error)) throw insufficientStorage(error);
+      throw lacksDescriptors() ? shortage(error) : this.#unfit.refusal(instanceId, error);
+    }
+  }
+
+  #pathOf(instanceId: string): string {
+    return join(this.#options.directory, `${instanceId}.db`);
+  }
+}
+
+export function createInstanceFiles(engine: StorageEngine, options: InstanceFilesOptions): InstanceFiles {
+  return new Instances(engine, options);
+}

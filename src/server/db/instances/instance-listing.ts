@@ -1,0 +1,100 @@
+import type { Stats } from "node:fs";
+import { opendir, realpath, rm, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { tablesLayout } from "../../../../schema/migrations/index.ts";
+import { isoTime } from "../../../kernel/time/iso-datetime.ts";
+import { syncDirectory } from "../../disk/directory-names.ts";
+
+const ENDING = ".db";
+const isMissing = (cause: unknown): boolean => cause instanceof Error && "code" in cause && cause.code === "ENOENT";
+
+export interface InstanceFacts {
+  id: string;
+  /** On the disk, what is written and not yet moved into the file included. */
+  bytes: number;
+  /** As the file system has it: a restored backup has the time of the restore. */
+  createdAt: string;
+  /** The last write; it may be later by the time that the file stayed open after it. */
+  writtenAt: string;
+}
+
+export interface InstanceQuery {
+  /** Ids that begin so. */
+  prefix: string;
+  limit: number;
+  /** Ids after this one. */
+  after: string;
+}
+
+/** The first ids after `after`, in order, and whether there are more. Reads the names of a directory, and no file. */
+export async function listInstances(
+  directory: string,
+  { prefix, limit, after }: InstanceQuery,
+): Promise<{ ids: string[]; hasMore: boolean }> {
+  let ids: string[] = [];
+  // Only the first ids are kept, however many there are.
+  const keepFirst = (): void => {
+    ids = ids.sort().slice(0, limit + 1);
+  };
+  for await (const name of namesIn(directory)) {
+    const id = name.slice(0, -ENDING.length);
+    if (!name.endsWith(ENDING) || !id.startsWith(prefix) || id <= after) continue;
+    ids.push(id);
+    if (ids.length > 4 * (limit + 1)) keepFirst();
+  }
+  keepFirst();
+  const hasMore = ids.length > limit;
+  return { ids: ids.slice(0, limit), hasMore };
+}
+
+async function* namesIn(directory: string): AsyncGenerator<string> {
+  try {
+    for await (const entry of await opendir(directory, { bufferSize: 256 })) if (entry.isFile()) yield entry.name;
+  } catch (cause) {
+    // Before the first instance is created.
+    if (!isMissing(cause)) throw cause;
+  }
+}
+
+/** null: it does not exist. */
+export async function instanceFacts(directory: string, id: string): Promise<InstanceFacts | null> {
+  const path = join(directory, id + ENDING);
+  const [file, wal] = await Promise.all([statOf(path), statOf(`${path}-wal`)]);
+  if (file === null) return null;
+  // Opening a file creates an empty WAL.
+  const walBytes = wal?.size ?? 0;
+  const writtenMs = Math.max(file.mtimeMs, wal !== null && walBytes > 0 ? wal.mtimeMs : 0);
+  // Some file systems do not have the time of creation.
+  const createdMs = file.birthtimeMs > 0 ? Math.min(file.birthtimeMs, writtenMs) : file.ctimeMs;
+  return { id, bytes: file.size + walBytes, createdAt: isoTime(createdMs), writtenAt: isoTime(writtenMs) };
+}
+
+async function statOf(path: string): Promise<Stats | null> {
+  try {
+    return await stat(path);
+  } catch (cause) {
+    if (isMissing(cause)) return null;
+    throw cause;
+  }
+}
+
+/** Whether the file has exactly this name, where the file system ignores case. */
+export async function isOwnName(path: string): Promise<boolean> {
+  try {
+    return basename(await realpath(path)) === basename(path);
+  } catch (cause) {
+    if (isMissing(cause)) return false;
+    throw cause;
+  }
+}
+
+/**
+ * Removes a closed database, durably. The WAL goes first: a WAL that was left behind would become part of the next file of
+ * that name.
+ */
+export async function removeDatabase(path: string): Promise<void> {
+  // What upgrades have copied goes first, also a copy that a crash left unfinished: nothing of a deleted instance may stay. [DB300]
+  const copies = tablesLayout.steps.flatMap((_, version) => [`.v${version}`, `.v${version}.new`]);
+  for (const suffix of [...copies, "-wal", "-shm", ""]) await rm(path + suffix, { force: true });
+  await syncDirectory(dirname(path));
+}

@@ -1,0 +1,153 @@
+import type { Clock } from "../../../kernel/clock.ts";
+import { AppError, clientGone } from "../../../kernel/errors.ts";
+import {
+  FORGET_TIMEOUT_MS,
+  LARGE_PAGE_BYTES,
+  READ_PLACE_BYTES,
+  READ_PROCESS_IDLE_MS,
+  WAITING_READS_MAX,
+} from "../limits.ts";
+import type { Job, Refusals } from "../processes/job.ts";
+import { ProcessPool } from "../processes/pool.ts";
+import { queryError } from "../processes/query-error.ts";
+import { sentValues } from "../processes/sent-values.ts";
+import { SERVER_CALLER } from "../server-caller.ts";
+import type { ReadCaller, ReadResult, SqlValue } from "../types.ts";
+import { PagePlaces, shareOf } from "./page-places.ts";
+import type { ForgetRequest, QueryAnswer, QueryRequest } from "./requests.ts";
+
+export interface LongRead<R> extends Omit<QueryRequest, "op" | "params"> {
+  params: readonly SqlValue[];
+  timeoutMs: number;
+  caller: ReadCaller;
+  signal: AbortSignal | undefined;
+  /** Aborts when the file ends. */
+  ended?: AbortSignal;
+  /** Called for each row as it arrives, so that a large result is decoded over several turns of the event loop. */
+  decode: (values: unknown[]) => R;
+}
+
+/** Reads that may take long, in processes that can be killed. [DB16]–[DB20] [DB120]–[DB127] */
+export class LongReads {
+  readonly #pool: ProcessPool;
+  readonly #pages = new PagePlaces();
+  /** Requests with a large page in memory. Their further pages belong to the same answer and wait for no place. */
+  readonly #keeping = new WeakSet<ReadCaller>();
+
+  constructor({ clock, processesMax }: { clock: Clock; processesMax: number }) {
+    this.#pool = new ProcessPool({
+      clock,
+      program: "db/reads/read-job",
+      settings: null,
+      processesMax,
+      placesMax: WAITING_READS_MAX,
+      idleMs: READ_PROCESS_IDLE_MS,
+      shareOf: (caller, free) => (caller === SERVER_CALLER.callerName ? Number.POSITIVE_INFINITY : shareOf(free)),
+    });
+  }
+
+  get running(): number {
+    return this.#pool.running;
+  }
+
+  get waiting(): number {
+    return this.#pool.waiting;
+  }
+
+  async query<R>({
+    timeoutMs,
+    caller,
+    signal,
+    ended,
+    decode,
+    params,
+    ...statement
+  }: LongRead<R>): Promise<ReadResult<R>> {
+    const { callerName } = caller;
+    const request: QueryRequest = { ...statement, params: sentValues(params), op: "query" };
+    let rows: R[] = [];
+    let endPage = (): void => {};
+    const take = (part: unknown): void => {
+      // The program sends rows as arrays.
+      for (const values of part as unknown[][]) rows.push(decode(values));
+    };
+    const ends = [
+      { signal, reason: () => signal?.reason },
+      { signal: ended, reason: () => ended?.reason },
+      { signal: caller.signal, reason: clientGone },
+    ];
+    const job: Job = {
+      request,
+      caller: callerName,
+      places: 1 + Math.floor(bytesOf(params) / READ_PLACE_BYTES),
+      waitMs: timeoutMs,
+      runMs: timeoutMs,
+      signals: ends.flatMap(({ signal, reason }) => (signal === undefined ? [] : [{ signal, reason }])),
+      refusals: refusals("The query", timeoutMs),
+      failed: queryError,
+      resource: request.path,
+      mayStart: () => request.page === null || this.#keeping.has(caller) || this.#pages.mayAdd(callerName),
+      onStart: () => {
+        if (request.page === null || this.#keeping.has(caller)) return;
+        endPage = this.#pages.add(callerName, () => this.#pool.wake());
+      },
+      take,
+      restart: () => {
+        rows = [];
+      },
+    };
+    try {
+      // What the program returns for a query.
+      const last = (await this.#pool.run(job)) as QueryAnswer;
+      take(last.rows);
+      // A large page is in memory until its answer has been sent.
+      if (last.bytes > LARGE_PAGE_BYTES && caller.keepUntilSent !== undefined) {
+        this.#keeping.add(caller);
+        caller.keepUntilSent(() => {
+          this.#keeping.delete(caller);
+          endPage();
+        });
+      } else endPage();
+      return { rows, bytes: last.bytes, isCut: last.isCut };
+    } catch (cause) {
+      endPage();
+      throw cause;
+    }
+  }
+
+  /** Has the processes close `path`. One that is busy does so after its statement and is not waited for. */
+  async forget(path: string): Promise<void> {
+    const request: ForgetRequest = { op: "forget", path };
+    await this.#pool.forget(path, {
+      request,
+      caller: SERVER_CALLER.callerName,
+      places: 1,
+      waitMs: FORGET_TIMEOUT_MS,
+      runMs: FORGET_TIMEOUT_MS,
+      signals: [],
+      refusals: refusals("The close", FORGET_TIMEOUT_MS),
+      failed: queryError,
+    });
+  }
+
+  stop(): Promise<void> {
+    return this.#pool.stop();
+  }
+}
+
+const refusals = (subject: string, timeoutMs: number): Refusals => ({
+  queueFull: () => new AppError(503, `Too many long reads are waiting (at most ${WAITING_READS_MAX})`),
+  waitedTooLong: () => new AppError(503, "Too many long reads are under way"),
+  ranTooLong: () => new AppError(408, `${subject} took longer than ${timeoutMs} ms and was stopped`),
+  ended: (exit) => new Error(`a query process ended by itself (${exit})`),
+});
+
+/** About what the values of a statement take in memory. */
+function bytesOf(params: readonly SqlValue[]): number {
+  let bytes = 0;
+  for (const value of params) {
+    if (typeof value === "string") bytes += value.length;
+    else bytes += value instanceof Uint8Array ? value.byteLength : 8;
+  }
+  return bytes;
+}

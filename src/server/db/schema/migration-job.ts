@@ -1,0 +1,28 @@
+import { Database } from "bun:sqlite";
+import { reasonOf } from "../../../kernel/errors.ts";
+import { BUSY_TIMEOUT_MS, CACHE_KIB } from "../limits.ts";
+import { serveJobs } from "../processes/program.ts";
+import { declaredMigration } from "./declared.ts";
+import type { MigrationFailure } from "./migration-process.ts";
+import { MigrationFailed, type MigrationRequest, SchemaMismatch } from "./types.ts";
+
+/** The program of the process that changes the tables of large instances. [DB310] */
+export function start(): void {
+  serveJobs<MigrationRequest>({ run: migrate, failureOf });
+}
+
+/** The file is complete by itself afterwards: closing the only connection moves and syncs the WAL, and removes it. */
+function migrate({ path, tables, options }: MigrationRequest): void {
+  using sqlite = new Database(path, { create: false, readwrite: true });
+  sqlite.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+  sqlite.run("PRAGMA temp_store = MEMORY");
+  sqlite.run(`PRAGMA cache_size = -${CACHE_KIB}`);
+  declaredMigration(tables, options)(sqlite);
+}
+
+function failureOf(cause: unknown): MigrationFailure {
+  if (cause instanceof SchemaMismatch) return { kind: "mismatch", problems: cause.problems };
+  if (cause instanceof MigrationFailed) return { kind: "failed", message: cause.message };
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  return { kind: "file", message: reasonOf(cause), code };
+}

@@ -1,0 +1,123 @@
+import { Database } from "bun:sqlite";
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { reasonOf } from "../../../kernel/errors.ts";
+import { EMPTY_FILE, isEmptyFile } from "../files/file-identity.ts";
+import { openError } from "../files/sqlite-errors.ts";
+import { REHEARSAL_LOCK_TIMEOUT_MS } from "../limits.ts";
+import { hasWal, openUnchanged } from "../open-unchanged.ts";
+import { declaredMigration, hasPendingMigrations, isAsDeclared, plannedProblems } from "./declared.ts";
+import { type DeclaredTable, SchemaMismatch } from "./types.ts";
+
+/** Header offsets of the journal version, and the value for "no WAL": a copy in memory cannot have a WAL. */
+const JOURNAL_VERSION_OFFSETS = [18, 19];
+const ROLLBACK_VERSION = 1;
+const ENDING = ".db";
+/** It opens, as what a power cut left of its making looks the same. */
+const EMPTY_INSTANCE =
+  "its file is empty (0 bytes): its data was lost, or a power cut left it before anything was stored";
+
+/** The result of opening a file with the declared tables. */
+export type Rehearsed =
+  | { state: "fits" }
+  | { state: "unfit"; problems: readonly string[] }
+  /** The file was not tried; `reason` says why. */
+  | { state: "untried"; reason: string };
+
+export interface RehearsalNamespace {
+  name: string;
+  isDynamic: boolean;
+  tables: readonly DeclaredTable[];
+}
+
+export interface RehearsalJob {
+  /** The directory of `NAME.db` and `NAME/INSTANCE.db`. */
+  directory: string;
+  namespaces: readonly RehearsalNamespace[];
+  /** Larger files are not copied, and their migrations are not tried. */
+  copyMaxBytes: number;
+  /**
+   * Skip files with a WAL, while a server runs. The server has such a file open, or a crash left the WAL. In the second case
+   * the first connection recovers it under a lock, which could block the server.
+   */
+  skipsWals: boolean;
+}
+
+export type RehearsedFile = Rehearsed & { namespace: string; instanceId: string | null };
+
+/**
+ * Tries the declared tables on every existing file, one after another. No file is changed or locked, so a server may run
+ * meanwhile. An unchanged file costs one query; any other file is copied into memory and migrated there.
+ */
+export function* rehearseFiles(job: RehearsalJob): Generator<RehearsedFile> {
+  const { directory, namespaces, copyMaxBytes, skipsWals } = job;
+  for (const { name, isDynamic, tables } of namespaces) {
+    const rehearse = createRehearsal(name, tables, copyMaxBytes);
+    if (!isDynamic) {
+      const path = join(directory, name + ENDING);
+      if (!existsSync(path)) continue;
+      const found: Rehearsed = isEmptyFile(path) ? { state: "unfit", problems: [EMPTY_FILE] } : rehearse(path);
+      yield { namespace: name, instanceId: null, ...found };
+      continue;
+    }
+    const folder = join(directory, name);
+    if (!existsSync(folder)) continue;
+    for (const entry of readdirSync(folder).sort()) {
+      if (!entry.endsWith(ENDING) || (skipsWals && hasWal(join(folder, entry)))) continue;
+      const path = join(folder, entry);
+      const found: Rehearsed = isEmptyFile(path) ? { state: "untried", reason: EMPTY_INSTANCE } : rehearse(path);
+      yield { namespace: name, instanceId: entry.slice(0, -ENDING.length), ...found };
+    }
+  }
+}
+
+function createRehearsal(
+  namespace: string,
+  tables: readonly DeclaredTable[],
+  copyMaxBytes: number,
+): (path: string) => Rehearsed {
+  const migrate = declaredMigration(tables, { namespace });
+  const isCurrent = isAsDeclared(tables);
+
+  const onCopy = (sqlite: Database): Rehearsed => {
+    const copy = copyInMemory(sqlite);
+    try {
+      migrate(copy);
+      return { state: "fits" };
+    } catch (cause) {
+      return { state: "unfit", problems: problemsOf(cause) };
+    } finally {
+      copy.close();
+    }
+  };
+  const inPlace = (sqlite: Database): Rehearsed => {
+    if (hasPendingMigrations(sqlite, tables)) {
+      return { state: "untried", reason: `it has more than ${copyMaxBytes} bytes, and migrations that have not run` };
+    }
+    const problems = plannedProblems(sqlite, tables, { namespace });
+    return problems.length === 0 ? { state: "fits" } : { state: "unfit", problems };
+  };
+  return (path) => {
+    try {
+      using sqlite = openUnchanged(path);
+      // The server locks a file for the moment in which it opens or closes it.
+      sqlite.run(`PRAGMA busy_timeout = ${REHEARSAL_LOCK_TIMEOUT_MS}`);
+      if (isCurrent(sqlite)) return { state: "fits" };
+      return statSync(path).size <= copyMaxBytes ? onCopy(sqlite) : inPlace(sqlite);
+    } catch (cause) {
+      // An instance that was deleted in the meantime has no problem.
+      return existsSync(path) ? { state: "untried", reason: openError(path, cause).message } : { state: "fits" };
+    }
+  };
+}
+
+function copyInMemory(sqlite: Database): Database {
+  const content = sqlite.serialize();
+  for (const offset of JOURNAL_VERSION_OFFSETS) content[offset] = ROLLBACK_VERSION;
+  return Database.deserialize(content);
+}
+
+function problemsOf(cause: unknown): readonly string[] {
+  if (cause instanceof SchemaMismatch) return cause.problems;
+  return [reasonOf(cause)];
+}

@@ -1,0 +1,53 @@
+import type { Database } from "bun:sqlite";
+import { Compile } from "typebox/schema";
+import { isIsoDateTime } from "../../../kernel/time/iso-datetime.ts";
+import { quoteIdentifier as quote } from "../identifiers.ts";
+import type { DeclaredColumn, DeclaredValues } from "./types.ts";
+
+/** The number of records whose value in this column is not one that it accepts. Every value is read. */
+export function countUnaccepted(sqlite: Database, table: string, column: string, values: DeclaredValues): number {
+  const accepts = acceptance(values);
+  const name = quote(column);
+  const statement = sqlite.prepare<{ value: string | number }, []>(
+    `SELECT ${name} AS value FROM ${quote(table)} WHERE ${name} IS NOT NULL`,
+  );
+  let count = 0;
+  for (const { value } of statement.iterate()) if (!accepts(value)) count++;
+  statement.finalize();
+  return count;
+}
+
+function acceptance({ schema, pattern, form }: DeclaredValues): (value: string | number) => boolean {
+  const compiled = Compile(schema);
+  const expression = pattern === null ? null : new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, ""));
+  return (value) => {
+    if (form === "datetime" && !isIsoDateTime(String(value))) return false;
+    if (form === "boolean" && value !== 0 && value !== 1) return false;
+    return compiled.Check(value) && (expression === null || expression.test(String(value)));
+  };
+}
+
+/** What a column accepts, in words: `must be one of "a", "b"`. */
+export function acceptedText({ values, columnKind }: { values: DeclaredValues; columnKind: string }): string {
+  const { schema, pattern, form } = values;
+  const isText = columnKind === "string" || columnKind === "text";
+  const unit = isText ? " characters" : "";
+  const parts: string[] = [];
+  if (schema.enum !== undefined) parts.push(`be one of ${schema.enum.map((one) => JSON.stringify(one)).join(", ")}`);
+  const [min, max] = [schema.minLength ?? schema.minimum, schema.maxLength ?? schema.maximum];
+  if (min !== undefined) parts.push(`${isText ? "have" : "be"} at least ${min}${unit}`);
+  if (max !== undefined) parts.push(`${isText ? "have" : "be"} at most ${max}${unit}`);
+  if (pattern !== null) parts.push(`match ${pattern.source}`);
+  if (form === "datetime") parts.push("be an ISO 8601 date and time");
+  if (form === "boolean") parts.push("be 0 or 1");
+  return `must ${parts.join(" and ")}`;
+}
+
+/** Whether stored values have to be compared with what the column accepts now. */
+export function isNarrowed(column: DeclaredColumn, before: DeclaredColumn | undefined, isRetyped: boolean): boolean {
+  const { values = null } = column;
+  if (values === null) return false;
+  if (before === undefined || isRetyped) return true;
+  // A file of 0.2 does not say what was declared before: it opens as it did.
+  return before.values !== undefined && !Bun.deepEquals(before.values, values);
+}

@@ -1,0 +1,245 @@
+import type { Database, Statement as SqliteStatement } from "bun:sqlite";
+import type { Clock } from "../../kernel/clock.ts";
+import type { JsonObject } from "../../kernel/json/json.ts";
+import type { AuditActor } from "../../kernel/observing/request-trace.ts";
+import type { AboutChange, AuditedChange } from "./audit/types.ts";
+import type { Actor, Cause, Origin, OutboxRow } from "./outbox/types.ts";
+import type { HighlightRequest, PageBounds, SqlValue } from "./reads/requests.ts";
+import type { MigrationRequest } from "./schema/types.ts";
+
+/** A transaction that returns a promise does not compile, because it would commit before its work is done. */
+export type Sync<T> = T extends PromiseLike<unknown> ? never : T;
+
+export type { SqlValue };
+
+/** A row as SQLite returns it. Booleans are 0 and 1. */
+export type Row = Record<string, string | number | bigint | null | Uint8Array>;
+
+/** A prepared statement of bun:sqlite. Use it before the next `await`, because a statement evicted from the cache is finalised. */
+export type Statement<R = Row> = SqliteStatement<R, SqlValue[]>;
+
+/** A reading statement that is valid until its file is closed. `get` returns null if there is no row. */
+export interface PreparedRead<R> {
+  get(...params: SqlValue[]): R | null;
+  all(...params: SqlValue[]): R[];
+}
+
+export interface Change {
+  table: string;
+  id: string;
+  /** The record before the change; null: it is new. */
+  before: JsonObject | null;
+  /** The record after the change; null: it was deleted. */
+  after: JsonObject | null;
+}
+
+/** Receives the changes of each write(), in the order of commit. Called after the sync and before the promises resolve. */
+export type ChangeListener = (groups: readonly (readonly Change[])[]) => void;
+
+export interface Transaction {
+  /** Returns the prepared statement of an SQL text, from a bounded cache per file. */
+  query<R = Row>(sql: string): Statement<R>;
+  /**
+   * Call before writing a record whose indexed texts have `length` characters in total. Texts beyond the limit of one write
+   * are marked as pending, and another process indexes them after the commit.
+   */
+  indexText(table: string, id: string, length: number): void;
+  /** The records announced so far by this write. */
+  readonly changes: readonly Change[];
+  /** Announces a changed record, for the row count and the change listener. Dropped if this write is undone. */
+  change(change: Change): void;
+  /**
+   * Writes down work that the queue gets once this write is on disk: if and only if the write is committed. The file's
+   * `OpenOptions.outbox` must be set.
+   */
+  enqueue(row: OutboxRow): void;
+  /**
+   * Writes down a change for the audit log, in this transaction, where `causedBy` names the audited caller of the current request;
+   * `about` is called only then, at once. Records that `change` announces are written down by themselves.
+   */
+  audit(about: AboutChange): void;
+  /** The same whoever the caller is: for sign-ins and factors. */
+  auditBy(actor: AuditActor, change: AuditedChange): void;
+  /** Names the caller whose request makes this write. Default: the server. */
+  causedBy(actor: Actor): void;
+  readonly cause: Cause;
+  /** Runs `work` in its own savepoint. If it throws, it and its announced changes are undone, and the error is rethrown. */
+  savepoint<T>(work: () => Sync<T>): T;
+}
+
+/** The caller of a long read. Members are read only when a read leaves the main thread, so a request can compute them lazily. */
+export interface ReadCaller {
+  /** Callers with the same name share one queue share. */
+  readonly callerName: string;
+  /** Aborts when the client has disconnected. The query is ended, and the promise rejects with the signal's reason. */
+  readonly signal: AbortSignal | undefined;
+  /**
+   * Takes over the place of a large page. The caller calls `release` when the answer has been sent or is abandoned. Absent:
+   * the place ends with the read.
+   */
+  keepUntilSent?(release: () => void): void;
+}
+
+export interface ReadOptions {
+  /** Maximum time of the query, and maximum time that it waits in the queue before that. Default READ_TIMEOUT_MS. */
+  timeoutMs?: number | undefined;
+  /** Default SERVER_CALLER. */
+  caller?: ReadCaller | undefined;
+  /** Ends the query, like the caller's signal. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface ReadPageOptions<R> extends ReadOptions {
+  /** Ends the result before the row that would exceed a bound. The first row is always included. */
+  page: PageBounds;
+  /** Appends the marked texts to the values of each row, null for a text without marks. Default null: no marks. */
+  highlight?: HighlightRequest | null | undefined;
+  /** Called for each row when it arrives, so that a large page is decoded over several turns of the event loop. */
+  decode: (values: unknown[]) => R;
+}
+
+export interface ReadResult<R> {
+  rows: R[];
+  /** Size of all rows; as JSON if there are page bounds. */
+  bytes: number;
+  /** True: the page ends before the last row. */
+  isCut: boolean;
+}
+
+export interface DatabaseFile {
+  readonly path: string;
+  /**
+   * To call before quick reads and after whatever was awaited since: resolves when the file can be read, until the end of that
+   * turn of the event loop; undefined: now. Only the file of an instance may have to be opened first. Errors: 404, 503.
+   */
+  ready(): Promise<void> | undefined;
+  /** The connection of the main thread. Write only through `write()`. An unfinalised statement keeps the file open. */
+  readonly sqlite: Database;
+  /** For quick reads on the main thread. They share a snapshot within a turn of the event loop. Same cache as in a transaction. */
+  query<R = Row>(sql: string): Statement<R>;
+  /**
+   * Runs `work` in a transaction and resolves with its result when the transaction is on disk. Several writes may share one
+   * transaction, each in a savepoint. If `work` throws, only this write is undone. Errors: 503 too many waiting, 507 no
+   * space left, 503 a sync has failed.
+   */
+  write<T>(work: (tx: Transaction) => Sync<T>): Promise<T>;
+  /**
+   * Runs a long read in another process, on a read-only connection. The values of a row are in column order; integers beyond
+   * 2^53 lose precision. Errors: 408 after `timeoutMs`, when the query has ended; 503 when too many wait; QueryError for
+   * SQLite's errors, and for a result over READ_RESULT_BYTES_MAX.
+   */
+  read(sql: string, params: readonly SqlValue[], options?: ReadOptions): Promise<unknown[][]>;
+  /** Like `read`, within the bounds of a page and with each row decoded by `decode`. */
+  readPage<R>(sql: string, params: readonly SqlValue[], options: ReadPageOptions<R>): Promise<ReadResult<R>>;
+  /**
+   * For code that reads the file on its own connections. Call before and after such a read. Errors: 503 once a sync has
+   * failed, as for every other access to the file.
+   */
+  assertReadable(): void;
+  /** Row count of a table whose changes are announced by `change()`; 0 for an unknown table. */
+  rowCount(table: string): number;
+  /** Approximate size of the table's records in bytes; null for more than SIZED_ROWS_MAX records. */
+  tableBytes(table: string): number | null;
+  /**
+   * Grows with each commit that changes the table by `change()`: what was read at the same version is unchanged. Numbers of
+   * different opens of a file cannot be compared. null: inside a write, whose changes may be undone.
+   */
+  tableVersion(table: string): number | null;
+  /** Waits for running writes, runs a checkpoint and closes. */
+  close(): Promise<void>;
+}
+
+/** How work that the writes of a file enqueue reaches the queue. */
+export interface OutboxOptions {
+  /** The origin of writes that begin now. */
+  origin(): Origin;
+  /**
+   * Called inside each write that announced changes, after its work, to enqueue what they set off. What it throws fails the
+   * write. Absent: no change of this file sets off anything.
+   */
+  onWritten?(tx: Transaction, changes: readonly Change[]): void;
+  /** Called when enqueued rows are on disk, and when a file with waiting rows is opened. */
+  onWaiting(): void;
+}
+
+export interface OpenOptions {
+  /**
+   * Runs before the first use. If it throws, the file is closed and the error is rethrown. A new file is made in memory first, and
+   * `migrate` runs on it there and again when it is opened: what is up to date, it leaves as it is.
+   */
+  migrate?(sqlite: Database): void;
+  /** Initial content of a new file, as from `serialize()`, instead of what `migrate` makes of an empty one. `migrate` also runs on it. */
+  template?(): Uint8Array;
+  onChange?: ChangeListener;
+  /** The same changes when they are committed: rules can see them, and they may not be on disk yet. */
+  onCommit?: ChangeListener;
+  /** What happens to work that writes enqueue. Absent: writes must not enqueue any. */
+  outbox?: OutboxOptions | undefined;
+  /** Page cache of the main thread's connection. Default CACHE_KIB. */
+  cacheKiB?: number;
+  /** Maximum number of cached prepared statements. Default STATEMENTS_MAX. */
+  statementsMax?: number;
+  /** Paths of loadable extensions, for this connection and for read connections. */
+  extensions?: readonly string[];
+}
+
+/** A file as returned to the code that opened it. Only that code may close it. */
+export interface OpenedFile extends DatabaseFile {
+  /**
+   * As `write`, but resolves when the transaction is committed, and asks for no sync: a kill of the process does not undo it, but a
+   * failure of power may, until a later write has been synced. For what can be done again.
+   */
+  commit<T>(work: (tx: Transaction) => Sync<T>): Promise<T>;
+  /** A reading statement outside the cache, valid until the file is closed. For statements that every request runs. */
+  prepare<R = Row>(sql: string): PreparedRead<R>;
+  /** True: nothing waits or runs on this file, so that it can be closed without effect on any caller. */
+  readonly isIdle: boolean;
+  /**
+   * Like `close`, but reads in other processes end and reject with `reason`. The caller begins no writes meanwhile. Errors: 503, and it
+   * stays open, while the audit log cannot take its entries. [AL14]
+   */
+  end(reason: Error): Promise<void>;
+  /** Moves the WAL and closes the connections of other processes, off the main thread, so that `closeNow` is short. */
+  prepareClose(): Promise<void>;
+  /** Closes an idle file at once. */
+  closeNow(): void;
+}
+
+/** The current load of an engine. */
+export interface EngineLoad {
+  openFiles: number;
+  /** Number of writes of all files that have not begun. */
+  waitingWrites: number;
+  /** Statements that run in other processes, and statements that wait for a process. */
+  runningReads: number;
+  waitingReads: number;
+  /** Files that answer nothing until a restart, because a sync has failed. */
+  failedFiles: number;
+}
+
+/** The last sync of any file. */
+export interface LastSync {
+  /** Milliseconds since 1970; null: there was none since the start. */
+  at: number | null;
+  durationMs: number | null;
+}
+
+export interface StorageEngine {
+  readonly clock: Clock;
+  /** Maximum number of open file descriptors of this process. */
+  readonly descriptorLimit: number;
+  /** Opens or creates the file; its directory must exist. Errors name the path and the problem. */
+  open(path: string, options: OpenOptions): OpenedFile;
+  /**
+   * Changes the tables of a file that is not open, in another process, and settles when no process has it open any more. Errors:
+   * those of `declaredMigration`, after which the file is unchanged; the reason of `signal`; 503 when too many wait.
+   */
+  migrate(request: MigrationRequest, signal: AbortSignal): Promise<void>;
+  /** Closes every file and ends the processes of the engine. */
+  stop(): Promise<void>;
+  readonly openFiles: number;
+  readonly load: EngineLoad;
+  readonly lastSync: LastSync;
+  /** The open files. */
+  paths(): string[];
+}

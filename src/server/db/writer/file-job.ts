@@ -1,0 +1,120 @@
+import fs from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { unreachable } from "../../../kernel/errors.ts";
+import { INDEX_SLICE_MS, QUERY_LOCK_TIMEOUT_MS, RESTART_WAIT_MS } from "../limits.ts";
+import { serveJobs } from "../processes/program.ts";
+import { sqliteFailure } from "../processes/sqlite-failure.ts";
+import type { FileRequest } from "./file-work.ts";
+import { PENDING_TEXTS } from "./pending-texts.ts";
+
+/** The program of the process that runs checkpoints and indexes texts for the server's writer. [DB13] [DB148] */
+export function start(): void {
+  serveJobs<FileRequest>({ run: perform, failureOf: sqliteFailure });
+}
+
+/** Returns whether more texts wait to be indexed; false for every other request. */
+function perform(request: FileRequest): boolean {
+  switch (request.op) {
+    case "ready":
+      return false;
+    case "checkpoint":
+      return withFile(request.path, { next: request.next }, (file) => checkpoint(file, request));
+    case "restart":
+      return withFile(request.path, { next: false }, ({ connection }) => restartWal(connection, request.walBytesLimit));
+    case "index":
+      return withFile(request.path, { next: false }, ({ connection }) => indexTexts(connection, request.walBytesLimit));
+    default:
+      return unreachable(request);
+  }
+}
+
+interface OpenFile {
+  path: string;
+  connection: DatabaseSync;
+  /** Of the database file, for syncs. Closed after the connection, because closing it drops SQLite's POSIX locks. */
+  descriptor: number;
+}
+
+/** The file of a request after which another one follows. */
+let kept: OpenFile | null = null;
+
+/**
+ * Opens a connection, so that each request sees the newest schema, and the server's connection is the last to close and
+ * removes the WAL. With `next` it is kept for the request that follows: a new connection syncs the directory before it
+ * moves anything, for which the writer would have to wait.
+ */
+function withFile(path: string, { next }: { next: boolean }, work: (file: OpenFile) => boolean): boolean {
+  if (kept !== null && kept.path !== path) close(kept);
+  const file = kept ?? open(path);
+  kept = null;
+  let isKept = false;
+  try {
+    const answer = work(file);
+    isKept = next;
+    return answer;
+  } finally {
+    if (isKept) kept = file;
+    else close(file);
+  }
+}
+
+function open(path: string): OpenFile {
+  const descriptor = fs.openSync(path, "r+");
+  let connection: DatabaseSync | null = null;
+  try {
+    connection = new DatabaseSync(path, { timeout: QUERY_LOCK_TIMEOUT_MS });
+    connection.exec("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0");
+    return { path, connection, descriptor };
+  } catch (error) {
+    connection?.close();
+    fs.closeSync(descriptor);
+    throw error;
+  }
+}
+
+function close({ connection, descriptor }: OpenFile): void {
+  kept = null;
+  try {
+    connection.close();
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
+
+/** SQLite syncs the database file only once nothing is left in the WAL. So without `sync`, the last checkpoint has all of it to sync. */
+function checkpoint({ connection, descriptor }: OpenFile, { sync }: { sync: boolean }): boolean {
+  connection.exec("PRAGMA wal_checkpoint(PASSIVE)");
+  if (sync) fs.fdatasyncSync(descriptor);
+  return false;
+}
+
+/**
+ * Runs a checkpoint, then restarts the WAL by a transaction that changes nothing. So the sync of the new header and a
+ * truncation happen here and not in the server's next write. RESTART waits for the readers of the WAL; quick reads end with
+ * their turn of the event loop. If a reader needs the WAL for longer, the WAL is not restarted.
+ */
+function restartWal(connection: DatabaseSync, walBytesLimit: number): boolean {
+  connection.exec(`PRAGMA busy_timeout = ${RESTART_WAIT_MS}; PRAGMA wal_checkpoint(RESTART);
+    PRAGMA journal_size_limit = ${walBytesLimit}; BEGIN IMMEDIATE`);
+  const version = connection.prepare("PRAGMA user_version").get()?.["user_version"];
+  // Writes the first page, even if the number is the same.
+  connection.exec(`PRAGMA user_version = ${version}; COMMIT`);
+  return false;
+}
+
+/** Indexes texts in one transaction. The writer's next sync covers it. */
+function indexTexts(connection: DatabaseSync, walBytesLimit: number): boolean {
+  connection.exec(`PRAGMA journal_size_limit = ${walBytesLimit}; BEGIN IMMEDIATE`);
+  const first = connection.prepare(`SELECT "table", "id" FROM "${PENDING_TEXTS}" LIMIT 1`);
+  const done = connection.prepare(`DELETE FROM "${PENDING_TEXTS}" WHERE "table" = ? AND "id" = ?`);
+  const startedAt = performance.now();
+  let next = first.get();
+  while (next !== undefined) {
+    // Both columns are texts.
+    done.run(next["table"] as string, next["id"] as string);
+    next = first.get();
+    if (performance.now() - startedAt >= INDEX_SLICE_MS) break;
+  }
+  connection.exec("COMMIT");
+  return next !== undefined;
+}

@@ -1,0 +1,50 @@
+import type { Database } from "bun:sqlite";
+import { BoundedMap } from "../../../kernel/bounded-map.ts";
+import type { Row, Statement } from "../types.ts";
+
+/** The prepared statements of one connection, by SQL text. */
+export class StatementCache {
+  readonly #sqlite: Database;
+  readonly #statements: BoundedMap<string, Statement<unknown>>;
+  readonly #kept: Statement<unknown>[] = [];
+  #evicted: Statement<unknown>[] = [];
+
+  constructor(sqlite: Database, sizeMax: number) {
+    this.#sqlite = sqlite;
+    this.#statements = new BoundedMap(sizeMax, (_, statement) => this.#retire(statement));
+  }
+
+  query<R = Row>(sql: string): Statement<R> {
+    // The caller states the row type of its SQL, as in bun:sqlite.
+    const known = this.#statements.get(sql) as Statement<R> | undefined;
+    if (known !== undefined && !known.isFinalized) return known;
+    const statement = this.#sqlite.prepare(sql) as Statement<R>;
+    this.#statements.set(sql, statement as Statement<unknown>);
+    return statement;
+  }
+
+  /** Prepares a statement that is never evicted. */
+  prepare<R = Row>(sql: string): Statement<R> {
+    const statement = this.#sqlite.prepare(sql) as Statement<R>;
+    this.#kept.push(statement as Statement<unknown>);
+    return statement;
+  }
+
+  // The statement may still be in use in this turn of the event loop, so it is finalised in the next one.
+  #retire(statement: Statement<unknown>): void {
+    this.#evicted.push(statement);
+    if (this.#evicted.length === 1) setImmediate(() => this.#finalizeEvicted());
+  }
+
+  #finalizeEvicted(): void {
+    for (const statement of this.#evicted) statement.finalize();
+    this.#evicted = [];
+  }
+
+  close(): void {
+    this.#finalizeEvicted();
+    // SQLite keeps a file open until all of its statements are finalised.
+    for (const statement of [...this.#kept, ...this.#statements.values()]) statement.finalize();
+    this.#statements.clear();
+  }
+}

@@ -1,0 +1,374 @@
+import type { Database } from "bun:sqlite";
+import type { Clock, Millis } from "../../../kernel/clock.ts";
+import { AppError, isDiskFull, serverStopping } from "../../../kernel/errors.ts";
+import { currentTrace, traced } from "../../../kernel/observing/request-trace.ts";
+import type { FileAudit } from "../audit/file-audit.ts";
+import type { AuditText } from "../audit/types.ts";
+import { WriteAudits } from "../audit/write-audits.ts";
+import { asWriteError, isFailedSync, isFileError, isShortage } from "../files/sqlite-errors.ts";
+import {
+  SYNC_RETRIES_MAX,
+  SYNC_RETRY_MS,
+  TRANSACTION_TIME_MAX_MS,
+  WAITING_WRITES_MAX,
+  WRITES_PER_TRANSACTION_MAX,
+} from "../limits.ts";
+import { NO_ORIGIN } from "../outbox/types.ts";
+import type { ReadTransaction } from "../reads/read-transaction.ts";
+import type { Change, ChangeListener, OutboxOptions, Sync, Transaction } from "../types.ts";
+import { type Commit, type DoneWrite, NOT_RUN, type Outcome, type PendingWrite } from "./pending-write.ts";
+import type { RowCounts } from "./row-counts.ts";
+import type { StatementCache } from "./statement-cache.ts";
+import type { WalSync } from "./wal-sync.ts";
+import { assertSynchronous, WriteTransaction } from "./write-transaction.ts";
+
+const FAILED_MESSAGE =
+  "The disk failed to keep a write: this database answers nothing until the server has been restarted. " +
+  "Check the disk first; writes that were answered with success before are on it";
+
+export interface WriterOptions {
+  sqlite: Database;
+  statements: StatementCache;
+  counts: RowCounts;
+  reads: ReadTransaction;
+  sync: WalSync;
+  clock: Clock;
+  onChange: ChangeListener | undefined;
+  /** Called with what a transaction changed as soon as it is committed, and before its sync: readers can see it. */
+  onCommit: ChangeListener | undefined;
+  outbox: OutboxOptions | undefined;
+  /** Absent: the writes of this file are not audited. */
+  audit?: { log: FileAudit; place: string; now: () => Millis } | undefined;
+  /** Called for a failed sync, or a listener that threw. */
+  onFailure: (cause: unknown) => void;
+  /** Called when a write has texts to be indexed after its commit. */
+  onPendingText: () => void;
+  /** Called after each sync that succeeded. */
+  onSync?: (durationMs: number) => void;
+  /** Called once, when the file fails permanently: see `failure`. */
+  onFinal: () => void;
+  /** Called after each transaction that wrote, to check the length of the WAL. */
+  afterCommit: () => void;
+}
+
+/**
+ * The only writer of a file. Writes of one turn of the event loop share a transaction. Transactions can commit during a
+ * sync; the next sync covers all of them. No promise resolves and no change is announced before its sync. [DB1]–[DB12]
+ */
+export class Writer {
+  readonly #options: WriterOptions;
+  #queue: PendingWrite[] = [];
+  /** Index of the first entry of the queue that still waits. The entries before it are done. */
+  #head = 0;
+  #unsynced: Commit[] = [];
+  #isScheduled = false;
+  #isSyncing = false;
+  #holds = 0;
+  #failure: AppError | null = null;
+  /** A transaction since the last commit found the disk full. Later ones find the same, so it is reported once. */
+  #isDiskFull = false;
+  #isClosed = false;
+  #whenIdle: (() => void)[] = [];
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+  }
+
+  /** The error of a permanently failed file; null: the file works. [DB7] */
+  get failure(): AppError | null {
+    return this.#failure;
+  }
+
+  /** True: no write waits, and every commit is on disk. */
+  get isIdle(): boolean {
+    return this.waiting === 0 && !this.#isSyncing && this.#unsynced.length === 0 && this.#holds === 0;
+  }
+
+  /** Number of writes that have not begun. */
+  get waiting(): number {
+    return this.#queue.length - this.#head;
+  }
+
+  write<T>(work: (tx: Transaction) => Sync<T>, { needsSync = true } = {}): Promise<T> {
+    if (this.#failure !== null) return Promise.reject(this.#failure);
+    if (this.#isClosed) return Promise.reject(serverStopping());
+    if (this.waiting >= WAITING_WRITES_MAX) {
+      return Promise.reject(new AppError(503, `Too many writes are waiting (at most ${WAITING_WRITES_MAX})`));
+    }
+    return new Promise<T>((resolve, reject) => {
+      // The queue has writes of every type; `resolve` gets the result of its own `work`.
+      const trace = currentTrace();
+      // For the audit log: when the change is written, the client may have left, and its address is known no longer.
+      if (this.#options.audit !== undefined && trace !== undefined && trace.actor !== null) trace.requester.address();
+      const origin = this.#options.outbox?.origin() ?? NO_ORIGIN;
+      const settle = resolve as (result: unknown) => void;
+      this.#queue.push({ work, resolve: settle, reject, origin, needsSync, trace });
+      this.#schedule();
+    });
+  }
+
+  /** Prevents transactions from starting until the returned function is called. Committed ones are still synced. */
+  hold(): () => void {
+    this.#holds += 1;
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      this.#holds -= 1;
+      this.#schedule();
+      this.#noticeIdle();
+    };
+  }
+
+  idle(): Promise<void> {
+    return this.isIdle ? Promise.resolve() : new Promise((resolve) => this.#whenIdle.push(resolve));
+  }
+
+  /** Refuses new writes. Waiting ones are still done: see `idle`. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#holds > 0 || this.waiting === 0) return;
+    this.#isScheduled = true;
+    // Runs after this turn's I/O callbacks, so that all writes of the turn share the transaction.
+    setImmediate(() => {
+      this.#isScheduled = false;
+      if (this.#holds > 0 || this.#failure !== null) return;
+      this.#transact();
+      this.#schedule();
+      this.#syncNext();
+      try {
+        this.#options.afterCommit();
+      } catch (error) {
+        this.#options.onFailure(error);
+      }
+      this.#noticeIdle();
+    });
+  }
+
+  #transact(): void {
+    const { sqlite, statements, counts, reads } = this.#options;
+    const done: DoneWrite[] = [];
+    try {
+      reads.end();
+      statements.query("BEGIN IMMEDIATE").run();
+      this.#runWrites(done);
+      const groups = done.flatMap(({ outcome }) => (outcome.ok && outcome.changes.length > 0 ? [outcome.changes] : []));
+      const successful = done.filter(({ outcome }) => outcome.ok);
+      let auditSeq = 0;
+      if (successful.length > 0) {
+        auditSeq = this.#insertAudits(done);
+        const deltas = counts.write(groups);
+        statements.query("COMMIT").run();
+        counts.apply(deltas);
+        this.#isDiskFull = false;
+      } else if (sqlite.inTransaction) {
+        statements.query("ROLLBACK").run();
+      }
+      const needsSync = auditSeq > 0 || successful.some(({ write }) => write.needsSync);
+      this.#unsynced.push({ writes: done, groups, auditSeq, needsSync });
+      if (groups.length > 0) this.#noteCommit(groups);
+    } catch (error) {
+      this.#abandon(done, error);
+    }
+  }
+
+  /** The number of the last row; 0: nothing was audited. */
+  #insertAudits(done: readonly DoneWrite[]): number {
+    const { audit, clock } = this.#options;
+    if (audit === undefined) return 0;
+    const entries: AuditText[] = [];
+    for (const { outcome } of done) if (outcome.ok && outcome.audits.length > 0) entries.push(...outcome.audits);
+    return entries.length === 0 ? 0 : audit.log.insert(entries, clock.now());
+  }
+
+  #noteCommit(groups: readonly (readonly Change[])[]): void {
+    try {
+      this.#options.onCommit?.(groups);
+    } catch (error) {
+      this.#options.onFailure(error);
+    }
+  }
+
+  #runWrites(done: DoneWrite[]): void {
+    const { clock, sqlite } = this.#options;
+    const startedAt = clock.now();
+    // A write that is alone in its transaction needs no savepoint: if it fails, the whole transaction is rolled back.
+    const isAlone = this.waiting === 1;
+    while (done.length < WRITES_PER_TRANSACTION_MAX) {
+      const write = this.#queue[this.#head];
+      if (write === undefined) break;
+      this.#head += 1;
+      const isBare = isAlone && done.length === 0;
+      // Added before it runs, so that `#abandon` finds the write here and rejects it, whichever statement throws.
+      const entry: DoneWrite = { write, outcome: NOT_RUN };
+      done.push(entry);
+      const outcome = isBare ? this.#runBare(write) : this.#runInSavepoint(write);
+      entry.outcome = outcome;
+      if (!outcome.ok && (isBare || isFileError(outcome.error) || !sqlite.inTransaction)) {
+        if (isBare && !isFileError(outcome.error)) break;
+        throw outcome.error;
+      }
+      if (!sqlite.inTransaction) throw new Error("a write ended the transaction that it shares with others");
+      if (clock.now() - startedAt >= TRANSACTION_TIME_MAX_MS) break;
+    }
+    this.#trimQueue();
+  }
+
+  #runBare(write: PendingWrite): Outcome {
+    const outcome = this.#call(write);
+    if (!outcome.ok && this.#options.sqlite.inTransaction) this.#options.statements.query("ROLLBACK").run();
+    return outcome;
+  }
+
+  #runInSavepoint(write: PendingWrite): Outcome {
+    const { sqlite, statements } = this.#options;
+    statements.query(`SAVEPOINT "write"`).run();
+    const outcome = this.#call(write);
+    if (!sqlite.inTransaction) return outcome;
+    if (!outcome.ok) statements.query(`ROLLBACK TO "write"`).run();
+    statements.query(`RELEASE "write"`).run();
+    return outcome;
+  }
+
+  #call(write: PendingWrite): Outcome {
+    const { sqlite, statements, onPendingText, outbox, audit } = this.#options;
+    const audits = new WriteAudits(write.trace, audit ?? null);
+    const tx = new WriteTransaction(sqlite, statements, onPendingText, write.origin, audits);
+    try {
+      // What it asks rules counts for its own request, whichever one has begun the transaction.
+      const result = traced(write.trace, write.work, tx);
+      assertSynchronous(result);
+      if (tx.changes.length > 0) outbox?.onWritten?.(tx, tx.changes);
+      if (write.trace !== undefined) write.trace.rows += tx.changes.length;
+      tx.assertUndone();
+      audits.noteChanges(tx.cause.by, tx.changes);
+      return { ok: true, result, changes: tx.changes, hasEnqueued: tx.enqueuedCount > 0, audits: audits.entries() };
+    } catch (error) {
+      return { ok: false, error };
+    } finally {
+      tx.end();
+    }
+  }
+
+  #trimQueue(): void {
+    // After each transaction, since the work of a write that is done keeps its records in memory.
+    this.#queue.splice(0, this.#head);
+    this.#head = 0;
+  }
+
+  /** Handles a lost transaction: its writes fail. If it could not begin, the writes that were to be in it fail. */
+  #abandon(done: readonly DoneWrite[], cause: unknown): void {
+    const { sqlite, onFailure } = this.#options;
+    const isFull = isDiskFull(cause);
+    if (!isFull || !this.#isDiskFull) onFailure(cause);
+    this.#isDiskFull = isFull;
+    try {
+      if (sqlite.inTransaction) sqlite.run("ROLLBACK");
+    } catch (rollbackError) {
+      onFailure(rollbackError);
+    }
+    const outcome: Outcome = { ok: false, error: asWriteError(cause) };
+    const writes = done.map((entry) => (hasOwnError(entry.outcome) ? entry : { ...entry, outcome }));
+    if (done.length === 0) {
+      for (const write of this.#queue.slice(this.#head, this.#head + WRITES_PER_TRANSACTION_MAX)) {
+        writes.push({ write, outcome });
+      }
+      this.#head += writes.length;
+    }
+    this.#trimQueue();
+    this.#unsynced.push({ writes, groups: [], auditSeq: 0, needsSync: false });
+    // If the transaction cannot be undone, reads on this connection would see its changes.
+    if (isFailedSync(cause) || sqlite.inTransaction) this.#fail(cause, []);
+  }
+
+  #syncNext(): void {
+    if (this.#isSyncing || this.#unsynced.length === 0) return;
+    const commits = this.#unsynced;
+    this.#unsynced = [];
+    if (!commits.some(({ needsSync }) => needsSync)) {
+      this.#settle(commits);
+      return;
+    }
+    this.#isSyncing = true;
+    this.#sync(commits, SYNC_RETRIES_MAX);
+  }
+
+  #sync(commits: readonly Commit[], retriesLeft: number): void {
+    const { sync, clock, onSync } = this.#options;
+    const startedAt = clock.now();
+    sync.run((error) => {
+      if (error !== null && retriesLeft > 0 && isShortage(error)) {
+        clock.after(SYNC_RETRY_MS, () => this.#sync(commits, retriesLeft - 1));
+        return;
+      }
+      this.#isSyncing = false;
+      if (error !== null) {
+        this.#options.onFailure(error);
+        this.#fail(error, commits);
+      } else if (this.#failure !== null) {
+        this.#fail(this.#failure, commits);
+      } else {
+        onSync?.(clock.now() - startedAt);
+        this.#settle(commits);
+      }
+      this.#syncNext();
+      this.#noticeIdle();
+    });
+  }
+
+  #settle(commits: readonly Commit[]): void {
+    const groups = commits.flatMap((commit) => commit.groups);
+    if (groups.length > 0) {
+      try {
+        this.#options.onChange?.(groups);
+      } catch (error) {
+        this.#options.onFailure(error);
+      }
+    }
+    for (const { writes } of commits) {
+      for (const { write, outcome } of writes) {
+        if (outcome.ok) write.resolve(outcome.result);
+        else write.reject(outcome.error);
+      }
+    }
+    const hasEnqueued = commits.some(({ writes }) => writes.some(({ outcome }) => outcome.ok && outcome.hasEnqueued));
+    if (hasEnqueued) this.#options.outbox?.onWaiting();
+    const auditSeq = Math.max(...commits.map((commit) => commit.auditSeq));
+    if (auditSeq > 0) this.#options.audit?.log.settled(auditSeq);
+  }
+
+  /**
+   * After a failed sync, the kernel may have dropped the pages. A later successful sync would prove nothing, and the content
+   * of the page cache may not be on the disk.
+   */
+  #fail(cause: unknown, commits: readonly Commit[]): void {
+    if (this.#failure === null) {
+      this.#failure = new AppError(503, FAILED_MESSAGE, { cause });
+      this.#options.reads.refuse(this.#failure);
+      this.#options.onFinal();
+    }
+    const failure = this.#failure;
+    for (const { writes } of [...commits, ...this.#unsynced]) {
+      for (const { write, outcome } of writes) write.reject(hasOwnError(outcome) ? outcome.error : failure);
+    }
+    for (const write of this.#queue.slice(this.#head)) write.reject(failure);
+    this.#unsynced = [];
+    this.#queue = [];
+    this.#head = 0;
+  }
+
+  #noticeIdle(): void {
+    if (!this.isIdle) return;
+    const waiting = this.#whenIdle;
+    this.#whenIdle = [];
+    for (const resolve of waiting) resolve();
+  }
+}
+
+/** Whether a write failed by its own error. It is rejected with that error and not with the transaction's. */
+function hasOwnError(outcome: Outcome): outcome is { ok: false; error: unknown } {
+  return !outcome.ok && !isFileError(outcome.error);
+}

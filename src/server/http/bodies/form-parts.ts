@@ -1,0 +1,137 @@
+import { Dicer } from "@fastify/busboy";
+import { badRequest } from "../../../kernel/errors.ts";
+import { FORM_HEADER_LINES_MAX, FORM_HEADER_MAX_BYTES } from "../limits.ts";
+
+export interface PartHeader {
+  /** null: the part has no name. */
+  name: string | null;
+  isFile: boolean;
+  /** null: it is no file, or one without a name. */
+  fileName: string | null;
+  /** As declared, with its parameters. */
+  contentType: string | undefined;
+}
+
+/** Takes the content of one part. What it throws refuses the form. */
+export interface PartReader {
+  /** The bytes are valid until the next chunk is pushed. */
+  take(bytes: Uint8Array): void;
+  end(): void;
+}
+
+/** A form that is split into its parts as it arrives. Errors: 400, and what the readers of the parts throw. */
+export interface FormParts {
+  /** Resolves when the chunk has been split and its bytes taken. */
+  push(chunk: Uint8Array): Promise<void>;
+  /** Resolves when every part and the form itself have ended. */
+  end(): Promise<void>;
+}
+
+/**
+ * Reads with Dicer, the multipart parser under the package's Busboy. Busboy itself drops the parameters of a part's content
+ * type and skips parts without a name, which must be refused.
+ */
+export function createFormParts(
+  boundary: string,
+  partsMax: number,
+  openPart: (header: PartHeader) => PartReader,
+): FormParts {
+  // The parser knows maxHeaderSize, its types do not.
+  const bounds = { boundary, maxHeaderSize: FORM_HEADER_MAX_BYTES, maxHeaderPairs: FORM_HEADER_LINES_MAX };
+  const dicer = new Dicer(bounds);
+  const { promise: finished, resolve: finish, reject: fail } = Promise.withResolvers<void>();
+  // `push` and `end` report a failure; between two of them nothing awaits it.
+  finished.catch(() => {});
+  let partCount = 0;
+  // The form and its parts. The closing boundary may be read before the end of the last part is reported.
+  let openCount = 1;
+  const close = (): void => {
+    openCount -= 1;
+    if (openCount === 0) finish();
+  };
+  const attempt = (work: () => void): void => {
+    try {
+      work();
+    } catch (cause) {
+      fail(cause);
+    }
+  };
+
+  // Once: Dicer may emit it for the closing boundary and again for the end of the last part.
+  dicer.once("finish", close);
+  dicer.on("error", () => fail(badRequest("The form is not valid multipart/form-data, or ends too early")));
+  dicer.on("part", (part) => {
+    let reader: PartReader | null = null;
+    openCount += 1;
+    partCount += 1;
+    // Thrown through the parser: one chunk may hold a hundred thousand parts, and it would go on to its end.
+    if (partCount > partsMax) throw badRequest(`The form must have at most ${partsMax} parts`);
+    part.on("header", (header) =>
+      attempt(() => {
+        reader = openPart(partHeader(header));
+      }),
+    );
+    part.on("data", (bytes) => attempt(() => reader?.take(typeof bytes === "string" ? Buffer.from(bytes) : bytes)));
+    part.on("end", () => {
+      attempt(() => {
+        if (reader === null) throw badRequest("A part of the form ends within its headers");
+        reader.end();
+      });
+      close();
+    });
+    part.on("error", () => fail(badRequest("The form ends within a part")));
+  });
+
+  return {
+    async push(chunk) {
+      const { promise: written, resolve } = Promise.withResolvers<void>();
+      attempt(() => dicer.write(chunk, () => resolve()));
+      // `finished` first: of two settled promises `race` takes the first, and the chunk may have failed.
+      await Promise.race([finished, written]);
+    },
+    async end() {
+      dicer.end();
+      await finished;
+    },
+  };
+}
+
+/** Dicer gives the values of each header as an array of strings under the header's name in lower case. */
+function partHeader(header: object): PartHeader {
+  const values = header as Record<string, string[] | undefined>;
+  const found = parametersOf(values["content-disposition"]?.[0] ?? "");
+  const encodedName = found.get("filename*");
+  return {
+    name: found.get("name") ?? null,
+    isFile: encodedName !== undefined || found.has("filename"),
+    fileName: (encodedName === undefined ? null : decodeExtended(encodedName)) ?? found.get("filename") ?? null,
+    contentType: values["content-type"]?.[0],
+  };
+}
+
+/**
+ * A parameter: in quotes with escapes, as curl writes them; in quotes without, as browsers do, whose names may end with a backslash;
+ * or without quotes.
+ */
+const PARAMETER = /;\s*([\w*-]+)=(?:"((?:[^"\\]|\\.)*)"(?=\s*(?:;|$))|"([^"]*)"|([^\s;"]+))/g;
+
+/** Of a repeated one the first. */
+function parametersOf(disposition: string): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const [, name = "", escaped, quoted, bare = ""] of disposition.matchAll(PARAMETER)) {
+    const value = escaped?.replace(/\\(["\\])/g, "$1") ?? quoted ?? bare;
+    if (!found.has(name.toLowerCase())) found.set(name.toLowerCase(), value);
+  }
+  return found;
+}
+
+/** `filename*=UTF-8''…`, which stands beside the other one for names that are not ASCII; null: it cannot be read. */
+function decodeExtended(value: string): string | null {
+  const [, encoded] = /^utf-8'[^']*'(.+)$/i.exec(value) ?? [];
+  if (encoded === undefined) return null;
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,128 @@
+import type { Clock } from "../../../kernel/clock.ts";
+import { nextTurn } from "../../../kernel/time/next-turn.ts";
+import { STALL_TIMEOUT_MS } from "../limits.ts";
+
+/** What is serialised in one turn of the event loop: about a millisecond. */
+const PIECE_LENGTH = 128 * 1024;
+
+/** The places of large pages that one answer holds until it is sent: most hold none. */
+export class LargeAnswer {
+  #releases: (() => void)[] | null = null;
+
+  keep(release: () => void): void {
+    this.#releases ??= [];
+    this.#releases.push(release);
+  }
+
+  release(): void {
+    for (const release of this.#releases ?? []) release();
+    this.#releases = null;
+  }
+
+  /** What to answer with: a stream in the place of a large page. */
+  bodyOf(value: unknown, clock: Clock): unknown {
+    if (this.#releases === null) return value;
+    if (typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype) {
+      return streamJson(value, { clock, onEnd: () => this.release() });
+    }
+    this.release();
+    return value;
+  }
+}
+
+/**
+ * A large answer, serialised piece by piece as the client takes it. `onEnd` is called once: when all is sent, or the client
+ * is gone, or takes nothing more. [HT90]
+ */
+export function streamJson(body: object, { clock, onEnd }: { clock: Clock; onEnd: () => void }): ReadableStream {
+  const pieces = jsonPieces(body);
+  const encoder = new TextEncoder();
+  let cancelStall = () => {};
+  const end = (): void => {
+    cancelStall();
+    onEnd();
+  };
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        cancelStall();
+        // The loop goes on between two pieces, also where the client takes them at once.
+        await nextTurn();
+        try {
+          const { value, done } = pieces.next();
+          if (done === true) {
+            controller.close();
+            end();
+            return;
+          }
+          controller.enqueue(encoder.encode(value));
+        } catch (cause) {
+          end();
+          throw cause;
+        }
+        cancelStall = clock.after(STALL_TIMEOUT_MS, () => {
+          controller.error(new Error("The client takes nothing of its answer"));
+          end();
+        });
+      },
+      cancel: end,
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/**
+ * The text of JSON.stringify, in pieces: those of an array that is a member of the body end between its elements, and those
+ * of a record with expanded records between these.
+ */
+export function* jsonPieces(body: object): Generator<string, void> {
+  let text = "";
+  for (const part of membersOf(body)) {
+    text += part;
+    if (text.length < PIECE_LENGTH) continue;
+    yield text;
+    text = "";
+  }
+  yield text;
+}
+
+/** The member of a record that has other records. */
+const EXPANDED = "expand";
+
+function* membersOf(body: object): Generator<string, void> {
+  let start = "{";
+  for (const [name, value] of Object.entries(body)) {
+    if (value === undefined) continue;
+    yield `${start}${JSON.stringify(name)}:`;
+    start = ",";
+    if (Array.isArray(value)) yield* elementsOf(value);
+    else if (name === EXPANDED && isObject(value)) yield* expandedOf(value);
+    else yield JSON.stringify(value);
+  }
+  yield start === "{" ? "{}" : "}";
+}
+
+function* elementsOf(values: readonly unknown[]): Generator<string, void> {
+  yield "[";
+  for (const [index, value] of values.entries()) {
+    if (index > 0) yield ",";
+    if (isObject(value) && isObject((value as Record<string, unknown>)[EXPANDED])) yield* membersOf(value);
+    else yield JSON.stringify(value) ?? "null";
+  }
+  yield "]";
+}
+
+/** The members are records, pages of records, and null. */
+function* expandedOf(expanded: object): Generator<string, void> {
+  let start = "{";
+  for (const [name, value] of Object.entries(expanded)) {
+    yield `${start}${JSON.stringify(name)}:`;
+    start = ",";
+    if (isObject(value)) yield* membersOf(value);
+    else yield JSON.stringify(value);
+  }
+  yield start === "{" ? "{}" : "}";
+}
+
+const isObject = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

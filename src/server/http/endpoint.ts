@@ -1,0 +1,127 @@
+import type { Static, TObject, TProperties, TSchema } from "typebox";
+import type { MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { Principal } from "../access/principal.ts";
+import type { RequestBasics } from "./exchange/request-context.ts";
+import type { RateLimiter } from "./rate-limit.ts";
+
+export type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+/** `:name` is one segment of the path; `:name+`, one or more, in the last place or before a fixed ending. */
+export type Route = `${Method} /${string}`;
+
+/**
+ * Who may call an endpoint:
+ * - `open`: anybody; credentials are not looked at;
+ * - `public`: anybody; credentials that are not valid are refused;
+ * - `rules`: what the config's rules allow;
+ * - `caller`: a user or a service key, checked by the handler;
+ * - `user`: a signed-in user, else 401, before the handler runs;
+ * - `serviceKey`: any service key, else 401, before the handler runs; its scopes are checked by the handler.
+ */
+export type Caller = "open" | "public" | "rules" | "caller" | "user" | "serviceKey";
+
+type PrincipalOf<C extends Caller> = C extends "user"
+  ? Extract<Principal, { kind: "user" }>
+  : C extends "serviceKey"
+    ? Extract<Principal, { kind: "serviceKey" | "server" }>
+    : Principal;
+
+/** `"POST /api/kv/:namespace"` has the parameter `namespace`. */
+export type ParametersOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? BareName<Name> | ParametersOf<Rest>
+  : Path extends `${string}:${infer Name}`
+    ? BareName<Name>
+    : never;
+type BareName<Name extends string> = Name extends `${infer Bare}+` ? Bare : Name;
+
+/** An answer: a schema is JSON and its description the answer's. */
+export type Answer = TSchema | { description: string; schema?: TSchema; contentType?: string };
+
+export interface HeaderParameter {
+  name: string;
+  description?: string;
+}
+
+export interface Declaration<Name extends string, C extends Caller, Query extends TProperties, Body extends TSchema> {
+  tag: string;
+  summary: string;
+  description?: string;
+  caller: C;
+  /** The query parameter with which an `open` endpoint looks at credentials after all, as a `public` one does. */
+  credentialsWith?: string;
+  /** What each parameter of the path is. */
+  path?: Readonly<Record<Name, string>>;
+  /** The query parameters: strings, whole numbers, booleans, or unions of constants. Any other parameter is 400. */
+  query?: Query;
+  /** What the parameters are that somebody else adds, such as an OAuth provider. No parameter is refused then. */
+  otherQuery?: string;
+  headers?: readonly HeaderParameter[];
+  /** A JSON body. */
+  body?: Body;
+  /** A request may come without its JSON body, which then is `{}`. */
+  isBodyOptional?: boolean;
+  /** A body of another kind, which the handler reads from the request itself. */
+  rawBody?: { contentType: string; schema: TSchema };
+  answers: Readonly<Record<number, Answer>>;
+  /**
+   * Statuses with an error body. These need not be named: 429 and 500; 400, 413 and 415 with a body; 401 and 403 unless
+   * the endpoint is `open`; 507 unless it is a GET.
+   */
+  errors?: readonly number[];
+  /** false: left out of the OpenAPI document. */
+  isDocumented?: boolean;
+  /** Bytes of the JSON body, where it is small by its nature; never more than `server.maxBodySize`. */
+  bodyMaxBytes?: number;
+  /** Counts one request of the client's network, before credentials are looked at. Errors: 429. */
+  limit?: (network: string) => void;
+  /** true: no scope covers it. A service key with scopes is 403, before anything else is looked at. */
+  refusesScopedKeys?: boolean;
+  /** The status for a service key that is not valid; 401 by default. */
+  wrongKeyStatus?: 401 | 403;
+  /** Refuses further service keys of a network that has shown wrong ones. Errors: 429. */
+  wrongKeys?: Pick<RateLimiter, "check" | "count">;
+  /** The status without a service key, where `caller` is `serviceKey`; 401 by default. */
+  missingKeyStatus?: 401 | 403;
+}
+
+export interface EndpointContext<Name extends string, C extends Caller, Query extends TProperties, Body extends TSchema>
+  extends RequestBasics {
+  readonly params: Readonly<Record<Name, string>>;
+  readonly principal: PrincipalOf<C>;
+  /**
+   * The query parameters. A handler calls it after the rights, also where it takes none: that refuses unknown ones.
+   * Errors: 400 that names each parameter at fault.
+   */
+  query(): Static<TObject<Query>>;
+  /** One query parameter as it was sent, before rights are known; null when absent. For one that decides about the rights. */
+  peek(name: string): string | null;
+  /** The query as it was sent, without the question mark. */
+  queryText(): string;
+  /** The body. Reads it, and refuses unknown query parameters. Errors: 400 that names each field at fault, 413, 415. */
+  body(): Promise<Static<Body>>;
+}
+
+/** One endpoint: what serves it, what parses its requests, and what describes it in the OpenAPI document. */
+export interface Endpoint {
+  readonly route: Route;
+  readonly declaration: AnyDeclaration;
+  // The parser of `declaration` makes what `handle` takes.
+  readonly handle: (context: never) => MaybePromise<unknown>;
+}
+export type AnyDeclaration = Declaration<string, Caller, TProperties, TSchema>;
+
+/**
+ * Declares an endpoint. `handle` returns the value of a 200 JSON answer, a `Reply` with another status or headers, or a
+ * `Response`. It asks for the rights first, then calls `query()` or `body()`: that is when a request's form is judged.
+ */
+export function endpoint<
+  const Path extends Route,
+  C extends Caller,
+  Query extends TProperties = Record<never, never>,
+  Body extends TSchema = TSchema,
+>(
+  route: Path,
+  declaration: Declaration<ParametersOf<Path>, C, Query, Body>,
+  handle: (context: EndpointContext<ParametersOf<Path>, C, Query, Body>) => MaybePromise<unknown>,
+): Endpoint {
+  return { route, declaration: declaration as unknown as AnyDeclaration, handle };
+}

@@ -1,0 +1,260 @@
+import type { Clock } from "../../../kernel/clock.ts";
+import { badRequest, forbidden, unauthorized } from "../../../kernel/errors.ts";
+import { isJsonObject } from "../../../kernel/json/json.ts";
+import { isPromise, type MaybePromise } from "../../../kernel/maybe-promise.ts";
+import { clientNetwork } from "../../../kernel/network/client-network.ts";
+import { type Requester, RequestTrace, traced } from "../../../kernel/observing/request-trace.ts";
+import type { Turns } from "../../../kernel/time/turns.ts";
+import { ANONYMOUS, auditActorOf, callerNameOf, type Principal } from "../../access/principal.ts";
+import { refuseScopedKey, requireAnyServiceKey } from "../../access/service-key-right.ts";
+import {
+  type BodyDigest,
+  type BodyRules,
+  isBodyAbsent,
+  readJson,
+  readLargeBody,
+  readUnparsed,
+  refuseBody,
+  refuseCoding,
+} from "../bodies/body.ts";
+import { notObject } from "../bodies/json-body.ts";
+import { LargeAnswer } from "../bodies/json-stream.ts";
+import type { UnfinishedBodies } from "../bodies/unfinished-bodies.ts";
+import type { EndpointParts } from "./endpoint-parts.ts";
+import { type Query, queryOf } from "./query.ts";
+import type { AnswerListener, BodyHash, RequestBasics } from "./request-context.ts";
+
+/** What the exchanges of one endpoint share: what its declaration says, and what the server gives. */
+export interface ExchangeRoute {
+  endpoint: EndpointParts;
+  /** The principal of a request, after its limits. Errors: 401, 403, 429. */
+  identify(request: Request, address: () => string): MaybePromise<Principal>;
+  /** Errors: 401 if the session or key of the principal has ended since. */
+  requirePresent(principal: Principal): void;
+  bodyMaxBytes: number;
+  bodies: UnfinishedBodies;
+  turns: Turns;
+  clock: Clock;
+  /** The request that came over the connection: see `Http.inPlaceOf`. */
+  originalOf(request: Request): Request;
+  addressOf(request: Request): string;
+  holdOpen(request: Request, isHeld: boolean): void;
+  /** `isLate`: in a later turn of the event loop than that of the request. */
+  respond(request: Request, requestId: string, value: unknown, isLate: boolean): Response;
+  failure(cause: unknown, request: Request, requestId: string): Response;
+  onAnswer: AnswerListener | undefined;
+}
+
+/**
+ * One request and its answer. Handlers destructure what they need (`({ params, query }) => …`), so functions are created by
+ * getters: most requests need one or two of them.
+ */
+export class Exchange implements RequestBasics, Requester {
+  readonly request: Request;
+  readonly params: Readonly<Record<string, string>>;
+  readonly requestId: string;
+  principal: Principal = ANONYMOUS;
+  readonly #route: ExchangeRoute;
+  readonly #pattern: string;
+  readonly #startedAt: number;
+  readonly #trace: RequestTrace;
+  #query: Query | null = null;
+  #large: LargeAnswer | null = null;
+  #digest: BodyDigest | null = null;
+  #isHeld = false;
+  #address: string | null = null;
+
+  constructor(
+    route: ExchangeRoute,
+    asked: { request: Request; params: Readonly<Record<string, string>>; pattern: string; requestId: string },
+  ) {
+    this.#route = route;
+    this.request = asked.request;
+    this.params = asked.params;
+    this.requestId = asked.requestId;
+    this.#pattern = asked.pattern;
+    this.#startedAt = performance.now();
+    this.#trace = new RequestTrace(this, this.#startedAt);
+  }
+
+  answer(): MaybePromise<Response> {
+    return traced(this.#trace, answerOf, this);
+  }
+
+  /** `answer`, in the trace of this request. */
+  answerInTrace(): MaybePromise<Response> {
+    try {
+      checkEncoding(this.params);
+      const identified = this.#route.identify(this.request, this.address);
+      const value = isPromise(identified)
+        ? identified.then((principal) => this.#run(principal))
+        : this.#run(identified);
+      if (!isPromise(value)) return this.#finish(value, false);
+      return value.then((result) => this.#finish(this.#shown(result), true)).catch((cause) => this.#fail(cause));
+    } catch (cause) {
+      return this.#fail(cause);
+    }
+  }
+
+  /** Asked for once: of a connection that has been closed meanwhile, Bun does not know it. */
+  get address(): () => string {
+    return () => {
+      this.#address ??= this.#route.addressOf(this.#original);
+      return this.#address;
+    };
+  }
+
+  get holdOpen(): () => void {
+    return () => this.#hold(true);
+  }
+
+  get requirePresent(): () => void {
+    return () => this.#route.requirePresent(this.principal);
+  }
+
+  get keepUntilSent(): (release: () => void) => void {
+    return (release) => {
+      this.#large ??= new LargeAnswer();
+      this.#large.keep(release);
+    };
+  }
+
+  get query(): () => Record<string, unknown> {
+    return () => {
+      const { query, takesBody } = this.#route.endpoint;
+      const values = query.parse(this.#parsedQuery());
+      if (takesBody) refuseCoding(this.request);
+      else refuseBody(this.request);
+      return values;
+    };
+  }
+
+  get peek(): (name: string) => string | null {
+    return (name) => this.#parsedQuery().peek(name);
+  }
+
+  get queryText(): () => string {
+    return () => this.#parsedQuery().text;
+  }
+
+  get body(): () => Promise<unknown> {
+    return () => this.#readBody();
+  }
+
+  get digestBody(): (options: { isUnread: boolean; prefix: string }) => BodyHash {
+    return ({ isUnread, prefix }) => {
+      const digest = new Bun.CryptoHasher("sha256").update(prefix);
+      this.#digest = digest;
+      const read = async (): Promise<void> => this.#arrived(await readUnparsed(this.request, this.#bodyRules()));
+      return { read: isUnread ? read() : Promise.resolve(), digest: () => digest.copy().digest() };
+    };
+  }
+
+  get largeBody(): () => Promise<Uint8Array<ArrayBuffer>[] | null> {
+    return async () => this.#arrived(await readLargeBody(this.request, this.#bodyRules()));
+  }
+
+  get callerName(): string {
+    return callerNameOf(this.principal, this.address);
+  }
+
+  /** Used by long reads only: Bun creates the signal on first access. */
+  get signal(): AbortSignal {
+    return this.#original.signal;
+  }
+
+  get #original(): Request {
+    return this.#route.originalOf(this.request);
+  }
+
+  #parsedQuery(): Query {
+    this.#query ??= queryOf(this.request, this.#route.endpoint.query.known);
+    return this.#query;
+  }
+
+  async #readBody(): Promise<unknown> {
+    const { body } = this.#route.endpoint;
+    if (body === null) throw new Error(`${this.request.method} ${this.request.url} declares no JSON body`);
+    if (body.isOptional && isBodyAbsent(this.request)) {
+      this.#parsedQuery().assertValid();
+      return body.parser.parse({});
+    }
+    const value = this.#arrived(await readJson(this.request, this.#bodyRules()));
+    if (body.isObject && !isJsonObject(value)) throw notObject();
+    return body.parser.parse(value);
+  }
+
+  /** What has been read: a client may take minutes to send it, and its session may have ended meanwhile. [HT135] */
+  #arrived<T>(read: T): T {
+    this.#route.requirePresent(this.principal);
+    return read;
+  }
+
+  /** What has been read for an answer: a rule or a query may have taken long, and the session may have ended meanwhile. [HT136] */
+  #shown(result: unknown): unknown {
+    if (this.request.method !== "GET" && this.request.method !== "HEAD") return result;
+    try {
+      return this.#arrived(result);
+    } catch (cause) {
+      if (result instanceof Response) void result.body?.cancel().catch(() => {});
+      throw cause;
+    }
+  }
+
+  #bodyRules(): BodyRules {
+    const { bodyMaxBytes, bodies, turns } = this.#route;
+    const sender = () => (this.principal.kind === "serviceKey" ? null : clientNetwork(this.address()));
+    const digest = this.#digest;
+    return { query: this.#parsedQuery(), maxBytes: bodyMaxBytes, bodies, turns, sender, digest };
+  }
+
+  #run(principal: Principal): MaybePromise<unknown> {
+    this.principal = principal;
+    this.#trace.actor = auditActorOf(principal);
+    const { caller, handle, missingKeyStatus, refusesScopedKeys } = this.#route.endpoint;
+    if (refusesScopedKeys) refuseScopedKey(principal);
+    if (caller === "user") requireUser(principal, this.request.method);
+    if (caller === "serviceKey") requireAnyServiceKey(principal, missingKeyStatus);
+    // The declaration's types say what its handler takes; `EndpointParts` is made from the same declaration.
+    return handle(this as never);
+  }
+
+  #finish(value: unknown, isLate: boolean): Response {
+    const body = this.#large === null ? value : this.#large.bodyOf(value, this.#route.clock);
+    return this.#answered(this.#route.respond(this.request, this.requestId, body, isLate));
+  }
+
+  #fail(cause: unknown): Response {
+    this.#large?.release();
+    return this.#answered(this.#route.failure(cause, this.request, this.requestId));
+  }
+
+  #answered(response: Response): Response {
+    this.#hold(false);
+    const { request, params, requestId, principal } = this;
+    const { status } = response;
+    const durationMs = performance.now() - this.#startedAt;
+    const [route, trace] = [this.#pattern, this.#trace];
+    this.#route.onAnswer?.({ request, requestId, route, params, status, durationMs, principal, trace });
+    return response;
+  }
+
+  #hold(isHeld: boolean): void {
+    if (this.#isHeld !== isHeld) this.#route.holdOpen(this.request, isHeld);
+    this.#isHeld = isHeld;
+  }
+}
+
+const answerOf = (exchange: Exchange): MaybePromise<Response> => exchange.answerInTrace();
+
+/** Errors: 401 without a user; 403 for what only the user may do, where somebody acts as them. [AD9] */
+function requireUser(principal: Principal, method: string): void {
+  if (principal.kind !== "user") throw unauthorized();
+  if (principal.actedBy === undefined || method === "GET" || method === "HEAD") return;
+  throw forbidden("Acting as a user does not cover what changes their account");
+}
+
+/** Elysia's router gives null for a parameter that it cannot decode, contrary to its types. Errors: 400. */
+function checkEncoding(params: Readonly<Record<string, string | null>>): void {
+  for (const name in params) if (params[name] === null) throw badRequest("The path is not valid percent-encoding");
+}

@@ -1,0 +1,90 @@
+import { badRequest, type FieldCode, type FieldProblems, noProblems } from "../../../kernel/errors.ts";
+import { UNKNOWN_NAMED_MAX } from "../limits.ts";
+
+/** The parameters that an endpoint declares; null: any, as for an OAuth callback. */
+export type KnownParameters = ReadonlySet<string> | null;
+
+/** The query of a request, parsed at the first access: many requests have none. */
+export class Query {
+  /** The query as it was sent, without the question mark. */
+  readonly text: string;
+  readonly #known: KnownParameters;
+  #parameters: ReadonlyMap<string, string> | null = null;
+  readonly #repeated: string[] = [];
+  #isChecked = false;
+
+  constructor(text: string, known: KnownParameters = null) {
+    this.text = text;
+    this.#known = known;
+  }
+
+  /** What was sent, by name. Errors: 400 as `assertValid`. */
+  get sent(): ReadonlyMap<string, string> {
+    this.assertValid();
+    return this.#parse();
+  }
+
+  /** null when absent. Without a check: for a parameter that decides which rights are needed. Of a repeated one the first. */
+  peek(name: string): string | null {
+    return this.#parse().get(name) ?? null;
+  }
+
+  /**
+   * Errors: 400 that names each parameter that is not declared (`unknown_field`) or was sent more than once (`invalid_value`): of two
+   * conditions, one would be ignored. [HT110] [HT140]
+   */
+  assertValid(): void {
+    if (this.#isChecked || this.text === "" || this.#known === null) return;
+    const problems: FieldProblems = noProblems();
+    const name = (one: string, code: FieldCode, what: string): void => {
+      if (Object.keys(problems).length < UNKNOWN_NAMED_MAX) problems[one] ??= { code, message: `${one} ${what}` };
+    };
+    for (const sent of this.#parse().keys()) {
+      if (!this.#known.has(sent)) name(sent, "unknown_field", "is not a query parameter of this request");
+    }
+    for (const one of this.#repeated)
+      name(one, "invalid_value", "is a query parameter that can be sent once, and was repeated");
+    const [first, ...others] = Object.values(problems);
+    if (first !== undefined) {
+      throw badRequest(
+        others.length === 0 ? first.message : "Several query parameters are unknown or repeated",
+        problems,
+      );
+    }
+    this.#isChecked = true;
+  }
+
+  #parse(): ReadonlyMap<string, string> {
+    if (this.#parameters !== null) return this.#parameters;
+    const parameters = new Map<string, string>();
+    this.#parameters = parameters;
+    for (const part of this.text === "" ? [] : this.text.split("&")) {
+      if (part === "") continue;
+      const end = part.indexOf("=");
+      const name = decoded(end < 0 ? part : part.slice(0, end));
+      if (!parameters.has(name)) parameters.set(name, end < 0 ? "" : decoded(part.slice(end + 1)));
+      else if (this.#repeated.length < UNKNOWN_NAMED_MAX) this.#repeated.push(name);
+    }
+    return parameters;
+  }
+}
+
+/** As `URLSearchParams` decodes, which takes several times as long: most texts have nothing to decode, and nearly all others are valid. */
+function decoded(text: string): string {
+  const spaced = text.includes("+") ? text.replaceAll("+", " ") : text;
+  if (!spaced.includes("%")) return spaced;
+  try {
+    return decodeURIComponent(spaced);
+  } catch {
+    return new URLSearchParams(`x=${text}`).get("x") ?? "";
+  }
+}
+
+const EMPTY = new Query("");
+
+export function queryOf(request: Request, known: KnownParameters): Query {
+  const start = request.url.indexOf("?");
+  if (start < 0) return EMPTY;
+  const end = request.url.indexOf("#", start);
+  return new Query(request.url.slice(start + 1, end < 0 ? undefined : end), known);
+}

@@ -1,0 +1,66 @@
+import { notFound } from "../../../kernel/errors.ts";
+import type { Cors } from "../cors.ts";
+import { METHODS, methodRefused, methodsOf } from "../mount.ts";
+import { NOSNIFF } from "../security-headers.ts";
+import { pathAt, restOfPath, type WideGroup } from "../wide-paths.ts";
+
+export interface Unrouted {
+  /** The methods of the routes at a path, in the order in which `Allow` names them; none: there is no route. */
+  methodsAt(path: string): string[];
+  /** The answer to a preflight. Errors: 404; 405 with `Allow`. */
+  answer(request: Request, path: string): Response;
+}
+
+/**
+ * What answers requests that the router does not find, from the routes that it has. `wide`: those that the router has by every
+ * method, of which the rest of the path decides.
+ */
+export function createUnrouted(
+  { nextRequestId }: { nextRequestId(): string },
+  cors: Cors,
+  routes: () => readonly { method: string; path: string }[],
+  { site = null, wide = [] }: { site?: { has(path: string): boolean } | null; wide?: readonly WideGroup[] } = {},
+): Unrouted {
+  let patterns: Pattern[] | null = null;
+  const declaredAt = (path: string): string[] => {
+    // All routes are mounted before the first request.
+    patterns ??= routes().map((route) => ({ method: route.method, segments: segmentsOf(route.path) }));
+    const given = segmentsOf(path);
+    const group = wide.find(({ pattern }) => isAt(segmentsOf(pattern), given));
+    if (group === undefined)
+      return patterns.filter(({ segments }) => isAt(segments, given)).map(({ method }) => method);
+    return [...(pathAt(group, restOfPath(`http://localhost${path}`, group))?.endpoints.keys() ?? [])];
+  };
+  const methodsAt = (path: string): string[] => {
+    const declared = declaredAt(path);
+    if (declared.length === 0 && site?.has(path) === true) return methodsOf(["GET"]);
+    return methodsOf(METHODS.filter((method) => declared.includes(method)));
+  };
+  return {
+    methodsAt,
+    answer(request, path) {
+      const allow = methodsAt(path);
+      if (request.method === "OPTIONS" && allow.length > 0) {
+        const headers = cors.preflight(request, allow.join(", "));
+        const common = { ...NOSNIFF, "x-request-id": nextRequestId() };
+        return new Response(null, { status: 204, headers: { ...headers, ...common } });
+      }
+      if (allow.length === 0) throw notFound(`There is nothing at ${path}`);
+      throw methodRefused(request, allow);
+    },
+  };
+}
+
+interface Pattern {
+  method: string;
+  segments: readonly string[];
+}
+
+/** Whether the router finds the pattern at the path. */
+function isAt(wanted: readonly string[], given: readonly string[]): boolean {
+  if (wanted.at(-1) === "*" ? given.length < wanted.length : given.length !== wanted.length) return false;
+  return wanted.every((segment, index) => segment === "*" || segment.startsWith(":") || segment === given[index]);
+}
+
+/** A slash at the end makes no difference. */
+const segmentsOf = (path: string): string[] => path.replace(/\/$/, "").split("/");

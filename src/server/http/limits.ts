@@ -1,0 +1,98 @@
+import { SECOND_MS } from "../../kernel/time/duration.ts";
+
+/** Default of `server.maxBodySize`: bytes of a JSON body. */
+export const BODY_MAX_BYTES = 10 * 1024 * 1024;
+/** Bodies under `/api/auth`: an email, a password, tokens, 16 KB of metadata; and others that hold no more than names. */
+export const SMALL_BODY_MAX_BYTES = 64 * 1024;
+
+/**
+ * Bodies of which more than `SMALL_BODY_MAX_BYTES` has arrived, but not all: their bytes together, of one client address and
+ * of all. A body takes its memory until it is complete, and who sends it decides when that is.
+ */
+export const UNFINISHED_PER_ADDRESS_MAX_BYTES = 64 * 1024 * 1024;
+export const UNFINISHED_MAX_BYTES = 256 * 1024 * 1024;
+/** What the answer to a body that came over these bounds says. */
+export const UNFINISHED_RETRY_SECONDS = 5;
+
+/** Characters of a body from which on it is parsed in steps, over several turns of the event loop. */
+export const SLICED_LENGTH_MIN = 128 * 1024;
+/**
+ * Values (commas and opening brackets outside strings) and, of these, named members of a body over `SMALL_BODY_MAX_BYTES`. A
+ * batch of 500 records has room for 100 fields each.
+ */
+export const BODY_VALUES_MAX = 250_000;
+export const BODY_NAMES_MAX = 50_000;
+/** A body over `SMALL_BODY_MAX_BYTES` is kept in blocks of so many bytes until it is parsed. */
+export const BLOCK_BYTES = 64 * 1024;
+/** Bytes of complete bodies that wait to be parsed, from which on no further bytes of other bodies are read. */
+export const COMPLETE_MAX_BYTES = 16 * 1024 * 1024;
+/**
+ * Bytes of parsed bodies over `SMALL_BODY_MAX_BYTES` after which garbage is collected: parsing leaves five times the bytes of a body, and
+ * Bun itself collects them only when they are some hundred megabytes.
+ */
+export const GARBAGE_MAX_BYTES = 32 * 1024 * 1024;
+/** What is read of a body in one turn of the event loop. */
+export const BYTES_PER_TURN_MAX = 256 * 1024;
+/** The same in chunks: a client may send each byte in a chunk of its own. */
+export const CHUNKS_PER_TURN_MAX = 100;
+/**
+ * Keys (such as addresses) that a rate limiter counts at once. Beyond it the least recently used key is forgotten: the limiter
+ * then lets more requests through, not fewer.
+ */
+export const COUNTED_KEYS_MAX = 100_000;
+/** Unknown parameters that an answer names: a query has room for thousands. */
+export const UNKNOWN_NAMED_MAX = 20;
+/** A client that takes nothing more for so long is cut off: until then its answer is in memory. */
+export const STALL_TIMEOUT_MS = 20_000;
+/**
+ * Longer than the slowest answer takes to begin (a query of 30 s that waited for 30 s). Bun closes a connection that is idle
+ * for this long; a body slower than about 20 KiB/s counts as idle.
+ */
+export const IDLE_TIMEOUT_SECONDS = 120;
+/**
+ * Bytes of the request line and headers together: a filter may list 1,000 ids, and a cursor may contain long texts. Four times
+ * Bun's default. [HT35]
+ */
+export const HEADERS_MAX_BYTES = 64 * 1024;
+/** Bytes of a small text that the server keeps in an object store. */
+export const S3_NOTE_MAX_BYTES = 64 * 1024;
+/** Bytes of a body that neither an upload (bounded by its bucket) nor a JSON parser (bounded by itself) reads. */
+export const REQUEST_MAX_BYTES = 1024 ** 4;
+export const MAX_AGE_SECONDS = 600;
+
+if (UNFINISHED_PER_ADDRESS_MAX_BYTES < 2 * BODY_MAX_BYTES) {
+  throw new Error("one address must be able to send more than one of the largest bodies at once");
+}
+
+/** Characters of an `Idempotency-Key`. */
+export const IDEMPOTENCY_KEY_LENGTH_MAX = 128;
+
+/** JSON that another process made is sent in the parts in which it came, from this size on. */
+export const PIECES_FROM_BYTES = 1024 * 1024;
+/** A client that reads nothing of such an answer for this time is cut off: its answer is in memory until then. */
+export const STALLED_CLIENT_TIMEOUT_MS = 20_000;
+
+/** Entries of `X-Forwarded-For` that are looked at, from its end, where proxies are known by their addresses. */
+export const FORWARDED_ENTRIES_MAX = 20;
+/** What `server.hsts: true` means: a year. */
+export const HSTS_SECONDS = 365 * 24 * 60 * 60;
+
+/**
+ * After a renewal the old server goes on listening for so long: longer than a connection may be idle, so that no connection is
+ * closed while a client sends a request on it.
+ */
+export const RETIREMENT_MS = (IDLE_TIMEOUT_SECONDS + 5) * SECOND_MS;
+/** Old servers that still listen, and old servers with connections: if more certificates come, the oldest one ends. */
+export const RETIRED_LISTENING_MAX = 4;
+export const RETIRED_MAX = 16;
+
+/** A body from an object store up to this size is read whole before it is answered, so that a failure is a status. */
+export const REMOTE_WHOLE_MAX_BYTES = 256 * 1024;
+
+/** How long a host counts as found before it is looked up again: less than the 30 s for which Bun remembers its address. */
+export const HOST_KNOWN_MS = 20 * SECOND_MS;
+export const HOSTS_KNOWN_MAX = 1_000;
+
+/** Of the header of one part of a form; the rest of a longer one is ignored. */
+export const FORM_HEADER_MAX_BYTES = 8 * 1024;
+export const FORM_HEADER_LINES_MAX = 16;

@@ -1,0 +1,181 @@
+import http from "node:http";
+import type { Server } from "bun";
+import type { AnyElysia } from "elysia";
+import type { Clock } from "../../../kernel/clock.ts";
+import { createSocketServer, type SocketHandler, type SocketServer } from "../../sockets/server/socket-server.ts";
+import { HEADERS_MAX_BYTES, IDLE_TIMEOUT_SECONDS, REQUEST_MAX_BYTES } from "../limits.ts";
+import { createClientAddress, type ProxyTrust } from "./client-address.ts";
+import { Generations } from "./generations.ts";
+import { type NativeRoutes, Requests } from "./requests.ts";
+import type { Steering } from "./steering.ts";
+
+export const HOST_DEFAULT = "127.0.0.1";
+export const PORT_DEFAULT = 8787;
+export const TLS_HOST_DEFAULT = "0.0.0.0";
+export const TLS_PORT_DEFAULT = 443;
+
+/** A certificate in PEM, followed by those of its issuers, and its private key. */
+export interface Certificate {
+  cert: string;
+  key: string;
+}
+
+export interface ListenOptions {
+  /** 127.0.0.1 by default, with `tls` 0.0.0.0. */
+  host?: string | undefined;
+  /** 8787 by default, with `tls` 443. */
+  port?: number | undefined;
+  /** null: HTTP. `publicHost` is the host in `origin()`, null: the one of the connection; `steering` see `createSteering`. */
+  tls?: (Certificate & { publicHost: string | null; steering: Steering | null }) | null;
+  routes?: NativeRoutes;
+  failure(cause: unknown): Response;
+}
+
+/** The network side of a platform. Before it listens there are no sockets; requests come from the process itself. */
+export interface Listener {
+  readonly sockets: SocketServer;
+  /** The client's address. */
+  addressOf(request: Request): string;
+  /** While a request is held, only its handler ends its connection. */
+  holdOpen(request: Request, isHeld: boolean): void;
+  /** `http://HOST:PORT`, `https://HOST:PORT`; null while not listening. */
+  origin(): string | null;
+  /** A request that does not come from the network, in the form of those that do. */
+  complete(request: Request): Request;
+  /**
+   * `routes`: what Bun's own router finds does not go through `server`, which must answer it in the same way. Errors: already
+   * listening, already stopped, or the port is not available.
+   */
+  listen(server: AnyElysia, options: ListenOptions): { url: string; port: number };
+  /** New connections get this certificate; open ones go on. Errors: it listens without TLS, or the certificate is not usable. */
+  renew(certificate: Certificate): void;
+  /** Stops accepting connections; requests in progress continue. */
+  refuse(): void;
+  /** The same; then closes sockets with 1001, and resolves when requests in progress are answered. */
+  stop(): Promise<void>;
+}
+
+/**
+ * `proxies`: whose headers say the client's address. `messageMaxBytes`: size of a WebSocket message; `waitingMaxBytes`: unsent
+ * bytes of a WebSocket that reads slowly; for areas that need more than the default. Tests alone change the other two.
+ */
+export function createListener(options: {
+  clock: Clock;
+  isTls: boolean;
+  proxies: ProxyTrust;
+  socketsMax?: number;
+  messageMaxBytes?: number;
+  waitingMaxBytes?: number;
+  idleTimeoutSeconds?: number;
+  socketIdleSeconds?: number;
+  /** Headers of the answer to an upgrade. */
+  upgradeHeaders?: Readonly<Record<string, string>>;
+}): Listener {
+  const { idleTimeoutSeconds = IDLE_TIMEOUT_SECONDS } = options;
+  let generations: Generations | null = null;
+  let origin: string | null = null;
+  let openWith: ((certificate: Certificate | null) => void) | null = null;
+  const requests = new Requests(options);
+  const clientAddress = createClientAddress(options.proxies);
+  const sockets = createSocketServer(
+    {
+      of: (request) => requests.ownerOf(request) ?? generations?.current ?? null,
+      all: () => generations?.servers ?? [],
+    },
+    options,
+  );
+  /** null: not stopping. */
+  let answered: Promise<void> | null = null;
+  let isStopped = false;
+  const refuse = (): void => {
+    isStopped = true;
+    if (generations !== null) answered ??= sockets.refuse();
+  };
+  return {
+    sockets,
+    addressOf: (request) =>
+      clientAddress(
+        request.headers,
+        () => generations?.current?.requestIP(requests.originalOf(request))?.address ?? "127.0.0.1",
+      ),
+    holdOpen(request, isHeld) {
+      generations?.current?.timeout(requests.originalOf(request), isHeld ? 0 : idleTimeoutSeconds);
+    },
+    origin: () => origin,
+    complete: (request) => requests.withHost(request),
+    listen(server, { host: wantedHost, port: wantedPort, tls = null, routes = {}, failure }) {
+      // A second server would not be stopped, and its sockets would receive nothing that is published.
+      if (generations !== null) throw new Error(`It listens already, on ${origin}`);
+      if (isStopped) throw new Error("It was stopped, and cannot listen again");
+      const host = (wantedHost ?? (tls === null ? HOST_DEFAULT : TLS_HOST_DEFAULT)).replace(/^\[(.*)\]$/, "$1");
+      let port = wantedPort ?? (tls === null ? PORT_DEFAULT : TLS_PORT_DEFAULT);
+      const { fetch: serve } = server;
+      // Read-only in the types, but settable in Bun, and the only way. It applies to all servers of the process.
+      Object.assign(http, { maxHeaderSize: HEADERS_MAX_BYTES });
+      const opened = new Generations(options.clock, tls?.steering ?? null);
+      const open = (certificate: Certificate | null): Server<SocketHandler> =>
+        opened.open((retirement) =>
+          Bun.serve<SocketHandler>({
+            hostname: host,
+            port,
+            // Two servers with one port, for as long as a renewal takes.
+            reusePort: certificate !== null && process.platform !== "win32",
+            ...(certificate === null ? {} : { tls: { cert: certificate.cert, key: certificate.key } }),
+            idleTimeout: idleTimeoutSeconds,
+            maxRequestBodySize: REQUEST_MAX_BYTES,
+            routes: requests.native(routes, { retirement, serve }),
+            fetch: (request, receiver) =>
+              retirement.isRetired ? requests.answerLast(request, receiver, serve) : serve(requests.withHost(request)),
+            websocket: sockets.handlers,
+            error: failure,
+          }),
+        );
+      try {
+        if (tls !== null && port !== 0) requireFree(host, port);
+        port = open(tls).port ?? port;
+      } catch (cause) {
+        throw listenError(cause, host, port);
+      }
+      generations = opened;
+      openWith = open;
+      origin = publicOrigin(tls?.publicHost ?? null, port) ?? opened.current?.url.origin ?? null;
+      return { url: urlOf(tls === null ? "http" : "https", host, port), port };
+    },
+    renew(certificate) {
+      if (openWith === null) throw new Error("It does not listen");
+      if (!isStopped) openWith(certificate);
+    },
+    refuse,
+    async stop() {
+      refuse();
+      if (generations === null || answered === null) return;
+      generations.end();
+      await sockets.stop(answered);
+      generations = null;
+      origin = null;
+    },
+  };
+}
+
+const publicOrigin = (host: string | null, port: number): string | null =>
+  host === null ? null : new URL(`https://${host}:${port}`).origin;
+
+const urlOf = (scheme: string, host: string, port: number): string =>
+  `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
+
+/** Servers that share ports would otherwise share this one with any other process of the user. Errors: EADDRINUSE. */
+function requireFree(hostname: string, port: number): void {
+  Bun.listen({ hostname, port, socket: { data() {} } }).stop(true);
+}
+
+/** Names the address and the reason, which system errors lack. */
+function listenError(cause: unknown, host: string, port: number): Error {
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  const reason = LISTEN_REASONS[code] ?? "it is not an address of this machine";
+  return Object.assign(new Error(`cannot listen on ${host}, port ${port}: ${reason} (${code})`, { cause }), { code });
+}
+
+const LISTEN_REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: "another process uses it; stop that one, or choose another port with --port",
+  EACCES: "ports below 1024 need elevated privileges",
+};

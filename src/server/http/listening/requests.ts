@@ -1,0 +1,99 @@
+import type { BunRequest, Server } from "bun";
+import { badRequest } from "../../../kernel/errors.ts";
+import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
+import type { SocketHandler } from "../../sockets/server/socket-server.ts";
+import type { Retirement } from "./generations.ts";
+
+/** Where Elysia begins to look for the path of a URL, with its option `standardHostname`, and without it. */
+const PATH_AT_MIN = { https: 11, http: 7 } as const;
+
+/**
+ * Elysia's options for what answers under this listener. Its default skips the first 11 characters of a URL, which are more than
+ * `http://a/` has; the alternative, 7, ends within `https://`.
+ */
+export const hostnameOptions = ({ isTls }: { isTls: boolean }) => ({ standardHostname: isTls });
+
+/** The status of an answer that became a WebSocket. */
+const SWITCHED = 101;
+
+export type NativeHandler = (request: BunRequest) => MaybePromise<Response>;
+
+/** Handlers by path, as Bun's router takes it, and method. */
+export type NativeRoutes = Readonly<Record<string, Readonly<Record<string, NativeHandler>>>>;
+
+type Fetch = (request: Request) => MaybePromise<Response>;
+
+/** What is known of requests beside what they say. */
+export class Requests {
+  readonly #originals = new WeakMap<Request, Request>();
+  /** Servers of requests that the current server did not receive. */
+  readonly #owners = new WeakMap<Request, Server<SocketHandler>>();
+  readonly #pathAtMin: number;
+  #knownOrigin: string | null = null;
+  #knownHost: string | null = null;
+
+  constructor({ isTls }: { isTls: boolean }) {
+    this.#pathAtMin = isTls ? PATH_AT_MIN.https : PATH_AT_MIN.http;
+  }
+
+  /** The request as Bun received it. */
+  originalOf(request: Request): Request {
+    return this.#originals.get(request) ?? request;
+  }
+
+  /** The server that received it; null: the current one. */
+  ownerOf(request: Request): Server<SocketHandler> | null {
+    return this.#owners.get(request) ?? null;
+  }
+
+  /**
+   * A request without a readable `Host` (HTTP/1.0), and with TLS one to a host of one or two characters, is treated as one to
+   * `localhost`. Errors: 400 for two `Host` headers, which Bun joins by a comma: a proxy may go by the other one. [HT21]
+   */
+  withHost(request: Request): Request {
+    if (request.headers.get("host")?.includes(",") === true)
+      throw badRequest("The request has more than one Host header");
+    const { url } = request;
+    if (this.#knownOrigin !== null && url.startsWith(this.#knownOrigin)) return request;
+    const schemeEnd = url.startsWith("https:") ? "https://".length : "http://".length;
+    const pathAt = url.startsWith("/") ? 0 : url.indexOf("/", schemeEnd);
+    if (pathAt >= this.#pathAtMin && URL.canParse(url)) {
+      this.#knownOrigin = url.slice(0, pathAt + 1);
+      return request;
+    }
+    const scheme = pathAt > 0 ? url.slice(0, schemeEnd) : "http://";
+    const complete = new Request(`${scheme}localhost${url.slice(pathAt)}`, request);
+    this.#originals.set(complete, request);
+    return complete;
+  }
+
+  /** Routes for Bun's own router: their handlers answer what needs no more, and `serve` everything else. */
+  native(routes: NativeRoutes, { retirement, serve }: { retirement: Retirement; serve: Fetch }) {
+    const guarded =
+      (handle: NativeHandler) =>
+      (request: BunRequest, receiver: Server<SocketHandler>): MaybePromise<Response> => {
+        if (retirement.isRetired) return this.answerLast(request, receiver, serve);
+        // Most requests have the same one, and it is read more quickly than the URL.
+        const host = request.headers.get("host");
+        if (host === null || host !== this.#knownHost) {
+          const complete = this.withHost(request);
+          if (complete !== request) return serve(complete);
+          this.#knownHost = host;
+        }
+        return handle(request);
+      };
+    return mapValues(routes, (methods) => mapValues(methods, guarded));
+  }
+
+  /** Answers on a connection of a retired server, which the answer closes: the next request then comes to the new one. */
+  async answerLast(request: Request, receiver: Server<SocketHandler>, serve: Fetch): Promise<Response> {
+    const complete = this.withHost(request);
+    this.#owners.set(complete, receiver);
+    const response = await serve(complete);
+    if (response.status !== SWITCHED) response.headers.set("connection", "close");
+    return response;
+  }
+}
+
+const mapValues = <From, To>(values: Readonly<Record<string, From>>, map: (value: From) => To): Record<string, To> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, map(value)]));

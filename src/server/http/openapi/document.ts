@@ -1,0 +1,99 @@
+import { VERSION } from "../../../kernel/version.ts";
+import type { Principal } from "../../access/principal.ts";
+import { maySeeSchema, type SchemaEndpoint } from "../../access/schema-right.ts";
+import type { Endpoint } from "../endpoint.ts";
+import { methodOf } from "../wide-paths.ts";
+import { ERROR_SCHEMA } from "./errors.ts";
+import { documentedPath, operationIdOf, operationOf } from "./operation.ts";
+
+const TAGS = [
+  { name: "Tables", description: "Records in tables, grouped into namespaces" },
+  { name: "Storage", description: "Files in buckets" },
+  { name: "Auth", description: "Users and sign-in" },
+  { name: "Administration", description: "Users, for service keys" },
+  { name: "Key-value", description: "Values by key" },
+  { name: "SQL", description: "Statements on declared databases" },
+  { name: "Vectors", description: "Vector indexes" },
+  { name: "Rooms", description: "State synchronised over WebSockets" },
+  { name: "Realtime", description: "Changes, presence and broadcasts over WebSockets" },
+  { name: "Push", description: "Devices, topics and messages" },
+  { name: "Jobs", description: "Durable background jobs, for service keys" },
+  { name: "Analytics", description: "Events and requests" },
+  { name: "Functions", description: "Routes of this server's config" },
+  { name: "System", description: "Health, schema, public configuration" },
+];
+
+/** The declared tables in OpenAPI's form, where `api.schemaEndpoint` lets them be seen. */
+export interface DeclaredTables {
+  schemaEndpoint: SchemaEndpoint;
+  describe(): Described;
+}
+
+/** A part of the document. */
+export interface Described {
+  paths: Record<string, object>;
+  schemas: Record<string, object>;
+}
+
+export interface ApiDocument {
+  /** Whether credentials matter to what the document has. */
+  caller: "open" | "public";
+  /** The OpenAPI document as JSON text. */
+  jsonFor(principal: Principal): Promise<string>;
+}
+
+/** The OpenAPI document of the endpoints that serve, written when it is first asked for. */
+export function createApiDocument(deps: {
+  endpoints: readonly Endpoint[];
+  tables?: DeclaredTables;
+  /** Routes of the config, for those who see the tables. */
+  functions?: (() => Promise<Described>) | undefined;
+}): ApiDocument {
+  const schemaEndpoint = deps.tables?.schemaEndpoint ?? false;
+  const written = new Map<boolean, Promise<string>>();
+  return {
+    caller: schemaEndpoint === "authenticated" ? "public" : "open",
+    jsonFor(principal) {
+      const hasTables = maySeeSchema(principal, schemaEndpoint);
+      const text = written.get(hasTables) ?? writeDocument(deps, hasTables);
+      written.set(hasTables, text);
+      return text;
+    },
+  };
+}
+
+async function writeDocument(
+  { endpoints, tables, functions }: Parameters<typeof createApiDocument>[0],
+  hasTables: boolean,
+): Promise<string> {
+  const declared = hasTables ? tables?.describe() : undefined;
+  const ofConfig = hasTables ? await functions?.() : undefined;
+  const documented = endpoints.filter(({ declaration }) => declaration.isDocumented !== false);
+  return JSON.stringify({
+    // 3.1 takes JSON Schema as it is: null, const and patterns of property names included.
+    openapi: "3.1.0",
+    info: { title: "Platform", version: VERSION, description: "A whole backend in one executable." },
+    tags: TAGS,
+    paths: { ...pathsOf(documented), ...declared?.paths, ...ofConfig?.paths },
+    components: {
+      schemas: { ...ofConfig?.schemas, Error: ERROR_SCHEMA, ...declared?.schemas },
+      securitySchemes: {
+        bearer: { type: "http", scheme: "bearer", bearerFormat: "JWT" },
+        serviceKey: { type: "apiKey", in: "header", name: "X-Platform-Service-Key" },
+      },
+    },
+  });
+}
+
+function pathsOf(endpoints: readonly Endpoint[]): Record<string, Record<string, unknown>> {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const endpoint of endpoints) {
+    const methods = paths[documentedPath(endpoint)] ?? {};
+    methods[methodOf(endpoint.route).toLowerCase()] = {
+      ...operationOf(endpoint),
+      operationId: operationIdOf(endpoint),
+    };
+    paths[documentedPath(endpoint)] = methods;
+  }
+  return paths;
+}

@@ -1,0 +1,88 @@
+import { BoundedMap } from "../../kernel/bounded-map.ts";
+import type { Clock, Millis } from "../../kernel/clock.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { clientNetwork } from "../../kernel/network/client-network.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
+import type { RateLimit, RateLimitGroup } from "../config/types.ts";
+import { COUNTED_KEYS_MAX } from "./limits.ts";
+
+/** The limits where `rateLimits` says nothing. [HT10] */
+export const RATE_LIMITS: Readonly<Record<RateLimitGroup, RateLimit>> = {
+  global: { requests: 10_000_000, window: 60 },
+  auth: { requests: 300, window: 60 },
+  signin: { requests: 10, window: 60 },
+  signup: { requests: 30, window: 60 },
+  events: { requests: 100, window: 60 },
+};
+
+interface Window {
+  endsAt: Millis;
+  count: number;
+}
+
+/** Counts per key in fixed windows that begin with a key's first hit. */
+export interface RateLimiter {
+  /** Counts one hit. Errors: 429 with `Retry-After` once the window is full. */
+  hit(key: string): void;
+  /** Refuses without counting: for limits on failures, which are counted when they happen. */
+  check(key: string): void;
+  /** Counts without refusing. */
+  count(key: string): void;
+}
+
+export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
+  const windows = new BoundedMap<string, Window>(COUNTED_KEYS_MAX);
+
+  const current = (key: string): Window => {
+    const now = clock.now();
+    const window = windows.get(key);
+    const endsAt = now + limit.window * SECOND_MS;
+    // A window that ends later than this began before the clock was set back. [HT15]
+    if (window !== undefined && window.endsAt > now && window.endsAt <= endsAt) return window;
+    const fresh = { endsAt, count: 0 };
+    windows.set(key, fresh);
+    return fresh;
+  };
+  const refuse = (window: Window): never => {
+    const retryAfterSeconds = Math.max(1, Math.ceil((window.endsAt - clock.now()) / SECOND_MS));
+    throw new AppError(429, "Rate limit exceeded", { headers: { "retry-after": String(retryAfterSeconds) } });
+  };
+
+  return {
+    hit(key) {
+      const window = current(key);
+      if (window.count >= limit.requests) refuse(window);
+      window.count++;
+    },
+    check(key) {
+      const window = current(key);
+      if (window.count >= limit.requests) refuse(window);
+    },
+    count(key) {
+      current(key).count++;
+    },
+  };
+}
+
+/**
+ * The limit of group `global`, counted for every request. While all clients together are below the limit, no single one
+ * exceeds it, so clients are counted one by one only above it: a request usually costs one addition.
+ */
+export function createGlobalLimiter(limit: RateLimit, clock: Clock): (address: () => string) => void {
+  // A limit that one client can reach is counted per network from the first request.
+  const isTight = limit.requests / limit.window < 20_000;
+  const perNetwork = createRateLimiter(limit, clock);
+  let endsAt = 0;
+  let total = 0;
+  return (address) => {
+    if (isTight) return perNetwork.hit(clientNetwork(address()));
+    if (total++ < limit.requests) return;
+    const now = clock.now();
+    if (endsAt <= now || endsAt > now + limit.window * SECOND_MS) {
+      endsAt = now + limit.window * SECOND_MS;
+      total = 1;
+      return;
+    }
+    perNetwork.hit(clientNetwork(address()));
+  };
+}

@@ -1,0 +1,133 @@
+import { AppError, badField, conflict, forbidden } from "../../../kernel/errors.ts";
+import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
+import type { Turns } from "../../../kernel/time/turns.ts";
+import { actorOf, type Principal } from "../../access/principal.ts";
+import { requireAnyServiceKey } from "../../access/service-key-right.ts";
+import type { RecordChange } from "../../db/index.ts";
+import type { ScheduleView } from "../cron/schedules.ts";
+import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../limits.ts";
+import type { QueueCore } from "../queue/core.ts";
+import { type JobState, RUNNING } from "../queue/states.ts";
+import { auditedChange, type JobRecords, type JobRow, noSuchJob, wrongState } from "./records.ts";
+
+export interface JobQuery {
+  name?: string | undefined;
+  state?: JobState | undefined;
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+/** Jobs for administrators. A key whose scopes do not name a job does not learn that it exists. */
+export interface JobsService {
+  /** The page as JSON. Errors: 401, 403, 400 for a cursor that no page returned. */
+  list(principal: Principal, query: () => JobQuery): MaybePromise<string>;
+  /** The schedules whose jobs the key may read. Errors: 401, 403. */
+  schedules(principal: Principal): ScheduleView[];
+  /** Runs a schedule at once; the id of its job, or of the one that waits or runs. Errors: 401, 403, 404. */
+  runSchedule(principal: Principal, name: string, form: () => unknown): Promise<string>;
+  /** `form` is called once the rights are known. Errors: 401, 403, 404, 409. */
+  change(principal: Principal, id: string, action: "retry" | "cancel" | "run-now", form: () => unknown): Promise<void>;
+}
+
+const ANY = "*";
+
+export function createJobsService(deps: {
+  core: QueueCore;
+  records: JobRecords;
+  schedules: { view(): ScheduleView[]; runNow(name: string): Promise<string> | null };
+  /** Lists take turns, as each of them may take some milliseconds. */
+  turns: Turns;
+  /** Writes down what the current caller has done to a job that runs, whose end is in a transaction with others. */
+  audit: RecordChange;
+}): JobsService {
+  const { core, records, turns } = deps;
+
+  const may = (principal: Principal, name: string, action: "read" | "write"): boolean =>
+    principal.kind === "server" ||
+    (principal.kind === "serviceKey" && principal.scopes.allows("jobs", ANY, name, action));
+  const knownNames = (): string[] => {
+    const stored =
+      core
+        .existing()
+        ?.counts()
+        .map(({ name }) => name) ?? [];
+    return [...new Set([...stored, ...core.dispatcher.names])];
+  };
+
+  /** The names that the key may read; null: all. Errors: 401; 403 if there are none. */
+  const readable = (principal: Principal): string[] | null => {
+    requireAnyServiceKey(principal);
+    if (may(principal, ANY, "read")) return null;
+    const names = knownNames().filter((name) => may(principal, name, "read"));
+    if (names.length === 0) throw forbidden();
+    return names;
+  };
+  /** Errors: 401; 403 for a key that may write no job; what `form` throws; 404. */
+  const writable = (principal: Principal, id: string, form: () => unknown): JobRow => {
+    requireAnyServiceKey(principal);
+    const row = records.find(id);
+    const isAllowed = row !== null && may(principal, row.name, "write");
+    const mayAny = isAllowed || may(principal, ANY, "write");
+    if (!mayAny && !knownNames().some((name) => may(principal, name, "write"))) throw forbidden();
+    form();
+    if (row === null || !isAllowed) throw noSuchJob(id);
+    return row;
+  };
+
+  return {
+    list(principal, query) {
+      const names = readable(principal);
+      const { name, state = null, limit = LIST_LIMIT_DEFAULT, cursor } = query();
+      if (name !== undefined && !may(principal, name, "read")) throw forbidden();
+      const listing = {
+        names: name === undefined ? names : [name],
+        state,
+        before: cursor === undefined ? null : decodeCursor(cursor),
+        limit: Math.min(limit, LIST_LIMIT_MAX),
+      };
+      return turns.soon(() => {
+        const { jobs, next } = records.list(listing);
+        return `{"jobs":[${jobs.join(",")}],"cursor":${next === null ? "null" : JSON.stringify(encodeCursor(next))}}`;
+      });
+    },
+    schedules(principal) {
+      const names = readable(principal);
+      return deps.schedules.view().filter(({ name }) => names === null || names.includes(name));
+    },
+    async runSchedule(principal, name, form) {
+      requireAnyServiceKey(principal);
+      if (!may(principal, name, "write")) throw forbidden();
+      form();
+      const id = await deps.schedules.runNow(name);
+      if (id === null) throw new AppError(404, `There is no schedule ${name}`);
+      await deps.audit(auditedChange("run-now", { name, id }));
+      return id;
+    },
+    async change(principal, id, action, form) {
+      const row = writable(principal, id, form);
+      const by = actorOf(principal);
+      if (action === "retry" && core.dispatcher.isUnderWay(row.seq)) throw stillRuns(id);
+      if (action === "retry") return records.retry(row, by);
+      if (action === "run-now") return records.runNow(row, by);
+      if (row.state !== RUNNING) return records.cancelWaiting(row, by);
+      // It may have ended meanwhile, without having been recorded.
+      if (!(await core.dispatcher.cancel(row.seq))) throw wrongState("cancelled", "waiting or running", row.state);
+      await deps.audit(auditedChange(action, row));
+    },
+  };
+}
+
+/** Its signal was aborted, and its code has not noticed. */
+const stillRuns = (id: string): AppError =>
+  conflict(
+    `The job ${JSON.stringify(id)} cannot be retried yet: its earlier run has not ended, although its signal was aborted`,
+  );
+
+const encodeCursor = (seq: number): string => Buffer.from(String(seq)).toString("base64url");
+
+/** Errors: 400 for a text that `encodeCursor` did not make. */
+function decodeCursor(cursor: string): number {
+  const seq = Number(Buffer.from(cursor, "base64url").toString());
+  if (Number.isSafeInteger(seq) && seq > 0 && encodeCursor(seq) === cursor) return seq;
+  throw badField("cursor", "invalid_value", "cursor must be one that a list has returned");
+}

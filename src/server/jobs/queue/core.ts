@@ -1,0 +1,106 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { jobsLayout } from "../../../../schema/migrations/index.ts";
+import type { Clock } from "../../../kernel/clock.ts";
+import type { Ids } from "../../../kernel/ids.ts";
+import type { JsonValue } from "../../../kernel/json/json.ts";
+import type { Logger } from "../../../kernel/logger.ts";
+import type { Foreground } from "../../../kernel/observing/foreground.ts";
+import { layOut, type StorageEngine } from "../../db/index.ts";
+import { CACHE_KIB } from "../limits.ts";
+import type { EnqueueOptions, PassedJob, Queue } from "../types.ts";
+import { Dispatcher } from "./dispatcher.ts";
+import { createEnqueuing } from "./enqueuing.ts";
+import { dataText, dueTime, type NewJob, requireKey } from "./entry.ts";
+import { createPassing } from "./outbox.ts";
+import { createJobSealing } from "./sealing.ts";
+import { JobStore } from "./store.ts";
+import { startSweep } from "./sweep.ts";
+
+export interface QueueCoreDeps {
+  engine: StorageEngine;
+  dataDirectory: string;
+  /** The server's secret; the key for secrets of jobs is derived from it. */
+  secrets: { jwtSecret: string };
+  /** true: jobs are accepted, and none runs. */
+  isDrill: boolean;
+  foreground: Foreground;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+}
+
+/** The queue with its file, for the parts of this folder that look into it. */
+export interface QueueCore {
+  readonly queue: Queue;
+  /** See `JobsArea.pass`. */
+  pass(jobs: readonly PassedJob[]): Promise<void>;
+  readonly dispatcher: Dispatcher;
+  /** Opens jobs.db, or creates it. */
+  open(): JobStore;
+  /** null: there is no jobs.db, or nothing has needed it yet. */
+  opened(): JobStore | null;
+  /** As `opened`, but also opens a file that exists. */
+  existing(): JobStore | null;
+  start(): void;
+  stop(): Promise<void>;
+}
+
+export function createQueueCore(deps: QueueCoreDeps): QueueCore {
+  const { engine, clock, ids, logger, isDrill } = deps;
+  const path = join(deps.dataDirectory, "jobs.db");
+  const sealing = createJobSealing(deps.secrets.jwtSecret, ids);
+  let store: JobStore | null = null;
+  let starting: Promise<void> | null = null;
+  let isStarted = false;
+  let stopSweep = async () => {};
+
+  const open = (): JobStore => {
+    if (store !== null) return store;
+    store = new JobStore(engine.open(path, { migrate: layOut(jobsLayout), cacheKiB: CACHE_KIB }));
+    if (isStarted) run();
+    return store;
+  };
+  const existing = (): JobStore | null => store ?? (existsSync(path) ? open() : null);
+  const dispatcher = new Dispatcher({ store: open, sealing, foreground: deps.foreground, clock, ids, logger });
+  const enqueue = createEnqueuing(open, dispatcher.onDue);
+  const entryOf = (name: string, data: JsonValue, options: EnqueueOptions = {}): NewJob => {
+    const createdAt = clock.now();
+    const id = requireKey("id", options.id) ?? ids.uuid();
+    const secret = options.secret === undefined ? null : sealing.seal(id, options.secret);
+    const key = requireKey("key", options.key);
+    const group = requireKey("group", options.group);
+    return { id, name, data: dataText(data), secret, key, group, createdAt, dueAt: dueTime(options, createdAt) };
+  };
+  const run = (): void => {
+    if (isDrill || starting !== null) return;
+    stopSweep = startSweep({ store: open(), clock, logger });
+    starting = dispatcher.start();
+  };
+
+  return {
+    queue: {
+      define: (name, definition) => dispatcher.define(name, definition),
+      enqueue: async (name, data, options) => enqueue(entryOf(name, data, options)),
+      unfinished: (name) => existing()?.unfinished(name) ?? 0,
+      prepare(name, data, options) {
+        const { createdAt: _, ...job } = entryOf(name, data, options);
+        return job;
+      },
+    },
+    pass: createPassing({ store: open, onDue: dispatcher.onDue, clock }),
+    dispatcher,
+    open,
+    opened: () => store,
+    existing,
+    start() {
+      isStarted = true;
+      if (existing() !== null) run();
+    },
+    async stop() {
+      isStarted = false;
+      await starting;
+      await Promise.all([dispatcher.stop(), stopSweep()]);
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import type { Millis } from "../../../kernel/clock.ts";
+import { SECOND_MS } from "../../../kernel/time/duration.ts";
+import type { NameCounts } from "../types.ts";
+import type { JobStore } from "./store.ts";
+
+/** Figures for the metrics, by the jobs' names. */
+export type JobsLoad = readonly {
+  name: string;
+  waiting: number;
+  running: number;
+  /** Jobs that have failed, also before this start. */
+  failedTotal: number;
+  /** For how long the job that is due first has been due; 0 if none is. */
+  oldestWaitingSeconds: number;
+}[];
+
+/** The other metrics must not be missing when jobs.db has failed. */
+function countsOf(store: JobStore): NameCounts[] {
+  try {
+    store.file.assertReadable();
+  } catch {
+    return [];
+  }
+  return store.counts();
+}
+
+export function loadOf(store: JobStore | null, now: Millis): JobsLoad {
+  if (store === null) return [];
+  return countsOf(store).map(({ name, waiting, running, failedTotal }) => {
+    const dueAt = waiting === 0 ? null : store.nextDue(store.file, name);
+    const oldestWaitingSeconds = dueAt === null ? 0 : Math.max(0, now - dueAt) / SECOND_MS;
+    return { name, waiting, running, failedTotal, oldestWaitingSeconds };
+  });
+}

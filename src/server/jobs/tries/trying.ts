@@ -1,0 +1,49 @@
+import type { Clock } from "../../../kernel/clock.ts";
+import { SECOND_MS } from "../../../kernel/time/duration.ts";
+import type { JobDefinition, JobRun } from "../types.ts";
+
+/** Why a try was ended from outside. */
+export type Ended = "timeout" | "cancelled" | "stopped";
+
+/** A try that is under way. */
+export interface Try {
+  /** Resolves when `run` has ended, or the try was ended; the first counts. Never rejects. */
+  readonly result: Promise<TryResult>;
+  /** Resolves when `run` has ended, also where the try was ended before. Never rejects. */
+  readonly ran: Promise<void>;
+  /** Aborts the signal. With `stopped`, `run` may still end by itself. */
+  end(reason: Ended): void;
+}
+
+export type TryResult = { kind: "done" } | { kind: "threw"; cause: unknown } | { kind: Ended };
+
+/** Runs one try. What `run` does after the try was ended is ignored. */
+export function startTry(
+  { run, timeout }: Pick<JobDefinition, "run" | "timeout">,
+  job: Omit<JobRun, "signal">,
+  clock: Clock,
+): Try {
+  const controller = new AbortController();
+  const { promise: result, resolve } = Promise.withResolvers<TryResult>();
+  let isStopped = false;
+  const end = (reason: Ended): void => {
+    if (reason === "stopped") isStopped = true;
+    else resolve({ kind: reason });
+    controller.abort(new Error(REASONS[reason]));
+  };
+  const cancelTimer = timeout === null ? () => {} : clock.after(timeout * SECOND_MS, () => end("timeout"));
+  // Called inside, so that a synchronous throw is caught as well.
+  const ran = (async () => run(Object.assign(job, { signal: controller.signal })))();
+  const settled = ran.then(
+    () => resolve({ kind: "done" }),
+    (cause: unknown) => resolve(isStopped ? { kind: "stopped" } : { kind: "threw", cause }),
+  );
+  void result.then(cancelTimer);
+  return { result, ran: settled, end };
+}
+
+const REASONS: Readonly<Record<Ended, string>> = {
+  timeout: "The job has reached its timeout",
+  cancelled: "The job was cancelled",
+  stopped: "The server is stopping",
+};

@@ -1,0 +1,376 @@
+import { join } from "node:path";
+import { roomsLayout } from "../../../schema/migrations/index.ts";
+import { createServiceKeys, type ServiceKeys } from "../access/keys/service-keys.ts";
+import { SERVER } from "../access/principal.ts";
+import { createPrincipals, type Principals } from "../access/principals.ts";
+import { createTokenVerifier } from "../access/tokens.ts";
+import { type AdminArea, createAdminArea } from "../areas/admin/index.ts";
+import { type AnalyticsArea, createAnalyticsArea } from "../areas/analytics/index.ts";
+import { type AuditArea, createAuditArea } from "../areas/audit/index.ts";
+import { type AuthArea, createAuthArea } from "../areas/auth/index.ts";
+import { type BackupsArea, createBackupsArea } from "../areas/backup/index.ts";
+import { type ClientFilesArea, createClientFilesArea } from "../areas/client-files/index.ts";
+import { createSqlArea, type SqlArea } from "../areas/d1/index.ts";
+import type { FunctionsArea } from "../areas/functions/index.ts";
+import { createKeyValueArea, type KeyValueArea } from "../areas/kv/index.ts";
+import { createPushArea, type PushArea } from "../areas/push/index.ts";
+import { createRealtimeArea, type RealtimeArea } from "../areas/realtime/index.ts";
+import { createRoomsArea, type RoomsArea } from "../areas/rooms/index.ts";
+import { createStorageArea, type StorageArea } from "../areas/storage/index.ts";
+import { createSystemArea, type SystemArea } from "../areas/system/index.ts";
+import { createTablesArea, type TablesArea } from "../areas/tables/index.ts";
+import type { TlsArea } from "../areas/tls/index.ts";
+import { createTriggersArea, type TriggersArea } from "../areas/triggers/index.ts";
+import { adminUser, createUsersArea, type UsersArea } from "../areas/users/index.ts";
+import { createVectorArea, type VectorArea } from "../areas/vectorize/index.ts";
+import { defineWebhooks } from "../areas/webhooks/index.ts";
+import type { AppAccess } from "../config/app/index.ts";
+import type { PlatformConfig } from "../config/types.ts";
+import { layOut } from "../db/index.ts";
+import { RATE_LIMITS } from "../http/rate-limit.ts";
+import { createJobsArea, FinalFailure, type JobsArea } from "../jobs/index.ts";
+import { createSockets, type Sockets } from "../sockets/index.ts";
+import type { Base } from "./base.ts";
+import type { Phase, Stoppable, Stopping } from "./stopping.ts";
+import { createUserAccess } from "./user-access.ts";
+
+/** What is open, by its name. */
+export interface Areas {
+  audit: AuditArea;
+  jobs: JobsArea;
+  auth: AuthArea;
+  access: { serviceKeys: ServiceKeys; principals: Principals };
+  admin: AdminArea;
+  sockets: Sockets;
+  users: UsersArea;
+  tables: TablesArea;
+  kv: KeyValueArea;
+  d1: SqlArea;
+  vectorize: VectorArea;
+  rooms: RoomsArea;
+  storage: StorageArea;
+  realtime: RealtimeArea;
+  analytics: AnalyticsArea;
+  push: PushArea;
+  backups: BackupsArea;
+  triggers: TriggersArea;
+  /** null without `server.tls`. */
+  tls: Stoppable & { readonly area: TlsArea | null };
+  system: SystemArea;
+  clientFiles: ClientFilesArea;
+  /** null without `routes`. */
+  functions: Stoppable & { readonly area: FunctionsArea | null };
+}
+
+/** What an area is opened with. */
+interface Context {
+  config: PlatformConfig;
+  base: Base;
+  /** Those that were opened before. Functions that run later may use all of them. */
+  areas: Areas;
+  app: AppAccess;
+}
+
+type Opening<Area> = (context: Context) => Area | Promise<Area>;
+
+interface Definition<Area> {
+  open: Opening<Area>;
+  stop: { phase: Phase; part: (area: Area) => Stoppable } | null;
+}
+
+/** An area that has nothing to stop. */
+const lasting = <Area>(open: Opening<Area>): Definition<Area> => ({ open, stop: null });
+
+const stopping = <Area extends Stoppable>(phase: Phase, open: Opening<Area>): Definition<Area> => ({
+  open,
+  stop: { phase, part: (area) => area },
+});
+
+/** Every area, in the order in which they open: how, and the phase of a stop in which it ends. */
+const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
+  audit: stopping("records", ({ config, base }) =>
+    createAuditArea({ ...base, file: base.systemFile, days: config.audit?.days }),
+  ),
+  jobs: stopping("requests", ({ config, base, app }) =>
+    createJobsArea({
+      ...base,
+      jobs: config.jobs ?? {},
+      cron: config.cron ?? {},
+      app: () => app,
+      audit: (change) => base.audit.record(change),
+    }),
+  ),
+  auth: stopping("accounts", ({ config, base, areas }) =>
+    createAuthArea({
+      ...base,
+      queue: areas.jobs.queue,
+      config: config.auth ?? {},
+      rateLimits: config.rateLimits,
+      file: base.systemFile,
+      secret: base.secrets.jwtSecret,
+      notes: {
+        isWatched: (event) => areas.triggers.accounts.isWatched(event),
+        note: (tx, { event, account, by }) => areas.triggers.accounts.note(tx, { event, by, user: adminUser(account) }),
+      },
+      onWrongGuess: ({ userId, email, way }) =>
+        base.audit.failed(userId === null ? "users" : `users/${userId}`, { email, way }),
+      lookups: () => areas.tables.lookups,
+    }),
+  ),
+  access: lasting(({ config, base: { secrets, clock }, areas }) => {
+    const secret = secrets.jwtSecret;
+    const declared = config.serviceKeys ?? {};
+    const serviceKeys = createServiceKeys({ rootKey: secrets.serviceKey, secret, declared, clock });
+    const principals = createPrincipals({
+      serviceKeys,
+      tokens: createTokenVerifier({ secret, clock }),
+      sessions: areas.auth.sessions,
+      administrators: () => areas.admin.sessions,
+      account: areas.auth.accounts.get,
+    });
+    return { serviceKeys, principals };
+  }),
+  admin: lasting(({ config, base, areas }) =>
+    createAdminArea({
+      ...base,
+      isEnabled: config.admin !== false,
+      file: base.systemFile,
+      secret: base.secrets.jwtSecret,
+      serviceKeys: areas.access.serviceKeys,
+    }),
+  ),
+  sockets: lasting(({ base, areas }) =>
+    createSockets({
+      ...base,
+      server: base.listener.sockets,
+      principals: areas.access.principals,
+      sessions: areas.auth.sessions,
+    }),
+  ),
+  users: lasting(({ config, areas: { auth } }) =>
+    createUsersArea({ accounts: auth.accounts, config: config.auth ?? {}, limit: auth.limit }),
+  ),
+  tables: stopping("hooks", ({ config, base, areas, app }) =>
+    createTablesArea({
+      ...base,
+      databases: config.databases ?? {},
+      directory: join(base.dataDirectory, "databases"),
+      requirePresent: areas.access.principals.requirePresent,
+      app: () => app,
+      onCommit: (address, groups) => areas.sockets.rights.committed(address, groups),
+      onChange(address, groups) {
+        // First: what is delivered follows the rights of now.
+        areas.sockets.rights.announced(address, groups);
+        areas.realtime.publishChanges(address, groups);
+      },
+      onDelete(address) {
+        areas.sockets.rights.deleted(address);
+        areas.realtime.endInstance(address);
+      },
+      prepareJob: (name, data, options) => areas.jobs.prepare(name, data, options),
+      audit: (change) => base.audit.record(change),
+      account: areas.auth.accounts.get,
+      outbox: (address) => base.outboxes.optionsOf({ kind: "tables", ...address }),
+    }),
+  ),
+  kv: stopping("resources", ({ config, base }) =>
+    createKeyValueArea({ ...base, namespaces: Object.keys(config.kv ?? {}) }),
+  ),
+  d1: stopping("resources", ({ config, base }) =>
+    createSqlArea({ ...base, audit: (change) => base.audit.record(change), databases: Object.keys(config.d1 ?? {}) }),
+  ),
+  vectorize: stopping("resources", ({ config, base }) => {
+    const declared = Object.entries(config.vectorize ?? {});
+    const indexes = declared.map(([name, index]) => ({ metric: "cosine" as const, ...index, name }));
+    return createVectorArea({ ...base, indexes });
+  }),
+  rooms: stopping("rooms", ({ config, base, areas, app }) =>
+    createRoomsArea({
+      ...base,
+      config: config.rooms ?? {},
+      sockets: areas.sockets,
+      sessions: areas.auth.sessions,
+      file: base.engine.open(join(base.dataDirectory, "rooms.db"), { migrate: layOut(roomsLayout) }),
+      lookups: areas.tables.lookups,
+      audit: (change) => base.audit.record(change),
+      app: () => app,
+    }),
+  ),
+  storage: stopping("accounts", ({ config, base, areas }) =>
+    createStorageArea({
+      ...base,
+      buckets: config.storage?.buckets ?? {},
+      thumbs: config.storage?.thumbs,
+      objectStores: base.isDrill ? { mode: "readOnly" } : { mode: "own", takeOver: base.takeOver },
+      file: base.systemFile,
+      secret: base.secrets.jwtSecret,
+      account: areas.auth.accounts.get,
+      serviceKey: areas.access.serviceKeys.named,
+      requirePresent: areas.access.principals.requirePresent,
+      publicUrl: config.server?.publicUrl,
+      notes: {
+        isWatched: (bucket, event) => areas.triggers.files.isWatched(bucket, event),
+        note: (tx, change) => areas.triggers.files.note(tx, change),
+      },
+      lookups: areas.tables.lookups,
+      rights: areas.sockets.rights,
+    }),
+  ),
+  realtime: stopping("realtime", ({ config, base, areas }) =>
+    createRealtimeArea({
+      ...base,
+      config: config.realtime ?? {},
+      sockets: areas.sockets,
+      tables: areas.tables.door,
+      lookups: areas.tables.lookups,
+    }),
+  ),
+  analytics: stopping("records", ({ config, base }) =>
+    createAnalyticsArea({
+      ...base,
+      config,
+      requestLog: config.analytics?.requestLog !== false,
+      slowMs: config.analytics?.slowMs,
+      trackLimit: config.rateLimits?.events ?? RATE_LIMITS.events,
+    }),
+  ),
+  push: stopping("requests", ({ config, base, areas }) =>
+    createPushArea({
+      ...base,
+      queue: areas.jobs.queue,
+      config: config.push ?? {},
+      file: base.systemFile,
+      audit: (change) => base.audit.record(change),
+    }),
+  ),
+  backups: stopping("requests", ({ config, base, areas }) => {
+    const { schedules, queue } = areas.jobs;
+    const area = createBackupsArea({
+      ...base,
+      config: config.backups,
+      schedules,
+      queue,
+      principals: areas.access.principals,
+    });
+    base.health.add("backup", () => {
+      const { lastBackupAt, lastBackupVerifiedAt, hasLastFailed } = area.load;
+      const timeOf = (at: number): string | null => (at === 0 ? null : new Date(at).toISOString());
+      return {
+        ok: !hasLastFailed && !area.isOverdue(),
+        lastAt: timeOf(lastBackupAt),
+        verifiedAt: timeOf(lastBackupVerifiedAt),
+      };
+    });
+    return area;
+  }),
+  triggers: stopping("records", ({ config, base, areas, app }) => {
+    const { define } = areas.jobs.queue;
+    const finalFailure = (message: string) => new FinalFailure(message);
+    defineWebhooks({ ...base, webhooks: config.webhooks ?? {}, define, finalFailure });
+    return createTriggersArea({
+      ...base,
+      config,
+      define,
+      pass: areas.jobs.pass,
+      finalFailure,
+      filters: areas.tables.filters,
+      tableFile: areas.tables.file,
+      app: () => app,
+    });
+  }),
+  tls: stopping("requests", async ({ config, base }) => {
+    const { tls, publicUrl } = config.server ?? {};
+    // Loaded here: a server without it pays nothing.
+    const area =
+      tls === undefined
+        ? null
+        : (await import("../areas/tls/index.ts")).createTlsArea({ ...base, config: tls, publicUrl });
+    return { area, stop: (): void | Promise<void> => area?.stop() };
+  }),
+  clientFiles: lasting(() => createClientFilesArea()),
+  system: stopping("realtime", ({ config, base: { isDrill, clock, engine, health, logs, dataDirectory }, areas }) => {
+    const { realtime, rooms, analytics, backups, jobs } = areas;
+    return createSystemArea({
+      config,
+      isDrill,
+      clock,
+      health,
+      logs,
+      sockets: areas.sockets,
+      watched: { dataDirectory, engine, jobs: () => jobs.load },
+      keyUse: areas.access.serviceKeys.lastUsed,
+      load: () => ({
+        ...engine.load,
+        ...backups.load,
+        jobs: jobs.load,
+        realtimeSockets: realtime.openSockets,
+        roomSockets: rooms.openSockets,
+        rooms: rooms.liveRooms,
+        droppedRequests: analytics.droppedRequests,
+      }),
+    });
+  }),
+  functions: stopping("hooks", async ({ config, base, areas, app }) => {
+    if (config.routes === undefined) return { area: null, stop() {} };
+    // Loaded here: most configs have no routes.
+    const { createFunctionsArea } = await import("../areas/functions/index.ts");
+    const { server: sockets, meter, rights } = areas.sockets;
+    const area = await createFunctionsArea({
+      ...base,
+      routes: config.routes,
+      app,
+      lookups: areas.tables.lookups,
+      sockets,
+      meter,
+      rights,
+      sessions: areas.auth.sessions,
+      principals: areas.access.principals,
+    });
+    return { area, stop: area.stop };
+  }),
+};
+
+/** The server's own access to the areas, for hooks, rooms and embedders. Frozen, as all of them share it. [CF205] */
+const createAppAccess = (areas: Areas): AppAccess =>
+  Object.freeze<AppAccess>({
+    db: (namespace, instanceId) => areas.tables.serverAccessor(namespace, instanceId),
+    storage: (bucket) => areas.storage.accessor(SERVER, bucket),
+    kv: (name) => areas.kv.accessor(name),
+    sql: (name) => areas.d1.accessor(name),
+    vectors: (name) => areas.vectorize.accessor(name),
+    broadcast: (channel, event, payload) => areas.realtime.broadcast(channel, event, payload),
+    as: (auth) => createUserAccess(areas, auth),
+    get jobs() {
+      return Object.freeze(areas.jobs.accessor);
+    },
+    get mail() {
+      return Object.freeze(areas.auth.mail);
+    },
+    get push() {
+      return Object.freeze(areas.push.accessor);
+    },
+    get users() {
+      return Object.freeze(areas.users.accessor);
+    },
+  });
+
+/** Opens all areas, and notes how they stop. Errors: those of the first area that does not open. */
+export async function openAreas(
+  config: PlatformConfig,
+  base: Base,
+  stops: Stopping,
+): Promise<{ areas: Areas; app: AppAccess }> {
+  // Filled in the order of AREAS.
+  const areas = {} as Areas;
+  const app = createAppAccess(areas);
+  const open = async <Name extends keyof Areas>(name: Name): Promise<void> => {
+    const { open: opening, stop }: Definition<Areas[Name]> = AREAS[name];
+    const area = await opening({ config, base, areas, app });
+    areas[name] = area;
+    if (stop !== null) stops.add(stop.phase, name, stop.part(area));
+  };
+  // The keys of AREAS are those of Areas, as its type says.
+  for (const name of Object.keys(AREAS) as (keyof Areas)[]) await open(name);
+  await areas.jobs.start();
+  return { areas, app };
+}

@@ -1,0 +1,91 @@
+import { type Clock, systemClock } from "../../kernel/clock.ts";
+import { type Ids, systemIds } from "../../kernel/ids.ts";
+import { type Logger, silentLogger } from "../../kernel/logger.ts";
+import { Foreground } from "../../kernel/observing/foreground.ts";
+import { HealthChecks } from "../../kernel/observing/health.ts";
+import { LogLines } from "../../kernel/observing/log-lines.ts";
+import { AuditOutbox } from "../areas/audit/index.ts";
+import { roomBacklogMaxBytes, roomMessageMaxBytes } from "../areas/rooms/index.ts";
+import type { Guide } from "../areas/site/guide/source.ts";
+import { Outboxes, watchedNamespaces } from "../areas/triggers/index.ts";
+import type { PlatformConfig } from "../config/types.ts";
+import { createStorageEngine, openSystemFile, socketsMax } from "../db/index.ts";
+import { DRILL_HEADERS } from "../http/cors.ts";
+import { createListener } from "../http/listening/listener.ts";
+import type { Stopping } from "./stopping.ts";
+
+export interface PlatformOptions {
+  dataDirectory: string;
+  secrets: { serviceKey: string; jwtSecret: string };
+  /** Changes nothing outside the data directory, and sends nothing: for a look at a restored copy. */
+  isDrill?: boolean;
+  /** Prefixes of object stores that belong to another data directory become this one's. */
+  takeOver?: boolean;
+  /** Served below `/docs`; null: not, as outside of development. */
+  guide?: Guide | null;
+  logger?: Logger;
+  clock?: Clock;
+  ids?: Ids;
+}
+
+export type Base = ReturnType<typeof openBase>;
+
+/** What every area may use. */
+export function openBase(config: PlatformConfig, options: PlatformOptions, stopping: Stopping) {
+  const { clock = systemClock, ids = systemIds, dataDirectory, secrets } = options;
+  /** The last lines of the log, for administrators. */
+  const logs = new LogLines({ clock, next: options.logger ?? silentLogger });
+  const { logger } = logs;
+  const { isDrill = false, takeOver = false, guide = null } = options;
+  /** Areas add their checks here; `GET /api/health` and `platform doctor` report them. */
+  const health = new HealthChecks({
+    clock,
+    onFailure: (check, cause) => logger.error("a health check failed", { check, cause }),
+  });
+  const audit = new AuditOutbox({ clock, dataDirectory });
+  const engine = createStorageEngine({
+    clock,
+    ids,
+    audit,
+    onFailure: (path, cause) => logger.error("a database file has a problem", { path, cause }),
+  });
+  stopping.add("databases", "databases", engine);
+  const isTls = config.server?.tls !== undefined;
+  const listener = createListener({
+    clock,
+    isTls,
+    proxies: {
+      trustProxy: config.server?.trustProxy ?? false,
+      clientAddressHeader: config.server?.clientAddressHeader,
+    },
+    socketsMax: socketsMax(engine.descriptorLimit),
+    messageMaxBytes: roomMessageMaxBytes(config.rooms ?? {}),
+    waitingMaxBytes: roomBacklogMaxBytes(config.rooms ?? {}),
+    ...(isDrill ? { upgradeHeaders: DRILL_HEADERS } : {}),
+  });
+  stopping.add("requests", "requests", listener);
+  const outboxes = new Outboxes(watchedNamespaces(config), { clock, ids });
+  const systemFile = openSystemFile(engine, dataDirectory, outboxes.optionsOf({ kind: "system" }));
+  /** The address that links to this server begin with, without a slash at the end. */
+  const publicUrl = () => (config.server?.publicUrl ?? listener.origin() ?? "").replace(/\/$/, "");
+  return {
+    clock,
+    ids,
+    logger,
+    dataDirectory,
+    secrets,
+    isDrill,
+    takeOver,
+    guide,
+    health,
+    logs,
+    audit,
+    foreground: new Foreground(),
+    engine,
+    isTls,
+    listener,
+    outboxes,
+    systemFile,
+    publicUrl,
+  };
+}

@@ -1,0 +1,69 @@
+import type { AnyElysia } from "elysia";
+import { systemClock } from "../../kernel/clock.ts";
+import { silentLogger } from "../../kernel/logger.ts";
+import type { AppAccess } from "../config/app/index.ts";
+import type { PlatformConfig } from "../config/types.ts";
+import { TLS_HOST_DEFAULT } from "../http/listening/listener.ts";
+import { type Areas, openAreas } from "./areas.ts";
+import { type Base, openBase, type PlatformOptions } from "./base.ts";
+import { serveAreas } from "./server.ts";
+import { createStopping, type Stopping } from "./stopping.ts";
+
+export interface Platform {
+  /** The server's own access, which passes rules. */
+  readonly app: AppAccess;
+  readonly server: AnyElysia;
+  /** Answers a request without a network in between. */
+  fetch(request: Request): Promise<Response>;
+  /** Port 0 picks a free one. Defaults: 127.0.0.1, 8787; with TLS 0.0.0.0, 443. Errors: the port is not available; it listens already, or was stopped. */
+  listen(options?: { host?: string | undefined; port?: number | undefined }): Promise<{ url: string; port: number }>;
+  /**
+   * Accepts no new requests, gives those under way up to 5 s, closes sockets with 1001, saves, and checkpoints. It stops all
+   * areas, whatever one of them throws. Errors: an AggregateError of what they threw, when all of them have stopped.
+   */
+  stop(): Promise<void>;
+}
+
+/** Joins the areas. The config has been checked before. */
+export async function createPlatform(config: PlatformConfig, options: PlatformOptions): Promise<Platform> {
+  const { clock = systemClock, logger = silentLogger } = options;
+  const stopping = createStopping({ clock, logger });
+  try {
+    const base = openBase(config, options, stopping);
+    const { areas, app } = await openAreas(config, base, stopping);
+    return serve(config, { base, areas, app, stopping });
+  } catch (cause) {
+    // Files and timers of the parts that did open must not stay behind. Their failures are logged.
+    await stopping.stop().catch(() => {});
+    throw cause;
+  }
+}
+
+function serve(
+  config: PlatformConfig,
+  { base, areas, app, stopping }: { base: Base; areas: Areas; app: AppAccess; stopping: Stopping },
+): Platform {
+  const { http, server, native } = serveAreas(config, base, areas);
+  let stopped: Promise<void> | null = null;
+  return {
+    app,
+    server,
+    fetch: async (request) => server.fetch(base.listener.complete(request)),
+    async listen({ host, port } = {}) {
+      const failure = (cause: unknown) => http.failure(cause, new Request("http://localhost/"));
+      const { area } = areas.tls;
+      const tls = area === null ? null : await area.open();
+      const listening = base.listener.listen(server, { host, port, tls, routes: native, failure });
+      area?.begin({ host: host ?? TLS_HOST_DEFAULT, port: listening.port, renew: base.listener.renew });
+      return listening;
+    },
+    stop() {
+      if (stopped === null) {
+        base.health.stopping();
+        base.listener.refuse();
+        stopped = stopping.stop();
+      }
+      return stopped;
+    },
+  };
+}

@@ -1,0 +1,96 @@
+import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { reasonOf } from "../../kernel/errors.ts";
+import { systemIds } from "../../kernel/ids.ts";
+import { type Logger, silentLogger } from "../../kernel/logger.ts";
+import { requireWhole } from "../areas/backup/interrupted.ts";
+import { readGuide } from "../areas/site/guide/source.ts";
+import { resolveSecrets } from "../config/secrets/secrets.ts";
+import type { PlatformConfig } from "../config/types.ts";
+import { lockDirectory } from "../db/index.ts";
+import { unsafeFileSystems } from "../disk/file-system.ts";
+import { removeLeftovers } from "../disk/small-file.ts";
+import { createPlatform, type Platform } from "./index.ts";
+
+const DIRECTORY_MODE = 0o700;
+
+export interface OpenPlatform extends Platform {
+  /** The root service key. */
+  readonly serviceKey: string;
+}
+
+/**
+ * A platform on a data directory: creates the directory, locks it against other processes, and resolves or generates the
+ * secrets. `stop` releases the lock. The config has been checked before. Errors: the directory is locked by another process;
+ * a secret is not usable; a database or an area cannot be opened.
+ */
+export async function openPlatform(
+  config: PlatformConfig,
+  options: {
+    data: string;
+    environment: Readonly<Record<string, string | undefined>>;
+    logger?: Logger | undefined;
+    /** Changes nothing outside the data directory, and sends nothing. */
+    isDrill?: boolean;
+    /** Prefixes of object stores that belong to another data directory become this one's. */
+    takeOver?: boolean;
+    /** `platform dev`: serves the guide. */
+    isDevelopment?: boolean;
+    /** Receives a root service key that has just been generated, also when the platform then fails to open. */
+    onNewServiceKey?: (serviceKey: string) => void;
+  },
+): Promise<OpenPlatform> {
+  const { logger = silentLogger, environment, isDrill = false, takeOver = false, onNewServiceKey } = options;
+  const guide = options.isDevelopment === true ? await readGuide() : null;
+  const dataDirectory = resolve(options.data);
+  makeDirectory(dataDirectory);
+  const lock = lockDirectory(dataDirectory);
+  try {
+    requireWhole(dataDirectory);
+    for (const folder of ["", "tls", "admin-links", "vectorize"]) removeLeftovers(join(dataDirectory, folder));
+    const { secrets, newServiceKey, warnings } = resolveSecrets({ dataDirectory, environment, ids: systemIds });
+    for (const warning of [...warnings, ...(await unsafeFileSystems(dataDirectory))]) logger.warn(warning);
+    if (newServiceKey !== null) onNewServiceKey?.(newServiceKey);
+    const platform = await createPlatform(config, { dataDirectory, secrets, isDrill, takeOver, guide, logger });
+    return {
+      ...platform,
+      serviceKey: secrets.serviceKey,
+      async stop() {
+        try {
+          await platform.stop();
+        } finally {
+          lock.release();
+        }
+      },
+    };
+  } catch (cause) {
+    lock.release();
+    throw cause;
+  }
+}
+
+/** It will contain password hashes and all records: other accounts of the machine get no access. */
+function makeDirectory(dataDirectory: string): void {
+  if (existsSync(dataDirectory)) {
+    if (!statSync(dataDirectory).isDirectory()) {
+      throw new Error(`${dataDirectory} cannot be the data directory: it is a file`);
+    }
+    requireWritable(dataDirectory);
+    return;
+  }
+  try {
+    mkdirSync(dataDirectory, { recursive: true, mode: DIRECTORY_MODE });
+  } catch (cause) {
+    throw new Error(`Cannot create the data directory: ${reasonOf(cause)}`, { cause });
+  }
+}
+
+function requireWritable(dataDirectory: string): void {
+  try {
+    accessSync(dataDirectory, constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    const code = cause instanceof Error && "code" in cause ? cause.code : cause;
+    const message = `The data directory ${dataDirectory} is not writable (${code}): start the server as its owner, or change the owner`;
+    throw new Error(message, { cause });
+  }
+}

@@ -1,0 +1,77 @@
+import type { AnyElysia } from "elysia";
+import type { MaybePromise } from "../../kernel/maybe-promise.ts";
+import { createSite } from "../areas/site/index.ts";
+import { ownProduct } from "../config/loading/product.ts";
+import type { PlatformConfig } from "../config/types.ts";
+import { createCors, DRILL_HEADERS } from "../http/cors.ts";
+import type { Endpoint } from "../http/endpoint.ts";
+import { createAccessLog } from "../http/exchange/access-log.ts";
+import { type AnswerListener, createHttp, type Http } from "../http/http.ts";
+import { BODY_MAX_BYTES } from "../http/limits.ts";
+import type { NativeRoutes } from "../http/listening/requests.ts";
+import { mountEndpoints } from "../http/mount.ts";
+import { createApiDocument } from "../http/openapi/document.ts";
+import { documentationEndpoints } from "../http/openapi/pages.ts";
+import { createGlobalLimiter, RATE_LIMITS } from "../http/rate-limit.ts";
+import { hstsHeaders } from "../http/security-headers.ts";
+import { createServer } from "../http/server.ts";
+import { groupWide } from "../http/wide-paths.ts";
+import type { Areas } from "./areas.ts";
+import type { Base } from "./base.ts";
+
+const isServed = (area: object): area is { endpoints: readonly Endpoint[] } => "endpoints" in area;
+
+/** The endpoints of all areas as one server, with what belongs to none of them. */
+export function serveAreas(
+  config: PlatformConfig,
+  base: Base,
+  areas: Areas,
+): { http: Http; server: AnyElysia; native: NativeRoutes } {
+  const { clock, logger, isDrill, listener } = base;
+  const cors = createCors(config.cors, { ...(isDrill ? DRILL_HEADERS : {}), ...hstsHeaders(config.server?.hsts) });
+  const accessLog = createAccessLog({ logger, addressOf: (request) => http.parts.addressOf(request) });
+  const onAnswer = both(both(areas.system.onAnswer, base.foreground.note), areas.analytics.onAnswer);
+  const http: Http = createHttp({
+    clock,
+    logger,
+    cors,
+    principals: areas.access.principals,
+    addressOf: listener.addressOf,
+    holdOpen: listener.holdOpen,
+    onAnswer: config.server?.accessLog === true ? both(onAnswer, accessLog) : onAnswer,
+    bodyMaxBytes: config.server?.maxBodySize ?? BODY_MAX_BYTES,
+    globalLimit: createGlobalLimiter(config.rateLimits?.global ?? RATE_LIMITS.global, clock),
+  });
+  const endpoints = Object.values(areas).flatMap((area: object) => (isServed(area) ? area.endpoints : []));
+  const packed = ownProduct()?.site ?? null;
+  const welcome = { hasDocs: config.api?.docs !== false, hasDashboard: config.admin !== false };
+  const site = createSite(config.site, { http: http.parts, clock, welcome, packed, guide: base.guide });
+  const server = createServer(http, cors, { site, isTls: base.isTls, wide: groupWide(endpoints) });
+  mountEndpoints(server, http, endpoints);
+  const { area: functions } = areas.functions;
+  const served = functions?.serve(http.parts, cors) ?? null;
+  if (served !== null) mountFunctions(server, served.answer);
+  if (config.api?.docs !== false) {
+    const tables = { schemaEndpoint: config.api?.schemaEndpoint ?? false, describe: areas.tables.describe };
+    const document = createApiDocument({ endpoints, tables, functions: functions?.describe });
+    mountEndpoints(server, http, documentationEndpoints(document));
+  }
+  server.compile();
+  return { http, server, native: served?.native ?? {} };
+}
+
+/** Everything below `/api/functions`, whatever its method: what is there answers for itself. */
+function mountFunctions(server: AnyElysia, answer: (request: Request) => MaybePromise<Response>): void {
+  for (const path of ["/api/functions", "/api/functions/*"]) {
+    // Elysia reads which members of its context a handler names, and parses the body for one that takes them all.
+    server.all(path, ({ request }) => answer(request), { detail: { hide: true } });
+  }
+}
+
+function both(first: AnswerListener, second: AnswerListener | undefined): AnswerListener {
+  if (second === undefined) return first;
+  return (answer) => {
+    first(answer);
+    second(answer);
+  };
+}

@@ -1,0 +1,56 @@
+import type { Clock } from "../../kernel/clock.ts";
+import { STOP_MAX_MS, UNDER_WAY_MAX_MS } from "../../kernel/limits.ts";
+import type { Logger } from "../../kernel/logger.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
+import { stopAll } from "../../kernel/time/stop.ts";
+
+export interface Stoppable {
+  stop(): void | Promise<void>;
+}
+
+/** What is under way has ended, or is cut off. */
+const UNDER_WAY_ENDED_MS = UNDER_WAY_MAX_MS + SECOND_MS;
+/** What has to be saved is on its way to the disk. */
+const SAVED_MS = STOP_MAX_MS - SECOND_MS;
+
+/**
+ * The phases of a stop, one after another; the parts of a phase stop together. Each has until its time, counted from the
+ * beginning of the stop. Only databases have no limit: a file that is still open must not be given to another process.
+ */
+const PHASES = {
+  // First, as rooms answer what is under way with everything still there for it, and must not mistake the end of the
+  // connections for players who leave.
+  rooms: UNDER_WAY_ENDED_MS,
+  realtime: UNDER_WAY_ENDED_MS,
+  // Requests, with what they wait for: those that send are answered as soon as nothing more is sent.
+  requests: UNDER_WAY_ENDED_MS,
+  // Writes of requests and rooms cause hooks, which use all that follows.
+  hooks: SAVED_MS,
+  accounts: SAVED_MS,
+  resources: SAVED_MS,
+  records: SAVED_MS,
+  databases: null,
+} as const;
+export type Phase = keyof typeof PHASES;
+
+export interface Stopping {
+  add(phase: Phase, name: string, part: Stoppable): void;
+  /** Stops all parts, whatever one of them throws. Errors: an AggregateError of what they threw, after the last of them. */
+  stop(): Promise<void>;
+}
+
+/** The parts of a platform that have to be stopped, as far as they have been opened. */
+export function createStopping(deps: { clock: Clock; logger: Logger }): Stopping {
+  const parts: { phase: string; name: string; part: Stoppable }[] = [];
+  return {
+    add: (phase, name, part) => void parts.push({ phase, name, part }),
+    stop() {
+      const phases = Object.entries(PHASES).map(([phase, untilMs]) =>
+        parts
+          .filter((part) => part.phase === phase)
+          .map(({ name, part }) => ({ name, untilMs, stop: () => part.stop() })),
+      );
+      return stopAll(phases, deps);
+    },
+  };
+}

@@ -1,0 +1,44 @@
+import { expect, test } from "bun:test";
+import { testClock } from "../../../tests/support/clock.ts";
+import { createClients } from "./clients.ts";
+import {
+  ANONYMOUS_PER_CLIENT_MAX,
+  CLIENT_CHARS_AT_ONCE,
+  CLIENT_CHARS_PER_SECOND,
+  CONNECTIONS_PER_CLIENT_MAX,
+} from "./limits.ts";
+
+test("[SK5] a client network has a bounded number of connections, and others are not affected", () => {
+  const clients = createClients(testClock());
+  for (let count = 0; count < CONNECTIONS_PER_CLIENT_MAX; count++) clients.enter("1.2.3.4");
+  expect(() => clients.enter("1.2.3.4")).toThrow("At most 20000 connections of one address may be open");
+  clients.enter("5.6.7.8");
+  clients.leave("1.2.3.4");
+  clients.enter("1.2.3.4");
+});
+
+test("[SK220] a client network has a bounded number of connections without a user", () => {
+  const clients = createClients(testClock());
+  for (let count = 0; count <= ANONYMOUS_PER_CLIENT_MAX; count++) clients.enter("1.2.3.4");
+  clients.enter("5.6.7.8");
+  for (let count = 0; count < ANONYMOUS_PER_CLIENT_MAX; count++) {
+    expect(clients.enterAnonymously("1.2.3.4")).toBe(true);
+  }
+  expect(clients.enterAnonymously("1.2.3.4")).toBe(false);
+  expect(clients.enterAnonymously("5.6.7.8")).toBe(true);
+  clients.leaveAnonymously("1.2.3.4");
+  expect(clients.enterAnonymously("1.2.3.4")).toBe(true);
+});
+
+test("[SK1] long messages of all connections of a network are metered together, short ones are not", () => {
+  const clock = testClock();
+  const clients = createClients(clock);
+  for (const name of ["1.2.3.4", "1.2.3.4", "5.6.7.8"]) clients.enter(name);
+  expect(clients.takeChars("1.2.3.4", CLIENT_CHARS_AT_ONCE)).toBe(true);
+  expect(clients.takeChars("1.2.3.4", 5_000)).toBe(false);
+  expect(clients.takeChars("1.2.3.4", 1_000)).toBe(true);
+  expect(clients.takeChars("5.6.7.8", 5_000)).toBe(true);
+  clock.advance(500);
+  expect(clients.takeChars("1.2.3.4", CLIENT_CHARS_PER_SECOND / 2)).toBe(true);
+  expect(clients.takeChars("1.2.3.4", 5_000)).toBe(false);
+});

@@ -1,0 +1,179 @@
+import { isPromise, type MaybePromise } from "../../../kernel/maybe-promise.ts";
+import { TURN_MS, WAITING_MAX_CHARS, WAITING_MESSAGES_MAX, WAITING_PER_CLIENT_MAX_CHARS } from "../limits.ts";
+
+/** Where work comes from. Its work is done in order, one piece after the other. */
+export interface Source {
+  /** The client network (`clientNetwork`): all networks have the same share of the event loop. */
+  readonly client: string;
+}
+
+/** Must not throw or reject. */
+type Work = () => MaybePromise<void>;
+
+interface Waiting {
+  chars: number;
+  work: Work;
+}
+
+/** A source with work that is under way or waits. */
+interface Line {
+  readonly source: Source;
+  waiting: Waiting[];
+  isBusy: boolean;
+}
+
+/** A client network with work that waits. */
+interface Client {
+  chars: number;
+  /** Lines whose next piece of work can begin, in the order of their turns. */
+  readonly ready: Set<Line>;
+}
+
+/**
+ * Handles the messages of all connections in turns. Many sockets may have messages at the same moment, and an event loop
+ * would handle all of them before anything else: here messages take at most TURN_MS of one turn, and the rest waits. Client
+ * networks take turns, and so do the connections of one network. [SK2]
+ */
+export class MessageTurns {
+  readonly #now: () => number;
+  readonly #nextTurn: (work: () => void) => void;
+  readonly #lines = new Map<Source, Line>();
+  readonly #clients = new Map<string, Client>();
+  /** Clients with lines that are ready, in the order of their turns. */
+  readonly #ready = new Set<Client>();
+  /** What is being done at this moment, before it has returned; null: nothing. */
+  #current: Source | null = null;
+  #waitingChars = 0;
+  /** In this turn of the event loop. */
+  #spentMs = 0;
+  #isScheduled = false;
+
+  constructor({
+    now = () => performance.now(),
+    nextTurn = (work) => setImmediate(work),
+  }: {
+    /** Milliseconds with fractions. */
+    now?: () => number;
+    /** Runs `work` in the next turn of the event loop. */
+    nextTurn?: (work: () => void) => void;
+  } = {}) {
+    this.#now = now;
+    this.#nextTurn = nextTurn;
+  }
+
+  /** Handles a message of so many characters, now or in its turn. false: too much waits already, and it is dropped. */
+  take(source: Source, chars: number, work: Work): boolean {
+    const line = this.#lines.size === 0 ? undefined : this.#lines.get(source);
+    if (line === undefined && this.#spentMs < TURN_MS && this.#current !== source) {
+      this.#begin(source, work);
+      return true;
+    }
+    const isFull =
+      (line?.waiting.length ?? 0) >= WAITING_MESSAGES_MAX ||
+      (this.#clients.get(source.client)?.chars ?? 0) + chars > WAITING_PER_CLIENT_MAX_CHARS ||
+      this.#waitingChars + chars > WAITING_MAX_CHARS;
+    if (isFull) return false;
+    this.#queue(source, { chars, work });
+    return true;
+  }
+
+  /** Whether something of it is under way or waits. */
+  has(source: Source): boolean {
+    return this.#current === source || this.#lines.has(source);
+  }
+
+  /** Drops what waits. */
+  drop(source: Source): void {
+    const line = this.#lines.get(source);
+    if (line === undefined) return;
+    this.#lines.delete(source);
+    const client = this.#clients.get(source.client);
+    if (client === undefined) return;
+    client.ready.delete(line);
+    if (client.ready.size === 0) this.#ready.delete(client);
+    for (const { chars } of line.waiting.splice(0)) this.#count(source.client, -chars - 1);
+  }
+
+  #queue(source: Source, waiting: Waiting): void {
+    const line = this.#lines.get(source) ?? { source, waiting: [], isBusy: this.#current === source };
+    this.#lines.set(source, line);
+    line.waiting.push(waiting);
+    // One more than it has: a client is known while more than nothing waits for it.
+    const client = this.#count(source.client, waiting.chars + 1);
+    if (!line.isBusy) this.#makeReady(client, line);
+  }
+
+  #count(name: string, chars: number): Client {
+    const client = this.#clients.get(name) ?? { chars: 0, ready: new Set<Line>() };
+    client.chars += chars;
+    this.#waitingChars += chars;
+    if (client.chars === 0) this.#clients.delete(name);
+    else this.#clients.set(name, client);
+    return client;
+  }
+
+  #makeReady(client: Client, line: Line): void {
+    client.ready.add(line);
+    this.#ready.add(client);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    this.#nextTurn(() => {
+      this.#isScheduled = false;
+      this.#spentMs = 0;
+      this.#run();
+    });
+  }
+
+  #run(): void {
+    for (const client of this.#ready) {
+      if (this.#spentMs >= TURN_MS) break;
+      const [line] = client.ready;
+      const next = line?.waiting.shift();
+      this.#ready.delete(client);
+      if (line === undefined || next === undefined) continue;
+      client.ready.delete(line);
+      // Behind the other networks.
+      if (client.ready.size > 0) this.#ready.add(client);
+      this.#count(line.source.client, -next.chars - 1);
+      line.isBusy = true;
+      this.#begin(line.source, next.work);
+    }
+    if (this.#ready.size > 0) this.#schedule();
+  }
+
+  /** Nearly all work is done when it returns: only work that is awaited, or has others behind it, needs a line. */
+  #begin(source: Source, work: Work): void {
+    const around = this.#current;
+    if (around !== null && !this.#lines.has(around)) {
+      this.#lines.set(around, { source: around, waiting: [], isBusy: true });
+    }
+    this.#current = source;
+    const startedAt = this.#now();
+    const running = work();
+    this.#spentMs += this.#now() - startedAt;
+    this.#current = around;
+    // Work of earlier turns may be counted in this one, which makes it shorter, but not longer. To count each turn by
+    // itself would need a callback in each, which costs many short messages a tenth of their time.
+    if (this.#spentMs >= TURN_MS / 2) this.#schedule();
+    if (isPromise(running)) {
+      const line = this.#lines.get(source) ?? { source, waiting: [], isBusy: true };
+      this.#lines.set(source, line);
+      void running.then(() => this.#ended(line));
+    } else if (this.#lines.size > 0) {
+      const line = this.#lines.get(source);
+      if (line !== undefined) this.#ended(line);
+    }
+  }
+
+  #ended(line: Line): void {
+    line.isBusy = false;
+    if (this.#lines.get(line.source) !== line) return; // It was dropped.
+    const client = this.#clients.get(line.source.client);
+    if (line.waiting.length === 0 || client === undefined) this.#lines.delete(line.source);
+    else this.#makeReady(client, line);
+  }
+}

@@ -1,0 +1,101 @@
+import { expect, test } from "bun:test";
+import { nextTurn } from "../../../kernel/time/next-turn.ts";
+import { createTurns } from "../../../kernel/time/turns.ts";
+import type { Answers } from "../answers.ts";
+import type { Connection, SignedIn } from "../connection.ts";
+import type { Protocol, Steps } from "../protocol.ts";
+import { SessionIndex } from "../session-index.ts";
+import { createReviews } from "./reviews.ts";
+
+const STEP_MS = 2;
+const RIGHTS = 5;
+
+/** Connections of one user with `RIGHTS` rights each, whose rules take `STEP_MS`. */
+function world(connectionCount: number) {
+  let now = 0;
+  let role = "a";
+  const asked: string[] = [];
+  const closed: unknown[] = [];
+  const auth = { id: "ann", role, email: null, emailVerified: false, isAnonymous: false };
+  const index = new SessionIndex<Connection<number>>();
+  const connections = Array.from({ length: connectionCount }, (_, state) => {
+    const principal = { kind: "user", sessionId: "s", auth } as unknown as SignedIn; // the members that are read
+    const closeAsSlow = (): void => void closed.push(state);
+    const connection = { state, principal, isClosed: false, closeAsSlow } as unknown as Connection<number>;
+    index.add(connection, principal);
+    return connection;
+  });
+  function* steps({ state, principal }: Connection<number>): Steps {
+    for (let right = 0; right < RIGHTS; right++) {
+      now += STEP_MS;
+      asked.push(`${state} as ${principal?.kind === "user" ? principal.auth.role : null}`);
+      if (state < 0) throw new Error("failed");
+      yield;
+    }
+  }
+  const reviews = createReviews({
+    protocol: { userChanged: steps, refreshed: steps } as unknown as Protocol<number, never>,
+    answers: { crashed() {} } as unknown as Answers<number, never>,
+    index,
+    sessions: { find: () => ({ ...auth, role, tokenVersion: 1 }) },
+    followUps: createTurns(() => now),
+  });
+  const become = (next: string): void => {
+    role = next;
+    reviews.userChanged("ann");
+  };
+  return { reviews, connections, asked, closed, become, steps };
+}
+
+const turn = async (): Promise<void> => {
+  await nextTurn();
+  await nextTurn();
+};
+
+test("[SK223] the rights of all connections of a user share the time of a turn, and each is the new user's at once", async () => {
+  const { connections, asked, become } = world(4);
+  become("b");
+  expect(connections.map(({ principal }) => (principal?.kind === "user" ? principal.auth.role : null))).toEqual(
+    Array(4).fill("b"),
+  );
+  let before = 0;
+  while (asked.length < connections.length * RIGHTS) {
+    await nextTurn();
+    expect(asked.length - before).toBeLessThanOrEqual(2);
+    before = asked.length;
+  }
+});
+
+test("[SK223] an auth that refreshes waits for the changes before it, and not for those that follow", async () => {
+  const { reviews, connections, asked, become } = world(2);
+  const [first] = connections;
+  if (first === undefined) throw new Error("there are two");
+  become("b");
+  const refreshed = reviews.refresh(first, { kind: "anonymous" });
+  await turn();
+  become("c");
+  await refreshed;
+  expect(asked.length).toBeLessThan(5 * RIGHTS);
+  while (asked.length < 5 * RIGHTS) await turn();
+  expect(asked.slice(-2 * RIGHTS)).toEqual([0, 1].flatMap((state) => Array(RIGHTS).fill(`${state} as c`)));
+});
+
+test("[SK223] a connection whose rights cannot be asked is closed, and the others are asked", async () => {
+  const { connections, asked, closed, become } = world(2);
+  Object.assign(connections[0] ?? {}, { state: -1 });
+  become("b");
+  while (asked.length < 1 + RIGHTS) await turn();
+  expect(closed.length).toBe(1);
+});
+
+test("[SK224] what follows the end of many connections shares the same time, in the order of what happens", async () => {
+  const { reviews, connections, asked, become, steps } = world(3);
+  become("b");
+  for (const connection of connections) reviews.closed(connection, steps(connection));
+  let before = 0;
+  while (asked.length < 2 * connections.length * RIGHTS) {
+    await nextTurn();
+    expect(asked.length - before).toBeLessThanOrEqual(2);
+    before = asked.length;
+  }
+});

@@ -1,0 +1,137 @@
+import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
+import { AppError, badRequest } from "../../../kernel/errors.ts";
+import { UNDER_WAY_MAX_MS } from "../../../kernel/limits.ts";
+import { CLOSE } from "../close-codes.ts";
+import {
+  BACKPRESSURE_MAX_BYTES,
+  FRAME_MAX_BYTES,
+  IDLE_TIMEOUT_SECONDS,
+  PING_FRAMES_PER_SECOND_MAX,
+} from "../limits.ts";
+import { TokenBucket } from "../messages/token-bucket.ts";
+import { createBacklogs } from "./backlogs.ts";
+
+/** One WebSocket's behaviour; the socket carries it, and the server passes events to it. */
+export interface SocketHandler {
+  open?(socket: Socket): void;
+  /** Text frames as strings, binary ones as bytes. */
+  message(socket: Socket, message: string | Buffer): void;
+  /** Called once, however the connection ended. 1006: without a close frame. */
+  close?(socket: Socket, code: number, reason: string): void;
+  /** What was waiting has been sent. */
+  drain?(socket: Socket): void;
+  /** What waits for all sockets together is too much, and most of it for this one: ends it by `SocketServer.drop`. */
+  tooSlow?(): void;
+}
+
+export type Socket = ServerWebSocket<SocketHandler>;
+
+/** The listening server as areas see it; before it listens nothing is upgraded and publishing reaches nobody. */
+export interface SocketServer {
+  /** Errors: 400 when the request asks for no upgrade, 503 when as many sockets are open as may be. The handler returns what this returns. */
+  upgrade(request: Request, handler: SocketHandler, headers?: Readonly<Record<string, string>>): Response;
+  /** One message to every socket subscribed to `topic`, serialised once. */
+  publish(topic: string, message: string): void;
+  /** Bytes that wait to be sent to this socket. What waits for all together is bounded: this may end sockets. */
+  waitingBytes(socket: Socket): number;
+  /** Ends a socket that does not read, with 1013 where there is memory for what is sent before that. */
+  drop(socket: Socket): void;
+}
+
+/** The answer to a request that has become a socket. Only the request log reads it. */
+const UPGRADED = new Response(null, { status: 101 });
+
+export interface SocketServerOwner extends SocketServer {
+  readonly handlers: WebSocketHandler<SocketHandler>;
+  /** Stops accepting, and leaves what is there; resolves when nothing is, and after UNDER_WAY_MAX_MS. */
+  refuse(): Promise<void>;
+  /** Closes sockets with 1001 and lets answers finish; `answered` is what `refuse` gave. */
+  stop(answered: Promise<void>): Promise<void>;
+}
+
+interface SocketLimits {
+  /** Sockets open at once; default: no bound but the system's. */
+  socketsMax?: number;
+  messageMaxBytes?: number;
+  waitingMaxBytes?: number;
+  socketIdleSeconds?: number;
+  /** On the answer to an upgrade. */
+  upgradeHeaders?: Readonly<Record<string, string>>;
+}
+
+/** The servers of the port: more than one after a renewal of the certificate. None before it listens. */
+export interface ListeningServers {
+  /** The one that received the request. */
+  of(request: Request): Server<SocketHandler> | null;
+  all(): readonly Server<SocketHandler>[];
+}
+
+export function createSocketServer(
+  servers: ListeningServers,
+  {
+    socketsMax = Number.POSITIVE_INFINITY,
+    messageMaxBytes = FRAME_MAX_BYTES,
+    waitingMaxBytes = 0,
+    socketIdleSeconds = IDLE_TIMEOUT_SECONDS,
+    upgradeHeaders = {},
+  }: SocketLimits = {},
+): SocketServerOwner {
+  // Every open socket, so that all can be told when the server goes.
+  const open = new Set<Socket>();
+  /** Of those that have sent a ping frame. */
+  const pings = new WeakMap<Socket, TokenBucket>();
+  const backlogs = createBacklogs((delayMs, work) => setTimeout(work, delayMs).unref());
+  return {
+    upgrade(request, handler, headers) {
+      if (open.size >= socketsMax) throw new AppError(503, `Too many WebSockets are open (at most ${socketsMax})`);
+      const sent = headers === undefined ? upgradeHeaders : { ...upgradeHeaders, ...headers };
+      if (servers.of(request)?.upgrade(request, { data: handler, headers: sent }) !== true)
+        throw badRequest("A WebSocket upgrade is wanted here");
+      return UPGRADED;
+    },
+    publish(topic, message) {
+      for (const server of servers.all()) server.publish(topic, message);
+    },
+    waitingBytes: backlogs.look,
+    drop: backlogs.drop,
+    handlers: {
+      maxPayloadLength: Math.max(FRAME_MAX_BYTES, messageMaxBytes),
+      backpressureLimit: Math.max(BACKPRESSURE_MAX_BYTES, waitingMaxBytes),
+      closeOnBackpressureLimit: true,
+      idleTimeout: socketIdleSeconds,
+      sendPings: true,
+      open(socket) {
+        open.add(socket);
+        socket.data.open?.(socket);
+      },
+      message: (socket, message) => socket.data.message(socket, message),
+      ping(socket) {
+        const now = performance.now();
+        let bucket = pings.get(socket);
+        if (bucket === undefined) {
+          bucket = TokenBucket.ofRate(PING_FRAMES_PER_SECOND_MAX, now);
+          pings.set(socket, bucket);
+        }
+        if (!bucket.take(1, now)) socket.close(CLOSE.flood, "Far too many pings");
+      },
+      close(socket, code, reason) {
+        open.delete(socket);
+        backlogs.forget(socket);
+        socket.data.close?.(socket, code, reason);
+      },
+      drain(socket) {
+        backlogs.look(socket);
+        socket.data.drain?.(socket);
+      },
+    },
+    async refuse() {
+      const timeout = new Promise((resolve) => setTimeout(resolve, UNDER_WAY_MAX_MS).unref());
+      await Promise.race([Promise.all(servers.all().map((server) => server.stop(false))), timeout]);
+    },
+    async stop(answered) {
+      for (const socket of open) socket.close(CLOSE.goingAway, "The server is stopping");
+      await answered;
+      await Promise.all(servers.all().map((server) => server.stop(true)));
+    },
+  };
+}

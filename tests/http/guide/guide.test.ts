@@ -1,0 +1,30 @@
+import { expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { blocksOf, GUIDE, runExample } from "../../support/guide.ts";
+
+// The examples of the guide do what their pages say.
+
+/** Pages that are lists of pages, or of what other pages show. */
+const WITHOUT_EXAMPLE = new Set(["README.md", "security.md"]);
+
+/** A server that runs from its sources builds the client's npm package when it is asked for it. */
+const EXAMPLE_TIMEOUT_MS = 180_000;
+
+/** A page whose commands only the executable has. */
+const NEEDS_EXECUTABLE = new Set(["one-file.md"]);
+const isExecutable = (process.env["PLATFORM_EXECUTABLE"] ?? "") !== "";
+
+const pages = readdirSync(GUIDE).filter((name) => name.endsWith(".md") && !WITHOUT_EXAMPLE.has(name));
+// Of the repository.
+pages.push("../README.md");
+
+for (const page of pages) {
+  test.skipIf(NEEDS_EXECUTABLE.has(page) && !isExecutable)(
+    `the example of docs/${page} prints what the page says`,
+    async () => {
+      expect(blocksOf(page).filter(({ role }) => role === "answer").length).toBeGreaterThan(0);
+      for (const { printed, expected } of await runExample(page)) expect(printed).toEqual(expected);
+    },
+    EXAMPLE_TIMEOUT_MS,
+  );
+}

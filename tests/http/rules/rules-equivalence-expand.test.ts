@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { JsonObject } from "../../../src/kernel/json/json.ts";
+import { type TestPlatform, testPlatform } from "../../support/index.ts";
+import { random, testSeed } from "../../support/random.ts";
+import { type Auth, covers, FACTS, type GeneratedRule, randomRecord, randomRule } from "../../support/rules.ts";
+import { ask, type Caller, FACTS_TABLE } from "../../support/rules-world.ts";
+
+// Expanded records are decided like records that are read by themselves: random rules, records and callers, and the oracle
+// of tests/support/rules.ts.
+
+const SEED = testSeed(20_262);
+const TABLES = 24 * Number(process.env["PLATFORM_FUZZ_ROUNDS"] ?? 1);
+const RECORDS = 10;
+const OWNERS = ["ann", "bob", "cyd"];
+const PASSWORD = "correct horse battery";
+const KEY = "key-hubs-0123456789abcdef";
+const base = "/api/db/shared/tables";
+
+interface Ruled {
+  name: string;
+  read: GeneratedRule | null;
+  records: JsonObject[];
+}
+
+let platform: TestPlatform;
+let tables: Ruled[];
+let callers: Caller[];
+
+beforeAll(async () => {
+  const r = random(SEED);
+  tables = Array.from({ length: TABLES }, (_, index) => ({
+    name: `t${index}`,
+    read: randomRule(r, OWNERS, ["record"], r.chance(0.6) ? "by filter" : "may look at the record"),
+    records: Array.from({ length: RECORDS }, (_, at) => ({
+      id: `r${at}`,
+      ...randomRecord(r, OWNERS),
+      secret: `canary:t${index}:r${at};`,
+    })),
+  }));
+  const to = (table: string) => `{ type: "string", references: "${table}" }`;
+  const source = tables.map(
+    ({ name, read }) => `
+    ${name}: { schema: { owner: { type: "string" }, n: { type: "integer" }, s: { type: "text" }, b: { type: "boolean" }, j: { type: "json" },
+      secret: { type: "string" }, hub: ${to("hubs")} }, access: { ${read === null ? "" : `read: ${read.source}`} } },
+    refs_${name}: { schema: { to: ${to(name)}, hub: ${to("hubs")} }, access: { read: true } },`,
+  );
+  const scopes = ["db:shared:hubs:read", ...tables.map(({ name }) => `db:shared:refs_${name}:read`)];
+  platform = await testPlatform({
+    config: `{ serviceKeys: { hubs: { key: "${KEY}", scopes: ${JSON.stringify(scopes)} } },
+      databases: { shared: { tables: { hubs: { schema: {}, access: { read: true } }, ${FACTS_TABLE} ${source.join("")} } } } }`,
+  });
+  const users = ["ann", "bob"].map((id) => ({
+    id,
+    email: `${id}@example.com`,
+    password: PASSWORD,
+    role: id === "bob" ? "editor" : "user",
+  }));
+  expect((await platform.service.post("/api/admin/auth/users/import", { users })).status).toBe(200);
+  expect((await platform.service.post("/api/db/shared/tables/facts/batch", { inserts: FACTS })).status).toBe(200);
+  const people = await Promise.all(
+    users.map(async ({ id, email, role }): Promise<Caller> => {
+      const { body } = await platform.post<{ accessToken: string }>("/api/auth/signin", { email, password: PASSWORD });
+      const auth: Auth = { id, role, custom: {} };
+      return {
+        name: id,
+        client: platform.as(body.accessToken),
+        auth,
+        key: null,
+        scopes: null,
+        token: body.accessToken,
+      };
+    }),
+  );
+  callers = [
+    { name: "nobody", client: platform, auth: null, key: null, scopes: null, token: null },
+    ...people,
+    { name: "root", client: platform.service, auth: null, key: platform.serviceKey, scopes: ["read"], token: null },
+    { name: "hubs", client: platform.withKey(KEY), auth: null, key: KEY, scopes: [], token: null },
+  ];
+  expect((await platform.service.post(`${base}/hubs`, { id: "h" })).status).toBe(201);
+  for (const { name, records } of tables) {
+    const all = [
+      [name, records.map((record) => ({ ...record, hub: "h" }))],
+      [`refs_${name}`, records.map(({ id }) => ({ id: `to-${id}`, to: id, hub: "h" }))],
+    ] as const;
+    for (const [table, inserts] of all) {
+      const answer = await platform.service.post(`${base}/${table}/batch`, { inserts: inserts as JsonObject[] });
+      expect([table, answer.status]).toEqual([table, 200]);
+    }
+  }
+});
+afterAll(() => platform.stop());
+
+type Related = { items: (JsonObject & { expand?: Record<string, JsonObject | null> })[]; hasMore: boolean };
+type Expanded = JsonObject & { expand: Record<string, Related> };
+
+/** Ways to the records of a table along references; each answers with the ids that it shows. */
+const WAYS: Record<string, (name: string) => { path: string; ids(body: JsonObject): unknown[] }> = {
+  "the records that a list refers to": (name) => ({
+    path: `${base}/refs_${name}?expand=to`,
+    ids: (body) => (body as unknown as Related).items.flatMap(({ expand }) => expand?.["to"]?.["id"] ?? []),
+  }),
+  "the record that a record refers to": (name) => ({
+    path: `${base}/refs_${name}/to-r0?expand=to`,
+    ids: (body) => [(body as { expand: Record<string, JsonObject> }).expand["to"]?.["id"] ?? []].flat(),
+  }),
+  "the records that refer to a record": (name) => ({
+    path: `${base}/hubs/h?expand=${name}(hub)`,
+    ids: (body) => (body as Expanded).expand[`${name}(hub)`]?.items.map(({ id }) => id) ?? [],
+  }),
+  "two steps": (name) => ({
+    path: `${base}/hubs?expand=refs_${name}(hub).to`,
+    ids: (body) => {
+      const [hub] = (body as unknown as { items: Expanded[] }).items;
+      return hub?.expand[`refs_${name}(hub)`]?.items.flatMap(({ expand }) => expand?.["to"]?.["id"] ?? []) ?? [];
+    },
+  }),
+};
+
+test(`[TB404] expanded records are decided like records that are read by themselves (seed ${SEED})`, async () => {
+  let hiddenCount = 0;
+  for (const { name, read, records } of tables) {
+    for (const caller of callers) {
+      const isReadable = (record: JsonObject): boolean =>
+        caller.scopes === null ? covers(read, caller.auth, record) : caller.scopes.includes("read");
+      const readable = records.filter(isReadable).map(({ id }) => String(id));
+      hiddenCount += records.length - readable.length;
+      for (const [way, of] of Object.entries(WAYS)) {
+        const { path, ids } = of(name);
+        const must = way === "the record that a record refers to" ? readable.filter((id) => id === "r0") : readable;
+        const heard = await ask(caller, "GET", path);
+        const about = { way, table: name, read: read?.source, caller: caller.name };
+        expect({ ...about, status: heard.status, ids: ids(heard.body) }).toEqual({ ...about, status: 200, ids: must });
+        expect({ ...about, secrets: heard.secretsOf }).toEqual({ ...about, secrets: must });
+      }
+    }
+  }
+  expect(hiddenCount).toBeGreaterThan(0);
+});
