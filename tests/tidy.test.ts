@@ -173,7 +173,7 @@ describe("sources", () => {
     { call: /\bnew Date(?:\(\)|;|\))/, but: /^src\/(?:kernel\/clock\.ts|server\/cli\/)/ },
     {
       call: /\bset(?:Timeout|Interval)\(/,
-      but: /^src\/(?:kernel\/clock\.ts|client\/runtime\.ts|dashboard\/|server\/sockets\/server\/socket-server\.ts|server\/cli\/)/,
+      but: /^src\/(?:kernel\/clock\.ts|client\/runtime\.ts|dashboard\/|server\/sockets\/socket-server\.ts|server\/cli\/)/,
     },
     // A client's waits are spread by chance, and React Native may have no `crypto`.
     { call: /\bMath\.random\(/, but: /^src\/client\/runtime\.ts$/ },

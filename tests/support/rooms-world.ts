@@ -18,7 +18,7 @@ import { createCors } from "../../src/server/http/cors.ts";
 import { createHttp } from "../../src/server/http/http.ts";
 import { mountEndpoints } from "../../src/server/http/mount.ts";
 import { createSockets } from "../../src/server/sockets/index.ts";
-import type { Socket, SocketHandler, SocketServer } from "../../src/server/sockets/server/socket-server.ts";
+import type { Socket, SocketHandler, SocketServer } from "../../src/server/sockets/socket-server.ts";
 import { settle, type TestClock, testClock } from "./clock.ts";
 import { temporaryDirectory } from "./platform.ts";
 

@@ -12,15 +12,15 @@ import { createAuthentication } from "./authentication.ts";
 import type { Clients } from "./clients.ts";
 import { CLOSE } from "./close-codes.ts";
 import { Connection, type ConnectionEvents, type ConnectionLimits } from "./connection.ts";
+import { createEndings } from "./endings.ts";
+import { createReviews } from "./follow-ups.ts";
 import { createKeyWatch } from "./key-watch.ts";
-import type { MessageTurns } from "./messages/message-turns.ts";
-import { createReceiving } from "./messages/receiving.ts";
+import type { MessageTurns } from "./message-turns.ts";
 import type { PendingPlaces, Release } from "./pending-places.ts";
 import type { Protocol } from "./protocol.ts";
-import { createEndings } from "./rights/endings.ts";
-import { createReviews } from "./rights/reviews.ts";
-import type { SocketServer } from "./server/socket-server.ts";
+import { createReceiving } from "./receiving.ts";
 import { SessionIndex } from "./session-index.ts";
+import type { SocketServer } from "./socket-server.ts";
 
 /** The WebSocket connections of one area. */
 export interface AreaSockets<State> {

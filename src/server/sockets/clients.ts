@@ -7,7 +7,7 @@ import {
   CONNECTIONS_PER_CLIENT_MAX,
   LONG_MESSAGE_MIN_CHARS,
 } from "./limits.ts";
-import { TokenBucket } from "./messages/token-bucket.ts";
+import { TokenBucket } from "./token-bucket.ts";
 
 /** What the connections of one client network do together, over all areas. */
 export interface Clients {

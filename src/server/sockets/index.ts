@@ -6,11 +6,11 @@ import type { Principals } from "../access/principals.ts";
 import type { SessionEvents, SessionLookup, UserEvents } from "../access/sessions.ts";
 import { type AreaSockets, createAreaSockets } from "./area-sockets.ts";
 import { createClients } from "./clients.ts";
-import { MessageTurns } from "./messages/message-turns.ts";
+import { MessageTurns } from "./message-turns.ts";
 import { createMeters, type MeterSocket } from "./meters.ts";
 import type { Protocol } from "./protocol.ts";
-import { StandingRights } from "./rights/standing-rights.ts";
-import type { SocketServer } from "./server/socket-server.ts";
+import type { SocketServer } from "./socket-server.ts";
+import { StandingRights } from "./standing-rights.ts";
 
 /** WebSocket connections of all areas: what they share is the client networks and the turns of the event loop. */
 export interface Sockets {

@@ -2,8 +2,8 @@ import type { Clock } from "../../kernel/clock.ts";
 import { clientNetwork } from "../../kernel/network/client-network.ts";
 import type { Clients } from "./clients.ts";
 import { DROPPED_PER_SECOND_MAX, LONG_MESSAGE_MIN_CHARS } from "./limits.ts";
-import type { MessageTurns, Source } from "./messages/message-turns.ts";
-import { TokenBucket } from "./messages/token-bucket.ts";
+import type { MessageTurns, Source } from "./message-turns.ts";
+import { TokenBucket } from "./token-bucket.ts";
 
 export interface MeterLimits {
   messagesPerSecond: number;

@@ -14,7 +14,7 @@ import type { BucketAccessor } from "../../config/app/index.ts";
 import type { BucketConfig, StorageConfig } from "../../config/types.ts";
 import type { OpenedFile } from "../../db/index.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
-import type { StandingRights } from "../../sockets/rights/standing-rights.ts";
+import type { StandingRights } from "../../sockets/standing-rights.ts";
 import { createBucketAccessor } from "./accessor.ts";
 import { createListCursors } from "./cursors.ts";
 import { storageEndpoints } from "./endpoints.ts";

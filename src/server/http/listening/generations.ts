@@ -1,6 +1,6 @@
 import type { Server } from "bun";
 import type { Clock } from "../../../kernel/clock.ts";
-import type { SocketHandler } from "../../sockets/server/socket-server.ts";
+import type { SocketHandler } from "../../sockets/socket-server.ts";
 import { RETIRED_LISTENING_MAX, RETIRED_MAX, RETIREMENT_MS } from "../limits.ts";
 import type { Steering } from "./steering.ts";
 

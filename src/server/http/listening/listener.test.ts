@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { type AnyElysia, Elysia } from "elysia";
 import { systemClock } from "../../../kernel/clock.ts";
-import { createSocketServer } from "../../sockets/server/socket-server.ts";
+import { createSocketServer } from "../../sockets/socket-server.ts";
 import { createListener, type Listener } from "./listener.ts";
 
 /** Bun looks at its timeouts every four seconds. */

@@ -2,7 +2,7 @@ import http from "node:http";
 import type { Server } from "bun";
 import type { AnyElysia } from "elysia";
 import type { Clock } from "../../../kernel/clock.ts";
-import { createSocketServer, type SocketHandler, type SocketServer } from "../../sockets/server/socket-server.ts";
+import { createSocketServer, type SocketHandler, type SocketServer } from "../../sockets/socket-server.ts";
 import { HEADERS_MAX_BYTES, IDLE_TIMEOUT_SECONDS, REQUEST_MAX_BYTES } from "../limits.ts";
 import { createClientAddress, type ProxyTrust } from "./client-address.ts";
 import { Generations } from "./generations.ts";

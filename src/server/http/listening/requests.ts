@@ -1,7 +1,7 @@
 import type { BunRequest, Server } from "bun";
 import { badRequest } from "../../../kernel/errors.ts";
 import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
-import type { SocketHandler } from "../../sockets/server/socket-server.ts";
+import type { SocketHandler } from "../../sockets/socket-server.ts";
 import type { Retirement } from "./generations.ts";
 
 /** Where Elysia begins to look for the path of a URL, with its option `standardHostname`, and without it. */

@@ -1,8 +1,8 @@
 import { AppError } from "../../../../kernel/errors.ts";
 import { isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { LookupWatch } from "../../../access/lookups/lookups.ts";
-import type { StandingRight } from "../../../sockets/rights/standing-right.ts";
-import type { StandingRights } from "../../../sockets/rights/standing-rights.ts";
+import type { StandingRight } from "../../../sockets/standing-right.ts";
+import type { StandingRights } from "../../../sockets/standing-rights.ts";
 import { ASKED_AGAIN_MAX } from "../limits.ts";
 
 /** Asks the rules of a route. The answer: whether they have looked records up. Errors: those of `MayCall`. */

@@ -7,7 +7,7 @@ import { authOf } from "../../../access/principal.ts";
 import type { RouteContext } from "../../../config/types.ts";
 import type { Unrouted } from "../../../http/exchange/unrouted.ts";
 import type { HttpParts } from "../../../http/http.ts";
-import type { StandingRights } from "../../../sockets/rights/standing-rights.ts";
+import type { StandingRights } from "../../../sockets/standing-rights.ts";
 import { HELD_OPEN_FROM_SECONDS, TIMEOUT_SECONDS } from "../limits.ts";
 import type { Handle, RouteOptions } from "../routes/guarded.ts";
 import { createAccess } from "./access.ts";

@@ -1,4 +1,4 @@
-import type { Socket, SocketServer } from "../../../sockets/server/socket-server.ts";
+import type { Socket, SocketServer } from "../../../sockets/socket-server.ts";
 
 type Data = string | Buffer | Uint8Array | ArrayBuffer;
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { settle, testClock } from "../../../../../tests/support/clock.ts";
 import { HOUR_MS } from "../../../../kernel/time/duration.ts";
-import type { Socket } from "../../../sockets/server/socket-server.ts";
+import type { Socket } from "../../../sockets/socket-server.ts";
 import { PRESENCE_MEMBERS_MAX, PRESENCE_TTL_MS, SYNC_AT_ONCE_MEMBERS_MAX } from "../limits.ts";
 import { createFanOut } from "../topics/fan-out.ts";
 import { createPresence, type Tracked } from "./presence.ts";

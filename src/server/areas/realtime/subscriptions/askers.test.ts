@@ -4,7 +4,7 @@ import type { Logger } from "../../../../kernel/logger.ts";
 import { HOUR_MS } from "../../../../kernel/time/duration.ts";
 import type { ReadAccess } from "../../../access/table-door.ts";
 import type { Visiting } from "../../../sockets/connection.ts";
-import { StandingRights } from "../../../sockets/rights/standing-rights.ts";
+import { StandingRights } from "../../../sockets/standing-rights.ts";
 import { SIGHT_RESYNC_MS } from "../limits.ts";
 import type { RealtimeConnection, TableChannel, TableSubscription } from "../model.ts";
 import { createAskers } from "./askers.ts";

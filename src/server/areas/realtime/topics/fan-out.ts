@@ -1,5 +1,5 @@
 import type { Clock } from "../../../../kernel/clock.ts";
-import type { SocketServer } from "../../../sockets/server/socket-server.ts";
+import type { SocketServer } from "../../../sockets/socket-server.ts";
 import {
   FAN_OUT_BEHIND_BYTES,
   FAN_OUT_TURN_US,

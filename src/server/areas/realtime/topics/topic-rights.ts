@@ -1,8 +1,8 @@
 import { chain, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { LookupWatch } from "../../../access/lookups/lookups.ts";
 import type { Visiting } from "../../../sockets/connection.ts";
-import type { StandingRight } from "../../../sockets/rights/standing-right.ts";
-import type { StandingRights } from "../../../sockets/rights/standing-rights.ts";
+import type { StandingRight } from "../../../sockets/standing-right.ts";
+import type { StandingRights } from "../../../sockets/standing-rights.ts";
 import { ASKED_AGAIN_MAX } from "../limits.ts";
 import { principalOf, type RealtimeConnection, type TopicSubscription } from "../model.ts";
 import { LISTENING, type Rights } from "../rights.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { testClock } from "../../../../../tests/support/clock.ts";
-import type { Socket } from "../../../sockets/server/socket-server.ts";
+import type { Socket } from "../../../sockets/socket-server.ts";
 import { SHARD_MEMBERS_MAX } from "../limits.ts";
 import { createFanOut } from "./fan-out.ts";
 import type { Listener } from "./topic.ts";

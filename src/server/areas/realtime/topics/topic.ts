@@ -1,5 +1,5 @@
 import { SENT_AT_ONCE_MIN_BYTES } from "../../../sockets/limits.ts";
-import type { Socket, SocketServer } from "../../../sockets/server/socket-server.ts";
+import type { Socket, SocketServer } from "../../../sockets/socket-server.ts";
 import { SHARD_MEMBERS_MAX, SHARD_TURN_MAX_BYTES, TOPIC_BEHIND_BYTES } from "../limits.ts";
 
 /** A connection that a topic delivers to. */

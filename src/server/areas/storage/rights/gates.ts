@@ -11,7 +11,7 @@ import { actorOf, authOf, type Principal } from "../../../access/principal.ts";
 import type { Principals } from "../../../access/principals.ts";
 import { createProbe, mayTakeMoreThan } from "../../../access/probe.ts";
 import type { FileFacts } from "../../../config/types.ts";
-import type { StandingRights } from "../../../sockets/rights/standing-rights.ts";
+import type { StandingRights } from "../../../sockets/standing-rights.ts";
 import { factsOf } from "../facts.ts";
 import { readOnly } from "../files/owned-files.ts";
 import { RULE_ATTEMPTS_MAX } from "../limits.ts";

@@ -1,6 +1,6 @@
 import type { ServerWebSocket } from "bun";
-import { CLOSE } from "../close-codes.ts";
-import { BACKLOGS_LEFT_BYTES, BACKLOGS_MAX_BYTES, CLOSING_MAX_BYTES, CLOSING_MS } from "../limits.ts";
+import { CLOSE } from "./close-codes.ts";
+import { BACKLOGS_LEFT_BYTES, BACKLOGS_MAX_BYTES, CLOSING_MAX_BYTES, CLOSING_MS } from "./limits.ts";
 
 /** What a socket's handler does when too much waits for it: it ends the connection by `Backlogs.drop`. */
 export interface Slow {

@@ -1,8 +1,8 @@
-import type { Turns } from "../../../kernel/time/turns.ts";
-import type { Answers } from "../answers.ts";
-import { CLOSE } from "../close-codes.ts";
-import type { Connection } from "../connection.ts";
-import type { Protocol } from "../protocol.ts";
+import type { Turns } from "../../kernel/time/turns.ts";
+import type { Answers } from "./answers.ts";
+import { CLOSE } from "./close-codes.ts";
+import type { Connection } from "./connection.ts";
+import type { Protocol } from "./protocol.ts";
 
 /** Ends connections whose session or key has ended. */
 export type EndConnections<State> = (connections: readonly Connection<State>[]) => void;

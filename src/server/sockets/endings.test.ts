@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { nextTurn } from "../../../kernel/time/next-turn.ts";
-import { createTurns } from "../../../kernel/time/turns.ts";
-import { Connection } from "../connection.ts";
+import { nextTurn } from "../../kernel/time/next-turn.ts";
+import { createTurns } from "../../kernel/time/turns.ts";
+import { Connection } from "./connection.ts";
 import { createEndings } from "./endings.ts";
 
 const STEP_MS = 2;

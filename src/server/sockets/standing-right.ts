@@ -1,6 +1,6 @@
-import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
-import type { LookedAt, LookupWatch } from "../../access/lookups/lookups.ts";
-import type { EndingWatch } from "../../access/lookups/watches.ts";
+import type { MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { LookedAt, LookupWatch } from "../access/lookups/lookups.ts";
+import type { EndingWatch } from "../access/lookups/watches.ts";
 
 /** Who holds a right that lasts, and what its rule answers. */
 export interface RightOwner {

@@ -1,15 +1,10 @@
 import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
-import { AppError, badRequest } from "../../../kernel/errors.ts";
-import { UNDER_WAY_MAX_MS } from "../../../kernel/limits.ts";
-import { CLOSE } from "../close-codes.ts";
-import {
-  BACKPRESSURE_MAX_BYTES,
-  FRAME_MAX_BYTES,
-  IDLE_TIMEOUT_SECONDS,
-  PING_FRAMES_PER_SECOND_MAX,
-} from "../limits.ts";
-import { TokenBucket } from "../messages/token-bucket.ts";
+import { AppError, badRequest } from "../../kernel/errors.ts";
+import { UNDER_WAY_MAX_MS } from "../../kernel/limits.ts";
 import { createBacklogs } from "./backlogs.ts";
+import { CLOSE } from "./close-codes.ts";
+import { BACKPRESSURE_MAX_BYTES, FRAME_MAX_BYTES, IDLE_TIMEOUT_SECONDS, PING_FRAMES_PER_SECOND_MAX } from "./limits.ts";
+import { TokenBucket } from "./token-bucket.ts";
 
 /** One WebSocket's behaviour; the socket carries it, and the server passes events to it. */
 export interface SocketHandler {

@@ -1,11 +1,11 @@
-import { isPromise, type MaybePromise } from "../../../kernel/maybe-promise.ts";
-import type { Turns } from "../../../kernel/time/turns.ts";
-import type { SessionLookup } from "../../access/sessions.ts";
-import type { Answers } from "../answers.ts";
-import { presentUser } from "../authentication.ts";
-import type { Connection, Visiting } from "../connection.ts";
-import type { Protocol, Steps } from "../protocol.ts";
-import type { SessionIndex } from "../session-index.ts";
+import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { Turns } from "../../kernel/time/turns.ts";
+import type { SessionLookup } from "../access/sessions.ts";
+import type { Answers } from "./answers.ts";
+import { presentUser } from "./authentication.ts";
+import type { Connection, Visiting } from "./connection.ts";
+import type { Protocol, Steps } from "./protocol.ts";
+import type { SessionIndex } from "./session-index.ts";
 
 /** What connections may, asked again where their user is another one. All of them share the time of a turn. */
 export interface Reviews<State> {

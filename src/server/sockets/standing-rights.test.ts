@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import type { Logger } from "../../../kernel/logger.ts";
-import { chain } from "../../../kernel/maybe-promise.ts";
-import type { LookedAt } from "../../access/lookups/lookups.ts";
-import { RIGHTS_TURN_MS } from "../limits.ts";
+import type { Logger } from "../../kernel/logger.ts";
+import { chain } from "../../kernel/maybe-promise.ts";
+import type { LookedAt } from "../access/lookups/lookups.ts";
+import { RIGHTS_TURN_MS } from "./limits.ts";
 import type { StandingRight } from "./standing-right.ts";
 import { StandingRights } from "./standing-rights.ts";
 

@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
-import { nextTurn } from "../../../kernel/time/next-turn.ts";
-import { createTurns } from "../../../kernel/time/turns.ts";
-import type { Answers } from "../answers.ts";
-import type { Connection, SignedIn } from "../connection.ts";
-import type { Protocol, Steps } from "../protocol.ts";
-import { SessionIndex } from "../session-index.ts";
-import { createReviews } from "./reviews.ts";
+import { nextTurn } from "../../kernel/time/next-turn.ts";
+import { createTurns } from "../../kernel/time/turns.ts";
+import type { Answers } from "./answers.ts";
+import type { Connection, SignedIn } from "./connection.ts";
+import { createReviews } from "./follow-ups.ts";
+import type { Protocol, Steps } from "./protocol.ts";
+import { SessionIndex } from "./session-index.ts";
 
 const STEP_MS = 2;
 const RIGHTS = 5;

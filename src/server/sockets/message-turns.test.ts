@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { TURN_MS, WAITING_MESSAGES_MAX, WAITING_PER_CLIENT_MAX_CHARS } from "../limits.ts";
+import { TURN_MS, WAITING_MESSAGES_MAX, WAITING_PER_CLIENT_MAX_CHARS } from "./limits.ts";
 import { MessageTurns, type Source } from "./message-turns.ts";
 
 /** Turns with a clock that only work moves, and an event loop that goes on when it is told to. */

@@ -1,5 +1,5 @@
-import { isPromise, type MaybePromise } from "../../../kernel/maybe-promise.ts";
-import { TURN_MS, WAITING_MAX_CHARS, WAITING_MESSAGES_MAX, WAITING_PER_CLIENT_MAX_CHARS } from "../limits.ts";
+import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import { TURN_MS, WAITING_MAX_CHARS, WAITING_MESSAGES_MAX, WAITING_PER_CLIENT_MAX_CHARS } from "./limits.ts";
 
 /** Where work comes from. Its work is done in order, one piece after the other. */
 export interface Source {

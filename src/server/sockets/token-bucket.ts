@@ -1,5 +1,5 @@
-import type { Millis } from "../../../kernel/clock.ts";
-import { SECOND_MS } from "../../../kernel/time/duration.ts";
+import type { Millis } from "../../kernel/clock.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
 
 /** Holds up to `atOnce` tokens and refills evenly. Small, since every connection has two. */
 export class TokenBucket {

@@ -1,9 +1,9 @@
-import { isJsonObject, type JsonFault, type JsonValue } from "../../../kernel/json/json.ts";
-import { JsonRefused, parseInSlices } from "../../../kernel/json/slices.ts";
-import { jsonTextFault } from "../../../kernel/json/text.ts";
-import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
-import type { Turns } from "../../../kernel/time/turns.ts";
-import { SLICED_LENGTH_MIN } from "../../http/limits.ts";
+import { isJsonObject, type JsonFault, type JsonValue } from "../../kernel/json/json.ts";
+import { JsonRefused, parseInSlices } from "../../kernel/json/slices.ts";
+import { jsonTextFault } from "../../kernel/json/text.ts";
+import type { MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { Turns } from "../../kernel/time/turns.ts";
+import { SLICED_LENGTH_MIN } from "../http/limits.ts";
 
 /** What a message says. `fault`: what it holds that no message may; `value` is null where it was found before the end. */
 export type MessageText = { isJson: false } | { isJson: true; value: JsonValue; fault: JsonFault | null };

@@ -1,10 +1,10 @@
-import type { Clock, Millis } from "../../../kernel/clock.ts";
-import type { Logger } from "../../../kernel/logger.ts";
-import { chain, isPromise } from "../../../kernel/maybe-promise.ts";
-import type { RuleAddress } from "../../access/lookups/lookups.ts";
-import { LookupWatches } from "../../access/lookups/watches.ts";
-import type { Change } from "../../db/index.ts";
-import { RIGHTS_TURN_MS } from "../limits.ts";
+import type { Clock, Millis } from "../../kernel/clock.ts";
+import type { Logger } from "../../kernel/logger.ts";
+import { chain, isPromise } from "../../kernel/maybe-promise.ts";
+import type { RuleAddress } from "../access/lookups/lookups.ts";
+import { LookupWatches } from "../access/lookups/watches.ts";
+import type { Change } from "../db/index.ts";
+import { RIGHTS_TURN_MS } from "./limits.ts";
 import { StandingRight } from "./standing-right.ts";
 
 /** Waits until everything that was queued before it has been asked. */

@@ -1,20 +1,20 @@
-import type { Clock, Millis } from "../../../kernel/clock.ts";
-import { describeFault, isJsonObject, type JsonObject } from "../../../kernel/json/json.ts";
-import { chain, isPromise, type MaybePromise } from "../../../kernel/maybe-promise.ts";
-import type { Turns } from "../../../kernel/time/turns.ts";
-import type { Answers } from "../answers.ts";
-import type { Clients } from "../clients.ts";
-import { CLOSE } from "../close-codes.ts";
-import type { Connection } from "../connection.ts";
+import type { Clock, Millis } from "../../kernel/clock.ts";
+import { describeFault, isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
+import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { Turns } from "../../kernel/time/turns.ts";
+import type { Answers } from "./answers.ts";
+import type { Clients } from "./clients.ts";
+import { CLOSE } from "./close-codes.ts";
+import type { Connection } from "./connection.ts";
 import {
   CHARACTER_MAX_BYTES,
   LONG_MESSAGE_MIN_CHARS,
   TYPE_SHOWN_LENGTH,
   UNAUTHENTICATED_MESSAGE_MAX_CHARS,
-} from "../limits.ts";
-import type { Failure, Protocol } from "../protocol.ts";
+} from "./limits.ts";
 import { isPing, type MessageText, parseMessage } from "./message-text.ts";
 import type { MessageTurns } from "./message-turns.ts";
+import type { Failure, Protocol } from "./protocol.ts";
 
 const OVER_RATE: Failure<"RATE_LIMITED"> = { code: "RATE_LIMITED", message: "Too many messages; this one is dropped" };
 const OVER_CHARS: Failure<"RATE_LIMITED"> = {
