@@ -148,7 +148,7 @@ test("[TC43] one that only listens is asked, and stays", () =>
     const pings = () => wire.sent.filter(({ type }) => type === "ping").length;
     await until("it has been asked often", () => pings() > 5);
     expect([socket.status, wire.opened.length]).toEqual(["connected", 1]);
-  }, 500));
+  }, 100));
 
 test("[TC44] a server of another major version is named in the error", async () => {
   const server = Bun.serve({

@@ -40,7 +40,7 @@ test("[CL9] secrets come from the environment, with and without the types of Nod
   const secret = (config: string) =>
     config.replace("export default", 'export const secret: string = process.env.SECRET ?? "";\nexport default');
   expect(typesOf(secret)).toEqual({ exitCode: 0, output: "" });
-  symlinkSync(resolve(import.meta.dir, "../../../node_modules"), join(root, "node_modules"));
+  symlinkSync(resolve(import.meta.dir, "../../../../node_modules"), join(root, "node_modules"));
   const types = ["node", "bun-types"].map((name) => `/// <reference types="${name}" />\n`).join("");
   expect(typesOf((config) => types + secret(config))).toEqual({ exitCode: 0, output: "" });
 });
