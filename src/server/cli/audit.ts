@@ -1,34 +1,29 @@
+import { Command } from "@commander-js/extra-typings";
 import { isIsoDateTime, parseIsoDateTime } from "../../kernel/time/iso-datetime.ts";
 import { entriesOf } from "../areas/audit/offline.ts";
-import { declareCommand } from "./command.ts";
 import { requireDataDirectory } from "./data-directory.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import { AUDIT_PAGE_ENTRIES } from "./limits.ts";
-import { dataOption, serverOptions } from "./options.ts";
+import { dataOption, keyOption, option, urlOption } from "./options.ts";
 import { printAnswer } from "./output.ts";
 import { type Remote, remoteOf } from "./running/remote.ts";
 
-const text = (description: string, valueHint: string) => ({ type: "string", description, valueHint }) as const;
-
-export const auditCommand = declareCommand({
-  meta: { name: "audit", description: "Prints the audit log as NDJSON, newest first" },
-  args: {
-    data: dataOption,
-    ...serverOptions,
-    actor: text("Only what this key, user or kind of actor did", "NAME"),
-    action: text("Only this action, or those that begin so", "ACTION"),
-    target: text("Only this target, or what is below it", "PATH"),
-    after: text("Only from this moment on: ISO 8601, or milliseconds since 1970", "TIME"),
-  },
-  async run({ args }) {
-    const { actor, action, target, after } = args;
-    const remote = remoteOf(args);
+export const auditCommand = new Command("audit")
+  .description("Prints the audit log as NDJSON, newest first")
+  .addOption(dataOption)
+  .addOption(urlOption)
+  .addOption(keyOption)
+  .addOption(option("--actor <NAME>", "Only what this key, user or kind of actor did"))
+  .addOption(option("--action <ACTION>", "Only this action, or those that begin so"))
+  .addOption(option("--target <PATH>", "Only this target, or what is below it"))
+  .addOption(option("--after <TIME>", "Only from this moment on: ISO 8601, or milliseconds since 1970"))
+  .action(async ({ data, url, key, actor, action, target, after }) => {
+    const remote = remoteOf({ url, key });
     if (remote !== null) return printRemote(remote, { actor, action, target, after });
-    requireDataDirectory(args.data);
+    requireDataDirectory(data);
     const filter = { actor: actor ?? null, action: action ?? null, target: target ?? null, after: moment(after) };
-    for await (const entry of entriesOf(args.data, filter)) await printAnswer(JSON.stringify(entry));
-  },
-});
+    for await (const entry of entriesOf(data, filter)) await printAnswer(JSON.stringify(entry));
+  });
 
 async function printRemote(remote: Remote, filter: Record<string, string | undefined>): Promise<void> {
   for (let cursor: string | null = ""; cursor !== null; ) {

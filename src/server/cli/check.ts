@@ -1,40 +1,30 @@
 import { existsSync } from "node:fs";
+import { Command } from "@commander-js/extra-typings";
 import * as platformModule from "../../index.ts";
 import { loadConfig } from "../config/loading/load.ts";
 import { ownProduct } from "../config/loading/product.ts";
 import type { BackupsConfig, PlatformConfig, TableConfig } from "../config/types.ts";
 import { plural } from "./amounts.ts";
-import { declareCommand } from "./command.ts";
 import { CommandError } from "./errors.ts";
-import { configOption, DATA_DEFAULT } from "./options.ts";
+import { configOption, DATA_DEFAULT, option } from "./options.ts";
 import { printAnswer, printNote } from "./output.ts";
 import { rehearseData, unfitText } from "./rehearsal/data-report.ts";
 import { rehearseRoutes } from "./rehearsal/routes.ts";
 
-export const checkCommand = declareCommand({
-  meta: { name: "check", description: "Checks a config, and prints what it declares" },
-  args: {
-    config: configOption,
-    data: {
-      type: "string",
-      description: `Try the config on every database file of a data directory, such as ${DATA_DEFAULT}`,
-      valueHint: "DIR",
-    },
-  },
-  async run({ args }) {
-    const { config, warnings } = await loadConfig(args.config, platformModule);
+export const checkCommand = new Command("check")
+  .description("Checks a config, and prints what it declares")
+  .addOption(configOption)
+  .addOption(
+    option("--data <DIR>", `Try the config on every database file of a data directory, such as ${DATA_DEFAULT}`),
+  )
+  .action(async ({ config: file, data }) => {
+    const { config, warnings } = await loadConfig(file, platformModule);
+    const name = ownProduct() === null ? file : "The config";
     for (const { path, message } of warnings) await printNote(`warning: ${path}: ${message}`);
-    await rehearseRoutes(config, ownProduct() === null ? args.config : "The config");
-    const filesLine = args.data === undefined ? [] : [await rehearse(config, args.data)];
-    await printAnswer(
-      [
-        `${ownProduct() === null ? args.config : "The config"} is fine. It declares:`,
-        ...declarations(config),
-        ...filesLine,
-      ].join("\n"),
-    );
-  },
-});
+    await rehearseRoutes(config, name);
+    const filesLine = data === undefined ? [] : [await rehearse(config, data)];
+    await printAnswer([`${name} is fine. It declares:`, ...declarations(config), ...filesLine].join("\n"));
+  });
 
 /** Errors: the files that would not open, and why. */
 async function rehearse(config: PlatformConfig, dataDirectory: string): Promise<string> {

@@ -1,16 +1,15 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Command } from "@commander-js/extra-typings";
 import { VERSION } from "../../kernel/version.ts";
 import { pathOfPart, readPack } from "../areas/client-files/index.ts";
-import { declareCommand } from "./command.ts";
+import { option } from "./options.ts";
 import { printAnswer } from "./output.ts";
 
-export const clientCommand = declareCommand({
-  meta: { name: "client", description: "Writes what a server serves below /client: the npm package, and the module" },
-  args: {
-    out: { type: "string", description: "The directory to write to", default: "./client", valueHint: "DIR" },
-  },
-  async run({ args: { out } }) {
+export const clientCommand = new Command("client")
+  .description("Writes what a server serves below /client: the npm package, and the module")
+  .addOption(option("--out <DIR>", "The directory to write to").default("./client"))
+  .action(async ({ out }) => {
     const { header, plainOf } = await readPack(await pathOfPart("module"));
     mkdirSync(out, { recursive: true });
     const write = async (name: string, content: Blob): Promise<void> =>
@@ -20,6 +19,4 @@ export const clientCommand = declareCommand({
     await printAnswer(
       `${join(out, "platform.tgz")}: platform ${VERSION}. Install it with: npm install ${join(out, "platform.tgz")}`,
     );
-    return 0;
-  },
-});
+  });

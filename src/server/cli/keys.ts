@@ -1,22 +1,20 @@
 import { existsSync } from "node:fs";
+import { Command } from "@commander-js/extra-typings";
 import { systemIds } from "../../kernel/ids.ts";
 import { rotateServiceKey, storedServiceKey } from "../config/secrets/secrets.ts";
-import { declareCommand } from "./command.ts";
 import { CommandError } from "./errors.ts";
 import { dataOption } from "./options.ts";
 import { printAnswer, printNote } from "./output.ts";
 
-export const keysCommand = declareCommand({
-  meta: { name: "keys", description: "Prints the root service key of a data directory" },
-  args: {
-    data: dataOption,
-    rotate: { type: "boolean", description: "Replace the key; a running server uses the new one from its next start" },
-  },
-  async run({ args }) {
-    if (!existsSync(args.data)) throw new CommandError(`There is no data directory at ${args.data}`);
-    const key = args.rotate === true ? rotateServiceKey(args.data, systemIds) : storedServiceKey(args.data);
+export const keysCommand = new Command("keys")
+  .description("Prints the root service key of a data directory")
+  .addOption(dataOption)
+  .option("--rotate", "Replace the key; a running server uses the new one from its next start")
+  .action(async ({ data, rotate }) => {
+    if (!existsSync(data)) throw new CommandError(`There is no data directory at ${data}`);
+    const key = rotate === true ? rotateServiceKey(data, systemIds) : storedServiceKey(data);
     if (key === null) {
-      throw new CommandError(`${args.data} has no service key: start the server once, or use --rotate to generate one`);
+      throw new CommandError(`${data} has no service key: start the server once, or use --rotate to generate one`);
     }
     const environmentKey = process.env["PLATFORM_SERVICE_KEY"] ?? "";
     if (environmentKey !== "" && environmentKey !== key) {
@@ -25,5 +23,4 @@ export const keysCommand = declareCommand({
       );
     }
     await printAnswer(key);
-  },
-});
+  });

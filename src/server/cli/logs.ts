@@ -8,18 +8,12 @@ import {
   type TextFormatter,
 } from "@logtape/logtape";
 import type { Logger } from "../../kernel/logger.ts";
-import { UsageError } from "./errors.ts";
 import { errorOutput } from "./output.ts";
 
 const LINE_BREAK = /\n$/;
 
-export type LogForm = "json" | "pretty";
-
-/** undefined for undefined. Errors: UsageError. */
-export function parseLogForm(text: string | undefined, name = "--log"): LogForm | undefined {
-  if (text === undefined || text === "json" || text === "pretty") return text;
-  throw new UsageError(`${name} must be json or pretty, got "${text}"`);
-}
+export const LOG_FORMS = ["json", "pretty"] as const;
+export type LogForm = (typeof LOG_FORMS)[number];
 
 let format: TextFormatter | undefined;
 

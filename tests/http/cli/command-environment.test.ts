@@ -67,8 +67,14 @@ test("[CL300] other commands take the config and the data directory from the env
 
 test("[CL300][CL301] wrong values are wrong usage, reported by the name of the variable or option that has them", async () => {
   const wrong: [Record<string, string>, string][] = [
-    [{ PLATFORM_PORT: "http" }, "PLATFORM_PORT must be a whole number"],
-    [{ PLATFORM_LOG: "loud" }, 'PLATFORM_LOG must be json or pretty, got "loud"'],
+    [
+      { PLATFORM_PORT: "http" },
+      "option '--port <PORT>' value 'http' from env 'PLATFORM_PORT' is invalid. It must be a whole number",
+    ],
+    [
+      { PLATFORM_LOG: "loud" },
+      "option '--log <FORM>' value 'loud' from env 'PLATFORM_LOG' is invalid. Allowed choices are json, pretty.",
+    ],
     [{ PLATFORM_DRILL: "maybe" }, "PLATFORM_DRILL must be 1 or true"],
   ];
   for (const [env, message] of wrong) {
@@ -78,7 +84,10 @@ test("[CL300][CL301] wrong values are wrong usage, reported by the name of the v
   const { code, stderr } = await (
     await start(["start", "--port", "http"], { ...ENVIRONMENT, PLATFORM_PORT: "-1" })
   ).stop();
-  expect([code, stderr]).toEqual([2, expect.stringContaining("platform: --port must be a whole number")]);
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringContaining("platform: option '--port <PORT>' argument 'http' is invalid"),
+  ]);
 });
 
 test("[CL301] --log and PLATFORM_LOG choose the form of the log; without a terminal pretty has no colours", async () => {

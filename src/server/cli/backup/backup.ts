@@ -1,31 +1,29 @@
 import { setPriority } from "node:os";
+import { Command } from "@commander-js/extra-typings";
 import prettyBytes from "pretty-bytes";
 import { systemClock } from "../../../kernel/clock.ts";
 import { isDiskFull } from "../../../kernel/errors.ts";
 import { createBackup } from "../../areas/backup/create/create.ts";
 import { BACKUP_NICENESS } from "../../areas/backup/limits.ts";
 import { plural } from "../amounts.ts";
-import { declareCommand } from "../command.ts";
 import { CommandError } from "../errors.ts";
 import { dataOption } from "../options.ts";
 import { printNote } from "../output.ts";
 import { stopSignal } from "../serve/signals.ts";
 
-export const backupCommand = declareCommand({
-  meta: { name: "backup", description: "Copies a data directory into one file, also while its server runs" },
-  args: {
-    file: { type: "positional", description: "The file to write, for example backup.tar.zst", required: true },
-    data: dataOption,
-  },
-  async run({ args }) {
+export const backupCommand = new Command("backup")
+  .description("Copies a data directory into one file, also while its server runs")
+  .argument("<FILE>", "The file to write, for example backup.tar.zst")
+  .addOption(dataOption)
+  .action(async (file, { data }) => {
     stepBack();
     const signal = abortOnStop();
     const summary = await explained(signal, "backup", () =>
-      createBackup({ dataDirectory: args.data, file: args.file, clock: systemClock, signal }),
+      createBackup({ dataDirectory: data, file, clock: systemClock, signal }),
     );
     const { fileCount, contentBytes, sizeBytes, elsewhereCount, strangers, strangerCount } = summary;
     const content = `${plural(fileCount, "file")}, ${sizeText(contentBytes)}`;
-    await printNote(`wrote ${args.file}: ${content} in ${sizeText(sizeBytes)}, as of ${summary.createdAt}`);
+    await printNote(`wrote ${file}: ${content} in ${sizeText(sizeBytes)}, as of ${summary.createdAt}`);
     if (elsewhereCount > 0) {
       await printNote(
         `${plural(elsewhereCount, "stored file")} not included: their buckets keep them in object stores`,
@@ -35,9 +33,7 @@ export const backupCommand = declareCommand({
       const others = strangerCount > strangers.length ? ` and ${strangerCount - strangers.length} more` : "";
       await printNote(`not included, as they are not files of a server: ${strangers.join(", ")}${others}`);
     }
-    return 0;
-  },
-});
+  });
 
 /** `312.8 MiB`; whole below one KiB. */
 export const sizeText = (bytes: number): string => prettyBytes(bytes, { binary: true, maximumFractionDigits: 1 });

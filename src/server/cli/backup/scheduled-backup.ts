@@ -1,17 +1,16 @@
+import { Command } from "@commander-js/extra-typings";
 import { systemClock } from "../../../kernel/clock.ts";
 import { runBackupJob } from "../../areas/backup/schedule/job.ts";
 import { BACKUP_JOB_COMMAND } from "../../areas/backup/schedule/job-process.ts";
 import { verifyStored } from "../../areas/backup/verify/stored.ts";
-import { declareCommand } from "../command.ts";
 import { printAnswer } from "../output.ts";
 import { abortOnStop, explained, stepBack } from "./backup.ts";
 import { tryOpening } from "./verify-backup.ts";
 
 /** One backup, or the verification of one. The server starts it; the job is on standard input, the result on standard output. */
-export const backupJobCommand = declareCommand({
-  meta: { name: BACKUP_JOB_COMMAND, description: "Makes or verifies one backup of a running server", hidden: true },
-  args: {},
-  async run() {
+export const backupJobCommand = new Command(BACKUP_JOB_COMMAND)
+  .description("Makes or verifies one backup of a running server")
+  .action(async () => {
     stepBack();
     const signal = abortOnStop();
     const job = JSON.parse(await Bun.stdin.text());
@@ -21,6 +20,4 @@ export const backupJobCommand = declareCommand({
         ? await explained(signal, "verification", () => verifyStored(job, deps))
         : await explained(signal, "backup", () => runBackupJob(job, deps));
     await printAnswer(JSON.stringify(result));
-    return 0;
-  },
-});
+  });

@@ -1,23 +1,18 @@
+import { Command } from "@commander-js/extra-typings";
 import type { Logger } from "../../../kernel/logger.ts";
 import { verifyBackup } from "../../areas/backup/verify/verify.ts";
 import { openPlatform } from "../../platform/open.ts";
 import { plural } from "../amounts.ts";
-import { declareCommand } from "../command.ts";
 import { CommandError } from "../errors.ts";
+import { option } from "../options.ts";
 import { printNote } from "../output.ts";
 import { abortOnStop, explained, sizeText, stepBack } from "./backup.ts";
 
-export const verifyBackupCommand = declareCommand({
-  meta: { name: "verify-backup", description: "Restores a backup into a scratch folder and checks everything in it" },
-  args: {
-    file: { type: "positional", description: "A file that platform backup has written", required: true },
-    scratch: {
-      type: "string",
-      description: "Where the scratch folder is made; default: beside FILE",
-      valueHint: "DIR",
-    },
-  },
-  async run({ args: { file, scratch } }) {
+export const verifyBackupCommand = new Command("verify-backup")
+  .description("Restores a backup into a scratch folder and checks everything in it")
+  .argument("<FILE>", "A file that platform backup has written")
+  .addOption(option("--scratch <DIR>", "Where the scratch folder is made; default: beside FILE"))
+  .action(async (file, { scratch }) => {
     stepBack();
     const signal = abortOnStop();
     const verified = await explained(signal, "verification", () => verifyBackup({ file, scratch, tryOpening, signal }));
@@ -29,9 +24,7 @@ export const verifyBackupCommand = declareCommand({
         `${plural(elsewhereCount, "stored file")} not included: their buckets keep them in object stores`,
       );
     }
-    return 0;
-  },
-});
+  });
 
 /** Opens a data directory with an empty config, as a drill: no code of a config runs, and nothing is sent. Errors: it does not serve. */
 export async function tryOpening(dataDirectory: string): Promise<void> {

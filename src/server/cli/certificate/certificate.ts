@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import { Argument, Command } from "@commander-js/extra-typings";
 import * as platformModule from "../../../index.ts";
 import { systemClock } from "../../../kernel/clock.ts";
 import { reasonOf } from "../../../kernel/errors.ts";
@@ -12,32 +13,28 @@ import { filesSource } from "../../areas/tls/source.ts";
 import { loadConfig } from "../../config/loading/load.ts";
 import type { AcmeConfig, CertificateFiles } from "../../config/types.ts";
 import { TLS_HOST_DEFAULT } from "../../http/listening/listener.ts";
-import { declareCommand } from "../command.ts";
-import { CommandError, UsageError } from "../errors.ts";
+import { CommandError } from "../errors.ts";
 import { configOption, dataOption } from "../options.ts";
 import { printAnswer } from "../output.ts";
 
-export const certificateCommand = declareCommand({
-  meta: { name: "certificate", description: "Shows the server's certificate, or renews it at once" },
-  args: {
-    action: { type: "positional", description: "show (the default) or renew", required: false, valueHint: "ACTION" },
-    config: configOption,
-    data: dataOption,
-  },
-  async run({ args }) {
-    const action = args.action ?? "show";
-    if (action !== "show" && action !== "renew") throw new UsageError(`"${action}" must be show or renew`);
-    const { config } = await loadConfig(args.config, platformModule);
+export const certificateCommand = new Command("certificate")
+  .description("Shows the server's certificate, or renews it at once")
+  .addArgument(new Argument("[ACTION]", "What to do").choices(["show", "renew"] as const).default("show" as const))
+  .addOption(configOption)
+  .addOption(dataOption)
+  .action(async (action, options) => {
+    const { config } = await loadConfig(options.config, platformModule);
     const tls = config.server?.tls;
     if (tls === undefined) throw new CommandError("The config has no server.tls");
-    const data = resolve(args.data);
-    if (action === "show") return show(tls, data);
+    const data = resolve(options.data);
+    if (action === "show") {
+      process.exitCode = await show(tls, data);
+      return;
+    }
     if (!("domains" in tls)) throw new CommandError("The certificate is in files, which others renew: server.tls.cert");
-    if (!existsSync(data)) throw new CommandError(`There is no data directory at ${args.data}`);
+    if (!existsSync(data)) throw new CommandError(`There is no data directory at ${options.data}`);
     await printAnswer(describe(await renew(tls, data)));
-    return 0;
-  },
-});
+  });
 
 /** Errors: what the authority says, in one line. */
 async function renew(config: AcmeConfig, data: string): Promise<CertificateFacts> {

@@ -1,6 +1,6 @@
+import { Command } from "@commander-js/extra-typings";
 import { reasonOf } from "../../../kernel/errors.ts";
 import { VERSION } from "../../../kernel/version.ts";
-import { declareCommand } from "../command.ts";
 import { isInUse, requireDataDirectory } from "../data-directory.ts";
 import { dataOption } from "../options.ts";
 import { printAnswer } from "../output.ts";
@@ -9,17 +9,11 @@ import { type Finding, finding, type Patient } from "./finding.ts";
 
 const EXIT_UNHEALTHY = 1;
 
-export const doctorCommand = declareCommand({
-  meta: {
-    name: "doctor",
-    description: "Looks for what is wrong in a data directory, beside a running or a stopped server; changes nothing",
-  },
-  args: {
-    data: dataOption,
-    json: { type: "boolean", description: "Print one JSON object", default: false },
-  },
-  async run({ args }) {
-    const { data, json } = args;
+export const doctorCommand = new Command("doctor")
+  .description("Looks for what is wrong in a data directory, beside a running or a stopped server; changes nothing")
+  .addOption(dataOption)
+  .option("--json", "Print one JSON object")
+  .action(async ({ data, json = false }) => {
     requireDataDirectory(data);
     const isRunning = isInUse(data);
     const checks: Record<string, Finding> = {};
@@ -33,9 +27,8 @@ export const doctorCommand = declareCommand({
     const server = isRunning ? "running" : "stopped";
     if (json) await printAnswer(JSON.stringify({ status, server, version: VERSION, checks }, null, 2));
     else await printAnswer(`${data} is ${isHealthy ? "healthy" : "not healthy"}; its server is ${server}.`);
-    return isHealthy ? 0 : EXIT_UNHEALTHY;
-  },
-});
+    if (!isHealthy) process.exitCode = EXIT_UNHEALTHY;
+  });
 
 /** A check that fails, as where `system.db` cannot be read, is a finding: the others go on. */
 async function examined(look: DoctorCheck["look"], patient: Patient): Promise<Finding> {

@@ -1,14 +1,14 @@
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
+import { Command, Option } from "@commander-js/extra-typings";
 import * as platformModule from "../../../index.ts";
 import { isJsonObject } from "../../../kernel/json/json.ts";
 import { loadConfig } from "../../config/loading/load.ts";
 import { providedModules } from "../../config/loading/provided-modules.ts";
 import { variablesOf } from "../../config/loading/variables.ts";
-import { declareCommand } from "../command.ts";
 import { CommandError, UsageError } from "../errors.ts";
-import { configOption } from "../options.ts";
+import { configOption, option } from "../options.ts";
 import { printAnswer, printNote } from "../output.ts";
 import { rehearseRoutes } from "../rehearsal/routes.ts";
 import { bundleProduct } from "./bundle.ts";
@@ -18,37 +18,23 @@ import { isTarget, ownTarget, TARGETS, type Target } from "./targets.ts";
 
 const BYTES_PER_MIB = 1024 * 1024;
 
-export const buildCommand = declareCommand({
-  meta: { name: "build", description: "Builds one executable of the platform and a config with all that it imports" },
-  args: {
-    config: configOption,
-    out: {
-      type: "string",
-      description: "The executable; by default ./NAME of the package.json beside the config",
-      valueHint: "FILE",
-    },
-    target: { type: "string", description: `Another system: ${Object.keys(TARGETS).join(", ")}`, valueHint: "TARGET" },
-    runtime: {
-      type: "string",
-      description: "Bun for another system, from its npm package",
-      valueHint: "FILE",
-    },
-    "sqlite-vec": {
-      type: "string",
-      description: "sqlite-vec's library for another system, from its npm package",
-      valueHint: "FILE",
-    },
-  },
-  async run({ args }) {
-    const target = targetOf(args.target);
-    const { runtime, library } = partsFor(target, args.runtime, args["sqlite-vec"]);
-    const { config: declared, warnings } = await loadConfig(args.config, platformModule);
+export const buildCommand = new Command("build")
+  .description("Builds one executable of the platform and a config with all that it imports")
+  .addOption(configOption)
+  .addOption(option("--out <FILE>", "The executable; by default ./NAME of the package.json beside the config"))
+  .addOption(new Option("--target <TARGET>", "Another system").choices(Object.keys(TARGETS).filter(isTarget)))
+  .addOption(option("--runtime <FILE>", "Bun for another system, from its npm package"))
+  .addOption(option("--sqlite-vec <FILE>", "sqlite-vec's library for another system, from its npm package"))
+  .action(async (options) => {
+    const target = targetOf(options.target);
+    const { runtime, library } = partsFor(target, options.runtime, options.sqliteVec);
+    const { config: declared, warnings } = await loadConfig(options.config, platformModule);
     for (const { path, message } of warnings) await printNote(`warning: ${path}: ${message}`);
-    await rehearseRoutes(declared, args.config);
-    const config = resolve(args.config);
+    await rehearseRoutes(declared, options.config);
+    const config = resolve(options.config);
     const variables = variablesOf(config);
     const { name, version } = productOf(dirname(config));
-    const outfile = outfileOf(args.out ?? `./${name}`, target);
+    const outfile = outfileOf(options.out ?? `./${name}`, target);
     const directory = mkdtempSync(join(tmpdir(), "platform-build-"));
     try {
       const program = await writeProgram(directory, target, library);
@@ -65,16 +51,12 @@ export const buildCommand = declareCommand({
     await printAnswer(`${outfile}: ${name} ${version}, ${Math.round(statSync(outfile).size / BYTES_PER_MIB)} MiB`);
     if (variables.length > 0) await printNote(`Where it runs, it reads the variables ${variables.join(", ")}`);
     if (target.startsWith("bun-darwin")) await printNote("macOS starts it once it is signed: codesign --sign - FILE");
-    return 0;
-  },
-});
+  });
 
-/** Errors: a target that there is not. */
-function targetOf(name: string | undefined): Target {
-  const target = name ?? ownTarget();
+/** Errors: nothing can be built for this machine. */
+function targetOf(given: Target | undefined): Target {
+  const target = given ?? ownTarget();
   if (target === null) throw new CommandError(`There is no target for ${process.platform} on ${process.arch}`);
-  if (!isTarget(target))
-    throw new UsageError(`--target must be one of ${Object.keys(TARGETS).join(", ")}, got "${target}"`);
   return target;
 }
 

@@ -1,15 +1,14 @@
+import { Command } from "@commander-js/extra-typings";
 import { type RehearsalJob, rehearseFiles } from "../../db/index.ts";
 import { stepBack } from "../backup/backup.ts";
-import { declareCommand } from "../command.ts";
 import { LOGGED_INSTANCES_MAX, WORK_SLICE_MS } from "../limits.ts";
 import { printAnswer } from "../output.ts";
 import { REHEARSAL_JOB_COMMAND, type RehearsalLine } from "./protocol.ts";
 
 /** The job is on standard input. */
-export const rehearsalJobCommand = declareCommand({
-  meta: { name: REHEARSAL_JOB_COMMAND, description: "Tries the schema on every instance", hidden: true },
-  args: {},
-  async run() {
+export const rehearsalJobCommand = new Command(REHEARSAL_JOB_COMMAND)
+  .description("Tries the schema on every instance")
+  .action(async () => {
     stepBack();
     // The server that started this process wrote it.
     const job = JSON.parse(await Bun.stdin.text()) as RehearsalJob;
@@ -27,8 +26,6 @@ export const rehearsalJobCommand = declareCommand({
       workedSince = performance.now();
     }
     await print(counts);
-    return 0;
-  },
-});
+  });
 
 const print = (line: RehearsalLine): Promise<void> => printAnswer(JSON.stringify(line));

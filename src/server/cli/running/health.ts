@@ -1,30 +1,22 @@
+import { Command } from "@commander-js/extra-typings";
 import { isJsonObject } from "../../../kernel/json/json.ts";
 import { HOST_DEFAULT, PORT_DEFAULT } from "../../http/listening/listener.ts";
 import { outgoingFetch } from "../../http/outgoing/call.ts";
-import { declareCommand } from "../command.ts";
 import { noAnswer, UsageError } from "../errors.ts";
 import { HEALTH_ANSWER_MAX_BYTES, HEALTH_TIMEOUT_MS } from "../limits.ts";
-import { isHttpUrl } from "../options.ts";
+import { isHttpUrl, option } from "../options.ts";
 import { printAnswer } from "../output.ts";
 
 /** For images without a shell, whose health check can run this executable only. */
-export const healthCommand = declareCommand({
-  meta: { name: "health", description: "Asks a running server whether it serves: exit code 0 if so, 1 if not" },
-  args: {
-    url: {
-      type: "string",
-      description: "The server",
-      default: `http://${HOST_DEFAULT}:${PORT_DEFAULT}`,
-      valueHint: "URL",
-    },
-  },
-  async run({ args }) {
-    if (!isHttpUrl(args.url)) throw new UsageError(`--url must be an http or https URL, got "${args.url}"`);
-    const { status, text } = await ask(new URL("/api/health", args.url));
+export const healthCommand = new Command("health")
+  .description("Asks a running server whether it serves: exit code 0 if so, 1 if not")
+  .addOption(option("--url <URL>", "The server").default(`http://${HOST_DEFAULT}:${PORT_DEFAULT}`))
+  .action(async ({ url }) => {
+    if (!isHttpUrl(url)) throw new UsageError(`--url must be an http or https URL, got "${url}"`);
+    const { status, text } = await ask(new URL("/api/health", url));
     await printAnswer(text);
-    return status === 200 ? 0 : 1;
-  },
-});
+    if (status !== 200) process.exitCode = 1;
+  });
 
 /** Errors: CommandError if there is no answer in time. */
 async function ask(url: URL): Promise<{ status: number; text: string }> {

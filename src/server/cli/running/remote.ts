@@ -8,7 +8,7 @@ export interface Remote {
   send(path: string, init?: RequestInit): Promise<Response>;
 }
 
-/** What `serverOptions` name; null without `--url`. Errors: UsageError. */
+/** The server that `--url` and `--key` name; null without `--url`. Errors: UsageError. */
 export function remoteOf(given: { url?: string | undefined; key?: string | undefined }): Remote | null {
   const { url, key = process.env["PLATFORM_SERVICE_KEY"] ?? "" } = given;
   if (url === undefined) {

@@ -1,26 +1,23 @@
 import { existsSync, type FSWatcher, statSync, watch } from "node:fs";
 import { dirname } from "node:path";
+import { Command } from "@commander-js/extra-typings";
 import { ownCommand } from "../../../kernel/process/own-command.ts";
 import { envFileOf } from "../../config/loading/env-file.ts";
 import { importedFiles } from "../../config/loading/imported-files.ts";
-import { declareCommand } from "../command.ts";
 import { DEV_STOP_MAX_MS, SETTLE_MS } from "../limits.ts";
-import { parseLogForm } from "../logs.ts";
-import { DATA_DEFAULT, parsePort } from "../options.ts";
+import { configOption, DATA_DEFAULT, dataOption } from "../options.ts";
 import { printNote } from "../output.ts";
-import { serveOptions } from "./serve-options.ts";
+import { hostOption, logOption, portOption } from "./serve-options.ts";
 import { STOP_MESSAGE, stopSignal } from "./signals.ts";
 
-export const devCommand = declareCommand({
-  meta: {
-    name: "dev",
-    description: "Like start, and restarts when the config, a file that it imports or .env changes",
-  },
-  args: serveOptions,
-  async run({ args }) {
-    parsePort(args.port);
-    parseLogForm(args.log);
-    const { config, data, host, port, log } = args;
+export const devCommand = new Command("dev")
+  .description("Like start, and restarts when the config, a file that it imports or .env changes")
+  .addOption(configOption)
+  .addOption(dataOption)
+  .addOption(hostOption)
+  .addOption(portOption)
+  .addOption(logOption)
+  .action(async ({ config, data, host, port, log }) => {
     // What is not given may be in the file of variables, which the server reads.
     const options = { config, data: data === DATA_DEFAULT ? undefined : data, host, port, log };
     const given = Object.entries(options).filter(([, value]) => value !== undefined);
@@ -46,9 +43,7 @@ export const devCommand = declareCommand({
       await server.stop();
       if (!isStopping) await printNote("platform: the config changed, starting again");
     }
-    return 0;
-  },
-});
+  });
 
 interface Server {
   exited: Promise<unknown>;

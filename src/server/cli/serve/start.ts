@@ -1,3 +1,4 @@
+import { Command } from "@commander-js/extra-typings";
 import * as platformModule from "../../../index.ts";
 import { systemClock } from "../../../kernel/clock.ts";
 import { systemIds } from "../../../kernel/ids.ts";
@@ -8,29 +9,36 @@ import { loadConfig } from "../../config/loading/load.ts";
 import type { PlatformConfig } from "../../config/types.ts";
 import type { OpenPlatform } from "../../platform/open.ts";
 import { plural } from "../amounts.ts";
-import { declareCommand } from "../command.ts";
 import { CommandError } from "../errors.ts";
 import { WARNINGS_LOGGED_MAX } from "../limits.ts";
-import { createLogger, parseLogForm } from "../logs.ts";
-import { parsePort } from "../options.ts";
+import { createLogger } from "../logs.ts";
+import { configOption, dataOption } from "../options.ts";
 import { printNote } from "../output.ts";
 import { redirectConsole } from "./console.ts";
-import { drillOf, serveOptions, startOptions } from "./serve-options.ts";
+import { drillOf, hostOption, logOption, portOption } from "./serve-options.ts";
 import { endOnRequest, isOfDev, stopSignal } from "./signals.ts";
 
-export const startCommand = declareCommand({
-  meta: { name: "start", description: "Starts the server" },
-  args: { ...serveOptions, ...startOptions },
-  async run({ args }) {
-    const port = parsePort(args.port);
-    const logger = createLogger(parseLogForm(args.log));
+export const startCommand = new Command("start")
+  .description("Starts the server")
+  .addOption(configOption)
+  .addOption(dataOption)
+  .addOption(hostOption)
+  .addOption(portOption)
+  .addOption(logOption)
+  .option("--drill", "Serve a restored copy: change nothing outside its data directory, and send nothing")
+  .option(
+    "--take-over",
+    "Take over object stores and the place of backups from another data directory that no server uses any more",
+  )
+  .action(async ({ config: file, data, host, port, log, drill = false, takeOver = false }) => {
+    const logger = createLogger(log);
     // An error that a hook does not handle must not end the server.
     process.on("unhandledRejection", (cause) => logger.error("Unhandled promise rejection", { cause }));
     process.on("uncaughtException", (cause) => logger.error("Uncaught exception", { cause }));
     const output = redirectConsole(logger);
-    const isDrill = drillOf(args.drill, process.env);
+    const isDrill = drillOf(drill, process.env);
     const loaded = endOnRequest();
-    const { config, warnings } = await loadConfig(args.config, platformModule);
+    const { config, warnings } = await loadConfig(file, platformModule);
     loaded();
     const stopped = stopSignal();
     for (const { path, message } of warnings.slice(0, WARNINGS_LOGGED_MAX)) logger.warn(`config: ${path} ${message}`);
@@ -45,39 +53,37 @@ export const startCommand = declareCommand({
     let endRehearsal = () => {};
     try {
       platform = await openPlatform(config, {
-        data: args.data,
+        data,
         environment: process.env,
         isDrill,
-        takeOver: args["take-over"],
+        takeOver,
         logger,
         isDevelopment: isOfDev(),
         onNewServiceKey(serviceKey) {
           keyLine = `\nroot service key: ${serviceKey}`;
         },
       });
-      const { url } = await platform.listen({ host: args.host, port });
+      const { url } = await platform.listen({ host, port });
       const address = (config.server?.publicUrl ?? url).replace(/\/$/, "");
-      const link = config.admin !== false && process.stdout.isTTY ? dashboardLine(address, args.data) : "";
+      const link = config.admin !== false && process.stdout.isTTY ? dashboardLine(address, data) : "";
       // Whatever becomes of this output, the server goes on.
       output.write(`platform listening on ${url}${keyLine}${link}\n`);
-      if (config.admin !== false) noteAddress(args.data, address);
+      if (config.admin !== false) noteAddress(data, address);
       // Until here code ran once (scripts/build.ts); from now on it is worth compiling.
       Bun.unsafe.setJITPolicy(1);
-      endRehearsal = rehearseBesideServer(config, args.data, logger);
+      endRehearsal = rehearseBesideServer(config, data, logger);
       await stopped;
     } catch (cause) {
       // A generated key is shown once, also when the start fails.
       if (keyLine !== "") output.write(`${keyLine.trimStart()}\n`);
-      if (platform === null && isOfDev()) await reportData(config, args.data);
+      if (platform === null && isOfDev()) await reportData(config, data);
       throw cause;
     } finally {
       endRehearsal();
       if (platform !== null) await stopInTime(platform);
       await output.flush();
     }
-    return 0;
-  },
-});
+  });
 
 /** A link that signs in to the dashboard. */
 const dashboardLine = (address: string, dataDirectory: string): string =>

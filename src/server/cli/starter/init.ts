@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { declareCommand } from "../command.ts";
+import { Command } from "@commander-js/extra-typings";
 import { printAnswer } from "../output.ts";
 import gitignore from "./gitignore.txt" with { type: "text" };
 import starterConfig from "./platform-config.txt" with { type: "text" };
@@ -16,26 +16,20 @@ const FILES = [
   { name: ".gitignore", text: gitignore },
 ] as const;
 
-export const initCommand = declareCommand({
-  meta: {
-    name: "init",
-    description: "Writes a starter config, and the types with which an editor completes it",
-  },
-  args: {
-    dir: { type: "positional", description: "The directory to write to", required: false, default: "." },
-  },
-  async run({ args }) {
-    mkdirSync(args.dir, { recursive: true });
+export const initCommand = new Command("init")
+  .description("Writes a starter config, and the types with which an editor completes it")
+  .argument("[DIR]", "The directory to write to", ".")
+  .action(async (directory) => {
+    mkdirSync(directory, { recursive: true });
     for (const { name, text } of FILES) {
-      const path = join(args.dir, name);
+      const path = join(directory, name);
       await printAnswer(writeNew(path, text) ? `wrote ${path}` : `kept ${path}, which exists`);
     }
     await printAnswer("Read the guide with: platform docs; platform dev serves it at /docs");
     await printAnswer(
-      `Start it with: platform dev${args.dir === "." ? "" : ` --config ${quoted(join(args.dir, FILES[0].name))}`}`,
+      `Start it with: platform dev${directory === "." ? "" : ` --config ${quoted(join(directory, FILES[0].name))}`}`,
     );
-  },
-});
+  });
 
 /** For a shell, which takes a path with a space for two words. */
 const quoted = (path: string): string => (/^[\w./\\:-]+$/.test(path) ? path : `"${path}"`);

@@ -7,16 +7,8 @@ import type { FieldType, PlatformConfig } from "../../config/types.ts";
 import { requireDataDirectory } from "../data-directory.ts";
 import { CommandError } from "../errors.ts";
 import { createLogger } from "../logs.ts";
-import { configOption, dataOption, serverOptions } from "../options.ts";
 import { type Remote, remoteOf } from "../running/remote.ts";
 import type { Target } from "./target.ts";
-
-/** The options of `import` and `export` that name the server. */
-export const clientOptions = {
-  ...serverOptions,
-  config: configOption,
-  data: dataOption,
-} as const;
 
 export interface Reply {
   status: number;

@@ -1,44 +1,41 @@
 import { once } from "node:events";
 import { createWriteStream, renameSync, rmSync, statSync } from "node:fs";
+import { Command } from "@commander-js/extra-typings";
 import { isJsonObject, type JsonObject } from "../../../kernel/json/json.ts";
 import { formatCell } from "../../../kernel/transfer/csv-cells.ts";
 import type { FieldType } from "../../config/types.ts";
 import { plural } from "../amounts.ts";
-import { declareCommand } from "../command.ts";
 import { CommandError } from "../errors.ts";
 import { PAGE_RECORDS_MAX } from "../limits.ts";
+import { configOption, dataOption, keyOption, urlOption } from "../options.ts";
 import { outputFailure, printNote } from "../output.ts";
-import { type Client, clientOptions, openExisting, requireOk } from "./client.ts";
+import { type Client, openExisting, requireOk } from "./client.ts";
 import { formatRows } from "./csv-rows.ts";
 import { formatOf } from "./format.ts";
 import { createProgress } from "./progress.ts";
 import { parseTarget, type Target } from "./target.ts";
 
-export const exportCommand = declareCommand({
-  meta: { name: "export", description: "Writes a table as NDJSON, or as CSV to a .csv file" },
-  args: {
-    table: { type: "positional", description: "NAMESPACE/TABLE or NAMESPACE/INSTANCE/TABLE", required: true },
-    file: {
-      type: "positional",
-      description: "A .ndjson, .jsonl or .csv file; standard output by default",
-      required: false,
-    },
-    ...clientOptions,
-  },
-  async run({ args }) {
-    const target = parseTarget(args.table);
-    const format = args.file === undefined ? "ndjson" : formatOf(args.file, ["ndjson", "csv"]);
-    if (args.file !== undefined) requireReplaceable(args.file);
-    const client = await openExisting(args);
+export const exportCommand = new Command("export")
+  .description("Writes a table as NDJSON, or as CSV to a .csv file")
+  .argument("<TABLE>", "NAMESPACE/TABLE or NAMESPACE/INSTANCE/TABLE")
+  .argument("[FILE]", "A .ndjson, .jsonl or .csv file; standard output by default")
+  .addOption(urlOption)
+  .addOption(keyOption)
+  .addOption(configOption)
+  .addOption(dataOption)
+  .action(async (table, file, options) => {
+    const target = parseTarget(table);
+    const format = file === undefined ? "ndjson" : formatOf(file, ["ndjson", "csv"]);
+    if (file !== undefined) requireReplaceable(file);
+    const client = await openExisting(options);
     try {
       const toText = format === "csv" ? await createCsv(client, target) : ndjson;
-      const count = await writeRecords(client, target, toText, args.file ?? null);
-      if (args.file !== undefined) await printNote(`wrote ${plural(count, "record")} to ${args.file}`);
+      const count = await writeRecords(client, target, toText, file ?? null);
+      if (file !== undefined) await printNote(`wrote ${plural(count, "record")} to ${file}`);
     } finally {
       await client.close();
     }
-  },
-});
+  });
 
 /** Errors: what is there, and would be replaced, is no file. */
 function requireReplaceable(file: string): void {

@@ -1,12 +1,13 @@
 import { statSync } from "node:fs";
+import { Command } from "@commander-js/extra-typings";
 import { reasonOf } from "../../../kernel/errors.ts";
 import { isJsonObject } from "../../../kernel/json/json.ts";
 import { plural } from "../amounts.ts";
-import { declareCommand } from "../command.ts";
 import { CommandError } from "../errors.ts";
 import { BATCH_MAX_CHARACTERS, BATCH_RECORDS_MAX } from "../limits.ts";
+import { configOption, dataOption, keyOption, urlOption } from "../options.ts";
 import { printAnswer } from "../output.ts";
-import { type Client, clientOptions, type FieldTypes, openClient, type Reply, requireOk } from "./client.ts";
+import { type Client, type FieldTypes, openClient, type Reply, requireOk } from "./client.ts";
 import { formatOf } from "./format.ts";
 import { createProgress } from "./progress.ts";
 import { readRecords, type SourceRecord } from "./records.ts";
@@ -14,28 +15,26 @@ import { parseTarget, type Target } from "./target.ts";
 
 const PAYLOAD_TOO_LARGE = 413;
 
-export const importCommand = declareCommand({
-  meta: {
-    name: "import",
-    description: "Inserts the records of a JSON array, NDJSON or CSV file into a table",
-  },
-  args: {
-    table: { type: "positional", description: "NAMESPACE/TABLE or NAMESPACE/INSTANCE/TABLE", required: true },
-    file: { type: "positional", description: "A .json, .ndjson, .jsonl or .csv file", required: true },
-    upsert: { type: "boolean", description: "Update records whose id exists" },
-    ...clientOptions,
-  },
-  async run({ args }) {
-    const target = parseTarget(args.table);
-    const format = formatOf(args.file, ["json", "ndjson", "csv"]);
-    const file = statSync(args.file, { throwIfNoEntry: false });
-    if (file?.isFile() !== true) throw new CommandError(`There is no file ${args.file}`);
-    const client = await openClient(args);
-    const progress = createProgress(file.size);
-    const batches = createBatches(client, target, args.upsert === true);
+export const importCommand = new Command("import")
+  .description("Inserts the records of a JSON array, NDJSON or CSV file into a table")
+  .argument("<TABLE>", "NAMESPACE/TABLE or NAMESPACE/INSTANCE/TABLE")
+  .argument("<FILE>", "A .json, .ndjson, .jsonl or .csv file")
+  .option("--upsert", "Update records whose id exists")
+  .addOption(urlOption)
+  .addOption(keyOption)
+  .addOption(configOption)
+  .addOption(dataOption)
+  .action(async (table, file, options) => {
+    const target = parseTarget(table);
+    const format = formatOf(file, ["json", "ndjson", "csv"]);
+    const stats = statSync(file, { throwIfNoEntry: false });
+    if (stats?.isFile() !== true) throw new CommandError(`There is no file ${file}`);
+    const client = await openClient(options);
+    const progress = createProgress(stats.size);
+    const batches = createBatches(client, target, options.upsert === true);
     try {
       const types = format === "csv" ? await typesForCells(client, target) : null;
-      for await (const source of readRecords(args.file, format, types)) {
+      for await (const source of readRecords(file, format, types)) {
         await batches.add(source);
         progress.show(source.bytesRead, batches.imported);
       }
@@ -49,8 +48,7 @@ export const importCommand = declareCommand({
       await client.close();
     }
     await printAnswer(`imported ${plural(batches.imported, "record")} into ${target.name}`);
-  },
-});
+  });
 
 async function typesForCells(client: Client, target: Target): Promise<FieldTypes | null> {
   const types = await client.fieldTypes(target);
