@@ -17,7 +17,7 @@ import { createStorageEngine, type DatabaseFile, layOut } from "../../src/server
 import { createCors } from "../../src/server/http/cors.ts";
 import { createHttp } from "../../src/server/http/http.ts";
 import { mountEndpoints } from "../../src/server/http/mount.ts";
-import { createSockets } from "../../src/server/sockets/index.ts";
+import { Sockets } from "../../src/server/sockets/index.ts";
 import type { Socket, SocketHandler, SocketServer } from "../../src/server/sockets/socket-server.ts";
 import { settle, type TestClock, testClock } from "./clock.ts";
 import { temporaryDirectory } from "./platform.ts";
@@ -150,7 +150,7 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
       },
       publish() {},
     };
-    const sockets = createSockets({ server, principals, sessions, logger, clock: own.clock, ids: systemIds });
+    const sockets = new Sockets({ server, principals, sessions, logger, clock: own.clock, ids: systemIds });
     const area = createRoomsArea({
       config,
       sockets,

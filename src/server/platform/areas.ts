@@ -29,7 +29,7 @@ import type { PlatformConfig } from "../config/types.ts";
 import { layOut } from "../db/index.ts";
 import { RATE_LIMITS } from "../http/rate-limit.ts";
 import { createJobsArea, FinalFailure, type JobsArea } from "../jobs/index.ts";
-import { createSockets, type Sockets } from "../sockets/index.ts";
+import { Sockets } from "../sockets/index.ts";
 import type { Base } from "./base.ts";
 import type { Phase, Stoppable, Stopping } from "./stopping.ts";
 import { createUserAccess } from "./user-access.ts";
@@ -140,7 +140,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     }),
   ),
   sockets: lasting(({ base, areas }) =>
-    createSockets({
+    new Sockets({
       ...base,
       server: base.listener.sockets,
       principals: areas.access.principals,

@@ -7,58 +7,33 @@ import { clientNetwork } from "../../kernel/network/client-network.ts";
 import type { Turns } from "../../kernel/time/turns.ts";
 import type { Principals } from "../access/principals.ts";
 import type { SessionEvents, SessionLookup, UserEvents } from "../access/sessions.ts";
-import { createAnswers } from "./answers.ts";
 import { createAuthentication } from "./authentication.ts";
 import type { Clients } from "./clients.ts";
-import { CLOSE } from "./close-codes.ts";
 import { Connection, type ConnectionEvents, type ConnectionLimits } from "./connection.ts";
-import { createEndings } from "./endings.ts";
-import { createReviews } from "./follow-ups.ts";
-import { createKeyWatch } from "./key-watch.ts";
+import { FollowUps } from "./follow-ups.ts";
+import { CLOSE } from "./limits.ts";
 import type { MessageTurns } from "./message-turns.ts";
 import type { PendingPlaces, Release } from "./pending-places.ts";
-import type { Protocol } from "./protocol.ts";
+import { Answers, type Protocol } from "./protocol.ts";
 import { createReceiving } from "./receiving.ts";
-import { SessionIndex } from "./session-index.ts";
+import { KeyWatch, SessionIndex } from "./session-index.ts";
 import type { SocketServer } from "./socket-server.ts";
-
-/** The WebSocket connections of one area. */
-export interface AreaSockets<State> {
-  /**
-   * Upgrades a request, once it has a place among the unauthenticated connections of its client network. Errors: 400 when the
-   * request asks for no upgrade; 429 when the network has too many connections, or none of its places becomes free; 503 while
-   * the area stops.
-   */
-  open(request: OpeningRequest, opening: Opening<State>): MaybePromise<Response>;
-  /** Calls `visit` with each open connection. */
-  each(visit: (connection: Connection<State>) => void): void;
-  /** Open connections, unauthenticated ones included. */
-  readonly count: number;
-  /** Different users who have authenticated. */
-  readonly userCount: number;
-  /** Connections of service keys. */
-  readonly serviceKeyCount: number;
-  /** Opens no connection any more, and hears no message. */
-  refuse(): void;
-  /** The same, and closes every connection with 1001. */
-  stop(): void;
-}
 
 export interface OpeningRequest {
   readonly request: Request;
-  /** The client's address. */
+  /** Returns the client's address. */
   address(): string;
 }
 
 export interface Opening<State> {
   limits: ConnectionLimits;
-  /** Of the unauthenticated connections that this one counts with. */
+  /** Bounds the unauthenticated connections that this one counts with. */
   places: PendingPlaces;
-  /** What the area keeps for the connection. Called when the connection has its place. */
+  /** Makes what the area keeps for the connection. Called when the connection has its place. */
   state(): State;
 }
 
-export interface AreaSocketsDeps {
+interface AreaSocketsDeps {
   server: SocketServer;
   principals: Pick<Principals, "ofToken" | "ofTicket" | "isPresent">;
   sessions: SessionLookup & SessionEvents & UserEvents;
@@ -74,114 +49,139 @@ export interface AreaSocketsDeps {
 /** Where a connection comes from: the address, and its network. */
 type Origin = { readonly address: string; readonly client: string };
 
-export function createAreaSockets<State, Code extends string>(
-  protocol: Protocol<State, Code>,
-  deps: AreaSocketsDeps,
-): AreaSockets<State> {
-  const { server, clients, turns, clock } = deps;
-  const connections = new Set<Connection<State>>();
-  const index = new SessionIndex<Connection<State>>();
-  const answers = createAnswers(protocol, deps.logger);
-  const parts = { ...deps, protocol, answers, index };
-  const reviews = createReviews(parts);
-  const authenticate = createAuthentication({ ...parts, refresh: reviews.refresh, onKey: () => keyWatch.begin() });
-  const receive = createReceiving({ ...parts, authenticate });
-  const end = createEndings(parts);
-  const unwatch = watchSessions(deps.sessions, reviews.userChanged, (id) => end(index.ofSession(id)));
-  const keyWatch = createKeyWatch({ ...deps, connections: index.ofKeys, end });
-  let isRefusing = false;
+/** The WebSocket connections of one area. */
+export class AreaSockets<State> implements ConnectionEvents<State> {
+  readonly #protocol: Protocol<State>;
+  readonly #deps: AreaSocketsDeps;
+  readonly #connections = new Set<Connection<State>>();
+  readonly #index = new SessionIndex<Connection<State>>();
+  readonly #answers: Answers<State>;
+  readonly #followUps: FollowUps<State>;
+  readonly #keyWatch: KeyWatch<Connection<State>>;
+  readonly #receive: (connection: Connection<State>, raw: string | Buffer) => void;
+  readonly #unwatch: () => void;
+  #isRefusing = false;
 
-  const events: ConnectionEvents<State> = {
-    opened(connection) {
-      const { authTimeoutMs } = connection.limits;
-      const cancelTimeout = clock.after(authTimeoutMs, () => {
-        answers.failAndClose(connection, { code: "AUTH_TIMEOUT", message: `No auth within ${authTimeoutMs} ms` });
-      });
-      if (connection.pending !== null) connection.pending.cancelTimeout = cancelTimeout;
-    },
-    received(connection, message) {
-      if (!isRefusing) receive(connection, message);
-    },
-    closed(connection, code) {
-      connections.delete(connection);
-      if (connection.principal?.kind === "anonymous") clients.leaveAnonymously(connection.client);
-      clients.leave(connection.client);
-      turns.drop(connection);
-      turns.drop(connection.refusals);
-      connection.pending?.release();
-      connection.pending?.cancelTimeout?.();
-      if (connection.principal !== null) index.delete(connection, connection.principal);
-      reviews.closed(connection, protocol.closed(connection, code));
-    },
-  };
+  constructor(protocol: Protocol<State>, deps: AreaSocketsDeps) {
+    this.#protocol = protocol;
+    this.#deps = deps;
+    this.#answers = new Answers(protocol, deps.logger);
+    const parts = { ...deps, protocol, answers: this.#answers, index: this.#index };
+    const followUps = new FollowUps(parts);
+    this.#followUps = followUps;
+    const end = (connections: readonly Connection<State>[]): void => followUps.end(connections);
+    const keyWatch = new KeyWatch({ ...deps, connections: this.#index.ofKeys, end });
+    this.#keyWatch = keyWatch;
+    const authenticate = createAuthentication({
+      ...parts,
+      refresh: (connection, principal) => followUps.refresh(connection, principal),
+      onKey: () => keyWatch.begin(),
+    });
+    this.#receive = createReceiving({ ...parts, authenticate });
+    const unlistenChanges = deps.sessions.onUserChange((userId) => followUps.userChanged(userId));
+    const unlistenEnds = deps.sessions.onEnd((sessionId) => end(this.#index.ofSession(sessionId)));
+    this.#unwatch = () => {
+      unlistenChanges();
+      unlistenEnds();
+    };
+  }
 
-  const checkOpen = (): void => {
-    if (isRefusing) throw serverStopping();
-  };
-  const upgrade = (request: Request, from: Origin, opening: Opening<State>, releasePlace: Release): Response => {
+  /**
+   * Upgrades a request, once it has a place among the unauthenticated connections of its client network. Errors: 400 when the
+   * request asks for no upgrade; 429 when the network has too many connections, or none of its places becomes free; 503 while
+   * the area stops.
+   */
+  open({ request, address }: OpeningRequest, opening: Opening<State>): MaybePromise<Response> {
+    this.#checkOpen();
+    const from = { address: address(), client: clientNetwork(address()) };
+    return chain(opening.places.take(from.client, request.signal), (release) =>
+      this.#upgrade(request, from, opening, release),
+    );
+  }
+
+  /** Calls `visit` with each open connection. */
+  each(visit: (connection: Connection<State>) => void): void {
+    for (const connection of [...this.#connections]) visit(connection);
+  }
+
+  /** Counts open connections, unauthenticated ones included. */
+  get count(): number {
+    return this.#connections.size;
+  }
+
+  /** Counts different users who have authenticated. */
+  get userCount(): number {
+    return this.#index.userCount;
+  }
+
+  /** Counts connections of service keys. */
+  get serviceKeyCount(): number {
+    return this.#index.ofKeys.size;
+  }
+
+  /** Opens no connection any more, and hears no message. */
+  refuse(): void {
+    this.#isRefusing = true;
+  }
+
+  /** Refuses, and closes every connection with 1001. */
+  stop(): void {
+    this.refuse();
+    this.#unwatch();
+    this.#keyWatch.stop();
+    this.each((connection) => connection.end(CLOSE.goingAway, "The server is stopping"));
+  }
+
+  // What connections report
+
+  opened(connection: Connection<State>): void {
+    const { authTimeoutMs } = connection.limits;
+    const cancelTimeout = this.#deps.clock.after(authTimeoutMs, () => {
+      this.#answers.failAndClose(connection, { code: "AUTH_TIMEOUT", message: `No auth within ${authTimeoutMs} ms` });
+    });
+    if (connection.pending !== null) connection.pending.cancelTimeout = cancelTimeout;
+  }
+
+  received(connection: Connection<State>, message: string | Buffer): void {
+    if (!this.#isRefusing) this.#receive(connection, message);
+  }
+
+  closed(connection: Connection<State>, code: number): void {
+    const { clients, turns } = this.#deps;
+    this.#connections.delete(connection);
+    if (connection.principal?.kind === "anonymous") clients.leaveAnonymously(connection.client);
+    clients.leave(connection.client);
+    turns.drop(connection);
+    turns.drop(connection.refusals);
+    connection.pending?.release();
+    connection.pending?.cancelTimeout?.();
+    if (connection.principal !== null) this.#index.delete(connection, connection.principal);
+    this.#followUps.closed(connection, this.#protocol.closed(connection, code));
+  }
+
+  #checkOpen(): void {
+    if (this.#isRefusing) throw serverStopping();
+  }
+
+  #upgrade(request: Request, from: Origin, opening: Opening<State>, releasePlace: Release): Response {
+    const { clients, ids, server, clock } = this.#deps;
     try {
-      checkOpen();
+      this.#checkOpen();
       clients.enter(from.client);
     } catch (cause) {
       releasePlace();
       throw cause;
     }
-    const parts = { id: deps.ids.uuid(), ...from, state: opening.state(), limits: opening.limits, releasePlace };
-    const connection = new Connection({ ...parts, events, sockets: server, now: clock.now() });
-    connections.add(connection);
+    const parts = { id: ids.uuid(), ...from, state: opening.state(), limits: opening.limits, releasePlace };
+    const connection = new Connection<State>({ ...parts, events: this, sockets: server, now: clock.now() });
+    this.#connections.add(connection);
     try {
       return server.upgrade(request, connection);
     } catch (cause) {
-      connections.delete(connection);
+      this.#connections.delete(connection);
       clients.leave(from.client);
       releasePlace();
       throw cause;
     }
-  };
-  const refuse = (): void => {
-    isRefusing = true;
-  };
-
-  return {
-    open({ request, address }, opening) {
-      checkOpen();
-      const from = { address: address(), client: clientNetwork(address()) };
-      return chain(opening.places.take(from.client, request.signal), (release) =>
-        upgrade(request, from, opening, release),
-      );
-    },
-    each(visit) {
-      for (const connection of [...connections]) visit(connection);
-    },
-    get count() {
-      return connections.size;
-    },
-    get userCount() {
-      return index.userCount;
-    },
-    get serviceKeyCount() {
-      return index.ofKeys.size;
-    },
-    refuse,
-    stop() {
-      refuse();
-      unwatch();
-      keyWatch.stop();
-      for (const connection of [...connections]) connection.end(CLOSE.goingAway, "The server is stopping");
-    },
-  };
-}
-
-/** Connections follow what happens to their session and their user. The function returned ends it. */
-function watchSessions(
-  sessions: SessionEvents & UserEvents,
-  changed: (userId: string) => void,
-  ended: (sessionId: string) => void,
-): () => void {
-  const unlistenChanges = sessions.onUserChange(changed);
-  const unlistenEnds = sessions.onEnd(ended);
-  return () => {
-    unlistenChanges();
-    unlistenEnds();
-  };
+  }
 }

@@ -4,15 +4,14 @@ import type { JsonObject } from "../../kernel/json/json.ts";
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { Principals } from "../access/principals.ts";
 import type { SessionLookup } from "../access/sessions.ts";
-import type { Answers } from "./answers.ts";
 import type { Clients } from "./clients.ts";
 import type { Connection, SignedIn, Visiting } from "./connection.ts";
-import { messageParser, type Protocol, problemWith } from "./protocol.ts";
+import { type Answers, messageParser, type Protocol, problemWith } from "./protocol.ts";
 import type { SessionIndex } from "./session-index.ts";
 
 const NOBODY: Visiting = { kind: "anonymous" };
 
-/** The user with the present role, email and its verification; null when the session has ended. */
+/** Returns the user with the present role, email and its verification; null when the session has ended. */
 export function presentUser(sessions: SessionLookup, principal: SignedIn): SignedIn | null {
   const { auth, sessionId } = principal;
   const session = sessions.find(sessionId, auth.id);
@@ -35,16 +34,16 @@ function isSuccessor(before: Visiting, principal: Visiting): boolean {
   return principal.kind === "serviceKey" && principal.name === before.name;
 }
 
-/** What an `auth` message does: the first one, and those that refresh. */
-export function createAuthentication<State, Code extends string>(deps: {
-  protocol: Protocol<State, Code>;
-  answers: Answers<State, Code>;
+/** Returns what handles `auth` messages: the first one, and those that refresh. */
+export function createAuthentication<State>(deps: {
+  protocol: Protocol<State>;
+  answers: Answers<State>;
   index: SessionIndex<Connection<State>>;
   principals: Pick<Principals, "ofToken" | "ofTicket">;
   clients: Pick<Clients, "enterAnonymously" | "leaveAnonymously">;
-  /** Asks what the connection may as who it is now, and answers. */
+  /** Re-evaluates the rights of the connection's user, and answers. */
   refresh(connection: Connection<State>, principal: Visiting): MaybePromise<void>;
-  /** A connection has authenticated as a service key. */
+  /** Called when a connection has authenticated as a service key. */
   onKey: () => void;
 }): (connection: Connection<State>, message: JsonObject) => MaybePromise<void> {
   const { protocol, answers, index, principals, clients } = deps;

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { createBacklogs } from "./backlogs.ts";
+import { Backlogs } from "./backlogs.ts";
 
 const MIB = 1024 * 1024;
 
-/** As a handler does it: what is too slow is dropped. */
-function fakeSocket(backlogs: ReturnType<typeof createBacklogs>, waitingBytes: number) {
+/** A socket whose handler drops it when it is too slow. */
+function fakeSocket(backlogs: Backlogs, waitingBytes: number) {
   const socket = {
     waitingBytes,
     ending: "open",
@@ -22,7 +22,7 @@ function fakeSocket(backlogs: ReturnType<typeof createBacklogs>, waitingBytes: n
 }
 
 test("[SK16] what waits for all sockets together is bounded: those with the most are closed", () => {
-  const backlogs = createBacklogs(() => {});
+  const backlogs = new Backlogs(() => {});
   const small = Array.from({ length: 60 }, () => fakeSocket(backlogs, MIB));
   const large = Array.from({ length: 30 }, () => fakeSocket(backlogs, 5 * MIB));
   for (const socket of [...small, ...large]) backlogs.look(socket);
@@ -33,7 +33,7 @@ test("[SK16] what waits for all sockets together is bounded: those with the most
 });
 
 test("[SK16] sockets that have drained or closed no longer count", () => {
-  const backlogs = createBacklogs(() => {});
+  const backlogs = new Backlogs(() => {});
   for (let turn = 0; turn < 100; turn++) {
     const [drained, closed] = [fakeSocket(backlogs, 10 * MIB), fakeSocket(backlogs, 10 * MIB)];
     for (const socket of [drained, closed]) expect(backlogs.look(socket)).toBe(10 * MIB);
@@ -44,7 +44,7 @@ test("[SK16] sockets that have drained or closed no longer count", () => {
 });
 
 test("[SK16] a slow socket is closed with 1013 after what waits, until too much is kept for closed sockets", () => {
-  const backlogs = createBacklogs(() => {});
+  const backlogs = new Backlogs(() => {});
   const sockets = Array.from({ length: 20 }, () => fakeSocket(backlogs, 6 * MIB));
   for (const socket of sockets) backlogs.drop(socket);
   expect(sockets.map(({ ending }) => ending)).toEqual([...Array(10).fill("1013"), ...Array(10).fill("cut off")]);

@@ -1,73 +1,74 @@
 import type { ServerWebSocket } from "bun";
-import { CLOSE } from "./close-codes.ts";
-import { BACKLOGS_LEFT_BYTES, BACKLOGS_MAX_BYTES, CLOSING_MAX_BYTES, CLOSING_MS } from "./limits.ts";
+import { BACKLOGS_LEFT_BYTES, BACKLOGS_MAX_BYTES, CLOSING_MAX_BYTES, CLOSING_MS, CLOSE } from "./limits.ts";
 
-/** What a socket's handler does when too much waits for it: it ends the connection by `Backlogs.drop`. */
+/** The part of a socket's handler that ends a connection for which too much waits, by `Backlogs.drop`. */
 export interface Slow {
   tooSlow?(): void;
 }
 type AnySocket = Pick<ServerWebSocket<Slow>, "data" | "getBufferedAmount" | "close" | "terminate">;
 
-/** What waits to be sent, of each socket and of all together. */
-export interface Backlogs {
-  /** Bytes that wait for this socket now. May end sockets, this one too, when all together are over their bound. */
-  look(socket: AnySocket): number;
+/** Bounds what waits to be sent to all sockets together. */
+export class Backlogs {
+  readonly #after: (delayMs: number, work: () => void) => void;
+  /** Bytes that waited for each socket when it was looked at last, where there were any. */
+  readonly #known = new Map<AnySocket, number>();
+  #knownBytes = 0;
+  #closingBytes = 0;
+  #isShort = false;
+
+  /** `after`: a timer that does not keep the process from ending. */
+  constructor(after: (delayMs: number, work: () => void) => void) {
+    this.#after = after;
+  }
+
+  /** Returns the bytes that wait for this socket. May end sockets, this one too, when all together are over their bound. */
+  look(socket: AnySocket): number {
+    const bytes = socket.getBufferedAmount();
+    this.#note(socket, bytes);
+    if (this.#knownBytes > BACKLOGS_MAX_BYTES && !this.#isShort) this.#shed();
+    return bytes;
+  }
+
   /** Ends a socket that does not read: by 1013 behind what waits, or at once where there is no memory for that. */
-  drop(socket: AnySocket): void;
-  /** It has closed. */
-  forget(socket: AnySocket): void;
-}
+  drop(socket: AnySocket): void {
+    const bytes = socket.getBufferedAmount();
+    this.#note(socket, 0);
+    if (this.#isShort || this.#closingBytes + bytes > CLOSING_MAX_BYTES) {
+      socket.terminate();
+      return;
+    }
+    this.#closingBytes += bytes;
+    this.#after(CLOSING_MS, () => {
+      this.#closingBytes -= bytes;
+    });
+    socket.close(CLOSE.tryLater, "Too slow");
+  }
 
-/** `after`: a timer that does not keep the process from ending. */
-export function createBacklogs(after: (delayMs: number, work: () => void) => void): Backlogs {
-  /** Sockets for which something waited when they were looked at last. */
-  const known = new Map<AnySocket, number>();
-  let knownBytes = 0;
-  let closingBytes = 0;
-  let isShort = false;
+  /** Forgets a socket that has closed. */
+  forget(socket: AnySocket): void {
+    this.#note(socket, 0);
+  }
 
-  const note = (socket: AnySocket, bytes: number): void => {
-    if (bytes === 0 && known.size === 0) return;
-    const before = known.get(socket) ?? 0;
+  #note(socket: AnySocket, bytes: number): void {
+    if (bytes === 0 && this.#known.size === 0) return;
+    const before = this.#known.get(socket) ?? 0;
     if (bytes === before) return;
-    knownBytes += bytes - before;
-    if (bytes === 0) known.delete(socket);
-    else known.set(socket, bytes);
-  };
-  const shed = (): void => {
+    this.#knownBytes += bytes - before;
+    if (bytes === 0) this.#known.delete(socket);
+    else this.#known.set(socket, bytes);
+  }
+
+  #shed(): void {
     // Sockets drain without a word: what is known is an upper bound.
-    for (const socket of [...known.keys()]) note(socket, socket.getBufferedAmount());
-    if (knownBytes <= BACKLOGS_MAX_BYTES) return;
-    isShort = true;
-    for (const [socket] of [...known].sort(([, one], [, other]) => other - one)) {
-      if (knownBytes <= BACKLOGS_LEFT_BYTES) break;
+    for (const socket of [...this.#known.keys()]) this.#note(socket, socket.getBufferedAmount());
+    if (this.#knownBytes <= BACKLOGS_MAX_BYTES) return;
+    this.#isShort = true;
+    for (const [socket] of [...this.#known].sort(([, one], [, other]) => other - one)) {
+      if (this.#knownBytes <= BACKLOGS_LEFT_BYTES) break;
       if (socket.data.tooSlow === undefined) socket.terminate();
       else socket.data.tooSlow();
-      note(socket, 0);
+      this.#note(socket, 0);
     }
-    isShort = false;
-  };
-
-  return {
-    look(socket) {
-      const bytes = socket.getBufferedAmount();
-      note(socket, bytes);
-      if (knownBytes > BACKLOGS_MAX_BYTES && !isShort) shed();
-      return bytes;
-    },
-    drop(socket) {
-      const bytes = socket.getBufferedAmount();
-      note(socket, 0);
-      if (isShort || closingBytes + bytes > CLOSING_MAX_BYTES) {
-        socket.terminate();
-        return;
-      }
-      closingBytes += bytes;
-      after(CLOSING_MS, () => {
-        closingBytes -= bytes;
-      });
-      socket.close(CLOSE.tryLater, "Too slow");
-    },
-    forget: (socket) => note(socket, 0),
-  };
+    this.#isShort = false;
+  }
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { testClock } from "../../../tests/support/clock.ts";
-import { createClients } from "./clients.ts";
+import { Clients } from "./clients.ts";
 import {
   ANONYMOUS_PER_CLIENT_MAX,
   CLIENT_CHARS_AT_ONCE,
@@ -9,7 +9,7 @@ import {
 } from "./limits.ts";
 
 test("[SK5] a client network has a bounded number of connections, and others are not affected", () => {
-  const clients = createClients(testClock());
+  const clients = new Clients(testClock());
   for (let count = 0; count < CONNECTIONS_PER_CLIENT_MAX; count++) clients.enter("1.2.3.4");
   expect(() => clients.enter("1.2.3.4")).toThrow("At most 20000 connections of one address may be open");
   clients.enter("5.6.7.8");
@@ -18,7 +18,7 @@ test("[SK5] a client network has a bounded number of connections, and others are
 });
 
 test("[SK220] a client network has a bounded number of connections without a user", () => {
-  const clients = createClients(testClock());
+  const clients = new Clients(testClock());
   for (let count = 0; count <= ANONYMOUS_PER_CLIENT_MAX; count++) clients.enter("1.2.3.4");
   clients.enter("5.6.7.8");
   for (let count = 0; count < ANONYMOUS_PER_CLIENT_MAX; count++) {
@@ -32,7 +32,7 @@ test("[SK220] a client network has a bounded number of connections without a use
 
 test("[SK1] long messages of all connections of a network are metered together, short ones are not", () => {
   const clock = testClock();
-  const clients = createClients(clock);
+  const clients = new Clients(clock);
   for (const name of ["1.2.3.4", "1.2.3.4", "5.6.7.8"]) clients.enter(name);
   expect(clients.takeChars("1.2.3.4", CLIENT_CHARS_AT_ONCE)).toBe(true);
   expect(clients.takeChars("1.2.3.4", 5_000)).toBe(false);

@@ -1,27 +1,16 @@
 import type { Clock } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { clientNetwork } from "../../kernel/network/client-network.ts";
 import {
   ANONYMOUS_PER_CLIENT_MAX,
   CLIENT_CHARS_AT_ONCE,
   CLIENT_CHARS_PER_SECOND,
   CONNECTIONS_PER_CLIENT_MAX,
+  DROPPED_PER_SECOND_MAX,
   LONG_MESSAGE_MIN_CHARS,
 } from "./limits.ts";
+import type { MessageTurns, Source } from "./message-turns.ts";
 import { TokenBucket } from "./token-bucket.ts";
-
-/** What the connections of one client network do together, over all areas. */
-export interface Clients {
-  /** Counts a connection that is about to open. Errors: 429 when its network has too many. */
-  enter(client: string): void;
-  /** It has closed, or was not opened. */
-  leave(client: string): void;
-  /** Counts an open connection that has authenticated without a user; false: its network has too many. */
-  enterAnonymously(client: string): boolean;
-  /** It has closed, or has a user now. */
-  leaveAnonymously(client: string): void;
-  /** Counts the characters of a long message; false: it is over the rate. */
-  takeChars(client: string, chars: number): boolean;
-}
 
 interface Client {
   openCount: number;
@@ -29,38 +18,101 @@ interface Client {
   readonly chars: TokenBucket;
 }
 
-export function createClients(clock: Clock): Clients {
-  const clients = new Map<string, Client>();
-  const limits = { perSecond: CLIENT_CHARS_PER_SECOND, atOnce: CLIENT_CHARS_AT_ONCE };
-  return {
-    enter(name) {
-      const client = clients.get(name) ?? {
-        openCount: 0,
-        anonymousCount: 0,
-        chars: new TokenBucket(limits, clock.now()),
-      };
-      if (client.openCount >= CONNECTIONS_PER_CLIENT_MAX) {
-        throw new AppError(429, `At most ${CONNECTIONS_PER_CLIENT_MAX} connections of one address may be open`);
-      }
-      client.openCount++;
-      clients.set(name, client);
-    },
-    leave(name) {
-      const client = clients.get(name);
-      if (client !== undefined && --client.openCount === 0) clients.delete(name);
-    },
-    enterAnonymously(name) {
-      const client = clients.get(name);
-      if (client === undefined || client.anonymousCount >= ANONYMOUS_PER_CLIENT_MAX) return false;
-      client.anonymousCount++;
-      return true;
-    },
-    leaveAnonymously(name) {
-      const client = clients.get(name);
-      if (client !== undefined) client.anonymousCount--;
-    },
-    takeChars(name, chars) {
-      return chars < LONG_MESSAGE_MIN_CHARS || clients.get(name)?.chars.take(chars, clock.now()) !== false;
-    },
-  };
+const CHARS = { perSecond: CLIENT_CHARS_PER_SECOND, atOnce: CLIENT_CHARS_AT_ONCE };
+
+/** Counts what the connections of each client network do together, over all areas. */
+export class Clients {
+  readonly #clock: Clock;
+  readonly #clients = new Map<string, Client>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Counts a connection that is about to open. Errors: 429 when its network has too many. */
+  enter(name: string): void {
+    const client = this.#clients.get(name) ?? {
+      openCount: 0,
+      anonymousCount: 0,
+      chars: new TokenBucket(CHARS, this.#clock.now()),
+    };
+    if (client.openCount >= CONNECTIONS_PER_CLIENT_MAX) {
+      throw new AppError(429, `At most ${CONNECTIONS_PER_CLIENT_MAX} connections of one address may be open`);
+    }
+    client.openCount++;
+    this.#clients.set(name, client);
+  }
+
+  /** Counts a connection that has closed, or was not opened. */
+  leave(name: string): void {
+    const client = this.#clients.get(name);
+    if (client !== undefined && --client.openCount === 0) this.#clients.delete(name);
+  }
+
+  /** Counts an open connection that has authenticated without a user; false: its network has too many. */
+  enterAnonymously(name: string): boolean {
+    const client = this.#clients.get(name);
+    if (client === undefined || client.anonymousCount >= ANONYMOUS_PER_CLIENT_MAX) return false;
+    client.anonymousCount++;
+    return true;
+  }
+
+  /** Counts an anonymous connection that has closed, or has a user now. */
+  leaveAnonymously(name: string): void {
+    const client = this.#clients.get(name);
+    if (client !== undefined) client.anonymousCount--;
+  }
+
+  /** Counts the characters of a long message; false: it is over the rate. */
+  takeChars(name: string, chars: number): boolean {
+    return chars < LONG_MESSAGE_MIN_CHARS || this.#clients.get(name)?.chars.take(chars, this.#clock.now()) !== false;
+  }
 }
+
+export interface MeterLimits {
+  messagesPerSecond: number;
+  /** Characters of messages of LONG_MESSAGE_MIN_CHARS and more. */
+  charsPerSecond: number;
+  charsAtOnce: number;
+}
+
+/** Bounds what one WebSocket may send whose messages are not a protocol of the server, together with all others. */
+export interface Meter {
+  /** Handles a message of so many characters or bytes, now or in its turn. false: over a rate, or too much waits; it is dropped. */
+  take(chars: number, work: () => void): boolean;
+  /** Counts a message that is dropped; false: so many are that the WebSocket is to be closed. [SK222] */
+  takeDropped(): boolean;
+  /** Drops what waits. Call it when the WebSocket has closed, or was not opened. */
+  end(): void;
+}
+
+/** Begins to count a WebSocket. Errors: 429 when its client network has too many. */
+export type MeterSocket = (address: string, limits: MeterLimits) => Meter;
+
+export const createMeters =
+  (deps: { clients: Clients; turns: MessageTurns; clock: Clock }): MeterSocket =>
+  (address, { messagesPerSecond, charsPerSecond, charsAtOnce }) => {
+    const { clients, turns, clock } = deps;
+    const source: Source = { client: clientNetwork(address) };
+    clients.enter(source.client);
+    const messages = TokenBucket.ofRate(messagesPerSecond, clock.now());
+    const long = new TokenBucket({ perSecond: charsPerSecond, atOnce: charsAtOnce }, clock.now());
+    const dropped = TokenBucket.ofRate(DROPPED_PER_SECOND_MAX, clock.now());
+    return {
+      take(chars, work) {
+        const now = clock.now();
+        const isWithin = chars < LONG_MESSAGE_MIN_CHARS || long.take(chars, now);
+        return (
+          isWithin &&
+          clients.takeChars(source.client, chars) &&
+          messages.take(1, now) &&
+          turns.take(source, chars, work)
+        );
+      },
+      takeDropped: () => dropped.take(1, clock.now()),
+      end() {
+        clients.leave(source.client);
+        turns.drop(source);
+      },
+    };
+  };

@@ -1,7 +1,6 @@
 import type { Millis } from "../../kernel/clock.ts";
 import type { Principal } from "../access/principal.ts";
-import { CLOSE } from "./close-codes.ts";
-import { DROPPED_PER_SECOND_MAX, LONG_MESSAGE_MIN_CHARS, SENT_AT_ONCE_MIN_BYTES } from "./limits.ts";
+import { DROPPED_PER_SECOND_MAX, LONG_MESSAGE_MIN_CHARS, SENT_AT_ONCE_MIN_BYTES, CLOSE } from "./limits.ts";
 import type { Release } from "./pending-places.ts";
 import type { Socket, SocketHandler, SocketServer } from "./socket-server.ts";
 import { TokenBucket } from "./token-bucket.ts";
@@ -64,7 +63,7 @@ export class Connection<State> implements SocketHandler {
   readonly #sockets: ConnectionParts<State>["sockets"];
   readonly #messages: TokenBucket;
   readonly #chars: TokenBucket;
-  /** Made with the first message that is dropped. */
+  /** Counts dropped messages; made with the first one. */
   #dropped: TokenBucket | null = null;
   #principal: Visiting | null = null;
   #identity = 0;
@@ -94,7 +93,7 @@ export class Connection<State> implements SocketHandler {
     return this.#socket;
   }
 
-  /** The caller as of now; null before authentication. */
+  /** The present caller; null before authentication. */
   get principal(): Visiting | null {
     return this.#principal;
   }
@@ -163,13 +162,13 @@ export class Connection<State> implements SocketHandler {
     return this.#dropped.take(1, now);
   }
 
-  /** Takes turns of its own: what refuses messages over the rate does not wait for what is under way. */
+  /** A source with turns of its own: what refuses messages over the rate does not wait for what is under way. */
   get refusals(): { readonly client: string } {
     this.#refusals ??= { client: this.client };
     return this.#refusals;
   }
 
-  /** Messages that came before count no more: those of a handshake. */
+  /** Refills the rate: messages of a handshake do not count afterwards. */
   forgetMessages(): void {
     this.#messages.refill();
   }
@@ -220,7 +219,7 @@ export class Connection<State> implements SocketHandler {
     });
   }
 
-  /** From now on nothing is delivered or heard, whenever the peer notices. */
+  /** Closes the connection: from now on nothing is delivered or heard, whenever the peer notices. */
   end(code: number, reason: string): void {
     if (this.isClosed) return;
     this.#ended(code);
@@ -228,8 +227,8 @@ export class Connection<State> implements SocketHandler {
   }
 
   /**
-   * The first part of an end whose other part takes a turn of its own: from now on nothing is delivered or heard. false: it has
-   * ended already. Nothing that was allowed to it is sent any more, as to one whose identity has changed.
+   * Begins an end whose other part, `finish`, takes a turn of its own: from now on nothing is delivered or heard, and its rights
+   * are void. false: it has ended already.
    */
   silence(code: number): boolean {
     if (this.isClosed) return false;
@@ -238,7 +237,7 @@ export class Connection<State> implements SocketHandler {
     return true;
   }
 
-  /** The other part, for one that is silenced. `text`: the last one that it is sent. */
+  /** Ends a connection that is silenced, behind this text. */
   finish(text: string, reason: string): void {
     const code = this.#closeCode;
     if (code === null) throw new Error("the connection has not been silenced");

@@ -1,85 +1,113 @@
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { Turns } from "../../kernel/time/turns.ts";
 import type { SessionLookup } from "../access/sessions.ts";
-import type { Answers } from "./answers.ts";
 import { presentUser } from "./authentication.ts";
 import type { Connection, Visiting } from "./connection.ts";
-import type { Protocol, Steps } from "./protocol.ts";
+import { CLOSE } from "./limits.ts";
+import type { Answers, Protocol, Steps } from "./protocol.ts";
 import type { SessionIndex } from "./session-index.ts";
 
-/** What connections may, asked again where their user is another one. All of them share the time of a turn. */
-export interface Reviews<State> {
-  /** Answers an `auth` that refreshes. */
-  refresh(connection: Connection<State>, principal: Visiting): MaybePromise<void>;
-  /** Takes the steps that follow the end of a connection. */
-  closed(connection: Connection<State>, steps: Steps | null): void;
-  /** The connections of this user follow what the user is now. */
-  userChanged(userId: string): void;
-}
+const SESSION_ENDED = { code: "SESSION_REVOKED", message: "The session has ended" } as const;
 
-export function createReviews<State, Code extends string>(deps: {
-  protocol: Protocol<State, Code>;
-  answers: Answers<State, Code>;
+interface FollowUpsDeps<State> {
+  protocol: Pick<Protocol<State>, "errorText" | "refreshed" | "userChanged">;
+  answers: Pick<Answers<State>, "crashed">;
   index: SessionIndex<Connection<State>>;
   sessions: SessionLookup;
+  /** Shared by all areas. */
   followUps: Turns;
-}): Reviews<State> {
-  const { protocol, answers, index, sessions, followUps } = deps;
-  /** Their users have changed since the last batch began. */
-  const changed = new Set<Connection<State>>();
+}
 
-  const failed = (connection: Connection<State>, cause: unknown): void => {
-    answers.crashed(connection, cause);
-    // It would be sent nothing by the rights that have not been asked, and others would wait with it.
-    connection.closeAsSlow();
-  };
-  function* review(connection: Connection<State>): Generator<void, void> {
-    const { principal } = connection;
-    if (connection.isClosed || principal === null) return;
-    try {
-      const steps = protocol.userChanged(connection, principal);
-      const reviewed = steps === null ? null : yield* steps;
-      if (isPromise(reviewed)) reviewed.catch((cause: unknown) => failed(connection, cause));
-    } catch (cause) {
-      failed(connection, cause);
-    }
+/**
+ * Follows changes of users, and the ends of sessions and connections. Thousands of connections may be concerned at the same
+ * moment: each is silent at once, and the rest happens step by step, in the order of the events. [SK223] [SK224] [SK225]
+ */
+export class FollowUps<State> {
+  readonly #deps: FollowUpsDeps<State>;
+  /** Connections whose users have changed since the last batch began. */
+  readonly #changed = new Set<Connection<State>>();
+
+  constructor(deps: FollowUpsDeps<State>) {
+    this.#deps = deps;
   }
-  /** A batch, so that an `auth` does not wait for changes that follow it. */
-  function* reviewChanged(): Generator<void, void> {
-    const batch = [...changed];
-    changed.clear();
-    for (const connection of batch) {
-      yield* review(connection);
+
+  /** Answers an `auth` that refreshes. */
+  refresh(connection: Connection<State>, principal: Visiting): MaybePromise<void> {
+    const steps = this.#deps.protocol.refreshed(connection, principal);
+    if (steps === null) return;
+    const refreshed = this.#deps.followUps.run(inObject(steps)).then(({ result }) => result);
+    return refreshed.catch((cause: unknown) => this.#failed(connection, cause));
+  }
+
+  /** Takes the steps that follow the end of a connection. */
+  closed(connection: Connection<State>, steps: Steps | null): void {
+    if (steps === null) return;
+    const { followUps, answers } = this.#deps;
+    followUps.run(inObject(steps)).catch((cause: unknown) => answers.crashed(connection, cause));
+  }
+
+  /** Makes the connections of this user those of the present user, and asks their rights again. */
+  userChanged(userId: string): void {
+    const { index, sessions, followUps } = this.#deps;
+    const isAwaited = this.#changed.size > 0;
+    for (const connection of index.ofUser(userId)) {
+      if (connection.principal?.kind !== "user") continue;
+      const present = presentUser(sessions, connection.principal);
+      if (present === null || present === connection.principal) continue;
+      connection.principal = present;
+      this.#changed.add(connection);
+    }
+    if (!isAwaited && this.#changed.size > 0) void followUps.run(this.#reviewChanged());
+  }
+
+  /** Ends connections whose session or key has ended. */
+  end(connections: readonly Connection<State>[]): void {
+    const silent = connections.filter((connection) => connection.silence(CLOSE.sessionEnded));
+    if (silent.length > 0) void this.#deps.followUps.run(this.#close(silent));
+  }
+
+  *#close(silent: readonly Connection<State>[]): Generator<void, void> {
+    const { protocol, answers } = this.#deps;
+    for (const connection of silent) {
+      try {
+        connection.finish(protocol.errorText(SESSION_ENDED, null, connection), SESSION_ENDED.message);
+      } catch (cause) {
+        answers.crashed(connection, cause);
+      }
       yield;
     }
   }
-  return {
-    refresh(connection, principal) {
-      const steps = protocol.refreshed(connection, principal);
-      if (steps === null) return;
-      const refreshed = followUps.run(inObject(steps)).then(({ result }) => result);
-      return refreshed.catch((cause: unknown) => failed(connection, cause));
-    },
-    closed(connection, steps) {
-      if (steps === null) return;
-      followUps.run(inObject(steps)).catch((cause: unknown) => answers.crashed(connection, cause));
-    },
-    userChanged(userId) {
-      const isAwaited = changed.size > 0;
-      for (const connection of index.ofUser(userId)) {
-        if (connection.principal?.kind !== "user") continue;
-        const present = presentUser(sessions, connection.principal);
-        if (present === null || present === connection.principal) continue;
-        // At once: from now on nothing is sent by what was allowed before.
-        connection.principal = present;
-        changed.add(connection);
-      }
-      if (!isAwaited && changed.size > 0) void followUps.run(reviewChanged());
-    },
-  };
+
+  /** Reviews a batch, so that an `auth` does not wait for changes that follow it. */
+  *#reviewChanged(): Generator<void, void> {
+    const batch = [...this.#changed];
+    this.#changed.clear();
+    for (const connection of batch) {
+      yield* this.#review(connection);
+      yield;
+    }
+  }
+
+  *#review(connection: Connection<State>): Generator<void, void> {
+    const { principal } = connection;
+    if (connection.isClosed || principal === null) return;
+    try {
+      const steps = this.#deps.protocol.userChanged(connection, principal);
+      const reviewed = steps === null ? null : yield* steps;
+      if (isPromise(reviewed)) reviewed.catch((cause: unknown) => this.#failed(connection, cause));
+    } catch (cause) {
+      this.#failed(connection, cause);
+    }
+  }
+
+  #failed(connection: Connection<State>, cause: unknown): void {
+    this.#deps.answers.crashed(connection, cause);
+    // It would be sent nothing by the rights that have not been asked, and others would wait with it.
+    connection.closeAsSlow();
+  }
 }
 
-/** In an object, because the next work does not wait for what is awaited. */
+/** Wraps the result of steps, because the next work does not wait for what is awaited. */
 function* inObject(steps: Steps): Generator<void, { result: MaybePromise<void> }> {
   return { result: yield* steps };
 }

@@ -1,5 +1,16 @@
 import { MINUTE_MS, SECOND_MS } from "../../kernel/time/duration.ts";
 
+/** Close codes that all areas use. */
+export const CLOSE = {
+  goingAway: 1001,
+  /** Bun's code for a connection that was lost without a close frame. */
+  lost: 1006,
+  flood: 1008,
+  tryLater: 1013,
+  protocol: 4000,
+  sessionEnded: 4003,
+} as const;
+
 /** Connections open at once of one client network: a proxy without `server.trustProxy` is one. */
 export const CONNECTIONS_PER_CLIENT_MAX = 20_000;
 /** Those of them that have authenticated without a user, for which nobody had to sign in. */
@@ -51,9 +62,6 @@ export const BACKPRESSURE_MAX_BYTES = 16 * 1024 * 1024;
  * of silence, which keeps proxies that cut idle connections (usually after 60 s) from cutting it.
  */
 export const IDLE_TIMEOUT_SECONDS = 40;
-
-/** Time between two looks at whether the keys of connections still count. */
-export const KEYS_CHECKED_EVERY_MS = SECOND_MS;
 
 /** What waits to be sent to all sockets together. */
 export const BACKLOGS_MAX_BYTES = 192 * 1024 * 1024;

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { settle, testClock } from "../../../tests/support/clock.ts";
 import { PLACE_WAITING_PER_CLIENT_MAX } from "./limits.ts";
-import { createPendingPlaces, type Release } from "./pending-places.ts";
+import { PendingPlaces, type Release } from "./pending-places.ts";
 
 const never = new AbortController().signal;
 
 test("[SK4] waiting upgrades get the next places, in order of arrival", async () => {
-  const places = createPendingPlaces(testClock(), 2);
+  const places = new PendingPlaces(testClock(), 2);
   const [first, second] = [await places.take("a", never), await places.take("a", never)];
   const order: number[] = [];
   const waiting = [1, 2, 3].map(async (n) => {
@@ -31,7 +31,7 @@ test("[SK4] waiting upgrades get the next places, in order of arrival", async ()
 
 test("[SK4] 429 after two seconds, at once where a hundred wait; each client network has its own places", async () => {
   const clock = testClock();
-  const places = createPendingPlaces(clock, 1);
+  const places = new PendingPlaces(clock, 1);
   await places.take("a", never);
   const outcomes: unknown[] = [];
   const leave = new AbortController();

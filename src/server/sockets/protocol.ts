@@ -1,11 +1,12 @@
 import { type Static, type TObject, type TProperties, Type } from "typebox";
 import type { JsonObject } from "../../kernel/json/json.ts";
+import type { Logger } from "../../kernel/logger.ts";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
 import { createParser, type Parser } from "../../kernel/schema/parser.ts";
 import type { Connection, Visiting } from "./connection.ts";
-import { PROBLEM_SHOWN_LENGTH } from "./limits.ts";
+import { PROBLEM_SHOWN_LENGTH, CLOSE } from "./limits.ts";
 
-/** Codes of errors that have the same meaning in every area. */
+/** Error codes that have the same meaning in every area. */
 export type CommonErrorCode =
   | "AUTH_FAILED"
   | "AUTH_REFRESH_FAILED"
@@ -18,18 +19,18 @@ export type CommonErrorCode =
   | "RATE_LIMITED"
   | "SESSION_REVOKED";
 
-/** Why a message was not done. */
+/** Why a message was refused. */
 export interface Failure<Code extends string> {
   code: Code;
   message: string;
 }
 
-/** What a client can send, and what is done with it. */
-export interface MessageType<State, Code extends string> {
+/** A message that clients may send, and its handler. */
+export interface MessageType<State, Code extends string = string> {
   readonly type: string;
-  /** What is wrong with its members; null: nothing. */
+  /** Returns what is wrong with the message's members; null: nothing. */
   problemOf(message: JsonObject): string | null;
-  // Takes messages without a problem. `chars`: of the message's text.
+  // Takes messages without a problem. `chars`: the length of the message's text.
   handle(
     connection: Connection<State>,
     message: never,
@@ -39,19 +40,19 @@ export interface MessageType<State, Code extends string> {
 }
 
 /**
- * What follows when a connection has ended, or its user is another one, where that takes long: each step is about one right,
- * and what is returned may still be awaited. What `connection.identity` of before was allowed is of no use meanwhile.
+ * Work that follows the end of a connection or a change of its user, one right in each step. What it returns may still be
+ * awaited. Until then, rights of the previous `connection.identity` are void.
  */
 export type Steps = Generator<void, MaybePromise<void>>;
 
-/** What one area says over its WebSockets. `auth`, and everything before it, is the same for all. */
-export interface Protocol<State, Code extends string> {
-  /** For the log. */
+/** The messages of one area. `auth`, and everything before it, is the same for all. */
+export interface Protocol<State, Code extends string = string> {
+  /** Names the protocol in the log. */
   readonly name: string;
   readonly messages: readonly MessageType<State, Code>[];
   /** Members that any message may have. */
   readonly envelope: TProperties;
-  /** The text of an error. `about`: the message that it answers; null where it answers none, or one that was not parsed. */
+  /** Returns the text of an error. `about`: the message that it answers; null where it answers none, or one that was not parsed. */
   errorText(failure: Failure<Code | CommonErrorCode>, about: JsonObject | null, connection: Connection<State>): string;
   /** Whether a connection may authenticate without a user: as nobody, or with a service key's ticket. */
   readonly allowsAnonymous: boolean;
@@ -59,15 +60,15 @@ export interface Protocol<State, Code extends string> {
   authenticated(connection: Connection<State>, principal: Visiting): void;
   /** Answers another `auth` of the same user, or of the user of a connection that had none. */
   refreshed(connection: Connection<State>, principal: Visiting): Steps | null;
-  /** The user's role, email or its verification has changed. */
+  /** Follows a change of the user's role, email or its verification. */
   userChanged(connection: Connection<State>, principal: Visiting): Steps | null;
   /** Answers a `ping`, also before authentication and while an earlier message is under way. */
   pinged(connection: Connection<State>): void;
-  /** The connection has ended. 1006: it was lost without a close frame. */
+  /** Follows the end of the connection. 1006: it was lost without a close frame. */
   closed(connection: Connection<State>, code: number): Steps | null;
 }
 
-/** A parser of messages with these members. Other members are refused, but for those of the envelope. */
+/** Returns a parser of messages with these members. Other members are refused, but for those of the envelope. */
 export function messageParser<Members extends TProperties>(
   type: string,
   members: Members,
@@ -78,7 +79,7 @@ export function messageParser<Members extends TProperties>(
   return createParser(schema, { member: `a member of "${type}"` }) as unknown as Parser<TObject<Members>>;
 }
 
-/** Declares the messages of one protocol: each with its members and what is done with it. */
+/** Declares the messages of one protocol: each with its members and its handler. */
 export function declareMessages<State, Code extends string>(envelope: TProperties) {
   return <Members extends TProperties>(
     type: string,
@@ -95,11 +96,41 @@ export function declareMessages<State, Code extends string>(envelope: TPropertie
   };
 }
 
-/** The first thing that is wrong with the message; null: nothing is. */
+/** Returns the first thing that is wrong with the message; null: nothing is. */
 export function problemWith(parser: Parser<TObject>, message: JsonObject): string | null {
   const problems = parser.problemsOf(message);
   if (problems === null) return null;
   const [first] = Object.values(problems);
   // A name that the client chose may be as long as its message.
   return (first?.message ?? "The message is not valid").slice(0, PROBLEM_SHOWN_LENGTH);
+}
+
+/** Sends errors to connections, in the form of their protocol. */
+export class Answers<State> {
+  readonly #protocol: Pick<Protocol<State>, "name" | "errorText">;
+  readonly #logger: Logger;
+
+  constructor(protocol: Pick<Protocol<State>, "name" | "errorText">, logger: Logger) {
+    this.#protocol = protocol;
+    this.#logger = logger;
+  }
+
+  fail(connection: Connection<State>, failure: Failure<string>, about: JsonObject | null = null): void {
+    connection.sendText(this.#protocol.errorText(failure, about, connection));
+  }
+
+  failAndClose(
+    connection: Connection<State>,
+    failure: Failure<CommonErrorCode>,
+    closeCode: number = CLOSE.protocol,
+  ): void {
+    this.fail(connection, failure);
+    connection.end(closeCode, failure.message);
+  }
+
+  /** Logs a fault of the server, and answers it without internals. */
+  crashed(connection: Connection<State>, cause: unknown): void {
+    this.#logger.error(`A ${this.#protocol.name} message failed`, { cause });
+    this.fail(connection, { code: "INTERNAL", message: "Internal error" });
+  }
 }

@@ -1,20 +1,27 @@
 import type { Clock, Millis } from "../../kernel/clock.ts";
-import { describeFault, isJsonObject, type JsonObject } from "../../kernel/json/json.ts";
+import {
+  describeFault,
+  isJsonObject,
+  type JsonFault,
+  type JsonObject,
+  type JsonValue,
+} from "../../kernel/json/json.ts";
+import { JsonRefused, parseInSlices } from "../../kernel/json/slices.ts";
+import { jsonTextFault } from "../../kernel/json/text.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { Turns } from "../../kernel/time/turns.ts";
-import type { Answers } from "./answers.ts";
+import { SLICED_LENGTH_MIN } from "../http/limits.ts";
 import type { Clients } from "./clients.ts";
-import { CLOSE } from "./close-codes.ts";
 import type { Connection } from "./connection.ts";
 import {
   CHARACTER_MAX_BYTES,
   LONG_MESSAGE_MIN_CHARS,
   TYPE_SHOWN_LENGTH,
   UNAUTHENTICATED_MESSAGE_MAX_CHARS,
+  CLOSE,
 } from "./limits.ts";
-import { isPing, type MessageText, parseMessage } from "./message-text.ts";
 import type { MessageTurns } from "./message-turns.ts";
-import type { Failure, Protocol } from "./protocol.ts";
+import type { Answers, Failure, Protocol } from "./protocol.ts";
 
 const OVER_RATE: Failure<"RATE_LIMITED"> = { code: "RATE_LIMITED", message: "Too many messages; this one is dropped" };
 const OVER_CHARS: Failure<"RATE_LIMITED"> = {
@@ -32,13 +39,13 @@ const NOT_AUTHENTICATED: Failure<"NOT_AUTHENTICATED"> = {
 };
 const INVALID_JSON: Failure<"INVALID_JSON"> = { code: "INVALID_JSON", message: "The message is not valid JSON" };
 
-/** What is done with a message of so many characters, once its text is parsed. */
+/** Handles a message of so many characters, once its text is parsed. */
 type Judge<State> = (connection: Connection<State>, said: MessageText, chars: number) => MaybePromise<void>;
 
 /** Takes the messages of connections: counts, queues, parses and hands them to what their type declares. */
-export function createReceiving<State, Code extends string>(deps: {
-  protocol: Protocol<State, Code>;
-  answers: Answers<State, Code>;
+export function createReceiving<State>(deps: {
+  protocol: Protocol<State>;
+  answers: Answers<State>;
   authenticate(connection: Connection<State>, message: JsonObject): MaybePromise<void>;
   clients: Clients;
   turns: MessageTurns;
@@ -71,7 +78,7 @@ export function createReceiving<State, Code extends string>(deps: {
     });
   };
 
-  /** Parsed only for the error, which names the message that it answers. */
+  /** Answers a message over the rate. It is parsed only for the error, which names the message that it answers. */
   const refuseOverRate: Judge<State> = (connection, said) => {
     if (!said.isJson) return answers.failAndClose(connection, INVALID_JSON);
     answers.fail(connection, OVER_RATE, isJsonObject(said.value) ? said.value : null);
@@ -140,12 +147,42 @@ export function createReceiving<State, Code extends string>(deps: {
 }
 
 /** Counts a message that is about to be dropped; true: too many are, and the connection is closed. [SK222] */
-function isFlood<State, Code extends string>(
-  answers: Answers<State, Code>,
-  connection: Connection<State>,
-  now: Millis,
-): boolean {
+function isFlood<State>(answers: Answers<State>, connection: Connection<State>, now: Millis): boolean {
   if (connection.takeDropped(now)) return false;
   answers.failAndClose(connection, FLOOD, CLOSE.flood);
   return true;
+}
+
+/** A parsed message. `fault`: what it holds that no message may; `value` is null where that was found before the end. */
+type MessageText = { isJson: false } | { isJson: true; value: JsonValue; fault: JsonFault | null };
+
+const NOT_JSON: MessageText = { isJson: false };
+
+/** Parses a message, over several turns of the event loop where it is long. */
+function parseMessage(text: string, turns: Turns): MaybePromise<MessageText> {
+  if (text.length >= SLICED_LENGTH_MIN && /^[ \t\n\r]*[[{]/.test(text)) {
+    return turns.run(parseInSlices(text)).then((value) => ({ isJson: true, value, fault: null }), refused);
+  }
+  try {
+    const value: JsonValue = JSON.parse(text);
+    return { isJson: true, value, fault: jsonTextFault(text, value) };
+  } catch {
+    return NOT_JSON;
+  }
+}
+
+function refused(cause: unknown): MessageText {
+  if (!(cause instanceof JsonRefused)) throw cause;
+  return cause.fault === null ? NOT_JSON : { isJson: true, value: null, fault: cause.fault };
+}
+
+/** Whether a short message asks for a `pong`. Nearly all others are told apart without being parsed. */
+function isPing(text: string): boolean {
+  if (!text.includes('"ping"')) return false;
+  try {
+    const message: unknown = JSON.parse(text);
+    return isJsonObject(message) && message["type"] === "ping";
+  } catch {
+    return false;
+  }
 }

@@ -1,4 +1,7 @@
+import type { Clock } from "../../kernel/clock.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { keyBehind, type Principal } from "../access/principal.ts";
+import type { Principals } from "../access/principals.ts";
 
 /** Finds authenticated connections: of users by their session and their user, and those with a service key behind them. */
 export class SessionIndex<Connection> {
@@ -6,7 +9,7 @@ export class SessionIndex<Connection> {
   readonly #byUser = new Map<string, Set<Connection>>();
   readonly ofKeys = new Set<Connection>();
 
-  /** Different users. */
+  /** Counts different users. */
   get userCount(): number {
     return this.#byUser.size;
   }
@@ -44,4 +47,47 @@ function deleteFrom<Value>(sets: Map<string, Set<Value>>, key: string, value: Va
   const set = sets.get(key);
   set?.delete(value);
   if (set?.size === 0) sets.delete(key);
+}
+
+/** Time between two looks at whether the keys of connections still count. */
+const KEYS_CHECKED_EVERY_MS = SECOND_MS;
+
+/**
+ * Ends connections whose service key, or its session, no longer counts. It has a timer only while there are `connections`:
+ * few servers have any.
+ */
+export class KeyWatch<Connection extends { readonly principal: Principal | null }> {
+  readonly #deps: {
+    connections: ReadonlySet<Connection>;
+    principals: Pick<Principals, "isPresent">;
+    clock: Clock;
+    end(connections: readonly Connection[]): void;
+  };
+  #cancel: (() => void) | null = null;
+
+  constructor(deps: {
+    connections: ReadonlySet<Connection>;
+    principals: Pick<Principals, "isPresent">;
+    clock: Clock;
+    /** Ends connections whose keys no longer count. */
+    end(connections: readonly Connection[]): void;
+  }) {
+    this.#deps = deps;
+  }
+
+  /** Call it when there is such a connection. */
+  begin(): void {
+    this.#cancel ??= this.#deps.clock.after(KEYS_CHECKED_EVERY_MS, () => this.#check());
+  }
+
+  stop(): void {
+    this.#cancel?.();
+  }
+
+  #check(): void {
+    this.#cancel = null;
+    const { connections, principals } = this.#deps;
+    this.#deps.end([...connections].filter(({ principal }) => principal !== null && !principals.isPresent(principal)));
+    if (connections.size > 0) this.begin();
+  }
 }

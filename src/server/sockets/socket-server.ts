@@ -1,9 +1,14 @@
 import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
 import { AppError, badRequest } from "../../kernel/errors.ts";
 import { UNDER_WAY_MAX_MS } from "../../kernel/limits.ts";
-import { createBacklogs } from "./backlogs.ts";
-import { CLOSE } from "./close-codes.ts";
-import { BACKPRESSURE_MAX_BYTES, FRAME_MAX_BYTES, IDLE_TIMEOUT_SECONDS, PING_FRAMES_PER_SECOND_MAX } from "./limits.ts";
+import { Backlogs } from "./backlogs.ts";
+import {
+  BACKPRESSURE_MAX_BYTES,
+  FRAME_MAX_BYTES,
+  IDLE_TIMEOUT_SECONDS,
+  PING_FRAMES_PER_SECOND_MAX,
+  CLOSE,
+} from "./limits.ts";
 import { TokenBucket } from "./token-bucket.ts";
 
 /** One WebSocket's behaviour; the socket carries it, and the server passes events to it. */
@@ -50,13 +55,13 @@ interface SocketLimits {
   messageMaxBytes?: number;
   waitingMaxBytes?: number;
   socketIdleSeconds?: number;
-  /** On the answer to an upgrade. */
+  /** Headers of the answer to an upgrade. */
   upgradeHeaders?: Readonly<Record<string, string>>;
 }
 
 /** The servers of the port: more than one after a renewal of the certificate. None before it listens. */
 export interface ListeningServers {
-  /** The one that received the request. */
+  /** Returns the one that received the request. */
   of(request: Request): Server<SocketHandler> | null;
   all(): readonly Server<SocketHandler>[];
 }
@@ -73,22 +78,22 @@ export function createSocketServer(
 ): SocketServerOwner {
   // Every open socket, so that all can be told when the server goes.
   const open = new Set<Socket>();
-  /** Of those that have sent a ping frame. */
+  /** Counts the frames of sockets that have sent a ping frame. */
   const pings = new WeakMap<Socket, TokenBucket>();
-  const backlogs = createBacklogs((delayMs, work) => setTimeout(work, delayMs).unref());
+  const backlogs = new Backlogs((delayMs, work) => setTimeout(work, delayMs).unref());
   return {
     upgrade(request, handler, headers) {
       if (open.size >= socketsMax) throw new AppError(503, `Too many WebSockets are open (at most ${socketsMax})`);
       const sent = headers === undefined ? upgradeHeaders : { ...upgradeHeaders, ...headers };
       if (servers.of(request)?.upgrade(request, { data: handler, headers: sent }) !== true)
-        throw badRequest("A WebSocket upgrade is wanted here");
+        throw badRequest("This endpoint requires a WebSocket upgrade");
       return UPGRADED;
     },
     publish(topic, message) {
       for (const server of servers.all()) server.publish(topic, message);
     },
-    waitingBytes: backlogs.look,
-    drop: backlogs.drop,
+    waitingBytes: (socket) => backlogs.look(socket),
+    drop: (socket) => backlogs.drop(socket),
     handlers: {
       maxPayloadLength: Math.max(FRAME_MAX_BYTES, messageMaxBytes),
       backpressureLimit: Math.max(BACKPRESSURE_MAX_BYTES, waitingMaxBytes),

@@ -3,7 +3,7 @@ import type { Logger } from "../../kernel/logger.ts";
 import { chain } from "../../kernel/maybe-promise.ts";
 import type { LookedAt } from "../access/lookups/lookups.ts";
 import { RIGHTS_TURN_MS } from "./limits.ts";
-import type { StandingRight } from "./standing-right.ts";
+import type { StandingRight } from "./standing-rights.ts";
 import { StandingRights } from "./standing-rights.ts";
 
 const FILE = { namespace: "shared", instanceId: null };

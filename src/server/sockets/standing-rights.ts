@@ -1,13 +1,172 @@
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import type { Logger } from "../../kernel/logger.ts";
-import { chain, isPromise } from "../../kernel/maybe-promise.ts";
-import type { RuleAddress } from "../access/lookups/lookups.ts";
-import { LookupWatches } from "../access/lookups/watches.ts";
+import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
+import type { LookedAt, LookupWatch, RuleAddress } from "../access/lookups/lookups.ts";
+import { type EndingWatch, LookupWatches } from "../access/lookups/watches.ts";
 import type { Change } from "../db/index.ts";
 import { RIGHTS_TURN_MS } from "./limits.ts";
-import { StandingRight } from "./standing-right.ts";
 
-/** Waits until everything that was queued before it has been asked. */
+/** The holder of a right that lasts, who asks its rule and follows the answers. */
+export interface RightOwner {
+  /**
+   * Asks the rule again. `watch` learns what the rule looks at. Returns a function that applies the answer, which is called
+   * unless the right has ended meanwhile; null: there is nothing to ask for.
+   */
+  ask(watch: LookupWatch): MaybePromise<(() => void) | null>;
+  /** Called when a commit has changed what the rule looked at, before it is announced. */
+  touched(): void;
+  /**
+   * Called when a commit that is announced has changed what the rule looks at with each record (`StandingRight.sight`), or a file
+   * of it was deleted. The answer of the rule is as good as before. Absent: nothing uses `sight`.
+   */
+  sightTouched?(): void;
+  /**
+   * The rule is not answered at once: holds back what is delivered by this right, until the function returned is called.
+   * Absent: what is delivered waits for `StandingRights.review`.
+   */
+  hold?(): () => void;
+}
+
+/** The lookups that one answer of a rule rests on. Nothing is kept for a rule that looks at nothing. */
+class Looked implements LookupWatch {
+  readonly #begin: () => EndingWatch;
+  #inner: EndingWatch | null = null;
+  #isOver = false;
+
+  constructor(begin: () => EndingWatch) {
+    this.#begin = begin;
+  }
+
+  get hasLooked(): boolean {
+    return this.#inner !== null;
+  }
+
+  lookedAt(place: LookedAt): void {
+    // A rule that was given up may still look at something.
+    if (this.#isOver) return;
+    this.#inner ??= this.#begin();
+    this.#inner.lookedAt(place);
+  }
+
+  /** Whether this one has looked at something that the other one has not. */
+  isBeyond(other: Looked): boolean {
+    if (this.#inner === null) return false;
+    return other.#inner === null || !this.#inner.isWithin(other.#inner);
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#inner?.end();
+    this.#inner = null;
+  }
+}
+
+/**
+ * A right that lasts longer than one request: its rule is asked again when what it looked at changes (`StandingRights`). It
+ * watches from before the first question, so that no commit is missed while a rule is awaited.
+ */
+export class StandingRight {
+  /** null: nobody holds the right yet. */
+  owner: RightOwner | null = null;
+  /** Something that its rule looked at has changed since it was asked last. */
+  isStale = false;
+  /** Counts the commits that have changed what its rule looked at, since the first question. */
+  commitCount = 0;
+  /** null: its rule is not being awaited. */
+  asking: Promise<void> | null = null;
+  /** The question after `asking`, for those who need an answer that is not older than a later commit. */
+  next: Promise<void> | null = null;
+  #release: (() => void) | null = null;
+  readonly #watches: LookupWatches<StandingRight>;
+  readonly #sights: LookupWatches<StandingRight>;
+  #looked: Looked;
+  /** The lookups of the question before the one that is being answered; null: none is. */
+  #before: Looked | null = null;
+  #sight: Looked | null = null;
+  #isEnded = false;
+  #lastCommit = 0;
+
+  constructor(watches: LookupWatches<StandingRight>, sights: LookupWatches<StandingRight>) {
+    this.#watches = watches;
+    this.#sights = sights;
+    this.#looked = this.#newLooked();
+  }
+
+  /** Whether the rule has looked something up, in the latest question or with a record. */
+  get hasLooked(): boolean {
+    return this.#looked.hasLooked || this.#sight?.hasLooked === true;
+  }
+
+  /** Whether the question that is being answered has looked at something that the one before had not. */
+  get looksElsewhere(): boolean {
+    return this.#before !== null && this.#looked.isBeyond(this.#before);
+  }
+
+  /** Learns what the rule looks at with each record. It is kept until the right ends. */
+  get sight(): LookupWatch {
+    this.#sight ??= new Looked(() => this.#sights.watch(this));
+    return this.#sight;
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  /** Learns what the rule looks at for the first question. */
+  get watch(): LookupWatch {
+    return this.#looked;
+  }
+
+  /** Begins another question. Call the function returned when it is answered: until then, the earlier one is watched too. */
+  renew(): { watch: LookupWatch; answered(): void } {
+    const before = this.#looked;
+    this.#before = before;
+    this.#looked = this.#newLooked();
+    const answered = (): void => {
+      before.end();
+      this.#before = null;
+    };
+    return { watch: this.#looked, answered };
+  }
+
+  /** Marks the right for a commit that has changed what the rule looked at. May be called more than once for a commit. */
+  committed(commit: number): void {
+    if (commit !== this.#lastCommit) this.commitCount++;
+    this.#lastCommit = commit;
+    this.touch();
+  }
+
+  /** Marks the right: its rule has to be asked again. */
+  touch(): void {
+    if (this.#isEnded || this.isStale) return;
+    this.isStale = true;
+    this.owner?.touched();
+  }
+
+  /** Holds back what is delivered by this right, until `release` or its end. */
+  hold(): void {
+    this.#release ??= this.owner?.hold?.() ?? null;
+  }
+
+  release(): void {
+    this.#release?.();
+    this.#release = null;
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    this.isStale = false;
+    this.#looked.end();
+    this.#sight?.end();
+    this.release();
+  }
+
+  #newLooked(): Looked {
+    return new Looked(() => this.#watches.watch(this));
+  }
+}
+
+/** Resolves when everything that was queued before it has been asked. */
 interface Barrier {
   at: number;
   resolve(): void;
@@ -26,9 +185,9 @@ export class StandingRights {
   readonly #clock: Clock;
   readonly #logger: Logger;
   #barriers: Barrier[] = [];
-  /** The number of the last commit that may concern a right. */
+  /** Numbers the commits that may concern a right. */
   #commit = 0;
-  /** How many were ever queued, and taken from the queue. */
+  /** Count the rights that were ever queued, and those that were taken from the queue. */
   #queued = 0;
   #taken = 0;
   /** When the time of this turn of the event loop is over; null: nothing has been asked in it. */
@@ -41,12 +200,9 @@ export class StandingRights {
     this.#logger = deps.logger;
   }
 
-  /** A right that is about to be asked for. Give its `watch` to the rule, then set its owner, or end it. */
+  /** Begins a right whose rule is about to be asked. Give its `watch` to the rule, then set its owner, or end it. */
   begin(): StandingRight {
-    return new StandingRight({
-      rule: (right) => this.#watches.watch(right),
-      sight: (right) => this.#sights.watch(right),
-    });
+    return new StandingRight(this.#watches, this.#sights);
   }
 
   /** Marks the rights that this commit concerns. Call it as soon as the commit can be seen by rules. */
@@ -56,7 +212,7 @@ export class StandingRights {
     this.#watches.touched(address, groups, (right) => right.committed(commit));
   }
 
-  /** The commit is on disk and is about to be delivered. Asks the marked rights that it concerns. */
+  /** Asks the marked rights that this commit concerns, which is on disk and about to be delivered. */
   announced(address: RuleAddress, groups: readonly (readonly Change[])[]): void {
     if (!this.#watches.isUnwatched(address)) {
       const held: StandingRight[] = [];
@@ -69,7 +225,7 @@ export class StandingRights {
     this.#sights.touched(address, groups, (right) => right.owner?.sightTouched?.());
   }
 
-  /** The file was deleted. */
+  /** Asks the rights that looked at a file that was deleted. */
   deleted(address: RuleAddress): void {
     const held: StandingRight[] = [];
     const commit = ++this.#commit;
@@ -98,7 +254,7 @@ export class StandingRights {
     );
   }
 
-  /** The same for one right, before those that wait. */
+  /** Asks one right where it is marked, before those that wait. Resolves when it has an answer that is not older than this call; null: it has. */
   settle(right: StandingRight): Promise<void> | null {
     if (right.isEnded || right.owner === null) return null;
     const { asking } = right;
@@ -125,7 +281,7 @@ export class StandingRights {
     this.#queued++;
   }
 
-  /** Few steps, as a commit may concern all connections: `held` gets those only whose deliveries have to be held. */
+  /** Queues a right in few steps, as a commit may concern all connections. `held` gets those whose deliveries have to be held. */
   #reviewSoon(right: StandingRight, held: StandingRight[]): void {
     if (right.isEnded) return;
     this.#enqueue(right);
@@ -179,7 +335,7 @@ export class StandingRights {
     right.isStale = false;
     const { watch, answered } = right.renew();
     const failed = (cause: unknown): void => this.#logger.error("A right could not be asked again", { cause });
-    // What it has looked at is not watched after its end: its answer may be an old one by the time it arrives.
+    // After its end nothing is watched, and the answer may be outdated by the time it arrives.
     const apply = (answer: (() => void) | null): void => {
       if (!right.isEnded) answer?.();
     };

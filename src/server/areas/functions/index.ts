@@ -12,7 +12,7 @@ import { createUnrouted } from "../../http/exchange/unrouted.ts";
 import type { HttpParts } from "../../http/http.ts";
 import type { NativeRoutes } from "../../http/listening/requests.ts";
 import type { Described } from "../../http/openapi/document.ts";
-import type { MeterSocket } from "../../sockets/meters.ts";
+import type { MeterSocket } from "../../sockets/clients.ts";
 import type { SocketServer } from "../../sockets/socket-server.ts";
 import type { StandingRights } from "../../sockets/standing-rights.ts";
 import { createBodies } from "./requests/bodies.ts";

@@ -1,4 +1,4 @@
-import type { MeterLimits } from "../../sockets/meters.ts";
+import type { MeterLimits } from "../../sockets/clients.ts";
 
 /** Default of a route's `timeout`. */
 export const TIMEOUT_SECONDS = 60;

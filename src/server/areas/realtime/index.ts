@@ -10,7 +10,7 @@ import type { RealtimeConfig } from "../../config/types.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
 import type { Visiting } from "../../sockets/connection.ts";
 import type { Sockets } from "../../sockets/index.ts";
-import { createPendingPlaces } from "../../sockets/pending-places.ts";
+import { PendingPlaces } from "../../sockets/pending-places.ts";
 import { createChannelMeter } from "./administration/channel-meter.ts";
 import { realtimeOverviewEndpoint } from "./administration/endpoints.ts";
 import { createFeeds, type Feeds } from "./changes/feeds.ts";
@@ -93,7 +93,7 @@ export function createRealtimeArea(deps: {
   const parts = { tables, rights, topicRights, presence, broadcasts };
   const subscribing = createSubscribing({ ...parts, askers, subscriptions, meter, followUps: sockets.followUps });
   const connections = sockets.serve(createProtocol({ ...parts, subscribing }));
-  const places = createPendingPlaces(clock, config.pendingPerAddress ?? PENDING_PER_ADDRESS_MAX);
+  const places = new PendingPlaces(clock, config.pendingPerAddress ?? PENDING_PER_ADDRESS_MAX);
   const broadcastParser = createParser(Broadcast, { member: "an argument of broadcast" });
 
   return {

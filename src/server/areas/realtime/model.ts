@@ -1,7 +1,7 @@
 import type { Millis } from "../../../kernel/clock.ts";
 import type { ReadAccess, RecordFilter } from "../../access/table-door.ts";
 import type { Connection, Visiting } from "../../sockets/connection.ts";
-import type { StandingRight } from "../../sockets/standing-right.ts";
+import type { StandingRight } from "../../sockets/standing-rights.ts";
 import type { Audience } from "./changes/audience.ts";
 import type { TableLog } from "./changes/change-log.ts";
 import type { Channel } from "./channel.ts";

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../kernel/json/json.ts";
 import { chain } from "../../../kernel/maybe-promise.ts";
 import { VERSION } from "../../../kernel/version.ts";
-import { CLOSE } from "../../sockets/close-codes.ts";
+import { CLOSE } from "../../sockets/limits.ts";
 import type { Protocol } from "../../sockets/protocol.ts";
 import { CHANNEL_LENGTH_MAX, REQUEST_ID_LENGTH_MAX, SUBSCRIPTION_ID_LENGTH_MAX } from "./limits.ts";
 import { createMessages, type MessageDeps } from "./messages.ts";

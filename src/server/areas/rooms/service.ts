@@ -6,8 +6,8 @@ import { chain, type MaybePromise } from "../../../kernel/maybe-promise.ts";
 import type { Lookups, LookupWatch } from "../../access/lookups/lookups.ts";
 import type { AppAccess } from "../../config/app/index.ts";
 import type { Auth, RoomsConfig } from "../../config/types.ts";
-import { createPendingPlaces } from "../../sockets/pending-places.ts";
-import type { StandingRight } from "../../sockets/standing-right.ts";
+import { PendingPlaces } from "../../sockets/pending-places.ts";
+import type { StandingRight } from "../../sockets/standing-rights.ts";
 import type { StandingRights } from "../../sockets/standing-rights.ts";
 import type { ExpiringRoom, RoomStore } from "./lifecycle/store.ts";
 import { startSweep } from "./lifecycle/sweep.ts";
@@ -67,7 +67,7 @@ export function createRoomsService(deps: {
   const namespaces = new Map<string, RoomNamespace>();
   for (const [name, config] of Object.entries(deps.config)) {
     const limits = roomLimits(config);
-    const pending = createPendingPlaces(deps.clock, limits.pendingPerAddress);
+    const pending = new PendingPlaces(deps.clock, limits.pendingPerAddress);
     namespaces.set(name, { name, config, limits, pending });
   }
   const rooms = new Map<string, LiveRoom>();

@@ -7,7 +7,7 @@ import type { PlatformConfig } from "../../config/types.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
 import type { AnswerListener } from "../../http/http.ts";
 import type { Sockets } from "../../sockets/index.ts";
-import { createPendingPlaces } from "../../sockets/pending-places.ts";
+import { PendingPlaces } from "../../sockets/pending-places.ts";
 import { systemEndpoints } from "./endpoints.ts";
 import { addChecks, addLoad, type Watched } from "./health/checks.ts";
 import { TAIL_PENDING_MAX } from "./limits.ts";
@@ -48,7 +48,7 @@ export function createSystemArea(deps: {
   const startedAt = clock.now();
   const metrics = createMetrics({ clock, startedAt, load: deps.load });
   const tail = deps.sockets.serve(createTail(deps.logs));
-  const places = createPendingPlaces(clock, TAIL_PENDING_MAX);
+  const places = new PendingPlaces(clock, TAIL_PENDING_MAX);
   const logs = logEndpoints({ lines: deps.logs, connections: tail, places });
   const endpoints = systemEndpoints({
     metrics: metrics.text,

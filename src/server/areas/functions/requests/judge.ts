@@ -1,7 +1,7 @@
 import { AppError } from "../../../../kernel/errors.ts";
 import { isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { LookupWatch } from "../../../access/lookups/lookups.ts";
-import type { StandingRight } from "../../../sockets/standing-right.ts";
+import type { StandingRight } from "../../../sockets/standing-rights.ts";
 import type { StandingRights } from "../../../sockets/standing-rights.ts";
 import { ASKED_AGAIN_MAX } from "../limits.ts";
 

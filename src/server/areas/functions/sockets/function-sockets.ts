@@ -2,12 +2,11 @@ import type { Clock } from "../../../../kernel/clock.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { Principals } from "../../../access/principals.ts";
 import type { SessionEvents, UserEvents } from "../../../access/sessions.ts";
-import { CLOSE } from "../../../sockets/close-codes.ts";
-import { createKeyWatch } from "../../../sockets/key-watch.ts";
-import type { Meter, MeterSocket } from "../../../sockets/meters.ts";
-import { SessionIndex } from "../../../sockets/session-index.ts";
+import { CLOSE } from "../../../sockets/limits.ts";
+import { KeyWatch, SessionIndex } from "../../../sockets/session-index.ts";
+import type { Meter, MeterSocket } from "../../../sockets/clients.ts";
 import type { Socket, SocketHandler, SocketServer } from "../../../sockets/socket-server.ts";
-import type { StandingRight } from "../../../sockets/standing-right.ts";
+import type { StandingRight } from "../../../sockets/standing-rights.ts";
 import type { StandingRights } from "../../../sockets/standing-rights.ts";
 import { METER_LIMITS, PUBLISHED_LOOK_MS } from "../limits.ts";
 import { type Call, callOf } from "../requests/call.ts";
@@ -60,7 +59,7 @@ export function createFunctionSockets(deps: {
   const unlistenChanges = sessions.onUserChange((userId) =>
     end(index.ofUser(userId).filter(({ principal }) => isOther(deps, principal))),
   );
-  const keyWatch = createKeyWatch({ ...deps, connections: index.ofKeys, end });
+  const keyWatch = new KeyWatch({ ...deps, connections: index.ofKeys, end });
   const published = createPublished(deps);
 
   const handlerOf = (call: Call, data: ElysiaSocketData, meter: Meter): SocketHandler => {

@@ -5,7 +5,7 @@ import { sightWatch } from "../../../access/lookups/sight.ts";
 import { authOf } from "../../../access/principal.ts";
 import type { ReadAccess, Sight, TableAddress } from "../../../access/table-door.ts";
 import type { Visiting } from "../../../sockets/connection.ts";
-import type { StandingRight } from "../../../sockets/standing-right.ts";
+import type { StandingRight } from "../../../sockets/standing-rights.ts";
 import type { StandingRights } from "../../../sockets/standing-rights.ts";
 import type { Audience } from "../changes/audience.ts";
 import type { Held } from "../changes/feeds.ts";

@@ -1,7 +1,7 @@
 import { chain, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { LookupWatch } from "../../../access/lookups/lookups.ts";
 import type { Visiting } from "../../../sockets/connection.ts";
-import type { StandingRight } from "../../../sockets/standing-right.ts";
+import type { StandingRight } from "../../../sockets/standing-rights.ts";
 import type { StandingRights } from "../../../sockets/standing-rights.ts";
 import { ASKED_AGAIN_MAX } from "../limits.ts";
 import { principalOf, type RealtimeConnection, type TopicSubscription } from "../model.ts";

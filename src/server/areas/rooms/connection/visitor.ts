@@ -2,7 +2,7 @@ import { chain, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { LookupWatch } from "../../../access/lookups/lookups.ts";
 import type { Auth, Player } from "../../../config/types.ts";
 import type { Connection, SignedIn } from "../../../sockets/connection.ts";
-import type { StandingRight } from "../../../sockets/standing-right.ts";
+import type { StandingRight } from "../../../sockets/standing-rights.ts";
 import type { LoopShare } from "../pace/loop-share.ts";
 import type { LiveRoom } from "../room/room.ts";
 import type { RoomAddress } from "../service.ts";

@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from "../../../../kernel/json/json.ts";
 import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { Lookups } from "../../../access/lookups/lookups.ts";
 import type { LeaveReason, Player, Room } from "../../../config/types.ts";
-import { CLOSE } from "../../../sockets/close-codes.ts";
+import { CLOSE } from "../../../sockets/limits.ts";
 import { CLOSE_KICKED, isCleanClose } from "../connection/close-codes.ts";
 import { actionError, actionResult, jsonText, KICKED } from "../connection/messages.ts";
 import type { RoomState } from "../state/room-state.ts";
