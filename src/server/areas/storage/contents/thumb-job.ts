@@ -1,0 +1,88 @@
+import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { dirname } from "node:path";
+import { AppError, insufficientStorage, isDiskFull } from "../../../../kernel/errors.ts";
+import { serveJobs } from "../../../db/processes/program.ts";
+import { bytesMissing } from "./missing.ts";
+import { THUMB_PROCESSOR_CHECK_MS } from "../limits.ts";
+import { isWholeWebp, type PictureSize, scaled } from "./picture.ts";
+
+const MICROSECONDS_PER_MS = 1_000;
+
+/** What the server asks for: the thumbnail of one picture under its name. */
+export interface ThumbRequest {
+  /** The file of the picture; null: its bytes came with the request. */
+  source: string | null;
+  size: PictureSize;
+  pixelsMax: number;
+  /** Processor time that the picture may take. */
+  processorMs: number;
+  path: string;
+  /** Where it is written before it gets its name. The server removes it where the process is killed. */
+  unfinishedPath: string;
+}
+
+export interface ThumbFailure {
+  /** null: not expected. */
+  status: number | null;
+  message: string;
+}
+
+/** With this code the process ends when a picture has taken its processor time. */
+export const TIME_OVER_EXIT_CODE = 3;
+
+/**
+ * The program that decodes pictures: a hostile one may take minutes, and only the end of a process ends that. The time is that of the
+ * processor, so that a busy machine refuses no ordinary picture.
+ */
+export function start(): void {
+  serveJobs<ThumbRequest>({
+    async run(request, { attached }) {
+      const unwatch = watchProcessorTime(request.processorMs);
+      try {
+        // Another request may have waited for the same one.
+        if (await isWholeWebp(request.path)) return;
+        const source = request.source === null ? Buffer.concat(attached) : await readSource(request.source);
+        await writeWhole(request, await scaled(source, request.size, request.pixelsMax));
+      } finally {
+        unwatch();
+      }
+    },
+    failureOf: (thrown): ThumbFailure => {
+      const cause = isDiskFull(thrown) ? insufficientStorage(thrown) : thrown;
+      const message = cause instanceof Error ? cause.message : String(cause);
+      return { status: cause instanceof AppError ? cause.status : null, message };
+    },
+  });
+}
+
+/** Pictures are decoded by another thread than this one. */
+function watchProcessorTime(maxMs: number): () => void {
+  const before = process.cpuUsage();
+  const timer = setInterval(() => {
+    const { user, system } = process.cpuUsage(before);
+    if ((user + system) / MICROSECONDS_PER_MS > maxMs) process.exit(TIME_OVER_EXIT_CODE);
+  }, THUMB_PROCESSOR_CHECK_MS);
+  return () => clearInterval(timer);
+}
+
+async function readSource(path: string): Promise<Buffer> {
+  try {
+    return await readFile(path);
+  } catch (cause) {
+    if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") throw bytesMissing();
+    throw cause;
+  }
+}
+
+/** Synced, then renamed into place: no reader and no crash finds a part of it under its name. */
+async function writeWhole({ path, unfinishedPath }: ThumbRequest, bytes: Uint8Array): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  const handle = await open(unfinishedPath, "wx", 0o600);
+  try {
+    await handle.writeFile(bytes);
+    await handle.datasync();
+  } finally {
+    await handle.close();
+  }
+  await rename(unfinishedPath, path);
+}

@@ -1,0 +1,179 @@
+import { mkdirSync } from "node:fs";
+import { readdir, rmdir } from "node:fs/promises";
+import { join } from "node:path";
+import { LRUCache } from "lru-cache";
+import type { Clock } from "../../../../kernel/clock.ts";
+import { AppError, badField, clientGone, tooLarge } from "../../../../kernel/errors.ts";
+import type { Ids } from "../../../../kernel/ids.ts";
+import { SECOND_MS } from "../../../../kernel/time/duration.ts";
+import type { StorageConfig } from "../../../config/types.ts";
+import type { ReadCaller } from "../../../db/index.ts";
+import type { Blocks, Job } from "../../../db/processes/job.ts";
+import { ProcessPool } from "../../../db/processes/pool.ts";
+import type { Content } from "../endpoints/download.ts";
+import { removeFile } from "./local-files.ts";
+import {
+  PIXELS_PER_MEGAPIXEL,
+  THUMB_BLOCK_BYTES,
+  THUMB_PROCESS_IDLE_MS,
+  THUMB_PROCESSOR_MS,
+  THUMB_PROCESSOR_MS_PER_MEGAPIXEL,
+  THUMB_SOURCE_MAX_BYTES,
+  THUMB_SOURCE_MEGAPIXELS_DEFAULT,
+  THUMB_TIME_PER_PROCESSOR_TIME,
+  THUMBS_AT_ONCE_DEFAULT,
+  THUMBS_REFUSED_MAX,
+  THUMBS_REFUSED_MS,
+  THUMBS_WAIT_MS,
+  THUMBS_WAITING_MAX,
+} from "../limits.ts";
+import type { Bucket, StoredId, StoredObject } from "../model/types.ts";
+import { isWholeWebp, parseSize } from "./picture.ts";
+import { type ThumbFailure, type ThumbRequest, TIME_OVER_EXIT_CODE } from "./thumb-job.ts";
+
+const CONTENT_TYPE = "image/webp";
+const FOLDER_NAME_LENGTH = 2;
+
+export interface Thumbs {
+  /**
+   * The picture made to fit into `size` (`200x200`), never enlarged, as WebP; made once and kept. Errors: 400 for a size
+   * that the bucket does not declare, 415 for a file that is not a picture, 413 for one that is too large to decode or takes
+   * too long, 503 when too many requests wait, 499 when the caller is gone.
+   */
+  content(bucket: Bucket, object: StoredObject, size: string, caller: ReadCaller): Promise<Content>;
+  /** Removes the thumbnails of a file, in every size. */
+  remove(fileId: string): Promise<void>;
+  /** The files that have thumbnails, in groups: for the sweep. */
+  fileIds(): AsyncIterable<readonly StoredId[]>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Kept as `directory/XX/FILE-ID/SIZE`; XX are the last two characters of the id. Pictures are decoded in processes that can be
+ * killed: how long one takes is known only when it is done. [ST330]
+ */
+export function createThumbs(deps: {
+  directory: string;
+  config: StorageConfig["thumbs"];
+  ids: Ids;
+  clock: Clock;
+}): Thumbs {
+  const { directory, ids, clock } = deps;
+  const { atOnce = THUMBS_AT_ONCE_DEFAULT, maxMegapixels = THUMB_SOURCE_MEGAPIXELS_DEFAULT } = deps.config ?? {};
+  const pixelsMax = maxMegapixels * PIXELS_PER_MEGAPIXEL;
+  const decodeMs = THUMB_PROCESSOR_MS * Math.max(1, maxMegapixels / THUMB_SOURCE_MEGAPIXELS_DEFAULT);
+  const pool = new ProcessPool({
+    clock,
+    program: "areas/storage/contents/thumb-job",
+    settings: null,
+    processesMax: atOnce,
+    placesMax: THUMBS_WAITING_MAX,
+    idleMs: THUMB_PROCESS_IDLE_MS,
+    // One process stays free for the pictures of others.
+    shareOf: (_, free) => Math.ceil(free / 2),
+  });
+  /** Files whose time to be decoded was over: a page that shows one would occupy a process for each of its visitors. */
+  const refused = new LRUCache<string, AppError>({ max: THUMBS_REFUSED_MAX, ttl: THUMBS_REFUSED_MS });
+  mkdirSync(directory, { recursive: true });
+  const folderOf = (fileId: string): string => join(directory, fileId.slice(-FOLDER_NAME_LENGTH), fileId);
+
+  const make = async (
+    { bucket, object, size, path }: { bucket: Bucket; object: StoredObject; size: string; path: string },
+    { callerName, signal }: ReadCaller,
+  ): Promise<void> => {
+    const { fileId } = object;
+    const fit = parseSize(size);
+    if (fit === null) throw undeclared(bucket);
+    if (object.size > THUMB_SOURCE_MAX_BYTES) {
+      throw tooLarge(`A picture must be at most ${THUMB_SOURCE_MAX_BYTES} bytes for a thumbnail, got ${object.size}`);
+    }
+    const known = refused.get(fileId);
+    if (known !== undefined) throw known;
+    const encodeMs = THUMB_PROCESSOR_MS_PER_MEGAPIXEL * ((fit.width * fit.height) / PIXELS_PER_MEGAPIXEL);
+    const processorMs = decodeMs + encodeMs;
+    const source = bucket.files.localPath(fileId);
+    const unfinishedPath = `${path}.${ids.uuid()}`;
+    const ended = (exit: string): AppError => {
+      if (exit !== TIME_OVER_EXIT) return new AppError(503, "The process that makes thumbnails ended unexpectedly");
+      const error = tooLarge(`This picture takes more than ${(processorMs / SECOND_MS).toFixed(1)} s to scale down`);
+      refused.set(fileId, error);
+      return error;
+    };
+    const job: Job = {
+      request: { source, size: fit, pixelsMax, processorMs, path, unfinishedPath } satisfies ThumbRequest,
+      ...(source === null ? { attached: () => blocksOf(bucket, object) } : null),
+      caller: callerName,
+      places: 1,
+      waitMs: THUMBS_WAIT_MS,
+      runMs: processorMs * THUMB_TIME_PER_PROCESSOR_TIME,
+      signals: signal === undefined ? [] : [{ signal, reason: clientGone }],
+      refusals: { ...REFUSALS, ended },
+      failed: failureOf,
+    };
+    try {
+      await pool.run(job);
+    } catch (cause) {
+      await removeFile(unfinishedPath).catch(() => {});
+      throw cause;
+    }
+  };
+
+  return {
+    async content(bucket, object, size, caller) {
+      if (bucket.config.thumbs?.includes(size) !== true) throw undeclared(bucket);
+      const path = join(folderOf(object.fileId), size);
+      if (!(await isWholeWebp(path))) await make({ bucket, object, size, path }, caller);
+      const file = Bun.file(path);
+      return {
+        etag: `"${object.fileId}-${size}"`,
+        size: file.size,
+        contentType: CONTENT_TYPE,
+        body: ({ start, end, size: whole }) => (start === 0 && end === whole ? file : file.slice(start, end)),
+      };
+    },
+    async remove(fileId) {
+      const folder = folderOf(fileId);
+      for (const name of await readdir(folder).catch(() => [])) await removeFile(join(folder, name));
+      await rmdir(folder).catch(() => {}); // Most files have no thumbnails.
+    },
+    async *fileIds() {
+      for (const name of await readdir(directory)) {
+        // What a file manager leaves there, such as `.DS_Store`.
+        if (name.length !== FOLDER_NAME_LENGTH) continue;
+        yield (await readdir(join(directory, name))).map((fileId) => ({ fileId, writtenAt: null }));
+      }
+    },
+    stop: () => pool.stop(),
+  };
+}
+
+/** As `describeExit` says it. */
+const TIME_OVER_EXIT = `exit code ${TIME_OVER_EXIT_CODE}`;
+
+const REFUSALS: Omit<Job["refusals"], "ended"> = {
+  queueFull: () => new AppError(503, "Too many thumbnails are being made"),
+  waitedTooLong: () =>
+    new AppError(503, `The thumbnail waited ${THUMBS_WAIT_MS / SECOND_MS} s for others and has not begun`),
+  ranTooLong: () => new AppError(503, "The thumbnail could not be made in time"),
+};
+
+function failureOf(failure: unknown): Error {
+  const { status, message } = failure as ThumbFailure; // What the program gives.
+  return status === null ? new Error(`A thumbnail cannot be made: ${message}`) : new AppError(status, message);
+}
+
+/** The bytes of a file in an object store. Errors: 503. */
+async function blocksOf({ files }: Bucket, { fileId, size }: StoredObject): Promise<Blocks> {
+  const body = await files.body(fileId, { start: 0, end: size, size });
+  const bytes = await new Response(body).bytes();
+  const blocks: Uint8Array<ArrayBuffer>[] = [];
+  // Copies: a message takes the whole buffer of its bytes with it.
+  for (let from = 0; from < size; from += THUMB_BLOCK_BYTES) blocks.push(bytes.slice(from, from + THUMB_BLOCK_BYTES));
+  return blocks;
+}
+
+function undeclared({ config }: Bucket): AppError {
+  const declared = config.thumbs?.join(", ") ?? "";
+  const known = declared === "" ? "this bucket has none" : `one of ${declared}`;
+  return badField("thumb", "invalid_value", `thumb must be a declared size: ${known}`);
+}

@@ -1,0 +1,76 @@
+import { Type } from "typebox";
+import { badRequest } from "../../../../kernel/errors.ts";
+import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
+import { SMALL_BODY_MAX_BYTES } from "../../../http/limits.ts";
+import type { EndpointDeps } from "./endpoint-deps.ts";
+import { KEYS_BODY_MAX_BYTES } from "../limits.ts";
+import { IN_BUCKET, TAG, UploadTime } from "../model/schemas.ts";
+import { SignOne, SignSeveral, SignUpload } from "../model/sign-requests.ts";
+
+const Url = Type.Object({ url: Type.String() });
+const Urls = Type.Object(
+  { urls: Type.Array(Type.Object({ key: Type.String(), url: Type.String(), expiresAt: UploadTime })) },
+  { description: "The URLs" },
+);
+
+export function signingEndpoints({
+  signing,
+  publicUrl,
+}: Pick<EndpointDeps, "signing" | "publicUrl">): readonly Endpoint[] {
+  const originOf = (request: Request): string => publicUrl ?? ownOrigin(request);
+  const one = endpoint(
+    "POST /api/storage/:bucket/signed-url",
+    {
+      tag: TAG,
+      summary: "Sign a download URL",
+      caller: "caller",
+      path: IN_BUCKET,
+      body: SignOne,
+      bodyMaxBytes: SMALL_BODY_MAX_BYTES,
+      answers: { 200: { description: "Good for GET and HEAD until it expires", schema: Url } },
+      errors: [404],
+    },
+    ({ principal, params, request, body }) => signing.downloadUrl(principal, params.bucket, body, originOf(request)),
+  );
+  const several = endpoint(
+    "POST /api/storage/:bucket/signed-urls",
+    {
+      tag: TAG,
+      summary: "Sign several download URLs",
+      description: "Files that do not exist are left out; a file that the caller may not read denies the request.",
+      caller: "caller",
+      path: IN_BUCKET,
+      body: SignSeveral,
+      bodyMaxBytes: KEYS_BODY_MAX_BYTES,
+      answers: { 200: Urls },
+      errors: [404],
+    },
+    ({ principal, params, request, body }) => signing.downloadUrls(principal, params.bucket, body, originOf(request)),
+  );
+  const upload = endpoint(
+    "POST /api/storage/:bucket/signed-upload-url",
+    {
+      tag: TAG,
+      summary: "Sign an upload URL, good for one PUT",
+      caller: "caller",
+      path: IN_BUCKET,
+      body: SignUpload,
+      bodyMaxBytes: SMALL_BODY_MAX_BYTES,
+      answers: { 200: { description: "The URL to PUT the bytes to", schema: Url } },
+      errors: [404],
+    },
+    ({ principal, params, request, body }) => signing.uploadUrl(principal, params.bucket, body, originOf(request)),
+  );
+  return [one, several, upload];
+}
+
+/** The address that the request was sent to. Errors: 400 for a Host header that is not an address. */
+function ownOrigin(request: Request): string {
+  const address = URL.parse(request.url);
+  const host = request.headers.get("host") ?? "";
+  if (address !== null && host === "") return address.origin;
+  // Not the host in the URL: where the header is malformed, the server has put another one there.
+  const named = URL.parse(`${address?.protocol ?? "http:"}//${host}`);
+  if (named !== null && named.href === `${named.origin}/`) return named.origin;
+  throw badRequest("The Host header is not the address of a server");
+}

@@ -1,0 +1,142 @@
+import type { Millis } from "../../../../kernel/clock.ts";
+import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import type { AuditActor } from "../../../../kernel/observing/request-trace.ts";
+import type { Auth, BucketConfig, FileFacts } from "../../../config/types.ts";
+import type { Actor, Transaction } from "../../../db/index.ts";
+import type { ObjectRecord } from "../statements/objects.ts";
+import type { PartRecord, UploadRecord } from "../statements/uploads.ts";
+
+export type FileEvent = "upload" | "delete";
+
+/** Tells triggers and webhooks of files, inside the transaction of the change. */
+export interface FileNotes {
+  /** Whether such events of the bucket set off anything. */
+  isWatched(bucket: string, event: FileEvent): boolean;
+  note(
+    tx: Transaction,
+    change: { bucket: string; event: FileEvent; by: Actor; before: FileFacts | null; after: FileFacts | null },
+  ): void;
+}
+
+/** A stored file. Its `fileId` is its ETag too. */
+export type StoredObject = ObjectRecord;
+
+export interface ObjectAddress {
+  bucket: string;
+  key: string;
+}
+
+export type Upload = UploadRecord;
+/** Its `fileId` is its etag. */
+export type UploadPart = Omit<PartRecord, "uploadId">;
+
+/** The caller that asked for a signed upload URL. */
+export type GrantHolder =
+  | { kind: "user"; auth: Auth }
+  | { kind: "serviceKey"; name: string }
+  /** The server, or a service key in a record of an early version, which did not keep its name. */
+  | { kind: "server" };
+
+/** A signed upload URL that has not been used. */
+export interface UploadGrant {
+  id: string;
+  bucket: string;
+  key: string;
+  holder: GrantHolder;
+  /** As whom the audit log names who asked for it, and so who uploads; null: its changes are not audited. */
+  actor: AuditActor | null;
+  expiresAt: number;
+}
+
+export interface ListedObject {
+  key: string;
+  size: number;
+  /** Where the list has folders. */
+  contentType?: string;
+  uploaded: string;
+}
+
+export interface ObjectPage {
+  objects: ListedObject[];
+  /** Where the list has a delimiter: each once, up to and with its slash. */
+  folders?: string[];
+  truncated: boolean;
+  cursor: string | null;
+}
+
+/** A file that is being written. It cannot be read before `finish`; the last call is either `finish` or `discard`. */
+export interface IncomingFile {
+  write(chunk: Uint8Array): Promise<void>;
+  /** Resolves when the bytes are durable under the file's id. */
+  finish(): Promise<void>;
+  discard(): Promise<void>;
+}
+
+/**
+ * The bytes of a bucket's files: whole files under random ids, written once and never changed. Errors: 507 when the disk is
+ * full, 503 when the object store does not answer, or the bytes are not there, or not all of them.
+ */
+export interface FileStore {
+  create(fileId: string): Promise<IncomingFile>;
+  /**
+   * The bytes from `start` to `end` (exclusive) as the body of an answer; `size` is that of the whole file. Resolves when the
+   * first bytes are there.
+   */
+  body(fileId: string, range: { start: number; end: number; size: number }): Promise<Blob | ReadableStream<Uint8Array>>;
+  /** The path of the whole file, for other processes; null: its bytes are elsewhere. */
+  localPath(fileId: string): string | null;
+  /** The whole file, read when its bytes are asked for. */
+  blob(fileId: string, sizeBytes: number): Promise<Blob>;
+  /** Does nothing where there is no such file. */
+  remove(fileId: string): Promise<void>;
+  /** Every file, in groups of bounded size, unfinished ones included: for the sweep. */
+  ids(): AsyncIterable<readonly StoredId[]>;
+}
+
+export interface StoredId {
+  fileId: string;
+  /** null: unknown, and not needed where this server is the only writer. */
+  writtenAt: Millis | null;
+}
+
+/** A prefix of an object store. */
+export interface RemoteFiles extends FileStore {
+  /** For messages. */
+  readonly name: string;
+  /** The object that names the owner of the prefix; null: it has none. Errors: 503. */
+  readMarker(): Promise<string | null>;
+  writeMarker(text: string): Promise<void>;
+}
+
+export interface Bucket {
+  name: string;
+  config: BucketConfig;
+  maxFileBytes: number;
+  files: FileStore;
+  /** Its files are neither written nor deleted: in a drill its object store belongs to another server. */
+  isReadOnly: boolean;
+}
+
+export type BucketAction = "read" | "write" | "delete";
+
+/** A bucket's rule for one caller and one action. Credentials, bucket and scope have been checked. */
+export interface Gate {
+  readonly bucket: Bucket;
+  /** The caller, as triggers name it. */
+  readonly actor: Actor;
+  /** What the rule says of every file in the bucket; null: it depends on the file. */
+  readonly verdict: boolean | null;
+  readonly isAnonymous: boolean;
+  ask(file: FileFacts): MaybePromise<boolean>;
+  /** The same, and what the rule looks at is watched until `end`: the answer may be as old as the records of before. */
+  askWatched(file: FileFacts): WatchedAnswer;
+  /** Errors: 401 without credentials, else 403. */
+  enforce(isAllowed: boolean): void;
+}
+
+export interface WatchedAnswer {
+  answer: MaybePromise<boolean>;
+  /** What the rule has looked up has changed since. */
+  isStale(): boolean;
+  end(): void;
+}

@@ -1,0 +1,160 @@
+import type { Clock } from "../../../../kernel/clock.ts";
+import { AppError, forbidden, notFound, unauthorized } from "../../../../kernel/errors.ts";
+import { frozenJson } from "../../../../kernel/json/frozen.ts";
+import type { Logger } from "../../../../kernel/logger.ts";
+import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import { inPhase } from "../../../../kernel/observing/request-trace.ts";
+import { within } from "../../../../kernel/time/deadline.ts";
+import { RULE_TIMEOUT_MS } from "../../../access/limits.ts";
+import type { LookupCall, Lookups } from "../../../access/lookups/lookups.ts";
+import { actorOf, authOf, type Principal } from "../../../access/principal.ts";
+import type { Principals } from "../../../access/principals.ts";
+import { createProbe, mayTakeMoreThan } from "../../../access/probe.ts";
+import type { FileFacts } from "../../../config/types.ts";
+import type { StandingRights } from "../../../sockets/standing-rights.ts";
+import { factsOf } from "../model/facts.ts";
+import { readOnly } from "../contents/owned-files.ts";
+import { RULE_ATTEMPTS_MAX } from "../limits.ts";
+import type { Bucket, BucketAction, Gate, StoredObject, WatchedAnswer } from "../model/types.ts";
+
+export interface Gates {
+  /**
+   * Checks credentials, bucket, scope and, where the rule does not read the file, the rule, in this order. Errors: 401, 404,
+   * 403. `allowAnonymous`: the rule may allow callers without credentials (download and HEAD only). `eachFile`: a denial
+   * is reported when the gate is asked about a file, not at once.
+   */
+  enter(
+    principal: Principal,
+    bucket: string,
+    action: BucketAction,
+    options?: { allowAnonymous?: boolean; eachFile?: boolean },
+  ): Promise<Gate>;
+  /** The bucket alone, for a signed URL of an earlier version, and for the server itself. Errors: 404. */
+  bucket(name: string): Bucket;
+}
+
+/** Parameters of a rule without its context. */
+const FILE_PARAMETERS = 2;
+
+/** What a rule reads before there is a file. Every member is present, so that the rule does not throw. Frozen: all rules share it. */
+const EMPTY_FILE: FileFacts = frozenJson({
+  key: "",
+  size: 0,
+  contentType: "",
+  uploadedBy: null,
+  customMetadata: {},
+  uploaded: new Date(0).toISOString(),
+});
+
+export function createGates(deps: {
+  buckets: ReadonlyMap<string, Bucket>;
+  lookups: Lookups;
+  rights: Pick<StandingRights, "begin">;
+  requirePresent: Principals["requirePresent"];
+  clock: Clock;
+  logger: Logger;
+}): Gates {
+  const bucketOf = (name: string): Bucket => {
+    const bucket = deps.buckets.get(name);
+    if (bucket === undefined) throw notFound(`There is no bucket "${name}"`);
+    return bucket;
+  };
+
+  return {
+    bucket: bucketOf,
+    async enter(principal, name, action, options = {}) {
+      const isAnonymous = principal.kind === "anonymous";
+      if (isAnonymous && options.allowAnonymous !== true) throw unauthorized();
+      const bucket = bucketOf(name);
+      const actor = actorOf(principal);
+      if (principal.kind === "serviceKey" && !principal.scopes.allows("storage", "bucket", name, action)) {
+        throw forbidden();
+      }
+      if (bucket.isReadOnly && action !== "read") throw readOnly(`The bucket "${name}"`);
+      const enforce = (isAllowed: boolean): void => {
+        if (!isAllowed) throw isAnonymous ? unauthorized() : forbidden();
+      };
+      const decided = (isAllowed: boolean): Gate => {
+        if (options.eachFile !== true) enforce(isAllowed);
+        const askWatched = (): WatchedAnswer => ({ answer: isAllowed, isStale: () => false, end() {} });
+        return { bucket, actor, verdict: isAllowed, isAnonymous, ask: () => isAllowed, askWatched, enforce };
+      };
+      const passes = principal.kind === "serviceKey" || principal.kind === "server";
+      const rule = passes ? true : bucket.config.access?.[action];
+      if (typeof rule !== "function") return decided(rule === true);
+      // Only `true` allows. A rule that throws or does not answer in time denies.
+      const reading = deps.lookups.begin();
+      const answerOf = (file: FileFacts, isLogged: () => boolean, call: LookupCall): MaybePromise<boolean> => {
+        const denied = (cause: unknown): boolean => {
+          if (isLogged()) deps.logger.error("an access rule threw, which denies", { bucket: name, action, cause });
+          return false;
+        };
+        try {
+          const verdict = inPhase("rules", () => rule(authOf(principal), file, call.context(null)));
+          if (!isPromise(verdict)) return verdict === true;
+          return within(deps.clock, RULE_TIMEOUT_MS, verdict).then((value) => value === true, denied);
+        } catch (cause) {
+          return denied(cause);
+        }
+      };
+      const askWith = (call: LookupCall, file: FileFacts, isLogged: () => boolean): MaybePromise<boolean> => {
+        const answer = answerOf(file, isLogged, call);
+        return chain(answer, (isAllowed) => {
+          call.check();
+          // The session may have ended while the rule was awaited. [HT136]
+          if (isPromise(answer)) deps.requirePresent(principal);
+          return isAllowed;
+        });
+      };
+      // An upload may take hours, after which the rule is asked about what has been stored since.
+      const ask = (file: FileFacts): MaybePromise<boolean> =>
+        askWith(action === "read" ? reading : deps.lookups.begin(), file, () => true);
+      const askWatched = (file: FileFacts, isLogged = () => true): WatchedAnswer => {
+        const right = deps.rights.begin();
+        const isStale = (): boolean => right.isStale;
+        try {
+          const answer = askWith(deps.lookups.begin({ watch: right.watch }), file, isLogged);
+          return { answer, isStale, end: () => right.end() };
+        } catch (cause) {
+          right.end();
+          throw cause;
+        }
+      };
+      const undecided: Gate = { bucket, actor, verdict: null, isAnonymous, ask, askWatched, enforce };
+      if (rule.length === FILE_PARAMETERS && !mayTakeMoreThan(rule, FILE_PARAMETERS)) return undecided;
+      // A rule with a context may read the file or not, and one with fewer parameters may read it by rest parameters, defaults
+      // or `arguments`.
+      const probe = createProbe(EMPTY_FILE);
+      const verdict = await untilFresh(() => askWatched(probe.standIn, () => !probe.isSeen));
+      // What it has looked up may be gone when the body has arrived. [ST212]
+      const isAskedLater = verdict && action !== "read" && mayTakeMoreThan(rule, FILE_PARAMETERS);
+      return probe.isSeen || isAskedLater ? undecided : decided(verdict);
+    },
+  };
+}
+
+/** The answer of a rule about the records of now. Errors: those of the rule's lookups; 503 where they change all the time. [ST215] */
+export async function untilFresh(ask: () => WatchedAnswer): Promise<boolean> {
+  for (let attempt = 0; attempt < RULE_ATTEMPTS_MAX; attempt++) {
+    const { answer, isStale, end } = ask();
+    try {
+      const isAllowed = isPromise(answer) ? await answer : answer;
+      if (!isStale()) return isAllowed;
+    } finally {
+      end();
+    }
+  }
+  throw new AppError(503, "What the rule looks up changes all the time, try again");
+}
+
+/**
+ * What a rule sees of a file that is about to be written: its key, size and type. Of the file that it would replace the rule
+ * sees `uploadedBy`, `customMetadata` and `uploaded`, so that it can keep users from overwriting each other's files.
+ */
+export function factsOfNew(
+  file: { key: string; size: number; contentType: string },
+  present: StoredObject | null,
+): FileFacts {
+  const { key, size, contentType } = file;
+  return present === null ? { key, size, contentType } : { ...factsOf(present), key, size, contentType };
+}
