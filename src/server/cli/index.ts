@@ -1,6 +1,6 @@
 import { Command, CommanderError, type CommandUnknownOpts } from "@commander-js/extra-typings";
 import { VERSION } from "../../kernel/version.ts";
-import { BACKUP_JOB_COMMAND } from "../areas/backup/schedule/job-process.ts";
+import { BACKUP_JOB_COMMAND } from "../areas/backup/job/job-process.ts";
 import { CERTIFICATE_JOB_COMMAND } from "../areas/tls/job/command.ts";
 import { envFileOf, loadEnvFile } from "../config/loading/env-file.ts";
 import { ownProduct } from "../config/loading/product.ts";

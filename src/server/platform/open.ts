@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { reasonOf } from "../../kernel/errors.ts";
 import { systemIds } from "../../kernel/ids.ts";
 import { type Logger, silentLogger } from "../../kernel/logger.ts";
-import { requireWhole } from "../areas/backup/interrupted.ts";
+import { requireWhole } from "../areas/backup/work-folder.ts";
 import { readGuide } from "../areas/site/guide/source.ts";
 import { resolveSecrets } from "../config/secrets/secrets.ts";
 import type { PlatformConfig } from "../config/types.ts";

@@ -4,8 +4,8 @@ import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import type { RateLimiter } from "../../http/rate-limit.ts";
 import { JsonText } from "../../http/reply.ts";
 import { TRACK_BODY_MAX_BYTES } from "./limits.ts";
-import { EVENT_PARAMETERS, REQUEST_PARAMETERS, SLOW_PARAMETERS } from "./queries/query-parameters.ts";
-import { EventReport, RequestReport, SlowRequestPage, Tracked } from "./schemas.ts";
+import { EventReport, RequestReport, SlowRequestPage, Tracked } from "./model.ts";
+import { EVENT_PARAMETERS, REQUEST_PARAMETERS, SLOW_PARAMETERS } from "./query-parameters.ts";
 import type { AnalyticsService } from "./service.ts";
 import { TrackBody } from "./track.ts";
 

@@ -8,17 +8,15 @@ import type { Endpoint } from "../../http/endpoint.ts";
 import type { AnswerListener } from "../../http/http.ts";
 import { createRateLimiter } from "../../http/rate-limit.ts";
 import { analyticsEndpoints } from "./endpoints.ts";
+import { createEventQueries } from "./event-queries.ts";
 import { CACHE_KIB, SLOW_MS } from "./limits.ts";
-import { createEventQueries } from "./queries/event-queries.ts";
-import { readRequestReport } from "./queries/request-queries.ts";
-import { createRecording } from "./recording/recording.ts";
-import { createTargets } from "./recording/targets.ts";
-import { startRetention } from "./retention/retention.ts";
-import { eventSummaries, latencySummaries, requestSummaries } from "./retention/summaries.ts";
+import { createRecording } from "./recording.ts";
+import { readRequestReport } from "./request-queries.ts";
+import { eventSummaries, latencySummaries, requestSummaries, startRetention } from "./retention.ts";
 import { createAnalyticsService } from "./service.ts";
-import { createSlowRecorder } from "./slow/slow-recorder.ts";
-import { createSlowRequests } from "./slow/slow-requests.ts";
+import { createSlowRecorder, createSlowRequests } from "./slow-requests.ts";
 import { createAnalyticsStore } from "./store.ts";
+import { createTargets } from "./targets.ts";
 
 export interface AnalyticsArea {
   readonly endpoints: readonly Endpoint[];

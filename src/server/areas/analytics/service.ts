@@ -4,8 +4,10 @@ import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
 import { createTurns } from "../../../kernel/time/turns.ts";
 import type { Principal } from "../../access/principal.ts";
 import type { ReadCaller } from "../../db/index.ts";
+import type { EventQueries } from "./event-queries.ts";
+import { percentilesOf } from "./latency-buckets.ts";
 import { LIST_LIMIT_DEFAULT, TARGETS_MAX, TOP_ITEMS_MAX } from "./limits.ts";
-import type { EventQueries } from "./queries/event-queries.ts";
+import type { EventQuery, RequestQuery, SlowRequestPage, TrackedEvent } from "./model.ts";
 import {
   decodeCursor,
   type EventParameters,
@@ -14,14 +16,11 @@ import {
   parseRequestQuery,
   type RequestParameters,
   type SlowParameters,
-} from "./queries/query-parameters.ts";
-import type { RequestFigures } from "./queries/request-queries.ts";
-import { averageMs, latenciesOf, sharesByCategory, sharesByEndpoint, targetsOf } from "./queries/shares.ts";
-import { percentilesOf } from "./recording/latency-buckets.ts";
-import type { SlowRequestPage } from "./schemas.ts";
-import type { SlowRequests } from "./slow/slow-requests.ts";
+} from "./query-parameters.ts";
+import type { RequestFigures } from "./request-queries.ts";
+import { averageMs, latenciesOf, sharesByCategory, sharesByEndpoint, targetsOf } from "./shares.ts";
+import type { SlowRequests } from "./slow-requests.ts";
 import { prepareEvents, type TrackBody } from "./track.ts";
-import type { EventQuery, RequestQuery, TrackedEvent } from "./types.ts";
 
 /** Reports are JSON text, because SQLite builds long series as JSON. */
 export interface AnalyticsService {

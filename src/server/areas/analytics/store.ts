@@ -1,5 +1,5 @@
 import type { DatabaseFile, SqlValue, Transaction } from "../../db/index.ts";
-import type { LatencyRow, RequestRow, TrackedEvent } from "./types.ts";
+import type { LatencyRow, RequestRow, TrackedEvent } from "./model.ts";
 
 const INSERT_EVENT = "INSERT INTO events (timestamp, name, user_id, properties) VALUES (?1, ?2, ?3, ?4)";
 const INSERT_REQUESTS = `INSERT INTO requests (second, endpoint, status, user_id, requests, duration_us)

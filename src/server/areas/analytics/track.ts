@@ -12,7 +12,7 @@ import {
   TRACK_EVENTS_MAX,
   USER_ID_LENGTH_MAX,
 } from "./limits.ts";
-import type { TrackedEvent } from "./types.ts";
+import type { TrackedEvent } from "./model.ts";
 
 const EventName = refine(
   Type.String({ minLength: 1, maxLength: EVENT_NAME_LENGTH_MAX, description: "Not blank" }),

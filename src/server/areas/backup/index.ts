@@ -9,18 +9,14 @@ import { ownerIdOf } from "../../disk/owner-id.ts";
 import type { Owner } from "../../disk/owner-marker.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
 import { cronTimes, type Queue, SCHEDULE_KEY, type Schedules } from "../../jobs/index.ts";
-import { backupEndpoints } from "./admin/endpoints.ts";
-import { createLinks } from "./admin/links.ts";
-import { Runs } from "./admin/runs.ts";
-import { createBackupsService } from "./admin/service.ts";
-import { createVerification, type Verification } from "./admin/verification.ts";
+import { type Destination, openDestination } from "./destination/destinations.ts";
+import { claimDestination, presentBackups } from "./destination/notes.ts";
+import { backupEndpoints } from "./endpoints.ts";
+import type { BackupJob, BackupResult } from "./job/job.ts";
+import { createJobProcess, type RunBackupJob } from "./job/job-process.ts";
 import { BACKUPS_FOLDER } from "./layout.ts";
 import { LOCAL_KEEP } from "./limits.ts";
-import { type Destination, openDestination } from "./schedule/destinations.ts";
-import type { BackupJob, BackupResult } from "./schedule/job.ts";
-import { createJobProcess, type RunBackupJob } from "./schedule/job-process.ts";
-import { claimDestination } from "./schedule/ownership.ts";
-import { presentBackups } from "./schedule/present.ts";
+import { createBackupsService, createLinks, createVerification, Runs, type Verification } from "./service.ts";
 
 /** The name of the jobs that make backups. */
 const BACKUP_JOB_NAME = "platform.backup";

@@ -1,6 +1,8 @@
+import { Database } from "bun:sqlite";
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { lockDirectory } from "../../db/index.ts";
+import { RESTORE_FOLDER } from "./layout.ts";
 import { BackupError } from "./types.ts";
 
 /** A folder for temporary files, locked while it is used. */
@@ -34,4 +36,21 @@ export function sweepWorkFolder(path: string): void {
     return;
   }
   rmSync(path, { recursive: true, force: true });
+}
+
+/** A database for the time of one backup or restore. Its folder is removed afterwards, so nothing of it is synced. */
+export function openScratch(path: string, schema: string): Database {
+  const sqlite = new Database(path, { create: true, readwrite: true });
+  sqlite.run("PRAGMA journal_mode = OFF");
+  sqlite.run("PRAGMA synchronous = OFF");
+  sqlite.run(schema);
+  return sqlite;
+}
+
+/** Errors: a restore into this data directory was interrupted, so it is incomplete. */
+export function requireWhole(dataDirectory: string): void {
+  if (!existsSync(join(dataDirectory, RESTORE_FOLDER))) return;
+  throw new BackupError(
+    `A restore into ${dataDirectory} was interrupted: run "platform restore" again, or use another directory`,
+  );
 }

@@ -1,9 +1,9 @@
 import { Database } from "bun:sqlite";
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import type { Ids } from "../../../kernel/ids.ts";
 import { assertOpenable, markFile } from "../../db/files/file-identity.ts";
 import { openError } from "../../db/files/sqlite-errors.ts";
-import { BUSY_TIMEOUT_MS } from "./limits.ts";
+import { BUSY_TIMEOUT_MS, JOURNAL_MAX_BYTES } from "./limits.ts";
 
 /**
  * Creates the file if it does not exist, in WAL mode, so that reads and a write can run concurrently. The WAL and its index
@@ -25,3 +25,7 @@ export function keepDatabaseFile(path: string, ids: Ids): Database {
     throw openError(path, error);
   }
 }
+
+/** Whether the write-ahead log of a database is larger than a write leaves it. */
+export const hasLargeJournal = (path: string): boolean =>
+  (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > JOURNAL_MAX_BYTES;

@@ -5,7 +5,7 @@ import { requireServiceKey } from "../../access/service-key-right.ts";
 import type { RecordChange } from "../../db/index.ts";
 import { answerBody } from "../../http/bodies/answer-body.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
-import { QueryBody, queryOf } from "./query-request.ts";
+import { QueryBody, queryOf } from "./query.ts";
 import type { SqlService } from "./service.ts";
 
 const Answer = Type.Object(

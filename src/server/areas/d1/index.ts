@@ -12,8 +12,7 @@ import type { Endpoint } from "../../http/endpoint.ts";
 import { keepDatabaseFile } from "./database-file.ts";
 import { sqlEndpoints } from "./endpoints.ts";
 import { READERS_MAX_PER_DATABASE } from "./limits.ts";
-import { createQueries } from "./queries.ts";
-import { createSqlAccessor, createSqlService, type SqlService } from "./service.ts";
+import { createQueries, createSqlAccessor, createSqlService, type SqlService } from "./service.ts";
 
 export interface SqlArea {
   endpoints: readonly Endpoint[];

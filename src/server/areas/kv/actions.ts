@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { badField } from "../../../kernel/errors.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import { optional } from "../../../kernel/schema/types.ts";
 import { CURSOR_LENGTH_MAX, KEY_LENGTH_MAX, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, TTL_MAX_SECONDS } from "./limits.ts";
@@ -29,3 +30,30 @@ export const Action = Type.Union([
 ]);
 /** What a request, or a call of `app.kv(name)`, asks for. */
 export type Action = Static<typeof Action>;
+
+const LAST_CODE_POINT = 0x10ffff;
+const LAST_BEFORE_SURROGATES = 0xd7ff;
+const FIRST_AFTER_SURROGATES = 0xe000;
+
+/**
+ * The first text, in the byte order of UTF-8, after everything that begins with `prefix`; null when nothing comes after.
+ * Code points sort as their bytes do, so the last one that can grow is raised by one.
+ */
+export function endOfPrefix(prefix: string): string | null {
+  const points = Array.from(prefix, (character) => character.codePointAt(0) ?? 0);
+  for (let point = points.pop(); point !== undefined; point = points.pop()) {
+    if (point === LAST_CODE_POINT) continue;
+    const next = point === LAST_BEFORE_SURROGATES ? FIRST_AFTER_SURROGATES : point + 1;
+    return points.map((kept) => String.fromCodePoint(kept)).join("") + String.fromCodePoint(next);
+  }
+  return null;
+}
+
+export const encodeCursor = (key: string): string => Buffer.from(key, "utf8").toString("base64url");
+
+/** Errors: 400 for a text that `encodeCursor` did not make. */
+export function decodeCursor(cursor: string): string {
+  const key = Buffer.from(cursor, "base64url").toString("utf8");
+  if (key !== "" && encodeCursor(key) === cursor) return key;
+  throw badField("cursor", "invalid_value", "cursor must be one that a list has returned");
+}

@@ -10,8 +10,7 @@ import type { Endpoint } from "../../http/endpoint.ts";
 import { keyValueEndpoints } from "./endpoints.ts";
 import { CACHE_KIB } from "./limits.ts";
 import { createKeyValueAccessor, createKeyValueService, type KeyValueService } from "./service.ts";
-import { createEntryStore, type EntryStore } from "./store.ts";
-import { startSweep } from "./sweep.ts";
+import { createEntryStore, type EntryStore, startSweep } from "./store.ts";
 
 export interface KeyValueArea {
   endpoints: readonly Endpoint[];

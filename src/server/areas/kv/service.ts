@@ -6,8 +6,7 @@ import { createParser } from "../../../kernel/schema/parser.ts";
 import { SECOND_MS } from "../../../kernel/time/duration.ts";
 import type { KeyValueAccessor } from "../../config/app/index.ts";
 import { type Actor, type ReadCaller, SERVER_ACTOR, SERVER_CALLER } from "../../db/index.ts";
-import { Action } from "./actions.ts";
-import { decodeCursor } from "./keys.ts";
+import { Action, decodeCursor } from "./actions.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, VALUE_MAX_BYTES } from "./limits.ts";
 import type { EntryStore, KeyPage } from "./store.ts";
 

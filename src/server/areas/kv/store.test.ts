@@ -6,7 +6,7 @@ import { kvLayout } from "../../../../schema/migrations/index.ts";
 import { countTurns } from "../../../../tests/support/event-loop.ts";
 import { systemClock } from "../../../kernel/clock.ts";
 import { createStorageEngine, layOut, SERVER_CALLER, type StorageEngine } from "../../db/index.ts";
-import { decodeCursor } from "./keys.ts";
+import { decodeCursor } from "./actions.ts";
 import { LISTED_PAST_EXPIRED_MAX } from "./limits.ts";
 import { createEntryStore } from "./store.ts";
 

@@ -1,8 +1,16 @@
+import type { Clock } from "../../../kernel/clock.ts";
 import { isSecretName, SerialisedJson } from "../../../kernel/json/shown.ts";
-import { untilBytes } from "../../../kernel/time/sweeping.ts";
+import type { Logger } from "../../../kernel/logger.ts";
+import { startSweeping, untilBytes } from "../../../kernel/time/sweeping.ts";
 import type { Actor, OpenedFile, ReadCaller, Transaction } from "../../db/index.ts";
-import { encodeCursor, endOfPrefix } from "./keys.ts";
-import { LISTED_PAST_EXPIRED_MAX, SWEEP_STEP_BYTES, SWEEP_STEP_KEYS } from "./limits.ts";
+import { encodeCursor, endOfPrefix } from "./actions.ts";
+import {
+  LISTED_PAST_EXPIRED_MAX,
+  SWEEP_INTERVAL_MS,
+  SWEEP_PAUSE_MS,
+  SWEEP_STEP_BYTES,
+  SWEEP_STEP_KEYS,
+} from "./limits.ts";
 
 /** Keys after `after` that begin with `prefix`; `after` null: from the first. */
 interface KeyQuery {
@@ -108,4 +116,24 @@ export function createEntryStore(file: OpenedFile, namespace: string): EntryStor
         return step.length < expired.length || expired.length === SWEEP_STEP_KEYS;
       }),
   };
+}
+
+/** Removes expired keys in steps of bounded size. Expired keys are invisible, swept or not. */
+export function startSweep(deps: { stores: readonly EntryStore[]; clock: Clock; logger: Logger }): () => Promise<void> {
+  const { stores, clock, logger } = deps;
+  return startSweeping({
+    clock,
+    intervalMs: SWEEP_INTERVAL_MS,
+    pauseMs: SWEEP_PAUSE_MS,
+    async sweep(stopping) {
+      const now = clock.now();
+      let isMore = false;
+      for (const store of stores) {
+        if (stopping.aborted || !store.hasExpired(now)) continue;
+        if (await store.removeExpired(now)) isMore = true;
+      }
+      return isMore;
+    },
+    onFailure: (cause) => logger.error("sweeping expired keys failed", { cause }),
+  });
 }

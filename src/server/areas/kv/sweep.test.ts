@@ -8,8 +8,7 @@ import { systemClock } from "../../../kernel/clock.ts";
 import { silentLogger } from "../../../kernel/logger.ts";
 import { createStorageEngine, layOut, SERVER_ACTOR, type StorageEngine } from "../../db/index.ts";
 import { SWEEP_INTERVAL_MS, SWEEP_PAUSE_MS, SWEEP_STEP_BYTES, SWEEP_STEP_KEYS } from "./limits.ts";
-import { createEntryStore } from "./store.ts";
-import { startSweep } from "./sweep.ts";
+import { createEntryStore, startSweep } from "./store.ts";
 
 let directory = "";
 let engine: StorageEngine;

@@ -3,6 +3,7 @@ import { AppError, badField } from "../../../kernel/errors.ts";
 import type { JsonObject } from "../../../kernel/json/json.ts";
 import { AnyObject, optional, refine } from "../../../kernel/schema/types.ts";
 import { nextTurn } from "../../../kernel/time/next-turn.ts";
+import { parseMetadataFilter } from "./filter.ts";
 import {
   ID_LENGTH_MAX,
   LENGTH_MAX,
@@ -15,7 +16,6 @@ import {
   TOP_K_MAX,
   VECTORS_MAX,
 } from "./limits.ts";
-import { parseMetadataFilter } from "./search/metadata-filter.ts";
 import type { IndexDefinition, ListQuery, SearchQuery, StoredVector } from "./types.ts";
 
 const Id = refine(

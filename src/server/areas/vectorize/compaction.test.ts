@@ -5,11 +5,9 @@ import { join } from "node:path";
 import { systemClock } from "../../../kernel/clock.ts";
 import { silentLogger } from "../../../kernel/logger.ts";
 import { createStorageEngine, type DatabaseFile, type StorageEngine } from "../../db/index.ts";
-import { createCompaction } from "./compaction.ts";
-import { extensionFile } from "./extension/files.ts";
-import { loadVectorExtension } from "./extension/load.ts";
+import { extensionFile, loadVectorExtension } from "./extension.ts";
 import { COMPACT_AFTER_DELETIONS } from "./limits.ts";
-import { chunkVectors, createVectorStore, migrateIndex, type VectorStore } from "./store.ts";
+import { chunkVectors, createCompaction, createVectorStore, migrateIndex, type VectorStore } from "./store.ts";
 import type { IndexDefinition, StoredVector } from "./types.ts";
 
 const INDEX: IndexDefinition = { name: "a", dimensions: 1, metric: "euclidean" };

@@ -5,14 +5,17 @@ import type { Logger } from "../../../kernel/logger.ts";
 import type { VectorAccessor } from "../../config/app/index.ts";
 import type { DatabaseFile, StorageEngine } from "../../db/index.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
-import { type Compaction, createCompaction } from "./compaction.ts";
 import { vectorEndpoints } from "./endpoints.ts";
-import { extensionFile } from "./extension/files.ts";
-import { loadVectorExtension } from "./extension/load.ts";
+import { extensionFile, loadVectorExtension } from "./extension.ts";
 import { CACHE_KIB, SEARCH_PROCESSES_MAX } from "./limits.ts";
-import { createSearches, type Searches } from "./searches.ts";
-import { createVectorAccessor, createVectorService, type VectorService } from "./service.ts";
-import { chunkVectors, createVectorStore, migrateIndex } from "./store.ts";
+import {
+  createSearches,
+  createVectorAccessor,
+  createVectorService,
+  type Searches,
+  type VectorService,
+} from "./service.ts";
+import { type Compaction, chunkVectors, createCompaction, createVectorStore, migrateIndex } from "./store.ts";
 import type { IndexDefinition } from "./types.ts";
 
 export interface VectorArea {

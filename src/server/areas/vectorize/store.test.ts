@@ -1,8 +1,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { extensionFile } from "./extension/files.ts";
-import { loadVectorExtension } from "./extension/load.ts";
-import { productRows } from "./search/product.ts";
+import { extensionFile, loadVectorExtension } from "./extension.ts";
+import { productRows } from "./search-job.ts";
 import { migrateIndex } from "./store.ts";
 
 const bytes = (...values: number[]) => new Uint8Array(Float32Array.from(values).buffer);

@@ -3,7 +3,7 @@ import { Command } from "@commander-js/extra-typings";
 import prettyBytes from "pretty-bytes";
 import { systemClock } from "../../../kernel/clock.ts";
 import { isDiskFull } from "../../../kernel/errors.ts";
-import { createBackup } from "../../areas/backup/create/create.ts";
+import { createBackup } from "../../areas/backup/archive/create.ts";
 import { BACKUP_NICENESS } from "../../areas/backup/limits.ts";
 import { plural } from "../amounts.ts";
 import { CommandError } from "../errors.ts";

@@ -1,5 +1,5 @@
 import { Command } from "@commander-js/extra-typings";
-import { restoreBackup } from "../../areas/backup/restore/restore.ts";
+import { restoreBackup } from "../../areas/backup/archive/restore.ts";
 import { plural } from "../amounts.ts";
 import { dataOption } from "../options.ts";
 import { printNote } from "../output.ts";

@@ -1,8 +1,7 @@
 import { Command } from "@commander-js/extra-typings";
 import { systemClock } from "../../../kernel/clock.ts";
-import { runBackupJob } from "../../areas/backup/schedule/job.ts";
-import { BACKUP_JOB_COMMAND } from "../../areas/backup/schedule/job-process.ts";
-import { verifyStored } from "../../areas/backup/verify/stored.ts";
+import { runBackupJob, verifyStored } from "../../areas/backup/job/job.ts";
+import { BACKUP_JOB_COMMAND } from "../../areas/backup/job/job-process.ts";
 import { printAnswer } from "../output.ts";
 import { abortOnStop, explained, stepBack } from "./backup.ts";
 import { tryOpening } from "./verify-backup.ts";

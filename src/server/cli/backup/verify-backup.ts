@@ -1,6 +1,6 @@
 import { Command } from "@commander-js/extra-typings";
 import type { Logger } from "../../../kernel/logger.ts";
-import { verifyBackup } from "../../areas/backup/verify/verify.ts";
+import { verifyBackup } from "../../areas/backup/archive/verify.ts";
 import { openPlatform } from "../../platform/open.ts";
 import { plural } from "../amounts.ts";
 import { CommandError } from "../errors.ts";

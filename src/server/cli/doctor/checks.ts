@@ -1,8 +1,7 @@
 import { accessSync, existsSync, constants as fsConstants, statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
-import { RESTORE_FOLDER, SECRETS_FILE } from "../../areas/backup/layout.ts";
-import { isMissing, scanFiles } from "../../areas/backup/scan.ts";
+import { isMissing, RESTORE_FOLDER, SECRETS_FILE, scanFiles } from "../../areas/backup/layout.ts";
 import { DISK_FREE_MIN_BYTES } from "../../areas/system/limits.ts";
 import { unsafeFileSystems } from "../../disk/file-system.ts";
 import { checkDatabases } from "./databases.ts";

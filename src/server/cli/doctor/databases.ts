@@ -1,8 +1,8 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { reasonOf } from "../../../kernel/errors.ts";
-import { scanFiles } from "../../areas/backup/scan.ts";
-import { layoutOf } from "../../areas/backup/verify/databases.ts";
+import { layoutOf } from "../../areas/backup/archive/verify.ts";
+import { scanFiles } from "../../areas/backup/layout.ts";
 import { type Finding, finding, type Patient } from "./finding.ts";
 import { openDatabase } from "./open-database.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
 import { pathOfPages } from "../../areas/admin/pages/source.ts";
 import { pathOfPart } from "../../areas/client-files/index.ts";
-import { embeddedExtension } from "../../areas/vectorize/extension/files.ts";
+import { embeddedExtension } from "../../areas/vectorize/extension.ts";
 import { pathOfUi } from "../../http/openapi/ui-files.ts";
 import { CommandError } from "../errors.ts";
 import { TARGETS, type Target } from "./targets.ts";

@@ -1,5 +1,5 @@
-import { openScratch } from "../scratch.ts";
 import type { FileFacts } from "../types.ts";
+import { openScratch } from "../work-folder.ts";
 
 /** The files written to or read from an archive, in a database of its own, so that memory does not grow with their number. */
 export interface FactsStore {

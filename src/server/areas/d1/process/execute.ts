@@ -1,11 +1,9 @@
 import { DatabaseSync } from "node:sqlite";
 import { openError } from "../../../db/files/sqlite-errors.ts";
-import { hasLargeJournal } from "../journal.ts";
-import { BUSY_TIMEOUT_MS, JOURNAL_MAX_BYTES, PARAMETERS_MAX, VALUE_MAX_BYTES } from "../limits.ts";
-import type { Binding, ProcessRole, QueryRequest } from "../types.ts";
+import { hasLargeJournal } from "../database-file.ts";
+import { BUSY_TIMEOUT_MS, JOURNAL_MAX_BYTES, PARAMETERS_MAX, RESULT_MAX_BYTES, VALUE_MAX_BYTES } from "../limits.ts";
+import { type Binding, EscapeError, failureOf, type ProcessRole, QueryError, type QueryRequest } from "../query.ts";
 import { createJudge, type Judge } from "./judge.ts";
-import { EscapeError, failureOf, QueryError } from "./query-failure.ts";
-import { RowWriter } from "./row-writer.ts";
 import { bindings, parseStatement, type Statement, StatementError } from "./statement.ts";
 
 /** A connection of a query process, and the judge of its statements. */
@@ -159,4 +157,56 @@ function inTransaction<T>({ database, judge }: QueryConnection, work: () => T): 
     if (database.isTransaction) own("ROLLBACK");
     throw refusal === null ? cause : refusedQuery(refusal);
   }
+}
+
+/** Rows as JSON objects, one after another, up to a bounded size. */
+export class RowWriter {
+  count = 0;
+  readonly #parts: string[] = [];
+  #sizeBytes = 0;
+  /** Of columns with one name the last one counts, as in every object. */
+  readonly #columns: readonly (readonly [index: number, json: string])[];
+
+  constructor(names: readonly string[]) {
+    const last = new Map(names.map((name, index) => [name, index]));
+    this.#columns = [...last].map(([name, index]) => [index, `${JSON.stringify(name)}:`] as const);
+  }
+
+  get text(): string {
+    return this.#parts.join("");
+  }
+
+  add(row: readonly unknown[]): void {
+    // Before it becomes text, which takes several times as much.
+    this.#assertFits(this.#columns.reduce((sum, [index]) => sum + lengthOf(row[index]), 0));
+    let text = this.count++ === 0 ? "{" : ",{";
+    let separator = "";
+    for (const [index, json] of this.#columns) {
+      text += separator + json + jsonOf(row[index]);
+      separator = ",";
+    }
+    text += "}";
+    this.#parts.push(text);
+    this.#sizeBytes += Buffer.byteLength(text);
+    this.#assertFits(0);
+  }
+
+  #assertFits(furtherBytes: number): void {
+    if (this.#sizeBytes + furtherBytes <= RESULT_MAX_BYTES) return;
+    throw new QueryError({ status: 413, message: `The rows must be at most ${RESULT_MAX_BYTES} bytes: use LIMIT` });
+  }
+}
+
+/** At most the bytes that it takes as JSON. */
+const lengthOf = (value: unknown): number =>
+  typeof value === "string" ? value.length : value instanceof Uint8Array ? value.byteLength : 0;
+
+/** Integers beyond 2^53 become strings, blobs base64 strings, infinite numbers null. */
+function jsonOf(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value);
+  if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? String(value) : `"${value}"`;
+  if (typeof value === "number") return Number.isFinite(value) ? String(value) : "null";
+  if (value instanceof Uint8Array)
+    return `"${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64")}"`;
+  return "null";
 }

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemIds } from "../../../../kernel/ids.ts";
 import { keepDatabaseFile } from "../database-file.ts";
+import { EscapeError, QueryError } from "../query.ts";
 import { executeQuery, openConnection, type QueryConnection } from "./execute.ts";
-import { EscapeError, QueryError } from "./query-failure.ts";
 
 let directory: string;
 let reader: QueryConnection;

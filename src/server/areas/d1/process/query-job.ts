@@ -3,10 +3,16 @@ import { serveJobs } from "../../../db/processes/program.ts";
 import { receivedValues } from "../../../db/processes/sent-values.ts";
 import { sendText } from "../../../db/processes/text-answer.ts";
 import { parseJsonObjectBytes } from "../../../http/bodies/json-body.ts";
-import { parseQuery } from "../query-request.ts";
-import type { ProgramRequest, ProgramSettings, QueryFailure, QueryRequest } from "../types.ts";
+import {
+  EscapeError,
+  type ProgramRequest,
+  type ProgramSettings,
+  parseQuery,
+  QueryError,
+  type QueryFailure,
+  type QueryRequest,
+} from "../query.ts";
 import { executeQuery, openConnection, type QueryConnection } from "./execute.ts";
-import { EscapeError, QueryError } from "./query-failure.ts";
 
 /** The program of queries: one connection to one database, for reads or for writes. */
 export function start(settings: unknown): void {

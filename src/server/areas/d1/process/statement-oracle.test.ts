@@ -7,8 +7,8 @@ import { random, testSeed } from "../../../../../tests/support/random.ts";
 import { systemIds } from "../../../../kernel/ids.ts";
 import { tokenizeSql } from "../../../../kernel/sql/tokens.ts";
 import { keepDatabaseFile } from "../database-file.ts";
+import { EscapeError, QueryError } from "../query.ts";
 import { executeQuery, openConnection } from "./execute.ts";
-import { EscapeError, QueryError } from "./query-failure.ts";
 
 // SQLite itself is the oracle: what it takes for a word, a blank or nonsense, the tokenizer has to take for the same.
 

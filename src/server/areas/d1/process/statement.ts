@@ -1,6 +1,6 @@
 import { isWord, type SqlToken, splitStatements, tokenizeSql, withoutExplain } from "../../../../kernel/sql/tokens.ts";
 import { PARAMETER_NUMBER_MAX } from "../limits.ts";
-import type { Binding } from "../types.ts";
+import type { Binding } from "../query.ts";
 
 /** The single statement of a query. SQLite's authorizer decides what it may do: see judge.ts. */
 export interface Statement {

@@ -2,13 +2,10 @@ import { accessSync, close, constants, fdatasync, mkdirSync, open, rename, statS
 import { mkdir, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { insufficientStorage, isDiskFull } from "../../../../kernel/errors.ts";
+import { AppError, insufficientStorage, isDiskFull } from "../../../../kernel/errors.ts";
 import { syncDirectory } from "../../../disk/directory-names.ts";
 import { WRITE_BUFFER_BYTES } from "../limits.ts";
 import type { FileStore, IncomingFile } from "../model/types.ts";
-import { isFileId } from "./file-ids.ts";
-import { bytesMissing } from "./missing.ts";
-import { createSharedSync } from "./shared-sync.ts";
 
 const openFile = promisify(open);
 const closeFile = promisify(close);
@@ -185,3 +182,36 @@ async function guarded<T>(work: Promise<T>): Promise<T> {
 }
 
 const codeOf = (cause: unknown): unknown => (cause instanceof Error && "code" in cause ? cause.code : null);
+
+/**
+ * One disk sync at a time for many callers. Those that call while one runs share the next: only a sync that begins after the
+ * call is sure to cover what the caller has done.
+ */
+export function createSharedSync(sync: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | null = null;
+  let next: Promise<void> | null = null;
+
+  const start = (): Promise<void> => {
+    const current = sync().finally(() => {
+      if (running === current) running = null;
+    });
+    running = current;
+    return current;
+  };
+  return () => {
+    if (running === null) return start();
+    next ??= running
+      .catch(() => {})
+      .then(() => {
+        next = null;
+        return start();
+      });
+    return next;
+  };
+}
+
+/** The answer where a record has no bytes, or not all of them: a disk has lost them, or somebody has removed them. */
+export const bytesMissing = (): AppError => new AppError(503, "The bytes of this file are missing on the server");
+
+/** Whether the server gives files such names. What else is where it keeps files is not its own, and no sweep removes it. */
+export const isFileId = (name: string): boolean => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(name);

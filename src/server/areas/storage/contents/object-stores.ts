@@ -1,13 +1,15 @@
 import type { Clock } from "../../../../kernel/clock.ts";
+import { AppError } from "../../../../kernel/errors.ts";
 import type { Ids } from "../../../../kernel/ids.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import type { BucketConfig, ObjectStore } from "../../../config/types.ts";
 import { ownerIdOf } from "../../../disk/owner-id.ts";
+import { describeOwner, markerText, type Owner, parseMarker } from "../../../disk/owner-marker.ts";
+import { storeFailed } from "../../../http/bodies/remote-body.ts";
 import { CLAIM_TIMEOUT_MS, SWEEP_REMOTE_GRACE_MS } from "../limits.ts";
-import type { FileStore } from "../model/types.ts";
-import { type OwnedFiles, ownFiles, PrefixTaken, readOnlyFiles } from "./owned-files.ts";
-import { createS3Files } from "./s3-files.ts";
+import type { FileStore, RemoteFiles } from "../model/types.ts";
 import type { SweptPlace } from "../service/sweep.ts";
+import { createS3Files } from "./s3-files.ts";
 
 /** `own`: the stores are marked as this data directory's, written and swept. `readOnly`: for a drill. */
 export type ObjectStoresMode = { mode: "own"; takeOver: boolean } | { mode: "readOnly" };
@@ -80,3 +82,98 @@ async function claimAtStart(
   if (cause !== null)
     logger.error("an object store does not answer; it is asked again before the first write", { cause });
 }
+
+/** The prefix belongs to another data directory. The message says what to do. */
+export class PrefixTaken extends Error {}
+
+export interface OwnedFiles extends FileStore {
+  /**
+   * Marks the prefix as this data directory's, unless it is already. `takeOver` replaces the marker of another data directory.
+   * Errors: PrefixTaken; 503 where the store does not answer.
+   */
+  claim(options: { takeOver: boolean }): Promise<void>;
+  /** Asks the store, as another data directory may have taken the prefix over. Errors: 503. */
+  isOurs(): Promise<boolean>;
+}
+
+/**
+ * Files under a prefix that belongs to one data directory: the sweep deletes files that its own database does not know.
+ * The prefix is claimed before the first write or deletion there, also where the store did not answer at start.
+ */
+export function ownFiles(
+  files: RemoteFiles,
+  deps: { owner: Owner; clock: Clock; logger: Logger; knows: (fileId: string) => boolean },
+): OwnedFiles {
+  const { owner, clock, logger, knows } = deps;
+  let isClaimed = false;
+
+  const claim = async (takeOver: boolean): Promise<void> => {
+    const present = parseMarker(await files.readMarker());
+    if (present?.owner === owner.id) {
+      isClaimed = true;
+      return;
+    }
+    if (present !== null && !takeOver) throw taken(files.name, `belongs to ${describeOwner(present)}`);
+    if (present === null && !takeOver && (await holdsOthers(files, knows))) {
+      throw taken(files.name, "holds files that this data directory does not know");
+    }
+    await files.writeMarker(markerText(owner, clock));
+    // Of two servers that claim it at once the later one has it: the store knows which.
+    const written = parseMarker(await files.readMarker());
+    if (written?.owner !== owner.id)
+      throw taken(files.name, `belongs to ${written === null ? "no data directory yet" : describeOwner(written)}`);
+    if (present !== null)
+      logger.warn("an object store was taken over", { store: files.name, from: describeOwner(present) });
+    isClaimed = true;
+  };
+  const require = async (): Promise<void> => {
+    try {
+      await claim(false);
+    } catch (cause) {
+      if (!(cause instanceof PrefixTaken)) throw cause;
+      logger.error(cause.message);
+      throw storeFailed(cause);
+    }
+  };
+
+  return {
+    ...files,
+    async create(fileId) {
+      if (!isClaimed) await require();
+      return files.create(fileId);
+    },
+    async remove(fileId) {
+      if (!isClaimed) await require();
+      return files.remove(fileId);
+    },
+    claim: ({ takeOver }) => claim(takeOver),
+    async isOurs() {
+      isClaimed = parseMarker(await files.readMarker())?.owner === owner.id;
+      return isClaimed;
+    },
+  };
+}
+
+/** For a drill: files can be read, and nothing changes. Errors: 503. */
+export function readOnlyFiles(files: RemoteFiles): FileStore {
+  const refuse = async (): Promise<never> => {
+    throw readOnly(files.name);
+  };
+  return { ...files, create: refuse, remove: refuse };
+}
+
+export const readOnly = (name: string): AppError =>
+  new AppError(503, `This server runs as a drill: ${name} is read only`);
+
+/** Whether the first files there are unknown: the prefix of an early version, which marked nothing, with another database. */
+async function holdsOthers(files: FileStore, knows: (fileId: string) => boolean): Promise<boolean> {
+  for await (const some of files.ids()) {
+    if (some.length > 0) return !some.some(({ fileId }) => knows(fileId));
+  }
+  return false;
+}
+
+const taken = (name: string, state: string): PrefixTaken =>
+  new PrefixTaken(
+    `${name} ${state}. Two servers with one prefix would delete each other's files. To look at a restored copy, start it with --drill. To take the prefix over, when no other server uses it, start once with --take-over.`,
+  );

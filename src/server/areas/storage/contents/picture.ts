@@ -1,8 +1,5 @@
 import { AppError, tooLarge, unsupportedMediaType } from "../../../../kernel/errors.ts";
 import { PIXELS_PER_MEGAPIXEL, THUMB_SOURCE_SCANS_MAX, THUMB_SOURCE_SIDE_MAX } from "../limits.ts";
-import { stillPicture } from "./containers.ts";
-import { countScans, isJpeg } from "./jpeg-scans.ts";
-import { oriented } from "./orientation.ts";
 
 export interface PictureSize {
   width: number;
@@ -52,19 +49,187 @@ function requireDecodable(file: Buffer, { width, height }: PictureSize): void {
   }
 }
 
-/** `RIFF`, the length of the rest, `WEBP`. */
-const RIFF_HEAD_BYTES = 12;
-
 /** Whether the file is a WebP of the length that its head gives; false for a file that was cut short or does not exist. */
 export async function isWholeWebp(path: string): Promise<boolean> {
   const file = Bun.file(path);
   try {
     const head = Buffer.from(await file.slice(0, RIFF_HEAD_BYTES).arrayBuffer());
     if (head.byteLength < RIFF_HEAD_BYTES) return false;
-    const isWebp = head.toString("latin1", 0, 4) === "RIFF" && head.toString("latin1", 8, 12) === "WEBP";
-    return isWebp && head.readUInt32LE(4) + 8 === file.size;
+    return isWebp(head) && head.readUInt32LE(4) + 8 === file.size;
   } catch (cause) {
     if (cause instanceof Error && "code" in cause && cause.code === "ENOENT") return false;
     throw cause;
   }
+}
+
+/** A named piece of a PNG or WebP file. */
+interface Chunk {
+  type: string;
+  data: Buffer;
+}
+
+/** A file that the decoder takes, and how its picture is turned where the decoder does not know. */
+export interface Decodable {
+  file: Buffer;
+  orientation: Orientation;
+}
+
+const PNG_SIGNATURE = "\x89PNG\r\n\x1a\n";
+/** `RIFF`, the length of the rest, `WEBP`. */
+const RIFF_HEAD_BYTES = 12;
+const FRAME_HEAD_BYTES = 16;
+/** Of the first byte of VP8X. */
+const ANIMATION_FLAG = 0x02;
+const ALPHA_FLAG = 0x10;
+
+/**
+ * The still picture in a file: of an animated WebP, which the decoder refuses, the first frame; of a PNG or WebP with EXIF data, which
+ * the decoder ignores, with its orientation. Any other file as it is.
+ */
+export function stillPicture(file: Buffer): Decodable {
+  if (file.toString("latin1", 0, PNG_SIGNATURE.length) === PNG_SIGNATURE) {
+    return { file, orientation: orientationIn(pngChunks(file), "eXIf") };
+  }
+  if (!isWebp(file)) return { file, orientation: 1 };
+  const orientation = orientationIn(webpChunks(file, RIFF_HEAD_BYTES), "EXIF");
+  return { file: firstFrame(file) ?? file, orientation };
+}
+
+const isWebp = (file: Buffer): boolean =>
+  file.toString("latin1", 0, 4) === "RIFF" && file.toString("latin1", 8, RIFF_HEAD_BYTES) === "WEBP";
+
+function orientationIn(chunks: Iterable<Chunk>, type: string): Orientation {
+  for (const chunk of chunks) if (chunk.type === type) return orientationOf(chunk.data);
+  return 1;
+}
+
+function* pngChunks(file: Buffer): Generator<Chunk> {
+  for (let at = PNG_SIGNATURE.length; at + 8 <= file.byteLength; ) {
+    const end = at + 8 + file.readUInt32BE(at);
+    yield { type: file.toString("latin1", at + 4, at + 8), data: file.subarray(at + 8, end) };
+    at = end + 4; // Its checksum.
+  }
+}
+
+function* webpChunks(file: Buffer, start: number): Generator<Chunk> {
+  for (let at = start; at + 8 <= file.byteLength; ) {
+    const size = file.readUInt32LE(at + 4);
+    yield { type: file.toString("latin1", at, at + 4), data: file.subarray(at + 8, at + 8 + size) };
+    at += 8 + size + (size % 2);
+  }
+}
+
+/** The first frame of an animated WebP as a file of its own; null: it is not animated, or has no frame. */
+function firstFrame(file: Buffer): Buffer | null {
+  for (const { type, data } of webpChunks(file, RIFF_HEAD_BYTES)) {
+    if (type === "VP8X" && ((data[0] ?? 0) & ANIMATION_FLAG) === 0) return null;
+    if (type !== "ANMF") continue;
+    if (data.byteLength < FRAME_HEAD_BYTES) return null;
+    const extended = Buffer.alloc(10);
+    extended[0] = ALPHA_FLAG;
+    // Width and height, each less one, in three bytes each, as they stand in the frame's head.
+    data.copy(extended, 4, 6, 12);
+    return riffOf([webpChunk("VP8X", extended), data.subarray(FRAME_HEAD_BYTES)]);
+  }
+  return null;
+}
+
+function webpChunk(type: string, data: Buffer): Buffer {
+  const head = Buffer.alloc(8);
+  head.write(type, "latin1");
+  head.writeUInt32LE(data.byteLength, 4);
+  return Buffer.concat([head, data]);
+}
+
+function riffOf(chunks: readonly Buffer[]): Buffer {
+  const body = Buffer.concat([Buffer.from("WEBP", "latin1"), ...chunks]);
+  return webpChunk("RIFF", body);
+}
+
+/** How a picture is turned before it is shown: EXIF's 1 (as it is) to 8. */
+export type Orientation = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8;
+
+const ORIENTATION_TAG = 0x0112;
+const SHORT = 3;
+/** Bytes of one entry of a directory of TIFF. */
+const ENTRY_BYTES = 12;
+/** Precedes the TIFF in JPEG, and in WebP files of some programs. */
+const EXIF_PREFIX = "Exif\0\0";
+
+/** The orientation that EXIF data says; 1 where it says none, or is malformed. */
+export function orientationOf(exif: Buffer): Orientation {
+  const hasPrefix = exif.toString("latin1", 0, EXIF_PREFIX.length) === EXIF_PREFIX;
+  const tiff = hasPrefix ? exif.subarray(EXIF_PREFIX.length) : exif;
+  const order = tiff.toString("latin1", 0, 2);
+  if (order !== "II" && order !== "MM") return 1;
+  const isLittle = order === "II";
+  const short = (at: number): number => {
+    if (at + 2 > tiff.byteLength) return 0;
+    return isLittle ? tiff.readUInt16LE(at) : tiff.readUInt16BE(at);
+  };
+  if (tiff.byteLength < 8) return 1;
+  const directory = isLittle ? tiff.readUInt32LE(4) : tiff.readUInt32BE(4);
+  const count = short(directory);
+  for (let index = 0; index < count; index++) {
+    const entry = directory + 2 + index * ENTRY_BYTES;
+    if (short(entry) !== ORIENTATION_TAG) continue;
+    const value = short(entry + 8);
+    return short(entry + 2) === SHORT && isOrientation(value) ? value : 1;
+  }
+  return 1;
+}
+
+const isOrientation = (value: number): value is Orientation => value >= 1 && value <= 8;
+
+/** Turns and mirrors the picture as `orientation` says. `Bun.Image` rotates first, mirrors then, and scales last. */
+export function oriented(image: Bun.Image, orientation: Orientation): Bun.Image {
+  switch (orientation) {
+    case 1:
+      return image;
+    case 2:
+      return image.flop();
+    case 3:
+      return image.rotate(180);
+    case 4:
+      return image.flip();
+    case 5:
+      return image.rotate(90).flop();
+    case 6:
+      return image.rotate(90);
+    case 7:
+      return image.rotate(90).flip();
+    case 8:
+      return image.rotate(270);
+  }
+}
+
+const START_OF_IMAGE = 0xd8;
+const END_OF_IMAGE = 0xd9;
+const START_OF_SCAN = 0xda;
+
+/** Markers without a length: TEM, RST0 to RST7, SOI. */
+const isBare = (marker: number): boolean => marker === 0x01 || (marker >= 0xd0 && marker <= START_OF_IMAGE);
+
+export const isJpeg = (file: Uint8Array): boolean => file[0] === 0xff && file[1] === START_OF_IMAGE;
+
+/**
+ * The number of scans of a JPEG, counted up to `max` + 1. Each scan of a progressive picture passes over all of its pixels and
+ * takes a few bytes, so their number decides how long it takes to decode.
+ */
+export function countScans(file: Buffer, max: number): number {
+  let count = 0;
+  let at = file.indexOf(0xff, 2);
+  while (at >= 0 && at + 1 < file.byteLength && count <= max) {
+    const marker = file[at + 1] ?? 0;
+    // 0xff00 is a data byte of a scan, and 0xffff fills up.
+    if (marker === END_OF_IMAGE) break;
+    if (marker === 0xff || marker === 0 || isBare(marker)) {
+      at = file.indexOf(0xff, at + (marker === 0xff ? 1 : 2));
+      continue;
+    }
+    if (marker === START_OF_SCAN) count += 1;
+    if (at + 4 > file.byteLength) break;
+    at = file.indexOf(0xff, at + 2 + file.readUInt16BE(at + 2));
+  }
+  return count;
 }

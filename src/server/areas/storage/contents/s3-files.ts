@@ -5,7 +5,7 @@ import { findHost } from "../../../http/outgoing/hosts.ts";
 import { readS3Note } from "../../../http/outgoing/s3-note.ts";
 import { S3_LIST_KEYS, S3_PART_BYTES, S3_RETRIES } from "../limits.ts";
 import type { IncomingFile, RemoteFiles } from "../model/types.ts";
-import { isFileId } from "./file-ids.ts";
+import { isFileId } from "./local-files.ts";
 
 /** The object that names the owner of the prefix. */
 const MARKER = "platform-owner.json";

@@ -2,8 +2,8 @@ import { mkdir, open, readFile, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import { AppError, insufficientStorage, isDiskFull } from "../../../../kernel/errors.ts";
 import { serveJobs } from "../../../db/processes/program.ts";
-import { bytesMissing } from "./missing.ts";
 import { THUMB_PROCESSOR_CHECK_MS } from "../limits.ts";
+import { bytesMissing } from "./local-files.ts";
 import { isWholeWebp, type PictureSize, scaled } from "./picture.ts";
 
 const MICROSECONDS_PER_MS = 1_000;

@@ -2,10 +2,10 @@ import { Type } from "typebox";
 import { nullable } from "../../../../kernel/schema/types.ts";
 import { isoTime } from "../../../../kernel/time/iso-datetime.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
-import type { EndpointDeps } from "./endpoint-deps.ts";
 import { UPLOAD_TTL_MS, UPLOADS_LISTED_DEFAULT, UPLOADS_LISTED_MAX } from "../limits.ts";
 import { IN_BUCKET, UploadTime } from "../model/schemas.ts";
-import { listUploads } from "../service/unfinished.ts";
+import { listUploads } from "../service/listing.ts";
+import type { EndpointDeps } from "./index.ts";
 
 const Bytes = (description: string) => nullable(Type.Integer({ description }));
 const DescribedBucket = Type.Object(

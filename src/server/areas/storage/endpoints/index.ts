@@ -2,17 +2,19 @@ import { Type } from "typebox";
 import { nullable } from "../../../../kernel/schema/types.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { OK } from "../../../http/reply.ts";
-import { administrationEndpoints } from "./administration.ts";
-import { MetadataChanges } from "../model/content.ts";
-import { downloadEndpoints } from "./downloads.ts";
-import type { EndpointDeps } from "./endpoint-deps.ts";
+import type { Thumbs } from "../contents/thumbs.ts";
 import { BATCH_DELETE_KEYS_MAX, KEYS_BODY_MAX_BYTES, METADATA_BODY_MAX_BYTES } from "../limits.ts";
-import { LISTING, listObjects } from "../service/listing.ts";
-import { multipartEndpoints } from "./multipart.ts";
+import { MetadataChanges } from "../model/content.ts";
+import type { ListCursors } from "../model/cursors.ts";
 import { ChangedFile, IN_BUCKET, OF_FILE, Ok, StoredFile, TAG, UploadTime } from "../model/schemas.ts";
-import { storedFile } from "../service/files.ts";
+import { type StorageDeps, type StorageService, storedFile } from "../service/files.ts";
+import { LISTING, listObjects } from "../service/listing.ts";
+import type { Uploads } from "../service/multipart.ts";
+import type { Signing } from "../service/signing.ts";
+import { administrationEndpoints } from "./administration.ts";
+import { downloadEndpoints, uploadEndpoints } from "./contents.ts";
+import { multipartEndpoints } from "./multipart.ts";
 import { signingEndpoints } from "./signing.ts";
-import { uploadEndpoints } from "./uploads.ts";
 
 const Listed = Type.Object({
   key: Type.String(),
@@ -137,4 +139,15 @@ function deleteEndpoints({ service }: EndpointDeps): readonly Endpoint[] {
     ({ principal, params, body }) => service.removeBatch(principal, params.bucket, async () => (await body()).keys),
   );
   return [one, several];
+}
+
+/** What the handlers of the endpoints use. */
+export interface EndpointDeps extends StorageDeps {
+  service: StorageService;
+  signing: Signing;
+  uploads: Uploads;
+  thumbs: Thumbs;
+  cursors: ListCursors;
+  /** The beginning of signed URLs; null: the address that the request was sent to. */
+  publicUrl: string | null;
 }

@@ -2,11 +2,22 @@ import { Type } from "typebox";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { SMALL_BODY_MAX_BYTES } from "../../../http/limits.ts";
 import { OK } from "../../../http/reply.ts";
-import type { EndpointDeps } from "./endpoint-deps.ts";
-import { Key } from "../model/keys.ts";
 import { METADATA_BODY_MAX_BYTES, PARTS_BODY_MAX_BYTES } from "../limits.ts";
-import { BYTES_TYPE, Bytes, IN_BUCKET, Ok, TAG, UploadTime } from "../model/schemas.ts";
-import { CompletedUpload, NAMED_PART, NamedUpload, NewUpload, PartNumber } from "../model/upload-requests.ts";
+import { Key } from "../model/keys.ts";
+import {
+  BYTES_TYPE,
+  Bytes,
+  CompletedUpload,
+  IN_BUCKET,
+  NAMED_PART,
+  NamedUpload,
+  NewUpload,
+  Ok,
+  PartNumber,
+  TAG,
+  UploadTime,
+} from "../model/schemas.ts";
+import type { EndpointDeps } from "./index.ts";
 
 const Part = Type.Object({ partNumber: PartNumber, etag: Type.String() });
 const StoredPart = Type.Object({

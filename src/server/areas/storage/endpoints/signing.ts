@@ -2,10 +2,9 @@ import { Type } from "typebox";
 import { badRequest } from "../../../../kernel/errors.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { SMALL_BODY_MAX_BYTES } from "../../../http/limits.ts";
-import type { EndpointDeps } from "./endpoint-deps.ts";
 import { KEYS_BODY_MAX_BYTES } from "../limits.ts";
-import { IN_BUCKET, TAG, UploadTime } from "../model/schemas.ts";
-import { SignOne, SignSeveral, SignUpload } from "../model/sign-requests.ts";
+import { IN_BUCKET, SignOne, SignSeveral, SignUpload, TAG, UploadTime } from "../model/schemas.ts";
+import type { EndpointDeps } from "./index.ts";
 
 const Url = Type.Object({ url: Type.String() });
 const Urls = Type.Object(

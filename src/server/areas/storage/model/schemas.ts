@@ -1,4 +1,10 @@
-import { Type } from "typebox";
+import { type Static, Type } from "typebox";
+import { badField } from "../../../../kernel/errors.ts";
+import { optional, refine } from "../../../../kernel/schema/types.ts";
+import { parseDuration, SECOND_MS } from "../../../../kernel/time/duration.ts";
+import { PART_NUMBER_MAX, SIGNED_URL_DEFAULT_SECONDS, SIGNED_URL_KEYS_MAX, SIGNED_URL_MAX_SECONDS } from "../limits.ts";
+import { Metadata } from "./content.ts";
+import { Key } from "./keys.ts";
 
 // What several endpoints answer or take.
 
@@ -33,3 +39,94 @@ export const Ok = Type.Object({ ok: Type.Literal(true) });
 /** Bytes of any type, as a body or an answer. */
 export const Bytes = Type.String({ format: "binary" });
 export const BYTES_TYPE = "application/octet-stream";
+
+const UploadId = Type.String({ minLength: 1 });
+export const PartNumber = Type.Integer({ minimum: 1, maximum: PART_NUMBER_MAX });
+const PartSize = Type.Integer({ description: "Bytes" });
+
+export const NewUpload = Type.Object({
+  key: Key,
+  contentType: optional(Type.String()),
+  metadata: optional(Metadata),
+});
+
+export const NamedUpload = Type.Object({ uploadId: UploadId, key: Key });
+
+/** The query that names the part of an upload. */
+export const NAMED_PART = { uploadId: UploadId, partNumber: PartNumber, key: Key };
+export interface NamedPart {
+  uploadId: string;
+  partNumber: number;
+  key: string;
+}
+
+const WantedPart = Type.Object({ partNumber: PartNumber, etag: Type.String(), size: optional(PartSize) });
+/** A part as it is named for the file; its size too, as the list of parts has it. */
+export type WantedPart = Static<typeof WantedPart>;
+
+export const CompletedUpload = Type.Object({
+  uploadId: UploadId,
+  key: Key,
+  parts: Type.Array(WantedPart, {
+    minItems: 1,
+    maxItems: PART_NUMBER_MAX,
+    description: "In ascending order of `partNumber`",
+  }),
+});
+
+/** Errors: 400. */
+export function requireAscending(parts: readonly WantedPart[]): void {
+  let last = 0;
+  for (const [index, { partNumber }] of parts.entries()) {
+    if (partNumber <= last) {
+      throw badField(`parts.${index}`, "invalid_value", "parts must be in ascending order of partNumber");
+    }
+    last = partNumber;
+  }
+}
+
+/** How long a signed URL is valid, as a number. */
+const Seconds = Type.Integer({
+  minimum: 1,
+  maximum: SIGNED_URL_MAX_SECONDS,
+  default: SIGNED_URL_DEFAULT_SECONDS,
+  description: "Seconds",
+});
+
+const isDuration = (text: string): boolean => parseDuration(text) !== null;
+// Where the text is not a duration, the first condition refuses it.
+const isLongEnough = (text: string): boolean => (secondsOf(text) ?? 1) >= 1;
+const isShortEnough = (text: string): boolean => (secondsOf(text) ?? 1) <= SIGNED_URL_MAX_SECONDS;
+
+const Text = Type.String({ description: "`30m`, `1h`, `7d`; default `1h`, at most `7d`" });
+
+/** The same, as a text such as `1h`. */
+const Duration = refine(
+  refine(
+    refine(Text, isDuration, (name) => ({
+      code: "invalid_type",
+      message: `${name} must be a duration such as "1h"`,
+    })),
+    isLongEnough,
+    (name) => ({ code: "too_small", message: `${name} must be at least 1 second` }),
+  ),
+  isShortEnough,
+  (name) => ({ code: "too_large", message: `${name} must be at most ${SIGNED_URL_MAX_SECONDS} seconds (7 days)` }),
+);
+
+export const SignOne = Type.Object({ key: Key, expiresIn: optional(Seconds) });
+export const SignSeveral = Type.Object({
+  keys: Type.Array(Type.String(), { maxItems: SIGNED_URL_KEYS_MAX }),
+  expiresIn: optional(Duration),
+});
+export const SignUpload = Type.Object({
+  key: Key,
+  expiresIn: optional(Seconds),
+  contentType: optional(Type.String({ description: "What the PUT has to declare; without it, any type" })),
+});
+
+/** null for no text, and for a text that is not a duration. */
+export function secondsOf(text: string | null): number | null {
+  const milliseconds = text === null ? null : parseDuration(text);
+  return milliseconds === null ? null : milliseconds / SECOND_MS;
+}

@@ -4,14 +4,14 @@ import { createParser } from "../../../../kernel/schema/parser.ts";
 import type { Paces } from "../../../../kernel/time/pace.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { BucketAccessor } from "../../../config/app/index.ts";
+import type { Gates } from "../gates.ts";
 import { parseContentType, parseMetadata } from "../model/content.ts";
 import type { ListCursors } from "../model/cursors.ts";
 import { parseKey } from "../model/keys.ts";
-import { ListOptions, listObjects } from "./listing.ts";
-import type { Gates } from "../rules/gates.ts";
-import { type FoundObject, ownerOf, type StorageService, storedFile } from "./files.ts";
 import type { StorageStore } from "../store/store.ts";
-import { createReceiver } from "./receive.ts";
+import { type FoundObject, ownerOf, type StorageService, storedFile } from "./files.ts";
+import { ListOptions, listObjects } from "./listing.ts";
+import { createReceiver } from "./receiving.ts";
 
 const listOptions = createParser(ListOptions, { member: "an option of list" });
 

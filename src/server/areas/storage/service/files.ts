@@ -4,15 +4,13 @@ import type { Pace, Paces } from "../../../../kernel/time/pace.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { StoredFile } from "../../../config/app/index.ts";
 import type { FileFacts } from "../../../config/types.ts";
-import { type Metadata, type MetadataChanges, mergeMetadata } from "../model/content.ts";
-import { factsOf } from "../model/facts.ts";
 import type { FileLife } from "../contents/file-life.ts";
-import { parseKey } from "../model/keys.ts";
+import { factsOfNew, type Gates, guardedWrite, untilFresh } from "../gates.ts";
 import { RULE_ATTEMPTS_MAX } from "../limits.ts";
-import { factsOfNew, type Gates, untilFresh } from "../rules/gates.ts";
-import { guardedWrite } from "../rules/guarded-write.ts";
+import { type Metadata, type MetadataChanges, mergeMetadata } from "../model/content.ts";
+import { parseKey } from "../model/keys.ts";
+import { type Bucket, factsOf, type Gate, type IncomingFile, type StoredObject } from "../model/types.ts";
 import type { StorageStore, StorageWrite } from "../store/store.ts";
-import type { Bucket, Gate, IncomingFile, StoredObject } from "../model/types.ts";
 
 export interface StorageDeps {
   store: StorageStore;

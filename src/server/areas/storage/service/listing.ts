@@ -1,10 +1,10 @@
 import { type Static, Type } from "typebox";
+import type { Clock } from "../../../../kernel/clock.ts";
 import { isPromise } from "../../../../kernel/maybe-promise.ts";
 import { optional } from "../../../../kernel/schema/types.ts";
 import type { Paces } from "../../../../kernel/time/pace.ts";
 import type { Principal } from "../../../access/principal.ts";
-import type { ListCursors } from "../model/cursors.ts";
-import { factsOf } from "../model/facts.ts";
+import type { Gates } from "../gates.ts";
 import {
   KEY_MAX_BYTES,
   LIST_CHUNK,
@@ -12,10 +12,13 @@ import {
   LIST_LIMIT_MAX,
   LIST_SCAN_MAX,
   LIST_SLIM_CHUNK,
+  UPLOAD_TTL_MS,
+  UPLOADS_SCAN_CHUNK,
+  UPLOADS_SCAN_MAX,
 } from "../limits.ts";
-import type { Gates } from "../rules/gates.ts";
+import type { ListCursors } from "../model/cursors.ts";
+import { factsOf, type Gate, type ObjectPage, type StoredObject, type Upload } from "../model/types.ts";
 import type { SlimObject, StorageStore } from "../store/store.ts";
-import type { Gate, ObjectPage, StoredObject } from "../model/types.ts";
 
 const Prefix = Type.String({ description: "Keys that begin with this" });
 const Limit = Type.Integer({
@@ -137,3 +140,55 @@ async function mayRead(gate: Gate, object: StoredObject): Promise<boolean> {
 
 const describe = ({ key, size, uploaded }: SlimObject) => ({ key, size, uploaded: new Date(uploaded).toISOString() });
 const describeWithType = (object: SlimObject) => ({ ...describe(object), contentType: object.contentType });
+
+interface Unfinished extends Upload {
+  /** Those that have arrived, and their bytes. */
+  parts: number;
+  size: number;
+}
+
+/** After every id. */
+const LAST_ID = "\u{10ffff}";
+
+/**
+ * The unfinished uploads of a bucket, newest first. They are found among those of all buckets: where others have many, a page
+ * may have fewer than `limit` and still a cursor. Errors: 400 for a cursor of another list.
+ */
+export async function listUploads(
+  { store, cursors, paces, clock }: { store: StorageStore; cursors: ListCursors; paces: Paces; clock: Clock },
+  bucket: string,
+  { limit, cursor }: { limit: number; cursor: string | null },
+): Promise<{ uploads: Unfinished[]; cursor: string | null }> {
+  // No file of the bucket has this cursor: it is that of another list.
+  const list = `${bucket}/uploads`;
+  let place: Pick<Upload, "createdAt" | "id"> =
+    cursor === null ? { createdAt: Number.MAX_SAFE_INTEGER, id: LAST_ID } : placeOf(cursors.decode(list, cursor));
+  const expiredUntil = clock.now() - UPLOAD_TTL_MS;
+  const found: Unfinished[] = [];
+  const pace = paces();
+  await pace.next();
+  for (let scanned = 0; scanned < UPLOADS_SCAN_MAX; scanned += UPLOADS_SCAN_CHUNK) {
+    const uploads = store.uploadsBefore(place, UPLOADS_SCAN_CHUNK);
+    for (const upload of uploads) {
+      if (upload.createdAt <= expiredUntil) return { uploads: found, cursor: null };
+      if (upload.bucket === bucket) {
+        if (found.length === limit) return { uploads: found, cursor: cursors.encode(list, textOf(place)) };
+        // One may have thousands of parts.
+        if (pace.isDue()) await pace.next();
+        const { count, size } = store.extentOfParts(upload.id);
+        found.push({ ...upload, parts: count, size });
+      }
+      place = upload;
+    }
+    if (uploads.length < UPLOADS_SCAN_CHUNK) return { uploads: found, cursor: null };
+    await pace.next();
+  }
+  return { uploads: found, cursor: cursors.encode(list, textOf(place)) };
+}
+
+const textOf = ({ createdAt, id }: Pick<Upload, "createdAt" | "id">): string => `${createdAt} ${id}`;
+
+function placeOf(text: string): Pick<Upload, "createdAt" | "id"> {
+  const [createdAt = "", id = ""] = text.split(" ");
+  return { createdAt: Number(createdAt), id };
+}

@@ -1,3 +1,4 @@
+import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import type { Static, TSchema } from "typebox";
 import type { Clock } from "../../../../kernel/clock.ts";
 import { unauthorized } from "../../../../kernel/errors.ts";
@@ -8,16 +9,14 @@ import type { Accounts } from "../../../access/accounts.ts";
 import { authOfAccount } from "../../../access/acting.ts";
 import type { ServiceKeys } from "../../../access/keys/service-keys.ts";
 import { auditActorOf, type Principal, SERVER } from "../../../access/principal.ts";
-import { parseContentType } from "../model/content.ts";
-import { factsOf } from "../model/facts.ts";
-import { objectPath } from "../model/keys.ts";
+import { factsOfNew, type Gates } from "../gates.ts";
 import { SIGNED_URL_DEFAULT_SECONDS } from "../limits.ts";
-import { factsOfNew, type Gates } from "../rules/gates.ts";
-import type { StorageService } from "./files.ts";
+import { parseContentType } from "../model/content.ts";
+import { objectPath } from "../model/keys.ts";
+import { type SignOne, type SignSeveral, type SignUpload, secondsOf } from "../model/schemas.ts";
+import { factsOf, type GrantHolder, type UploadGrant } from "../model/types.ts";
 import type { StorageStore } from "../store/store.ts";
-import type { GrantHolder, UploadGrant } from "../model/types.ts";
-import { type SignOne, type SignSeveral, type SignUpload, secondsOf } from "../model/sign-requests.ts";
-import type { SignedClaim, UrlSigner } from "./signed-urls.ts";
+import type { StorageService } from "./files.ts";
 
 /** Bodies are read after credentials, bucket and rule have been checked. URLs begin with `origin`. */
 export interface Signing {
@@ -206,3 +205,69 @@ function holderOf(principal: Principal): GrantHolder {
 const roleOf = (principal: Principal): string | null => (principal.kind === "user" ? principal.auth.role : null);
 
 export const usedUp = () => unauthorized("This upload URL has been used");
+
+/** What a signed URL allows. The token of an upload names the grant that it uses up; that of a download has none. */
+export interface SignedClaim {
+  method: "GET" | "PUT";
+  bucket: string;
+  key: string;
+  /** Seconds since 1970. */
+  expiresAtSeconds: number;
+  grantId: string | null;
+  /** What an upload has to declare; null: any type. */
+  contentType: string | null;
+  /** Who asked for a download, as `signing.ts` writes it; null: a URL of an earlier version, and uploads. */
+  signer: string | null;
+}
+
+export interface UrlSigner {
+  sign(claim: SignedClaim): string;
+  /** Errors: 401 `Invalid token`, `Token expired`. */
+  verify(
+    token: string,
+    wanted: Pick<SignedClaim, "method" | "bucket" | "key">,
+  ): Pick<SignedClaim, "grantId" | "contentType" | "signer">;
+}
+
+const KEY_BYTES = 32;
+/** The last part is the longest of a user's id: of 256 characters, which have up to three bytes each. */
+const TOKEN = /^(\d{1,12})\.([0-9a-f-]{0,36})\.([A-Za-z0-9_-]{43})(?:\.([A-Za-z0-9_-]{1,1100}))?$/;
+
+/** The last member: what an upload has to declare, or who asked for a download. */
+const lastOf = ({ method, contentType, signer }: Pick<SignedClaim, "method" | "contentType" | "signer">) =>
+  method === "PUT" ? contentType : signer;
+
+/** HMAC-SHA256 over method, bucket, key, expiry, grant and type or signer, with a key of its own derived from the server's secret. */
+export function createUrlSigner(deps: { secret: string; nowMs: () => number }): UrlSigner {
+  const key = Buffer.from(hkdfSync("sha256", deps.secret, "", "platform signed storage urls v1", KEY_BYTES));
+  const macOf = (claim: SignedClaim): Buffer => {
+    // JSON separates the members: another bucket and key never give the same text.
+    const { method, bucket, key: objectKey, expiresAtSeconds, grantId } = claim;
+    const members = [method, bucket, objectKey, expiresAtSeconds, grantId];
+    const last = lastOf(claim);
+    const text = JSON.stringify(last === null ? members : [...members, last]);
+    return createHmac("sha256", key).update(text).digest();
+  };
+  return {
+    sign(claim) {
+      const { expiresAtSeconds, grantId } = claim;
+      const last = lastOf(claim);
+      const end = last === null ? "" : `.${Buffer.from(last).toString("base64url")}`;
+      return `${expiresAtSeconds}.${grantId ?? ""}.${macOf(claim).toString("base64url")}${end}`;
+    },
+    verify(token, wanted) {
+      const [, expiry = "", grant = "", mac = "", end = ""] = TOKEN.exec(token) ?? [];
+      if (mac === "") throw unauthorized("Invalid token");
+      const expiresAtSeconds = Number(expiry);
+      const grantId = grant === "" ? null : grant;
+      const last = end === "" ? null : Buffer.from(end, "base64url").toString("utf8");
+      const contentType = wanted.method === "PUT" ? last : null;
+      const signer = wanted.method === "GET" ? last : null;
+      const given = Buffer.from(mac, "base64url");
+      const right = macOf({ ...wanted, expiresAtSeconds, grantId, contentType, signer });
+      if (given.byteLength !== right.byteLength || !timingSafeEqual(given, right)) throw unauthorized("Invalid token");
+      if (expiresAtSeconds * 1000 <= deps.nowMs()) throw unauthorized("Token expired");
+      return { grantId, contentType, signer };
+    },
+  };
+}

@@ -2,6 +2,8 @@ import { type Clock, type Millis, pause } from "../../../../kernel/clock.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import type { Paces } from "../../../../kernel/time/pace.ts";
 import { unlessAborted } from "../../../../kernel/time/unless-aborted.ts";
+import type { FileLife } from "../contents/file-life.ts";
+import type { Thumbs } from "../contents/thumbs.ts";
 import {
   EXPIRY_INTERVAL_MS,
   EXPIRY_STEP,
@@ -11,11 +13,9 @@ import {
   SWEEP_STEP_FILES,
   UPLOAD_TTL_MS,
 } from "../limits.ts";
-import type { EndedUploads } from "./ended-uploads.ts";
-import type { StorageStore } from "../store/store.ts";
-import type { Thumbs } from "../contents/thumbs.ts";
 import type { FileStore, StoredId } from "../model/types.ts";
-import type { FileLife } from "../contents/file-life.ts";
+import type { StorageStore } from "../store/store.ts";
+import type { EndedUploads } from "./multipart.ts";
 
 export interface SweptPlace {
   files: FileStore;

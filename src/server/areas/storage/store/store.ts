@@ -3,11 +3,19 @@ import type { AuditActor } from "../../../../kernel/observing/request-trace.ts";
 import type { Auth } from "../../../config/types.ts";
 import type { Actor, OpenedFile, Transaction } from "../../../db/index.ts";
 import type { Readable } from "../../../db/query.ts";
-import type { Metadata } from "../model/content.ts";
-import { factsOf } from "../model/facts.ts";
 import { RECEIPTS_PER_OWNER_MAX } from "../limits.ts";
-import { quotaWrites } from "./quota-writes.ts";
-import type { Arrival, Quotas, QuotaUse } from "./quotas.ts";
+import type { Metadata } from "../model/content.ts";
+import {
+  type FileEvent,
+  type FileNotes,
+  factsOf,
+  type GrantHolder,
+  type ObjectAddress,
+  type StoredObject,
+  type Upload,
+  type UploadGrant,
+  type UploadPart,
+} from "../model/types.ts";
 import { deleteExpiredGrants, deleteGrant, type GrantRecord, grantById, insertGrant } from "../statements/grants.ts";
 import {
   deleteObject,
@@ -45,16 +53,7 @@ import {
   uploadsUntil,
 } from "../statements/uploads.ts";
 import { heldAt } from "../statements/usage.ts";
-import type {
-  FileEvent,
-  FileNotes,
-  GrantHolder,
-  ObjectAddress,
-  StoredObject,
-  Upload,
-  UploadGrant,
-  UploadPart,
-} from "../model/types.ts";
+import { type Arrival, type Quotas, type QuotaUse, quotaWrites } from "./quotas.ts";
 
 export type ObjectVersion = Pick<StoredObject, "fileId" | "revision">;
 export type SlimObject = Pick<StoredObject, "key" | "size" | "contentType" | "uploaded">;

@@ -1,0 +1,130 @@
+import type { DatabaseFile, ReadCaller, SqlValue } from "../../db/index.ts";
+import type { EventCounts, EventPage, EventQuery, EventRank, FunnelStep } from "./model.ts";
+import { encodeCursor, pointsOf } from "./query-parameters.ts";
+
+/** Queries over events. All of them run in query processes. Errors: those of `DatabaseFile.read`. */
+export interface EventQueries {
+  /** Single events, newest first; none of summarised days. */
+  list(query: EventQuery, caller: ReadCaller): Promise<EventPage>;
+  count(query: EventQuery, caller: ReadCaller): Promise<EventCounts>;
+  /** JSON text of the whole series; points without events are 0. */
+  timeSeriesJson(query: EventQuery, caller: ReadCaller): Promise<string>;
+  /** The most frequent names. */
+  top(query: EventQuery, caller: ReadCaller): Promise<EventRank[]>;
+  /** How many users have done each step after the step before it; nothing is known of users on summarised days. */
+  funnel(query: EventQuery, caller: ReadCaller): Promise<FunnelStep[]>;
+}
+
+// Parameters of all statements: ?1 and ?2 the range, ?3 the name, ?4 the user (empty if not filtered).
+const ALL_PARAMETERS = "parameters AS (SELECT ?1, ?2, ?3, ?4)";
+
+/** Of a day that is not summarised. */
+const IS_SINGLE =
+  "NOT EXISTS (SELECT 1 FROM summarized WHERE kind = 'events' AND timestamp >= since AND timestamp < until)";
+
+const matching = ({ event, userId }: EventQuery): string =>
+  ["timestamp >= ?1 AND timestamp < ?2", event === null ? "" : "name = ?3", userId === null ? "" : "user_id = ?4"]
+    .concat(IS_SINGLE)
+    .filter((condition) => condition !== "")
+    .join(" AND ");
+
+/** Summaries have the number of users, not who they are, so a filter by user excludes them. */
+const daysOf = ({ event, userId }: EventQuery, names: "one name" | "every name"): string => {
+  const total = names === "every name" ? "name <> ''" : "name = ''";
+  // The row with the empty name has the totals.
+  const name = event === null ? total : "name = ?3 AND name <> ''";
+  return `day >= ?1 AND day < ?2 AND ${name}${userId === null ? "" : " AND FALSE"}`;
+};
+
+const paramsOf = ({ range, event, userId }: EventQuery): SqlValue[] => {
+  const { startMs, endMs } = range;
+  return [startMs, endMs, event ?? "", userId ?? ""];
+};
+
+type EventRow = [id: number, timestamp: number, userId: string | null, name: string, properties: string];
+
+export function createEventQueries(file: DatabaseFile): EventQueries {
+  return {
+    async list(query, caller) {
+      const { after, limit } = query;
+      const sql = `WITH ${ALL_PARAMETERS} SELECT id, timestamp, user_id, name, properties FROM events
+        WHERE ${matching(query)} AND (timestamp, id) < (?5, ?6) ORDER BY timestamp DESC, id DESC LIMIT ?7`;
+      const place = after ?? { timestamp: query.range.endMs, id: 0 };
+      // The upper bound lets the index be entered at the cursor, however far back it is.
+      const range = { ...query.range, endMs: Math.min(query.range.endMs, place.timestamp + 1) };
+      // One row more than requested shows whether there is a next page. The cast follows the columns of the statement.
+      const params = [...paramsOf({ ...query, range }), place.timestamp, place.id, limit + 1];
+      const rows = (await file.read(sql, params, { caller })) as EventRow[];
+      const hasMore = rows.length > limit;
+      if (hasMore) rows.pop();
+      const last = rows.at(-1);
+      return {
+        events: rows.map(([id, timestamp, userId, eventName, properties]) => ({
+          id: String(id),
+          timestamp,
+          userId,
+          eventName,
+          // Serialised by the server from validated properties.
+          properties: JSON.parse(properties) as EventPage["events"][number]["properties"],
+        })),
+        cursor: hasMore && last !== undefined ? encodeCursor({ timestamp: last[1], id: last[0] }) : null,
+        hasMore,
+      };
+    },
+    async count(query, caller) {
+      const sql = `WITH ${ALL_PARAMETERS} SELECT sum(events), sum(users) FROM (
+          SELECT count(*) AS events, count(DISTINCT user_id) AS users FROM events WHERE ${matching(query)}
+          UNION ALL
+          SELECT sum(events), sum(users) FROM event_days WHERE ${daysOf(query, "one name")})`;
+      const [[totalEvents, uniqueUsers] = []] = await file.read(sql, paramsOf(query), { caller });
+      return { totalEvents: Number(totalEvents), uniqueUsers: Number(uniqueUsers) };
+    },
+    async timeSeriesJson(query, caller) {
+      const sql = `WITH RECURSIVE ${ALL_PARAMETERS},
+        points(at) AS (SELECT ?6 UNION ALL SELECT at + ?5 FROM points WHERE at < ?7),
+        series AS MATERIALIZED (SELECT point, sum(events) AS events FROM (
+            SELECT timestamp / ?5 * ?5 AS point, count(*) AS events FROM events WHERE ${matching(query)} GROUP BY 1
+            UNION ALL
+            SELECT day / ?5 * ?5, sum(events) FROM event_days WHERE ${daysOf(query, "one name")} GROUP BY 1)
+          GROUP BY point)
+        SELECT json_group_array(json_object('timestamp', at, 'count', coalesce(events, 0)) ORDER BY at)
+        FROM points LEFT JOIN series ON point = at`;
+      const { firstMs, lastMs } = pointsOf(query.range);
+      const params = [...paramsOf(query), query.range.stepMs, firstMs, lastMs];
+      const [[text] = []] = await file.read(sql, params, { caller });
+      return String(text);
+    },
+    async top(query, caller) {
+      const sql = `WITH ${ALL_PARAMETERS} SELECT name, sum(events), sum(users) FROM (
+          SELECT name, count(*) AS events, count(DISTINCT user_id) AS users FROM events WHERE ${matching(query)} GROUP BY name
+          UNION ALL
+          SELECT name, sum(events), sum(users) FROM event_days WHERE ${daysOf(query, "every name")} GROUP BY name)
+        GROUP BY name ORDER BY 2 DESC, 1 LIMIT ?5`;
+      const rows = await file.read(sql, [...paramsOf(query), query.limit], { caller });
+      return rows.map(([name, count, users]) => ({
+        eventName: String(name),
+        count: Number(count),
+        uniqueUsers: Number(users),
+      }));
+    },
+    async funnel({ range, steps }, caller) {
+      const [counts = []] = await file.read(funnelOf(steps.length), [range.startMs, range.endMs, ...steps], { caller });
+      return steps.map((eventName, step) => ({ eventName, users: Number(counts[step]) }));
+    },
+  };
+}
+
+/**
+ * Counts the users of each step. Parameters: ?1 and ?2 the range, then a name a step. The earliest event that can be a step is the
+ * best one: whatever can follow a later event can follow it too. A bare column beside min() is of the row that has the minimum.
+ */
+function funnelOf(steps: number): string {
+  const numbers = Array.from({ length: steps }, (_, step) => step);
+  const parts = numbers.map((step) => {
+    const before = step === 0 ? "" : `JOIN step${step - 1} AS earlier ON earlier.user = events.user_id`;
+    const after = step === 0 ? "user_id IS NOT NULL" : "(timestamp, events.id) > (earlier.at, earlier.id)";
+    return `step${step} AS MATERIALIZED (SELECT user_id AS user, min(timestamp) AS at, events.id FROM events ${before}
+      WHERE timestamp >= ?1 AND timestamp < ?2 AND name = ?${step + 3} AND ${after} AND ${IS_SINGLE} GROUP BY user_id)`;
+  });
+  return `WITH ${parts.join(", ")} SELECT ${numbers.map((step) => `(SELECT count(*) FROM step${step})`).join(", ")}`;
+}

@@ -1,0 +1,137 @@
+import type { Clock } from "../../../kernel/clock.ts";
+import type { PhaseTimes } from "../../../kernel/observing/request-trace.ts";
+import type { Principal } from "../../access/principal.ts";
+import type { DatabaseFile, ReadCaller } from "../../db/index.ts";
+import type { Answered } from "../../http/exchange/request-context.ts";
+import {
+  SLOW_PATH_LENGTH_MAX,
+  SLOW_REQUESTS_MAX,
+  SLOW_RETENTION_MS,
+  SWEEP_STEP_ROWS,
+  WAITING_SLOW_MAX,
+} from "./limits.ts";
+import type { TargetOf } from "./targets.ts";
+
+/** A request that took long, as it is stored and answered. */
+export interface SlowRequest {
+  /** ISO 8601: when it was answered. */
+  at: string;
+  requestId: string;
+  method: string;
+  path: string;
+  target: string | null;
+  status: number;
+  principal: { kind: Principal["kind"]; name: string | null };
+  ms: number;
+  phases: PhaseTimes;
+  rows: number;
+}
+
+export interface SlowRecorder {
+  /** Requests that take at least so many milliseconds are recorded. */
+  readonly fromMs: number;
+  record(answered: Answered): void;
+  /** Writes what waits. */
+  write(): Promise<void>;
+}
+
+/** Keeps slow requests until they are written. Their number in memory is bounded; what comes above it is not kept. */
+export function createSlowRecorder(deps: {
+  fromMs: number;
+  targets: (route: string | null) => TargetOf | null;
+  insert: (requests: readonly SlowRequest[]) => Promise<void>;
+  clock: Clock;
+}): SlowRecorder {
+  const { fromMs, targets, insert, clock } = deps;
+  let waiting: SlowRequest[] = [];
+  return {
+    fromMs,
+    record(answered) {
+      if (waiting.length < WAITING_SLOW_MAX) waiting.push(slowRequest(answered, targets, clock.now()));
+    },
+    async write() {
+      if (waiting.length === 0) return;
+      const taken = waiting;
+      waiting = [];
+      await insert(taken);
+    },
+  };
+}
+
+function slowRequest(answered: Answered, targets: (route: string | null) => TargetOf | null, now: number): SlowRequest {
+  const { request, requestId, route, status, principal, durationMs, trace } = answered;
+  const target = targets(route)?.(answered) ?? "";
+  const ms = Math.round(durationMs * 1000) / 1000;
+  return {
+    at: new Date(now).toISOString(),
+    requestId,
+    method: request.method,
+    path: pathOf(answered),
+    target: target === "" ? null : target,
+    status,
+    principal: { kind: principal.kind, name: nameOf(principal) },
+    ms,
+    phases: trace?.times(performance.now()) ?? { rules: 0, database: 0, hooks: 0, answer: ms },
+    rows: trace?.rows ?? 0,
+  };
+}
+
+/**
+ * Without the query, which may have signatures, tokens and filters. Of own routes the pattern: their parameters may be secrets.
+ * [AN112]
+ */
+function pathOf({ request, route }: Answered): string {
+  const isOwn = route?.startsWith("/api/functions") === true;
+  return (isOwn ? route : new URL(request.url).pathname).slice(0, SLOW_PATH_LENGTH_MAX);
+}
+
+function nameOf(principal: Principal): string | null {
+  if (principal.kind === "user") return principal.auth.id;
+  return principal.kind === "serviceKey" ? principal.name : null;
+}
+
+const INSERT = "INSERT INTO slow_requests (at, request) VALUES (?, ?)";
+const PAGE = "SELECT id, request FROM slow_requests WHERE id < ?1 AND at >= ?2 ORDER BY id DESC LIMIT ?3";
+const REMOVE = `DELETE FROM slow_requests WHERE id IN (SELECT id FROM slow_requests
+  WHERE at < ?1 OR id <= (SELECT max(id) FROM slow_requests) - ?2 ORDER BY id LIMIT ?3)`;
+
+/** The slow requests that are kept. */
+export interface SlowRequests {
+  insert(requests: readonly SlowRequest[]): Promise<void>;
+  /** Newest first, before the one with the id `before`; null: from the newest. `next`: where the next page begins. */
+  page(
+    options: { limit: number; before: number | null; now: number },
+    caller: ReadCaller,
+  ): Promise<{ requests: SlowRequest[]; next: number | null }>;
+  /** Removes what is too old or too much; resolves to whether there is more. */
+  sweep(now: number): Promise<boolean>;
+}
+
+export function createSlowRequests(file: DatabaseFile): SlowRequests {
+  return {
+    async insert(requests) {
+      await file.write((tx) => {
+        const insert = tx.query(INSERT);
+        for (const request of requests) insert.run(Date.parse(request.at), JSON.stringify(request));
+        return null;
+      });
+    },
+    async page({ limit, before, now }, caller) {
+      const params = [before ?? Number.MAX_SAFE_INTEGER, now - SLOW_RETENTION_MS, limit + 1];
+      // The cast follows the columns of the statement.
+      const rows = (await file.read(PAGE, params, { caller })) as [id: number, request: string][];
+      const hasMore = rows.length > limit;
+      if (hasMore) rows.pop();
+      // Written by `insert`.
+      const requests = rows.map(([, request]) => JSON.parse(request) as SlowRequest);
+      return { requests, next: hasMore ? (rows.at(-1)?.[0] ?? null) : null };
+    },
+    async sweep(now) {
+      const removed = await file.write((tx) => {
+        const { changes } = tx.query(REMOVE).run(now - SLOW_RETENTION_MS, SLOW_REQUESTS_MAX, SWEEP_STEP_ROWS);
+        return changes;
+      });
+      return removed === SWEEP_STEP_ROWS;
+    },
+  };
+}

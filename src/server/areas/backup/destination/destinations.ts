@@ -1,0 +1,183 @@
+import { createWriteStream, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { S3Client } from "bun";
+import { reasonOf } from "../../../../kernel/errors.ts";
+import type { BackupsConfig, ObjectStore } from "../../../config/types.ts";
+import { syncDirectorySync } from "../../../disk/directory-names.ts";
+import { replaceSmallFile } from "../../../disk/small-file.ts";
+import { openRemoteBody } from "../../../http/bodies/remote-body.ts";
+import { readS3Note } from "../../../http/outgoing/s3-note.ts";
+import { isMissing, UPLOAD_FOLDER } from "../layout.ts";
+import { BACKUPS_LISTED_MAX, S3_PART_BYTES, S3_PARTS_AT_ONCE, S3_RETRIES } from "../limits.ts";
+import { BackupError } from "../types.ts";
+import { sweepWorkFolder } from "../work-folder.ts";
+import { isOwnName, isRemains } from "./names.ts";
+
+/** The file that names the owner of a destination. Its dot keeps it out of the way of `ls | tail -1`. */
+export const MARKER = ".platform-owner.json";
+/** Says when a backup was last verified. */
+export const VERIFIED_NOTE = ".platform-verified.json";
+
+/** A backup at its destination, also one that is kept as failed. */
+export interface StoredBackup {
+  name: string;
+  sizeBytes: number;
+}
+
+/** Where backups are stored. Errors of its methods: BackupError, or those of the file system. */
+export interface Destination {
+  /** For messages. */
+  readonly name: string;
+  /** A small text beside the backups: MARKER or VERIFIED_NOTE. null: there is none. */
+  readNote(name: string): Promise<string | null>;
+  writeNote(name: string, text: string): Promise<void>;
+  /** Returns the folder to write the archive to. Called before each backup. */
+  prepare(): string;
+  /** Stores a complete archive. */
+  accept(path: string, name: string): Promise<void>;
+  /** Oldest first, without the files of others; none if the destination does not exist yet. */
+  backups(): Promise<StoredBackup[]>;
+  /** The bytes from `start` up to `end`, of a backup of `size` bytes. */
+  body(name: string, range: { start: number; end: number; size: number }): Promise<Blob | ReadableStream<Uint8Array>>;
+  /** Resolves to the path of the backup on this machine, which `clean` may remove. */
+  fetch(name: string, signal: AbortSignal): Promise<string>;
+  remove(name: string): Promise<void>;
+  /** Removes temporary files. */
+  clean(): void;
+}
+
+export function openDestination(to: BackupsConfig["to"], dataDirectory: string): Destination {
+  return "folder" in to ? createFolder(to.folder) : createObjectStore(to.s3, join(dataDirectory, UPLOAD_FOLDER));
+}
+
+function createFolder(folder: string): Destination {
+  return {
+    name: `The folder ${folder}`,
+    async readNote(name) {
+      try {
+        return readFileSync(join(folder, name), "utf8");
+      } catch (cause) {
+        if (isMissing(cause)) return null;
+        throw cause;
+      }
+    },
+    async writeNote(name, text) {
+      mkdirSync(folder, { recursive: true });
+      replaceSmallFile(join(folder, name), text);
+    },
+    prepare() {
+      mkdirSync(folder, { recursive: true });
+      for (const name of readdirSync(folder).filter(isRemains)) sweepWorkFolder(join(folder, name));
+      return folder;
+    },
+    // The archive is written to its final place, unless it gets another name.
+    async accept(path, name) {
+      if (path === join(folder, name)) return;
+      renameSync(path, join(folder, name));
+      syncDirectorySync(folder);
+    },
+    async backups() {
+      const found: StoredBackup[] = [];
+      for (const name of await namesIn(folder)) {
+        // It may have been deleted meanwhile.
+        const facts = await stat(join(folder, name)).catch(() => null);
+        if (facts?.isFile() === true) found.push({ name, sizeBytes: facts.size });
+      }
+      return found;
+    },
+    body: async (name, { start, end, size }) => {
+      const file = Bun.file(join(folder, name));
+      return start === 0 && end === size ? file : file.slice(start, end);
+    },
+    fetch: async (name) => join(folder, name),
+    remove: async (name) => rmSync(join(folder, name)),
+    clean() {},
+  };
+}
+
+/** In order; none for a missing folder. */
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return (await readdir(folder)).filter(isOwnName).sort();
+  } catch (cause) {
+    if (isMissing(cause)) return [];
+    throw cause;
+  }
+}
+
+/** The archive is complete before the first byte is uploaded, so an interrupted upload leaves no object. */
+function createObjectStore(store: ObjectStore, folder: string): Destination {
+  const { endpoint, bucket, region, accessKeyId, secretAccessKey, prefix = "" } = store;
+  const access = { endpoint, bucket, accessKeyId, secretAccessKey };
+  const client = new S3Client(region === undefined ? access : { ...access, region });
+  const clean = () => rmSync(folder, { recursive: true, force: true });
+  const prepare = () => {
+    clean();
+    mkdirSync(folder, { mode: 0o700 });
+    return folder;
+  };
+  return {
+    name: `The object store ${endpoint}, bucket "${bucket}", prefix "${prefix}",`,
+    readNote: (name) => explained(readS3Note(client.file(prefix + name))),
+    async writeNote(name, text) {
+      await explained(client.write(prefix + name, text, { retry: S3_RETRIES, type: "application/json" }));
+    },
+    prepare,
+    async accept(path, name) {
+      const options = { partSize: S3_PART_BYTES, queueSize: S3_PARTS_AT_ONCE, retry: S3_RETRIES };
+      await explained(client.write(prefix + name, Bun.file(path), { ...options, type: "application/zstd" }));
+      const { size } = await explained(client.stat(prefix + name));
+      const sizeBytes = statSync(path).size;
+      if (size !== sizeBytes) {
+        throw new BackupError(`The object store has ${size} bytes of ${prefix + name} instead of ${sizeBytes}`);
+      }
+    },
+    async backups() {
+      const found: StoredBackup[] = [];
+      let listed = 0;
+      let continuationToken: string | undefined;
+      do {
+        const page = await explained(
+          client.list(continuationToken === undefined ? { prefix } : { prefix, continuationToken }),
+        );
+        for (const { key, size = 0 } of page.contents ?? []) {
+          const name = key.slice(prefix.length);
+          listed++;
+          if (isOwnName(name)) found.push({ name, sizeBytes: size });
+        }
+        continuationToken = page.isTruncated === true ? page.nextContinuationToken : undefined;
+      } while (continuationToken !== undefined && listed < BACKUPS_LISTED_MAX);
+      return found.sort((one, other) => (one.name < other.name ? -1 : 1));
+    },
+    body(name, { start, end, size }) {
+      const file = client.file(prefix + name);
+      // As a stream: a response made of the file itself would send the client to the object store.
+      return openRemoteBody((start === 0 && end === size ? file : file.slice(start, end)).stream(), end - start);
+    },
+    async fetch(name, signal) {
+      const path = join(prepare(), name);
+      const object = client.file(prefix + name);
+      const { size } = await explained(object.stat());
+      const body = await explained(openRemoteBody(object.stream(), size));
+      // Types of the platform's streams; Bun's are the same.
+      const source = Readable.fromWeb((body instanceof Blob ? body.stream() : body) as never);
+      await explained(pipeline(source, createWriteStream(path, { mode: 0o600 }), { signal }));
+      return path;
+    },
+    remove: (name) => explained(client.delete(prefix + name)),
+    clean,
+  };
+}
+
+/** The library's messages are sometimes bare codes. */
+async function explained<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (cause) {
+    const reason = reasonOf(cause);
+    throw new BackupError(`The object store failed: ${reason}`, { cause });
+  }
+}

@@ -1,0 +1,219 @@
+import { Type } from "typebox";
+import { unauthorized } from "../../../../kernel/errors.ts";
+import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import type { Principal } from "../../../access/principal.ts";
+import type { ReadCaller } from "../../../db/index.ts";
+import { answerFile } from "../../../http/bodies/file-answer.ts";
+import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
+import { IDEMPOTENCY_KEY, REPLAYED } from "../../../http/exchange/idempotency-key.ts";
+import type { RequestBasics } from "../../../http/exchange/request-context.ts";
+import { created, Reply } from "../../../http/reply.ts";
+import { REPLACED_ATTEMPTS_MAX } from "../limits.ts";
+import { isShownInline } from "../model/content.ts";
+import { Key } from "../model/keys.ts";
+import { BYTES_TYPE, Bytes, IN_BUCKET, OF_FILE, StoredFile, TAG } from "../model/schemas.ts";
+import type { Bucket, StoredObject } from "../model/types.ts";
+import { type FoundObject, storedFile } from "../service/files.ts";
+import { receiveForm, receiveSigned } from "../service/uploads.ts";
+import type { EndpointDeps } from "./index.ts";
+
+const QUERY = {
+  token: Type.Optional(Type.String({ description: "Of a signed URL" })),
+  thumb: Type.Optional(Type.String({ description: "A size that the bucket declares, such as 200x200" })),
+};
+const NOT_MODIFIED = { description: "The file has this ETag" };
+
+export function downloadEndpoints(deps: Pick<EndpointDeps, "service" | "signing" | "thumbs">): readonly Endpoint[] {
+  const download = endpoint(
+    "GET /api/storage/:bucket/:key+",
+    {
+      tag: TAG,
+      summary: "Download a file",
+      caller: "rules",
+      path: OF_FILE,
+      query: QUERY,
+      headers: [{ name: "Range" }, { name: "If-None-Match" }, { name: "If-Range" }],
+      answers: {
+        200: { description: "The file", schema: Bytes, contentType: BYTES_TYPE },
+        206: { description: "The bytes of the range", schema: Bytes, contentType: BYTES_TYPE },
+        304: NOT_MODIFIED,
+      },
+      errors: [400, 404, 413, 415, 416, 503],
+    },
+    (context) => answer(deps, context),
+  );
+  const head = endpoint(
+    "HEAD /api/storage/:bucket/:key+",
+    {
+      tag: TAG,
+      summary: "Get the headers of a file's download",
+      caller: "rules",
+      path: OF_FILE,
+      query: QUERY,
+      headers: [{ name: "If-None-Match" }],
+      answers: { 200: { description: "The file exists" }, 304: NOT_MODIFIED },
+      errors: [400, 404, 413, 415, 503],
+    },
+    (context) => answer(deps, context),
+  );
+  return [download, head];
+}
+
+/** By the bucket's rule: for the caller, or for the one that asked for the signed URL. */
+async function answer(
+  { service, signing, thumbs }: Pick<EndpointDeps, "service" | "signing" | "thumbs">,
+  context: RequestBasics & {
+    principal: Principal;
+    params: { bucket: string; key: string };
+    peek(name: string): string | null;
+    query(): { thumb?: string };
+  },
+): Promise<Response> {
+  const {
+    principal,
+    params: { bucket, key },
+    request,
+    peek,
+    query,
+  } = context;
+  const token = peek("token");
+  const signer = token === null ? null : signing.verifyDownload(token, bucket, key);
+  const asking = token === null ? principal : signer;
+  const find = async (): Promise<FoundObject> =>
+    asking === null
+      ? service.findSigned(bucket, key)
+      : service.find(asking, bucket, key, { allowAnonymous: true, checkForm: query });
+  const first = await find();
+  const { thumb } = query();
+  const { found, content } =
+    thumb === undefined
+      ? { found: first, content: contentOf(first.bucket, first.object) }
+      : await thumbnailOf(thumbs, { first, find, size: thumb }, context);
+  return respondWith(request, found.bucket, found.object, content);
+}
+
+/** The bytes of a picture that is replaced or deleted may be gone before its turn to be decoded: the present file counts. */
+async function thumbnailOf(
+  thumbs: EndpointDeps["thumbs"],
+  { first, find, size }: { first: FoundObject; find: () => Promise<FoundObject>; size: string },
+  caller: ReadCaller,
+): Promise<{ found: FoundObject; content: Content }> {
+  let found = first;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return { found, content: await thumbs.content(found.bucket, found.object, size, caller) };
+    } catch (cause) {
+      const present = await find();
+      if (present.object.fileId === found.object.fileId || attempt === REPLACED_ATTEMPTS_MAX) throw cause;
+      found = present;
+    }
+  }
+}
+
+/** The content of an answer: a stored file, or a thumbnail of one. */
+export interface Content {
+  etag: string;
+  size: number;
+  contentType: string;
+  body(range: { start: number; end: number; size: number }): MaybePromise<Blob | ReadableStream<Uint8Array>>;
+}
+
+/**
+ * Scripts run on an opaque origin: without cookies and storage of this one, and without the session of an administrator who opens the
+ * file. `allow-same-origin` and `allow-popups-to-escape-sandbox` would undo that.
+ */
+const SANDBOX_OF_PAGES = "sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts";
+
+export const contentOf = ({ files }: Bucket, { fileId, size, contentType }: StoredObject): Content => ({
+  etag: `"${fileId}"`,
+  size,
+  contentType,
+  body: (range) => files.body(fileId, range),
+});
+
+/** Errors: as `answerFile`; 503 before anything is sent where an object store fails. */
+export function respondWith(
+  request: Request,
+  bucket: Bucket,
+  object: StoredObject,
+  content: Content,
+): Promise<Response> {
+  const { etag, size, body } = content;
+  return answerFile(request, {
+    etag,
+    size,
+    lastModified: new Date(object.uploaded),
+    headers: headersOf(bucket, object, content),
+    body,
+  });
+}
+
+function headersOf(bucket: Bucket, { key }: StoredObject, { contentType }: Content): Record<string, string> {
+  const headers: Record<string, string> = {
+    "content-type": contentType,
+    // Set in every case: Bun would name the file by its name on the disk.
+    "content-disposition": "inline",
+    // Caches revalidate a copy before they use it again, so that rules, expiry and overwrites count at once.
+    "cache-control": bucket.config.access?.read === true ? "public, no-cache" : "private, no-cache",
+  };
+  const { inline = false } = bucket.config;
+  if (isShownInline(contentType) || inline === "sameOrigin") return headers;
+  if (inline) {
+    headers["content-security-policy"] = SANDBOX_OF_PAGES;
+    return headers;
+  }
+  const name = encodeURIComponent(key.split("/").at(-1) ?? "").replaceAll("'", "%27");
+  headers["content-disposition"] = `attachment; filename*=UTF-8''${name}`;
+  headers["content-security-policy"] = "sandbox";
+  return headers;
+}
+
+const Form = Type.Object({
+  file: Bytes,
+  key: Key,
+  metadata: Type.Optional(Type.String({ description: "JSON: an object of strings" })),
+});
+
+export function uploadEndpoints(
+  deps: Pick<EndpointDeps, "store" | "gates" | "service" | "signing" | "clock">,
+): readonly Endpoint[] {
+  const upload = endpoint(
+    "POST /api/storage/:bucket/upload",
+    {
+      tag: TAG,
+      summary: "Upload a file",
+      caller: "caller",
+      path: IN_BUCKET,
+      headers: [IDEMPOTENCY_KEY],
+      rawBody: { contentType: "multipart/form-data", schema: Form },
+      answers: { 201: StoredFile },
+      errors: [404, 408, 409, 422, 503],
+    },
+    async ({ principal, params, request, query, holdOpen, requirePresent }) => {
+      holdOpen();
+      const asked = { request, checkForm: query, requirePresent };
+      const { file, isReplay } = await receiveForm(deps, principal, params.bucket, asked);
+      return isReplay ? new Reply(201, storedFile(file), REPLAYED) : created(storedFile(file));
+    },
+  );
+  const signed = endpoint(
+    "PUT /api/storage/:bucket/:key+",
+    {
+      tag: TAG,
+      summary: "Upload to a signed URL",
+      caller: "public",
+      path: OF_FILE,
+      query: { token: Type.String({ description: "Of the signed URL; good for one upload" }) },
+      rawBody: { contentType: BYTES_TYPE, schema: Bytes },
+      answers: { 200: StoredFile },
+      errors: [404, 408, 503],
+    },
+    async ({ params, request, peek, query, holdOpen }) => {
+      if (peek("token") === null) throw unauthorized();
+      const { token } = query();
+      holdOpen();
+      return storedFile(await receiveSigned(deps, token, params, request));
+    },
+  );
+  return [upload, signed];
+}

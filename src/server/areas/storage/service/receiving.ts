@@ -1,0 +1,202 @@
+import type { Clock } from "../../../../kernel/clock.ts";
+import { AppError, badField, badRequest, tooLarge } from "../../../../kernel/errors.ts";
+import { SECOND_MS } from "../../../../kernel/time/duration.ts";
+import type { PartHeader, PartReader } from "../../../http/bodies/form-parts.ts";
+import {
+  FORM_FIELD_MAX_BYTES,
+  FORM_NAME_SHOWN_LENGTH,
+  FORM_PARTS_MAX,
+  UPLOAD_MIN_BYTES,
+  UPLOAD_STALL_MS,
+} from "../limits.ts";
+import { metadataTooLarge, parseContentType } from "../model/content.ts";
+import { parseKey } from "../model/keys.ts";
+import type { IncomingFile } from "../model/types.ts";
+import type { Arrival } from "../store/quotas.ts";
+
+/**
+ * The body as it arrives. The memory of a chunk is freed when the next one is read: copy what is needed longer. Errors: 408 when
+ * fewer than UPLOAD_MIN_BYTES arrive within UPLOAD_STALL_MS, 400 when the body ends early or has another length than declared.
+ */
+export async function* bodyChunks(request: Request, clock: Clock): AsyncGenerator<Uint8Array> {
+  const declared = request.headers.get("content-length");
+  let byteCount = 0;
+  if (request.body !== null) {
+    const reader = request.body.getReader();
+    let isStalled = false;
+    // One timer for the whole body: chunks arrive too often for a timer each.
+    let countBefore = 0;
+    // Only the time that the client takes counts, not that of the disk.
+    let isAwaited = false;
+    const watch = (): void => {
+      if (!isAwaited || byteCount - countBefore >= UPLOAD_MIN_BYTES) {
+        countBefore = byteCount;
+        unwatch = clock.after(UPLOAD_STALL_MS, watch);
+        return;
+      }
+      isStalled = true;
+      void reader.cancel().catch(() => {});
+    };
+    let unwatch = clock.after(UPLOAD_STALL_MS, watch);
+    try {
+      for (;;) {
+        isAwaited = true;
+        const { done, value } = await read(reader, () => isStalled);
+        isAwaited = false;
+        if (done) break;
+        byteCount += value.byteLength;
+        yield value;
+        // Freed at once: the garbage collector would let tens of megabytes of chunks collect.
+        value.buffer.transfer(0);
+      }
+    } finally {
+      unwatch();
+      void reader.cancel().catch(() => {});
+    }
+    if (isStalled) throw stalled();
+  }
+  if (declared !== null && Number(declared) !== byteCount) throw brokeOff();
+}
+
+async function read(
+  reader: Pick<ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>, "read">,
+  isStalled: () => boolean,
+) {
+  try {
+    return await reader.read();
+  } catch {
+    throw isStalled() ? stalled() : brokeOff();
+  }
+}
+
+const stalled = () =>
+  new AppError(408, `The body stalled: under ${UPLOAD_MIN_BYTES} bytes within ${UPLOAD_STALL_MS / SECOND_MS} s`);
+const brokeOff = () => badRequest("The connection closed before the whole body arrived");
+
+/** Writes chunks to a file and counts their bytes. */
+export interface Receiver {
+  take(chunk: Uint8Array): Promise<void>;
+  readonly byteCount: number;
+}
+
+/** How large files of the bucket may be, and the bytes of this file that are stored already: the other parts of its upload. */
+export interface SizeLimit {
+  maxBytes: number;
+  takenBytes?: number;
+}
+
+/** `arrival`: null for what is in memory already. Errors: 413 over the limit or the quota, 507 without room. */
+export function createReceiver(incoming: IncomingFile, limit: SizeLimit, arrival: Arrival | null): Receiver {
+  let byteCount = 0;
+  return {
+    async take(chunk) {
+      byteCount += chunk.byteLength;
+      if (byteCount > roomOf(limit)) throw tooBig(limit);
+      arrival?.take(chunk.byteLength);
+      await incoming.write(chunk);
+    },
+    get byteCount() {
+      return byteCount;
+    },
+  };
+}
+
+/** Checks the declared length before anything is read; `overheadBytes` may come beside the file. Errors: 413. */
+export function requireDeclaredLength(request: Request, limit: SizeLimit, overheadBytes = 0): void {
+  const declared = request.headers.get("content-length");
+  if (declared !== null && Number(declared) > roomOf(limit) + overheadBytes) throw tooBig(limit);
+}
+
+const roomOf = ({ maxBytes, takenBytes = 0 }: SizeLimit): number => maxBytes - takenBytes;
+
+export const tooBig = ({ maxBytes }: SizeLimit) => tooLarge(`The file must be at most ${maxBytes} bytes`);
+
+export interface UploadForm {
+  key: string | null;
+  /** The text as sent. */
+  metadata: string | null;
+  /** null: the form has no file. */
+  file: { contentType: string } | null;
+}
+
+type FieldName = "key" | "metadata";
+
+/**
+ * Reads a form as it arrives, and awaits `takeFile` with the bytes of its file before it reads on. The file's type is the one
+ * that its part declares, parameters included, never one guessed from its name. A bad key is refused as soon as it has been
+ * read, before a file that follows it. Errors: 400, 413 for metadata.
+ */
+export async function readUploadForm(
+  chunks: AsyncIterable<Uint8Array>,
+  boundary: string,
+  takeFile: (chunk: Uint8Array) => Promise<void>,
+): Promise<UploadForm> {
+  const form: UploadForm = { key: null, metadata: null, file: null };
+  const found = new Set<string>();
+  let fileBytes: Uint8Array[] = [];
+  const requireFirst = (name: string): void => {
+    if (found.has(name)) throw badField(name, "invalid_value", `${name} must be in the form once`);
+    found.add(name);
+  };
+  const openPart = ({ name, isFile, contentType }: PartHeader): PartReader => {
+    if (name === "file") {
+      if (!isFile) throw badField(name, "invalid_type", "file must be a file: its part has no filename");
+      requireFirst(name);
+      form.file = { contentType: parseContentType(contentType) };
+      return { take: (bytes) => fileBytes.push(bytes), end() {} };
+    }
+    if (name !== "key" && name !== "metadata") throw unknownPart(name ?? "");
+    requireFirst(name);
+    return collectText(name, (text) => {
+      form[name] = name === "key" ? parseKey(text) : text;
+    });
+  };
+  // Loaded by the first form: a start without its parser is faster.
+  const { createFormParts } = await import("../../../http/bodies/form-parts.ts");
+  const parts = createFormParts(boundary, FORM_PARTS_MAX, openPart);
+  const passFile = async (): Promise<void> => {
+    const taken = fileBytes;
+    fileBytes = [];
+    for (const bytes of taken) await takeFile(bytes);
+  };
+
+  for await (const chunk of chunks) {
+    await parts.push(chunk);
+    await passFile();
+  }
+  await parts.end();
+  await passFile();
+  return form;
+}
+
+function unknownPart(name: string): AppError {
+  const shown = name.slice(0, FORM_NAME_SHOWN_LENGTH);
+  const message = `"${shown}" is not a part of this form, which takes file, key, metadata`;
+  return badField(shown, "unknown_field", message);
+}
+
+function collectText(name: FieldName, done: (text: string) => void): PartReader {
+  const chunks: Uint8Array[] = [];
+  let byteCount = 0;
+  return {
+    take(bytes) {
+      byteCount += bytes.byteLength;
+      if (byteCount > FORM_FIELD_MAX_BYTES) {
+        if (name === "metadata") throw metadataTooLarge(`got more than ${FORM_FIELD_MAX_BYTES}`);
+        throw badField(name, "too_long", `${name} must be at most ${FORM_FIELD_MAX_BYTES} bytes`);
+      }
+      // A copy: the memory of a chunk is freed when the next one is read.
+      chunks.push(Buffer.from(bytes));
+    },
+    end() {
+      const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+      let text: string;
+      try {
+        text = decoder.decode(Buffer.concat(chunks));
+      } catch {
+        throw badField(name, "invalid_value", `${name} must be valid UTF-8`);
+      }
+      done(text);
+    },
+  };
+}
