@@ -1,8 +1,8 @@
 import { type Static, Type } from "typebox";
-import { nullable } from "../../../kernel/schema/types.ts";
+import { nullable, refine } from "../../../kernel/schema/types.ts";
 import type { RouteArea } from "../../http/route-area.ts";
 import type { Latencies } from "./latency-buckets.ts";
-import { Properties } from "./track.ts";
+import { PROPERTIES_MAX, PROPERTIES_MAX_BYTES } from "./limits.ts";
 
 /** A validated event. */
 export interface TrackedEvent {
@@ -166,6 +166,18 @@ export const RequestReport = Type.Object(
   },
   { description: "`overview` has all members but `targets`, every other metric has one" },
 );
+
+/** A single type for all three: each member of a union would require text to be well-formed, which JSON can store anyway. */
+const Value = refine(
+  Type.Unsafe<string | number | boolean>({ type: ["string", "number", "boolean"] }),
+  (value) => ["string", "number", "boolean"].includes(typeof value),
+  (field) => ({ code: "invalid_type", message: `${field} must be a string, a number or a boolean` }),
+);
+
+export const Properties = Type.Record(Type.String(), Value, {
+  maxProperties: PROPERTIES_MAX,
+  description: `A flat object of at most ${PROPERTIES_MAX_BYTES} bytes of JSON`,
+});
 
 const Event = Type.Object({
   id: Type.String(),

@@ -5,32 +5,19 @@ import { optional, refine } from "../../../kernel/schema/types.ts";
 import type { Principal } from "../../access/principal.ts";
 import {
   EVENT_NAME_LENGTH_MAX,
-  PROPERTIES_MAX,
   PROPERTIES_MAX_BYTES,
   RETENTION_MS,
   TIMESTAMP_AHEAD_MAX_MS,
   TRACK_EVENTS_MAX,
   USER_ID_LENGTH_MAX,
 } from "./limits.ts";
-import type { TrackedEvent } from "./model.ts";
+import { Properties, type TrackedEvent } from "./model.ts";
 
 const EventName = refine(
   Type.String({ minLength: 1, maxLength: EVENT_NAME_LENGTH_MAX, description: "Not blank" }),
   (name) => name.trim() !== "",
   (field) => ({ code: "required", message: `${field} must not be blank` }),
 );
-
-/** A single type for all three: each member of a union would require text to be well-formed, which JSON can store anyway. */
-const Value = refine(
-  Type.Unsafe<string | number | boolean>({ type: ["string", "number", "boolean"] }),
-  (value) => ["string", "number", "boolean"].includes(typeof value),
-  (field) => ({ code: "invalid_type", message: `${field} must be a string, a number or a boolean` }),
-);
-
-export const Properties = Type.Record(Type.String(), Value, {
-  maxProperties: PROPERTIES_MAX,
-  description: `A flat object of at most ${PROPERTIES_MAX_BYTES} bytes of JSON`,
-});
 
 const Event = Type.Object({
   name: EventName,

@@ -23,12 +23,12 @@ import { storageEndpoints } from "./endpoints/index.ts";
 import { createGates } from "./gates.ts";
 import { FILE_MAX_BYTES } from "./limits.ts";
 import { createListCursors } from "./model/cursors.ts";
-import type { Bucket, FileNotes, FileStore } from "./model/types.ts";
+import type { Bucket, FileNotes, FileStore, SweptPlace } from "./model/types.ts";
 import { createBucketAccessor } from "./service/accessor.ts";
 import { createStorageService } from "./service/files.ts";
 import { createEndedUploads, createUploads } from "./service/multipart.ts";
 import { createPresentHolder, createSigning, createUrlSigner } from "./service/signing.ts";
-import { type SweptPlace, startSweeps } from "./service/sweep.ts";
+import { startSweeps } from "./service/sweep.ts";
 import { openQuotas } from "./store/quotas.ts";
 import { createStorageStore } from "./store/store.ts";
 

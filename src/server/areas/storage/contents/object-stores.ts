@@ -7,8 +7,7 @@ import { ownerIdOf } from "../../../disk/owner-id.ts";
 import { describeOwner, markerText, type Owner, parseMarker } from "../../../disk/owner-marker.ts";
 import { storeFailed } from "../../../http/bodies/remote-body.ts";
 import { CLAIM_TIMEOUT_MS, SWEEP_REMOTE_GRACE_MS } from "../limits.ts";
-import type { FileStore, RemoteFiles } from "../model/types.ts";
-import type { SweptPlace } from "../service/sweep.ts";
+import type { FileStore, RemoteFiles, SweptPlace } from "../model/types.ts";
 import { createS3Files } from "./s3-files.ts";
 
 /** `own`: the stores are marked as this data directory's, written and swept. `readOnly`: for a drill. */

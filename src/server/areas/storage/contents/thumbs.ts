@@ -10,7 +10,6 @@ import type { StorageConfig } from "../../../config/types.ts";
 import type { ReadCaller } from "../../../db/index.ts";
 import type { Blocks, Job } from "../../../db/processes/job.ts";
 import { ProcessPool } from "../../../db/processes/pool.ts";
-import type { Content } from "../endpoints/contents.ts";
 import {
   PIXELS_PER_MEGAPIXEL,
   THUMB_BLOCK_BYTES,
@@ -26,7 +25,7 @@ import {
   THUMBS_WAIT_MS,
   THUMBS_WAITING_MAX,
 } from "../limits.ts";
-import type { Bucket, StoredId, StoredObject } from "../model/types.ts";
+import type { Bucket, Content, StoredId, StoredObject } from "../model/types.ts";
 import { removeFile } from "./local-files.ts";
 import { isWholeWebp, parseSize } from "./picture.ts";
 import { type ThumbFailure, type ThumbRequest, TIME_OVER_EXIT_CODE } from "./thumb-job.ts";

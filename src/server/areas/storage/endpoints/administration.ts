@@ -5,7 +5,7 @@ import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { UPLOAD_TTL_MS, UPLOADS_LISTED_DEFAULT, UPLOADS_LISTED_MAX } from "../limits.ts";
 import { IN_BUCKET, UploadTime } from "../model/schemas.ts";
 import { listUploads } from "../service/listing.ts";
-import type { EndpointDeps } from "./index.ts";
+import type { EndpointDeps } from "./deps.ts";
 
 const Bytes = (description: string) => nullable(Type.Integer({ description }));
 const DescribedBucket = Type.Object(

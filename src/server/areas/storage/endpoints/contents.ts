@@ -1,6 +1,5 @@
 import { Type } from "typebox";
 import { unauthorized } from "../../../../kernel/errors.ts";
-import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { ReadCaller } from "../../../db/index.ts";
 import { answerFile } from "../../../http/bodies/file-answer.ts";
@@ -12,10 +11,10 @@ import { REPLACED_ATTEMPTS_MAX } from "../limits.ts";
 import { isShownInline } from "../model/content.ts";
 import { Key } from "../model/keys.ts";
 import { BYTES_TYPE, Bytes, IN_BUCKET, OF_FILE, StoredFile, TAG } from "../model/schemas.ts";
-import type { Bucket, StoredObject } from "../model/types.ts";
+import type { Bucket, Content, StoredObject } from "../model/types.ts";
 import { type FoundObject, storedFile } from "../service/files.ts";
 import { receiveForm, receiveSigned } from "../service/uploads.ts";
-import type { EndpointDeps } from "./index.ts";
+import type { EndpointDeps } from "./deps.ts";
 
 const QUERY = {
   token: Type.Optional(Type.String({ description: "Of a signed URL" })),
@@ -108,14 +107,6 @@ async function thumbnailOf(
       found = present;
     }
   }
-}
-
-/** The content of an answer: a stored file, or a thumbnail of one. */
-export interface Content {
-  etag: string;
-  size: number;
-  contentType: string;
-  body(range: { start: number; end: number; size: number }): MaybePromise<Blob | ReadableStream<Uint8Array>>;
 }
 
 /**

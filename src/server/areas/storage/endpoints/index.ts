@@ -2,17 +2,14 @@ import { Type } from "typebox";
 import { nullable } from "../../../../kernel/schema/types.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { OK } from "../../../http/reply.ts";
-import type { Thumbs } from "../contents/thumbs.ts";
 import { BATCH_DELETE_KEYS_MAX, KEYS_BODY_MAX_BYTES, METADATA_BODY_MAX_BYTES } from "../limits.ts";
 import { MetadataChanges } from "../model/content.ts";
-import type { ListCursors } from "../model/cursors.ts";
 import { ChangedFile, IN_BUCKET, OF_FILE, Ok, StoredFile, TAG, UploadTime } from "../model/schemas.ts";
-import { type StorageDeps, type StorageService, storedFile } from "../service/files.ts";
+import { storedFile } from "../service/files.ts";
 import { LISTING, listObjects } from "../service/listing.ts";
-import type { Uploads } from "../service/multipart.ts";
-import type { Signing } from "../service/signing.ts";
 import { administrationEndpoints } from "./administration.ts";
 import { downloadEndpoints, uploadEndpoints } from "./contents.ts";
+import type { EndpointDeps } from "./deps.ts";
 import { multipartEndpoints } from "./multipart.ts";
 import { signingEndpoints } from "./signing.ts";
 
@@ -139,15 +136,4 @@ function deleteEndpoints({ service }: EndpointDeps): readonly Endpoint[] {
     ({ principal, params, body }) => service.removeBatch(principal, params.bucket, async () => (await body()).keys),
   );
   return [one, several];
-}
-
-/** What the handlers of the endpoints use. */
-export interface EndpointDeps extends StorageDeps {
-  service: StorageService;
-  signing: Signing;
-  uploads: Uploads;
-  thumbs: Thumbs;
-  cursors: ListCursors;
-  /** The beginning of signed URLs; null: the address that the request was sent to. */
-  publicUrl: string | null;
 }

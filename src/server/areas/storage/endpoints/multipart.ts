@@ -17,7 +17,7 @@ import {
   TAG,
   UploadTime,
 } from "../model/schemas.ts";
-import type { EndpointDeps } from "./index.ts";
+import type { EndpointDeps } from "./deps.ts";
 
 const Part = Type.Object({ partNumber: PartNumber, etag: Type.String() });
 const StoredPart = Type.Object({

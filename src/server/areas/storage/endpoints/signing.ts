@@ -4,7 +4,7 @@ import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { SMALL_BODY_MAX_BYTES } from "../../../http/limits.ts";
 import { KEYS_BODY_MAX_BYTES } from "../limits.ts";
 import { IN_BUCKET, SignOne, SignSeveral, SignUpload, TAG, UploadTime } from "../model/schemas.ts";
-import type { EndpointDeps } from "./index.ts";
+import type { EndpointDeps } from "./deps.ts";
 
 const Url = Type.Object({ url: Type.String() });
 const Urls = Type.Object(

@@ -99,6 +99,15 @@ export interface StoredId {
   writtenAt: Millis | null;
 }
 
+/** Where files are, for the sweep. */
+export interface SweptPlace {
+  files: FileStore;
+  /** How long a file that no record names stays. */
+  graceMs: Millis;
+  /** Asked before each sweep; false: another server has taken the place over. */
+  isOurs(): Promise<boolean>;
+}
+
 /** A prefix of an object store. */
 export interface RemoteFiles extends FileStore {
   /** For messages. */
@@ -106,6 +115,14 @@ export interface RemoteFiles extends FileStore {
   /** The object that names the owner of the prefix; null: it has none. Errors: 503. */
   readMarker(): Promise<string | null>;
   writeMarker(text: string): Promise<void>;
+}
+
+/** The content of an answer: a stored file, or a thumbnail of one. */
+export interface Content {
+  etag: string;
+  size: number;
+  contentType: string;
+  body(range: { start: number; end: number; size: number }): MaybePromise<Blob | ReadableStream<Uint8Array>>;
 }
 
 export interface Bucket {

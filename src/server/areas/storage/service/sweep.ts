@@ -13,17 +13,9 @@ import {
   SWEEP_STEP_FILES,
   UPLOAD_TTL_MS,
 } from "../limits.ts";
-import type { FileStore, StoredId } from "../model/types.ts";
+import type { StoredId, SweptPlace } from "../model/types.ts";
 import type { StorageStore } from "../store/store.ts";
 import type { EndedUploads } from "./multipart.ts";
-
-export interface SweptPlace {
-  files: FileStore;
-  /** How long a file that no record names stays. */
-  graceMs: Millis;
-  /** Asked before each sweep; false: another server has taken the place over. */
-  isOurs(): Promise<boolean>;
-}
 
 export interface SweepDeps {
   store: StorageStore;
