@@ -12,7 +12,7 @@ export type {
 } from "./audit/types.ts";
 export { createStorageEngine } from "./engine.ts";
 export { instanceBounds, socketsMax } from "./files/descriptors.ts";
-export { DirectoryInUse, lockDirectory } from "./files/directory-lock.ts";
+export { DirectoryInUse, type DirectoryLock, lockDirectory } from "./files/directory-lock.ts";
 export { isEmptyFile } from "./files/file-identity.ts";
 export { quoteIdentifier } from "./identifiers.ts";
 export { createInstanceFiles, type InstanceFiles } from "./instances/instance-files.ts";

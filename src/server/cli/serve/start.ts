@@ -72,7 +72,8 @@ export const startCommand = new Command("start")
       // Until here code ran once (scripts/build.ts); from now on it is worth compiling.
       Bun.unsafe.setJITPolicy(1);
       endRehearsal = rehearseBesideServer(config, data, logger);
-      await stopped;
+      const isLost = await Promise.race([stopped.then(() => false), platform.lost.then(() => true)]);
+      if (isLost) throw new CommandError(`${data} is no longer this server's data directory`);
     } catch (cause) {
       // A generated key is shown once, also when the start fails.
       if (keyLine !== "") output.write(`${keyLine.trimStart()}\n`);

@@ -1,4 +1,5 @@
 import { Database, SQLiteError } from "bun:sqlite";
+import { type BigIntStats, statSync } from "node:fs";
 import { join } from "node:path";
 import { openError } from "./sqlite-errors.ts";
 
@@ -6,29 +7,81 @@ const LOCK_FILE = "platform.lock";
 
 export class DirectoryInUse extends Error {}
 
-export interface DirectoryLock {
-  release(): void;
+/**
+ * Locks a data directory, which must exist, against other processes. Errors: `DirectoryInUse`, another process has the lock.
+ */
+export function lockDirectory(path: string): DirectoryLock {
+  return new DirectoryLock(path);
 }
 
 /**
- * Locks a data directory, which must exist, against other processes. The lock is an exclusive SQLite transaction on a
- * separate file. The system releases it when the process ends for any reason. Errors: `DirectoryInUse`, another process has
- * the lock.
+ * An exclusive SQLite transaction on a file of its own in the directory, which the system ends with the process, for whatever
+ * reason that ends. The lock is on the file and not on its name: who removes or moves the file can let another process in, so
+ * the holder asks `isHeld` now and then.
  */
-export function lockDirectory(path: string): DirectoryLock {
-  const lockPath = join(path, LOCK_FILE);
+export class DirectoryLock {
+  readonly #directory: string;
+  readonly #directoryId: string | null;
+  #sqlite: Database;
+  #fileId: string | null;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+    this.#sqlite = locked(directory);
+    this.#directoryId = idOf(directory);
+    this.#fileId = idOf(this.#file);
+  }
+
+  get #file(): string {
+    return join(this.#directory, LOCK_FILE);
+  }
+
+  /**
+   * Returns whether the path still leads to the directory that was locked, and the lock to this process. A lock file that was
+   * removed is made and locked again; false where another process has locked it first.
+   */
+  isHeld(): boolean {
+    if (idOf(this.#file) === this.#fileId) return true;
+    if (idOf(this.#directory) !== this.#directoryId) return false;
+    try {
+      const next = locked(this.#directory);
+      this.#sqlite.close();
+      this.#sqlite = next;
+      this.#fileId = idOf(this.#file);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  release(): void {
+    this.#sqlite.close();
+  }
+}
+
+function locked(directory: string): Database {
+  const path = join(directory, LOCK_FILE);
   let sqlite: Database | null = null;
   try {
-    sqlite = new Database(lockPath, { create: true, readwrite: true });
+    sqlite = new Database(path, { create: true, readwrite: true });
     sqlite.run("PRAGMA busy_timeout = 0");
     sqlite.run("BEGIN EXCLUSIVE");
+    return sqlite;
   } catch (error) {
     sqlite?.close();
     if (error instanceof SQLiteError && error.code?.startsWith("SQLITE_BUSY") === true) {
-      throw new DirectoryInUse(`The data directory ${path} is in use by another process`, { cause: error });
+      throw new DirectoryInUse(`The data directory ${directory} is in use by another process`, { cause: error });
     }
-    throw openError(lockPath, error);
+    throw openError(path, error);
   }
-  const held = sqlite;
-  return { release: () => held.close() };
+}
+
+/** Identifies what a path leads to; null where there is nothing, or it cannot be seen. */
+function idOf(path: string): string | null {
+  try {
+    const { dev, ino }: BigIntStats = statSync(path, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch {
+    return null;
+  }
 }
