@@ -7,6 +7,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { bundleClient } from "./client/bundle.ts";
 import { PACKAGE_ENTRIES, SOURCES } from "./client/entries.ts";
+import { bundleDashboard } from "./dashboard/bundle.ts";
 import { queryTexts } from "./query-texts.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
@@ -18,6 +19,9 @@ const OF_ONE_SYSTEM = /^sqlite-vec-/;
 
 /** Packages of which the executable contains files that are no part of a bundle. */
 const COMPRESSED = ["node_modules/swagger-ui-dist"];
+
+/** Licences of what was copied into sources: a line with name and licence, one that says where it is from, and the text. */
+const COPIED = "src/**/*.licence.txt";
 
 interface Manifest {
   name: string;
@@ -34,6 +38,7 @@ The source of a package is published under its name and version in the npm regis
 async function bundledPackages(): Promise<string[]> {
   const programs = [...new Bun.Glob("src/**/*-job.ts").scanSync({ cwd: ROOT })];
   const client = await bundleClient(Object.values(PACKAGE_ENTRIES), { root: SOURCES, minify: false });
+  const dashboard = await bundleDashboard();
   const { metafile } = await Bun.build({
     external: ["platform:*"],
     entrypoints: ["src/main.ts", ...programs].map((path) => join(ROOT, path)),
@@ -43,8 +48,10 @@ async function bundledPackages(): Promise<string[]> {
     plugins: [queryTexts],
     metafile: true,
   });
-  if (metafile === undefined) throw new Error("the build does not tell what it takes in");
-  const inputs = [...Object.keys(metafile.inputs), ...Object.keys(client.metafile.inputs)];
+  const inputs = [metafile, client.metafile, dashboard.metafile].flatMap((bundle) => {
+    if (bundle === undefined) throw new Error("the build does not tell what it takes in");
+    return Object.keys(bundle.inputs);
+  });
   const folders = inputs.flatMap((path) => {
     const [, folder] = /(node_modules\/.*?)$/.exec(path) ?? [];
     const inner = folder?.lastIndexOf("node_modules/") ?? -1;
@@ -71,6 +78,14 @@ function noticeOf(folder: string): string {
   return `${RULE}\n${name} ${version}: ${license}${from}\n${RULE}\n\n${body}\n`;
 }
 
+function copiedNotices(): string[] {
+  const paths = [...new Bun.Glob(COPIED).scanSync({ cwd: ROOT })].sort();
+  return paths.map((path) => {
+    const [name, source, ...text] = readFileSync(join(ROOT, path), "utf8").split("\n");
+    return `${RULE}\n${name}\n${source}\n${RULE}\n\n${text.join("\n").trim()}\n`;
+  });
+}
+
 /** The notice of the runtime about itself and its libraries. */
 function runtimeNotice(): string {
   const text = readFileSync(join(ROOT, "node_modules/bun-types/docs/project/license.mdx"), "utf8");
@@ -85,7 +100,7 @@ export const noticesOf = (packages: readonly string[]): string =>
 export async function generateNotices(): Promise<string> {
   const packages = (await bundledPackages()).map(noticeOf);
   // A package that is in the tree twice with one version is one entry.
-  return [HEAD, runtimeNotice(), ...new Set(packages)].join("\n");
+  return [HEAD, runtimeNotice(), ...new Set(packages), ...copiedNotices()].join("\n");
 }
 
 if (import.meta.main) writeFileSync(NOTICES_FILE, await generateNotices());

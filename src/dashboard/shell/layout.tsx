@@ -12,11 +12,11 @@ import {
   useMantineColorScheme,
 } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { IconLogout, IconMoon, IconSearch, IconSun, IconUserCircle } from "@tabler/icons-react";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { Activity } from "react";
 import { useHeld } from "../api/held.ts";
 import { signOut, useRights, useSession } from "../api/session.tsx";
+import { IconLogout, IconMoon, IconSearch, IconSun, IconUserCircle } from "../parts/icons.tsx";
 import { useLoadingAhead } from "./loading-ahead.ts";
 import { openSearch, Search } from "./search.tsx";
 import { useSections } from "./sections.ts";

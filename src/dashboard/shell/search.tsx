@@ -1,11 +1,11 @@
 import { createSpotlight, Spotlight, type SpotlightActionData } from "@mantine/spotlight";
-import { IconFile, IconSearch, IconTable, IconUser } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useResources } from "../api/resources.ts";
 import { server } from "../api/server.ts";
 import { useRights } from "../api/session.tsx";
+import { IconFile, IconSearch, IconTable, IconUser } from "../parts/icons.tsx";
 import { plainName } from "../parts/name.tsx";
 import { useSections } from "./sections.ts";
 

@@ -1,4 +1,7 @@
+import { type Resources, useResources } from "../api/resources.ts";
+import { useRights } from "../api/session.tsx";
 import {
+  type Icon,
   IconBell,
   IconBriefcase,
   IconBroadcast,
@@ -14,9 +17,7 @@ import {
   IconTable,
   IconUsers,
   IconVectorTriangle,
-} from "@tabler/icons-react";
-import { type Resources, useResources } from "../api/resources.ts";
-import { useRights } from "../api/session.tsx";
+} from "../parts/icons.tsx";
 
 type Right = readonly [area: string, kind: string, name: string, action: string];
 
@@ -24,7 +25,7 @@ type Right = readonly [area: string, kind: string, name: string, action: string]
 export interface Section {
   name: string;
   path: string;
-  icon: typeof IconHome;
+  icon: Icon;
   /** Shown where the key has one of these. */
   rights: readonly Right[];
   /** Whether the config declares something of it; absent: it is there without being declared. */

@@ -1,10 +1,10 @@
 import { Button, Combobox, Group, Text, useCombobox } from "@mantine/core";
-import { IconEye, IconX } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { server } from "../api/server.ts";
 import { useRights } from "../api/session.tsx";
+import { IconEye, IconX } from "../parts/icons.tsx";
 
 const NOBODY = "anonymous";
 const FOUND_MAX = 6;

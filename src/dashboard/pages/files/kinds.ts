@@ -1,4 +1,5 @@
 import {
+  type Icon,
   IconFile,
   IconFileMusic,
   IconFileText,
@@ -6,7 +7,7 @@ import {
   IconFileZip,
   IconMovie,
   IconPhoto,
-} from "@tabler/icons-react";
+} from "../../parts/icons.tsx";
 
 /** How a file is shown. */
 export type Kind = "picture" | "film" | "sound" | "pdf" | "text" | "other";
@@ -23,7 +24,7 @@ export function kindOf(contentType: string): Kind {
   return TEXTS.test(type) ? "text" : "other";
 }
 
-const ICONS: Readonly<Record<Kind, typeof IconFile>> = {
+const ICONS: Readonly<Record<Kind, Icon>> = {
   picture: IconPhoto,
   film: IconMovie,
   sound: IconFileMusic,
@@ -32,5 +33,5 @@ const ICONS: Readonly<Record<Kind, typeof IconFile>> = {
   other: IconFile,
 };
 
-export const iconOf = (contentType: string): typeof IconFile =>
+export const iconOf = (contentType: string): Icon =>
   /zip|tar|compress|7z|rar/.test(contentType) ? IconFileZip : ICONS[kindOf(contentType)];

@@ -1,8 +1,8 @@
 import { Checkbox, Group, Table, Text } from "@mantine/core";
-import { IconFolder } from "@tabler/icons-react";
 import { memo, useRef } from "react";
 import type { FolderPage } from "../../../client/storage/types.ts";
 import { bytesText } from "../../parts/format.ts";
+import { IconFolder } from "../../parts/icons.tsx";
 import { OPENING_ROW } from "../../parts/list/opening-row.ts";
 import type { PagedList } from "../../parts/list/paged.tsx";
 import { useVirtualRows } from "../../parts/list/virtual-rows.ts";

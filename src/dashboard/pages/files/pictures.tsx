@@ -1,8 +1,8 @@
 import { Checkbox, SimpleGrid, Stack, Text, useMatches } from "@mantine/core";
 import { useResizeObserver } from "@mantine/hooks";
-import { IconFolder } from "@tabler/icons-react";
 import { useRef, useState } from "react";
 import { bytesText } from "../../parts/format.ts";
+import { IconFolder } from "../../parts/icons.tsx";
 import { useVirtualRows } from "../../parts/list/virtual-rows.ts";
 import { Name, plainName } from "../../parts/name.tsx";
 import { PageLink } from "../../parts/page-link.tsx";

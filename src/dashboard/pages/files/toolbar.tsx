@@ -1,6 +1,6 @@
 import { ActionIcon, Breadcrumbs, Group, Select, TextInput, Tooltip } from "@mantine/core";
-import { IconLayoutGrid, IconList, IconSearch } from "@tabler/icons-react";
 import { useEffect, useState } from "react";
+import { IconLayoutGrid, IconList, IconSearch } from "../../parts/icons.tsx";
 import { Name } from "../../parts/name.tsx";
 import { PageLink } from "../../parts/page-link.tsx";
 import { type FilesState, foldersOf, type Layout } from "./address.ts";

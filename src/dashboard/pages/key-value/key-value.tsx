@@ -14,7 +14,6 @@ import {
   UnstyledButton,
 } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
-import { IconPlus, IconSearch } from "@tabler/icons-react";
 import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
 import { messageOf } from "../../api/failure.ts";
@@ -23,6 +22,7 @@ import { queries, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { usePageState } from "../../parts/address.ts";
 import { Confirm } from "../../parts/confirm.tsx";
+import { IconPlus, IconSearch } from "../../parts/icons.tsx";
 import { parseJson } from "../../parts/json/json-text.ts";
 import { Page } from "../../parts/page.tsx";
 import { Empty, Failure, Loadable, Loading, Problem } from "../../parts/states.tsx";

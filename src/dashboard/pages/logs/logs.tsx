@@ -1,9 +1,9 @@
 import { Badge, Button, Code, Group, SegmentedControl, Table, Text, TextInput } from "@mantine/core";
-import { IconPlayerPause, IconPlayerPlay, IconSearch } from "@tabler/icons-react";
 import { useState } from "react";
 import { usePageState } from "../../parts/address.ts";
 import { ConnectionBadge } from "../../parts/connection.tsx";
 import { numberText, timeText } from "../../parts/format.ts";
+import { IconPlayerPause, IconPlayerPlay, IconSearch } from "../../parts/icons.tsx";
 import { beginningOf, type Since, SinceSelect, sinceOf } from "../../parts/list/since.tsx";
 import { Page } from "../../parts/page.tsx";
 import { Empty, Failure, Loading, Problem } from "../../parts/states.tsx";

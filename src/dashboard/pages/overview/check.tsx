@@ -1,6 +1,6 @@
 import { Card, Group, Table, Title } from "@mantine/core";
-import { IconAlertTriangle, IconCircleCheck } from "@tabler/icons-react";
 import { agoText, bytesText, numberText } from "../../parts/format.ts";
+import { IconAlertTriangle, IconCircleCheck } from "../../parts/icons.tsx";
 
 /** One check of the server, with its figures. */
 export function Check({

@@ -1,7 +1,7 @@
 import { Button, Stack, Tabs } from "@mantine/core";
-import { IconSend } from "@tabler/icons-react";
 import { useRights } from "../../api/session.tsx";
 import { usePageState } from "../../parts/address.ts";
+import { IconSend } from "../../parts/icons.tsx";
 import { Page } from "../../parts/page.tsx";
 import { OpenDevice } from "./device.tsx";
 import { Devices } from "./devices.tsx";

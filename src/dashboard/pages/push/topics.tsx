@@ -1,8 +1,8 @@
 import { Table, TextInput } from "@mantine/core";
-import { IconSearch } from "@tabler/icons-react";
 import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { numberText } from "../../parts/format.ts";
+import { IconSearch } from "../../parts/icons.tsx";
 import { Paged, usePaged } from "../../parts/list/paged.tsx";
 import { PageLink } from "../../parts/page-link.tsx";
 import { Empty } from "../../parts/states.tsx";

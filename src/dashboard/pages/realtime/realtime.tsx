@@ -11,7 +11,6 @@ import {
   UnstyledButton,
 } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { IconBroadcast, IconSearch } from "@tabler/icons-react";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
 import type { ChannelEntry } from "../../../client/admin/live-types.ts";
@@ -20,6 +19,7 @@ import { useRights } from "../../api/session.tsx";
 import { LISTED_MAX, REALTIME_EVERY_MS } from "../../limits.ts";
 import { usePageState } from "../../parts/address.ts";
 import { numberText } from "../../parts/format.ts";
+import { IconBroadcast, IconSearch } from "../../parts/icons.tsx";
 import { Page } from "../../parts/page.tsx";
 import { Empty, Failure, Loadable } from "../../parts/states.tsx";
 import { Wide } from "../../parts/wide.tsx";

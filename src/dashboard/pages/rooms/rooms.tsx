@@ -1,5 +1,4 @@
 import { Anchor, Badge, Group, Select, Table, Text, TextInput } from "@mantine/core";
-import { IconSearch } from "@tabler/icons-react";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { RoomEntry } from "../../../client/admin/live-types.ts";
@@ -8,6 +7,7 @@ import { server } from "../../api/server.ts";
 import { LISTED_MAX, ROOMS_EVERY_MS } from "../../limits.ts";
 import { usePageState } from "../../parts/address.ts";
 import { bytesText, numberText } from "../../parts/format.ts";
+import { IconSearch } from "../../parts/icons.tsx";
 import { Page } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { Wide } from "../../parts/wide.tsx";

@@ -1,8 +1,8 @@
 import { Button, Drawer, Group, Stack, Text, TextInput, UnstyledButton } from "@mantine/core";
 import { useLocalStorage } from "@mantine/hooks";
-import { IconSearch } from "@tabler/icons-react";
 import { useState } from "react";
 import { SQL_HISTORY_CHARACTERS_MAX, SQL_HISTORY_MAX } from "../../limits.ts";
+import { IconSearch } from "../../parts/icons.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { Ago } from "../../parts/time.tsx";
 

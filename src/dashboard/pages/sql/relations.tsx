@@ -1,6 +1,6 @@
 import { NavLink, ScrollArea, Text, TextInput } from "@mantine/core";
-import { IconEye, IconSearch, IconTable } from "@tabler/icons-react";
 import { useState } from "react";
+import { IconEye, IconSearch, IconTable } from "../../parts/icons.tsx";
 import { Loadable } from "../../parts/states.tsx";
 import { useRelations } from "./statements.ts";
 

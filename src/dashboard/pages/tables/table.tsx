@@ -1,5 +1,4 @@
 import { Button, Tabs } from "@mantine/core";
-import { IconPlus, IconTrash } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useCallback, useMemo, useState } from "react";
@@ -7,6 +6,7 @@ import { declaredAs, type TableSchema, useResources } from "../../api/resources.
 import { useRights } from "../../api/session.tsx";
 import { usePageState, usePathParameters } from "../../parts/address.ts";
 import { numberText } from "../../parts/format.ts";
+import { IconPlus, IconTrash } from "../../parts/icons.tsx";
 import { useSelection } from "../../parts/list/selection.ts";
 import { Page } from "../../parts/page.tsx";
 import { Empty, Failure, Loadable, Loading } from "../../parts/states.tsx";

@@ -1,8 +1,8 @@
 import { ActionIcon, Button, Checkbox, Group, Menu, Text, Tooltip } from "@mantine/core";
-import { IconColumns } from "@tabler/icons-react";
 import type { ReactNode } from "react";
 import type { TableSchema } from "../../api/resources.ts";
 import { numberText } from "../../parts/format.ts";
+import { IconColumns } from "../../parts/icons.tsx";
 import { ConditionList, FilterButton } from "./filter/filter.tsx";
 import type { Conditions } from "./filter/filter-model.ts";
 import { SearchInput } from "./filter/search-input.tsx";

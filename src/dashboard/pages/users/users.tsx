@@ -1,11 +1,11 @@
 import { Anchor, Badge, Button, Table, Text, TextInput } from "@mantine/core";
-import { IconPlus, IconSearch } from "@tabler/icons-react";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import type { UserEntry } from "../../../client/admin/index.ts";
 import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { usePageState } from "../../parts/address.ts";
+import { IconPlus, IconSearch } from "../../parts/icons.tsx";
 import { Paged, usePaged } from "../../parts/list/paged.tsx";
 import { Page } from "../../parts/page.tsx";
 import { Empty } from "../../parts/states.tsx";

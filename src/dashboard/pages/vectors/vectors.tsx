@@ -1,11 +1,11 @@
 import { Button, Group, Select, Table, Text, TextInput } from "@mantine/core";
-import { IconPlus, IconSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useResources } from "../../api/resources.ts";
 import { queries, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { usePageState } from "../../parts/address.ts";
 import { numberText } from "../../parts/format.ts";
+import { IconPlus, IconSearch } from "../../parts/icons.tsx";
 import { Paged, usePaged } from "../../parts/list/paged.tsx";
 import { Name } from "../../parts/name.tsx";
 import { Page } from "../../parts/page.tsx";

@@ -1,6 +1,6 @@
 import "./json-tree.css";
-import { IconChevronRight } from "@tabler/icons-react";
 import { memo, useEffect, useRef, useState } from "react";
+import { IconChevronRight } from "../icons.tsx";
 
 /** Members that are shown before one asks for more of them. */
 const MEMBERS_SHOWN = 100;

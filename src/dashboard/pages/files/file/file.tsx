@@ -1,7 +1,7 @@
 import { Button, Drawer, Group, Stack, Table, Text } from "@mantine/core";
-import { IconDownload } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { bytesText, numberText, timeText } from "../../../parts/format.ts";
+import { IconDownload } from "../../../parts/icons.tsx";
 import { Name } from "../../../parts/name.tsx";
 import { Empty, Failure, Loadable } from "../../../parts/states.tsx";
 import { useServer, useViewAs } from "../../../shell/view-as.tsx";

@@ -1,9 +1,9 @@
 import { ActionIcon, Button, Group, Stack, Text, TextInput, Title } from "@mantine/core";
-import { IconPlus, IconTrash } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
 import type { FileMetadata } from "../../../../client/storage/types.ts";
 import { queries } from "../../../api/server.ts";
+import { IconPlus, IconTrash } from "../../../parts/icons.tsx";
 import { Problem } from "../../../parts/states.tsx";
 import { useServer, useViewAs } from "../../../shell/view-as.tsx";
 

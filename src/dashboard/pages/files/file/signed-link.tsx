@@ -1,8 +1,8 @@
 import { Button, Group, Select, Stack, Text, TextInput, Title } from "@mantine/core";
 import { useClipboard } from "@mantine/hooks";
-import { IconLink } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
+import { IconLink } from "../../../parts/icons.tsx";
 import { Problem } from "../../../parts/states.tsx";
 import { useServer } from "../../../shell/view-as.tsx";
 

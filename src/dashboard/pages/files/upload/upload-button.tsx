@@ -1,8 +1,8 @@
 import { Button, FileButton, Group, Modal, Text, TextInput } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
-import { IconFolderPlus, IconUpload } from "@tabler/icons-react";
 import { type DragEvent, type ReactNode, type SyntheticEvent, useState } from "react";
 import { messageOf, PlatformError } from "../../../api/failure.ts";
+import { IconFolderPlus, IconUpload } from "../../../parts/icons.tsx";
 import { plainName } from "../../../parts/name.tsx";
 import { useServer } from "../../../shell/view-as.tsx";
 import { nameOf } from "../address.ts";

@@ -1,6 +1,6 @@
 import { ActionIcon, Button, Card, Group, Progress, ScrollArea, Stack, Text, Title } from "@mantine/core";
-import { IconCheck, IconX } from "@tabler/icons-react";
 import { bytesText } from "../../../parts/format.ts";
+import { IconCheck, IconX } from "../../../parts/icons.tsx";
 import { Name, plainName } from "../../../parts/name.tsx";
 import { clearUploads, isOver, removeUpload, retryUpload, type Upload, useUploads } from "./uploads.ts";
 

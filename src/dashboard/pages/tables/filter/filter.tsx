@@ -1,7 +1,7 @@
 import { Button, Group, Pill, Popover, SegmentedControl, Select, Stack, Text, TextInput } from "@mantine/core";
-import { IconFilter } from "@tabler/icons-react";
 import { type SyntheticEvent, useState } from "react";
 import type { TableSchema } from "../../../api/resources.ts";
+import { IconFilter } from "../../../parts/icons.tsx";
 import { type Condition, type Conditions, type Operator, operatorsOf, textOf, typedValue } from "./filter-model.ts";
 
 interface FilterProps {

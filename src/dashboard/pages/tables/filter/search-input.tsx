@@ -1,6 +1,6 @@
 import { TextInput } from "@mantine/core";
 import { useDebouncedCallback } from "@mantine/hooks";
-import { IconSearch } from "@tabler/icons-react";
+import { IconSearch } from "../../../parts/icons.tsx";
 import { SEARCH_DELAY_MS } from "../limits.ts";
 
 /** Words to search for, which are searched for when the typing pauses. */

@@ -1,4 +1,5 @@
 import { Menu } from "@mantine/core";
+import { memo } from "react";
 import {
   IconArrowDown,
   IconArrowLeft,
@@ -9,8 +10,7 @@ import {
   IconPin,
   IconPinnedOff,
   IconSum,
-} from "@tabler/icons-react";
-import { memo } from "react";
+} from "../../../parts/icons.tsx";
 import { type Columns, canMove, type GridColumn, moveColumn } from "./columns.ts";
 
 interface HeadProps {

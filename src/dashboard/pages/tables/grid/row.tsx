@@ -1,5 +1,5 @@
-import { IconExternalLink } from "@tabler/icons-react";
 import { memo } from "react";
+import { IconExternalLink } from "../../../parts/icons.tsx";
 import type { TableAddress } from "../address.ts";
 import type { Row } from "../rows.ts";
 import type { TitleOf } from "../titles.ts";

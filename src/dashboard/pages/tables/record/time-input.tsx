@@ -1,7 +1,7 @@
 import { ActionIcon, TextInput, type TextInputProps } from "@mantine/core";
-import { IconCalendar } from "@tabler/icons-react";
 import { useRef } from "react";
 import { timeText } from "../../../parts/format.ts";
+import { IconCalendar } from "../../../parts/icons.tsx";
 
 interface TimeInputProps extends Omit<TextInputProps, "value" | "onChange"> {
   /** The stored text, any ISO 8601 time. */

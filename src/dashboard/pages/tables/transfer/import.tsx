@@ -1,11 +1,11 @@
 import { Alert, Button, Checkbox, FileInput, Group, Modal, Progress, Stack, Table, Text } from "@mantine/core";
-import { IconFile } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { messageOf } from "../../../api/failure.ts";
 import { declaredAs, type TableSchema } from "../../../api/resources.ts";
 import { bytesText, numberText } from "../../../parts/format.ts";
+import { IconFile } from "../../../parts/icons.tsx";
 import { Loading } from "../../../parts/states.tsx";
 import { Wide } from "../../../parts/wide.tsx";
 import { useServer } from "../../../shell/view-as.tsx";

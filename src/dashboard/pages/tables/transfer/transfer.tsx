@@ -1,10 +1,10 @@
 import { ActionIcon, Menu, Modal, Progress, Stack, Text, Tooltip } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
-import { IconDotsVertical, IconDownload, IconUpload } from "@tabler/icons-react";
 import { lazy, Suspense, useRef, useState } from "react";
 import { messageOf } from "../../../api/failure.ts";
 import type { TableSchema } from "../../../api/resources.ts";
 import { numberText } from "../../../parts/format.ts";
+import { IconDotsVertical, IconDownload, IconUpload } from "../../../parts/icons.tsx";
 import { Loading } from "../../../parts/states.tsx";
 import { useServer } from "../../../shell/view-as.tsx";
 import type { TableAddress } from "../address.ts";
