@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, test } from "bun:test";
+import { fileURLToPath } from "node:url";
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 import { browserProgram, missingBrowser } from "./chromium.ts";
 
@@ -15,6 +16,7 @@ import { browserProgram, missingBrowser } from "./chromium.ts";
 // Code for the page is text (`page.evaluate("document.title")`), or a module that the server under test serves.
 
 const START_TIMEOUT_MS = 60_000;
+const BUILD_TIMEOUT_MS = 180_000;
 const ACTION_TIMEOUT_MS = 10_000;
 
 /** This machine by a name: a page over plain HTTP, where browsers withhold what is for secure pages only, such as locks. */
@@ -45,9 +47,23 @@ export interface TestBrowser {
   openProfile(options?: BrowserContextOptions): Promise<Profile>;
 }
 
+/**
+ * Builds what a server from sources serves to pages, unless it is there: built at the first request instead, it would take the time of
+ * the first test, and a test that runs out of time takes the server and the browser of its file with it.
+ */
+async function buildPages(): Promise<void> {
+  if (process.env["PLATFORM_EXECUTABLE"] !== undefined) return;
+  const script = fileURLToPath(import.meta.resolve("../../scripts/client/build.ts"));
+  for (const part of ["module", "dashboard"]) {
+    const { exitCode, stderr } = await Bun.$`${process.execPath} ${script} ${part}`.quiet().nothrow();
+    if (exitCode !== 0) throw new Error(`The ${part} cannot be built:\n${stderr}`);
+  }
+}
+
 /** Starts a browser for the tests of this file, and closes it after the last one. Called at the top of a test file. */
 export function testBrowser(): TestBrowser {
   let browser: Browser | null = null;
+  if (missingBrowser === null) beforeAll(buildPages, BUILD_TIMEOUT_MS);
   beforeAll(async () => {
     if (missingBrowser !== null) return console.warn(`note: browser tests are skipped: ${missingBrowser}`);
     const { path, env } = await browserProgram();

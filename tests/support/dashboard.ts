@@ -7,9 +7,6 @@ import { SERVICE_KEY, type TestPlatform } from "./platform.ts";
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 
-/** A server that runs from its sources builds the pages when they are asked for first. */
-const FIRST_PAGE_TIMEOUT_MS = 40_000;
-
 interface DashboardOptions {
   key?: string;
   /** The code of other pages is not loaded ahead, so that a page is at rest when it is shown. */
@@ -23,8 +20,6 @@ export async function openDashboard(
   path: string,
   { key = SERVICE_KEY, isSavingData = true, ...options }: BrowserContextOptions & DashboardOptions = {},
 ): Promise<Profile> {
-  // From sources the pages are built when they are asked for, which takes longer than a browser waits.
-  await fetch(`${platform.url}/admin`);
   const profile = await openProfile(options);
   if (isSavingData) {
     await profile.context.addInitScript(
@@ -33,7 +28,7 @@ export async function openDashboard(
   }
   const response = await profile.context.request.post(`${platform.url}/api/admin/session`, { data: { key } });
   if (response.status() !== 204) throw new Error(`The key does not sign in: ${await response.text()}`);
-  await profile.page.goto(platform.url + path, { timeout: FIRST_PAGE_TIMEOUT_MS });
+  await profile.page.goto(platform.url + path);
   return profile;
 }
 
