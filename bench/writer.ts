@@ -7,7 +7,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../src/kernel/clock.ts";
-import { createStorageEngine } from "../src/server/db/index.ts";
+import { tablesLayout } from "../schema/migrations/index.ts";
+import { createStorageEngine, layOut } from "../src/server/db/index.ts";
 
 const writers = Number(process.argv[2] ?? 32);
 const durationMs = Number(process.argv[3] ?? 3) * 1000;
@@ -61,7 +62,12 @@ try {
     await measure(`one commit per request, ${mode}`, insert);
     close();
   }
-  const file = engine.open(join(directory, "ours.db"), { migrate: (sqlite) => sqlite.run(CREATE) });
+  const file = engine.open(join(directory, "ours.db"), {
+    migrate(sqlite) {
+      layOut(tablesLayout)(sqlite);
+      sqlite.run(CREATE);
+    },
+  });
   await measure("group commit, synced", (n) =>
     file.write((tx) => {
       const id = Bun.randomUUIDv7();

@@ -11,6 +11,7 @@ import { LongReads } from "./reads/long-reads.ts";
 import { MigrationProcess } from "./schema/migration-process.ts";
 import type { MigrationRequest } from "./schema/types.ts";
 import type { EngineLoad, LastSync, OpenOptions, StorageEngine } from "./types.ts";
+import { CommitOrder } from "./writer/commit-number.ts";
 import { FileWork } from "./writer/file-work.ts";
 import type { SyncFile } from "./writer/wal-sync.ts";
 
@@ -30,6 +31,9 @@ export interface StorageEngineOptions {
   audit?: AuditSink;
 }
 
+/** Transactions that change the tables of one file, at most. */
+const MIGRATION_PLACES = 8;
+
 /** All open files of a server, and the processes that they share. No file is accessed before the first `open`. */
 class Engine implements StorageEngine {
   readonly clock: Clock;
@@ -39,6 +43,7 @@ class Engine implements StorageEngine {
   readonly #queries: LongReads;
   readonly #checkpointer: FileWork;
   readonly #migrations: MigrationProcess;
+  readonly #order: CommitOrder;
   readonly #directories = createDirectorySync();
   /** A separate process, because a file's writer waits for it. */
   readonly #indexer: FileWork;
@@ -51,6 +56,7 @@ class Engine implements StorageEngine {
     this.#options = options;
     this.clock = options.clock;
     this.descriptorLimit = options.descriptorLimit ?? descriptorLimit();
+    this.#order = new CommitOrder(options.clock);
     this.#reserve = new DescriptorReserve(this.descriptorLimit, options.clock);
     this.#queries = new LongReads({
       clock: options.clock,
@@ -60,6 +66,10 @@ class Engine implements StorageEngine {
     this.#checkpointer = new FileWork(options.clock);
     this.#indexer = new FileWork(options.clock);
     this.#migrations = new MigrationProcess(options.clock);
+  }
+
+  get lastSeq(): number {
+    return this.#order.lastAnnounced;
   }
 
   get openFiles(): number {
@@ -92,8 +102,9 @@ class Engine implements StorageEngine {
     return file;
   }
 
-  migrate(request: MigrationRequest, signal: AbortSignal): Promise<void> {
-    return this.#migrations.run(request, signal);
+  migrate(request: Omit<MigrationRequest, "place">, signal: AbortSignal): Promise<void> {
+    const place = this.#order.take(MIGRATION_PLACES) - MIGRATION_PLACES;
+    return this.#migrations.run({ ...request, place }, signal);
   }
 
   #openFile(absolute: string, options: OpenOptions): OpenFile {
@@ -103,6 +114,7 @@ class Engine implements StorageEngine {
       queries: this.#queries,
       checkpointer: this.#checkpointer,
       indexer: this.#indexer,
+      order: this.#order,
       inIndexTurn: (work) => {
         const slice = this.#lastSlice.then(work);
         this.#lastSlice = slice.catch(() => undefined);

@@ -7,8 +7,11 @@ import { copyBeforeUpgrade } from "./files/upgrade-copy.ts";
 type StepValues = Readonly<Record<string, string | number>>;
 
 /** For `OpenOptions.migrate`: creates the server's tables, or upgrades them. Errors: see `migrateFile`. */
-export function layOut(layout: FileLayout, values: StepValues = {}): (sqlite: Database) => void {
-  return (sqlite) => migrateFile(sqlite, layout, values);
+export function layOut(
+  layout: FileLayout,
+  values: StepValues = {},
+): (sqlite: Database, numberCommit?: () => void) => void {
+  return (sqlite, numberCommit) => migrateFile(sqlite, { layout, values, numberCommit });
 }
 
 /**
@@ -19,7 +22,10 @@ export function layOut(layout: FileLayout, values: StepValues = {}): (sqlite: Da
  * after each step. [DB31] [DB300]
  * Errors: a step fails; the file has a version that is newer than this executable supports.
  */
-function migrateFile(sqlite: Database, layout: FileLayout, values: StepValues): void {
+function migrateFile(
+  sqlite: Database,
+  { layout, values, numberCommit }: { layout: FileLayout; values: StepValues; numberCommit: (() => void) | undefined },
+): void {
   const version = readVersion(sqlite);
   assertKnown(sqlite, layout, version);
   if (version === layout.steps.length) return;
@@ -33,6 +39,7 @@ function migrateFile(sqlite: Database, layout: FileLayout, values: StepValues): 
         applyStep(sqlite, { layout, version: next, sql: fillIn(layout.steps[next - 1] ?? "", values) });
       }
       sqlite.run(`PRAGMA user_version = ${layout.steps.length}`);
+      numberCommit?.();
     };
     sqlite.transaction(upgrade).immediate();
   } finally {

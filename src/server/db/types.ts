@@ -33,8 +33,14 @@ export interface Change {
   after: JsonObject | null;
 }
 
-/** Receives the changes of each write(), in the order of commit. Called after the sync and before the promises resolve. */
-export type ChangeListener = (groups: readonly (readonly Change[])[]) => void;
+/**
+ * Receives the changes of each write(), in the order of commit. Called after the sync and before the promises resolve. `seqs` are
+ * the numbers of each group's first change; each further change of a group has the next number. The numbers are part of the
+ * file: they grow with each change of it, across restarts, and no other file of the server has the same ones.
+ */
+export type ChangeListener = (groups: readonly (readonly Change[])[], seqs: readonly number[]) => void;
+/** Receives the same changes as soon as they are committed, and before they are on disk. */
+export type CommitListener = (groups: readonly (readonly Change[])[]) => void;
 
 export interface Transaction {
   /** Returns the prepared statement of an SQL text, from a bounded cache per file. */
@@ -141,8 +147,8 @@ export interface DatabaseFile {
   /** Approximate size of the table's records in bytes; null for more than SIZED_ROWS_MAX records. */
   tableBytes(table: string): number | null;
   /**
-   * Grows with each commit that changes the table by `change()`: what was read at the same version is unchanged. Numbers of
-   * different opens of a file cannot be compared. null: inside a write, whose changes may be undone.
+   * The number of a commit of the file since which no commit has changed the table by `change()`: what was read at the same
+   * version is unchanged. null: inside a write, whose changes may be undone.
    */
   tableVersion(table: string): number | null;
   /** Waits for running writes, runs a checkpoint and closes. */
@@ -165,14 +171,15 @@ export interface OutboxOptions {
 export interface OpenOptions {
   /**
    * Runs before the first use. If it throws, the file is closed and the error is rethrown. A new file is made in memory first, and
-   * `migrate` runs on it there and again when it is opened: what is up to date, it leaves as it is.
+   * `migrate` runs on it there and again when it is opened: what is up to date, it leaves as it is. It calls `numberCommit` at
+   * the end of each of its transactions, inside it; absent: the commits of this file are not numbered.
    */
-  migrate?(sqlite: Database): void;
+  migrate?(sqlite: Database, numberCommit?: () => void): void;
   /** Initial content of a new file, as from `serialize()`, instead of what `migrate` makes of an empty one. `migrate` also runs on it. */
   template?(): Uint8Array;
   onChange?: ChangeListener;
   /** The same changes when they are committed: rules can see them, and they may not be on disk yet. */
-  onCommit?: ChangeListener;
+  onCommit?: CommitListener;
   /** What happens to work that writes enqueue. Absent: writes must not enqueue any. */
   outbox?: OutboxOptions | undefined;
   /** Page cache of the main thread's connection. Default CACHE_KIB. */
@@ -234,12 +241,14 @@ export interface StorageEngine {
    * Changes the tables of a file that is not open, in another process, and settles when no process has it open any more. Errors:
    * those of `declaredMigration`, after which the file is unchanged; the reason of `signal`; 503 when too many wait.
    */
-  migrate(request: MigrationRequest, signal: AbortSignal): Promise<void>;
+  migrate(request: Omit<MigrationRequest, "place">, signal: AbortSignal): Promise<void>;
   /** Closes every file and ends the processes of the engine. */
   stop(): Promise<void>;
   readonly openFiles: number;
   readonly load: EngineLoad;
   readonly lastSync: LastSync;
+  /** All changes up to this number have been announced to `onChange`; others will have higher ones. */
+  readonly lastSeq: number;
   /** The open files. */
   paths(): string[];
 }

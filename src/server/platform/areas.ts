@@ -158,10 +158,10 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       requirePresent: areas.access.principals.requirePresent,
       app: () => app,
       onCommit: (address, groups) => areas.sockets.rights.committed(address, groups),
-      onChange(address, groups) {
+      onChange(address, groups, seqs) {
         // First: what is delivered follows the rights of now.
         areas.sockets.rights.announced(address, groups);
-        areas.realtime.publishChanges(address, groups);
+        areas.realtime.publishChanges(address, groups, seqs);
       },
       onDelete(address) {
         areas.sockets.rights.deleted(address);

@@ -7,6 +7,7 @@ import type { Lookups } from "../../access/lookups/lookups.ts";
 import type { TableDoor } from "../../access/table-door.ts";
 import type { AppAccess } from "../../config/app/index.ts";
 import type { RealtimeConfig } from "../../config/types.ts";
+import type { StorageEngine } from "../../db/index.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
 import type { Visiting } from "../../sockets/connection.ts";
 import type { Sockets } from "../../sockets/index.ts";
@@ -54,6 +55,8 @@ export function createRealtimeArea(deps: {
   tables: TableDoor;
   /** For the context of rules. */
   lookups: Lookups;
+  /** Numbers the changes. */
+  engine: Pick<StorageEngine, "lastSeq">;
   clock: Clock;
   ids: Ids;
   logger: Logger;
@@ -67,6 +70,7 @@ export function createRealtimeArea(deps: {
     clock,
     logger,
     topics,
+    lastSeq: () => deps.engine.lastSeq,
     batchThreshold,
     onSent,
     feedName: () => deps.ids.secret(FEED_NAME_BYTES),

@@ -19,6 +19,7 @@ import {
   type InstanceDeletionListener,
   openNamespaces,
   type TablesChangeListener,
+  type TablesCommitListener,
   type TablesOutbox,
 } from "./namespaces.ts";
 import { createSubjectFilters, type SubjectFilters } from "./query/subject-filters.ts";
@@ -62,7 +63,7 @@ export function createTablesArea(deps: {
   onChange: TablesChangeListener;
   /** An instance was deleted. */
   onDelete: InstanceDeletionListener;
-  onCommit: TablesChangeListener;
+  onCommit: TablesCommitListener;
   outbox: TablesOutbox;
   systemFile: DatabaseFile;
   /** Writes down what the caller of a request has changed. */

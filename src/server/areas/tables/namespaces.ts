@@ -32,10 +32,16 @@ export type Namespace = {
   tables: ReadonlyMap<string, Table>;
 } & ({ kind: "static"; file: DatabaseFile } | { kind: "dynamic"; instances: InstanceFiles });
 
-/** Receives committed changes in order. `instanceId` is null in a static namespace. */
+/** Receives changes in order, as soon as they are committed. `instanceId` is null in a static namespace. */
+export type TablesCommitListener = (
+  address: { namespace: string; instanceId: string | null },
+  groups: readonly (readonly Change[])[],
+) => void;
+/** Receives the same changes when they are on disk. `seqs`: the number of each group's first change. */
 export type TablesChangeListener = (
   address: { namespace: string; instanceId: string | null },
   groups: readonly (readonly Change[])[],
+  seqs: readonly number[],
 ) => void;
 
 /** Receives the deletion of an instance, before another one of its id can be created. */
@@ -54,7 +60,7 @@ export function openNamespaces(deps: {
   onChange: TablesChangeListener;
   onDelete: InstanceDeletionListener;
   /** The same changes before they are on disk, as soon as rules can see them. */
-  onCommit: TablesChangeListener;
+  onCommit: TablesCommitListener;
   /** Absent: no change sets off anything. */
   outbox?: TablesOutbox | undefined;
   /** `system.db`, which counts the instances of users. */
@@ -97,7 +103,7 @@ export function openNamespaces(deps: {
         creations: isCounted ? creators() : undefined,
         bounds: instanceBounds(deps.engine.descriptorLimit, dynamicCount),
         declaration: { tables: declared, options: { namespace: name, rebuildTexts: "later" } },
-        onChange: (instanceId, groups) => deps.onChange({ namespace: name, instanceId }, groups),
+        onChange: (instanceId, groups, seqs) => deps.onChange({ namespace: name, instanceId }, groups, seqs),
         onDelete: (instanceId) => deps.onDelete({ namespace: name, instanceId }),
         onCommit: (instanceId, groups) => deps.onCommit({ namespace: name, instanceId }, groups),
         outbox: (instanceId) => deps.outbox?.({ namespace: name, instanceId }),
@@ -111,7 +117,7 @@ export function openNamespaces(deps: {
     } else {
       const file = deps.engine.open(join(deps.directory, `${name}.db`), {
         migrate: declaredMigration(declared, { namespace: name }),
-        onChange: (groups) => deps.onChange({ namespace: name, instanceId: null }, groups),
+        onChange: (groups, seqs) => deps.onChange({ namespace: name, instanceId: null }, groups, seqs),
         onCommit: (groups) => deps.onCommit({ namespace: name, instanceId: null }, groups),
         outbox: deps.outbox?.({ namespace: name, instanceId: null }),
       });

@@ -33,6 +33,7 @@ import type {
   Transaction,
 } from "../types.ts";
 import { Checkpoints } from "../writer/checkpoints.ts";
+import { type CommitMark, CommitNumber, type CommitOrder } from "../writer/commit-number.ts";
 import type { FileWork } from "../writer/file-work.ts";
 import { hasPendingTexts } from "../writer/pending-texts.ts";
 import { RowCounts } from "../writer/row-counts.ts";
@@ -52,6 +53,8 @@ export interface FileDependencies {
   queries: LongReads;
   checkpointer: FileWork;
   indexer: FileWork;
+  /** Of the commits of all files. */
+  order: CommitOrder;
   /** Runs indexing slices of all files one at a time. */
   inIndexTurn: <T>(work: () => Promise<T>) => Promise<T>;
   onFailure: (path: string, cause: unknown) => void;
@@ -66,6 +69,7 @@ export interface FileDependencies {
 
 interface Opened {
   sqlite: Database;
+  commitNumber: CommitNumber;
   sync: WalSync;
   /** The descriptor of a file just created from the caller's template; null for any other file. */
   newFileDescriptor: number | null;
@@ -74,7 +78,8 @@ interface Opened {
 }
 
 /** Opens `path`, applies all settings, and migrates it. Errors: one that names the path; a new file is removed then. */
-function openSqlite(path: string, options: OpenOptions, { ids, directories, syncFile }: FileDependencies): Opened {
+function openSqlite(path: string, options: OpenOptions, dependencies: FileDependencies): Opened {
+  const { ids, directories, syncFile } = dependencies;
   const isNew = !existsSync(path);
   const isWalNew = !existsSync(`${path}-wal`);
   if (isNew) assertCreatable(path);
@@ -91,11 +96,13 @@ function openSqlite(path: string, options: OpenOptions, { ids, directories, sync
     configure(sqlite, options, ids);
     if (!isNew && !isWalNew) moveLeftWal(sqlite);
     if (isWalNew) sqlite.run("PRAGMA synchronous = OFF");
-    migrate(sqlite, options);
+    const commitNumber = new CommitNumber(sqlite, dependencies);
+    migrate(sqlite, options, commitNumber.numberMigration);
+    commitNumber.load();
     // Creates the WAL if nothing has been read yet.
     sqlite.query("PRAGMA schema_version").get();
     const sync = createWalSync({ databasePath: path, newFileDescriptor, directories, syncFile });
-    return { sqlite, sync, newFileDescriptor, isWalNew };
+    return { sqlite, commitNumber, sync, newFileDescriptor, isWalNew };
   } catch (error) {
     sqlite?.close();
     if (newFileDescriptor !== null) closeSync(newFileDescriptor);
@@ -122,9 +129,9 @@ function moveLeftWal(sqlite: Database): void {
 /** Wraps an error of a migration, which is rethrown unchanged. */
 class MigrationFailure extends Error {}
 
-function migrate(sqlite: Database, options: OpenOptions): void {
+function migrate(sqlite: Database, options: OpenOptions, numberCommit?: () => void): void {
   try {
-    options.migrate?.(sqlite);
+    options.migrate?.(sqlite, numberCommit);
   } catch (cause) {
     throw new MigrationFailure("a migration failed", { cause });
   }
@@ -159,6 +166,7 @@ export class OpenFile implements OpenedFile {
   readonly #statements: StatementCache;
   readonly #reads: ReadTransaction;
   readonly #counts: RowCounts;
+  readonly #commitNumber: CommitNumber;
   readonly #writer: Writer;
   readonly #checkpoints: Checkpoints;
   readonly #indexer: TextIndexer;
@@ -178,12 +186,13 @@ export class OpenFile implements OpenedFile {
     this.path = path;
     this.#dependencies = dependencies;
     this.#extensions = options.extensions ?? [];
-    const { sqlite, sync, newFileDescriptor, isWalNew } = openSqlite(path, options, dependencies);
+    const { sqlite, commitNumber, sync, newFileDescriptor, isWalNew } = openSqlite(path, options, dependencies);
     this.sqlite = sqlite;
     this.#newFileDescriptor = newFileDescriptor;
     this.#statements = new StatementCache(this.sqlite, options.statementsMax ?? STATEMENTS_MAX);
     this.#reads = new ReadTransaction(this.sqlite, this.#statements);
-    this.#counts = new RowCounts(this.sqlite, this.#statements);
+    this.#commitNumber = commitNumber;
+    this.#counts = new RowCounts(this.sqlite, this.#statements, commitNumber.number);
     this.#closeSync = () => sync.close();
     const onFailure = (cause: unknown) => dependencies.onFailure(path, cause);
     const { audit } = dependencies;
@@ -195,6 +204,8 @@ export class OpenFile implements OpenedFile {
       sqlite: this.sqlite,
       statements: this.#statements,
       counts: this.#counts,
+      commitNumber,
+      order: dependencies.order,
       reads: this.#reads,
       sync,
       clock: dependencies.clock,
@@ -213,7 +224,8 @@ export class OpenFile implements OpenedFile {
       walBytes: () => (this.#isClosed ? 0 : walBytes()),
       holdWriter: () => this.#writer.hold(),
       checkpoint: (request) => dependencies.checkpointer.checkpoint(path, request),
-      restart: (bytesKept) => dependencies.checkpointer.restartWal(path, bytesKept),
+      restart: (bytesKept) =>
+        this.#committedElsewhere((mark) => dependencies.checkpointer.restartWal(path, bytesKept, mark)),
       onFailure,
     });
     this.#indexer = new TextIndexer({
@@ -225,7 +237,7 @@ export class OpenFile implements OpenedFile {
         await this.#checkpoints.settled();
       },
       holdWriter: () => this.#writer.hold(),
-      indexSome: () => dependencies.indexer.indexTexts(path, WAL_BYTES_STOP),
+      indexSome: () => this.#committedElsewhere((mark) => dependencies.indexer.indexTexts(path, WAL_BYTES_STOP, mark)),
       afterSlice: () => {
         this.#checkpoints.watch();
         return this.#checkpoints.settled();
@@ -240,6 +252,19 @@ export class OpenFile implements OpenedFile {
     const { clock } = this.#dependencies;
     if (this.#audit === undefined || place === undefined) return undefined;
     return { log: this.#audit, place, now: () => clock.now() };
+  }
+
+  /** Numbers a commit that another process makes while the writer waits for it. It may have failed, or been made all the same. */
+  async #committedElsewhere<T>(commit: (mark: CommitMark) => Promise<T>): Promise<T> {
+    try {
+      return await commit(this.#commitNumber.next(0));
+    } finally {
+      if (!this.#isClosed) {
+        // An older snapshot does not have the commit.
+        this.#reads.end();
+        this.#commitNumber.load();
+      }
+    }
   }
 
   #afterCommit(): void {
@@ -385,6 +410,7 @@ export class OpenFile implements OpenedFile {
     void this.#dependencies.queries.forget(this.path);
     this.#audit?.close({ isFailed: this.#writer.failure !== null });
     this.#statements.close();
+    this.#commitNumber.close();
     this.#closeSync();
     if (this.#writer.failure === null) {
       // Changes of migrations may still be in the WAL. Closing moves and syncs them.

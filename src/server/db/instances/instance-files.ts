@@ -33,7 +33,7 @@ export interface InstanceFilesOptions {
   /** Bounds of files open at once. Beyond them the least recently used files are closed. */
   bounds: InstanceBounds;
   declaration: Declaration;
-  onChange?(instanceId: string, groups: readonly (readonly Change[])[]): void;
+  onChange?(instanceId: string, groups: readonly (readonly Change[])[], seqs: readonly number[]): void;
   onCommit?(instanceId: string, groups: readonly (readonly Change[])[]): void;
   /** `OpenOptions.outbox` of an instance's file. */
   outbox?(instanceId: string): OutboxOptions | undefined;
@@ -86,7 +86,7 @@ class Instances implements InstanceFiles, InstanceUses {
   readonly #open: OpenInstances;
   readonly #unfit: UnfitInstances;
   readonly #migrations: InstanceMigrations;
-  readonly #migrate: (sqlite: Database) => void;
+  readonly #migrate: (sqlite: Database, numberCommit?: () => void) => void;
   /** The initial content of a new instance; created for the first one. */
   #template: Uint8Array | null = null;
   #rehearsal: Rehearsal | null = null;
@@ -266,15 +266,15 @@ class Instances implements InstanceFiles, InstanceUses {
     try {
       mkdirSync(this.#options.directory, { recursive: true });
       return this.#engine.open(this.#pathOf(instanceId), {
-        migrate: (sqlite) => {
-          this.#migrate(sqlite);
-          assertIdentity(sqlite, instanceId);
+        migrate: (sqlite, numberCommit) => {
+          this.#migrate(sqlite, numberCommit);
+          assertIdentity(sqlite, instanceId, numberCommit);
         },
         template: () => {
           this.#template ??= createTemplate(this.#migrate);
           return this.#template;
         },
-        onChange: (groups) => this.#options.onChange?.(instanceId, groups),
+        onChange: (groups, seqs) => this.#options.onChange?.(instanceId, groups, seqs),
         onCommit: (groups) => this.#options.onCommit?.(instanceId, groups),
         outbox: this.#options.outbox?.(instanceId),
         cacheKiB: INSTANCE_CACHE_KIB,

@@ -3,10 +3,14 @@ import { AppError } from "../../../kernel/errors.ts";
 import { readMeta, writeMeta } from "../meta.ts";
 
 /** On a case-insensitive file system, two instances could have the same file, and so the same records. */
-export function assertIdentity(sqlite: Database, instanceId: string): void {
+export function assertIdentity(sqlite: Database, instanceId: string, numberCommit?: () => void): void {
   const owner = readMeta(sqlite, "instance");
-  if (owner === null) writeMeta(sqlite, "instance", instanceId);
-  else if (owner !== instanceId) {
+  if (owner === null) {
+    sqlite.transaction(() => {
+      writeMeta(sqlite, "instance", instanceId);
+      numberCommit?.();
+    })();
+  } else if (owner !== instanceId) {
     throw new AppError(409, `The instance "${instanceId}" has the same file name as "${owner}" on this file system`);
   }
 }

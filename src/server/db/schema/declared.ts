@@ -41,20 +41,29 @@ const FORMAT = 3;
 export function declaredMigration(
   tables: readonly DeclaredTable[],
   options: DeclaredOptions = {},
-): (sqlite: Database) => void {
+): (sqlite: Database, numberCommit?: () => void) => void {
   const hash = hashOf(tables);
   const layOutServerTables = layOut(tablesLayout);
-  return (sqlite) => {
-    layOutServerTables(sqlite);
+  return (sqlite, numberCommit) => {
+    layOutServerTables(sqlite, numberCommit);
     if (readMeta(sqlite, HASH_KEY) === hash) return;
     // With foreign keys enforced, dropping a table deletes the rows that refer to it. Cannot be set inside a transaction.
     sqlite.run("PRAGMA foreign_keys = OFF");
     try {
-      sqlite.transaction(() => migrate(sqlite, tables, hash, options)).immediate();
+      sqlite
+        .transaction(() => {
+          migrate(sqlite, tables, hash, options);
+          numberCommit?.();
+        })
+        .immediate();
     } catch (error) {
       if (error instanceof TransactionLost) {
         attempt(
-          () => writeMeta(sqlite, HASH_KEY, UNKNOWN_HASH),
+          () =>
+            sqlite.transaction(() => {
+              writeMeta(sqlite, HASH_KEY, UNKNOWN_HASH);
+              numberCommit?.();
+            })(),
           () => error,
         );
       }

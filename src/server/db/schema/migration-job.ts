@@ -1,7 +1,10 @@
 import { Database } from "bun:sqlite";
+import { systemClock } from "../../../kernel/clock.ts";
 import { reasonOf } from "../../../kernel/errors.ts";
+import { systemIds } from "../../../kernel/ids.ts";
 import { BUSY_TIMEOUT_MS, CACHE_KIB } from "../limits.ts";
 import { serveJobs } from "../processes/program.ts";
+import { CommitNumber, CommitOrder } from "../writer/commit-number.ts";
 import { declaredMigration } from "./declared.ts";
 import type { MigrationFailure } from "./migration-process.ts";
 import { MigrationFailed, type MigrationRequest, SchemaMismatch } from "./types.ts";
@@ -12,12 +15,15 @@ export function start(): void {
 }
 
 /** The file is complete by itself afterwards: closing the only connection moves and syncs the WAL, and removes it. */
-function migrate({ path, tables, options }: MigrationRequest): void {
+function migrate({ path, tables, options, place }: MigrationRequest): void {
   using sqlite = new Database(path, { create: false, readwrite: true });
   sqlite.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
   sqlite.run("PRAGMA temp_store = MEMORY");
   sqlite.run(`PRAGMA cache_size = -${CACHE_KIB}`);
-  declaredMigration(tables, options)(sqlite);
+  const order = new CommitOrder({ now: () => 0 });
+  order.raise(place);
+  const commitNumber = new CommitNumber(sqlite, { order, clock: systemClock, ids: systemIds });
+  declaredMigration(tables, options)(sqlite, commitNumber.numberMigration);
 }
 
 function failureOf(cause: unknown): MigrationFailure {

@@ -79,6 +79,8 @@ export interface Declaration {
 
 /** A file that nobody has open, and what its tables are to be. */
 export interface MigrationRequest extends Declaration {
+  /** Commits of the process take places after this one, of which it has a few. */
+  place: number;
   path: string;
 }
 

@@ -4,6 +4,7 @@ import { unreachable } from "../../../kernel/errors.ts";
 import { INDEX_SLICE_MS, QUERY_LOCK_TIMEOUT_MS, RESTART_WAIT_MS } from "../limits.ts";
 import { serveJobs } from "../processes/program.ts";
 import { sqliteFailure } from "../processes/sqlite-failure.ts";
+import { type CommitMark, commitStatement } from "./commit-number.ts";
 import type { FileRequest } from "./file-work.ts";
 import { PENDING_TEXTS } from "./pending-texts.ts";
 
@@ -20,9 +21,9 @@ function perform(request: FileRequest): boolean {
     case "checkpoint":
       return withFile(request.path, { next: request.next }, (file) => checkpoint(file, request));
     case "restart":
-      return withFile(request.path, { next: false }, ({ connection }) => restartWal(connection, request.walBytesLimit));
+      return withFile(request.path, { next: false }, ({ connection }) => restartWal(connection, request));
     case "index":
-      return withFile(request.path, { next: false }, ({ connection }) => indexTexts(connection, request.walBytesLimit));
+      return withFile(request.path, { next: false }, ({ connection }) => indexTexts(connection, request));
     default:
       return unreachable(request);
   }
@@ -89,21 +90,31 @@ function checkpoint({ connection, descriptor }: OpenFile, { sync }: { sync: bool
 }
 
 /**
- * Runs a checkpoint, then restarts the WAL by a transaction that changes nothing. So the sync of the new header and a
+ * Runs a checkpoint, then restarts the WAL by a transaction that changes nothing but the number of the commit. So the sync of the new header and a
  * truncation happen here and not in the server's next write. RESTART waits for the readers of the WAL; quick reads end with
  * their turn of the event loop. If a reader needs the WAL for longer, the WAL is not restarted.
  */
-function restartWal(connection: DatabaseSync, walBytesLimit: number): boolean {
+function restartWal(
+  connection: DatabaseSync,
+  { walBytesLimit, mark }: { walBytesLimit: number; mark: CommitMark },
+): boolean {
   connection.exec(`PRAGMA busy_timeout = ${RESTART_WAIT_MS}; PRAGMA wal_checkpoint(RESTART);
     PRAGMA journal_size_limit = ${walBytesLimit}; BEGIN IMMEDIATE`);
-  const version = connection.prepare("PRAGMA user_version").get()?.["user_version"];
-  // Writes the first page, even if the number is the same.
-  connection.exec(`PRAGMA user_version = ${version}; COMMIT`);
+  numberCommit(connection, mark);
+  connection.exec("COMMIT");
   return false;
 }
 
+function numberCommit(connection: DatabaseSync, mark: CommitMark): void {
+  const { sql, values } = commitStatement(mark);
+  connection.prepare(sql).run(...values);
+}
+
 /** Indexes texts in one transaction. The writer's next sync covers it. */
-function indexTexts(connection: DatabaseSync, walBytesLimit: number): boolean {
+function indexTexts(
+  connection: DatabaseSync,
+  { walBytesLimit, mark }: { walBytesLimit: number; mark: CommitMark },
+): boolean {
   connection.exec(`PRAGMA journal_size_limit = ${walBytesLimit}; BEGIN IMMEDIATE`);
   const first = connection.prepare(`SELECT "table", "id" FROM "${PENDING_TEXTS}" LIMIT 1`);
   const done = connection.prepare(`DELETE FROM "${PENDING_TEXTS}" WHERE "table" = ? AND "id" = ?`);
@@ -115,6 +126,7 @@ function indexTexts(connection: DatabaseSync, walBytesLimit: number): boolean {
     next = first.get();
     if (performance.now() - startedAt >= INDEX_SLICE_MS) break;
   }
+  numberCommit(connection, mark);
   connection.exec("COMMIT");
   return next !== undefined;
 }

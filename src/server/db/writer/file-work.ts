@@ -5,15 +5,16 @@ import { ProcessPool } from "../processes/pool.ts";
 import { queryError } from "../processes/query-error.ts";
 import { SERVER_CALLER } from "../server-caller.ts";
 import type { CheckpointRequest } from "./checkpoints.ts";
+import type { CommitMark } from "./commit-number.ts";
 
 /** A request to `file-job.ts`. */
 export type FileRequest =
   | { op: "ready" }
   | ({ op: "checkpoint"; path: string } & CheckpointRequest)
   /** Moves the whole WAL, restarts it, and truncates it to `walBytesLimit` if it is longer. */
-  | { op: "restart"; path: string; walBytesLimit: number }
+  | { op: "restart"; path: string; walBytesLimit: number; mark: CommitMark }
   /** Indexes some of the pending texts. */
-  | { op: "index"; path: string; walBytesLimit: number };
+  | { op: "index"; path: string; walBytesLimit: number; mark: CommitMark };
 
 /** Runs checkpoints and indexing of database files in a separate process, one request at a time. */
 export class FileWork {
@@ -37,8 +38,8 @@ export class FileWork {
   }
 
   /** Moves the whole WAL, restarts it, and truncates its file to `walBytesLimit` if it is longer. Nothing else may write to `path` meanwhile. */
-  async restartWal(path: string, walBytesLimit: number): Promise<void> {
-    await this.#run({ op: "restart", path, walBytesLimit }, CHECKPOINT_TIMEOUT_MS);
+  async restartWal(path: string, walBytesLimit: number, mark: CommitMark): Promise<void> {
+    await this.#run({ op: "restart", path, walBytesLimit, mark }, CHECKPOINT_TIMEOUT_MS);
   }
 
   /** Starts the process if it is not running. */
@@ -47,8 +48,8 @@ export class FileWork {
   }
 
   /** Indexes some of the pending texts of `path`; false: none is left. Nothing else may write to it meanwhile. */
-  async indexTexts(path: string, walBytesLimit: number): Promise<boolean> {
-    return (await this.#run({ op: "index", path, walBytesLimit }, INDEX_TIMEOUT_MS)) === true;
+  async indexTexts(path: string, walBytesLimit: number, mark: CommitMark): Promise<boolean> {
+    return (await this.#run({ op: "index", path, walBytesLimit, mark }, INDEX_TIMEOUT_MS)) === true;
   }
 
   stop(): Promise<void> {

@@ -29,6 +29,8 @@ export const NOT_RUN: Outcome = { ok: true, result: undefined, changes: [], hasE
 export interface Commit {
   writes: readonly DoneWrite[];
   groups: readonly (readonly Change[])[];
+  /** The number of the first change of each group. */
+  seqs: readonly number[];
   /** The number of the last row of audit entries; 0: it has none. */
   auditSeq: number;
   /** False: all its writes failed, or none of them has to be on disk. */

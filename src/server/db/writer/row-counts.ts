@@ -42,20 +42,24 @@ export class RowCounts {
   readonly #statements: StatementCache;
   #rows: Map<string, number> | null = null;
   readonly #bytes = new Map<string, number>();
+  /** The number of the last commit that changed a table; absent: none has since the file was opened. */
   readonly #versions = new Map<string, number>();
+  readonly #openedVersion: number;
 
-  constructor(sqlite: Database, statements: StatementCache) {
+  /** `version`: the number of the file's last commit. */
+  constructor(sqlite: Database, statements: StatementCache, version: number) {
     this.#sqlite = sqlite;
     this.#statements = statements;
+    this.#openedVersion = version;
   }
 
   get(table: string): number {
     return this.#load().get(table) ?? 0;
   }
 
-  /** The number of commits since the file was opened that changed the table. */
+  /** The number of a commit since which the table has not changed. */
   version(table: string): number {
-    return this.#versions.get(table) ?? 0;
+    return this.#versions.get(table) ?? this.#openedVersion;
   }
 
   /** An estimate; 0 without rows; null for more than SIZED_ROWS_MAX. Measured once, then updated by each change. [DB126] */
@@ -82,9 +86,9 @@ export class RowCounts {
     return { tables, rows, bytes };
   }
 
-  /** Updates the counts in memory. Call with the result of `write` after its commit. */
-  apply({ tables, rows: rowDeltas, bytes }: Deltas): void {
-    for (const table of tables) this.#versions.set(table, this.version(table) + 1);
+  /** Updates the counts in memory. Call with the result of `write` after its commit, and with the commit's number. */
+  apply({ tables, rows: rowDeltas, bytes }: Deltas, version: number): void {
+    for (const table of tables) this.#versions.set(table, version);
     for (const [table, delta] of bytes) {
       this.#bytes.set(table, Math.max(0, (this.#bytes.get(table) ?? 0) + delta));
     }

@@ -15,7 +15,8 @@ import {
 } from "../limits.ts";
 import { NO_ORIGIN } from "../outbox/types.ts";
 import type { ReadTransaction } from "../reads/read-transaction.ts";
-import type { Change, ChangeListener, OutboxOptions, Sync, Transaction } from "../types.ts";
+import type { Change, ChangeListener, CommitListener, OutboxOptions, Sync, Transaction } from "../types.ts";
+import type { CommitNumber, CommitOrder } from "./commit-number.ts";
 import { type Commit, type DoneWrite, NOT_RUN, type Outcome, type PendingWrite } from "./pending-write.ts";
 import type { RowCounts } from "./row-counts.ts";
 import type { StatementCache } from "./statement-cache.ts";
@@ -30,12 +31,14 @@ export interface WriterOptions {
   sqlite: Database;
   statements: StatementCache;
   counts: RowCounts;
+  commitNumber: CommitNumber;
+  order: CommitOrder;
   reads: ReadTransaction;
   sync: WalSync;
   clock: Clock;
   onChange: ChangeListener | undefined;
   /** Called with what a transaction changed as soon as it is committed, and before its sync: readers can see it. */
-  onCommit: ChangeListener | undefined;
+  onCommit: CommitListener | undefined;
   outbox: OutboxOptions | undefined;
   /** Absent: the writes of this file are not audited. */
   audit?: { log: FileAudit; place: string; now: () => Millis } | undefined;
@@ -149,7 +152,7 @@ export class Writer {
   }
 
   #transact(): void {
-    const { sqlite, statements, counts, reads } = this.#options;
+    const { sqlite, statements, counts, commitNumber, order, reads } = this.#options;
     const done: DoneWrite[] = [];
     try {
       reads.end();
@@ -158,17 +161,28 @@ export class Writer {
       const groups = done.flatMap(({ outcome }) => (outcome.ok && outcome.changes.length > 0 ? [outcome.changes] : []));
       const successful = done.filter(({ outcome }) => outcome.ok);
       let auditSeq = 0;
+      let seqs: readonly number[] = [];
       if (successful.length > 0) {
         auditSeq = this.#insertAudits(done);
         const deltas = counts.write(groups);
+        const mark =
+          groups.length > 0 || commitNumber.mayHaveChanged()
+            ? commitNumber.next(groups.reduce((count, changes) => count + changes.length, 0))
+            : null;
+        if (mark !== null) commitNumber.write(mark);
         statements.query("COMMIT").run();
-        counts.apply(deltas);
+        if (mark !== null) {
+          commitNumber.wrote(mark);
+          seqs = seqsOf(groups, mark.place);
+          order.committed(this, seqs[0] ?? null);
+        }
+        counts.apply(deltas, commitNumber.number);
         this.#isDiskFull = false;
       } else if (sqlite.inTransaction) {
         statements.query("ROLLBACK").run();
       }
       const needsSync = auditSeq > 0 || successful.some(({ write }) => write.needsSync);
-      this.#unsynced.push({ writes: done, groups, auditSeq, needsSync });
+      this.#unsynced.push({ writes: done, groups, seqs, auditSeq, needsSync });
       if (groups.length > 0) this.#noteCommit(groups);
     } catch (error) {
       this.#abandon(done, error);
@@ -279,7 +293,7 @@ export class Writer {
       this.#head += writes.length;
     }
     this.#trimQueue();
-    this.#unsynced.push({ writes, groups: [], auditSeq: 0, needsSync: false });
+    this.#unsynced.push({ writes, groups: [], seqs: [], auditSeq: 0, needsSync: false });
     // If the transaction cannot be undone, reads on this connection would see its changes.
     if (isFailedSync(cause) || sqlite.inTransaction) this.#fail(cause, []);
   }
@@ -322,8 +336,13 @@ export class Writer {
   #settle(commits: readonly Commit[]): void {
     const groups = commits.flatMap((commit) => commit.groups);
     if (groups.length > 0) {
+      const { order } = this.#options;
+      order.announced(this, this.#unsynced.find(({ seqs }) => seqs.length > 0)?.seqs[0] ?? null);
       try {
-        this.#options.onChange?.(groups);
+        this.#options.onChange?.(
+          groups,
+          commits.flatMap((commit) => commit.seqs),
+        );
       } catch (error) {
         this.#options.onFailure(error);
       }
@@ -366,6 +385,17 @@ export class Writer {
     this.#whenIdle = [];
     for (const resolve of waiting) resolve();
   }
+}
+
+/** The number of each group's first change: the changes of a commit take the places up to `place`, in their order. */
+function seqsOf(groups: readonly (readonly Change[])[], place: number): number[] {
+  const seqs: number[] = [];
+  let next = place + 1;
+  for (const changes of groups.toReversed()) {
+    next -= changes.length;
+    seqs.push(next);
+  }
+  return seqs.reverse();
 }
 
 /** Whether a write failed by its own error. It is rejected with that error and not with the transaction's. */

@@ -33,7 +33,7 @@ function begin(view: View) {
   });
   const append = (group: number): Entry => {
     const change = { table: "t", id: "r", before: null, after: { id: "r" } };
-    return log.append(change, { group, at: 0, timestamp: "" });
+    return log.append(change, { seq: log.head + 1, group, at: 0, timestamp: "" });
   };
   return { audience, log, append, overrun };
 }

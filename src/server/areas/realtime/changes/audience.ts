@@ -83,7 +83,7 @@ export function createAudience(deps: {
       return waiting.isEmpty && !isAwaiting ? log.head : delivered;
     },
     enqueue(entries, ready = null) {
-      if (waiting.isEmpty && !isAwaiting) delivered = (entries[0]?.seq ?? log.head) - 1;
+      if (waiting.isEmpty && !isAwaiting) delivered = log.before(entries[0]?.seq ?? log.head);
       waiting.add({ entries, ready, types: null });
       if (!waiting.isOverfull) return;
       waiting.clear();

@@ -6,7 +6,7 @@ import { recordBytes } from "./record-bytes.ts";
 
 /** One change in the log. */
 export interface Entry {
-  /** Increases by one with each change of its table. */
+  /** Grows with each change of the file, across restarts. */
   seq: number;
   /** Equal for the entries of one request. */
   group: number;
@@ -19,6 +19,8 @@ export interface Entry {
   readonly text: string | null;
 }
 
+type AboutEntry = Pick<Entry, "seq" | "group" | "at" | "timestamp">;
+
 /** Serialises its record when the first event needs it. */
 class LoggedChange implements Entry {
   readonly seq: number;
@@ -30,8 +32,8 @@ class LoggedChange implements Entry {
   #isTooLarge: boolean;
   #text: string | null = null;
 
-  constructor(seq: number, change: Change, about: { group: number; at: Millis; timestamp: string }) {
-    this.seq = seq;
+  constructor(change: Change, about: AboutEntry) {
+    this.seq = about.seq;
     this.change = change;
     this.group = about.group;
     this.at = about.at;
@@ -52,7 +54,6 @@ class LoggedChange implements Entry {
   }
 }
 
-const MICROSECONDS_PER_MS = 1_000;
 /** Places of evicted entries at the front of an array before it is copied without them. */
 const COMPACT_AFTER = 1_024;
 
@@ -63,14 +64,14 @@ export class TableLog {
   #entries: (Entry | undefined)[] = [];
   #evicted = 0;
   #head: number;
+  /** The number of the last change that is not kept. */
+  #floor: number;
 
-  /**
-   * Numbers start at the time in microseconds: they increase from one process to the next, so that a number of an earlier
-   * process is never taken for one of this.
-   */
-  constructor(address: TableAddress, now: Millis) {
+  /** `seq`: all changes of the table up to this number happened before the log began, and none of a higher one. */
+  constructor(address: TableAddress, seq: number) {
     this.address = address;
-    this.#head = now * MICROSECONDS_PER_MS;
+    this.#head = seq;
+    this.#floor = seq;
   }
 
   /** The number of the latest change. */
@@ -78,21 +79,40 @@ export class TableLog {
     return this.#head;
   }
 
-  append(change: Change, about: { group: number; at: Millis; timestamp: string }): Entry {
-    this.#head++;
-    const entry = new LoggedChange(this.#head, change, about);
+  append(change: Change, about: AboutEntry): Entry {
+    this.#head = about.seq;
+    const entry = new LoggedChange(change, about);
     this.#entries.push(entry);
     return entry;
   }
 
-  /** Whether all changes after `seq` are kept. */
+  /**
+   * Whether `seq` is the number of a change, or of the log's beginning, and all changes after it are kept. Other numbers are of
+   * another history of the file, as before a backup was restored.
+   */
   reaches(seq: number): boolean {
-    return seq <= this.#head && seq >= this.#head - (this.#entries.length - this.#evicted);
+    return seq === this.#floor || this.#entries[this.#indexAfter(seq) - 1]?.seq === seq;
+  }
+
+  /** The number before that of an entry. */
+  before(seq: number): number {
+    return this.#entries[this.#indexAfter(seq - 1) - 1]?.seq ?? this.#floor;
+  }
+
+  /** The place of the first entry after `seq`. */
+  #indexAfter(seq: number): number {
+    let [low, high] = [this.#evicted, this.#entries.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#entries[middle]?.seq ?? 0) <= seq) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 
   /** The next changes of one request after `seq`; empty when there are none. `reaches(seq)` must hold. */
   groupAfter(seq: number): Entry[] {
-    const first = this.#entries.length - (this.#head - seq);
+    const first = this.#indexAfter(seq);
     const group: Entry[] = [];
     for (let index = first; index < this.#entries.length; index++) {
       const entry = this.#entries[index];
@@ -109,6 +129,7 @@ export class TableLog {
   evict(): Entry | undefined {
     const entry = this.#entries[this.#evicted];
     if (entry === undefined) return undefined;
+    this.#floor = entry.seq;
     this.#entries[this.#evicted++] = undefined;
     if (this.#evicted >= COMPACT_AFTER || this.#evicted === this.#entries.length) {
       this.#entries = this.#entries.slice(this.#evicted);
@@ -125,7 +146,7 @@ export class NamespaceLog {
   #evicted = 0;
   #bytes = 0;
 
-  append(table: TableLog, change: Change, about: { group: number; at: Millis; timestamp: string }): Entry {
+  append(table: TableLog, change: Change, about: AboutEntry): Entry {
     const entry = table.append(change, about);
     this.#order.push(table);
     this.#bytes += entry.bytes;

@@ -25,7 +25,7 @@ export interface FeedRegistry {
   sweep(now: Millis): void;
 }
 
-export function createFeedRegistry(clock: Clock): FeedRegistry {
+export function createFeedRegistry(clock: Clock, lastSeq: () => number): FeedRegistry {
   const namespaces = new Map<string, NamespaceFeeds>();
   /** Feeds without subscriptions, the longest idle first. */
   const idle = new Map<Feed, Millis>();
@@ -56,7 +56,7 @@ export function createFeedRegistry(clock: Clock): FeedRegistry {
         idle.delete(known);
         return known;
       }
-      const log = new TableLog(address, clock.now());
+      const log = new TableLog(address, lastSeq());
       const feed: Feed = {
         log,
         audiences: new Map(),

@@ -18,10 +18,11 @@ export interface Held {
 }
 
 export interface Feeds {
-  /** Takes committed changes, in order, one inner array per request, and delivers them. */
+  /** Takes committed changes, in order, one inner array per request, and delivers them. `seqs`: the number of the first of each. */
   publishChanges(
     address: { namespace: string; instanceId: string | null },
     groups: readonly (readonly Change[])[],
+    seqs: readonly number[],
   ): void;
   /**
    * The audience of this view, to be released when the subscription ends. From now on changes of the table are kept. Its
@@ -42,6 +43,8 @@ export function createFeeds(deps: {
   logger: Logger;
   topics: FanOut;
   batchThreshold: number;
+  /** All changes up to this number have been published. */
+  lastSeq(): number;
   /** Learns of the changes on each channel with subscribers. */
   onSent(channel: string, changes: number): void;
   /** A new name, which says nothing about other feeds. */
@@ -50,7 +53,7 @@ export function createFeeds(deps: {
   review(address: TableAddress, about: { isChanged: boolean }): Held | null;
 }): Feeds {
   const { clock } = deps;
-  const registry = createFeedRegistry(clock);
+  const registry = createFeedRegistry(clock, deps.lastSeq);
   const delivery = createDelivery({
     clock,
     isBehind: () => deps.topics.isBehind,
@@ -69,7 +72,7 @@ export function createFeeds(deps: {
   let cancelSweep = clock.after(LOG_SWEEP_INTERVAL_MS, sweep);
 
   return {
-    publishChanges({ namespace, instanceId }, groups) {
+    publishChanges({ namespace, instanceId }, groups, seqs) {
       const found = registry.tablesOf(namespace, instanceId);
       if (found === null) return;
       const at = clock.now();
@@ -80,13 +83,14 @@ export function createFeeds(deps: {
         const asked = deps.review(feed.log.address, { isChanged: true });
         if (asked !== null) held.set(feed, asked);
       }
-      for (const changes of groups) {
+      for (const [index, changes] of groups.entries()) {
         const group = groupCount++;
+        const firstSeq = seqs[index] ?? 0;
         const byFeed = new Map<Feed, Entry[]>();
-        for (const change of changes) {
+        for (const [offset, change] of changes.entries()) {
           const feed = found.tables.get(change.table);
           if (feed === undefined) continue;
-          const entry = found.log.append(feed.log, change, { group, at, timestamp });
+          const entry = found.log.append(feed.log, change, { seq: firstSeq + offset, group, at, timestamp });
           const entries = byFeed.get(feed);
           if (entries === undefined) byFeed.set(feed, [entry]);
           else entries.push(entry);

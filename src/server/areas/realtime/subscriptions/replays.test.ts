@@ -19,7 +19,7 @@ test("[RT26] all replays together take their share of a turn, however large the 
   const start = log.head;
   for (let index = 0; index < 20; index++) {
     const change = { table: "t", id: `r${index}`, before: null, after: { id: `r${index}` } };
-    log.append(change, { group: index, at: 0, timestamp: "" });
+    log.append(change, { seq: index + 1, group: index, at: 0, timestamp: "" });
   }
   // Each change takes a millisecond, as a large one may.
   const matches = (): boolean => {
@@ -61,7 +61,7 @@ test("[RT26] all replays together take their share of a turn, however large the 
 test("[RT225] changes whose rule was awaited are not sent by a view that another one has replaced meanwhile", async () => {
   const log = new TableLog({ namespace: "shared", instanceId: null, table: "t" }, 0);
   const start = log.head;
-  log.append({ table: "t", id: "r", before: null, after: { id: "r" } }, { group: 0, at: 0, timestamp: "" });
+  log.append({ table: "t", id: "r", before: null, after: { id: "r" } }, { seq: 1, group: 0, at: 0, timestamp: "" });
   const gate = Promise.withResolvers<boolean>();
   const audience = (name: string, allows: () => unknown) => ({
     position: log.head,
