@@ -66,7 +66,7 @@ async function restart(clock: Clock = systemClock): Promise<void> {
   engine = createStorageEngine({ clock });
 }
 
-test("[DB330] each commit that changes the file has the next number, and one that changes nothing has none", async () => {
+test("[DB340] each commit that changes the file has the next number, and one that changes nothing has none", async () => {
   const file = open();
   await insert(file, ["a"]);
   const first = rowOf(file);
@@ -92,7 +92,7 @@ test("[DB330] each commit that changes the file has the next number, and one tha
   expect(rowOf(file).number).toBe(number + 1);
 });
 
-test("[DB330] the restart of a WAL is a commit with a number, after which the server goes on", async () => {
+test("[DB340] the restart of a WAL is a commit with a number, after which the server goes on", async () => {
   const file = open();
   await insert(file, ["0"]);
   const first = rowOf(file);
@@ -104,7 +104,7 @@ test("[DB330] the restart of a WAL is a commit with a number, after which the se
   expect(rowOf(file)).toMatchObject({ number: first.number + 3, nonce: first.nonce });
 });
 
-test("[DB331] [DB333] a file of before gets the row when it is opened, and goes on across restarts with another nonce", async () => {
+test("[DB341] [DB343] a file of before gets the row when it is opened, and goes on across restarts with another nonce", async () => {
   const path = join(directory, "a.db");
   {
     using old = new Database(path);
@@ -126,7 +126,7 @@ test("[DB331] [DB333] a file of before gets the row when it is opened, and goes 
   expect(file.query("PRAGMA user_version").values()).toEqual([[tablesLayout.steps.length]]);
 });
 
-test("[DB333] a copy that was written to has the same numbers and another history", async () => {
+test("[DB343] a copy that was written to has the same numbers and another history", async () => {
   let file = open();
   await insert(file, ["a"]);
   await file.close();
@@ -141,7 +141,7 @@ test("[DB333] a copy that was written to has the same numbers and another histor
   expect([other.nonce, other.place]).not.toEqual([one.nonce, one.place]);
 });
 
-test("[DB332] each change has a place of its own in one order of all files", async () => {
+test("[DB342] each change has a place of its own in one order of all files", async () => {
   const [a, b] = [open("a"), open("b")];
   await insert(a, ["a1", "a2"]);
   await insert(b, ["b1"]);
@@ -153,7 +153,7 @@ test("[DB332] each change has a place of its own in one order of all files", asy
   expect(rowOf(b).place).toBe(seqs[2] ?? 0);
 });
 
-test("[DB332] places grow across restarts, also where the clock is set back", async () => {
+test("[DB342] places grow across restarts, also where the clock is set back", async () => {
   let file = open();
   await insert(file, ["a", "b"]);
   await restart(testClock(Date.now() - 3_600_000));
@@ -163,7 +163,7 @@ test("[DB332] places grow across restarts, also where the clock is set back", as
   expect(new Set(seen.map(({ seq }) => seq)).size).toBe(3);
 });
 
-test("[DB332] nothing is called announced that a listener has not got yet", async () => {
+test("[DB342] nothing is called announced that a listener has not got yet", async () => {
   let finish: (error: null) => void = () => {};
   await engine.stop();
   engine = createStorageEngine({ clock: systemClock, syncFile: (_, done) => (finish = done) });
@@ -183,7 +183,7 @@ test("[DB332] nothing is called announced that a listener has not got yet", asyn
   await engine.stop();
 });
 
-test("[DB334] the version of a table is the commit since which it is unchanged", async () => {
+test("[DB344] the version of a table is the commit since which it is unchanged", async () => {
   let file = open();
   await insert(file, ["a"]);
   const version = file.tableVersion("items");
@@ -206,7 +206,7 @@ for (let n = 0; ; n++) {
   process.stdout.write(n + "\\n");
 }`;
 
-test("[DB331] after a kill the row is that of the last commit in the file", async () => {
+test("[DB341] after a kill the row is that of the last commit in the file", async () => {
   const path = join(directory, "a.db");
   const child = Bun.spawn([process.execPath, "-e", WRITER, path], { stdout: "pipe", stderr: "inherit" });
   const answered: string[] = [];
