@@ -77,13 +77,9 @@ export const FORWARDED_ENTRIES_MAX = 20;
 /** What `server.hsts: true` means: a year. */
 export const HSTS_SECONDS = 365 * 24 * 60 * 60;
 
-/**
- * After a renewal the old server goes on listening for so long: longer than a connection may be idle, so that no connection is
- * closed while a client sends a request on it.
- */
-export const RETIREMENT_MS = (IDLE_TIMEOUT_SECONDS + 5) * SECOND_MS;
-/** Old servers that still listen, and old servers with connections: if more certificates come, the oldest one ends. */
-export const RETIRED_LISTENING_MAX = 4;
+/** After a renewal the old server goes on listening for so long, and tells connections that are used meanwhile to close. */
+export const RETIREMENT_MS = 5 * SECOND_MS;
+/** Old servers with connections: if more certificates come, the oldest one ends. */
 export const RETIRED_MAX = 16;
 
 /** A body from an object store up to this size is read whole before it is answered, so that a failure is a status. */

@@ -1,4 +1,5 @@
 import { connect } from "node:tls";
+import { until } from "../until.ts";
 
 export interface Peer {
   name: string;
@@ -17,4 +18,15 @@ export function peerOf(url: string): Promise<Peer> {
   });
   socket.on("error", reject);
   return promise;
+}
+
+/** After a renewal a server shows either certificate for some seconds: so many in a row are no chance. */
+const CONNECTIONS_IN_A_ROW = 12;
+
+/** Waits until new connections are shown such a certificate, all of them. */
+export function untilPeers(what: string, url: string, isExpected: (peer: Peer) => boolean): Promise<void> {
+  return until(what, async () => {
+    for (let made = 0; made < CONNECTIONS_IN_A_ROW; made++) if (!isExpected(await peerOf(url))) return false;
+    return true;
+  });
 }

@@ -4,7 +4,6 @@ import type { Logger } from "../../../kernel/logger.ts";
 import type { CheckResult, HealthChecks } from "../../../kernel/observing/health.ts";
 import type { AcmeConfig, CertificateFiles } from "../../config/types.ts";
 import type { Certificate } from "../../http/listening/listener.ts";
-import { createSteering, type Steering } from "../../http/listening/steering.ts";
 import { AcmeFiles } from "./acme/files.ts";
 import { Renewals } from "./acme/renewals.ts";
 import { CertificateError, type CertificateFacts, type CertificatePair, covers, factsOf } from "./certificate.ts";
@@ -18,7 +17,7 @@ const HTTPS_PORT = 443;
 
 export interface TlsArea {
   /** What the server listens with. Errors: a certificate in files that cannot be used. */
-  open(): Promise<Certificate & { publicHost: string | null; steering: Steering | null }>;
+  open(): Promise<Certificate & { publicHost: string | null }>;
   /** After the server listens: `renew` gives it another certificate. Errors: the port of HTTP is not available. */
   begin(listening: { host: string; port: number; renew(certificate: Certificate): void }): void;
   stop(): Promise<void>;
@@ -98,7 +97,7 @@ export function createTlsArea(deps: TlsDeps): TlsArea {
   return {
     async open() {
       const { cert, key } = await firstPair();
-      return { cert, key, publicHost: publicHost(), steering: createSteering() };
+      return { cert, key, publicHost: publicHost() };
     },
     begin({ host, port, ...listening }) {
       renew = listening.renew;

@@ -1,19 +1,15 @@
 import type { Server } from "bun";
 import type { Clock } from "../../../kernel/clock.ts";
 import type { SocketHandler } from "../../sockets/socket-server.ts";
-import { RETIRED_LISTENING_MAX, RETIRED_MAX, RETIREMENT_MS } from "../limits.ts";
-import type { Steering } from "./steering.ts";
+import { RETIRED_MAX, RETIREMENT_MS } from "../limits.ts";
 
 /** A server with one certificate. */
 interface Generation {
   readonly server: Server<SocketHandler>;
-  /** null where the system does not tell. */
-  readonly socket: number | null;
   readonly retirement: Retirement;
-  isListening: boolean;
 }
 
-/** Set: a newer server gets new connections, and those of this one are told to close with their next answer. */
+/** Set: there is a newer server, and connections of this one are told to close with their next answer. */
 export interface Retirement {
   isRetired: boolean;
 }
@@ -22,43 +18,37 @@ type OpenServer = (retirement: Retirement) => Server<SocketHandler>;
 
 /**
  * The servers of one port. Bun cannot change the certificate of a server, so a renewal opens another one on the same port. The
- * old one keeps its connections: WebSockets until they close, others until an answer or a pause ends them.
+ * old one shares new connections with it for RETIREMENT_MS, and closes those that are used, each after an answer. To stop listening
+ * closes what is idle, on which a client could just be sending a request, and the system resets connections that wait in the queue:
+ * about three of a renewal under load. WebSockets go on.
  */
 export class Generations {
   readonly #clock: Clock;
-  readonly #steering: Steering | null;
-  /** Oldest first; the last one gets new connections. */
+  /** Oldest first. */
   #known: Generation[] = [];
-  /** Those that listen, in the order in which the system numbers them. */
-  #group: Generation[] = [];
   readonly #timers = new Set<() => void>();
 
-  constructor(clock: Clock, steering: Steering | null) {
+  constructor(clock: Clock) {
     this.#clock = clock;
-    this.#steering = steering;
   }
 
   get current(): Server<SocketHandler> | null {
     return this.#known.at(-1)?.server ?? null;
   }
 
-  /** Also those that no longer listen and still have connections. */
+  /** All servers, including those that no longer listen and still have connections. */
   get servers(): readonly Server<SocketHandler>[] {
     return this.#known.map(({ server }) => server);
   }
 
-  /** Opens a server, which gets all new connections from now on. Errors: those of `open`; nothing has changed then. */
-  open(open: OpenServer): Server<SocketHandler> {
-    const before = this.#steering?.listening() ?? new Set();
+  /** Opens a server and retires the one before. Errors: those of `open`; nothing has changed then. */
+  open(open: OpenServer): void {
     const retirement = { isRetired: false };
     const server = open(retirement);
-    const [socket = null] = [...(this.#steering?.listening() ?? [])].filter((each) => !before.has(each));
     const previous = this.#known.at(-1);
-    const generation = { server, socket, retirement, isListening: true };
-    this.#known.push(generation);
-    this.#group.push(generation);
-    if (previous !== undefined) this.#retire(previous, this.#steer());
-    return server;
+    this.#known.push({ server, retirement });
+    if (previous !== undefined) this.#retire(previous);
+    for (const each of this.#known.slice(0, -RETIRED_MAX)) void each.server.stop(true);
   }
 
   /** Cancels what is left to do: the servers are stopped. */
@@ -67,41 +57,14 @@ export class Generations {
     this.#timers.clear();
   }
 
-  #retire(generation: Generation, isSteered: boolean): void {
+  #retire(generation: Generation): void {
     generation.retirement.isRetired = true;
-    // By then every connection has had an answer that closes it, or was idle for so long that Bun has closed it.
-    if (isSteered) this.#later(() => this.#unlisten(generation));
-    else this.#unlisten(generation);
-    const listening = this.#known.filter((each) => each.retirement.isRetired && each.isListening);
-    for (const each of listening.slice(0, -RETIRED_LISTENING_MAX)) this.#unlisten(each);
-    for (const each of this.#known.slice(0, -RETIRED_MAX)) void each.server.stop(true);
-  }
-
-  #later(work: () => void): void {
     const cancel = this.#clock.after(RETIREMENT_MS, () => {
       this.#timers.delete(cancel);
-      work();
+      void generation.server.stop(false).then(() => {
+        this.#known = this.#known.filter((each) => each !== generation);
+      });
     });
     this.#timers.add(cancel);
-  }
-
-  #unlisten(generation: Generation): void {
-    if (!generation.isListening) return;
-    generation.isListening = false;
-    void generation.server.stop(false).then(() => {
-      this.#known = this.#known.filter((each) => each !== generation);
-    });
-    // As the system does it: the last one takes the place of the one that goes.
-    const place = this.#group.indexOf(generation);
-    const last = this.#group.pop();
-    if (last !== undefined && last !== generation) this.#group[place] = last;
-    this.#steer();
-  }
-
-  /** Gives whether new connections go to the current server alone. */
-  #steer(): boolean {
-    const current = this.#known.at(-1);
-    if (this.#steering === null || current === undefined || current.socket === null) return false;
-    return this.#steering.steer(current.socket, this.#group.indexOf(current));
   }
 }

@@ -7,7 +7,6 @@ import { HEADERS_MAX_BYTES, IDLE_TIMEOUT_SECONDS, REQUEST_MAX_BYTES } from "../l
 import { createClientAddress, type ProxyTrust } from "./client-address.ts";
 import { Generations } from "./generations.ts";
 import { type NativeRoutes, Requests } from "./requests.ts";
-import type { Steering } from "./steering.ts";
 
 export const HOST_DEFAULT = "127.0.0.1";
 export const PORT_DEFAULT = 8787;
@@ -25,8 +24,8 @@ export interface ListenOptions {
   host?: string | undefined;
   /** 8787 by default, with `tls` 443. */
   port?: number | undefined;
-  /** null: HTTP. `publicHost` is the host in `origin()`, null: the one of the connection; `steering` see `createSteering`. */
-  tls?: (Certificate & { publicHost: string | null; steering: Steering | null }) | null;
+  /** null: HTTP. `publicHost` is the host in `origin()`, null: the one of the connection. */
+  tls?: (Certificate & { publicHost: string | null }) | null;
   routes?: NativeRoutes;
   failure(cause: unknown): Response;
 }
@@ -112,8 +111,8 @@ export function createListener(options: {
       const { fetch: serve } = server;
       // Read-only in the types, but settable in Bun, and the only way. It applies to all servers of the process.
       Object.assign(http, { maxHeaderSize: HEADERS_MAX_BYTES });
-      const opened = new Generations(options.clock, tls?.steering ?? null);
-      const open = (certificate: Certificate | null): Server<SocketHandler> =>
+      const opened = new Generations(options.clock);
+      const open = (certificate: Certificate | null): void =>
         opened.open((retirement) =>
           Bun.serve<SocketHandler>({
             hostname: host,
@@ -132,7 +131,8 @@ export function createListener(options: {
         );
       try {
         if (tls !== null && port !== 0) requireFree(host, port);
-        port = open(tls).port ?? port;
+        open(tls);
+        port = opened.current?.port ?? port;
       } catch (cause) {
         throw listenError(cause, host, port);
       }

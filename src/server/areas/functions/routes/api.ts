@@ -34,7 +34,7 @@ export async function createApi(deps: {
   return { api, known };
 }
 
-/** Elysia knows these classes by their names, which the build of the executable shortens. */
+/** Elysia knows these classes by their names, which the build shortens: Bun 1.4.5 ignores `keepNames`. */
 function nameClasses(): void {
   for (const [name, known] of Object.entries({ Cookie, ElysiaFile })) {
     Object.defineProperty(known, "name", { value: name, configurable: true });
