@@ -1,6 +1,5 @@
-import { createReadStream, createWriteStream, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { basename, join, relative, resolve } from "node:path";
+import { createReadStream, createWriteStream, statSync } from "node:fs";
+import { basename, relative, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { parseArgs } from "node:util";
 import { constants, createZstdCompress, zstdCompressSync } from "node:zlib";
@@ -8,7 +7,6 @@ import type { BunPlugin } from "bun";
 import { guideOf } from "../src/server/areas/site/guide/source.ts";
 import { PARTS } from "./client/build.ts";
 import { queryTexts } from "./query-texts.ts";
-import { recordStartProfile } from "./start-profile.ts";
 import { packedSwaggerUi } from "./swagger-ui.ts";
 
 // `npm run build`: the whole program as one executable, dist/platform. `--target bun-linux-arm64` builds for another
@@ -125,11 +123,8 @@ const embeddedFiles: BunPlugin = {
   },
 };
 
-/** Writes the executable. `profile`: the file that says which bytecode a start runs. */
-async function compile(
-  file: string,
-  { target, profile }: { target?: string | undefined; profile?: string | undefined },
-): Promise<void> {
+/** Writes the executable. */
+async function compile(file: string, target: string | undefined): Promise<void> {
   const built = await Bun.build({
     ...common,
     root: resolve(root, "src"),
@@ -145,7 +140,6 @@ async function compile(
       jitPolicy: START_JIT_POLICY,
       // Bun checks the name, and lists those that exist.
       ...(target === undefined ? {} : { target: target as Bun.Build.CompileTarget }),
-      ...(profile === undefined ? {} : { bytecodeOrder: profile }),
     },
     format: "esm",
     bytecode: values.bytecode,
@@ -158,18 +152,7 @@ async function compile(
 
 const outfile = resolve(values.outfile);
 const startedAt = performance.now();
-if (values.bytecode) {
-  const directory = mkdtempSync(join(tmpdir(), "platform-build-"));
-  try {
-    const recorded = join(directory, "platform");
-    const profile = join(directory, "profile");
-    await compile(recorded, {});
-    writeFileSync(profile, await recordStartProfile(recorded));
-    await compile(outfile, { target: values.target, profile });
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
-} else await compile(outfile, { target: values.target });
+await compile(outfile, values.target);
 const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
 console.log(`${describe(outfile)}, built in ${seconds} s`);
 if (values.zst) {
