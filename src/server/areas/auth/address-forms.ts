@@ -1,5 +1,5 @@
 import type { Logger } from "../../../kernel/logger.ts";
-import { emailOf, lowerCasedEmail, normalizeEmail } from "../../access/account-fields.ts";
+import { emailOf, lowerCasedEmail, normalizeEmail } from "../../config/shapes/user-fields.ts";
 import type { AccountFile, AccountWrite } from "./account-file.ts";
 import { ADDRESS_FORMS_NAMED_MAX, ADDRESS_FORMS_PER_STEP } from "./limits.ts";
 import { otherForms, renameAddress, userByEmail } from "./statements/users.ts";

@@ -11,7 +11,7 @@ import {
   newPassword,
   Role,
   requireMetadataSize,
-} from "../../access/account-fields.ts";
+} from "../../config/shapes/user-fields.ts";
 import type { Accounts } from "../../access/accounts.ts";
 import { authOfAccount } from "../../access/acting.ts";
 import type { UsersAccessor } from "../../config/app/index.ts";

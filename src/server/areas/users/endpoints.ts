@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import type { JsonObject } from "../../../kernel/json/json.ts";
 import { AnyObject } from "../../../kernel/schema/types.ts";
-import { emailOf, requireMetadataSize } from "../../access/account-fields.ts";
+import { emailOf, requireMetadataSize } from "../../config/shapes/user-fields.ts";
 import type { AccountMail } from "../../access/accounts.ts";
 import { actorOf, type Principal } from "../../access/principal.ts";
 import { requireServiceKey } from "../../access/service-key-right.ts";

@@ -3,7 +3,7 @@ import { type FieldProblem, type FieldProblems, noProblems } from "../../../kern
 import { throwProblems } from "../../../kernel/fields.ts";
 import { parseIsoDateTime } from "../../../kernel/time/iso-datetime.ts";
 import { nextTurn } from "../../../kernel/time/next-turn.ts";
-import { emailOf } from "../../access/account-fields.ts";
+import { emailOf } from "../../config/shapes/user-fields.ts";
 import type { ImportedAccount } from "../../access/accounts.ts";
 import { METADATA_MAX_BYTES } from "../../access/limits.ts";
 import { USERS_PER_SLICE } from "./limits.ts";

@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { badField } from "../../../kernel/errors.ts";
 import { isLonger } from "../../../kernel/fields.ts";
-import { normalizeEmail } from "../../access/account-fields.ts";
+import { normalizeEmail } from "../../config/shapes/user-fields.ts";
 import type { AccountSearchPlace } from "../../access/accounts.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, SEARCH_TEXT_MAX_CHARACTERS } from "./limits.ts";
 

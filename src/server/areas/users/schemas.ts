@@ -9,7 +9,7 @@ import {
   Metadata,
   newPassword,
   Role,
-} from "../../access/account-fields.ts";
+} from "../../config/shapes/user-fields.ts";
 import {
   ID_MAX_CHARACTERS,
   IMPORT_IDENTITIES_MAX,

@@ -2,7 +2,7 @@ import { notFound } from "../../../kernel/errors.ts";
 import { requireJsonSize } from "../../../kernel/fields.ts";
 import type { JsonObject } from "../../../kernel/json/json.ts";
 import { nextTurn } from "../../../kernel/time/next-turn.ts";
-import { requireMetadataSize } from "../../access/account-fields.ts";
+import { requireMetadataSize } from "../../config/shapes/user-fields.ts";
 import type {
   AccountChanges,
   AccountEntry,

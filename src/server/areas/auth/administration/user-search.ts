@@ -1,4 +1,4 @@
-import { normalizeEmail } from "../../../access/account-fields.ts";
+import { normalizeEmail } from "../../../config/shapes/user-fields.ts";
 import type { AccountEntry, AccountSearchPlace } from "../../../access/accounts.ts";
 import type { Readable } from "../../../db/query.ts";
 import { SEARCH_LOOKED_AT_MAX } from "../limits.ts";

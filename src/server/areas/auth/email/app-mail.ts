@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { tooLarge } from "../../../../kernel/errors.ts";
 import { jsonCopy } from "../../../../kernel/json/copy.ts";
 import { createParser } from "../../../../kernel/schema/parser.ts";
-import { Email, emailOf } from "../../../access/account-fields.ts";
+import { Email, emailOf } from "../../../config/shapes/user-fields.ts";
 import type { MailAccessor } from "../../../config/app/index.ts";
 import { MAIL_CONTENT_MAX_CHARACTERS, MAIL_SUBJECT_MAX_CHARACTERS } from "../limits.ts";
 import type { Mailer } from "./mailer.ts";

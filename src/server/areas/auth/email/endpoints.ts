@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { type Clock, pause } from "../../../../kernel/clock.ts";
-import { Email, emailOf } from "../../../access/account-fields.ts";
+import { Email, emailOf } from "../../../config/shapes/user-fields.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { OK } from "../../../http/reply.ts";
 import {

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { optional } from "../../../../kernel/schema/types.ts";
-import { DisplayName } from "../../../access/account-fields.ts";
+import { DisplayName } from "../../../config/shapes/user-fields.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { chosenPassword, clientOf, type EndpointDeps, ofUsers } from "../endpoint-parts.ts";
 import { SignedIn, Token } from "../schemas.ts";

@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { Email } from "../../../access/account-fields.ts";
+import { Email } from "../../../config/shapes/user-fields.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import {
   callerOf,

@@ -7,7 +7,7 @@ import {
   EmailVisibility,
   Metadata,
   requireMetadataSize,
-} from "../../../access/account-fields.ts";
+} from "../../../config/shapes/user-fields.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { OK } from "../../../http/reply.ts";
 import { callerOf, clientOf, type EndpointDeps, ofUsers } from "../endpoint-parts.ts";

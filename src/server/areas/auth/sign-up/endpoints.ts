@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { DisplayName, Email, emailOf, Metadata, requireMetadataSize } from "../../../access/account-fields.ts";
+import { DisplayName, Email, emailOf, Metadata, requireMetadataSize } from "../../../config/shapes/user-fields.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { created } from "../../../http/reply.ts";
 import {

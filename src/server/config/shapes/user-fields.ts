@@ -1,8 +1,8 @@
 import { domainToASCII } from "node:url";
 import { Type } from "typebox";
-import { isLonger, requireJsonSize } from "../../kernel/fields.ts";
-import type { JsonObject } from "../../kernel/json/json.ts";
-import { AnyObject, optional, refine } from "../../kernel/schema/types.ts";
+import { isLonger, requireJsonSize } from "../../../kernel/fields.ts";
+import type { JsonObject } from "../../../kernel/json/json.ts";
+import { AnyObject, optional, refine } from "../../../kernel/schema/types.ts";
 import {
   AVATAR_URL_MAX_CHARACTERS,
   DISPLAY_NAME_MAX_CHARACTERS,
@@ -12,7 +12,7 @@ import {
   METADATA_MAX_BYTES,
   PASSWORD_MAX_BYTES,
   ROLE_MAX_CHARACTERS,
-} from "./limits.ts";
+} from "../../access/limits.ts";
 
 /** No leading, trailing or double dots. Invisible characters are excluded: two addresses could look alike. */
 const EMAIL_LOCAL = /^[^.@"(),:;<>[\]\\\p{Cc}\p{Cf}\p{Cs}\p{Z}]+(?:\.[^.@"(),:;<>[\]\\\p{Cc}\p{Cf}\p{Cs}\p{Z}]+)*$/u;
