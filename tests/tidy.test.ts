@@ -135,7 +135,7 @@ describe("floors: main -> cli -> platform -> areas -> {http, access, jobs, socke
       importsOf(path)
         .filter(
           (target) =>
-            !/^src\/(?:client|kernel|server\/config\/typed)\/|^src\/server\/config\/records\.ts$/.test(target),
+            !/^src\/(?:client|kernel|server\/config\/(?:shapes|typed))\/|^src\/server\/config\/records\.ts$/.test(target),
         )
         .filter((target) => !PURE.includes(target))
         .map((target) => `${path} -> ${target}`),

@@ -1,7 +1,10 @@
 import type { Millis } from "../../kernel/clock.ts";
+import { requireJsonSize } from "../../kernel/fields.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
-import type { User } from "../config/app/users.ts";
+import type { ImportedUser, User, UserChanges, UserEntry, UserInvitation } from "../config/shapes/users.ts";
+import type { SignInMeans } from "../config/shapes/sign-in.ts";
 import type { Actor, Transaction } from "../db/index.ts";
+import { METADATA_MAX_BYTES } from "./limits.ts";
 
 /** A stored user, without secrets. */
 export interface Account extends Omit<User, "createdAt"> {
@@ -14,13 +17,7 @@ export interface Account extends Omit<User, "createdAt"> {
 }
 
 /** A user in a list. */
-export interface AccountEntry
-  extends Pick<
-    Account,
-    "seq" | "id" | "email" | "displayName" | "role" | "emailVerified" | "isAnonymous" | "disabled"
-  > {
-  createdAt: Millis;
-}
+export type AccountEntry = Pick<Account, keyof UserEntry | "seq">;
 
 /** The last user of a search page. Matches by email come first, ordered by email; matches by name follow, ordered by name. */
 export interface AccountSearchPlace {
@@ -30,83 +27,35 @@ export interface AccountSearchPlace {
   seq: number;
 }
 
-export interface NewAccount {
-  /** Generated if absent. */
-  id?: string | undefined;
+type Given<Members> = { [Name in keyof Members]: Members[Name] | undefined };
+
+/**
+ * An account to be made. `id` is generated if absent. `password` is plaintext; at most one of it and `passwordHash` is set, which has
+ * passed `Accounts.passwordHashProblem`.
+ */
+export interface NewAccount extends Given<Omit<ImportedUser, "email" | "verified" | "createdAt" | "identities">> {
   email: string;
-  /** Plaintext. At most one of `password` and `passwordHash` is set; `passwordHash` has passed `Accounts.passwordHashProblem`. */
-  password?: string | undefined;
-  passwordHash?: string | undefined;
-  displayName?: string | null | undefined;
-  avatarUrl?: string | null | undefined;
-  role?: string | undefined;
   emailVerified?: boolean | undefined;
-  metadata?: JsonObject | undefined;
-  appMetadata?: JsonObject | undefined;
 }
 
 /** An administrator asks the owner of an address to join. */
-export interface Invitation {
+export interface Invitation extends Given<Omit<UserInvitation, "email">> {
   email: string;
-  role?: string | undefined;
-  metadata?: JsonObject | undefined;
-  /** Where the link leads; must match `auth.redirectUrls`. */
-  redirectUrl?: string | null | undefined;
 }
 
-export type AccountChanges = {
-  [Field in
-    | "displayName"
-    | "avatarUrl"
-    | "role"
-    | "emailVisibility"
-    | "disabled"
-    | "metadata"
-    | "appMetadata"
-    | "customClaims"
-    | "email"
-    | "emailVerified"]?: Account[Field] | undefined;
-} & {
-  /** Plaintext. */
-  password?: string | undefined;
-  /** Whether passkeys stay where a password is set; false by default. */
-  keepPasskeys?: boolean | undefined;
-};
-
-/** A user's account at a provider of OAuth, as it is imported. */
-export interface ImportedIdentity {
-  provider: string;
-  subject: string;
-  email?: string | null | undefined;
-  /** Whether the provider has verified the address of the user; false by default. */
-  emailVerified?: boolean | undefined;
+/** `password` is plaintext. */
+export interface AccountChanges extends Given<UserChanges> {
+  customClaims?: JsonObject | undefined;
 }
 
 /** An account of an import: it may have no password. */
-export interface ImportedAccount extends NewAccount {
-  /** Milliseconds since 1970; now by default. */
+export interface ImportedAccount extends NewAccount, Given<Pick<ImportedUser, "identities">> {
+  /** Now by default. */
   createdAt?: Millis | undefined;
-  identities?: readonly ImportedIdentity[] | undefined;
 }
 
 /** A mail that an administrator has sent to a user. */
 export type AccountMail = "reset" | "verification";
-
-/** What a user is signed in with, and can sign in with; without secrets. Times are ISO 8601. */
-export interface SignInMeans {
-  /** Live ones, newest first, at most `SESSIONS_SHOWN_MAX`. */
-  sessions: {
-    id: string;
-    createdAt: string;
-    lastUsedAt: string;
-    expiresAt: string;
-    ip: string | null;
-    userAgent: string | null;
-  }[];
-  factors: { id: string; type: "totp"; verified: boolean; createdAt: string }[];
-  identities: { id: string; provider: string; email: string | null; createdAt: string; lastSignInAt: string }[];
-  passkeys: { id: string; name: string | null; deviceType: string; createdAt: string; lastUsedAt: string | null }[];
-}
 
 /** What `removeMeans` removes. */
 export type RemovableMeans = "session" | "identity" | "passkey";
@@ -167,4 +116,11 @@ export interface AccountNotes {
   /** Whether such events set off anything. */
   isWatched(event: "signup" | "delete"): boolean;
   note(tx: Transaction, change: { event: "signup" | "delete"; account: Account; by: Actor }): void;
+}
+
+/** The metadata of a user, by its name in the request. Errors: 413 above METADATA_MAX_BYTES of JSON each. */
+export function requireMetadataSize({ metadata, appMetadata }: Pick<AccountChanges, "metadata" | "appMetadata">): void {
+  for (const [name, value] of Object.entries({ metadata, appMetadata })) {
+    if (value !== undefined) requireJsonSize(name, value, METADATA_MAX_BYTES);
+  }
 }

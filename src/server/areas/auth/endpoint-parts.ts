@@ -1,6 +1,5 @@
 import { notFound } from "../../../kernel/errors.ts";
-import { newPassword } from "../../config/shapes/user-fields.ts";
-import { PASSWORD_MIN_CHARACTERS } from "../../access/limits.ts";
+import { newPassword, PASSWORD_MIN_CHARACTERS } from "../../config/shapes/user-fields.ts";
 import type { Principal } from "../../access/principal.ts";
 import type { AuthConfig } from "../../config/types.ts";
 import type { RequestBasics } from "../../http/exchange/request-context.ts";

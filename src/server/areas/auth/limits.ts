@@ -17,7 +17,6 @@ export const MAGIC_LINK_TTL_MS = 15 * MINUTE_MS;
 export const EMAIL_CODE_TTL_MS = 5 * MINUTE_MS;
 export const EMAIL_CODE_ATTEMPTS_MAX = 5;
 export const MFA_TICKET_TTL_MS = 5 * MINUTE_MS;
-export const MFA_TICKET_ATTEMPTS_MAX = 5;
 export const RECOVERY_CODE_COUNT = 10;
 export const OAUTH_STATE_TTL_MS = 10 * MINUTE_MS;
 export const PASSKEY_CHALLENGE_TTL_MS = 5 * MINUTE_MS;
@@ -111,7 +110,6 @@ export const GUESSES_WAITING_MAX = 1_000;
 export const SECRET_TEXT_MAX_CHARACTERS = 4_096;
 /** Characters of a mailed token or code, a ticket or an id in a request. */
 export const TOKEN_TEXT_MAX_CHARACTERS = 256;
-export const REDIRECT_URL_MAX_CHARACTERS = 2_048;
 export const PASSKEY_NAME_MAX_CHARACTERS = 128;
 
 /** Bytes of chance in tokens, tickets, states and verifiers. */

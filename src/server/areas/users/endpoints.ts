@@ -1,32 +1,40 @@
 import { Type } from "typebox";
 import type { JsonObject } from "../../../kernel/json/json.ts";
-import { AnyObject } from "../../../kernel/schema/types.ts";
-import { emailOf, requireMetadataSize } from "../../config/shapes/user-fields.ts";
-import type { AccountMail } from "../../access/accounts.ts";
+import { AnyObject, nullable } from "../../../kernel/schema/types.ts";
+import type { AccountMail, Accounts, RemovableMeans } from "../../access/accounts.ts";
 import { actorOf, type Principal } from "../../access/principal.ts";
 import { requireServiceKey } from "../../access/service-key-right.ts";
+import { SignInMeans } from "../../config/shapes/sign-in.ts";
+import { emailOf } from "../../config/shapes/user-fields.ts";
+import {
+  createdUser,
+  RedirectUrl,
+  User,
+  UserEntry,
+  UserInvitation,
+  userChanges,
+  userImport,
+} from "../../config/shapes/users.ts";
 import type { Actor } from "../../db/index.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { SMALL_BODY_MAX_BYTES } from "../../http/limits.ts";
 import { created, OK } from "../../http/reply.ts";
 import { LIST_QUERY, readListQuery } from "./list-query.ts";
-import { meansEndpoints } from "./means-endpoints.ts";
 import {
-  CreatedUser,
-  changesOfUser,
-  Imported,
-  MailToUser,
-  NewInvitation,
-  newUser,
-  User,
+  createUser,
+  getUser,
+  importUsers,
+  inviteUser,
+  listUsers,
+  setClaims,
   UserDetail,
-  UserList,
-  userImport,
-} from "./schemas.ts";
-import type { UsersService } from "./service.ts";
+  updateUser,
+} from "./service.ts";
 
 interface EndpointDeps {
-  users: UsersService;
+  accounts: Accounts;
+  /** The names of `auth.oauth`. */
+  providers: ReadonlySet<string>;
   passwordMinLength: number;
   /** Counts one request of this network in the rate limit group `auth`. */
   limit: (network: string) => void;
@@ -35,17 +43,19 @@ interface EndpointDeps {
 const OF_USER = { id: "The user's id" };
 const DONE = { 200: Type.Object({ ok: Type.Literal(true) }, { description: "Done" }) };
 
+const UserList = Type.Object(
+  { users: Type.Array(UserEntry), cursor: nullable(Type.String()) },
+  { description: "A page; `cursor` is null on the last one" },
+);
+const NewAnswer = Type.Object({ user: User }, { description: "The user; no tokens" });
+const Imported = Type.Object(
+  { results: Type.Array(Type.Object({ id: Type.String(), success: Type.Literal(true) })) },
+  { description: "In the order of the request" },
+);
+
 /** The administration of users, with a service key. */
 export function userEndpoints(deps: EndpointDeps): readonly Endpoint[] {
-  return [
-    list(deps),
-    create(deps),
-    invite(deps),
-    importUsers(deps),
-    ...oneUser(deps),
-    ...actions(deps),
-    ...meansEndpoints(deps),
-  ];
+  return [list(deps), create(deps), invite(deps), imports(deps), ...oneUser(deps), ...actions(deps), ...means(deps)];
 }
 
 const ofAdministration = (limit: EndpointDeps["limit"]) =>
@@ -65,7 +75,7 @@ function shownTo<User extends { id: string }>(principal: Principal, user: User, 
   return Object.fromEntries(Object.entries(user).filter(isSent)) as Partial<User>;
 }
 
-const list = ({ users, limit }: EndpointDeps): Endpoint =>
+const list = ({ accounts, limit }: EndpointDeps): Endpoint =>
   endpoint(
     "GET /api/auth/admin/users",
     {
@@ -79,48 +89,46 @@ const list = ({ users, limit }: EndpointDeps): Endpoint =>
     },
     ({ principal, query }) => {
       requireRight(principal, "read");
-      return users.list(readListQuery(query()));
+      return listUsers(accounts, readListQuery(query()));
     },
   );
 
-const create = ({ users, passwordMinLength, limit }: EndpointDeps): Endpoint =>
+const create = ({ accounts, passwordMinLength, limit }: EndpointDeps): Endpoint =>
   endpoint(
     "POST /api/auth/admin/users",
     {
       ...ofAdministration(limit),
       summary: "Create a user",
-      body: newUser(passwordMinLength),
-      answers: { 201: CreatedUser },
+      body: createdUser(passwordMinLength),
+      answers: { 201: NewAnswer },
       errors: [409],
     },
     async ({ principal, body }) => {
       requireRight(principal, "write");
-      const user = await body();
-      return created(await users.create({ ...user, email: emailOf(user.email) }, actorOf(principal)));
+      return created({ user: await createUser(accounts, await body(), actorOf(principal)) });
     },
   );
 
-const invite = ({ users, limit }: EndpointDeps): Endpoint =>
+const invite = ({ accounts, limit }: EndpointDeps): Endpoint =>
   endpoint(
     "POST /api/auth/admin/users/invite",
     {
       ...ofAdministration(limit),
       summary: "Invite a user: mail a link, valid for 7 days, at which a password is set",
       description: `Repeated for the same address, it mails a new link, and the earlier one becomes invalid. A user who has signed in is 409. ${WITHOUT_READ}`,
-      body: NewInvitation,
-      answers: { 201: CreatedUser },
+      body: UserInvitation,
+      answers: { 201: NewAnswer },
       errors: [409],
     },
     async ({ principal, body }) => {
       requireRight(principal, "write");
       const invitation = await body();
-      const invited = { ...invitation, email: emailOf(invitation.email) };
-      const { user } = await users.invite(invited, actorOf(principal));
-      return created({ user: shownTo(principal, user, invited) });
+      const user = await inviteUser(accounts, invitation, actorOf(principal));
+      return created({ user: shownTo(principal, user, invitation) });
     },
   );
 
-const importUsers = ({ users, passwordMinLength, limit }: EndpointDeps): Endpoint =>
+const imports = ({ accounts, providers, passwordMinLength, limit }: EndpointDeps): Endpoint =>
   endpoint(
     "POST /api/admin/auth/users/import",
     {
@@ -136,8 +144,8 @@ const importUsers = ({ users, passwordMinLength, limit }: EndpointDeps): Endpoin
     },
     async ({ principal, body }) => {
       requireRight(principal, "write");
-      const { users: imported } = await body();
-      return users.import(imported, actorOf(principal));
+      const { users } = await body();
+      return importUsers(accounts, { users, providers }, actorOf(principal));
     },
   );
 
@@ -161,7 +169,7 @@ const action = (
   );
 
 function oneUser(deps: EndpointDeps): readonly Endpoint[] {
-  const { users, limit } = deps;
+  const { accounts, limit } = deps;
   const read = endpoint(
     "GET /api/auth/admin/users/:id",
     {
@@ -174,7 +182,7 @@ function oneUser(deps: EndpointDeps): readonly Endpoint[] {
     ({ principal, params, query }) => {
       requireRight(principal, "read");
       query();
-      return users.get(params.id);
+      return getUser(accounts, params.id);
     },
   );
   const update = endpoint(
@@ -184,24 +192,22 @@ function oneUser(deps: EndpointDeps): readonly Endpoint[] {
       summary: "Change a user; `disabled: true` ends every session",
       description: `\`email\`, \`emailVerified\` and \`password\` need the scope \`auth:credentials:*:write\` too. Another address ends every session and is unverified unless said otherwise; a password ends every session and removes the passkeys unless \`keepPasskeys\` is true. Links that were mailed before become invalid. ${WITHOUT_READ}`,
       path: OF_USER,
-      body: changesOfUser(deps.passwordMinLength),
-      answers: { 200: User },
+      body: userChanges(deps.passwordMinLength),
+      answers: { 200: Type.Object(User.properties, { description: "The user after the change" }) },
       errors: [404, 409],
     },
     async ({ principal, params, body }) => {
       requireRight(principal, "write");
-      const { email, ...others } = await body();
-      const changes = { ...others, ...(email === undefined ? {} : { email: emailOf(email) }) };
+      const changes = await body();
       // Whoever sets them can take the account over.
       const credentials = [changes.email, changes.emailVerified, changes.password];
       if (credentials.some((value) => value !== undefined)) {
         requireServiceKey(principal, ["auth", "credentials", "*", "write"]);
       }
-      requireMetadataSize({ metadata: changes.metadata, appMetadata: changes.appMetadata });
-      return shownTo(principal, await users.update(params.id, changes, actorOf(principal)), changes);
+      return shownTo(principal, await updateUser(accounts, params.id, changes, actorOf(principal)), changes);
     },
   );
-  const remove = action(deps, "DELETE /api/auth/admin/users/:id", "Delete a user", users.remove);
+  const remove = action(deps, "DELETE /api/auth/admin/users/:id", "Delete a user", accounts.remove);
   return [read, update, remove];
 }
 
@@ -210,7 +216,7 @@ const MAILS: readonly { path: string; mail: AccountMail; summary: string }[] = [
   { path: "send-verification", mail: "verification", summary: "Mail a user a link that verifies the email address" },
 ];
 
-const mails = ({ users, limit }: EndpointDeps): readonly Endpoint[] =>
+const mails = ({ accounts, limit }: EndpointDeps): readonly Endpoint[] =>
   MAILS.map(({ path, mail, summary }) =>
     endpoint(
       `POST /api/auth/admin/users/:id/${path}`,
@@ -219,7 +225,7 @@ const mails = ({ users, limit }: EndpointDeps): readonly Endpoint[] =>
         summary,
         description: "400 for a user without an address, 409 for one who is disabled or whose address is verified.",
         path: OF_USER,
-        body: MailToUser,
+        body: Type.Object({ redirectUrl: RedirectUrl }),
         isBodyOptional: true,
         answers: DONE,
         errors: [404, 409],
@@ -227,15 +233,15 @@ const mails = ({ users, limit }: EndpointDeps): readonly Endpoint[] =>
       async ({ principal, params, body }) => {
         requireRight(principal, "write");
         const { redirectUrl } = await body();
-        await users.sendMail(params.id, mail, redirectUrl ?? null, actorOf(principal));
+        await accounts.sendMail(params.id, mail, redirectUrl ?? null, actorOf(principal));
         return OK;
       },
     ),
   );
 
 function actions(deps: EndpointDeps): readonly Endpoint[] {
-  const { users, limit } = deps;
-  const setClaims = endpoint(
+  const { accounts, limit } = deps;
+  const claims = endpoint(
     "PUT /api/auth/admin/users/:id/claims",
     {
       ...ofAdministration(limit),
@@ -248,16 +254,62 @@ function actions(deps: EndpointDeps): readonly Endpoint[] {
     async ({ principal, params, body }) => {
       requireRight(principal, "write");
       // A parsed body is JSON.
-      await users.setClaims(params.id, (await body()) as JsonObject, actorOf(principal));
+      await setClaims(accounts, params.id, (await body()) as JsonObject, actorOf(principal));
       return OK;
     },
   );
-  const revoke = action(deps, "POST /api/auth/admin/users/:id/revoke", "End every session of a user", users.revoke);
+  const revoke = action(deps, "POST /api/auth/admin/users/:id/revoke", "End every session of a user", accounts.revoke);
   const removeFactors = action(
     deps,
     "DELETE /api/auth/admin/users/:id/mfa",
     "Remove a user's MFA factors and recovery codes",
-    users.removeFactors,
+    accounts.removeFactors,
   );
-  return [setClaims, revoke, removeFactors, ...mails(deps)];
+  return [claims, revoke, removeFactors, ...mails(deps)];
+}
+
+const REMOVALS: readonly { kind: RemovableMeans; path: string; summary: string }[] = [
+  { kind: "session", path: "sessions", summary: "End a session of a user" },
+  { kind: "identity", path: "identities", summary: "Remove an OAuth identity of a user" },
+  { kind: "passkey", path: "passkeys", summary: "Remove a passkey of a user" },
+];
+
+/** What a user is signed in with, and can sign in with. */
+function means({ accounts, limit }: EndpointDeps): readonly Endpoint[] {
+  const common = { tag: "Administration", limit, caller: "serviceKey" } as const;
+  const read = endpoint(
+    "GET /api/auth/admin/users/:id/means",
+    {
+      ...common,
+      summary: "List a user's sessions, second factors, OAuth identities and passkeys",
+      path: OF_USER,
+      answers: { 200: SignInMeans },
+      errors: [404],
+    },
+    ({ principal, params, query }) => {
+      requireRight(principal, "read");
+      query();
+      return accounts.means(params.id);
+    },
+  );
+  const removals = REMOVALS.map(({ kind, path, summary }) =>
+    endpoint(
+      `DELETE /api/auth/admin/users/:id/${path}/:means`,
+      {
+        ...common,
+        summary,
+        description: "Also the last way to sign in.",
+        path: { ...OF_USER, means: "The id, as listed" },
+        answers: DONE,
+        errors: [404],
+      },
+      async ({ principal, params, query }) => {
+        requireRight(principal, "write");
+        query();
+        await accounts.removeMeans(params.id, { kind, id: params.means }, actorOf(principal));
+        return OK;
+      },
+    ),
+  );
+  return [read, ...removals];
 }

@@ -3,8 +3,12 @@ import { badField } from "../../../kernel/errors.ts";
 import { isLonger } from "../../../kernel/fields.ts";
 import { normalizeEmail } from "../../config/shapes/user-fields.ts";
 import type { AccountSearchPlace } from "../../access/accounts.ts";
-import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, SEARCH_TEXT_MAX_CHARACTERS } from "./limits.ts";
 
+/** Users of a page: by default, and at most. */
+const LIST_LIMIT_DEFAULT = 20;
+const LIST_LIMIT_MAX = 1_000;
+/** Characters of a search text: an email address has no more. */
+const SEARCH_TEXT_MAX_CHARACTERS = 254;
 const START = "0";
 const PLACE = /^\d{1,15}$/;
 

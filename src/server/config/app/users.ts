@@ -1,66 +1,8 @@
 import type { JsonObject } from "../../../kernel/json/json.ts";
 import type { Auth } from "../identity.ts";
+import type { NewUser, User, UserChanges, UserInvitation } from "../shapes/users.ts";
 
-/** A user as administrators see one. */
-export interface User {
-  id: string;
-  /** null for anonymous users. */
-  email: string | null;
-  emailVerified: boolean;
-  emailVisibility: "public" | "private";
-  displayName: string | null;
-  avatarUrl: string | null;
-  role: string;
-  isAnonymous: boolean;
-  disabled: boolean;
-  /** Written by the user. */
-  metadata: JsonObject;
-  /** Never sent to clients. */
-  appMetadata: JsonObject;
-  customClaims: JsonObject;
-  /** ISO 8601. */
-  createdAt: string;
-}
-
-export interface NewUser {
-  email: string;
-  /** Absent: the user signs in by link, code or provider, or sets a password by mail. */
-  password?: string;
-  displayName?: string | null;
-  /** `user` by default. */
-  role?: string;
-  /** false by default. */
-  emailVerified?: boolean;
-  metadata?: JsonObject;
-  appMetadata?: JsonObject;
-}
-
-export interface UserInvitation {
-  email: string;
-  /** `user` by default. */
-  role?: string;
-  metadata?: JsonObject;
-  /** Where the link leads; must match `auth.redirectUrls`. By default `<publicUrl>/auth/accept-invite`. */
-  redirectUrl?: string;
-}
-
-/** Absent members stay unchanged; `metadata` and `appMetadata` are replaced as a whole. */
-export interface UserChanges {
-  displayName?: string | null;
-  avatarUrl?: string | null;
-  role?: string;
-  emailVisibility?: "public" | "private";
-  disabled?: boolean;
-  metadata?: JsonObject;
-  appMetadata?: JsonObject;
-  /** Another address ends every session, and the links that were mailed before. */
-  email?: string;
-  /** false after a change of `email` unless given. */
-  emailVerified?: boolean;
-  /** Ends every session, and removes the passkeys unless `keepPasskeys` is true. */
-  password?: string;
-  keepPasskeys?: boolean;
-}
+export type { NewUser, User, UserChanges, UserInvitation };
 
 /**
  * The users, without rules. Arguments are checked as the administration's requests are: an `AppError` with its status says what

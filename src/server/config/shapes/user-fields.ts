@@ -1,18 +1,18 @@
-import { domainToASCII } from "node:url";
 import { Type } from "typebox";
-import { isLonger, requireJsonSize } from "../../../kernel/fields.ts";
 import type { JsonObject } from "../../../kernel/json/json.ts";
 import { AnyObject, optional, refine } from "../../../kernel/schema/types.ts";
-import {
-  AVATAR_URL_MAX_CHARACTERS,
-  DISPLAY_NAME_MAX_CHARACTERS,
-  EMAIL_LOCAL_MAX_CHARACTERS,
-  EMAIL_MAX_CHARACTERS,
-  EMAIL_TEXT_MAX_CHARACTERS,
-  METADATA_MAX_BYTES,
-  PASSWORD_MAX_BYTES,
-  ROLE_MAX_CHARACTERS,
-} from "../../access/limits.ts";
+
+// Free of Node and Bun: the types of the client follow from these shapes.
+
+export const PASSWORD_MIN_CHARACTERS = 8;
+export const PASSWORD_MAX_BYTES = 1024;
+const EMAIL_MAX_CHARACTERS = 254;
+/** An address with white space around it. */
+const EMAIL_TEXT_MAX_CHARACTERS = 4 * EMAIL_MAX_CHARACTERS;
+const EMAIL_LOCAL_MAX_CHARACTERS = 64;
+export const DISPLAY_NAME_MAX_CHARACTERS = 256;
+export const AVATAR_URL_MAX_CHARACTERS = 2048;
+const ROLE_MAX_CHARACTERS = 64;
 
 /** No leading, trailing or double dots. Invisible characters are excluded: two addresses could look alike. */
 const EMAIL_LOCAL = /^[^.@"(),:;<>[\]\\\p{Cc}\p{Cf}\p{Cs}\p{Z}]+(?:\.[^.@"(),:;<>[\]\\\p{Cc}\p{Cf}\p{Cs}\p{Z}]+)*$/u;
@@ -43,8 +43,11 @@ export function normalizeEmail(text: string): string | null {
 /** An address as earlier releases stored it. */
 export const lowerCasedEmail = (text: string): string => text.trim().toLowerCase();
 
-/** Empty for what is no domain. What is written in ASCII already is not judged. */
-const asciiDomain = (domain: string): string => (ASCII.test(domain) ? domain : domainToASCII(domain));
+/** The domain as DNS has it; empty for what is no domain. One that is written in ASCII already is not judged. */
+function asciiDomain(domain: string): string {
+  if (ASCII.test(domain)) return domain;
+  return URL.parse(`http://${domain}`)?.hostname ?? "";
+}
 
 function isEmail(email: string): boolean {
   if (email.length > EMAIL_MAX_CHARACTERS) return false;
@@ -55,7 +58,7 @@ function isEmail(email: string): boolean {
   return isLocal && isDomain && EMAIL_TOP_LABEL.test(labels.at(-1) ?? "");
 }
 
-/** As it was sent: `emailOf` gives the address. */
+/** An address as it was sent: `emailOf` returns its one form. */
 export const Email = refine(
   Type.String({
     format: "email",
@@ -84,12 +87,16 @@ export const newPassword = (minLength: number) =>
         minLength: 1,
         description: `At least ${minLength} characters, at most ${PASSWORD_MAX_BYTES} bytes`,
       }),
-      (text) => isLonger(passwordForm(text), minLength - 1),
+      (text) => hasCharacters(passwordForm(text), minLength),
       (name) => ({ code: "too_short", message: `${name} must have at least ${minLength} characters` }),
     ),
-    (text) => Buffer.byteLength(passwordForm(text)) <= PASSWORD_MAX_BYTES,
+    (text) => new TextEncoder().encode(passwordForm(text)).byteLength <= PASSWORD_MAX_BYTES,
     (name) => ({ code: "too_long", message: `${name} must have at most ${PASSWORD_MAX_BYTES} bytes` }),
   );
+
+/** Counted only where the length does not tell. */
+const hasCharacters = (text: string, count: number): boolean =>
+  text.length >= 2 * count || Array.from(text).length >= count;
 
 const hasNoControls = (text: string): boolean => !CONTROL.test(text);
 
@@ -124,15 +131,5 @@ export const Role = Type.Optional(
   })),
 );
 
-/** Its size is checked by `requireMetadataSize`, which answers 413. */
+/** Any members; `requireMetadataSize` bounds their size, with 413. */
 export const Metadata = Type.Optional(Type.Unsafe<JsonObject>(AnyObject));
-
-/** The metadata of a user, by its name in the request. Errors: 413 above METADATA_MAX_BYTES of JSON each. */
-export function requireMetadataSize(members: {
-  metadata?: JsonObject | undefined;
-  appMetadata?: JsonObject | undefined;
-}): void {
-  for (const [name, value] of Object.entries(members)) {
-    if (value !== undefined) requireJsonSize(name, value, METADATA_MAX_BYTES);
-  }
-}

@@ -38,8 +38,8 @@ export function createAccounts(deps: MailDeps & Pick<Invitations, "invite"> & { 
 
     async create(user, by) {
       refuseTaken(file.sql, user);
-      const hash =
-        user.password === undefined ? user.passwordHash : await passwords.hash(user.password, ADMINISTRATION);
+      const { password } = user;
+      const hash = typeof password === "string" ? await passwords.hash(password, ADMINISTRATION) : user.passwordHash;
       return file.write((write) => {
         refuseTaken(write.tx, user);
         const { password: _, ...fields } = user;
@@ -57,7 +57,7 @@ export function createAccounts(deps: MailDeps & Pick<Invitations, "invite"> & { 
       const ids: string[] = [];
       const inserts: ((tx: Transaction) => void)[] = [];
       for (const { password, ...user } of users) {
-        const passwordHash = password === undefined ? user.passwordHash : hashes.next().value;
+        const passwordHash = typeof password === "string" ? hashes.next().value : user.passwordHash;
         const id = user.id ?? deps.ids.uuid();
         ids.push(id);
         inserts.push(insertUser.encoded(userValues({ ...user, id, passwordHash }, user.createdAt ?? now)));
@@ -173,7 +173,7 @@ function createTaken(sql: Readable, nameOf: (index: number, field: string) => st
       if (emails.has(email) || userByEmail.get(sql, { email }) !== null) {
         note(index, "email", `The email address ${email} already has an account`);
       }
-      if (id !== undefined && (ids.has(id) || userById.get(sql, { id }) !== null)) {
+      if (typeof id === "string" && (ids.has(id) || userById.get(sql, { id }) !== null)) {
         note(index, "id", `The id "${id}" is taken`);
       }
       for (const { provider, subject } of user.identities ?? []) {
@@ -184,7 +184,7 @@ function createTaken(sql: Readable, nameOf: (index: number, field: string) => st
         identities.add(key);
       }
       emails.add(email);
-      if (id !== undefined) ids.add(id);
+      if (typeof id === "string") ids.add(id);
     },
     refuse() {
       const taken = Object.values(problems);

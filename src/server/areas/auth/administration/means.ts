@@ -1,6 +1,7 @@
 import { notFound } from "../../../../kernel/errors.ts";
-import { isoTime } from "../../../../kernel/time/iso-datetime.ts";
-import type { Accounts, RemovableMeans, SignInMeans } from "../../../access/accounts.ts";
+import { projection } from "../../../../kernel/schema/projection.ts";
+import type { Accounts, RemovableMeans } from "../../../access/accounts.ts";
+import { SignInMeans } from "../../../config/shapes/sign-in.ts";
 import type { Readable } from "../../../db/query.ts";
 import type { AccountWrite } from "../account-file.ts";
 import { SESSIONS_SHOWN_MAX } from "../limits.ts";
@@ -11,26 +12,24 @@ import { deleteSession, newestSessions, sessionById } from "../statements/sessio
 import { type SecretAccount, userById } from "../statements/users.ts";
 import type { AuthDeps } from "../types.ts";
 
+const { sessions, factors, identities, passkeys } = SignInMeans.properties;
+const sessionView = projection(sessions.items);
+const factorView = projection(factors.items);
+const identityView = projection(identities.items);
+const passkeyView = projection(passkeys.items);
+
 /** What users sign in with, for administrators. */
 export function createMeans({ file, clock }: AuthDeps): Pick<Accounts, "means" | "removeMeans"> {
   return {
-    means(id) {
-      requireUser(file.sql, id);
+    means(userId) {
+      requireUser(file.sql, userId);
+      const now = clock.now();
+      const newest = newestSessions.all(file.sql, { userId, limit: SESSIONS_SHOWN_MAX });
       return {
-        sessions: sessionsOf(file.sql, id, clock.now()),
-        factors: factorsOfUser
-          .all(file.sql, { userId: id })
-          .map((factor) => ({ ...named(factor, ["id", "type", "verified"]), createdAt: isoTime(factor.createdAt) })),
-        identities: identitiesOfUser.all(file.sql, { userId: id }).map((identity) => ({
-          ...named(identity, ["id", "provider", "email"]),
-          createdAt: isoTime(identity.createdAt),
-          lastSignInAt: isoTime(identity.lastSignInAt),
-        })),
-        passkeys: passkeysOfUser.all(file.sql, { userId: id }).map((passkey) => ({
-          ...named(passkey, ["id", "name", "deviceType"]),
-          createdAt: isoTime(passkey.createdAt),
-          lastUsedAt: passkey.lastUsedAt === null ? null : isoTime(passkey.lastUsedAt),
-        })),
+        sessions: newest.filter(({ expiresAt }) => expiresAt > now).map(sessionView),
+        factors: factorsOfUser.all(file.sql, { userId }).map(factorView),
+        identities: identitiesOfUser.all(file.sql, { userId }).map(identityView),
+        passkeys: passkeysOfUser.all(file.sql, { userId }).map(passkeyView),
       };
     },
     async removeMeans(id, removed, by) {
@@ -45,23 +44,7 @@ export function createMeans({ file, clock }: AuthDeps): Pick<Accounts, "means" |
   };
 }
 
-/** Members by name, so that no secret gets into an answer by accident. */
-const named = <Row extends object, Name extends keyof Row>(row: Row, names: readonly Name[]): Pick<Row, Name> =>
-  // It has exactly these members.
-  Object.fromEntries(names.map((name) => [name, row[name]])) as Pick<Row, Name>;
-
-const sessionsOf = (sql: Readable, userId: string, now: number): SignInMeans["sessions"] =>
-  newestSessions
-    .all(sql, { userId, limit: SESSIONS_SHOWN_MAX })
-    .filter((session) => session.expiresAt > now)
-    .map((session) => ({
-      ...named(session, ["id", "ip", "userAgent"]),
-      createdAt: isoTime(session.createdAt),
-      lastUsedAt: isoTime(session.lastUsedAt),
-      expiresAt: isoTime(session.expiresAt),
-    }));
-
-/** Each gives whether there was one of this user. */
+/** Each returns whether there was one of this user. */
 const REMOVALS: Readonly<Record<RemovableMeans, (write: AccountWrite, userId: string, id: string) => boolean>> = {
   session(write, userId, id) {
     if (sessionById.get(write.tx, { id })?.userId !== userId) return false;

@@ -1,6 +1,7 @@
 import { type Static, Type } from "typebox";
 import { type Clock, pause } from "../../../../kernel/clock.ts";
 import { Email, emailOf } from "../../../config/shapes/user-fields.ts";
+import { RedirectUrl } from "../../../config/shapes/users.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { OK } from "../../../http/reply.ts";
 import {
@@ -13,7 +14,7 @@ import {
   requireEnabled,
 } from "../endpoint-parts.ts";
 import type { PasswordService } from "../password/service.ts";
-import { CaptchaToken, Ok, RedirectUrl, Secret, SignedIn, Token } from "../schemas.ts";
+import { CaptchaToken, Ok, Secret, SignedIn, Token } from "../schemas.ts";
 import type { AddressService } from "./address-service.ts";
 import type { ResetService } from "./reset-service.ts";
 import type { MailSignInService } from "./sign-in-service.ts";

@@ -1,12 +1,13 @@
 import { Type } from "typebox";
 import { badField } from "../../../../kernel/errors.ts";
 import { optional } from "../../../../kernel/schema/types.ts";
+import { Factor } from "../../../config/shapes/sign-in.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { OK } from "../../../http/reply.ts";
 import { callerOf, clientOf, type EndpointDeps, ofUsers, requireEnabled } from "../endpoint-parts.ts";
 import { RECOVERY_CODE_COUNT, SECRET_TEXT_MAX_CHARACTERS, TOKEN_TEXT_MAX_CHARACTERS } from "../limits.ts";
 import type { PasswordService } from "../password/service.ts";
-import { Ok, Time, Token, tokensAnswer } from "../schemas.ts";
+import { Ok, Token, tokensAnswer } from "../schemas.ts";
 import type { MfaService } from "./service.ts";
 
 interface MfaEndpointDeps extends EndpointDeps {
@@ -24,12 +25,6 @@ const Enrolment = Type.Object(
   },
   { description: "The factor and its recovery codes, which are shown only here" },
 );
-const Factor = Type.Object({
-  id: Type.String(),
-  type: Type.Literal("totp"),
-  verified: Type.Boolean(),
-  createdAt: Time,
-});
 
 export function mfaEndpoints(deps: MfaEndpointDeps): readonly Endpoint[] {
   return [...enrolment(deps), ...signIn(deps), ...factors(deps)];

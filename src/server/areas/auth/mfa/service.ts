@@ -1,8 +1,9 @@
 import { randomInt } from "node:crypto";
 import { type AppError, badField, badRequest, conflict, notFound, unauthorized } from "../../../../kernel/errors.ts";
-import { isoTime } from "../../../../kernel/time/iso-datetime.ts";
+import { projection } from "../../../../kernel/schema/projection.ts";
+import { Factor, MFA_TICKET_ATTEMPTS_MAX, type Tokens } from "../../../config/shapes/sign-in.ts";
 import type { AccountWrite } from "../account-file.ts";
-import { MFA_FAILURES, MFA_TICKET_ATTEMPTS_MAX, RECOVERY_CODE_COUNT } from "../limits.ts";
+import { MFA_FAILURES, RECOVERY_CODE_COUNT } from "../limits.ts";
 import { linkPending } from "../oauth/link.ts";
 import { type CodeBudget, codeBudget } from "../password/code-budget.ts";
 import type { Guess, GuessKey } from "../password/guesses.ts";
@@ -19,7 +20,7 @@ import {
 } from "../statements/factors.ts";
 import { countAttempt, deleteSecret, findSecret } from "../statements/secrets.ts";
 import { userById } from "../statements/users.ts";
-import type { AuthDeps, Client, TokenAnswer } from "../types.ts";
+import type { AuthDeps, Client } from "../types.ts";
 import { requireRecentProof } from "../ways-in.ts";
 
 export interface Enrolment {
@@ -30,12 +31,7 @@ export interface Enrolment {
   recoveryCodes: string[];
 }
 
-export interface FactorView {
-  id: string;
-  type: "totp";
-  verified: boolean;
-  createdAt: string;
-}
+const factorView = projection(Factor);
 
 /** TOTP and recovery codes. */
 export interface MfaService {
@@ -47,8 +43,8 @@ export interface MfaService {
   /** Errors: 400 for a wrong or used code, 404 for an unknown factor, 429. */
   verifyFactor(caller: Caller, client: Client, factorId: string, code: string): Promise<void>;
   /** Errors: 400 for a wrong, used or expired ticket or code, 403 if disabled, 429. */
-  verify(ticket: string, proof: MfaProof, client: Client): Promise<TokenAnswer>;
-  factors(caller: Caller): FactorView[];
+  verify(ticket: string, proof: MfaProof, client: Client): Promise<Tokens>;
+  factors(caller: Caller): Factor[];
   /** `confirmed`: the caller has confirmed the password. Errors: 400 for a wrong code, 404 without a factor. */
   remove(caller: Caller, client: Client, proof: { code: string } | "confirmed"): Promise<void>;
 }
@@ -200,13 +196,7 @@ function createFactorService(deps: AuthDeps, loadChecks: LoadChecks, issuer: () 
       );
     },
 
-    factors: ({ userId }) =>
-      factorsOfUser.all(file.sql, { userId: userId }).map(({ id, type, verified, createdAt }) => ({
-        id,
-        type,
-        verified,
-        createdAt: isoTime(createdAt),
-      })),
+    factors: ({ userId }) => factorsOfUser.all(file.sql, { userId }).map(factorView),
 
     remove: createFactorRemoval(deps, loadChecks),
   };

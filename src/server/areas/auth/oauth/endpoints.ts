@@ -1,11 +1,11 @@
 import { Type } from "typebox";
-import { nullable } from "../../../../kernel/schema/types.ts";
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
+import { Identity } from "../../../config/shapes/sign-in.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { OK } from "../../../http/reply.ts";
 import { callerOf, clientOf, type EndpointDeps, ofUsers } from "../endpoint-parts.ts";
 import { OAUTH_STATE_TTL_MS } from "../limits.ts";
-import { Ok, Time } from "../schemas.ts";
+import { Ok } from "../schemas.ts";
 import type { Finished, OAuthService } from "./service.ts";
 
 const COOKIE_HASH_CHARACTERS = 16;
@@ -15,13 +15,6 @@ interface OAuthEndpointDeps extends EndpointDeps {
   publicUrl: () => string;
 }
 
-const Identity = Type.Object({
-  id: Type.String(),
-  provider: Type.String(),
-  email: nullable(Type.String()),
-  createdAt: Time,
-  lastSignInAt: Time,
-});
 const OF_PROVIDER = { provider: "A provider declared under `auth.oauth`" };
 
 export function oauthEndpoints(deps: OAuthEndpointDeps): readonly Endpoint[] {

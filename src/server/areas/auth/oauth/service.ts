@@ -1,6 +1,7 @@
 import { AppError, badField, badRequest, conflict, forbidden, notFound } from "../../../../kernel/errors.ts";
-import { isoTime } from "../../../../kernel/time/iso-datetime.ts";
-import { AVATAR_URL_MAX_CHARACTERS, DISPLAY_NAME_MAX_CHARACTERS } from "../../../access/limits.ts";
+import { projection } from "../../../../kernel/schema/projection.ts";
+import { Identity } from "../../../config/shapes/sign-in.ts";
+import { AVATAR_URL_MAX_CHARACTERS, DISPLAY_NAME_MAX_CHARACTERS } from "../../../config/shapes/user-fields.ts";
 import type { AuthConfig } from "../../../config/types.ts";
 import type { AccountWrite } from "../account-file.ts";
 import { OAUTH_STATE_TTL_MS, SECRET_BYTES } from "../limits.ts";
@@ -9,13 +10,7 @@ import type { Caller } from "../session/caller.ts";
 import type { SignIn, SignIns } from "../session/sign-in.ts";
 import type { SignUpRule } from "../sign-up/rule.ts";
 import type { Verification } from "../sign-up/verification.ts";
-import {
-  deleteIdentity,
-  type Identity,
-  identitiesOfUser,
-  identityBySubject,
-  touchIdentity,
-} from "../statements/identities.ts";
+import { deleteIdentity, identitiesOfUser, identityBySubject, touchIdentity } from "../statements/identities.ts";
 import { deleteSecret, findSecret, putSecret } from "../statements/secrets.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
 import type { AuthDeps, Client, SignInAnswer } from "../types.ts";
@@ -25,13 +20,7 @@ import { linkIdentity, type NewIdentity, pendingIdentity } from "./link.ts";
 import type { Profile, ProviderClient } from "./provider.ts";
 import { allowedRedirect } from "./redirect.ts";
 
-export interface IdentityView {
-  id: string;
-  provider: string;
-  email: string | null;
-  createdAt: string;
-  lastSignInAt: string;
-}
+const identityView = projection(Identity);
 
 export interface OAuthService {
   /** The provider's address, and a secret for the browser's cookie. Errors: 404 for an undeclared provider, 400, 502. */
@@ -51,7 +40,7 @@ export interface OAuthService {
     browserSecret: string | null | undefined,
     client: Client,
   ): Promise<Finished>;
-  identities(caller: Caller): IdentityView[];
+  identities(caller: Caller): Identity[];
   /** Errors: 404, 401 `Sign in again`, 400 for the last way of signing in. */
   removeIdentity(caller: Caller, id: string): Promise<void>;
 }
@@ -254,15 +243,8 @@ const shortened = (name: string): string =>
   Array.from(name.toWellFormed()).slice(0, DISPLAY_NAME_MAX_CHARACTERS).join("");
 
 function createIdentities({ file, config }: OAuthDeps): Pick<OAuthService, "identities" | "removeIdentity"> {
-  const view = ({ id, provider, email, createdAt, lastSignInAt }: Identity): IdentityView => ({
-    id,
-    provider,
-    email,
-    createdAt: isoTime(createdAt),
-    lastSignInAt: isoTime(lastSignInAt),
-  });
   return {
-    identities: (caller) => identitiesOfUser.all(file.sql, { userId: caller.userId }).map(view),
+    identities: (caller) => identitiesOfUser.all(file.sql, { userId: caller.userId }).map(identityView),
     async removeIdentity(caller, id) {
       await file.write((write) => {
         const account = requireRecentProof(write.tx, caller, config, write.now);

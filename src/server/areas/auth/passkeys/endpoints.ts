@@ -2,27 +2,19 @@ import { Type } from "typebox";
 import { notFound } from "../../../../kernel/errors.ts";
 import { isLonger } from "../../../../kernel/fields.ts";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
-import { AnyObject, nullable, refine } from "../../../../kernel/schema/types.ts";
+import { AnyObject, refine } from "../../../../kernel/schema/types.ts";
+import { Passkey } from "../../../config/shapes/sign-in.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { OK } from "../../../http/reply.ts";
 import { callerOf, clientOf, type EndpointDeps, ofUsers } from "../endpoint-parts.ts";
 import { PASSKEY_NAME_MAX_CHARACTERS } from "../limits.ts";
-import { Ok, SignedIn, Time } from "../schemas.ts";
+import { Ok, SignedIn } from "../schemas.ts";
 import type { PasskeyService } from "./service.ts";
 
 interface PasskeyEndpointDeps extends EndpointDeps {
   /** null: the config declares no passkeys. */
   passkeys: PasskeyService | null;
 }
-
-const Passkey = Type.Object({
-  id: Type.String({ description: "The credential id, base64url" }),
-  name: nullable(Type.String()),
-  deviceType: Type.String(),
-  backedUp: Type.Boolean(),
-  createdAt: Time,
-  lastUsedAt: nullable(Time),
-});
 
 /** The members of a credential in WebAuthn. `response` is the authenticators' to extend; the library checks what it reads. */
 const credential = {

@@ -6,7 +6,8 @@ import type {
 } from "@simplewebauthn/server";
 import { badField, badRequest, conflict, notFound, unauthorized } from "../../../../kernel/errors.ts";
 import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
-import { isoTime } from "../../../../kernel/time/iso-datetime.ts";
+import { projection } from "../../../../kernel/schema/projection.ts";
+import { Passkey as PasskeyShape } from "../../../config/shapes/sign-in.ts";
 import type { AuthConfig } from "../../../config/types.ts";
 import { PASSKEY_CHALLENGE_TTL_MS, PASSKEYS_PER_USER_MAX } from "../limits.ts";
 import type { Caller } from "../session/caller.ts";
@@ -26,21 +27,12 @@ import { requireOtherWayIn, requireRecentProof } from "../ways-in.ts";
 import { withoutAttestation } from "./attestation.ts";
 import { notePasskey } from "./removal.ts";
 
-export interface PasskeyView {
-  id: string;
-  name: string | null;
-  deviceType: string;
-  backedUp: boolean;
-  createdAt: string;
-  lastUsedAt: string | null;
-}
-
 /** WebAuthn. Bodies and answers are those of the WebAuthn libraries. */
 export interface PasskeyService {
   /** Errors: 401 `Sign in again` if the last sign-in was too long ago. */
   registerOptions(caller: Caller): Promise<PublicKeyCredentialCreationOptionsJSON>;
   /** Errors: 400 for an invalid response, 409 for a credential that is registered already. */
-  register(caller: Caller, response: JsonObject, name: string | null): Promise<PasskeyView>;
+  register(caller: Caller, response: JsonObject, name: string | null): Promise<PasskeyShape>;
   /** The same for every user: passkeys are discoverable, and the answer does not reveal which users have one. */
   authOptions(): Promise<PublicKeyCredentialRequestOptionsJSON>;
   /**
@@ -48,21 +40,14 @@ export interface PasskeyService {
    * 403 if disabled.
    */
   authenticate(response: JsonObject, client: Client): Promise<SignInAnswer>;
-  list(caller: Caller): PasskeyView[];
+  list(caller: Caller): PasskeyShape[];
   /** Errors: 404, 401 `Sign in again`, 400 for the last way of signing in. */
   remove(caller: Caller, id: string): Promise<void>;
 }
 
 type PasskeyConfig = NonNullable<AuthConfig["passkeys"]>;
 
-const view = (passkey: Passkey): PasskeyView => ({
-  id: passkey.id,
-  name: passkey.name,
-  deviceType: passkey.deviceType,
-  backedUp: passkey.backedUp,
-  createdAt: isoTime(passkey.createdAt),
-  lastUsedAt: passkey.lastUsedAt === null ? null : isoTime(passkey.lastUsedAt),
-});
+const view = projection(PasskeyShape);
 
 /** What the browser says, which the library passes on as it came. */
 const transportsOf = (given: unknown): string[] =>

@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { Email } from "../../../config/shapes/user-fields.ts";
+import { RedirectUrl } from "../../../config/shapes/users.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import {
   callerOf,
@@ -11,7 +12,7 @@ import {
   redirectOf,
   requireEnabled,
 } from "../endpoint-parts.ts";
-import { RedirectUrl, Secret, SignedIn, tokensAnswer } from "../schemas.ts";
+import { Secret, SignedIn, tokensAnswer } from "../schemas.ts";
 import type { PasswordService } from "./service.ts";
 
 export function passwordEndpoints(deps: EndpointDeps, service: PasswordService): readonly Endpoint[] {

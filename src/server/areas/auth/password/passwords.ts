@@ -1,6 +1,5 @@
 import type { Clock, Millis } from "../../../../kernel/clock.ts";
-import { passwordForm } from "../../../config/shapes/user-fields.ts";
-import { PASSWORD_MAX_BYTES } from "../../../access/limits.ts";
+import { PASSWORD_MAX_BYTES, passwordForm } from "../../../config/shapes/user-fields.ts";
 import {
   ARGON2_MEMORY_KIB,
   ARGON2_PASSES,

@@ -1,12 +1,13 @@
 import { pause } from "../../../../kernel/clock.ts";
 import { type AppError, unauthorized } from "../../../../kernel/errors.ts";
+import type { Tokens } from "../../../config/shapes/sign-in.ts";
 import { accountDisabled } from "../account-file.ts";
 import { REFUSAL_MS } from "../limits.ts";
 import type { Caller } from "../session/caller.ts";
 import type { GuessUse, SignIn, SignIns } from "../session/sign-in.ts";
 import { deleteSecretsFor } from "../statements/secrets.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
-import { type AuthDeps, type Client, type SignInAnswer, sharerOf, type TokenAnswer } from "../types.ts";
+import { type AuthDeps, type Client, type SignInAnswer, sharerOf } from "../types.ts";
 import type { Guess } from "./guesses.ts";
 
 /** Accounts with a password. */
@@ -14,7 +15,7 @@ export interface PasswordService {
   /** Errors: 401 `Invalid email or password`, 403 `Account is disabled` or `Email not verified`, 429. */
   signIn(fields: { email: string; password: string; redirect: URL | null }, client: Client): Promise<SignInAnswer>;
   /** Every other session ends. Errors: 401 for a wrong current password, 429. */
-  changePassword(caller: Caller, client: Client, current: string, next: string): Promise<TokenAnswer>;
+  changePassword(caller: Caller, client: Client, current: string, next: string): Promise<Tokens>;
   /** The caller's account, if this is its password. Errors: 401, 429. */
   confirmPassword(caller: Caller, client: Client, password: string): Promise<SecretAccount>;
 }

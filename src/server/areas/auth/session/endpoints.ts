@@ -1,34 +1,15 @@
 import { Type } from "typebox";
 import { forbidden, unauthorized } from "../../../../kernel/errors.ts";
-import { nullable, optional } from "../../../../kernel/schema/types.ts";
-import {
-  AvatarUrl,
-  DisplayName,
-  EmailVisibility,
-  Metadata,
-  requireMetadataSize,
-} from "../../../config/shapes/user-fields.ts";
+import { optional } from "../../../../kernel/schema/types.ts";
+import { requireMetadataSize } from "../../../access/accounts.ts";
+import { OwnSession } from "../../../config/shapes/sign-in.ts";
+import { OwnUser, ProfileChanges } from "../../../config/shapes/users.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { OK } from "../../../http/reply.ts";
 import { callerOf, clientOf, type EndpointDeps, ofUsers } from "../endpoint-parts.ts";
 import { SECRET_TEXT_MAX_CHARACTERS } from "../limits.ts";
-import { Ok, Secret, Time, tokensAnswer, User } from "../schemas.ts";
+import { Ok, Secret, tokensAnswer } from "../schemas.ts";
 import type { SessionService } from "./service.ts";
-
-const Session = Type.Object({
-  id: Type.String(),
-  createdAt: Time,
-  lastUsedAt: Time,
-  ip: nullable(Type.String()),
-  userAgent: nullable(Type.String()),
-  current: Type.Boolean({ description: "The session of this request" }),
-});
-const Profile = Type.Object({
-  displayName: DisplayName,
-  avatarUrl: AvatarUrl,
-  emailVisibility: EmailVisibility,
-  metadata: Metadata,
-});
 
 export function sessionEndpoints(deps: EndpointDeps, service: SessionService): readonly Endpoint[] {
   return [refresh(deps, service), signOut(deps, service), ...profile(deps, service), ...sessions(deps, service)];
@@ -87,7 +68,7 @@ function profile({ authLimit }: EndpointDeps, service: SessionService): readonly
       ...ofUsers(authLimit),
       summary: "Get your profile",
       caller: "user",
-      answers: { 200: Type.Object({ user: User }, { description: "The signed-in user" }) },
+      answers: { 200: Type.Object({ user: OwnUser }, { description: "The signed-in user" }) },
     },
     ({ principal, query }) => {
       query();
@@ -100,8 +81,8 @@ function profile({ authLimit }: EndpointDeps, service: SessionService): readonly
       ...ofUsers(authLimit),
       summary: "Change your profile",
       caller: "user",
-      body: Profile,
-      answers: { 200: Type.Object({ user: User }, { description: "The user after the change" }) },
+      body: ProfileChanges,
+      answers: { 200: Type.Object({ user: OwnUser }, { description: "The user after the change" }) },
     },
     async ({ principal, body }) => {
       const changes = await body();
@@ -135,7 +116,7 @@ function sessions({ authLimit }: EndpointDeps, service: SessionService): readonl
       ...ofUsers(authLimit),
       summary: "List your sessions, newest first",
       caller: "user",
-      answers: { 200: Type.Object({ sessions: Type.Array(Session) }, { description: "The sessions" }) },
+      answers: { 200: Type.Object({ sessions: Type.Array(OwnSession) }, { description: "The sessions" }) },
     },
     ({ principal, query }) => {
       query();

@@ -1,42 +1,36 @@
 import { AppError, notFound, unauthorized } from "../../../../kernel/errors.ts";
-import { isoTime } from "../../../../kernel/time/iso-datetime.ts";
-import type { UserChanges } from "../account-file.ts";
+import { projection } from "../../../../kernel/schema/projection.ts";
+import { OwnSession, type Tokens } from "../../../config/shapes/sign-in.ts";
+import type { OwnUser, ProfileChanges } from "../../../config/shapes/users.ts";
 import { SESSIONS_PER_USER_MAX, USER_AGENT_MAX_CHARACTERS } from "../limits.ts";
 import { emailNotVerified, type Verification } from "../sign-up/verification.ts";
 import { deleteSession, newestSessions, sessionById, touchSession } from "../statements/sessions.ts";
 import { userById } from "../statements/users.ts";
-import { type AuthDeps, type Client, type OwnUser, ownUser, type TokenAnswer } from "../types.ts";
+import { type AuthDeps, type Client, ownUser } from "../types.ts";
 import { requireRecentProof } from "../ways-in.ts";
 import type { Caller } from "./caller.ts";
 import { rotate } from "./rotation.ts";
 import type { OpenSession, SignIns } from "./sign-in.ts";
 
-export interface SessionView {
-  id: string;
-  createdAt: string;
-  lastUsedAt: string;
-  ip: string | null;
-  userAgent: string | null;
-  current: boolean;
-}
+const ownSession = projection(OwnSession);
 
 /** A user's own profile and sessions. */
 export interface SessionService {
   me(caller: Caller): OwnUser;
-  updateMe(caller: Caller, changes: UserChanges): Promise<OwnUser>;
+  updateMe(caller: Caller, changes: ProfileChanges): Promise<OwnUser>;
   /**
    * The user is deleted with everything that belongs to the account; records and files of the user stay. Errors: 401 `Sign in
    * again` if the last sign-in was too long ago.
    */
   deleteMe(caller: Caller): Promise<void>;
   /** Errors: 401 for a token that is unknown, used before, or of a session that has ended; 403 if the address has to be proved. */
-  refresh(refreshToken: string, client: Client): Promise<TokenAnswer>;
+  refresh(refreshToken: string, client: Client): Promise<Tokens>;
   /** Ends the session of a refresh token; an unknown one has no effect. */
   signOut(refreshToken: string): Promise<void>;
   /** Errors: 404 for a session that is not this user's. */
   endSession(userId: string, sessionId: string): Promise<void>;
   /** Newest first. */
-  sessions(caller: Caller): SessionView[];
+  sessions(caller: Caller): OwnSession[];
 }
 
 const invalidToken = () => unauthorized("Invalid token");
@@ -125,14 +119,7 @@ export function createSessionService(deps: AuthDeps, signIns: SignIns, verificat
       return newestSessions
         .all(file.sql, { userId: caller.userId, limit: SESSIONS_PER_USER_MAX })
         .filter((session) => session.expiresAt > now)
-        .map((session) => ({
-          id: session.id,
-          createdAt: isoTime(session.createdAt),
-          lastUsedAt: isoTime(session.lastUsedAt),
-          ip: session.ip,
-          userAgent: session.userAgent,
-          current: session.id === caller.sessionId,
-        }));
+        .map((session) => ownSession({ ...session, current: session.id === caller.sessionId }));
     },
   };
 }

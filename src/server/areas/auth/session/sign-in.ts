@@ -3,6 +3,7 @@ import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { clientNetwork } from "../../../../kernel/network/client-network.ts";
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
 import type { Account } from "../../../access/accounts.ts";
+import type { MfaRequired, Tokens } from "../../../config/shapes/sign-in.ts";
 import type { RateLimit } from "../../../config/types.ts";
 import { type AccountWrite, accountDisabled } from "../account-file.ts";
 import {
@@ -28,7 +29,7 @@ import {
   touchSession,
 } from "../statements/sessions.ts";
 import { markSignedIn } from "../statements/users.ts";
-import { type AuthDeps, type Client, ownUser, type SignInAnswer, type TokenAnswer } from "../types.ts";
+import { type AuthDeps, type Client, ownUser, type SignInAnswer } from "../types.ts";
 import type { Caller } from "./caller.ts";
 
 export interface OpenSession {
@@ -45,7 +46,7 @@ export type SignIn =
   | { kind: "session"; session: OpenSession }
   /** The address has to be proved first. */
   | { kind: "unverified"; account: Account }
-  | { kind: "mfa"; ticket: string; factors: { id: string; type: string }[] };
+  | { kind: "mfa"; ticket: string; factors: MfaRequired["factors"] };
 
 /** What is guessed at: `password` and `email-otp` of an address, `confirmation` of a password by a user who is signed in. */
 export type GuessUse = "password" | "confirmation" | "email-otp";
@@ -74,7 +75,7 @@ export interface SignIns {
    * verified`, or `Email required` if there is no address.
    */
   answer(signIn: SignIn, redirect?: URL | null): Promise<SignInAnswer>;
-  tokens(session: OpenSession): Promise<TokenAnswer>;
+  tokens(session: OpenSession): Promise<Tokens>;
   /**
    * The keys that a guess counts against: for what it guesses at, so that wrong mailed codes, or passwords that are confirmed
    * with a stolen token, do not keep the owner from signing in; and for the client's network, whatever it guesses at.

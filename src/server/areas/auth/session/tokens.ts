@@ -9,7 +9,7 @@ export interface RefreshToken {
   generation: number;
 }
 
-export interface Tokens {
+export interface TokenSigner {
   /** A JWT with the claims that `access` below writes. [AU15] */
   access(account: Account, sessionId: string, version: number): Promise<string>;
   /**
@@ -28,7 +28,7 @@ export async function createTokens(deps: {
   sealing: Sealing;
   clock: Clock;
   accessTtlSeconds: number;
-}): Promise<Tokens> {
+}): Promise<TokenSigner> {
   const bytes = new TextEncoder().encode(deps.secret);
   const key = await crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
   const mac = (token: RefreshToken) => deps.sealing.digest("refresh-token", `${token.sessionId}.${token.generation}`);

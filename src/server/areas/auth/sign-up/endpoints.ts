@@ -1,5 +1,7 @@
 import { Type } from "typebox";
-import { DisplayName, Email, emailOf, Metadata, requireMetadataSize } from "../../../config/shapes/user-fields.ts";
+import { requireMetadataSize } from "../../../access/accounts.ts";
+import { DisplayName, Email, emailOf, Metadata } from "../../../config/shapes/user-fields.ts";
+import { RedirectUrl } from "../../../config/shapes/users.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { created } from "../../../http/reply.ts";
 import {
@@ -12,7 +14,7 @@ import {
   redirectOf,
   requireEnabled,
 } from "../endpoint-parts.ts";
-import { CaptchaToken, RedirectUrl, tokensAnswer, tokensOrPending } from "../schemas.ts";
+import { CaptchaToken, tokensAnswer, tokensOrPending } from "../schemas.ts";
 import type { SignUps } from "./service.ts";
 
 export function signUpEndpoints(deps: EndpointDeps, service: SignUps): readonly Endpoint[] {

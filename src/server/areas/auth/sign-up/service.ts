@@ -1,5 +1,6 @@
 import { badRequest, unauthorized } from "../../../../kernel/errors.ts";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
+import type { Pending as PendingShape, Tokens } from "../../../config/shapes/sign-in.ts";
 import type { AccountWrite } from "../account-file.ts";
 import type { MailDeps, MailTokens } from "../email/mail-tokens.ts";
 import type { Posted } from "../email/mailer.ts";
@@ -8,7 +9,7 @@ import type { Caller } from "../session/caller.ts";
 import { emailTaken, type OpenSession, type SignIns } from "../session/sign-in.ts";
 import { deleteSecretsFor } from "../statements/secrets.ts";
 import { type SecretAccount, userByEmail, userById } from "../statements/users.ts";
-import { type Client, type OwnUser, ownUser, sharerOf, type TokenAnswer } from "../types.ts";
+import { type Client, ownUser, sharerOf } from "../types.ts";
 import type { SignUpRule } from "./rule.ts";
 import type { Verification } from "./verification.ts";
 
@@ -21,26 +22,17 @@ export interface SignUp {
   redirect: URL | null;
 }
 
-/** The address has to be proved first: the user, without tokens. */
-export interface PendingAnswer {
-  user: OwnUser;
-  verificationRequired: true;
-}
-
 /** How visitors become users by themselves: with a password, or anonymously. */
 export interface SignUps {
   /** Errors: 403 `Sign-up is closed`, 409 for a known email. */
-  signUp(fields: SignUp, client: Client): Promise<TokenAnswer | PendingAnswer>;
+  signUp(fields: SignUp, client: Client): Promise<Tokens | PendingShape>;
   /** Errors: 403 `Sign-up is closed`. */
-  signInAnonymously(client: Client): Promise<TokenAnswer>;
+  signInAnonymously(client: Client): Promise<Tokens>;
   /**
    * The id stays. Where addresses have to be proved, the user stays anonymous until then. Errors: 400 for a user who is not
    * anonymous, 403 `Sign-up is closed`, 409 for a known email.
    */
-  linkEmail(
-    caller: Caller,
-    fields: Pick<SignUp, "email" | "password" | "redirect">,
-  ): Promise<TokenAnswer | PendingAnswer>;
+  linkEmail(caller: Caller, fields: Pick<SignUp, "email" | "password" | "redirect">): Promise<Tokens | PendingShape>;
 }
 
 const invalidToken = () => unauthorized("Invalid token");
@@ -58,7 +50,7 @@ interface Pending {
 }
 
 /** Called when the write is on disk. */
-async function answerPending({ account, posted }: Pending): Promise<PendingAnswer> {
+async function answerPending({ account, posted }: Pending): Promise<PendingShape> {
   await posted();
   return { user: ownUser(account), verificationRequired: true };
 }

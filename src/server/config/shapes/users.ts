@@ -1,0 +1,206 @@
+import { type Static, Type } from "typebox";
+import type { JsonObject } from "../../../kernel/json/json.ts";
+import { AnyObject, nullable, optional, refine } from "../../../kernel/schema/types.ts";
+import { isIsoDateTime } from "../../../kernel/time/iso-datetime.ts";
+import { AvatarUrl, DisplayName, Email, EmailVisibility, Metadata, newPassword, Role } from "./user-fields.ts";
+
+// What requests about users hold and what their answers show. The types of `app.users` and of the client follow from these shapes.
+
+const Time = Type.String({ format: "date-time" });
+const Visibility = Type.Union([Type.Literal("public"), Type.Literal("private")]);
+const Members = Type.Unsafe<JsonObject>(AnyObject);
+
+const REDIRECT_URL_MAX_CHARACTERS = 2_048;
+/** Where a mailed link leads. */
+export const RedirectUrl = optional(
+  Type.String({ maxLength: REDIRECT_URL_MAX_CHARACTERS, description: "Must match `auth.redirectUrls`" }),
+);
+
+export const UserEntry = Type.Object({
+  id: Type.String(),
+  /** null for anonymous users. */
+  email: nullable(Type.String()),
+  displayName: nullable(Type.String()),
+  role: Type.String(),
+  emailVerified: Type.Boolean(),
+  isAnonymous: Type.Boolean(),
+  disabled: Type.Boolean(),
+  /** ISO 8601. */
+  createdAt: Time,
+});
+/** A user in a list. */
+export type UserEntry = Static<typeof UserEntry>;
+
+const { disabled, ...ownEntry } = UserEntry.properties;
+
+export const OwnUser = Type.Object({
+  ...ownEntry,
+  avatarUrl: nullable(Type.String()),
+  emailVisibility: Visibility,
+  /** Written by the user. */
+  metadata: Members,
+  /** Set by administrators. */
+  customClaims: Members,
+});
+/** A user, as the server shows them to themselves. */
+export type OwnUser = Static<typeof OwnUser>;
+
+export const User = Type.Object({
+  ...OwnUser.properties,
+  disabled,
+  /** Never sent to clients. */
+  appMetadata: Members,
+});
+/** A user as administrators see one. */
+export type User = Static<typeof User>;
+
+const profile = {
+  displayName: DisplayName,
+  avatarUrl: AvatarUrl,
+  emailVisibility: EmailVisibility,
+  metadata: Metadata,
+};
+export const ProfileChanges = Type.Object(profile);
+/** What users change of their own account. Absent members stay unchanged; `metadata` is replaced as a whole. */
+export type ProfileChanges = Static<typeof ProfileChanges>;
+
+export const userChanges = (passwordMinLength: number) =>
+  Type.Object({
+    ...profile,
+    role: Role,
+    disabled: Type.Optional(Type.Boolean()),
+    appMetadata: Metadata,
+    /** Another address ends every session, and the links that were mailed before. */
+    email: Type.Optional(Email),
+    /** false after a change of `email` unless given. */
+    emailVerified: Type.Optional(Type.Boolean({ description: "false after a change of `email` unless given" })),
+    /** Ends every session, and removes the passkeys unless `keepPasskeys` is true. */
+    password: Type.Optional(newPassword(passwordMinLength)),
+    keepPasskeys: Type.Optional(
+      Type.Boolean({ default: false, description: "true: the passkeys stay where a password is set" }),
+    ),
+  });
+/** Absent members stay unchanged; `metadata` and `appMetadata` are replaced as a whole. */
+export type UserChanges = Static<ReturnType<typeof userChanges>>;
+
+/** A user whom an administrator makes: with a password. */
+export const createdUser = (passwordMinLength: number) =>
+  Type.Object({
+    email: Email,
+    password: newPassword(passwordMinLength),
+    displayName: DisplayName,
+    /** `user` by default. */
+    role: Role,
+  });
+export type CreatedUser = Static<ReturnType<typeof createdUser>>;
+
+export const newUser = (passwordMinLength: number) =>
+  Type.Object({
+    email: Email,
+    /** Absent: the user signs in by link, code or provider, or sets a password by mail. */
+    password: optional(newPassword(passwordMinLength)),
+    displayName: DisplayName,
+    /** `user` by default. */
+    role: Role,
+    /** false by default. */
+    emailVerified: Type.Optional(Type.Boolean()),
+    metadata: Metadata,
+    appMetadata: Metadata,
+  });
+export type NewUser = Static<ReturnType<typeof newUser>>;
+
+export const UserInvitation = Type.Object({
+  email: Email,
+  /** `user` by default. */
+  role: Role,
+  metadata: Metadata,
+  /** Where the link leads; must match `auth.redirectUrls`. By default `<publicUrl>/auth/accept-invite`. */
+  redirectUrl: RedirectUrl,
+});
+export type UserInvitation = Static<typeof UserInvitation>;
+
+const ID_MAX_CHARACTERS = 256;
+/** No control characters and no `/`, as in ids of records. */
+const ID = /^[^\p{Cc}/]+$/u;
+const RESERVED_IDS = new Set(["count", "search", "aggregate", "batch", "batch-by-filter"]);
+/** No URL can name the dots, and `X-Platform-Act-As` means nobody by the word. */
+const UNNAMEABLE = new Set([".", "..", "anonymous"]);
+
+const Id = refine(
+  refine(
+    Type.String({ minLength: 1, maxLength: ID_MAX_CHARACTERS }),
+    (id) => ID.test(id) && !RESERVED_IDS.has(id),
+    (name) => ({
+      code: "invalid_value",
+      message: `${name} must not contain control characters or /, nor be a reserved word`,
+    }),
+  ),
+  (id) => !UNNAMEABLE.has(id),
+  (name) => ({
+    code: "invalid_value",
+    message: `${name} must not be "." or "..", which no URL can name, nor "anonymous", which X-Platform-Act-As takes for nobody`,
+  }),
+);
+
+export const IMPORT_USERS_MAX = 1_000;
+const IMPORT_IDENTITIES_MAX = 10;
+/** Bytes of a provider's id of a user. */
+const SUBJECT_MAX_BYTES = 255;
+const TIME_MAX_CHARACTERS = 64;
+const PASSWORD_HASH_MAX_CHARACTERS = 4_096;
+
+/** A user's account at a provider. */
+const ImportedIdentity = Type.Object({
+  provider: Type.String({ minLength: 1, description: "A name of `auth.oauth`" }),
+  subject: refine(
+    Type.String({ minLength: 1, description: `The provider's id of the user, at most ${SUBJECT_MAX_BYTES} bytes` }),
+    (text) => text.trim() !== "" && new TextEncoder().encode(text).byteLength <= SUBJECT_MAX_BYTES,
+    (name) => ({
+      code: "invalid_value",
+      message: `${name} must have 1 to ${SUBJECT_MAX_BYTES} bytes, not only spaces`,
+    }),
+  ),
+  email: optional(Email),
+  emailVerified: Type.Optional(
+    Type.Boolean({ default: false, description: "Whether the provider has verified the user's address" }),
+  ),
+});
+
+/** The service checks `passwordHash`, that it and `password` exclude each other, and the size of the metadata. */
+const importedUser = (passwordMinLength: number) =>
+  Type.Object({
+    id: optional(Id),
+    email: Email,
+    /** At most one of this and `passwordHash`; without both the user signs in by link, code or provider. */
+    password: optional(newPassword(passwordMinLength)),
+    /** bcrypt, or `pbkdf2:sha256:ITERATIONS:BASE64_SALT:BASE64_HASH`. */
+    passwordHash: optional(
+      Type.String({
+        maxLength: PASSWORD_HASH_MAX_CHARACTERS,
+        description: "bcrypt or pbkdf2:sha256:ITERATIONS:BASE64_SALT:BASE64_HASH",
+      }),
+    ),
+    displayName: DisplayName,
+    avatarUrl: AvatarUrl,
+    role: Role,
+    verified: Type.Optional(Type.Boolean()),
+    /** ISO 8601; now by default. */
+    createdAt: optional(
+      refine(
+        Type.String({ format: "date-time", maxLength: TIME_MAX_CHARACTERS, description: "Now by default" }),
+        isIsoDateTime,
+        (name) => ({
+          code: "invalid_value",
+          message: `${name} must be an ISO 8601 date and time, as in 2026-01-31T12:00:00Z`,
+        }),
+      ),
+    ),
+    /** Users at providers of `auth.oauth`, by the providers' ids of them. */
+    identities: Type.Optional(Type.Array(ImportedIdentity, { maxItems: IMPORT_IDENTITIES_MAX })),
+    metadata: Metadata,
+    appMetadata: Metadata,
+  });
+export type ImportedUser = Static<ReturnType<typeof importedUser>>;
+
+export const userImport = (passwordMinLength: number) =>
+  Type.Object({ users: Type.Array(importedUser(passwordMinLength), { maxItems: IMPORT_USERS_MAX }) });
