@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import type { Clock } from "../../kernel/clock.ts";
 import { serverStopping } from "../../kernel/errors.ts";
 import { type Ids, systemIds } from "../../kernel/ids.ts";
+import { Scheduler } from "../../kernel/time/scheduler.ts";
 import type { AuditSink } from "./audit/types.ts";
 import { OpenFile } from "./files/database-file.ts";
 import { DescriptorReserve, descriptorLimit } from "./files/descriptors.ts";
@@ -48,7 +49,7 @@ class Engine implements StorageEngine {
   /** A separate process, because a file's writer waits for it. */
   readonly #indexer: FileWork;
   lastSync: LastSync = { at: null, durationMs: null };
-  #lastSlice: Promise<unknown> = Promise.resolve();
+  readonly #indexing = new Scheduler();
   readonly #files = new Map<string, OpenFile>();
   #isStopped = false;
 
@@ -115,11 +116,7 @@ class Engine implements StorageEngine {
       checkpointer: this.#checkpointer,
       indexer: this.#indexer,
       order: this.#order,
-      inIndexTurn: (work) => {
-        const slice = this.#lastSlice.then(work);
-        this.#lastSlice = slice.catch(() => undefined);
-        return slice;
-      },
+      inIndexTurn: (work) => this.#indexing.inTurn(work),
       onFailure: (failedPath, cause) => this.#options.onFailure?.(failedPath, cause),
       onClose: () => this.#files.delete(absolute),
       directories: this.#directories,

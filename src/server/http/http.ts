@@ -3,7 +3,7 @@ import { AppError, badRequest, type ErrorBody, insufficientStorage, isDiskFull }
 import type { Logger } from "../../kernel/logger.ts";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
 import { clientNetwork } from "../../kernel/network/client-network.ts";
-import { createTurns, type Turns } from "../../kernel/time/turns.ts";
+import { Scheduler } from "../../kernel/time/scheduler.ts";
 import { InvalidServiceKey } from "../access/keys/service-keys.ts";
 import { ANONYMOUS, type Principal } from "../access/principal.ts";
 import { type Principals, SERVICE_KEY_HEADER } from "../access/principals.ts";
@@ -75,7 +75,7 @@ export interface HttpParts {
   inPlaceOf(original: Request, copy: Request): Request;
   bodyMaxBytes: number;
   bodies: UnfinishedBodies;
-  turns: Turns;
+  turns: Scheduler;
   onAnswer: AnswerListener | undefined;
 }
 
@@ -87,7 +87,7 @@ export function createHttp(deps: HttpDeps): Http {
   const nextRequestId = createRequestIds();
   const originals = new WeakMap<Request, Request>();
   const bodies = createUnfinishedBodies(deps.bodyMaxBytes);
-  const turns = createTurns();
+  const turns = new Scheduler();
 
   const respond = createRespond(deps.cors);
   const failureReply = createFailureReply(deps.logger);

@@ -1,4 +1,4 @@
-import { createTurns } from "../../kernel/time/turns.ts";
+import { Scheduler } from "../../kernel/time/scheduler.ts";
 import type { AppAccess, JobsAccessor } from "../config/app/index.ts";
 import type { CronConfig, JobsConfig } from "../config/types.ts";
 import type { RecordChange } from "../db/index.ts";
@@ -58,7 +58,7 @@ export function createJobsArea(
   const form = createJobForm(deps.jobs);
   const records = createJobRecords({ core, clock, isDrill: deps.isDrill });
 
-  const service = createJobsService({ core, records, schedules, turns: createTurns(), audit: deps.audit });
+  const service = createJobsService({ core, records, schedules, turns: new Scheduler(), audit: deps.audit });
 
   return {
     endpoints: jobEndpoints(service),

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { nextTurn } from "../../kernel/time/next-turn.ts";
-import { createTurns } from "../../kernel/time/turns.ts";
+import { nextTurn, Scheduler } from "../../kernel/time/scheduler.ts";
 import { Connection, type SignedIn } from "./connection.ts";
 import { FollowUps } from "./follow-ups.ts";
 import type { Protocol, Steps } from "./protocol.ts";
@@ -37,7 +36,7 @@ function world(connectionCount: number) {
     answers: { crashed() {} },
     index,
     sessions: { find: () => ({ ...auth, role, tokenVersion: 1 }) },
-    followUps: createTurns(() => now),
+    followUps: new Scheduler({ now: () => now }),
   });
   const become = (next: string): void => {
     role = next;
@@ -141,7 +140,7 @@ test("[SK225] connections whose session ends are silent at once, and closed in t
     answers: { crashed() {} },
     index: new SessionIndex(),
     sessions: { find: () => null },
-    followUps: createTurns(() => now),
+    followUps: new Scheduler({ now: () => now }),
   });
   const [first] = connections;
   const identity = first?.identity;

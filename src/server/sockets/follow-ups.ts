@@ -1,5 +1,5 @@
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
-import type { Turns } from "../../kernel/time/turns.ts";
+import type { Scheduler } from "../../kernel/time/scheduler.ts";
 import type { SessionLookup } from "../access/sessions.ts";
 import { presentUser } from "./authentication.ts";
 import type { Connection, Visiting } from "./connection.ts";
@@ -15,7 +15,7 @@ interface FollowUpsDeps<State> {
   index: SessionIndex<Connection<State>>;
   sessions: SessionLookup;
   /** Shared by all areas. */
-  followUps: Turns;
+  followUps: Scheduler;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Clock } from "../../kernel/clock.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Logger } from "../../kernel/logger.ts";
-import { createTurns, type Turns } from "../../kernel/time/turns.ts";
+import { Scheduler } from "../../kernel/time/scheduler.ts";
 import type { Principals } from "../access/principals.ts";
 import type { SessionEvents, SessionLookup, UserEvents } from "../access/sessions.ts";
 import { AreaSockets } from "./area-sockets.ts";
@@ -25,7 +25,7 @@ export class Sockets {
   readonly #deps: SocketsDeps;
   readonly #clients: Clients;
   readonly #turns = new MessageTurns();
-  readonly #slices = createTurns();
+  readonly #slices = new Scheduler();
   /** Publishes to native topics of the sockets. */
   readonly server: SocketServer;
   /** Rights that last as long as what they were granted to. */
@@ -34,7 +34,7 @@ export class Sockets {
    * Runs the steps that follow when users change and connections end. They have turns of their own: no client delays a change
    * of rights by sending messages.
    */
-  readonly followUps: Turns = createTurns();
+  readonly followUps: Scheduler = new Scheduler();
   /** Counts WebSockets without a protocol of the server. */
   readonly meter: MeterSocket;
 

@@ -9,16 +9,16 @@ import {
 import { JsonRefused, parseInSlices } from "../../kernel/json/slices.ts";
 import { jsonTextFault } from "../../kernel/json/text.ts";
 import { chain, isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
-import type { Turns } from "../../kernel/time/turns.ts";
+import type { Scheduler } from "../../kernel/time/scheduler.ts";
 import { SLICED_LENGTH_MIN } from "../http/limits.ts";
 import type { Clients } from "./clients.ts";
 import type { Connection } from "./connection.ts";
 import {
   CHARACTER_MAX_BYTES,
+  CLOSE,
   LONG_MESSAGE_MIN_CHARS,
   TYPE_SHOWN_LENGTH,
   UNAUTHENTICATED_MESSAGE_MAX_CHARS,
-  CLOSE,
 } from "./limits.ts";
 import type { MessageTurns } from "./message-turns.ts";
 import type { Answers, Failure, Protocol } from "./protocol.ts";
@@ -49,7 +49,7 @@ export function createReceiving<State>(deps: {
   authenticate(connection: Connection<State>, message: JsonObject): MaybePromise<void>;
   clients: Clients;
   turns: MessageTurns;
-  slices: Turns;
+  slices: Scheduler;
   clock: Clock;
 }): (connection: Connection<State>, raw: string | Buffer) => void {
   const { protocol, answers, clients, turns, clock } = deps;
@@ -159,7 +159,7 @@ type MessageText = { isJson: false } | { isJson: true; value: JsonValue; fault: 
 const NOT_JSON: MessageText = { isJson: false };
 
 /** Parses a message, over several turns of the event loop where it is long. */
-function parseMessage(text: string, turns: Turns): MaybePromise<MessageText> {
+function parseMessage(text: string, turns: Scheduler): MaybePromise<MessageText> {
   if (text.length >= SLICED_LENGTH_MIN && /^[ \t\n\r]*[[{]/.test(text)) {
     return turns.run(parseInSlices(text)).then((value) => ({ isJson: true, value, fault: null }), refused);
   }

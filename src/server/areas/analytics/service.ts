@@ -1,7 +1,7 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import { unreachable } from "../../../kernel/errors.ts";
 import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
-import { createTurns } from "../../../kernel/time/turns.ts";
+import { Scheduler } from "../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../access/principal.ts";
 import type { ReadCaller } from "../../db/index.ts";
 import type { EventQueries } from "./event-queries.ts";
@@ -44,7 +44,7 @@ export function createAnalyticsService(deps: {
   clock: Clock;
 }): AnalyticsService {
   const { accept, flush, readReport, eventQueries, slow, clock } = deps;
-  const turns = createTurns();
+  const turns = new Scheduler();
   return {
     async track(body, principal) {
       const events = await turns.run(prepareEvents(body, principal, clock.now()));

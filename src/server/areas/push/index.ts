@@ -1,7 +1,7 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import type { Logger } from "../../../kernel/logger.ts";
-import { createPaces } from "../../../kernel/time/pace.ts";
+import { Scheduler } from "../../../kernel/time/scheduler.ts";
 import type { PushAccessor } from "../../config/app/index.ts";
 import type { PushConfig } from "../../config/types.ts";
 import type { DatabaseFile, RecordChange } from "../../db/index.ts";
@@ -66,11 +66,12 @@ export async function createPushArea(deps: {
   const topics = createTopicQueue({ queue, isDrill, store, fanOut, stopping: stopping.signal, clock, logger });
   const service = createPushService({ store, deliveries, fanOut, topics, clock, stopping: stopping.signal });
   const stopSweep = startSweep({ store, clock, logger });
+  const scheduler = new Scheduler();
 
   return {
     endpoints: pushEndpoints(
       service,
-      createPushLists({ store, file: deps.file, clock, paces: createPaces() }),
+      createPushLists({ store, file: deps.file, clock, paces: () => scheduler.pace() }),
       deps.audit,
     ),
     accessor: createPushAccessor(service),

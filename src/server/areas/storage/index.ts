@@ -4,7 +4,7 @@ import type { Clock } from "../../../kernel/clock.ts";
 import { notFound } from "../../../kernel/errors.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import type { Logger } from "../../../kernel/logger.ts";
-import { createPaces } from "../../../kernel/time/pace.ts";
+import { Scheduler } from "../../../kernel/time/scheduler.ts";
 import type { Accounts } from "../../access/accounts.ts";
 import type { ServiceKeys } from "../../access/keys/service-keys.ts";
 import type { Lookups } from "../../access/lookups/lookups.ts";
@@ -87,7 +87,8 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
       return [name, { name, config, files: remote ?? local, isReadOnly, maxFileBytes }];
     }),
   );
-  const paces = createPaces();
+  const scheduler = new Scheduler();
+  const paces = () => scheduler.pace();
   const cursors = createListCursors(deps.secret);
   const gates = createGates({ ...deps, buckets });
   const life = createFileLife({ clock, ids, logger, isNamed: store.hasFile, onRemove: thumbs.remove });

@@ -4,7 +4,7 @@ import type { Ids } from "../../../kernel/ids.ts";
 import type { JsonObject } from "../../../kernel/json/json.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import { chain, type MaybePromise } from "../../../kernel/maybe-promise.ts";
-import { createTurns, type Turns } from "../../../kernel/time/turns.ts";
+import { Scheduler } from "../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../access/principal.ts";
 import type { Principals } from "../../access/principals.ts";
 import type { TableAddress, TableDoor } from "../../access/table-door.ts";
@@ -193,7 +193,7 @@ export function createTableService(deps: {
   const search = createSearch({ reads, expanding });
   const from = <T>(principal: Principal, address: TableAddress, read: (source: Source) => MaybePromise<T>) =>
     chain(sources.forReading(principal, address), read);
-  const turns = createTurns();
+  const turns = new Scheduler();
   const stopSweep = startAnswerSweep(deps);
   return {
     get: (principal, address, id, asked, caller) =>
@@ -297,7 +297,7 @@ function createTableBatches({
   steps,
   rights,
   turns,
-}: WriteDeps & { rights: ReturnType<typeof createRecordRights>; turns: Turns }): TableBatches {
+}: WriteDeps & { rights: ReturnType<typeof createRecordRights>; turns: Scheduler }): TableBatches {
   return {
     async batch(principal, address, body, { caller, keep, ...options }) {
       const { table, file, rules } = await sources.forInserting(principal, address);

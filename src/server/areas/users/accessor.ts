@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { jsonCopy } from "../../../kernel/json/copy.ts";
 import { createParser } from "../../../kernel/schema/parser.ts";
-import { nextTurn } from "../../../kernel/time/next-turn.ts";
+import { nextTurn } from "../../../kernel/time/scheduler.ts";
 import type { Accounts } from "../../access/accounts.ts";
 import { authOfAccount } from "../../access/acting.ts";
 import type { User, UsersAccessor } from "../../config/app/index.ts";

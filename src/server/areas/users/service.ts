@@ -5,7 +5,7 @@ import type { JsonObject } from "../../../kernel/json/json.ts";
 import { projection } from "../../../kernel/schema/projection.ts";
 import { nullable } from "../../../kernel/schema/types.ts";
 import { parseIsoDateTime } from "../../../kernel/time/iso-datetime.ts";
-import { nextTurn } from "../../../kernel/time/next-turn.ts";
+import { nextTurn } from "../../../kernel/time/scheduler.ts";
 import {
   type Account,
   type AccountEntry,

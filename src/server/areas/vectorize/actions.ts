@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import { AppError, badField } from "../../../kernel/errors.ts";
 import type { JsonObject } from "../../../kernel/json/json.ts";
 import { AnyObject, optional, refine } from "../../../kernel/schema/types.ts";
-import { nextTurn } from "../../../kernel/time/next-turn.ts";
+import { nextTurn } from "../../../kernel/time/scheduler.ts";
 import { parseMetadataFilter } from "./filter.ts";
 import {
   ID_LENGTH_MAX,

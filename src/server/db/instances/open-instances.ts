@@ -1,8 +1,7 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import { AppError, serverStopping } from "../../../kernel/errors.ts";
-import { TURN_MS } from "../../../kernel/limits.ts";
 import { DeadlineError, within } from "../../../kernel/time/deadline.ts";
-import { createTurnStart } from "../../../kernel/time/next-turn.ts";
+import { Scheduler } from "../../../kernel/time/scheduler.ts";
 import type { InstanceBounds } from "../files/descriptors.ts";
 import { ROOM_WAIT_MS, SWEEP_DELAY_MS } from "../limits.ts";
 import type { OpenedFile } from "../types.ts";
@@ -24,7 +23,8 @@ export class OpenInstances {
   /** In the order of last use. */
   readonly #open = new Map<string, OpenInstance>();
   readonly #waiting = new WaitingWork();
-  readonly #startOfTurn = createTurnStart(() => performance.now());
+  /** Opening a file takes milliseconds, and making a new one longer: hundreds at once would hold the event loop for seconds. */
+  readonly #scheduler = new Scheduler();
   #isAdmissionDue = false;
   #closingCount = 0;
   #isSweepDue = false;
@@ -124,12 +124,7 @@ export class OpenInstances {
   /** An open file, or one that may be opened before those that wait. [DB105] */
   #mayUseNow(instanceId: string): boolean {
     if (this.#open.has(instanceId)) return true;
-    return this.#waiting.isEmpty && this.#hasTime && this.#hasRoom(instanceId);
-  }
-
-  /** Opening a file takes milliseconds, and making a new one longer: hundreds at once would hold the event loop for seconds. */
-  get #hasTime(): boolean {
-    return performance.now() - this.#startOfTurn() < TURN_MS;
+    return this.#waiting.isEmpty && this.#scheduler.hasTime && this.#hasRoom(instanceId);
   }
 
   #hasRoom(instanceId: string): boolean {
@@ -151,7 +146,7 @@ export class OpenInstances {
   /** Opens files with waiting work while there is room and time in this turn, and begins all work that waits for each. */
   #admit(): void {
     for (const instanceId of this.#waiting.instanceIds()) {
-      if (!this.#hasTime) {
+      if (!this.#scheduler.hasTime) {
         this.#admitSoon();
         return;
       }

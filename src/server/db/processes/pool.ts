@@ -1,9 +1,9 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import { AppError, serverStopping } from "../../../kernel/errors.ts";
 import { inPhase } from "../../../kernel/observing/request-trace.ts";
-import { nextTurn } from "../../../kernel/time/next-turn.ts";
+import { FairQueue } from "../../../kernel/time/fair-queue.ts";
+import { nextTurn } from "../../../kernel/time/scheduler.ts";
 import { describeExit, startChild } from "./child.ts";
-import { FairQueue } from "./fair-queue.ts";
 import type { Blocks, Job } from "./job.ts";
 import type { FromProcess, ToProcess } from "./protocol.ts";
 

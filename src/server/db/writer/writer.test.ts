@@ -6,7 +6,7 @@ import { tablesLayout } from "../../../../schema/migrations/index.ts";
 import { heapBytes } from "../../../../tests/support/heap.ts";
 import { systemClock } from "../../../kernel/clock.ts";
 import { AppError } from "../../../kernel/errors.ts";
-import { nextTurn } from "../../../kernel/time/next-turn.ts";
+import { nextTurn } from "../../../kernel/time/scheduler.ts";
 import { createStorageEngine } from "../engine.ts";
 import { WAITING_WRITES_MAX } from "../limits.ts";
 import type { Change, OpenedFile, StorageEngine, Transaction } from "../types.ts";

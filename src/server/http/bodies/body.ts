@@ -1,8 +1,7 @@
 import { AppError, badRequest, tooLarge, unsupportedMediaType } from "../../../kernel/errors.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import { JsonRefused, parseInSlices } from "../../../kernel/json/slices.ts";
-import { nextTurn } from "../../../kernel/time/next-turn.ts";
-import type { Turns } from "../../../kernel/time/turns.ts";
+import { nextTurn, type Scheduler } from "../../../kernel/time/scheduler.ts";
 import type { Query } from "../exchange/query.ts";
 import {
   BLOCK_BYTES,
@@ -27,7 +26,7 @@ export interface BodyRules {
   maxBytes: number;
   bodies: UnfinishedBodies;
   /** Large bodies are parsed one after the other, in steps. */
-  turns: Turns;
+  turns: Scheduler;
   /** Whose memory a large body counts as; null for a service key, whose values are not counted either. */
   sender: () => string | null;
   /** Takes the bytes as they are read; null or absent: nobody needs them. */

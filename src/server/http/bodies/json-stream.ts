@@ -1,5 +1,5 @@
 import type { Clock } from "../../../kernel/clock.ts";
-import { nextTurn } from "../../../kernel/time/next-turn.ts";
+import { nextTurn } from "../../../kernel/time/scheduler.ts";
 import { STALL_TIMEOUT_MS } from "../limits.ts";
 
 /** What is serialised in one turn of the event loop: about a millisecond. */

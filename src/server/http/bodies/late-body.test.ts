@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { connect } from "node:net";
 import { until } from "../../../../tests/support/until.ts";
-import { nextTurn } from "../../../kernel/time/next-turn.ts";
+import { nextTurn } from "../../../kernel/time/scheduler.ts";
 import { lateBody } from "./late-body.ts";
 
 const serveLate = (bodyOf: () => string | Uint8Array<ArrayBuffer> | ReadableStream) =>

@@ -4,7 +4,7 @@ import { isJsonObject } from "../../../kernel/json/json.ts";
 import { isPromise, type MaybePromise } from "../../../kernel/maybe-promise.ts";
 import { clientNetwork } from "../../../kernel/network/client-network.ts";
 import { type Requester, RequestTrace, traced } from "../../../kernel/observing/request-trace.ts";
-import type { Turns } from "../../../kernel/time/turns.ts";
+import type { Scheduler } from "../../../kernel/time/scheduler.ts";
 import { ANONYMOUS, auditActorOf, callerNameOf, type Principal } from "../../access/principal.ts";
 import { refuseScopedKey, requireAnyServiceKey } from "../../access/service-key-right.ts";
 import {
@@ -33,7 +33,7 @@ export interface ExchangeRoute {
   requirePresent(principal: Principal): void;
   bodyMaxBytes: number;
   bodies: UnfinishedBodies;
-  turns: Turns;
+  turns: Scheduler;
   clock: Clock;
   /** The request that came over the connection: see `Http.inPlaceOf`. */
   originalOf(request: Request): Request;

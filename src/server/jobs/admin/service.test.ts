@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { nextTurn } from "../../../kernel/time/next-turn.ts";
-import { createTurns } from "../../../kernel/time/turns.ts";
+import { nextTurn, Scheduler } from "../../../kernel/time/scheduler.ts";
 import { SERVER } from "../../access/principal.ts";
 import type { QueueCore } from "../queue/core.ts";
 import type { JobRecords } from "./records.ts";
@@ -22,7 +21,7 @@ test("[JB30] lists that come at once are read over several turns of the event lo
     core: {} as QueueCore, // lists of the server look at records only
     records: records as unknown as JobRecords,
     schedules: { view: () => [], runNow: () => null },
-    turns: createTurns(() => now),
+    turns: new Scheduler({ now: () => now }),
     audit: async () => {},
   });
   const lists = Array.from({ length: 20 }, () => Promise.resolve(service.list(SERVER, () => ({}))));

@@ -1,6 +1,6 @@
 import { AppError, badField, conflict, forbidden } from "../../../kernel/errors.ts";
 import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
-import type { Turns } from "../../../kernel/time/turns.ts";
+import type { Scheduler } from "../../../kernel/time/scheduler.ts";
 import { actorOf, type Principal } from "../../access/principal.ts";
 import { requireAnyServiceKey } from "../../access/service-key-right.ts";
 import type { RecordChange } from "../../db/index.ts";
@@ -36,7 +36,7 @@ export function createJobsService(deps: {
   records: JobRecords;
   schedules: { view(): ScheduleView[]; runNow(name: string): Promise<string> | null };
   /** Lists take turns, as each of them may take some milliseconds. */
-  turns: Turns;
+  turns: Scheduler;
   /** Writes down what the current caller has done to a job that runs, whose end is in a transaction with others. */
   audit: RecordChange;
 }): JobsService {

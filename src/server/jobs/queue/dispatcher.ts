@@ -4,7 +4,7 @@ import { UNDER_WAY_MAX_MS } from "../../../kernel/limits.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import { chain } from "../../../kernel/maybe-promise.ts";
 import { type Foreground, Pacing } from "../../../kernel/observing/foreground.ts";
-import { nextTurn } from "../../../kernel/time/next-turn.ts";
+import { nextTurn } from "../../../kernel/time/scheduler.ts";
 import { endsWithin } from "../../../kernel/time/stop.ts";
 import type { Transaction } from "../../db/index.ts";
 import { JOBS_PER_WRITE_MAX, SLEEP_MAX_MS, STEP_PAUSE_MS, WRITE_RETRY_MS } from "../limits.ts";

@@ -1,12 +1,12 @@
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import { parseInSlices } from "../../../kernel/json/slices.ts";
 import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
-import { createTurns } from "../../../kernel/time/turns.ts";
+import { Scheduler } from "../../../kernel/time/scheduler.ts";
 import { SLICED_DATA_MIN_LENGTH } from "../limits.ts";
 
 /** Parses the data of jobs. A large one, such as that of a trigger about a record of megabytes, takes several turns of the event loop. */
 export function createDataParser(): (text: string) => MaybePromise<JsonValue> {
-  const turns = createTurns();
+  const turns = new Scheduler();
   return (text) => {
     // The queue has written it.
     const parse = () => JSON.parse(text) as JsonValue;

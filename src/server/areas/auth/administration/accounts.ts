@@ -1,5 +1,5 @@
 import { type AppError, badField, conflict, type FieldProblems } from "../../../../kernel/errors.ts";
-import { nextTurn } from "../../../../kernel/time/next-turn.ts";
+import { nextTurn } from "../../../../kernel/time/scheduler.ts";
 import type { Account, Accounts, ImportedAccount, NewAccount } from "../../../access/accounts.ts";
 import type { Actor, Transaction } from "../../../db/index.ts";
 import type { Readable } from "../../../db/query.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { testClock } from "../../../../../tests/support/index.ts";
 import { AppError, unauthorized } from "../../../../kernel/errors.ts";
-import { nextTurn } from "../../../../kernel/time/next-turn.ts";
+import { nextTurn } from "../../../../kernel/time/scheduler.ts";
 import { createGuesses, type Guess } from "./guesses.ts";
 
 const LIMIT = { requests: 3, window: 60 };

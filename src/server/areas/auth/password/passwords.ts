@@ -1,4 +1,6 @@
 import type { Clock, Millis } from "../../../../kernel/clock.ts";
+import { AppError } from "../../../../kernel/errors.ts";
+import { Scheduler } from "../../../../kernel/time/scheduler.ts";
 import { PASSWORD_MAX_BYTES, passwordForm } from "../../../config/shapes/user-fields.ts";
 import {
   ARGON2_MEMORY_KIB,
@@ -16,10 +18,9 @@ import {
   PBKDF2_SALT_BYTES_MAX,
 } from "../limits.ts";
 import { createHashPlaces } from "./hash-places.ts";
-import { createTurns } from "./hash-turns.ts";
 import { BCRYPT, PBKDF2 } from "./hashing.ts";
 
-/** Hashes run off the main thread: see `hash-places.ts`. `sharer`: see `hash-turns.ts`. Errors: 503 if too many wait. */
+/** Hashes run off the main thread: see `hash-places.ts`. `sharer`: a client's network, or the name of another source of work. Errors: 503 if too many wait. */
 export interface Passwords {
   /** argon2id of `passwordForm`. */
   hash(password: string, sharer: string): Promise<string>;
@@ -43,12 +44,16 @@ export interface Passwords {
 const ARGON2_PREFIX = `$argon2id$v=19$m=${ARGON2_MEMORY_KIB},t=${ARGON2_PASSES},p=1$`;
 
 export function createPasswords(clock: Clock): Passwords {
-  const inTurn = createTurns({
-    atOnceMax: HASHES_AT_ONCE_MAX,
+  const scheduler = new Scheduler({
+    atOnce: HASHES_AT_ONCE_MAX,
     waitingMax: HASHES_WAITING_MAX,
-    waitingPerSharerMax: HASHES_WAITING_PER_SHARER_MAX,
-    further: { atOnceMax: HASH_PROCESSES_MAX, waitingMin: HASHES_WAITING_FOR_PROCESS },
+    waitingPerCallerMax: HASHES_WAITING_PER_SHARER_MAX,
+    further: { atOnce: HASH_PROCESSES_MAX, waitingMin: HASHES_WAITING_FOR_PROCESS },
+    refusal: () =>
+      new AppError(503, "Too many passwords are being checked, try again later", { headers: { "retry-after": "5" } }),
   });
+  /** `sharer`: a client's network, or the name of another source of work. Sharers take turns. */
+  const inTurn = <T>(sharer: string, work: () => Promise<T>): Promise<T> => scheduler.inTurn(work, { caller: sharer });
   const places = createHashPlaces(clock);
   // Work of the kind `hash` gives a text, of the kind `check` a boolean.
   const hashed = async (password: string): Promise<string> =>

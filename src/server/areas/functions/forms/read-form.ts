@@ -1,8 +1,7 @@
 import { AppError, badRequest } from "../../../../kernel/errors.ts";
 import type { JsonValue } from "../../../../kernel/json/json.ts";
 import { JsonRefused, parseInSlices } from "../../../../kernel/json/slices.ts";
-import { nextTurn } from "../../../../kernel/time/next-turn.ts";
-import type { Turns } from "../../../../kernel/time/turns.ts";
+import { nextTurn, type Scheduler } from "../../../../kernel/time/scheduler.ts";
 import { parseBoundary } from "../../../http/bodies/form-boundary.ts";
 import type { PartHeader, PartReader } from "../../../http/bodies/form-parts.ts";
 import { JsonScan } from "../../../http/bodies/json-scan.ts";
@@ -70,7 +69,7 @@ export type ParsedField = [name: string, value: unknown];
 /** Parses the texts that are arrays or objects, with the bounds of a body that is JSON. `areValuesCounted`: of all of them together. */
 export async function parseTexts(
   fields: readonly FormField[],
-  { turns, areValuesCounted }: { turns: Turns; areValuesCounted: boolean },
+  { turns, areValuesCounted }: { turns: Scheduler; areValuesCounted: boolean },
 ): Promise<ParsedField[]> {
   const scan = new JsonScan({ areValuesCounted });
   const parsed: ParsedField[] = [];
@@ -89,7 +88,7 @@ export async function parseTexts(
 }
 
 /** undefined: it is no JSON, or JSON without the bounds. Errors: 413 for too many values. */
-async function parseText(text: string, scan: JsonScan, turns: Turns): Promise<object | undefined> {
+async function parseText(text: string, scan: JsonScan, turns: Scheduler): Promise<object | undefined> {
   const isWithinDepth = await scanned(text, scan);
   if (!isWithinDepth) return undefined;
   if (text.length <= JSON_TEXT_MAX_CHARACTERS) return marked(text, jsonOf(text));

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../../kernel/clock.ts";
-import type { Pace, Paces } from "../../../../kernel/time/pace.ts";
+import type { Pace } from "../../../../kernel/time/scheduler.ts";
 import type { PushPlatform } from "../../../config/app/index.ts";
 import type { DatabaseFile } from "../../../db/index.ts";
 import { LISTED_CHUNK, LISTED_SCAN_MAX, LOG_RETENTION_MS, TOPIC_COUNT_STEP } from "../limits.ts";
@@ -55,7 +55,12 @@ export interface PushLists {
   logs(query: { userId: string | null; status: LogStatus | null }, range: Range): Promise<Page<LogRow>>;
 }
 
-export function createPushLists(deps: { store: PushStore; file: DatabaseFile; clock: Clock; paces: Paces }): PushLists {
+export function createPushLists(deps: {
+  store: PushStore;
+  file: DatabaseFile;
+  clock: Clock;
+  paces: () => Pace;
+}): PushLists {
   const { store, file, clock } = deps;
   /** A device if it fulfils the query. */
   const found = (seq: number, { userId, token, topic }: DeviceQuery): ListedDevice | null => {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../../kernel/clock.ts";
 import { Largest } from "../../../../kernel/observing/largest.ts";
-import { nextTurn } from "../../../../kernel/time/next-turn.ts";
+import { nextTurn } from "../../../../kernel/time/scheduler.ts";
 import { CHANNELS_LOOKED_PER_TURN } from "../limits.ts";
 import type { Subscription } from "../model.ts";
 import { Rate } from "./rate.ts";

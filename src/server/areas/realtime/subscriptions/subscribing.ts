@@ -1,5 +1,5 @@
 import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
-import type { Turns } from "../../../../kernel/time/turns.ts";
+import type { Scheduler } from "../../../../kernel/time/scheduler.ts";
 import type { ReadAccess, TableDoor } from "../../../access/table-door.ts";
 import type { ChannelMeter } from "../administration/channel-meter.ts";
 import { type Channel, parseChannel } from "../channel.ts";
@@ -63,7 +63,7 @@ interface SubscribingDeps {
   broadcasts: Broadcasts;
   meter: Pick<ChannelMeter, "begun" | "ended">;
   /** Of connections that have closed. */
-  followUps: Pick<Turns, "soon">;
+  followUps: Pick<Scheduler, "soon">;
 }
 
 export function createSubscribing(deps: SubscribingDeps): Subscribing {

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../../kernel/clock.ts";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { Largest } from "../../../../kernel/observing/largest.ts";
-import { nextTurn } from "../../../../kernel/time/next-turn.ts";
+import { nextTurn } from "../../../../kernel/time/scheduler.ts";
 import type { RoomStore } from "../lifecycle/store.ts";
 import { KICKS_PER_TURN, NEVER_EXPIRED, PLAYERS_LISTED_MAX, ROOMS_LOOKED_PER_TURN, VIEW_MAX_BYTES } from "../limits.ts";
 import type { LiveRoom } from "../room/room.ts";

@@ -1,7 +1,7 @@
 import { AppError } from "../../../../kernel/errors.ts";
 import { jsonCopy } from "../../../../kernel/json/copy.ts";
 import { createParser } from "../../../../kernel/schema/parser.ts";
-import type { Paces } from "../../../../kernel/time/pace.ts";
+import type { Pace } from "../../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { BucketAccessor } from "../../../config/app/index.ts";
 import type { Gates } from "../gates.ts";
@@ -20,7 +20,7 @@ const listOptions = createParser(ListOptions, { member: "an option of list" });
  * sizes are checked as over HTTP.
  */
 export function createBucketAccessor(
-  deps: { service: StorageService; store: StorageStore; gates: Gates; cursors: ListCursors; paces: Paces },
+  deps: { service: StorageService; store: StorageStore; gates: Gates; cursors: ListCursors; paces: () => Pace },
   principal: Principal,
   bucket: string,
 ): BucketAccessor {

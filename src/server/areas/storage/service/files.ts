@@ -1,6 +1,6 @@
 import type { Clock } from "../../../../kernel/clock.ts";
 import { AppError, notFound, unauthorized } from "../../../../kernel/errors.ts";
-import type { Pace, Paces } from "../../../../kernel/time/pace.ts";
+import type { Pace } from "../../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { StoredFile } from "../../../config/app/index.ts";
 import type { FileFacts } from "../../../config/types.ts";
@@ -17,7 +17,7 @@ export interface StorageDeps {
   gates: Gates;
   life: FileLife;
   clock: Clock;
-  paces: Paces;
+  paces: () => Pace;
 }
 
 /** What a request says about the file that it uploads. */

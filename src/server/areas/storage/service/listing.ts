@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import type { Clock } from "../../../../kernel/clock.ts";
 import { isPromise } from "../../../../kernel/maybe-promise.ts";
 import { optional } from "../../../../kernel/schema/types.ts";
-import type { Paces } from "../../../../kernel/time/pace.ts";
+import type { Pace } from "../../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { Gates } from "../gates.ts";
 import {
@@ -65,7 +65,7 @@ function folderOf(key: string, prefix: string): string | null {
  * still be `truncated`. Errors: 401, 403, 404; 400 for a cursor that no list of this bucket has returned.
  */
 export async function listObjects(
-  deps: { store: StorageStore; gates: Gates; cursors: ListCursors; paces: Paces },
+  deps: { store: StorageStore; gates: Gates; cursors: ListCursors; paces: () => Pace },
   principal: Principal,
   bucket: string,
   options: () => ListOptions,
@@ -155,7 +155,7 @@ const LAST_ID = "\u{10ffff}";
  * may have fewer than `limit` and still a cursor. Errors: 400 for a cursor of another list.
  */
 export async function listUploads(
-  { store, cursors, paces, clock }: { store: StorageStore; cursors: ListCursors; paces: Paces; clock: Clock },
+  { store, cursors, paces, clock }: { store: StorageStore; cursors: ListCursors; paces: () => Pace; clock: Clock },
   bucket: string,
   { limit, cursor }: { limit: number; cursor: string | null },
 ): Promise<{ uploads: Unfinished[]; cursor: string | null }> {

@@ -3,7 +3,7 @@ import type { Clock } from "../../../../kernel/clock.ts";
 import { type AppError, badField, badRequest, conflict, notFound } from "../../../../kernel/errors.ts";
 import type { Ids } from "../../../../kernel/ids.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
-import type { Paces } from "../../../../kernel/time/pace.ts";
+import type { Pace } from "../../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { FileLife } from "../contents/file-life.ts";
 import { factsOfNew, type Gates } from "../gates.ts";
@@ -275,7 +275,7 @@ export interface UploadDeps {
   service: StorageService;
   life: FileLife;
   ended: EndedUploads;
-  paces: Paces;
+  paces: () => Pace;
   /** Where parts are until they become a file; always on this machine. */
   staging: FileStore;
   clock: Clock;
@@ -328,7 +328,7 @@ export function createEndedUploads(deps: {
   store: StorageStore;
   life: FileLife;
   staging: FileStore;
-  paces: Paces;
+  paces: () => Pace;
   logger: Logger;
 }): EndedUploads {
   const { store, life, staging, logger } = deps;

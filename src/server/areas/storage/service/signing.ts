@@ -4,7 +4,7 @@ import type { Clock } from "../../../../kernel/clock.ts";
 import { unauthorized } from "../../../../kernel/errors.ts";
 import type { Ids } from "../../../../kernel/ids.ts";
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
-import type { Paces } from "../../../../kernel/time/pace.ts";
+import type { Pace } from "../../../../kernel/time/scheduler.ts";
 import type { Accounts } from "../../../access/accounts.ts";
 import { authOfAccount } from "../../../access/acting.ts";
 import type { ServiceKeys } from "../../../access/keys/service-keys.ts";
@@ -97,7 +97,7 @@ export function createSigning(deps: {
   ids: Ids;
   present: PresentHolder;
   presentSigner: PresentSigner;
-  paces: Paces;
+  paces: () => Pace;
 }): Signing {
   const { store, gates, service, signer, clock, ids } = deps;
   const expiryAfter = (seconds: number): number => Math.floor(clock.now() / SECOND_MS) + seconds;

@@ -1,6 +1,6 @@
 import { type Clock, type Millis, pause } from "../../../../kernel/clock.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
-import type { Paces } from "../../../../kernel/time/pace.ts";
+import type { Pace } from "../../../../kernel/time/scheduler.ts";
 import { unlessAborted } from "../../../../kernel/time/unless-aborted.ts";
 import type { FileLife } from "../contents/file-life.ts";
 import type { Thumbs } from "../contents/thumbs.ts";
@@ -24,7 +24,7 @@ export interface SweepDeps {
   places: readonly SweptPlace[];
   ended: EndedUploads;
   thumbs: Thumbs;
-  paces: Paces;
+  paces: () => Pace;
   clock: Clock;
   logger: Logger;
 }

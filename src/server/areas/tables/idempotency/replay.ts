@@ -1,5 +1,5 @@
 import { isPromise } from "../../../../kernel/maybe-promise.ts";
-import { nextTurn } from "../../../../kernel/time/next-turn.ts";
+import { nextTurn } from "../../../../kernel/time/scheduler.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { DatabaseFile } from "../../../db/index.ts";
 import { LARGE_ANSWER_BYTES, REPLAYED_PER_TURN } from "../limits.ts";

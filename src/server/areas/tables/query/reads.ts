@@ -1,7 +1,7 @@
 import { type AppError, badRequest, forbidden, notFound, tooLarge, unauthorized } from "../../../../kernel/errors.ts";
 import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import { countRows, inPhase } from "../../../../kernel/observing/request-trace.ts";
-import { createTurns, type Turns } from "../../../../kernel/time/turns.ts";
+import { Scheduler } from "../../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { ListResult } from "../../../config/app/index.ts";
 import type { TableRecord } from "../../../config/types.ts";
@@ -122,7 +122,7 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
   };
 
   /** Lists do not wait for long records. */
-  const listTurns = createTurns();
+  const listTurns = new Scheduler();
   const find = createFinding();
 
   const get: Reads["get"] = (principal, source, id, asked, caller) =>
@@ -196,7 +196,7 @@ function createListed(grant: Reads["grant"], listOf: ReturnType<typeof createLis
 
 /** The record of an id, unless the grant's filter hides it. */
 function createFinding() {
-  const turns = createTurns();
+  const turns = new Scheduler();
   /** Long records are decoded one after the other, over several turns of the event loop. [TB105] */
   return ({ table, file }: Source, id: string, granted: Grant): MaybePromise<TableRecord | null> => {
     const one = granted.kind === "filter" ? table.prepared.one(table.model.id, granted) : null;
@@ -211,7 +211,7 @@ function* decoded(record: LongRecord): Generator<void, TableRecord> {
 }
 
 /** Lists of a caller with its grant. */
-function createListing(expanding: Expanding, allReadable: Reads["allReadable"], turns: Turns) {
+function createListing(expanding: Expanding, allReadable: Reads["allReadable"], turns: Scheduler) {
   type Asking = { request: ListRequest; granted: Grant };
   /** Lists that are asked for at once take turns: each of them may take a few milliseconds. [TB106] */
   const listOf = (principal: Principal, source: Source, asking: Asking, caller: ReadCaller | undefined) =>

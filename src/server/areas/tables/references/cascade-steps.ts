@@ -1,5 +1,5 @@
 import { conflict } from "../../../../kernel/errors.ts";
-import { nextTurn } from "../../../../kernel/time/next-turn.ts";
+import { nextTurn } from "../../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { DatabaseFile, SqlValue } from "../../../db/index.ts";
 import { IDS_PER_PAGE, PAGES_PER_TURN, STEP_COST_MAX, STEPPED_RECORDS_MAX } from "../limits.ts";

@@ -1,6 +1,6 @@
 import { badField, notFound } from "../../../../kernel/errors.ts";
 import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
-import type { Turns } from "../../../../kernel/time/turns.ts";
+import type { Scheduler } from "../../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { ReadCaller } from "../../../db/index.ts";
@@ -54,7 +54,7 @@ export function createTransactions(deps: {
   sources: Sources;
   writes: Writes;
   mutations: Mutations;
-  turns: Turns;
+  turns: Scheduler;
   namespaces: ReadonlyMap<string, Namespace>;
 }): Transactions {
   const { sources, writes, mutations, turns, namespaces } = deps;

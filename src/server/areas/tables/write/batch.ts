@@ -1,6 +1,6 @@
 import { AppError, badField, badRequest, Refusal, tooLarge } from "../../../../kernel/errors.ts";
 import { matches } from "../../../../kernel/records/filter-match.ts";
-import { nextTurn } from "../../../../kernel/time/next-turn.ts";
+import { nextTurn } from "../../../../kernel/time/scheduler.ts";
 import type { BatchResult } from "../../../config/app/index.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../../../db/index.ts";

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "../../../../kernel/json/json.ts";
-import type { Turns } from "../../../../kernel/time/turns.ts";
+import type { Scheduler } from "../../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import { VALUES_IN_TRANSACTION_MAX } from "../limits.ts";
@@ -25,7 +25,7 @@ export interface Auto {
  * Checks and serialises the bodies of a large request before its transaction, over several turns of the event loop; nothing of
  * it depends on what is stored. A small request gets nothing: its transaction does it. [TB128]
  */
-export async function prepareLarge(bodies: readonly LargeBody[], auto: Auto, turns: Turns): Promise<Prepared> {
+export async function prepareLarge(bodies: readonly LargeBody[], auto: Auto, turns: Scheduler): Promise<Prepared> {
   const left = { count: VALUES_IN_TRANSACTION_MAX };
   for (const { body } of bodies) {
     for (const name in body) {
