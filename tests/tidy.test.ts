@@ -184,6 +184,18 @@ describe("sources", () => {
     { call: /\bconsole\.\w+\(/, but: /^src\/(?:server\/cli\/|client\/analytics\/|main\.ts$)/ },
     { call: /\bprocess\.exit\(/, but: /^src\/(?:server\/cli\/|main\.ts$)/ },
     { call: /\b(?:eval|new Function)\(/, but: /^$/ },
+    // What leaves this program takes one of three doors. Answers: listeners, the second of which redirects to HTTPS.
+    {
+      call: /\bBun\.(?:serve|listen|udpSocket)\b|"node:(?:http2|dgram)"/,
+      but: /^src\/server\/(?:http\/listening\/listener|areas\/tls\/http-port)\.ts$/,
+    },
+    // Messages: only the room of sockets has a server to upgrade by, or to publish to.
+    { call: /\bserver\.(?:upgrade|publish)\(|\)\?\.upgrade\(/, but: /^src\/server\/sockets\/[\w/-]+\.ts$/ },
+    // Outgoing: mail servers and object stores too, and libraries that would connect by themselves.
+    {
+      call: /\b(?:new S3Client|createTransport|Bun\.connect|createConnection|new WebSocket)\(|\bBun\.s3\b|\b(?:net|tls)\.connect\(/,
+      but: /^src\/(?:server\/http\/outgoing\/[\w-]+|client\/.+|dashboard\/.+)\.tsx?$/,
+    },
     // Other servers are asked through one place, which bounds their answers. Commands ask the server that they are given.
     {
       call: /(?<![.\w#]|async )fetch(?:\(|\b(?=[,;\])}]))|\b(?:Bun|globalThis)\.fetch\b|"(?:node:https|undici|axios)"/,
@@ -196,6 +208,15 @@ describe("sources", () => {
       expect(wrong).toEqual([]);
     });
   }
+
+  test("Bun's own sockets are for the room of sockets, what a config's routes get of them, and topics", () => {
+    const wrong = sources.filter(
+      (path) =>
+        !/^src\/server\/(?:sockets\/|areas\/functions\/sockets\/|areas\/realtime\/topics\/topic\.ts$)/.test(path) &&
+        /\bServerWebSocket\b|import [^;]*\bSocket\b[^;]*"[./]+\/sockets\//.test(read(path)),
+    );
+    expect(wrong).toEqual([]);
+  });
 
   test("do nothing when they are imported", () => {
     const DECLARATION =

@@ -19,6 +19,17 @@ export type Route = `${Method} /${string}`;
  */
 export type Caller = "open" | "public" | "rules" | "caller" | "user" | "serviceKey";
 
+/**
+ * Where the data of an endpoint lies:
+ * - `core`: in the server's own files, such as accounts, jobs and the audit log;
+ * - `namespace`: in the file of one namespace of tables, keys, vectors or SQL;
+ * - `instance`: in the file of one instance of a dynamic namespace;
+ * - `bucket`: in one bucket of files, whose records are in a file of the server;
+ * - `room`: in one room;
+ * - `none`: in no file that a request could change, such as health, pages and the state of connections.
+ */
+export type Place = "core" | "namespace" | "instance" | "bucket" | "room" | "none";
+
 type PrincipalOf<C extends Caller> = C extends "user"
   ? Extract<Principal, { kind: "user" }>
   : C extends "serviceKey"
@@ -46,6 +57,7 @@ export interface Declaration<Name extends string, C extends Caller, Query extend
   summary: string;
   description?: string;
   caller: C;
+  place: Place;
   /** The query parameter with which an `open` endpoint looks at credentials after all, as a `public` one does. */
   credentialsWith?: string;
   /** What each parameter of the path is. */

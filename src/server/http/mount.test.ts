@@ -5,7 +5,11 @@ import { documentedPath, operationIdOf } from "./openapi/operation.ts";
 import { groupWide, isWide, pathAt, restOfPath } from "./wide-paths.ts";
 
 const declared = (route: `${"GET" | "POST" | "PATCH" | "DELETE"} /${string}`) =>
-  endpoint(route, { tag: "System", summary: "x", caller: "open", answers: { 200: Type.Unknown() } }, () => null);
+  endpoint(
+    route,
+    { tag: "System", summary: "x", caller: "open", place: "none", answers: { 200: Type.Unknown() } },
+    () => null,
+  );
 const endpoints = [
   declared("GET /api/files/:bucket/:key+"),
   declared("DELETE /api/files/:bucket/:key+"),

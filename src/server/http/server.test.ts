@@ -12,7 +12,7 @@ import { createServer } from "./server.ts";
 
 const declared = ([path, handle]: [string, Endpoint["handle"]]): Endpoint => ({
   route: `GET /${path.slice(1)}`,
-  declaration: { tag: "System", summary: "x", caller: "open", answers: { 200: Type.Unknown() } },
+  declaration: { tag: "System", summary: "x", caller: "open", place: "none", answers: { 200: Type.Unknown() } },
   handle,
 });
 

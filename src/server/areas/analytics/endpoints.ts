@@ -22,6 +22,7 @@ export function analyticsEndpoints(service: AnalyticsService, trackLimit: RateLi
       description:
         "Events are on disk within a second. Either all events of a request are stored or none. Rate-limited by address, for service keys too.",
       caller: "rules",
+      place: "core",
       limit: (network) => trackLimit.hit(network),
       bodyMaxBytes: TRACK_BODY_MAX_BYTES,
       body: TrackBody,
@@ -44,6 +45,7 @@ export function analyticsEndpoints(service: AnalyticsService, trackLimit: RateLi
       summary: "Report requests, errors and latency",
       description: "From the request log. Errors are 5xx answers; users are signed-in users.",
       caller: "serviceKey",
+      place: "core",
       query: REQUEST_PARAMETERS,
       answers: { 200: RequestReport },
       errors: [400, 408, 503],
@@ -59,6 +61,7 @@ export function analyticsEndpoints(service: AnalyticsService, trackLimit: RateLi
       tag,
       summary: "List, count and rank events",
       caller: "serviceKey",
+      place: "core",
       query: EVENT_PARAMETERS,
       answers: { 200: EventReport },
       errors: [400, 408, 503],
@@ -76,6 +79,7 @@ export function analyticsEndpoints(service: AnalyticsService, trackLimit: RateLi
       description:
         "Requests of the last 7 days that took `analytics.slowMs` (500) or longer, with what they waited for, newest first.",
       caller: "serviceKey",
+      place: "core",
       query: SLOW_PARAMETERS,
       answers: { 200: SlowRequestPage },
       errors: [400, 408, 503],

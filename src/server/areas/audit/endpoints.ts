@@ -37,6 +37,7 @@ export function auditEndpoints(service: AuditService): readonly Endpoint[] {
         tag: "Administration",
         summary: "List what keys and administrators have changed, and who has signed in",
         caller: "serviceKey",
+        place: "core",
         query: AUDIT_QUERY,
         answers: { 200: Entries },
         errors: [400, 408, 503],

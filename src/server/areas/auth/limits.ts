@@ -122,7 +122,6 @@ export const BCRYPT_MAX_BYTES = 72;
 export const GUESS_KEYS_MAX = 100_000;
 
 export const SMTP_CONNECTIONS_MAX = 4;
-export const SMTP_TIMEOUT_MS = 20 * SECOND_MS;
 /** Tries of a mail after the first one: about a day, as the delays grow to an hour. A link or code ends them earlier. */
 export const MAIL_RETRIES_MAX = 40;
 /** Time that one try to send a mail may take. */

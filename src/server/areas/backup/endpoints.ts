@@ -71,7 +71,14 @@ export function backupEndpoints(deps: EndpointDeps): readonly Endpoint[] {
 function readEndpoints({ service, config: { schedule, keep } }: EndpointDeps): readonly Endpoint[] {
   const list = endpoint(
     "GET /api/admin/backups",
-    { tag: TAG, summary: "List the backups", caller: "serviceKey", answers: { 200: Listing }, errors: [503] },
+    {
+      tag: TAG,
+      summary: "List the backups",
+      caller: "serviceKey",
+      place: "core",
+      answers: { 200: Listing },
+      errors: [503],
+    },
     async ({ principal, query }) => {
       requireRight(principal, "read");
       query();
@@ -86,6 +93,7 @@ function readEndpoints({ service, config: { schedule, keep } }: EndpointDeps): r
       tag: TAG,
       summary: "Get how far a backup or verification is",
       caller: "serviceKey",
+      place: "core",
       path: { id: "The id of a run since the start; the newest 20 are known" },
       answers: { 200: RunRecord },
       errors: [404],
@@ -112,6 +120,7 @@ function runEndpoints({ service, audit }: EndpointDeps): readonly Endpoint[] {
         "Into the place of the scheduled ones, with the same rotation; without `backups` in the config into `backups/` of the " +
         "data directory, where the newest 3 are kept. 409 while one is made or verified, 503 in a drill.",
       caller: "serviceKey",
+      place: "core",
       answers: { 202: RunRecord },
       errors: [409, 503],
     },
@@ -130,6 +139,7 @@ function runEndpoints({ service, audit }: EndpointDeps): readonly Endpoint[] {
       summary: "Restore a backup into a scratch folder and check everything in it",
       description: "As `platform verify-backup` does. 409 while a backup is made or verified, 503 in a drill.",
       caller: "serviceKey",
+      place: "core",
       path: NAME,
       answers: { 202: RunRecord },
       errors: [404, 409, 503],
@@ -153,6 +163,7 @@ function downloadEndpoints({ service, links, audit }: EndpointDeps): readonly En
       summary: "Get a link with which a browser downloads a backup",
       description: "It counts once, within a minute. `HEAD` does not use it up.",
       caller: "serviceKey",
+      place: "core",
       path: NAME,
       answers: {
         200: Type.Object({ path: Type.String({ description: "Of this server, with a query" }), expiresAt: Time }),
@@ -176,6 +187,7 @@ function downloadEndpoints({ service, links, audit }: EndpointDeps): readonly En
       summary: "Download a backup",
       description: "It contains the server's secrets: who may download it may do everything.",
       caller: "rules",
+      place: "core",
       path: NAME,
       query: { ticket: Type.Optional(Type.String({ description: "Of a link" })) },
       headers: [{ name: "Range" }, { name: "If-None-Match" }, { name: "If-Range" }],

@@ -8,6 +8,7 @@ const hidden = {
   tag: "System",
   summary: "The client of this server",
   caller: "open",
+  place: "none",
   // A page adds a version to get past a cache.
   otherQuery: "Anything",
   isDocumented: false,

@@ -33,6 +33,7 @@ export function sqlEndpoints(
         "Integers beyond 2^53 come back as strings, blobs as base64 strings. A query runs at most 30 s. Statements that would " +
         "leave the database's file, and transaction statements, are refused.",
       caller: "serviceKey",
+      place: "namespace",
       path: { database: "A database declared under `d1`" },
       body: QueryBody,
       answers: { 200: Answer },

@@ -22,6 +22,7 @@ export function keyValueEndpoints(services: ReadonlyMap<string, KeyValueService>
       summary: "Get, set, delete or list keys",
       description: "`set` without `ttl` removes an earlier one. A missing or expired key is `{ value: null }`.",
       caller: "serviceKey",
+      place: "namespace",
       path: { namespace: "A namespace declared under `kv`" },
       body: Action,
       bodyMaxBytes: BODY_MAX_BYTES,

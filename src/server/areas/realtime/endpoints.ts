@@ -24,6 +24,7 @@ export function realtimeEndpoints(deps: {
       summary: "Connect to realtime",
       description: "A WebSocket. Its first message is `auth`.",
       caller: "open",
+      place: "none",
       query: {
         channel: Type.Optional(
           Type.String({ maxLength: CHANNEL_LENGTH_MAX, description: "The channel of track, untrack and broadcast" }),
@@ -50,6 +51,7 @@ export function realtimeEndpoints(deps: {
       tag: "Realtime",
       summary: "Send to the subscribers of a broadcast channel",
       caller: "serviceKey",
+      place: "none",
       wrongKeyStatus: 403,
       body: Broadcast,
       bodyMaxBytes: BROADCAST_BODY_MAX_BYTES,

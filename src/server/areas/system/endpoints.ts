@@ -73,7 +73,7 @@ export function systemEndpoints(answers: SystemAnswers): readonly Endpoint[] {
     healthEndpoint(answers),
     endpoint(
       "GET /api/config",
-      { tag, summary: "Get the public configuration", caller: "open", answers: { 200: PublicConfig } },
+      { tag, summary: "Get the public configuration", caller: "open", place: "none", answers: { 200: PublicConfig } },
       ({ query }) => {
         query();
         return config;
@@ -94,6 +94,7 @@ function healthEndpoint({ health }: SystemAnswers): Endpoint {
         "503 while a database file refuses writes, the disk has less than 64 MiB left, or the server stops. `full` adds " +
         "the checks, for a service key with `system:*:*:read`; without `full`, credentials are not looked at.",
       caller: "open",
+      place: "none",
       credentialsWith: "full",
       errors: [400, 401, 403],
       query: {
@@ -125,6 +126,7 @@ function schemaEndpoint({ schemaEndpoint, schemaJson }: SystemAnswers): Endpoint
         "`api.schemaEndpoint` decides who may read it: false (404), true (everyone) or `authenticated` (a token or a service key).",
       // If disabled, it is 404 like any unknown path, without a check of credentials. [SY3]
       caller: schemaEndpoint === false ? "open" : "rules",
+      place: "none",
       answers: { 200: SchemaDescription },
       errors: [404],
     },
@@ -145,6 +147,7 @@ function metricsEndpoint({ metrics }: SystemAnswers): Endpoint {
       summary: "Get metrics for Prometheus",
       description: "Requests, latency, files, queues, sockets, rooms and memory in text format 0.0.4.",
       caller: "serviceKey",
+      place: "none",
       answers: { 200: { description: "One line per sample", schema: Type.String(), contentType: "text/plain" } },
     },
     ({ principal, query }) => {

@@ -170,6 +170,7 @@ export function resourcesEndpoint(described: Described): Endpoint {
       summary: "List what the config declares: tables, buckets, namespaces, indexes, rooms and jobs",
       description: "Only what a scope of the key names, whatever the action.",
       caller: "serviceKey",
+      place: "none",
       answers: { 200: Resources },
     },
     ({ principal, query }) => {

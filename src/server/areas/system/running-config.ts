@@ -36,6 +36,7 @@ export function configEndpoint(config: PlatformConfig): Endpoint {
       description:
         "Numbers, switches and names; `[hidden]` in place of texts that may be secrets, `[function]` of code.",
       caller: "serviceKey",
+      place: "none",
       answers: { 200: AnyObject },
     },
     ({ principal, query }) => {

@@ -59,7 +59,7 @@ export function userEndpoints(deps: EndpointDeps): readonly Endpoint[] {
 }
 
 const ofAdministration = (limit: EndpointDeps["limit"]) =>
-  ({ tag: "Administration", caller: "serviceKey", bodyMaxBytes: SMALL_BODY_MAX_BYTES, limit }) as const;
+  ({ tag: "Administration", caller: "serviceKey", place: "core", bodyMaxBytes: SMALL_BODY_MAX_BYTES, limit }) as const;
 
 function requireRight(principal: Principal, action: "read" | "write"): void {
   requireServiceKey(principal, ["auth", "admin", "*", action]);
@@ -134,6 +134,7 @@ const imports = ({ accounts, providers, passwordMinLength, limit }: EndpointDeps
     {
       tag: "Administration",
       caller: "serviceKey",
+      place: "core",
       summary: "Import up to 1,000 users, all or none",
       description:
         "An account without `password` and `passwordHash` signs in by link, code or provider, or sets a password by mail. `identities` are accounts at providers of `auth.oauth`.",
@@ -276,7 +277,7 @@ const REMOVALS: readonly { kind: RemovableMeans; path: string; summary: string }
 
 /** What a user is signed in with, and can sign in with. */
 function means({ accounts, limit }: EndpointDeps): readonly Endpoint[] {
-  const common = { tag: "Administration", limit, caller: "serviceKey" } as const;
+  const common = { tag: "Administration", limit, caller: "serviceKey", place: "core" } as const;
   const read = endpoint(
     "GET /api/auth/admin/users/:id/means",
     {

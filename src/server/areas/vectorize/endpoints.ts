@@ -42,6 +42,7 @@ export function vectorEndpoints(services: ReadonlyMap<string, VectorService>, cl
         "`score` is the similarity for `cosine` and the product for `dot-product` (higher is nearer), the distance for " +
         "`euclidean` (lower is nearer). Matches come nearest first.",
       caller: "serviceKey",
+      place: "namespace",
       path: { index: "An index declared under `vectorize`" },
       body: Action,
       answers: { 200: Answer },

@@ -1,5 +1,4 @@
 import http from "node:http";
-import type { Server } from "bun";
 import type { AnyElysia } from "elysia";
 import type { Clock } from "../../../kernel/clock.ts";
 import { createSocketServer, type SocketHandler, type SocketServer } from "../../sockets/socket-server.ts";

@@ -30,6 +30,7 @@ const hidden = {
   tag: "System",
   summary: "The API document and its page",
   caller: "open",
+  place: "none",
   otherQuery: "Anything",
   isDocumented: false,
   answers: { 200: Type.Unknown() },

@@ -57,6 +57,7 @@ export function jobEndpoints(service: JobsService): readonly Endpoint[] {
       description:
         "A key sees the jobs that its scopes `jobs:*:NAME:read` name. A page ends early when its data is large.",
       caller: "serviceKey",
+      place: "core",
       query: {
         name: Type.Optional(Type.String({ description: "Only jobs of this name" })),
         state: Type.Optional(State),
@@ -77,6 +78,7 @@ export function jobEndpoints(service: JobsService): readonly Endpoint[] {
       summary: "List schedules with their next runs",
       description: "Those of `cron`, and of scheduled backups. A key sees those whose jobs it may read.",
       caller: "serviceKey",
+      place: "core",
       answers: { 200: Type.Object({ schedules: Type.Array(Schedule) }) },
     },
     ({ principal, query }) => {
@@ -99,6 +101,7 @@ export function jobEndpoints(service: JobsService): readonly Endpoint[] {
       description:
         "Beside its times, which stay as they are. While a run of the schedule waits or runs, its id is answered, and no other is made.",
       caller: "serviceKey",
+      place: "core",
       path: { name: "The name of the schedule's jobs" },
       answers: { 200: Type.Object({ id: Type.String({ description: "The id of the job" }) }) },
       errors: [404],
@@ -135,6 +138,7 @@ const changes = (service: JobsService): Endpoint[] =>
         summary,
         description,
         caller: "serviceKey",
+        place: "core",
         path: { id: "The id of a job" },
         answers: { 200: Ok },
         errors: [404, 409],

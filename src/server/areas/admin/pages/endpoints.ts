@@ -9,6 +9,7 @@ const hidden = {
   tag: "System",
   summary: "The dashboard",
   caller: "open",
+  place: "none",
   otherQuery: "The state of a page",
   isDocumented: false,
   answers: { 200: Type.Unknown() },

@@ -46,6 +46,7 @@ export function sessionEndpoints(deps: {
       description:
         "Sets a cookie that stands for the key for 12 hours, or until it has not been used for one hour. It counts only in requests with `X-Platform-Admin: 1`. Five wrong keys or codes of one address within a minute, and the next ones are 429.",
       caller: "open",
+      place: "core",
       bodyMaxBytes: SMALL_BODY_MAX_BYTES,
       body: Credentials,
       answers: { 204: DONE },
@@ -64,6 +65,7 @@ export function sessionEndpoints(deps: {
       summary: "Get the name and the scopes of the service key that this request is made with",
       description: "Wrong keys count as those of a sign-in do.",
       caller: "serviceKey",
+      place: "core",
       wrongKeys: failures,
       headers: [ADMIN],
       answers: { 200: Administrator },
@@ -82,6 +84,7 @@ export function sessionEndpoints(deps: {
       tag: TAG,
       summary: "End the administrator's session",
       caller: "open",
+      place: "core",
       headers: [ADMIN],
       answers: { 204: DONE },
       errors: [403],

@@ -48,6 +48,7 @@ export const ticketEndpoint = (tickets: Tickets): Endpoint =>
       summary: "Get a ticket with which a socket authenticates as a service key",
       description: "It is the `token` of the first `auth` message on `/api/realtime`, once, within 30 seconds.",
       caller: "serviceKey",
+      place: "core",
       answers: { 200: Type.Object({ ticket: Type.String() }) },
     },
     ({ principal, query }) => {

@@ -31,6 +31,7 @@ export function outboxEndpoints(outbox: OutboxReader): readonly Endpoint[] {
         summary: "List the mails in the outbox, newest first",
         description: "Mails go there where no SMTP server is configured, and in a drill.",
         caller: "serviceKey",
+        place: "core",
         query: {
           limit: Type.Optional(Type.Integer({ minimum: 1, maximum: OUTBOX_LIMIT_MAX, default: OUTBOX_LIMIT_DEFAULT })),
           cursor: Type.Optional(Type.String({ description: "The `cursor` of the previous page" })),
@@ -53,6 +54,7 @@ export function outboxEndpoints(outbox: OutboxReader): readonly Endpoint[] {
         tag,
         summary: "Get a mail in the outbox, without its link and code",
         caller: "serviceKey",
+        place: "core",
         path: { id: "The id of a mail" },
         answers: { 200: Mail },
         errors: [400, 404],

@@ -4,9 +4,9 @@ import type { Clock } from "../../../../kernel/clock.ts";
 import { reasonOf } from "../../../../kernel/errors.ts";
 import type { Ids } from "../../../../kernel/ids.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
-import type { AuthConfig } from "../../../config/types.ts";
+import { openMailServer, type SmtpConfig } from "../../../http/outgoing/mail-server.ts";
 import { FinalFailure } from "../../../jobs/index.ts";
-import { OUTBOX_FILES_MAX, SMTP_CONNECTIONS_MAX, SMTP_TIMEOUT_MS } from "../limits.ts";
+import { OUTBOX_FILES_MAX, SMTP_CONNECTIONS_MAX } from "../limits.ts";
 import type { MailText, MailValues } from "./templates.ts";
 
 interface Message extends MailText {
@@ -64,14 +64,12 @@ export function createOutbox(deps: TransportDeps): Transport {
   };
 }
 
-type SmtpConfig = NonNullable<NonNullable<AuthConfig["mail"]>["smtp"]>;
-
 /** Connections are opened when there is mail, and the library is loaded by the first one. */
 export function createSmtp(smtp: SmtpConfig): Transport {
-  let opened: ReturnType<typeof openPool> | null = null;
+  let opened: ReturnType<typeof openMailServer> | null = null;
   return {
     async send({ id, kind: _, ...message }) {
-      opened ??= openPool(smtp);
+      opened ??= openMailServer(smtp, { connectionsMax: SMTP_CONNECTIONS_MAX });
       const pool = await opened;
       try {
         // A mail that is sent twice, because the first answer was lost, has the same id twice: readers show one of them.
@@ -83,24 +81,6 @@ export function createSmtp(smtp: SmtpConfig): Transport {
     },
     stop: () => void opened?.then((pool) => pool.close()),
   };
-}
-
-async function openPool(smtp: SmtpConfig) {
-  const { createTransport } = await import("nodemailer");
-  return createTransport({
-    host: smtp.host,
-    port: smtp.port,
-    secure: smtp.secure ?? smtp.port === 465,
-    ...(smtp.user === undefined ? {} : { auth: { user: smtp.user, pass: smtp.pass ?? "" } }),
-    pool: true,
-    maxConnections: SMTP_CONNECTIONS_MAX,
-    connectionTimeout: SMTP_TIMEOUT_MS,
-    greetingTimeout: SMTP_TIMEOUT_MS,
-    socketTimeout: SMTP_TIMEOUT_MS,
-    // A template must not read files or fetch addresses.
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  });
 }
 
 const domainOf = (from: string): string => /@([^\s>]+)>?\s*$/.exec(from)?.[1] ?? "localhost";

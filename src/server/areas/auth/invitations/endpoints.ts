@@ -16,6 +16,7 @@ export function invitationEndpoints(deps: EndpointDeps, invitations: Invitations
       summary: "Accept an invitation: set a password, and sign in",
       description: "The address counts as verified. Where users do not sign in with passwords, none is needed.",
       caller: "public",
+      place: "core",
       body: Type.Object({
         token: Type.String({ ...Token, description: "From the mail; valid once" }),
         // A schema is either of the two: with passwords, a user must set one.

@@ -28,6 +28,7 @@ const begin = ({ authLimit, oauth, publicUrl }: OAuthEndpointDeps): Endpoint =>
       ...ofUsers(authLimit),
       summary: "Start a sign-in with an OAuth provider",
       caller: "public",
+      place: "core",
       path: OF_PROVIDER,
       query: {
         redirect_url: Type.Optional(
@@ -54,6 +55,7 @@ const finish = ({ authLimit, oauth, publicUrl }: OAuthEndpointDeps): Endpoint =>
       ...ofUsers(authLimit),
       summary: "Complete a sign-in with an OAuth provider, which redirects the browser here",
       caller: "public",
+      place: "core",
       path: OF_PROVIDER,
       query: { state: Type.String(), code: Type.Optional(Type.String()), error: Type.Optional(Type.String()) },
       otherQuery: "What a provider adds: `iss`, `scope`, `session_state`, `error_description` …",
@@ -131,6 +133,7 @@ function identities({ authLimit, oauth }: OAuthEndpointDeps): readonly Endpoint[
       ...ofUsers(authLimit),
       summary: "List the OAuth identities that you sign in with",
       caller: "user",
+      place: "core",
       answers: { 200: Type.Object({ identities: Type.Array(Identity) }, { description: "The identities" }) },
     },
     ({ principal, query }) => {
@@ -144,6 +147,7 @@ function identities({ authLimit, oauth }: OAuthEndpointDeps): readonly Endpoint[
       ...ofUsers(authLimit),
       summary: "Remove one of your OAuth identities",
       caller: "user",
+      place: "core",
       path: { id: "The identity's id" },
       answers: { 200: Ok },
       errors: [400, 404],

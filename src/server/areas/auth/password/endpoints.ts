@@ -26,6 +26,7 @@ const signIn = (deps: EndpointDeps, service: PasswordService): Endpoint =>
       ...ofUsers(deps.authLimit),
       summary: "Sign in with email and password",
       caller: "public",
+      place: "core",
       description:
         "With `auth.requireVerifiedEmail`, 403 `Email not verified` for an address that is not; the link is mailed again.",
       body: Type.Object({ email: Email, password: Secret, redirectUrl: RedirectUrl }),
@@ -47,6 +48,7 @@ const changePassword = (deps: EndpointDeps, service: PasswordService): Endpoint 
       ...ofUsers(deps.authLimit),
       summary: "Change your password; every other session ends",
       caller: "user",
+      place: "core",
       body: Type.Object({ currentPassword: Secret, newPassword: chosenPassword(deps) }),
       answers: { 200: tokensAnswer("New tokens of this session") },
     },

@@ -24,6 +24,7 @@ const refresh = ({ authLimit }: EndpointDeps, service: SessionService): Endpoint
       description:
         "The refresh token changes each time. The old one is accepted for another 30 s; used later, it ends the session.",
       caller: "public",
+      place: "core",
       body: Type.Object({ refreshToken: Secret }),
       answers: { 200: tokensAnswer("New tokens") },
     },
@@ -40,6 +41,7 @@ const signOut = ({ authLimit }: EndpointDeps, service: SessionService): Endpoint
       ...ofUsers(authLimit),
       summary: "Sign out: end the session of the refresh token, or of the bearer",
       caller: "public",
+      place: "core",
       body: Type.Object({ refreshToken: optional(Type.String({ maxLength: SECRET_TEXT_MAX_CHARACTERS })) }),
       isBodyOptional: true,
       answers: { 200: Ok },
@@ -68,6 +70,7 @@ function profile({ authLimit }: EndpointDeps, service: SessionService): readonly
       ...ofUsers(authLimit),
       summary: "Get your profile",
       caller: "user",
+      place: "core",
       answers: { 200: Type.Object({ user: OwnUser }, { description: "The signed-in user" }) },
     },
     ({ principal, query }) => {
@@ -81,6 +84,7 @@ function profile({ authLimit }: EndpointDeps, service: SessionService): readonly
       ...ofUsers(authLimit),
       summary: "Change your profile",
       caller: "user",
+      place: "core",
       body: ProfileChanges,
       answers: { 200: Type.Object({ user: OwnUser }, { description: "The user after the change" }) },
     },
@@ -96,6 +100,7 @@ function profile({ authLimit }: EndpointDeps, service: SessionService): readonly
       ...ofUsers(authLimit),
       summary: "Delete your account, after a sign-in of the last 10 minutes",
       caller: "user",
+      place: "core",
       answers: {
         200: Type.Object({ ok: Type.Literal(true) }, { description: "Deleted, with its sessions and devices" }),
       },
@@ -116,6 +121,7 @@ function sessions({ authLimit }: EndpointDeps, service: SessionService): readonl
       ...ofUsers(authLimit),
       summary: "List your sessions, newest first",
       caller: "user",
+      place: "core",
       answers: { 200: Type.Object({ sessions: Type.Array(OwnSession) }, { description: "The sessions" }) },
     },
     ({ principal, query }) => {
@@ -129,6 +135,7 @@ function sessions({ authLimit }: EndpointDeps, service: SessionService): readonl
       ...ofUsers(authLimit),
       summary: "End one of your sessions",
       caller: "user",
+      place: "core",
       path: { id: "The session's id" },
       answers: {
         200: Type.Object({ ok: Type.Literal(true) }, { description: "Ended; its tokens are refused from now on" }),

@@ -28,6 +28,7 @@ const signUp = (deps: EndpointDeps, service: SignUps): Endpoint =>
       ...ofUsers(deps.signUpLimit),
       summary: "Sign up with email and password",
       caller: "public",
+      place: "core",
       body: Type.Object({
         email: Email,
         password: chosenPassword(deps),
@@ -58,6 +59,7 @@ const signInAnonymously = (deps: EndpointDeps, service: SignUps): Endpoint =>
       ...ofUsers(deps.signUpLimit),
       summary: "Sign in as a new anonymous user",
       caller: "public",
+      place: "core",
       body: Type.Object({ captchaToken: CaptchaToken }),
       isBodyOptional: true,
       answers: { 201: tokensAnswer("The new user, signed in") },
@@ -80,6 +82,7 @@ const linkEmail = (deps: EndpointDeps, service: SignUps): Endpoint =>
       ...ofUsers(deps.config.requireVerifiedEmail === true ? deps.signUpLimit : deps.authLimit),
       summary: "Turn your anonymous user into an account with an email address and a password",
       caller: "user",
+      place: "core",
       description: "With `auth.requireVerifiedEmail` the user stays anonymous until the address is verified.",
       body: Type.Object({ email: Email, password: chosenPassword(deps), redirectUrl: RedirectUrl }),
       answers: { 200: tokensOrPending("The same user, with new tokens or yet to verify the address") },

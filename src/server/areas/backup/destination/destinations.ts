@@ -3,13 +3,12 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { S3Client } from "bun";
 import { reasonOf } from "../../../../kernel/errors.ts";
 import type { BackupsConfig, ObjectStore } from "../../../config/types.ts";
 import { syncDirectorySync } from "../../../disk/directory-names.ts";
 import { replaceSmallFile } from "../../../disk/small-file.ts";
 import { openRemoteBody } from "../../../http/bodies/remote-body.ts";
-import { readS3Note } from "../../../http/outgoing/s3-note.ts";
+import { openObjectStore, readS3Note } from "../../../http/outgoing/object-store.ts";
 import { isMissing, UPLOAD_FOLDER } from "../layout.ts";
 import { BACKUPS_LISTED_MAX, S3_PART_BYTES, S3_PARTS_AT_ONCE, S3_RETRIES } from "../limits.ts";
 import { BackupError } from "../types.ts";
@@ -110,9 +109,8 @@ async function namesIn(folder: string): Promise<string[]> {
 
 /** The archive is complete before the first byte is uploaded, so an interrupted upload leaves no object. */
 function createObjectStore(store: ObjectStore, folder: string): Destination {
-  const { endpoint, bucket, region, accessKeyId, secretAccessKey, prefix = "" } = store;
-  const access = { endpoint, bucket, accessKeyId, secretAccessKey };
-  const client = new S3Client(region === undefined ? access : { ...access, region });
+  const { endpoint, bucket, prefix = "" } = store;
+  const client = openObjectStore(store);
   const clean = () => rmSync(folder, { recursive: true, force: true });
   const prepare = () => {
     clean();

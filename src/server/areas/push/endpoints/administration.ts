@@ -8,7 +8,7 @@ import { BODY_MAX_BYTES, METADATA_MAX_BYTES } from "../limits.ts";
 import { DeviceRecord, deviceRecord, SetMetadata } from "../schemas.ts";
 import type { PushService } from "../service.ts";
 
-const BY_ADMINISTRATOR = { tag: "Push", caller: "serviceKey", missingKeyStatus: 403 } as const;
+const BY_ADMINISTRATOR = { tag: "Push", caller: "serviceKey", place: "core", missingKeyStatus: 403 } as const;
 
 /** The devices of a user. [PU14] */
 export function administrationEndpoints(service: PushService): readonly Endpoint[] {

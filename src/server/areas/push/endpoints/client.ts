@@ -5,7 +5,7 @@ import { BODY_MAX_BYTES } from "../limits.ts";
 import { DeviceRecord, deviceRecord, OfToken, OfTopic, Registration } from "../schemas.ts";
 import type { PushService } from "../service.ts";
 
-const BY_USER = { tag: "Push", caller: "user", bodyMaxBytes: BODY_MAX_BYTES } as const;
+const BY_USER = { tag: "Push", caller: "user", place: "core", bodyMaxBytes: BODY_MAX_BYTES } as const;
 
 const Ok = Type.Literal(true);
 const Count = Type.Integer({ minimum: 0, description: "Devices" });

@@ -31,7 +31,7 @@ const limitOf = (defaultCount: number, max: number) =>
 /** The number of a row. */
 const Before = Type.Optional(Type.String({ pattern: "^[0-9]{1,15}$", description: "`cursor` of the previous page" }));
 
-const BY_ADMINISTRATOR = { caller: "serviceKey", errors: [400] } as const;
+const BY_ADMINISTRATOR = { caller: "serviceKey", place: "core", errors: [400] } as const;
 const READ = ["push", "*", "*", "read"] as const;
 
 const listed = ({ userId, metadata, topics, registeredAt, ...device }: ListedDevice): Static<typeof Device> => ({

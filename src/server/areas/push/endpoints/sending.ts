@@ -8,7 +8,13 @@ import { messageOf } from "../message.ts";
 import { Broadcast, Send, SendMany, SendToToken, SendToTopic } from "../schemas.ts";
 import { type PushService, TOPIC_OF_ALL } from "../service.ts";
 
-const BY_SENDER = { tag: "Push", caller: "serviceKey", missingKeyStatus: 403, bodyMaxBytes: BODY_MAX_BYTES } as const;
+const BY_SENDER = {
+  tag: "Push",
+  caller: "serviceKey",
+  place: "core",
+  missingKeyStatus: 403,
+  bodyMaxBytes: BODY_MAX_BYTES,
+} as const;
 const SEND = ["push", "*", "*", "send"] as const;
 const SUCCESS = { success: true } as const;
 

@@ -41,6 +41,7 @@ export const realtimeOverviewEndpoint = (deps: {
       summary: "List connections, and channels with their subscribers and rates",
       description: "Of this server, now.",
       caller: "serviceKey",
+      place: "none",
       query: {
         prefix: Type.Optional(
           Type.String({

@@ -1,8 +1,7 @@
-import { S3Client } from "bun";
 import type { BucketConfig } from "../../../config/types.ts";
 import { guarded, openRemoteBody, storeFailed } from "../../../http/bodies/remote-body.ts";
 import { findHost } from "../../../http/outgoing/hosts.ts";
-import { readS3Note } from "../../../http/outgoing/s3-note.ts";
+import { openObjectStore, readS3Note } from "../../../http/outgoing/object-store.ts";
 import { S3_LIST_KEYS, S3_PART_BYTES, S3_RETRIES } from "../limits.ts";
 import type { IncomingFile, RemoteFiles } from "../model/types.ts";
 import { isFileId } from "./local-files.ts";
@@ -17,14 +16,8 @@ type S3Backend = NonNullable<BucketConfig["backend"]>["s3"];
  * for a moment, under an id that no record names.
  */
 export function createS3Files(backend: S3Backend): RemoteFiles {
-  const { endpoint, bucket, region, accessKeyId, secretAccessKey, prefix = "" } = backend;
-  const client = new S3Client({
-    endpoint,
-    bucket,
-    accessKeyId,
-    secretAccessKey,
-    ...(region === undefined ? {} : { region }),
-  });
+  const { endpoint, bucket, prefix = "" } = backend;
+  const client = openObjectStore(backend);
   const fileOf = (fileId: string) => client.file(prefix + fileId);
   const calling = <T>(work: () => Promise<T>): Promise<T> => guarded(findHost(endpoint).then(work));
 

@@ -44,7 +44,7 @@ const Uploads = Type.Object(
   { description: "Newest first. Where other buckets have many, a page may be short and still have a cursor" },
 );
 
-const BY_ADMINISTRATOR = { tag: "Administration", caller: "serviceKey", path: IN_BUCKET } as const;
+const BY_ADMINISTRATOR = { tag: "Administration", caller: "serviceKey", place: "bucket", path: IN_BUCKET } as const;
 
 /** What a service key may know of a bucket beside its files; the scope is that of reading them. */
 export function administrationEndpoints(

@@ -37,6 +37,7 @@ export function logEndpoints(deps: {
       summary: "Read the last lines of the server's log",
       description: "Of the last 10,000 lines since the start. Facts are cut, and have no secrets.",
       caller: "serviceKey",
+      place: "none",
       query: {
         level: Type.Optional(
           Type.Enum([...LOG_LEVELS], { default: "info", description: "This level and those above it" }),
@@ -65,6 +66,7 @@ export function logEndpoints(deps: {
         "A WebSocket. Its first message is `auth` with a ticket of `POST /api/admin/socket-ticket`, whose key has the scope " +
         '`system:*:*:read`; then `{ type: "follow", level, q }`.',
       caller: "open",
+      place: "none",
       answers: { 101: { description: "The connection is a WebSocket" } },
       errors: [400, 429, 503],
     },

@@ -1,5 +1,6 @@
 import { type TSchema, Type } from "typebox";
 import { nullable } from "../../../../kernel/schema/types.ts";
+import type { Place } from "../../../http/endpoint.ts";
 import { IDEMPOTENCY_KEY } from "../../../http/exchange/idempotency-key.ts";
 import { BATCH_BY_FILTER_RECORDS_MAX, BATCH_OPERATIONS_MAX, TRANSACTION_OPERATIONS_MAX } from "../limits.ts";
 import { HIGHLIGHTS } from "./record-schemas.ts";
@@ -49,12 +50,14 @@ const pageOf = (items: TSchema, description: string) =>
     { description },
   );
 
+const placeOf = (path: Readonly<Record<string, string>>): Place => ("instance" in path ? "instance" : "namespace");
+
 /** Declares the endpoints of one table, or of every table of a path. `path` describes the parameters of the path but the id. */
 export function declareTableEndpoints<Path extends Readonly<Record<string, string>>, Body extends TSchema>(
   path: Path,
   records: RecordSchemas<Body>,
 ) {
-  const common = { tag: "Tables", caller: "rules" as const, path };
+  const common = { tag: "Tables", caller: "rules" as const, place: placeOf(path), path };
   const withId = { ...common, path: { ...path, id: "The record id" } };
   return { ...declareReads(common, withId, records.answer), ...declareWrites(common, withId, records) };
 }
@@ -67,6 +70,7 @@ export function declareTransaction<Path extends Readonly<Record<string, string>>
   return {
     tag: "Tables",
     caller: "rules" as const,
+    place: placeOf(path),
     path,
     ...ONCE,
     summary: `Up to ${TRANSACTION_OPERATIONS_MAX} operations on the tables of one file, all or nothing`,

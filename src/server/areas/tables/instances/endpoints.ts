@@ -15,7 +15,7 @@ const Instance = Type.Object({
   writtenAt: Type.String({ format: "date-time", description: "The last write, or a little later" }),
 });
 const NAMESPACE = { namespace: "A declared namespace with instances" };
-const of = { tag: "Administration", caller: "serviceKey" } as const;
+const of = { tag: "Administration", caller: "serviceKey", place: "namespace" } as const;
 
 /** The administration of instances, with a service key for the whole namespace. */
 export const instanceEndpoints = (
@@ -55,6 +55,7 @@ export const instanceEndpoints = (
     "DELETE /api/admin/instances/:namespace/:id",
     {
       ...of,
+      place: "instance",
       summary: "Delete an instance with all of its records",
       description: "Its subscriptions and queries end, and its file is removed when this is answered.",
       path: { ...NAMESPACE, id: "The instance id" },

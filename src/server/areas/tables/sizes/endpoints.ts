@@ -11,6 +11,7 @@ export const sizeEndpoints = (measure: MeasureTable): readonly Endpoint[] => [
       summary: "Get the number of records of a table, and how large it is",
       description: "Scope db:NAMESPACE:TABLE:read. Nothing is counted: it takes the same time for any table.",
       caller: "serviceKey",
+      place: "namespace",
       path: { namespace: "A declared namespace", table: "A table of the namespace" },
       query: { instanceId: Type.Optional(Type.String({ description: "Where the namespace has instances" })) },
       answers: {

@@ -61,6 +61,7 @@ export const trialEndpoints = (tryRules: TryRules, account: (id: string) => Acco
         "nor constraints are asked. `id` names a stored record; `record` is one that does not exist, with the defaults of an insert. " +
         "`data` are the changes of an update. Without `operations`: all four.",
       caller: "serviceKey",
+      place: "namespace",
       body: Body,
       answers: { 200: Type.Object({ results: Type.Array(Result) }, { description: "One result an operation" }) },
       errors: [404],

@@ -1,0 +1,25 @@
+import { SECOND_MS } from "../../../kernel/time/duration.ts";
+import type { AuthConfig } from "../../config/types.ts";
+
+export type SmtpConfig = NonNullable<NonNullable<AuthConfig["mail"]>["smtp"]>;
+
+const TIMEOUT_MS = 20 * SECOND_MS;
+
+/** A pool of connections to a mail server, which are opened when a mail is sent. */
+export async function openMailServer(smtp: SmtpConfig, { connectionsMax }: { connectionsMax: number }) {
+  const { createTransport } = await import("nodemailer");
+  return createTransport({
+    host: smtp.host,
+    port: smtp.port,
+    secure: smtp.secure ?? smtp.port === 465,
+    ...(smtp.user === undefined ? {} : { auth: { user: smtp.user, pass: smtp.pass ?? "" } }),
+    pool: true,
+    maxConnections: connectionsMax,
+    connectionTimeout: TIMEOUT_MS,
+    greetingTimeout: TIMEOUT_MS,
+    socketTimeout: TIMEOUT_MS,
+    // A template must not read files or fetch addresses.
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+}
