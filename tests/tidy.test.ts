@@ -135,7 +135,9 @@ describe("floors: main -> cli -> platform -> areas -> {http, access, jobs, socke
       importsOf(path)
         .filter(
           (target) =>
-            !/^src\/(?:client|kernel|server\/config\/(?:shapes|typed))\/|^src\/server\/config\/records\.ts$/.test(target),
+            !/^src\/(?:client|kernel|server\/config\/(?:shapes|typed))\/|^src\/server\/config\/records\.ts$/.test(
+              target,
+            ),
         )
         .filter((target) => !PURE.includes(target))
         .map((target) => `${path} -> ${target}`),
@@ -236,6 +238,57 @@ describe("sources", () => {
           .map((line) => `${path}: ${line}`),
       );
     expect(wrong).toEqual([]);
+  });
+
+  /** Each place that commits, restarts or ends a WAL, and why it may: all else passes the gate of its file, and has a number. [DB340] */
+  const COMMITS: Readonly<Record<string, string>> = {
+    "db/writer/commit-gate.ts": "the gate",
+    "db/writer/file-job.ts": "gets its number from the gate",
+    "db/writer/wal-sync.ts": "only measures the WAL",
+    "db/reads/read-transaction.ts": "ends transactions that read",
+    "db/files/database-file.ts": "opens files, and moves what a crash has left",
+    "db/files/upgrade-copy.ts": "ends the WAL for the copy of a file that is being opened",
+    "db/audit/file-audit.ts": "by the gate",
+    "db/instances/instance-identity.ts": "by the gate",
+    "db/migrations.ts": "by the gate",
+    "db/schema/declared.ts": "by the gate",
+    "areas/tables/accessor.ts": "no transaction of SQLite",
+    "areas/vectorize/search-job.ts": "a transaction that reads",
+    "areas/backup/work-folder.ts": "scratch files",
+    "jobs/reopening.ts": "the copy in a backup",
+    "areas/d1/database-file.ts": "files of users, without numbers",
+    "areas/d1/process/execute.ts": "files of users, without numbers",
+    "areas/d1/process/judge.ts": "names of statements",
+  };
+  /** Each place that opens a connection that may write. */
+  const CONNECTIONS: Readonly<Record<string, string>> = {
+    "db/files/database-file.ts": "the writer's",
+    "db/schema/migration-job.ts": "has a gate of its own, with places that the server has taken",
+    "db/writer/file-job.ts": "gets its number from the gate",
+    "db/files/directory-lock.ts": "the lock of the directory",
+    "db/schema/holds-records.ts": "reads, and may have to recover a WAL",
+    "areas/backup/archive/create.ts": "the copy in a backup",
+    "areas/backup/archive/verify.ts": "an unpacked backup",
+    "areas/backup/work-folder.ts": "scratch files",
+    "areas/d1/database-file.ts": "files of users, without numbers",
+    "areas/d1/process/execute.ts": "files of users, without numbers",
+  };
+
+  test("commit and end a WAL at known places only", () => {
+    const places = (allowed: Readonly<Record<string, string>>, pattern: RegExp) => {
+      const found = sources.filter((path) => path.startsWith("src/server/") && pattern.test(codeOf(path)));
+      const names = found.map((path) => path.slice("src/server/".length));
+      return {
+        unknown: names.filter((name) => allowed[name] === undefined),
+        gone: Object.keys(allowed).filter((name) => !names.includes(name)),
+      };
+    };
+    const commits = /\bCOMMIT\b|\.transaction\(|wal_checkpoint|journal_mode|wal_autocheckpoint|\bVACUUM\b/;
+    expect(places(COMMITS, commits)).toEqual({ unknown: [], gone: [] });
+    // In memory, or read-only as the word behind says.
+    const connections =
+      /new (?:Database|DatabaseSync)\((?!":memory:")(?![^;]*(?:read[oO]nly: (?:!0|true)|SQLITE_OPEN_READONLY))/;
+    expect(places(CONNECTIONS, connections)).toEqual({ unknown: [], gone: [] });
   });
 
   test("leave no open work, and disable no checker", () => {

@@ -12,7 +12,7 @@ import { LongReads } from "./reads/long-reads.ts";
 import { MigrationProcess } from "./schema/migration-process.ts";
 import type { MigrationRequest } from "./schema/types.ts";
 import type { EngineLoad, LastSync, OpenOptions, StorageEngine } from "./types.ts";
-import { CommitOrder } from "./writer/commit-number.ts";
+import { CommitOrder } from "./writer/commit-gate.ts";
 import { FileWork } from "./writer/file-work.ts";
 import type { SyncFile } from "./writer/wal-sync.ts";
 

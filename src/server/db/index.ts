@@ -55,3 +55,4 @@ export type {
   Sync,
   Transaction,
 } from "./types.ts";
+export type { Commits } from "./writer/commit-gate.ts";

@@ -2,16 +2,14 @@ import type { Database } from "bun:sqlite";
 import type { FileLayout } from "../../../schema/migrations/index.ts";
 import { reasonOf } from "../../kernel/errors.ts";
 import { copyBeforeUpgrade } from "./files/upgrade-copy.ts";
+import { type Commits, unnumbered } from "./writer/commit-gate.ts";
 
 /** Values of the `{{name}}` placeholders in a layout's steps. They come from the config, never from a request. */
 type StepValues = Readonly<Record<string, string | number>>;
 
 /** For `OpenOptions.migrate`: creates the server's tables, or upgrades them. Errors: see `migrateFile`. */
-export function layOut(
-  layout: FileLayout,
-  values: StepValues = {},
-): (sqlite: Database, numberCommit?: () => void) => void {
-  return (sqlite, numberCommit) => migrateFile(sqlite, { layout, values, numberCommit });
+export function layOut(layout: FileLayout, values: StepValues = {}): (sqlite: Database, commits?: Commits) => void {
+  return (sqlite, commits = unnumbered(sqlite)) => migrateFile(sqlite, { layout, values, commits });
 }
 
 /**
@@ -24,7 +22,7 @@ export function layOut(
  */
 function migrateFile(
   sqlite: Database,
-  { layout, values, numberCommit }: { layout: FileLayout; values: StepValues; numberCommit: (() => void) | undefined },
+  { layout, values, commits }: { layout: FileLayout; values: StepValues; commits: Commits },
 ): void {
   const version = readVersion(sqlite);
   assertKnown(sqlite, layout, version);
@@ -39,9 +37,8 @@ function migrateFile(
         applyStep(sqlite, { layout, version: next, sql: fillIn(layout.steps[next - 1] ?? "", values) });
       }
       sqlite.run(`PRAGMA user_version = ${layout.steps.length}`);
-      numberCommit?.();
     };
-    sqlite.transaction(upgrade).immediate();
+    commits.transaction(upgrade);
   } finally {
     sqlite.run("PRAGMA foreign_keys = ON");
   }

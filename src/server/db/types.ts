@@ -6,6 +6,7 @@ import type { AboutChange, AuditedChange } from "./audit/types.ts";
 import type { Actor, Cause, Origin, OutboxRow } from "./outbox/types.ts";
 import type { HighlightRequest, PageBounds, SqlValue } from "./reads/requests.ts";
 import type { MigrationRequest } from "./schema/types.ts";
+import type { Commits } from "./writer/commit-gate.ts";
 
 /** A transaction that returns a promise does not compile, because it would commit before its work is done. */
 export type Sync<T> = T extends PromiseLike<unknown> ? never : T;
@@ -171,10 +172,10 @@ export interface OutboxOptions {
 export interface OpenOptions {
   /**
    * Runs before the first use. If it throws, the file is closed and the error is rethrown. A new file is made in memory first, and
-   * `migrate` runs on it there and again when it is opened: what is up to date, it leaves as it is. It calls `numberCommit` at
-   * the end of each of its transactions, inside it; absent: the commits of this file are not numbered.
+   * `migrate` runs on it there and again when it is opened: what is up to date, it leaves as it is. It runs its
+   * transactions by `commits`, so that they have numbers; absent: the database is in memory, or a copy.
    */
-  migrate?(sqlite: Database, numberCommit?: () => void): void;
+  migrate?(sqlite: Database, commits?: Commits): void;
   /** Initial content of a new file, as from `serialize()`, instead of what `migrate` makes of an empty one. `migrate` also runs on it. */
   template?(): Uint8Array;
   onChange?: ChangeListener;

@@ -73,7 +73,7 @@ function openIndex(deps: {
   const path = join(directory, `${index.name}.db`);
   const file: DatabaseFile = engine.open(path, {
     cacheKiB: CACHE_KIB,
-    migrate(sqlite) {
+    migrate(sqlite, commits) {
       try {
         loadVectorExtension(sqlite, extensionPath);
       } catch (cause) {
@@ -82,7 +82,7 @@ function openIndex(deps: {
           cause,
         });
       }
-      migrateIndex(sqlite, index);
+      migrateIndex(sqlite, index, commits);
     },
   });
   const compaction = createCompaction({ file, chunkVectors: chunkVectors(index.dimensions), logger });

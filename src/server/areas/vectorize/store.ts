@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { vectorizeLayout } from "../../../../schema/migrations/index.ts";
 import { SerialisedJson } from "../../../kernel/json/shown.ts";
 import type { Logger } from "../../../kernel/logger.ts";
-import { type Actor, type DatabaseFile, layOut, SERVER_ACTOR, type Transaction } from "../../db/index.ts";
+import { type Actor, type Commits, type DatabaseFile, layOut, SERVER_ACTOR, type Transaction } from "../../db/index.ts";
 import { conditionsSql } from "./filter.ts";
 import {
   CHUNK_BYTES,
@@ -26,11 +26,11 @@ import type {
  * One index's file, `vectorize/NAME.db`: `items` has ids and metadata, and `vectors`, a table of sqlite-vec that searches
  * chunks of them, the vectors under the same rowid. sqlite-vec has no dot product, for which the chunks are read directly.
  */
-export function migrateIndex(sqlite: Database, index: IndexDefinition): void {
+export function migrateIndex(sqlite: Database, index: IndexDefinition, commits?: Commits): void {
   refuseChange(sqlite, index);
   const { dimensions, metric } = index;
   const distance = metric === "cosine" ? "cosine" : "l2";
-  layOut(vectorizeLayout, { dimensions, metric, distance, chunkVectors: chunkVectors(dimensions) })(sqlite);
+  layOut(vectorizeLayout, { dimensions, metric, distance, chunkVectors: chunkVectors(dimensions) })(sqlite, commits);
 }
 
 export function chunkVectors(dimensions: number): number {

@@ -3,6 +3,7 @@ import type { Millis } from "../../../kernel/clock.ts";
 import { AppError } from "../../../kernel/errors.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import { AUDIT_ROW_CHARACTERS } from "../limits.ts";
+import type { Commits } from "../writer/commit-gate.ts";
 import type { StatementCache } from "../writer/statement-cache.ts";
 import type { AuditKind, AuditRow, AuditSink, AuditSource, AuditText } from "./types.ts";
 
@@ -50,6 +51,7 @@ export class FileAudit implements AuditSource {
   readonly #sqlite: Database;
   readonly #statements: StatementCache;
   readonly #sink: AuditSink;
+  readonly #commits: Commits;
   /** Ids of one opening come in order, which keeps the log's index of them small to write. */
   readonly #prefix: string;
   /** Numbers are never used again while the file is open: `#taken` is compared with them. */
@@ -60,7 +62,12 @@ export class FileAudit implements AuditSource {
   #deleted = 0;
   #isClosed = false;
 
-  constructor(sqlite: Database, statements: StatementCache, { sink, ids }: { sink: AuditSink; ids: Ids }) {
+  constructor(
+    sqlite: Database,
+    statements: StatementCache,
+    { sink, ids, commits }: { sink: AuditSink; ids: Ids; commits: Commits },
+  ) {
+    this.#commits = commits;
     this.#sqlite = sqlite;
     this.#statements = statements;
     this.#sink = sink;
@@ -158,7 +165,7 @@ export class FileAudit implements AuditSource {
     this.#sink.onClosed(this);
     if (isFailed || this.#taken <= this.#deleted) return;
     try {
-      this.#sqlite.query(DELETE).run(this.#taken);
+      this.#commits.transaction(() => this.#sqlite.run(DELETE, [this.#taken]));
     } catch {
       // The log knows these rows when the file is opened again.
     }

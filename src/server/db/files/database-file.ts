@@ -33,7 +33,7 @@ import type {
   Transaction,
 } from "../types.ts";
 import { Checkpoints } from "../writer/checkpoints.ts";
-import { type CommitMark, CommitNumber, type CommitOrder } from "../writer/commit-number.ts";
+import { CommitGate, type CommitOrder, type Commits } from "../writer/commit-gate.ts";
 import type { FileWork } from "../writer/file-work.ts";
 import { hasPendingTexts } from "../writer/pending-texts.ts";
 import { RowCounts } from "../writer/row-counts.ts";
@@ -69,7 +69,7 @@ export interface FileDependencies {
 
 interface Opened {
   sqlite: Database;
-  commitNumber: CommitNumber;
+  gate: CommitGate;
   sync: WalSync;
   /** The descriptor of a file just created from the caller's template; null for any other file. */
   newFileDescriptor: number | null;
@@ -96,13 +96,13 @@ function openSqlite(path: string, options: OpenOptions, dependencies: FileDepend
     configure(sqlite, options, ids);
     if (!isNew && !isWalNew) moveLeftWal(sqlite);
     if (isWalNew) sqlite.run("PRAGMA synchronous = OFF");
-    const commitNumber = new CommitNumber(sqlite, dependencies);
-    migrate(sqlite, options, commitNumber.numberMigration);
-    commitNumber.load();
+    const opened = sqlite;
+    const gate = new CommitGate(opened, dependencies);
+    gate.open(() => migrate(opened, options, gate));
     // Creates the WAL if nothing has been read yet.
     sqlite.query("PRAGMA schema_version").get();
     const sync = createWalSync({ databasePath: path, newFileDescriptor, directories, syncFile });
-    return { sqlite, commitNumber, sync, newFileDescriptor, isWalNew };
+    return { sqlite, gate, sync, newFileDescriptor, isWalNew };
   } catch (error) {
     sqlite?.close();
     if (newFileDescriptor !== null) closeSync(newFileDescriptor);
@@ -129,9 +129,9 @@ function moveLeftWal(sqlite: Database): void {
 /** Wraps an error of a migration, which is rethrown unchanged. */
 class MigrationFailure extends Error {}
 
-function migrate(sqlite: Database, options: OpenOptions, numberCommit?: () => void): void {
+function migrate(sqlite: Database, options: OpenOptions, commits?: Commits): void {
   try {
-    options.migrate?.(sqlite, numberCommit);
+    options.migrate?.(sqlite, commits);
   } catch (cause) {
     throw new MigrationFailure("a migration failed", { cause });
   }
@@ -166,7 +166,7 @@ export class OpenFile implements OpenedFile {
   readonly #statements: StatementCache;
   readonly #reads: ReadTransaction;
   readonly #counts: RowCounts;
-  readonly #commitNumber: CommitNumber;
+  readonly #gate: CommitGate;
   readonly #writer: Writer;
   readonly #checkpoints: Checkpoints;
   readonly #indexer: TextIndexer;
@@ -186,25 +186,25 @@ export class OpenFile implements OpenedFile {
     this.path = path;
     this.#dependencies = dependencies;
     this.#extensions = options.extensions ?? [];
-    const { sqlite, commitNumber, sync, newFileDescriptor, isWalNew } = openSqlite(path, options, dependencies);
+    const { sqlite, gate, sync, newFileDescriptor, isWalNew } = openSqlite(path, options, dependencies);
     this.sqlite = sqlite;
     this.#newFileDescriptor = newFileDescriptor;
     this.#statements = new StatementCache(this.sqlite, options.statementsMax ?? STATEMENTS_MAX);
     this.#reads = new ReadTransaction(this.sqlite, this.#statements);
-    this.#commitNumber = commitNumber;
-    this.#counts = new RowCounts(this.sqlite, this.#statements, commitNumber.number);
+    this.#gate = gate;
+    this.#counts = new RowCounts(this.sqlite, this.#statements, gate.number);
     this.#closeSync = () => sync.close();
     const onFailure = (cause: unknown) => dependencies.onFailure(path, cause);
     const { audit } = dependencies;
     if (audit !== undefined) {
-      this.#audit = new FileAudit(this.sqlite, this.#statements, { sink: audit, ids: dependencies.ids });
+      this.#audit = new FileAudit(this.sqlite, this.#statements, { sink: audit, ids: dependencies.ids, commits: gate });
     }
     this.#writer = new Writer({
       audit: this.#auditOf(audit?.placeOf(path)),
       sqlite: this.sqlite,
       statements: this.#statements,
       counts: this.#counts,
-      commitNumber,
+      gate,
       order: dependencies.order,
       reads: this.#reads,
       sync,
@@ -219,13 +219,14 @@ export class OpenFile implements OpenedFile {
       afterCommit: () => this.#afterCommit(),
     });
     this.#isWalNew = isWalNew;
+    const endReads = () => this.#reads.end();
     const walBytes = createWalLength(this.#statements, this.#reads);
     this.#checkpoints = new Checkpoints({
       walBytes: () => (this.#isClosed ? 0 : walBytes()),
       holdWriter: () => this.#writer.hold(),
       checkpoint: (request) => dependencies.checkpointer.checkpoint(path, request),
       restart: (bytesKept) =>
-        this.#committedElsewhere((mark) => dependencies.checkpointer.restartWal(path, bytesKept, mark)),
+        gate.elsewhere((mark) => dependencies.checkpointer.restartWal(path, bytesKept, mark), endReads),
       onFailure,
     });
     this.#indexer = new TextIndexer({
@@ -237,7 +238,7 @@ export class OpenFile implements OpenedFile {
         await this.#checkpoints.settled();
       },
       holdWriter: () => this.#writer.hold(),
-      indexSome: () => this.#committedElsewhere((mark) => dependencies.indexer.indexTexts(path, WAL_BYTES_STOP, mark)),
+      indexSome: () => gate.elsewhere((mark) => dependencies.indexer.indexTexts(path, WAL_BYTES_STOP, mark), endReads),
       afterSlice: () => {
         this.#checkpoints.watch();
         return this.#checkpoints.settled();
@@ -252,19 +253,6 @@ export class OpenFile implements OpenedFile {
     const { clock } = this.#dependencies;
     if (this.#audit === undefined || place === undefined) return undefined;
     return { log: this.#audit, place, now: () => clock.now() };
-  }
-
-  /** Numbers a commit that another process makes while the writer waits for it. It may have failed, or been made all the same. */
-  async #committedElsewhere<T>(commit: (mark: CommitMark) => Promise<T>): Promise<T> {
-    try {
-      return await commit(this.#commitNumber.next(0));
-    } finally {
-      if (!this.#isClosed) {
-        // An older snapshot does not have the commit.
-        this.#reads.end();
-        this.#commitNumber.load();
-      }
-    }
   }
 
   #afterCommit(): void {
@@ -410,7 +398,7 @@ export class OpenFile implements OpenedFile {
     void this.#dependencies.queries.forget(this.path);
     this.#audit?.close({ isFailed: this.#writer.failure !== null });
     this.#statements.close();
-    this.#commitNumber.close();
+    this.#gate.close();
     this.#closeSync();
     if (this.#writer.failure === null) {
       // Changes of migrations may still be in the WAL. Closing moves and syncs them.

@@ -3,7 +3,7 @@ import fs from "node:fs";
 import type { Ids } from "../../../kernel/ids.ts";
 import { PAGE_BYTES } from "../limits.ts";
 import type { OpenOptions } from "../types.ts";
-import { layOutCommitNumber } from "../writer/commit-number.ts";
+import { layOutCommitRow } from "../writer/commit-gate.ts";
 import { APPLICATION_ID_OFFSET, newFileId } from "./file-identity.ts";
 
 /** Header offsets of the journal version, and the value for a WAL. */
@@ -25,7 +25,7 @@ export function createTemplate(
     sqlite.run("PRAGMA application_id = 1");
     for (const extension of extensions) sqlite.loadExtension(extension);
     migrate(sqlite);
-    layOutCommitNumber(sqlite);
+    layOutCommitRow(sqlite);
     const content = new Uint8Array(sqlite.serialize());
     for (const offset of JOURNAL_VERSION_OFFSETS) content[offset] = WAL_VERSION;
     return content;

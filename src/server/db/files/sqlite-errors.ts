@@ -22,6 +22,21 @@ export function isShortage(error: unknown): boolean {
   return /^(EMFILE|ENFILE|ENOMEM|SQLITE_NOMEM|SQLITE_IOERR_NOMEM)/.test(codeOf(error));
 }
 
+/**
+ * What a failed attempt to make commits durable means for them:
+ *
+ * - `slow`: nothing has been tried for lack of something that comes back. The same commits are tried again, and new writes are refused
+ *   meanwhile.
+ * - `refused`: the disk does not have them. Final.
+ * - `unknown`: it may or may not have them. Final here too, as a later success would prove nothing about them.
+ */
+export type DurabilityFailure = "slow" | "refused" | "unknown";
+
+export function durabilityFailure(error: unknown): DurabilityFailure {
+  if (isShortage(error)) return "slow";
+  return /^(EIO|ENOSPC|EDQUOT|EROFS|SQLITE_(IOERR|FULL|READONLY))/.test(codeOf(error)) ? "refused" : "unknown";
+}
+
 /** Whether a sync by SQLite itself failed, for example when a WAL restarts. */
 export function isFailedSync(error: unknown): boolean {
   return /^SQLITE_IOERR_(DIR_)?FSYNC/.test(codeOf(error));

@@ -10,6 +10,7 @@ import { mayHaveOutboxRows } from "../outbox/look.ts";
 import { declaredMigration } from "../schema/declared.ts";
 import type { Declaration } from "../schema/types.ts";
 import type { Change, DatabaseFile, OpenedFile, OutboxOptions, StorageEngine, Sync, Transaction } from "../types.ts";
+import { type Commits, unnumbered } from "../writer/commit-gate.ts";
 import { Rehearsal } from "../writer/rehearsal.ts";
 import { Deletions, deleted } from "./deletions.ts";
 import { type InstanceCreation, InstanceFile, type InstanceUses } from "./instance-file.ts";
@@ -86,7 +87,7 @@ class Instances implements InstanceFiles, InstanceUses {
   readonly #open: OpenInstances;
   readonly #unfit: UnfitInstances;
   readonly #migrations: InstanceMigrations;
-  readonly #migrate: (sqlite: Database, numberCommit?: () => void) => void;
+  readonly #migrate: (sqlite: Database, commits?: Commits) => void;
   /** The initial content of a new instance; created for the first one. */
   #template: Uint8Array | null = null;
   #rehearsal: Rehearsal | null = null;
@@ -266,9 +267,9 @@ class Instances implements InstanceFiles, InstanceUses {
     try {
       mkdirSync(this.#options.directory, { recursive: true });
       return this.#engine.open(this.#pathOf(instanceId), {
-        migrate: (sqlite, numberCommit) => {
-          this.#migrate(sqlite, numberCommit);
-          assertIdentity(sqlite, instanceId, numberCommit);
+        migrate: (sqlite, commits = unnumbered(sqlite)) => {
+          this.#migrate(sqlite, commits);
+          assertIdentity(sqlite, instanceId, commits);
         },
         template: () => {
           this.#template ??= createTemplate(this.#migrate);

@@ -4,6 +4,7 @@ import { reasonOf } from "../../../kernel/errors.ts";
 import { quoteIdentifier as quote } from "../identifiers.ts";
 import { readMeta, writeMeta } from "../meta.ts";
 import { isUpToDate, layOut } from "../migrations.ts";
+import { type Commits, unnumbered } from "../writer/commit-gate.ts";
 import { countRows, forgetCounts } from "../writer/row-counts.ts";
 import { applyFts, applyIndexes, applyPlan, dropFts, dropFtsTriggers } from "./apply.ts";
 import { isDoneAlready } from "./done-already.ts";
@@ -41,29 +42,20 @@ const FORMAT = 3;
 export function declaredMigration(
   tables: readonly DeclaredTable[],
   options: DeclaredOptions = {},
-): (sqlite: Database, numberCommit?: () => void) => void {
+): (sqlite: Database, commits?: Commits) => void {
   const hash = hashOf(tables);
   const layOutServerTables = layOut(tablesLayout);
-  return (sqlite, numberCommit) => {
-    layOutServerTables(sqlite, numberCommit);
+  return (sqlite, commits = unnumbered(sqlite)) => {
+    layOutServerTables(sqlite, commits);
     if (readMeta(sqlite, HASH_KEY) === hash) return;
     // With foreign keys enforced, dropping a table deletes the rows that refer to it. Cannot be set inside a transaction.
     sqlite.run("PRAGMA foreign_keys = OFF");
     try {
-      sqlite
-        .transaction(() => {
-          migrate(sqlite, tables, hash, options);
-          numberCommit?.();
-        })
-        .immediate();
+      commits.transaction(() => migrate(sqlite, tables, hash, options));
     } catch (error) {
       if (error instanceof TransactionLost) {
         attempt(
-          () =>
-            sqlite.transaction(() => {
-              writeMeta(sqlite, HASH_KEY, UNKNOWN_HASH);
-              numberCommit?.();
-            })(),
+          () => commits.transaction(() => writeMeta(sqlite, HASH_KEY, UNKNOWN_HASH)),
           () => error,
         );
       }

@@ -4,7 +4,7 @@ import { reasonOf } from "../../../kernel/errors.ts";
 import { systemIds } from "../../../kernel/ids.ts";
 import { BUSY_TIMEOUT_MS, CACHE_KIB } from "../limits.ts";
 import { serveJobs } from "../processes/program.ts";
-import { CommitNumber, CommitOrder } from "../writer/commit-number.ts";
+import { CommitGate, CommitOrder } from "../writer/commit-gate.ts";
 import { declaredMigration } from "./declared.ts";
 import type { MigrationFailure } from "./migration-process.ts";
 import { MigrationFailed, type MigrationRequest, SchemaMismatch } from "./types.ts";
@@ -22,8 +22,9 @@ function migrate({ path, tables, options, place }: MigrationRequest): void {
   sqlite.run(`PRAGMA cache_size = -${CACHE_KIB}`);
   const order = new CommitOrder({ now: () => 0 });
   order.raise(place);
-  const commitNumber = new CommitNumber(sqlite, { order, clock: systemClock, ids: systemIds });
-  declaredMigration(tables, options)(sqlite, commitNumber.numberMigration);
+  const gate = new CommitGate(sqlite, { order, clock: systemClock, ids: systemIds });
+  gate.open(() => declaredMigration(tables, options)(sqlite, gate));
+  gate.close();
 }
 
 function failureOf(cause: unknown): MigrationFailure {

@@ -4,7 +4,7 @@ import { unreachable } from "../../../kernel/errors.ts";
 import { INDEX_SLICE_MS, QUERY_LOCK_TIMEOUT_MS, RESTART_WAIT_MS } from "../limits.ts";
 import { serveJobs } from "../processes/program.ts";
 import { sqliteFailure } from "../processes/sqlite-failure.ts";
-import { type CommitMark, commitStatement } from "./commit-number.ts";
+import { type CommitMark, commitStatement } from "./commit-gate.ts";
 import type { FileRequest } from "./file-work.ts";
 import { PENDING_TEXTS } from "./pending-texts.ts";
 

@@ -5,7 +5,7 @@ import { ProcessPool } from "../processes/pool.ts";
 import { queryError } from "../processes/query-error.ts";
 import { SERVER_CALLER } from "../server-caller.ts";
 import type { CheckpointRequest } from "./checkpoints.ts";
-import type { CommitMark } from "./commit-number.ts";
+import type { CommitMark } from "./commit-gate.ts";
 
 /** A request to `file-job.ts`. */
 export type FileRequest =

@@ -366,6 +366,34 @@ test.each(["EMFILE", "ENFILE", "ENOMEM"])(
   },
 );
 
+test("[DB102] while a sync is slow, new writes are refused, and those before it succeed with it", async () => {
+  const file = open();
+  let isShort = true;
+  syncFile = (descriptor, done) => {
+    if (isShort) setImmediate(() => done(Object.assign(new Error("EMFILE"), { code: "EMFILE" })));
+    else fs.fdatasync(descriptor, done);
+  };
+  const first = file.write((tx) => insert(tx, "a"));
+  for (let isRefused = false; !isRefused; ) {
+    await Bun.sleep(2);
+    isRefused = await Promise.race([
+      file
+        .write((tx) => insert(tx, Bun.randomUUIDv7()))
+        .then(
+          () => false,
+          (cause: { status: number }) => cause.status === 503,
+        ),
+      Bun.sleep(2).then(() => false),
+    ]);
+  }
+  isShort = false;
+  await first;
+  await file.write((tx) => insert(tx, "b"));
+  expect(idsOf(file)).toContain("a");
+  expect(idsOf(file)).toContain("b");
+  expect(failures).toEqual([]);
+});
+
 test("[DB8] a full disk is 507 for the writes of that transaction, and writes work again once there is room", async () => {
   const file = open();
   await file.write((tx) => insert(tx, "before"));

@@ -5,7 +5,7 @@ import { currentTrace, traced } from "../../../kernel/observing/request-trace.ts
 import type { FileAudit } from "../audit/file-audit.ts";
 import type { AuditText } from "../audit/types.ts";
 import { WriteAudits } from "../audit/write-audits.ts";
-import { asWriteError, isFailedSync, isFileError, isShortage } from "../files/sqlite-errors.ts";
+import { asWriteError, durabilityFailure, isFailedSync, isFileError, shortage } from "../files/sqlite-errors.ts";
 import {
   SYNC_RETRIES_MAX,
   SYNC_RETRY_MS,
@@ -16,7 +16,7 @@ import {
 import { NO_ORIGIN } from "../outbox/types.ts";
 import type { ReadTransaction } from "../reads/read-transaction.ts";
 import type { Change, ChangeListener, CommitListener, OutboxOptions, Sync, Transaction } from "../types.ts";
-import type { CommitNumber, CommitOrder } from "./commit-number.ts";
+import type { CommitGate, CommitOrder } from "./commit-gate.ts";
 import { type Commit, type DoneWrite, NOT_RUN, type Outcome, type PendingWrite } from "./pending-write.ts";
 import type { RowCounts } from "./row-counts.ts";
 import type { StatementCache } from "./statement-cache.ts";
@@ -31,7 +31,7 @@ export interface WriterOptions {
   sqlite: Database;
   statements: StatementCache;
   counts: RowCounts;
-  commitNumber: CommitNumber;
+  gate: CommitGate;
   order: CommitOrder;
   reads: ReadTransaction;
   sync: WalSync;
@@ -68,6 +68,8 @@ export class Writer {
   #isSyncing = false;
   #holds = 0;
   #failure: AppError | null = null;
+  /** Why the present sync is slow; null: it is not. */
+  #slowness: AppError | null = null;
   /** A transaction since the last commit found the disk full. Later ones find the same, so it is reported once. */
   #isDiskFull = false;
   #isClosed = false;
@@ -95,6 +97,7 @@ export class Writer {
   write<T>(work: (tx: Transaction) => Sync<T>, { needsSync = true } = {}): Promise<T> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
     if (this.#isClosed) return Promise.reject(serverStopping());
+    if (this.#slowness !== null) return Promise.reject(this.#slowness);
     if (this.waiting >= WAITING_WRITES_MAX) {
       return Promise.reject(new AppError(503, `Too many writes are waiting (at most ${WAITING_WRITES_MAX})`));
     }
@@ -152,7 +155,7 @@ export class Writer {
   }
 
   #transact(): void {
-    const { sqlite, statements, counts, commitNumber, order, reads } = this.#options;
+    const { sqlite, statements, counts, gate, order, reads } = this.#options;
     const done: DoneWrite[] = [];
     try {
       reads.end();
@@ -165,18 +168,10 @@ export class Writer {
       if (successful.length > 0) {
         auditSeq = this.#insertAudits(done);
         const deltas = counts.write(groups);
-        const mark =
-          groups.length > 0 || commitNumber.mayHaveChanged()
-            ? commitNumber.next(groups.reduce((count, changes) => count + changes.length, 0))
-            : null;
-        if (mark !== null) commitNumber.write(mark);
-        statements.query("COMMIT").run();
-        if (mark !== null) {
-          commitNumber.wrote(mark);
-          seqs = seqsOf(groups, mark.place);
-          order.committed(this, seqs[0] ?? null);
-        }
-        counts.apply(deltas, commitNumber.number);
+        const place = gate.commit(groups.reduce((count, changes) => count + changes.length, 0));
+        if (place !== null) seqs = seqsOf(groups, place);
+        order.committed(this, seqs[0] ?? null);
+        counts.apply(deltas, gate.number);
         this.#isDiskFull = false;
       } else if (sqlite.inTransaction) {
         statements.query("ROLLBACK").run();
@@ -314,10 +309,12 @@ export class Writer {
     const { sync, clock, onSync } = this.#options;
     const startedAt = clock.now();
     sync.run((error) => {
-      if (error !== null && retriesLeft > 0 && isShortage(error)) {
+      if (error !== null && retriesLeft > 0 && durabilityFailure(error) === "slow") {
+        this.#slowness = shortage(error);
         clock.after(SYNC_RETRY_MS, () => this.#sync(commits, retriesLeft - 1));
         return;
       }
+      this.#slowness = null;
       this.#isSyncing = false;
       if (error !== null) {
         this.#options.onFailure(error);

@@ -35,8 +35,8 @@ afterEach(async () => {
 
 function open(name = "a"): OpenedFile {
   return engine.open(join(directory, `${name}.db`), {
-    migrate(sqlite, numberCommit) {
-      layOut(tablesLayout)(sqlite, numberCommit);
+    migrate(sqlite, commits) {
+      layOut(tablesLayout)(sqlite, commits);
       sqlite.run("CREATE TABLE IF NOT EXISTS items (id TEXT PRIMARY KEY, text TEXT) STRICT");
     },
     onChange(groups, seqs) {
@@ -193,6 +193,24 @@ test("[DB344] the version of a table is the commit since which it is unchanged",
   await restart();
   file = open();
   expect(file.tableVersion("items")).toBe(rowOf(file).number);
+});
+
+test("[DB340] what a migration changes has a number, also where it forgets to commit by the gate", async () => {
+  const file = open();
+  await insert(file, ["a"]);
+  const { number } = rowOf(file);
+  await restart();
+  const byGate = engine.open(join(directory, "a.db"), {
+    migrate: (sqlite, commits) => commits?.transaction(() => sqlite.run("UPDATE items SET text = 'by the gate'")),
+  });
+  expect(rowOf(byGate).number).toBe(number + 1);
+  await restart();
+  const forgetful = engine.open(join(directory, "a.db"), {
+    migrate: (sqlite) => void sqlite.run("UPDATE items SET text = 'forgotten'"),
+  });
+  expect(rowOf(forgetful).number).toBe(number + 2);
+  await restart();
+  expect(rowOf(open()).number).toBe(number + 2);
 });
 
 const WRITER = `

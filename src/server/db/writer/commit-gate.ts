@@ -28,7 +28,7 @@ const MICROSECONDS_PER_MS = 1_000;
 const NONCE_BYTES = 6;
 
 /** Adds the row to a file that has none. */
-export function layOutCommitNumber(sqlite: Database): void {
+export function layOutCommitRow(sqlite: Database): void {
   sqlite.run(CREATE);
   sqlite.run(INSERT);
 }
@@ -93,18 +93,34 @@ export class CommitOrder {
   }
 }
 
-/** The number of a file's last commit, and the writing of the next one. */
-export class CommitNumber {
+/** Runs the transactions of a migration. */
+export interface Commits {
+  transaction(work: () => void): void;
+}
+
+/** For databases in memory, and copies: nobody asks which commit they hold. */
+export const unnumbered = (sqlite: Database): Commits => ({
+  transaction: (work) => sqlite.transaction(work).immediate(),
+});
+
+/**
+ * The one gate of a file: everything that commits passes it, and so has a number. `commit` is for the writer, `transaction` for
+ * migrations and what a close still writes, `elsewhere` for other processes. The test of house rules knows the files that may
+ * commit or end a WAL.
+ */
+export class CommitGate implements Commits {
   readonly #sqlite: Database;
   readonly #order: CommitOrder;
   readonly #clock: Pick<Clock, "now">;
   readonly #nonce: number;
-  #file = "";
+  #file: string;
   #number = 0;
   #update: Statement | null = null;
-  #state: Statement<{ changes: number; schema: number }, []> | null = null;
+  #commit: Statement | null = null;
+  #stateOf: Statement<ConnectionState, []> | null = null;
   /** What the connection had changed after the last transaction that was asked about. */
-  #seen = { changes: -1, schema: -1 };
+  #seen: ConnectionState = { changes: -1, schema: -1 };
+  #isClosed = false;
 
   constructor(sqlite: Database, deps: { order: CommitOrder; clock: Pick<Clock, "now">; ids: Ids }) {
     this.#sqlite = sqlite;
@@ -114,18 +130,75 @@ export class CommitNumber {
     this.#file = deps.ids.uuid();
   }
 
-  /** 0: nothing has been committed. */
+  /** The number of the last commit. 0: nothing has been committed. */
   get number(): number {
     return this.#number;
   }
 
-  /** Adds the row where it is missing, and reads it. Also after another process has committed. */
-  load(): void {
-    if (this.#read()) return;
-    this.#sqlite.transaction(() => layOutCommitNumber(this.#sqlite)).immediate();
+  /** Runs the migrations of a file that has been opened. What they have not committed by `transaction` gets a number too. */
+  open(migrate: () => void): void {
+    const hasRow = this.#read();
+    const number = this.#number;
+    const before = this.#state();
+    migrate();
+    if (!hasRow && !this.#read()) this.#sqlite.transaction(() => layOutCommitRow(this.#sqlite)).immediate();
+    const after = this.#state();
+    const hasChanged = after.changes !== before.changes || after.schema !== before.schema;
+    if (hasRow && hasChanged && this.#number === number) this.transaction(() => {});
   }
 
-  /** false: the file has no row yet. */
+  /**
+   * Commits the open transaction, which announces so many changes. Returns the last of the places that it takes; null: it has
+   * changed nothing.
+   */
+  commit(changeCount: number): number | null {
+    const mark = changeCount > 0 || this.#mayHaveChanged() ? this.#next(changeCount) : null;
+    if (mark !== null) {
+      this.#update ??= this.#sqlite.prepare(UPDATE);
+      this.#update.run(mark.number, mark.nonce, mark.at, mark.place, mark.file);
+    }
+    this.#commit ??= this.#sqlite.prepare("COMMIT");
+    this.#commit.run();
+    if (mark === null) return null;
+    this.#number = mark.number;
+    return mark.place;
+  }
+
+  transaction(work: () => void): void {
+    this.#sqlite
+      .transaction(() => {
+        work();
+        if (!this.#read()) layOutCommitRow(this.#sqlite);
+        const { sql, values } = commitStatement(this.#next(1));
+        this.#sqlite.run(sql, [...values]);
+      })
+      .immediate();
+    this.#read();
+  }
+
+  /**
+   * Has another process commit, with the mark that it gets, while the writer waits. Whether that has failed or not, the file says
+   * afterwards what it holds; `endReads` ends an older snapshot of it.
+   */
+  async elsewhere<T>(commit: (mark: CommitMark) => Promise<T>, endReads: () => void): Promise<T> {
+    try {
+      return await commit(this.#next(1));
+    } finally {
+      if (!this.#isClosed) {
+        endReads();
+        this.#read();
+      }
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#update?.finalize();
+    this.#commit?.finalize();
+    this.#stateOf?.finalize();
+  }
+
+  /** Reads the row. false: the file has none. */
   #read(): boolean {
     try {
       using read = this.#sqlite.prepare<{ number: number; place: number; file: string }, []>(READ);
@@ -142,7 +215,7 @@ export class CommitNumber {
   }
 
   /** Takes the next number and places. */
-  next(changeCount: number): CommitMark {
+  #next(changeCount: number): CommitMark {
     const at = this.#clock.now();
     return {
       number: this.#number === 0 ? Math.max(1, at * MICROSECONDS_PER_MS) : this.#number + 1,
@@ -157,37 +230,24 @@ export class CommitNumber {
    * Whether the open transaction may have changed something: a commit of nothing has no number. Answers no only if the last
    * transaction was asked about too.
    */
-  mayHaveChanged(): boolean {
-    this.#state ??= this.#sqlite.prepare(
-      'SELECT total_changes() AS "changes", (SELECT "schema_version" FROM pragma_schema_version) AS "schema"',
-    );
-    const state = this.#state.get();
+  #mayHaveChanged(): boolean {
+    const { changes, schema } = this.#state();
+    const isSame = changes === this.#seen.changes && schema === this.#seen.schema;
     // The statement that writes the row is counted too.
-    const isSame = state?.changes === this.#seen.changes && state.schema === this.#seen.schema;
-    this.#seen = { changes: (state?.changes ?? 0) + (isSame ? 0 : 1), schema: state?.schema ?? 0 };
+    this.#seen = { changes: changes + (isSame ? 0 : 1), schema };
     return !isSame;
   }
 
-  /** Writes the row, inside the transaction. `wrote` has to follow its COMMIT. */
-  write(mark: CommitMark): void {
-    this.#update ??= this.#sqlite.prepare(UPDATE);
-    this.#update.run(mark.number, mark.nonce, mark.at, mark.place, mark.file);
+  #state(): ConnectionState {
+    this.#stateOf ??= this.#sqlite.prepare(
+      'SELECT total_changes() AS "changes", (SELECT "schema_version" FROM pragma_schema_version) AS "schema"',
+    );
+    return this.#stateOf.get() ?? { changes: -1, schema: -1 };
   }
+}
 
-  wrote({ number }: CommitMark): void {
-    this.#number = number;
-  }
-
-  /** Numbers the transaction of a migration, at its end. */
-  readonly numberMigration = (): void => {
-    if (!this.#read()) layOutCommitNumber(this.#sqlite);
-    const mark = this.next(1);
-    const { sql, values } = commitStatement(mark);
-    this.#sqlite.run(sql, [...values]);
-  };
-
-  close(): void {
-    this.#update?.finalize();
-    this.#state?.finalize();
-  }
+interface ConnectionState {
+  /** Rows that the connection has changed since it was opened. */
+  changes: number;
+  schema: number;
 }
