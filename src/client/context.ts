@@ -3,7 +3,7 @@ import type { OfflineOptions } from "./offline/types.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Socket } from "./socket/types.ts";
 import type { Store } from "./store.ts";
-import type { LocalWrites, TableWrite } from "./tables/local-writes.ts";
+import type { LocalWrites, TableWrite } from "./tables/writes.ts";
 import type { Transport } from "./transport/types.ts";
 
 export interface ClientOptions {

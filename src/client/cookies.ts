@@ -1,8 +1,12 @@
 import { bytesOf, encoded } from "./base64url.ts";
-import { COOKIE_VALUE_MAX_CHARACTERS, COOKIE_WAIT_MAX_MS } from "./limits.ts";
 import { listen } from "./listeners.ts";
 import { pause, systemRuntime } from "./runtime.ts";
 import type { Store } from "./store.ts";
+
+/** Of one cookie; browsers take 4,096 with its name and attributes. Longer values take several. */
+const COOKIE_VALUE_MAX_CHARACTERS = 3_600;
+/** For how long a tab looks for a cookie that another one says it has set, at most about twice this. */
+const COOKIE_WAIT_MAX_MS = 5_000;
 
 export interface CookieOptions {
   /** false: also over plain http. On a server true by default; in a page as the page itself. */

@@ -1,14 +1,12 @@
 import type { JsonObject } from "../kernel/json/json.ts";
 import type { ConfigTypes } from "../server/config/typed/declared.ts";
-import type { Analytics } from "./analytics/types.ts";
+import type { Analytics } from "./analytics.ts";
 import { createLazyBroadcast, createLazyPresence } from "./channels/channels.ts";
 import type { Broadcast, Presence } from "./channels/types.ts";
 import type { ClientContext } from "./context.ts";
 import { deferred, once } from "./deferred.ts";
-import { createFunctions } from "./functions/functions.ts";
-import type { FunctionsOf } from "./functions/types.ts";
-import type { Push } from "./push/types.ts";
-import { createRooms } from "./rooms/rooms.ts";
+import { createFunctions, type FunctionsOf } from "./functions/functions.ts";
+import type { Push } from "./push.ts";
 import type { Rooms } from "./rooms/types.ts";
 import { createBucket } from "./storage/bucket.ts";
 import type { Bucket } from "./storage/types.ts";
@@ -61,3 +59,9 @@ export function createFeatures<Types extends ConfigTypes>(context: ClientContext
   // Only the types differ: names, payloads and routes are the config's.
   return features as unknown as Features<Types>;
 }
+
+/** What a page without rooms loads of them. */
+const createRooms = (context: ClientContext, name: string): Rooms => ({
+  name,
+  join: async (id) => (await import("./socket-features.ts")).joinRoom(context, name, id),
+});

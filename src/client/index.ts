@@ -1,5 +1,5 @@
 // Everything that a page or a program can import from "platform/client".
-export type { Analytics, EventProperties } from "./analytics/types.ts";
+export type { Analytics, EventProperties } from "./analytics.ts";
 export type {
   Auth,
   Factor,
@@ -17,7 +17,7 @@ export type { ClientOptions } from "./context.ts";
 export { type CookieOptions, type CookieStore, cookieStore } from "./cookies.ts";
 export type { LiveQuery, LiveStatus } from "./live/types.ts";
 export type { Offline, OfflineOptions } from "./offline/types.ts";
-export type { DeviceToken, Push, RegisteredDevice } from "./push/types.ts";
+export type { DeviceToken, Push, RegisteredDevice } from "./push.ts";
 export type { Room, RoomPlayer, RoomStatus, Rooms } from "./rooms/types.ts";
 export type {
   Bucket,
@@ -31,8 +31,8 @@ export type {
 
 export { memoryStore, type Store } from "./store.ts";
 export type { QueryDescription } from "./tables/description.ts";
-export type { TableWrite, WriteOperation } from "./tables/local-writes.ts";
-export { deleteField, increment } from "./tables/operators.ts";
+export type { TableWrite, WriteOperation } from "./tables/writes.ts";
+export { deleteField, increment } from "./tables/writes.ts";
 export { type ErrorCode, type FieldProblem, PlatformError } from "./transport/errors.ts";
 export type { Found, ListOptions, Page, Query, Queryable, WriteCounts } from "./types/query.ts";
 export type { InsertOf, RecordOf } from "./types/records.ts";

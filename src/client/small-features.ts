@@ -1,6 +1,6 @@
 // One file: each of them alone is so small that another request costs more than its bytes.
-export { createAnalytics } from "./analytics/analytics.ts";
+export { createAnalytics } from "./analytics.ts";
 export { cookieStore } from "./cookies.ts";
-export { createExpansions } from "./expand/expansions.ts";
-export { createPush } from "./push/push.ts";
+export { createExpansions } from "./live/expansions.ts";
+export { createPush } from "./push.ts";
 export { aggregate, search, writeAll } from "./tables/wide-queries.ts";

@@ -1,7 +1,7 @@
 import type { TypesOf } from "../../server/config/typed/declared.ts";
 import { createFeatures, type Features } from "../features.ts";
 import { systemRuntime } from "../runtime.ts";
-import { createDatabase } from "../tables/database.ts";
+import { createDatabase } from "../tables/table.ts";
 import { localError } from "../transport/errors.ts";
 import type { Database } from "../types/table.ts";
 import { type Administration, createAdministration } from "./administration.ts";

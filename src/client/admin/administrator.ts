@@ -4,7 +4,7 @@ import type { Socket } from "../socket/types.ts";
 import { createBucket } from "../storage/bucket.ts";
 import type { Bucket } from "../storage/types.ts";
 import { memoryStore, type Store } from "../store.ts";
-import { type AnyDatabase, createDatabase } from "../tables/database.ts";
+import { type AnyDatabase, createDatabase } from "../tables/table.ts";
 import { PlatformError } from "../transport/errors.ts";
 import type { Method, RequestOptions, Transport } from "../transport/types.ts";
 import { type Administration, createAdministration } from "./administration.ts";

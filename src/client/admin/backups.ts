@@ -1,9 +1,66 @@
-import { RUN_POLL_MS } from "../limits.ts";
 import type { Runtime } from "../runtime.ts";
 import { pause } from "../runtime.ts";
 import { localError, networkError } from "../transport/errors.ts";
 import type { Transport } from "../transport/types.ts";
-import type { AdminBackups, BackupList, BackupRun } from "./types.ts";
+
+export interface Backup {
+  name: string;
+  createdAt: string;
+  /** Bytes. */
+  size: number;
+  /** When it last held; null: unknown. */
+  verifiedAt: string | null;
+  /** It did not hold when it was made, and is kept all the same. */
+  failed: boolean;
+}
+
+/** A backup that is made, or verified, since the start of the server. */
+export interface BackupRun {
+  id: string;
+  action: "create" | "verify";
+  /** The name of the backup, once it has one. */
+  backup: string | null;
+  state: "waiting" | "running" | "done" | "failed";
+  startedAt: string | null;
+  endedAt: string | null;
+  /** Why it has failed: of a verification, everything that was found. */
+  error: string | null;
+  files: number | null;
+  contentBytes: number | null;
+  /** Those that were checked; null: the backup was not verified. */
+  databases: number | null;
+}
+
+export interface BackupList {
+  /** Where they are stored, in words. */
+  place: string;
+  /** null without a schedule. */
+  schedule: string | null;
+  /** The newest backups that are kept. */
+  keep: number;
+  /** Newest first. */
+  backups: Backup[];
+  /** Newest first. */
+  runs: BackupRun[];
+}
+
+export interface AdminBackups {
+  list(): Promise<BackupList>;
+  /**
+   * Makes a backup, and resolves when it is stored. The end of `signal` ends the wait only. Errors: `conflict` while one is made
+   * or verified, `unavailable` in a drill, `internal` where it fails.
+   */
+  create(options?: { signal?: AbortSignal }): Promise<BackupRun & { backup: string }>;
+  /** Restores it into a scratch folder and checks everything: `state` is `done` if it holds, else `failed`. Errors: as `create`. */
+  verify(name: string, options?: { signal?: AbortSignal }): Promise<BackupRun>;
+  /** An address with which a browser downloads it, once, within a minute. */
+  link(name: string): Promise<string>;
+  /** Its bytes. Errors: `not_found`. */
+  download(name: string, options?: { signal?: AbortSignal }): Promise<ReadableStream<Uint8Array>>;
+}
+
+/** How often it is asked whether a backup is done. */
+const RUN_POLL_MS = 500;
 
 const BACKUPS = "/api/admin/backups";
 const pathOf = (name: string): string => `${BACKUPS}/${encodeURIComponent(name)}`;

@@ -1,14 +1,139 @@
+import type { JsonValue } from "../../kernel/json/json.ts";
 import type { Transport } from "../transport/types.ts";
-import type {
-  AdminAnalytics,
-  AdminAudit,
-  AuditEntry,
-  RequestPoint,
-  RequestSummary,
-  RequestTarget,
-  SlowRequest,
-  TrackedEvent,
-} from "./history-types.ts";
+
+/** A page of a list; `cursor` is null on the last one. */
+export interface AdminPage<Item> {
+  items: Item[];
+  cursor: string | null;
+}
+
+export interface AuditEntry {
+  at: string;
+  actor: {
+    kind: "serviceKey" | "admin" | "user" | "anonymous";
+    /** The name of the key, or the user's id. */
+    name: string | null;
+    /** Whom the actor acted as: a user's id, or `anonymous`. */
+    as?: string;
+  };
+  address: string | null;
+  action: string;
+  target: string;
+  /** Without secrets; null where there was nothing. */
+  before: JsonValue;
+  after: JsonValue;
+  requestId: string | null;
+}
+
+export interface AdminAudit {
+  /** Newest first. `action` and `target` take the beginning of one, such as `record` or `db/shared/notes`. */
+  list(options?: {
+    actor?: string;
+    action?: string;
+    target?: string;
+    /** The first moment: milliseconds since 1970, or ISO 8601. */
+    after?: string | number;
+    limit?: number;
+    cursor?: string | null;
+  }): Promise<AdminPage<AuditEntry>>;
+}
+
+/** Milliseconds, at most 1/16 off. */
+export interface Percentiles {
+  p50: number;
+  p95: number;
+  p99: number;
+}
+
+/** `range` is `24h` by default; `start` and `end` are milliseconds since 1970 or ISO 8601. */
+export interface ReportRange {
+  range?: "1h" | "6h" | "24h" | "7d" | "30d" | "90d";
+  start?: string | number;
+  end?: string | number;
+  /** The steps of series: `hour` by default. */
+  groupBy?: "minute" | "hour" | "day";
+}
+
+/** `errors` are answers with a 5xx status. */
+export interface RequestPoint extends Percentiles {
+  /** Milliseconds since 1970: the beginning of the step. */
+  timestamp: number;
+  requests: number;
+  errors: number;
+  errors4xx: number;
+  avgLatency: number;
+  uniqueUsers: number;
+}
+
+export interface RequestSummary extends Percentiles {
+  totalRequests: number;
+  totalErrors: number;
+  errors4xx: number;
+  avgLatency: number;
+  uniqueUsers: number;
+}
+
+export interface RequestTarget extends Percentiles {
+  method: string;
+  route: string;
+  /** A table, bucket or other resource of the config; null without one. */
+  target: string | null;
+  requests: number;
+  errors4xx: number;
+  errors5xx: number;
+  avgLatency: number;
+}
+
+export interface SlowRequest {
+  at: string;
+  requestId: string;
+  method: string;
+  path: string;
+  target: string | null;
+  status: number;
+  principal: { kind: "anonymous" | "user" | "serviceKey" | "server"; name: string | null };
+  ms: number;
+  /** Milliseconds. */
+  phases: { rules: number; database: number; hooks: number; answer: number };
+  /** Records that it has read or changed. */
+  rows: number;
+}
+
+export interface TrackedEvent {
+  id: string;
+  /** Milliseconds since 1970. */
+  timestamp: number;
+  userId: string | null;
+  eventName: string;
+  properties: Record<string, string | number | boolean>;
+}
+
+interface EventOptions extends ReportRange {
+  event?: string;
+  userId?: string;
+}
+
+export interface AdminAnalytics {
+  /** Requests of a range, and its points in order. */
+  requests(options?: ReportRange): Promise<{ summary: RequestSummary; timeSeries: RequestPoint[] }>;
+  /** By endpoint and resource, most requests first, at most 1,000. */
+  targets(options?: ReportRange): Promise<RequestTarget[]>;
+  /** Newest first. */
+  slowRequests(options?: { limit?: number; cursor?: string | null }): Promise<AdminPage<SlowRequest>>;
+  /** Newest first. */
+  events(options?: EventOptions & { limit?: number; cursor?: string | null }): Promise<AdminPage<TrackedEvent>>;
+  /** Most frequent first. */
+  topEvents(
+    options?: EventOptions & { limit?: number },
+  ): Promise<{ eventName: string; count: number; uniqueUsers: number }[]>;
+  /**
+   * How many users have done the first of two to five events in the range, and each further one after the one before it. Of days
+   * that are summarised nothing is known.
+   */
+  funnel(steps: readonly string[], options?: ReportRange): Promise<{ eventName: string; users: number }[]>;
+  /** How many events each step has, in order. */
+  eventSeries(options?: EventOptions): Promise<{ timestamp: number; count: number }[]>;
+}
 
 export const createAudit = ({ request }: Transport): AdminAudit => ({
   async list(query) {

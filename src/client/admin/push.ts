@@ -1,5 +1,87 @@
+import type { JsonObject } from "../../kernel/json/json.ts";
 import type { Transport } from "../transport/types.ts";
-import type { AdminPush, PushDevice, PushLog } from "./types.ts";
+
+/** A notification; with `silent` nothing is shown, and the app gets only `data`. */
+export interface PushMessage {
+  title?: string;
+  body?: string;
+  silent?: boolean;
+  image?: string;
+  sound?: string;
+  badge?: number;
+  data?: JsonObject;
+  collapseId?: string;
+  /** Seconds. */
+  ttl?: number;
+  /** Raw members of an FCM message. */
+  fcm?: JsonObject;
+}
+
+interface Counts {
+  sent: number;
+  failed: number;
+}
+
+export interface AdminPush {
+  /** Errors: `not_found` for a user without devices. */
+  send(userId: string, message: PushMessage): Promise<Counts>;
+  sendMany(userIds: readonly string[], message: PushMessage): Promise<Counts>;
+  sendToToken(token: string, message: PushMessage, options?: { platform?: PushPlatform }): Promise<Counts>;
+  /** Resolves when the message is queued. */
+  sendToTopic(topic: string, message: PushMessage): Promise<void>;
+  /** To all devices. Resolves when the message is queued. */
+  broadcast(message: PushMessage): Promise<void>;
+  devices(userId: string): Promise<{ id: string; token: string; platform: string; createdAt: string }[]>;
+  setMetadata(userId: string, deviceId: string, metadata: JsonObject): Promise<void>;
+  /** Devices of everybody, or those that fulfil all of these, newest first. */
+  listDevices(options?: {
+    userId?: string;
+    token?: string;
+    platform?: PushPlatform;
+    topic?: string;
+    limit?: number;
+    cursor?: string | null;
+  }): Promise<{ items: PushDevice[]; cursor: string | null }>;
+  /** By name. */
+  topics(options?: {
+    prefix?: string;
+    limit?: number;
+    cursor?: string | null;
+  }): Promise<{ items: { topic: string; devices: number }[]; cursor: string | null }>;
+  /** What was sent in the last day, newest first. */
+  logs(options?: {
+    userId?: string;
+    status?: PushLog["status"];
+    limit?: number;
+    cursor?: string | null;
+  }): Promise<{ items: PushLog[]; cursor: string | null }>;
+}
+
+export type PushPlatform = "android" | "ios" | "web";
+
+export interface PushDevice {
+  /** Among those of the user. */
+  id: string;
+  userId: string;
+  token: string;
+  platform: PushPlatform;
+  metadata: JsonObject;
+  topics: string[];
+  createdAt: string;
+  /** The latest registration. */
+  registeredAt: string;
+}
+
+export interface PushLog {
+  id: string;
+  userId: string | null;
+  status: "sent" | "failed" | "removed";
+  platform: string;
+  title: string | null;
+  body: string | null;
+  timestamp: string | number;
+  error: string | null;
+}
 
 type Topic = Awaited<ReturnType<AdminPush["topics"]>>["items"][number];
 type Devices = Awaited<ReturnType<AdminPush["devices"]>>;

@@ -1,7 +1,101 @@
+import type { JsonValue } from "../../kernel/json/json.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import { bucketPath } from "../storage/paths.ts";
 import type { Transport } from "../transport/types.ts";
-import type { AdminBuckets, KeyValue, Sql, UnfinishedUpload, Vector, VectorMatch, Vectors } from "./types.ts";
+
+export interface KeyValue {
+  /** null when missing or expired. */
+  get<T = JsonValue>(key: string): Promise<T | null>;
+  /** `ttl` in seconds; without it the key stays. */
+  set(key: string, value: JsonValue, options?: { ttl?: number }): Promise<void>;
+  delete(key: string): Promise<void>;
+  list(options?: {
+    prefix?: string;
+    limit?: number;
+    cursor?: string | null;
+  }): Promise<{ keys: string[]; cursor: string | null }>;
+}
+
+export interface Sql {
+  /** One statement; `?` are bound in order. `signal` ends a read. */
+  query<Row = JsonObject>(
+    sql: string,
+    params?: readonly (string | number | boolean | null)[],
+    options?: { signal?: AbortSignal },
+  ): Promise<{ results: Row[]; meta: { changes: number; rows_read: number; duration: number } }>;
+}
+
+/** What the config says of a bucket, and what is used of its quota. All sizes are bytes. */
+export interface BucketDescription {
+  name: string;
+  /** Its files are in an object store. */
+  external: boolean;
+  /** In a drill. */
+  readOnly: boolean;
+  /** Files of every type are shown in browsers: `true` in a sandbox, `"sameOrigin"` as pages of the server's origin. */
+  inline: boolean | "sameOrigin";
+  maxFileSize: number;
+  /** Such as `200x200`. */
+  thumbs: string[];
+  /** null: not limited. */
+  quota: { total: number | null; perUser: number | null; used: number } | null;
+}
+
+export interface UnfinishedUpload {
+  uploadId: string;
+  key: string;
+  contentType: string;
+  /** A user; null: a service key. */
+  ownerId: string | null;
+  /** Those that have arrived, and their bytes. */
+  parts: number;
+  size: number;
+  createdAt: string;
+  expiresAt: string;
+}
+
+export interface AdminBuckets {
+  describe(bucket: string): Promise<BucketDescription>;
+  /** Newest first. */
+  uploads(
+    bucket: string,
+    options?: { limit?: number; cursor?: string | null },
+  ): Promise<{ items: UnfinishedUpload[]; cursor: string | null }>;
+  /** Ends an unfinished upload and removes its parts. Errors: `not_found`. */
+  abort(bucket: string, upload: Pick<UnfinishedUpload, "uploadId" | "key">): Promise<void>;
+}
+
+export interface Vector {
+  id: string;
+  values: readonly number[];
+  metadata?: JsonObject;
+}
+
+export interface VectorMatch {
+  id: string;
+  score: number;
+  metadata: JsonObject;
+  values?: number[];
+}
+
+export interface Vectors {
+  /** Gives how many were stored. */
+  upsert(vectors: readonly Vector[]): Promise<number>;
+  /** The nearest first. */
+  search(
+    vector: readonly number[],
+    options?: { topK?: number; filter?: JsonObject; returnValues?: boolean },
+  ): Promise<VectorMatch[]>;
+  get(ids: readonly string[]): Promise<Required<Vector>[]>;
+  /** By id, without values. */
+  list(options?: { prefix?: string; limit?: number; cursor?: string | null }): Promise<{
+    items: { id: string; metadata: JsonObject }[];
+    cursor: string | null;
+  }>;
+  /** Gives how many there were. */
+  delete(ids: readonly string[]): Promise<number>;
+  describe(): Promise<{ vectorCount: number; dimensions: number; metric: string }>;
+}
 
 export function createKeyValue({ request }: Transport, name: string): KeyValue {
   const act = <T>(body: object) => request<T>("POST", `/api/kv/${encodeURIComponent(name)}`, { body });

@@ -1,6 +1,12 @@
-import { REFRESH_LEASE_MS, REFRESH_POLL_MS, REFRESH_SETTLE_MS } from "../limits.ts";
 import { pause, type Runtime } from "../runtime.ts";
 import type { Store } from "../store.ts";
+
+/** A client that refreshes holds the lease of its store for at most this long. Longer than the tries of one refresh. */
+const REFRESH_LEASE_MS = 15_000;
+/** How often a client that waits for another one's refresh looks into the store. */
+const REFRESH_POLL_MS = 100;
+/** After which the holder of a lease looks whether another client took it at the same moment. */
+const REFRESH_SETTLE_MS = 30;
 
 interface Turn<T> {
   store: Store;

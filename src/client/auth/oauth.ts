@@ -1,9 +1,11 @@
 import type { ClientContext } from "../context.ts";
-import { OAUTH_POPUP_POLL_MS } from "../limits.ts";
 import { pause } from "../runtime.ts";
 import { localError } from "../transport/errors.ts";
 import type { SignIns } from "./sign-in.ts";
 import type { SignInResult, User } from "./types.ts";
+
+/** How often it is looked whether the window of a sign-in is back. */
+const OAUTH_POPUP_POLL_MS = 100;
 
 interface Options {
   redirectTo?: string;

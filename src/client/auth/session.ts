@@ -1,13 +1,128 @@
-import { REFRESH_TIMEOUT_MS } from "../limits.ts";
-import type { Runtime } from "../runtime.ts";
-import type { Store } from "../store.ts";
-import { PlatformError } from "../transport/errors.ts";
-import { withRetries } from "../transport/retries.ts";
-import { asGiven, type Send } from "../transport/send.ts";
-import { createKept, type KeptSession } from "./kept.ts";
-import { inTurn } from "./lease.ts";
-import { isDue, isValid, type StoredSession, stored } from "./stored.ts";
+import { textOf } from "../base64url.ts";
 import type { Tokens, User } from "./types.ts";
+import { createListeners } from "../listeners.ts";
+import type { MaybePromise, Store } from "../store.ts";
+import type { Runtime } from "../runtime.ts";
+import { PlatformError } from "../transport/errors.ts";
+import { withRetries, asGiven, type Send } from "../transport/send.ts";
+import { inTurn } from "./lease.ts";
+
+/** An access token is replaced when less than this, or than a fifth of its lifetime, is left. */
+const REFRESH_MARGIN_MS = 60_000;
+
+/**
+ * A session as the store has it. Its times are by this machine's clock, which may be wrong: they follow from when the tokens
+ * arrived and from how long they are valid, never from the times in them.
+ */
+interface StoredSession extends Tokens {
+  /** When the tokens arrived. */
+  takenAt: number;
+  /** How long the access token was valid then, in milliseconds. */
+  lifetimeMs: number;
+}
+
+/** The lifetime that an access token says; 0 for one that cannot be read, which is then refreshed at each use. */
+function lifetimeMsOf(accessToken: string): number {
+  try {
+    const payload = accessToken.split(".")[1] ?? "";
+    const { exp, iat } = JSON.parse(textOf(payload));
+    return (exp - iat) * 1000 || 0;
+  } catch {
+    return 0;
+  }
+}
+
+const stored = ({ user, accessToken, refreshToken }: Tokens, now: number): StoredSession => ({
+  user,
+  accessToken,
+  refreshToken,
+  takenAt: now,
+  lifetimeMs: lifetimeMsOf(accessToken),
+});
+
+/** null for a text that is not a session. */
+function parseStored(text: string | null): StoredSession | null {
+  try {
+    const session = JSON.parse(text ?? "null");
+    return typeof session?.refreshToken === "string" ? session : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Milliseconds for which the access token is still valid; none if the clock was set back behind its arrival. */
+const leftMs = ({ takenAt, lifetimeMs }: StoredSession, now: number): number =>
+  now < takenAt ? 0 : takenAt + lifetimeMs - now;
+
+const isValid = (session: StoredSession, now: number): boolean => leftMs(session, now) > 0;
+
+/** Whether it is time for the next access token. */
+const isDue = (session: StoredSession, now: number): boolean =>
+  leftMs(session, now) <= Math.min(REFRESH_MARGIN_MS, session.lifetimeMs / 5);
+
+type UserListener = (user: User | null) => void;
+
+/** The stored session as this client knows it, and who hears of its changes. */
+interface KeptSession {
+  current(): StoredSession | null;
+  /** Reads the store again. */
+  read(): Promise<StoredSession | null>;
+  keep(session: StoredSession): Promise<StoredSession>;
+  forget(): Promise<void>;
+  /** Called at each change of the user's data, of the user, and at the end of the session. */
+  subscribe(listener: UserListener): () => void;
+  /** Called when another user is signed in, or none any more. */
+  onUser(listener: UserListener): () => void;
+  /** Resolves when the store has been read for the first time. */
+  readonly ready: Promise<void>;
+  close(): void;
+}
+
+function createKept(store: Store, key: string): KeptSession {
+  const changes = createListeners<[User | null]>();
+  const users = createListeners<[User | null]>();
+  let current: StoredSession | null = null;
+
+  const become = (next: StoredSession | null) => {
+    const [before, user] = [current?.user ?? null, next?.user ?? null];
+    current = next;
+    if (JSON.stringify(before) === JSON.stringify(user)) return;
+    changes.tell(user);
+    if (before?.id !== user?.id) users.tell(user);
+  };
+  const read = async () => {
+    become(parseStored(await store.get(key)));
+    return current;
+  };
+
+  const first: MaybePromise<string | null> = store.get(key);
+  const isAtOnce = typeof first === "string" || first === null;
+  if (isAtOnce) current = parseStored(first);
+  const end = store.subscribe?.((changed) => {
+    if (changed === key) void read();
+  });
+
+  return {
+    current: () => current,
+    read,
+    async keep(session) {
+      await store.set(key, JSON.stringify(session));
+      become(session);
+      return session;
+    },
+    async forget() {
+      await store.remove(key);
+      become(null);
+    },
+    subscribe: changes.add,
+    onUser: users.add,
+    ready: isAtOnce ? Promise.resolve() : read().then(() => {}),
+    close: () => end?.(),
+  };
+}
+
+/** One try of a refresh. Ends within the lease. */
+const REFRESH_TIMEOUT_MS = 10_000;
 
 /** The session of this client, which it shares with all clients of its store. */
 export interface Session extends Pick<KeptSession, "subscribe" | "onUser" | "forget" | "ready" | "close"> {

@@ -1,8 +1,7 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { ClientContext } from "../context.ts";
 import { createListeners } from "../listeners.ts";
-import { ask } from "./ask.ts";
-import { createTopic } from "./topic.ts";
+import { ask, createTopic } from "./topic.ts";
 import type { Broadcast } from "./types.ts";
 
 /** A broadcast channel. Nothing is sent before it is used. */

@@ -12,12 +12,12 @@ const NOBODY: Presence["users"] = [];
 
 /** What a page without channels loads of one. The code comes with the first use. `own` has what only its kind has. */
 function createLazy<Channel extends Presence | Broadcast>(
-  create: (code: typeof import("./loaded.ts")) => Channel,
+  create: (code: typeof import("../socket-features.ts")) => Channel,
   own: (lazy: Lazy<Channel>) => Omit<Channel, "status" | "error" | "subscribe">,
 ): Channel {
   let channel: Channel | null = null;
   const load = once(async () => {
-    channel = create(await import("./loaded.ts"));
+    channel = create(await import("../socket-features.ts"));
     return channel;
   });
   const common: Pick<Channel, "status" | "error" | "subscribe"> = {

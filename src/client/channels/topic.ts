@@ -1,12 +1,72 @@
+import type { ServerMessage } from "../socket/types.ts";
+import { deniedError, localError, type PlatformError, statusError } from "../transport/errors.ts";
 import type { ClientContext } from "../context.ts";
 import { together } from "../listeners.ts";
-import type { ServerMessage } from "../socket/types.ts";
-import { deniedError, type PlatformError } from "../transport/errors.ts";
-import { lostError, socketError } from "./errors.ts";
 import type { ChannelStatus } from "./types.ts";
 
+/** The statuses that HTTP would answer with, by what the code of a message contains. */
+const STATUSES = [
+  [/^AUTH_FAILED|AUTHENTICATED$|REVOKED$/, 401],
+  [/DENIED$/, 403],
+  [/^NO_/, 404],
+  [/FULL$|JOINED$|^TOO_MANY/, 409],
+  [/TOO_LARGE$/, 413],
+  [/LIMITED$/, 429],
+  [/INTERNAL/, 500],
+] as const;
+
+/** The error that a message of a WebSocket describes, to this user; null: to nobody. */
+export function socketError({ code, message }: ServerMessage, userId: string | null): PlatformError {
+  const [, status = 400] = STATUSES.find(([known]) => known.test(String(code))) ?? [];
+  return status === 403 && userId === null ? deniedError(null) : statusError(status, String(message));
+}
+
+export const lostError = (message: string): PlatformError => localError("network", message);
+
+/** How long a message waits for a connection and its answer. */
+const ANSWER_TIMEOUT_MS = 15_000;
+
+/**
+ * Sends a message once there is a connection, and resolves when the server has done it. It is not sent again: where the
+ * connection is lost before the answer, nobody knows whether it was done. Errors: `PlatformError`.
+ */
+export async function ask(context: ClientContext, message: { type: string; channel: string }): Promise<void> {
+  const { runtime } = context;
+  const socket = await context.socket();
+  await context.session.ready;
+  const requestId = runtime.uuid();
+  const ends = [socket.hold()];
+  let isSent = false;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      ends.push(
+        socket.on("done", (answer) => {
+          if (answer["requestId"] === requestId) resolve();
+        }),
+        socket.on("error", (answer) => {
+          if (answer["requestId"] === requestId) reject(socketError(answer, context.transport.userId()));
+        }),
+        socket.subscribe((status) => {
+          if (socket.error !== null) reject(socket.error);
+          else if (isSent && status !== "connected") reject(lostError("The connection was lost before the answer"));
+        }),
+        // What one user began is not sent as another one.
+        context.transport.onAuth(() => reject(statusError(401, "Another user"))),
+        runtime.after(ANSWER_TIMEOUT_MS, () => reject(lostError("The server cannot be reached"))),
+        socket.onConnected(() => {
+          if (isSent) return;
+          isSent = true;
+          socket.send({ ...message, requestId });
+        }),
+      );
+    });
+  } finally {
+    for (const end of ends) end();
+  }
+}
+
 /** A subscription to a presence or broadcast channel, which is there while somebody uses it. */
-export interface Topic {
+interface Topic {
   readonly status: ChannelStatus;
   readonly error: PlatformError | null;
   /** Follows the channel until the function is called. */

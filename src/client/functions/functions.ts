@@ -1,4 +1,18 @@
+import type { Treaty } from "@elysiajs/eden/treaty2";
+import type { AnyElysia } from "elysia";
 import type { ClientContext } from "../context.ts";
+
+type Mounted<Api> = Api extends { api: { functions: infer Functions } } ? Functions : unknown;
+
+/** The routes of a config as Eden Treaty has them. */
+export type FunctionsOf<Routes> =
+  Awaited<Routes> extends infer Api
+    ? unknown extends Api
+      ? unknown
+      : Api extends AnyElysia
+        ? Mounted<Treaty.Create<Api>>
+        : unknown
+    : unknown;
 
 /** The last names of a path, at which a request is sent instead of adding a parameter to the path. */
 const METHODS = new Set(["get", "post", "put", "patch", "delete", "head", "options"]);
@@ -21,7 +35,7 @@ export function createFunctions(context: ClientContext): unknown {
       },
       apply(_, __, given: readonly unknown[]) {
         const last = path.at(-1) ?? "";
-        if (METHODS.has(last)) return import("./loaded.ts").then(({ call }) => call(context, path, given));
+        if (METHODS.has(last)) return import("./calls.ts").then(({ call }) => call(context, path, given));
         if (last === "subscribe") return lazySocket(context, path.slice(0, -1), given);
         const [parameter] = Object.values(given[0] ?? {});
         return node([...path, encodeURIComponent(String(parameter))]);
@@ -32,7 +46,7 @@ export function createFunctions(context: ClientContext): unknown {
 
 /** A socket whose calls wait until its code is loaded. */
 function lazySocket(context: ClientContext, path: readonly string[], given: readonly unknown[]): unknown {
-  const opened = import("./loaded.ts").then(({ openRouteSocket }) => openRouteSocket(context, path, given[0]));
+  const opened = import("./calls.ts").then(({ openRouteSocket }) => openRouteSocket(context, path, given[0]));
   let socket: Awaited<typeof opened> | null = null;
   void opened.then((own) => {
     socket = own;

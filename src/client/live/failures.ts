@@ -1,7 +1,10 @@
 import { jittered, type Runtime } from "../runtime.ts";
 import { isPassing, type PlatformError } from "../transport/errors.ts";
-import { RETRY_MAX_MS, RETRY_MS } from "./limits.ts";
 import type { LiveStatus } from "./types.ts";
+
+/** The wait before a list or a subscription is tried again after a failure, twice as long each time. */
+const RETRY_MS = 1_000;
+const RETRY_MAX_MS = 30_000;
 
 /** What a failure makes of a live query. All but `error` are tried again. */
 export type Failure = { status: Extract<LiveStatus, "denied" | "offline" | "error">; error: PlatformError | null };

@@ -1,8 +1,10 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { Runtime } from "../runtime.ts";
-import { IDLE_END_MS } from "./limits.ts";
 import type { LiveQuery } from "./types.ts";
 import type { View } from "./view.ts";
+
+/** A live query ends this long after its last listener. */
+const IDLE_END_MS = 5_000;
 
 interface Held {
   view: View;

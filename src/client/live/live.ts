@@ -3,14 +3,13 @@ import type { ClientContext } from "../context.ts";
 import { socketOf } from "../socket/socket.ts";
 import type { Socket } from "../socket/types.ts";
 import type { QueryDescription } from "../tables/description.ts";
-import { type LocalWrites, recordsOf, type TableWrite } from "../tables/local-writes.ts";
-import { Feeds } from "./feed/feeds.ts";
+import { type LocalWrites, recordsOf, type TableWrite } from "../tables/writes.ts";
+import { Feeds } from "./feeds.ts";
 import { type Holding, openHandle } from "./handle.ts";
-import { createNotices } from "./notices.ts";
-import type { Overlay } from "./own/overlay.ts";
+import { createNotices, type Seen, View } from "./view.ts";
+import type { Overlay } from "./overlay.ts";
 import { type Plan, planOf, tableKey } from "./plan.ts";
 import type { LiveQuery } from "./types.ts";
-import { type Seen, View } from "./view.ts";
 
 /** What live queries start from while the server has not answered. */
 export interface SeenQueries {

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../kernel/json/json.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
 import { type MatchCondition, type MatchFilter, matches } from "../../kernel/records/filter-match.ts";
 import { compareRecords, type OrderTerm } from "../../kernel/records/order.ts";
 import {
@@ -8,8 +8,16 @@ import {
   type TableAddress,
   tablePath,
 } from "../tables/description.ts";
-import { CONDITIONS_LENGTH_MAX, CONDITIONS_MAX, RECORDS_MAX, SPARE_MIN, SPARE_PARTS } from "./limits.ts";
-import { pick } from "./records.ts";
+
+/** Records of a query without a limit, and the most that one may have: the longest page of a list. */
+export const RECORDS_MAX = 1_000;
+
+/** Records behind the limit that are kept, so that a window that loses some is whole at once: a tenth of the limit. */
+const SPARE_PARTS = 10;
+const SPARE_MIN = 3;
+/** What a subscription takes, and below the length from which the server meters messages. */
+const CONDITIONS_MAX = 5;
+const CONDITIONS_LENGTH_MAX = 3_000;
 
 /** How a query is kept up to date. */
 export interface Plan {
@@ -118,4 +126,28 @@ function termsOf(sort: QueryDescription["sort"]): OrderTerm[] {
 function keptFields({ conditions, or, sort }: QueryDescription, fields: readonly string[]): Set<string> {
   const used = [...conditions, ...or, ...sort].map(([field]) => field.split(".", 1)[0] ?? field);
   return new Set(["id", ...fields, ...used]);
+}
+
+export const idOf = (record: JsonObject): string => String(record["id"]);
+
+/** Whether two values have the same JSON, whatever the order of members. */
+export function isSame(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
+  if (left === right) return true;
+  if (typeof left !== "object" || typeof right !== "object" || left === null || right === null) return false;
+  if (Array.isArray(left) || Array.isArray(right)) {
+    if (!Array.isArray(left) || !Array.isArray(right) || left.length !== right.length) return false;
+    return left.every((value, index) => isSame(value, right[index]));
+  }
+  const names = Object.keys(left);
+  return (
+    names.length === Object.keys(right).length &&
+    names.every((name) => Object.hasOwn(right, name) && isSame(left[name], right[name]))
+  );
+}
+
+/** The record with these members only. */
+function pick(record: JsonObject, names: ReadonlySet<string>): JsonObject {
+  const picked: JsonObject = {};
+  for (const name of Object.keys(record)) if (names.has(name)) picked[name] = record[name] ?? null;
+  return picked;
 }

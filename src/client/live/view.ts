@@ -1,24 +1,62 @@
+import type { Runtime } from "../runtime.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { ClientContext } from "../context.ts";
-import type { Expansions } from "../expand/expansions.ts";
+import type { Expansions } from "./expansions.ts";
 import { createListeners } from "../listeners.ts";
 import type { Socket } from "../socket/types.ts";
-import type { WriteOperation } from "../tables/local-writes.ts";
+import type { WriteOperation } from "../tables/writes.ts";
 import type { PlatformError } from "../transport/errors.ts";
 import { createRetries, type Failure, failureOf, type Retries } from "./failures.ts";
-import type { Change } from "./feed/changes.ts";
-import type { FeedMember, Feeds } from "./feed/feeds.ts";
-import { createLoading, type Loading } from "./feed/loading.ts";
-import { type Page, RecordWindow } from "./feed/window.ts";
-import { REREADS_MAX } from "./limits.ts";
-import type { Notices } from "./notices.ts";
-import { LocalState } from "./own/local-state.ts";
-import type { Overlay } from "./own/overlay.ts";
-import type { Plan } from "./plan.ts";
-import { idOf } from "./records.ts";
+import type { Change, FeedMember, Feeds } from "./feeds.ts";
+import { createLoading, type Loading } from "./loading.ts";
+import { type Page, RecordWindow } from "./window.ts";
+import { LocalState } from "./local-state.ts";
+import type { Overlay } from "./overlay.ts";
+import { type Plan, idOf } from "./plan.ts";
 import type { LiveQuery, LiveStatus } from "./types.ts";
 
-export interface ViewDeps extends Pick<ClientContext, "runtime" | "transport"> {
+/** Listeners are called at once after a pause, else this long after the last time: once in a frame. */
+const NOTIFY_EVERY_MS = 16;
+
+/** Calls listeners of all live queries together: at once after a pause, else once in a frame. */
+interface Notices {
+  /** Calls `work` soon; once, however often it is asked for. */
+  add(work: () => void): void;
+}
+
+export function createNotices(runtime: Runtime): Notices {
+  const due = new Set<() => void>();
+  let isScheduled = false;
+  let isPausing = false;
+
+  const pause = () => {
+    isPausing = true;
+    runtime.after(NOTIFY_EVERY_MS, () => {
+      isPausing = false;
+      if (due.size > 0) run();
+    });
+  };
+  const run = () => {
+    isScheduled = false;
+    const now = [...due];
+    due.clear();
+    pause();
+    for (const work of now) work();
+  };
+  return {
+    add(work) {
+      due.add(work);
+      if (isPausing || isScheduled) return;
+      isScheduled = true;
+      queueMicrotask(run);
+    },
+  };
+}
+
+/** Records of one message that are read one by one where it left them out; with more the list is asked for again. */
+const REREADS_MAX = 20;
+
+interface ViewDeps extends Pick<ClientContext, "runtime" | "transport"> {
   socket: Socket;
   feeds: Feeds;
   notices: Notices;

@@ -1,6 +1,6 @@
 import type { ClientContext } from "../context.ts";
 import { createListeners } from "../listeners.ts";
-import type { TableWrite } from "../tables/local-writes.ts";
+import type { TableWrite } from "../tables/writes.ts";
 import { type PlatformError, statusError } from "../transport/errors.ts";
 import type { Offline, RefusedListener } from "./types.ts";
 

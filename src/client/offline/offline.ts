@@ -1,15 +1,71 @@
+import { type SeenQueries, liveOf } from "../live/live.ts";
+import type { View } from "../live/view.ts";
+import type { Runtime } from "../runtime.ts";
+import type { OfflineStorage } from "./storage.ts";
 import type { ClientContext } from "../context.ts";
 import { createRetries } from "../live/failures.ts";
-import { liveOf } from "../live/live.ts";
-import { onWake } from "../socket/wake.ts";
-import type { TableWrite } from "../tables/local-writes.ts";
-import { WriteQueue } from "./queue.ts";
-import { keepQueries } from "./seen.ts";
-import type { OfflineStorage } from "./storage.ts";
-import { joinTabs, type News } from "./tabs.ts";
+import { onWake } from "../listeners.ts";
+import type { TableWrite } from "../tables/writes.ts";
+import { WriteQueue, joinTabs, type News } from "./queue.ts";
 import type { RefusedListener } from "./types.ts";
 
-export { openIndexedDb } from "./indexed-db.ts";
+/** The characters of the JSON of a query's records; larger ones are not kept. */
+export const SEEN_LENGTH_MAX = 4_000_000;
+
+/** Queries whose records are kept for the next start; those that were seen longest ago go first. */
+export const SEEN_QUERIES_MAX = 100;
+
+/** Records are stored this long after a change, together with those that follow it. */
+const STORE_AFTER_MS = 1_000;
+
+/** Keeps the records of live queries as they were seen last. */
+export interface KeptQueries extends SeenQueries {
+  /** What has changed is not stored any more. */
+  drop(): void;
+}
+
+/** `userId`: for whom they are kept; null: for nobody. */
+export function keepQueries(
+  storage: OfflineStorage,
+  runtime: Runtime,
+  { userId }: { userId: () => string | null },
+): KeptQueries {
+  const changed = new Set<View>();
+  let cancel: (() => void) | null = null;
+  /** A tab that has not heard yet of another user may still store what the one before has seen. */
+  const keyOf = (key: string) => `${userId()} ${key}`;
+
+  const store = async (view: View) => {
+    const { records, hasMore } = view.seen;
+    const key = keyOf(view.plan.key);
+    if (JSON.stringify(records).length > SEEN_LENGTH_MAX) return storage.forget(key);
+    await storage.setSeen({ key, records, hasMore, at: runtime.now() });
+    const keys = await storage.seenKeys();
+    for (const old of keys.slice(0, -SEEN_QUERIES_MAX)) await storage.forget(old);
+  };
+  const storeAll = () => {
+    cancel = null;
+    const views = [...changed];
+    changed.clear();
+    if (userId() === null) return;
+    // A full disk costs what would have been seen at the next start.
+    for (const view of views) store(view).catch(() => {});
+  };
+  return {
+    read: (key) => storage.seen(keyOf(key)).catch(() => null),
+    changed(view) {
+      changed.add(view);
+      cancel ??= runtime.after(STORE_AFTER_MS, storeAll);
+    },
+    drop() {
+      cancel?.();
+      cancel = null;
+      changed.clear();
+    },
+  };
+}
+
+export { openIndexedDb } from "./storage.ts";
 
 /** Sends a write now or when it can be sent, and gives its answer. */
 export type Deliver = ClientContext["deliver"];

@@ -1,12 +1,53 @@
+import { inTurn } from "../auth/lease.ts";
 import type { ClientContext } from "../context.ts";
+import { type ErrorFacts, isPassing, localError, PlatformError } from "../transport/errors.ts";
 import type { Retries } from "../live/failures.ts";
 import type { Live } from "../live/live.ts";
-import type { BegunWrite, TableWrite } from "../tables/local-writes.ts";
-import { sendWrite } from "../tables/writes.ts";
-import { isPassing, localError, PlatformError } from "../transport/errors.ts";
-import { UNKNOWN_AFTER_MS, WAITING_WRITES_MAX, WRITE_LENGTH_MAX } from "./limits.ts";
+import { type BegunWrite, type TableWrite, sendWrite } from "../tables/writes.ts";
 import type { OfflineStorage, WaitingWrite } from "./storage.ts";
-import type { Outcome, Tabs } from "./tabs.ts";
+
+/** How a write has ended in the tab that sent it. */
+interface Outcome {
+  readonly type: "ended";
+  readonly serial: number;
+  readonly answer: unknown;
+  readonly error: ErrorFacts | null;
+}
+
+export type News = Outcome | { readonly type: "added" };
+
+/** The other pages of this browser that have the same storage. */
+interface Tabs {
+  tell(news: News): void;
+  /** Runs `work` while no other tab runs its own. */
+  inTurn<T>(work: () => Promise<T>): Promise<T>;
+  close(): void;
+}
+
+interface TabsParts extends Pick<ClientContext, "runtime" | "store"> {
+  name: string;
+  hear(news: News): void;
+}
+
+export function joinTabs({ runtime, store, name, hear }: TabsParts): Tabs {
+  const key = `platform.offline.${name}`;
+  const channel = typeof BroadcastChannel === "undefined" ? null : new BroadcastChannel(key);
+  if (channel !== null) channel.onmessage = ({ data }) => hear(data);
+  return {
+    tell: (news) => channel?.postMessage(news),
+    inTurn: (work) => inTurn({ store, runtime, key, work }),
+    close: () => channel?.close(),
+  };
+}
+
+/** The server keeps the answer of a write for 24 h: until then it can be sent again and is done once. */
+export const UNKNOWN_AFTER_MS = 23 * 60 * 60 * 1_000;
+
+/** Writes that wait for a connection. A further one is refused. */
+export const WAITING_WRITES_MAX = 1_000;
+
+/** The characters of the JSON of one write that can wait. */
+const WRITE_LENGTH_MAX = 1_000_000;
 
 interface Parts {
   context: ClientContext;

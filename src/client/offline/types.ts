@@ -1,4 +1,4 @@
-import type { TableWrite } from "../tables/local-writes.ts";
+import type { TableWrite } from "../tables/writes.ts";
 import type { PlatformError } from "../transport/errors.ts";
 
 /**

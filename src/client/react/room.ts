@@ -1,8 +1,125 @@
-import { useEffect, useMemo, useRef, useSyncExternalStore } from "react";
-import type { Rooms } from "../rooms/types.ts";
+import type { Room, RoomPlayer, RoomStatus, Rooms } from "../rooms/types.ts";
+import { systemRuntime } from "../runtime.ts";
 import { PlatformError } from "../transport/errors.ts";
+import { useEffect, useMemo, useRef, useSyncExternalStore } from "react";
 import { useUserId } from "./provider.ts";
-import { createRoomStore, JOINING, type RoomSnapshot, type RoomStore } from "./room-store.ts";
+
+/** A component that is gone may be back at once: React mounts twice in development, and routes change. */
+const LEAVE_AFTER_MS = 250;
+/** A room that could not be reached is joined again. */
+const JOIN_AGAIN_MS = 2_000;
+
+interface RoomSnapshot {
+  /** `joining`: for the first time, also while the server cannot be reached. `refused`: see `error`. */
+  status: RoomStatus | "joining" | "refused";
+  error: PlatformError | null;
+  shared: Room["shared"];
+  mine: Room["mine"];
+  players: readonly RoomPlayer[];
+}
+
+const JOINING: RoomSnapshot = { status: "joining", error: null, shared: {}, mine: {}, players: [] };
+
+/** A room that is joined while somebody subscribes, or waits for the answer of an action. */
+interface RoomStore<Actions> {
+  subscribe(listener: () => void): () => void;
+  read(): RoomSnapshot;
+  act: Room<Actions>["act"];
+  on: Room<Actions>["on"];
+  /** Joins again after it was left or refused. */
+  join(): void;
+}
+
+export function createRoomStore<Actions>(rooms: Rooms<Actions>, id: string): RoomStore<Actions> {
+  const listeners = new Set<() => void>();
+  const heard = new Set<{ messageType: string; listener: (data: never) => void; stop: () => void }>();
+  let joining: Promise<Room<Actions>> | null = null;
+  let room: Room<Actions> | null = null;
+  let snapshot = JOINING;
+  let cancel: () => void = () => {};
+  /** Actions without an answer yet. */
+  let acting = 0;
+
+  const changed = (next: RoomSnapshot) => {
+    snapshot = next;
+    for (const listener of [...listeners]) listener();
+  };
+  const show = (joined: Room<Actions>) => {
+    const { status, error, shared, mine, players } = joined;
+    changed({ status, error, shared, mine, players });
+  };
+  const join = (): Promise<Room<Actions>> => {
+    cancel();
+    const own = rooms.join(id);
+    joining = own;
+    own.then(
+      (joined) => {
+        if (joining !== own) return joined.leave();
+        room = joined;
+        joined.subscribe(() => room === joined && show(joined));
+        for (const entry of heard) entry.stop = joined.on(entry.messageType, entry.listener);
+        show(joined);
+      },
+      (error: unknown) => {
+        if (joining !== own) return;
+        joining = null;
+        const isLost = error instanceof PlatformError && error.code === "network";
+        // Only mistakes of a program are no such error.
+        const because = error instanceof PlatformError ? error : null;
+        changed({ ...JOINING, status: isLost ? "joining" : "refused", error: because });
+        if (isLost && listeners.size > 0) cancel = systemRuntime.after(JOIN_AGAIN_MS, () => void join());
+      },
+    );
+    return own;
+  };
+  const leave = () => {
+    joining = null;
+    room?.leave();
+    room = null;
+    snapshot = JOINING;
+  };
+  const leaveIfUnused = () => {
+    if (listeners.size + acting > 0) return;
+    cancel();
+    cancel = systemRuntime.after(LEAVE_AFTER_MS, () => acting === 0 && leave());
+  };
+  return {
+    subscribe(listener) {
+      cancel();
+      listeners.add(listener);
+      if (joining === null) join().catch(() => {});
+      return () => {
+        listeners.delete(listener);
+        leaveIfUnused();
+      };
+    },
+    read: () => snapshot,
+    // Also when nobody subscribes, as by a component that sends something when it goes.
+    async act(...given) {
+      acting += 1;
+      try {
+        return await (await (joining ?? join())).act(...given);
+      } finally {
+        acting -= 1;
+        leaveIfUnused();
+      }
+    },
+    on(messageType, listener) {
+      const entry = { messageType, listener, stop: room?.on(messageType, listener) ?? (() => {}) };
+      heard.add(entry);
+      return () => {
+        heard.delete(entry);
+        entry.stop();
+      };
+    },
+    join() {
+      if (room !== null && room.status !== "left") return;
+      leave();
+      changed(JOINING);
+      join().catch(() => {});
+    },
+  };
+}
 
 export interface RoomResult<Actions> extends RoomSnapshot, Pick<RoomStore<Actions>, "act" | "on" | "join"> {}
 

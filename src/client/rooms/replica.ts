@@ -1,11 +1,24 @@
-import type { JsonObject } from "../../kernel/json/json.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
 import { together } from "../listeners.ts";
 import type { ServerMessage, Socket } from "../socket/types.ts";
-import { followDelta } from "./state.ts";
 import type { RoomPlayer } from "./types.ts";
 
+const objectOr = (value: JsonValue | undefined): JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
+
+function withPath(state: JsonObject, keys: readonly string[], value: JsonValue): JsonObject {
+  const [key = "", ...rest] = keys;
+  const { [key]: present, ...others } = state;
+  if (rest.length > 0) return { ...state, [key]: withPath(objectOr(present), rest, value) };
+  return value === null ? others : { ...state, [key]: value };
+}
+
+/** The state after a delta: dot-paths to new values, null deletes. What it does not touch stays the same object. */
+const followDelta = (state: JsonObject, delta: JsonObject): JsonObject =>
+  Object.entries(delta).reduce((next, [path, value]) => withPath(next, path.split("."), value), state);
+
 /** What the server has of a room, as far as this client is sent it. */
-export interface Replica {
+interface Replica {
   readonly shared: JsonObject;
   readonly mine: JsonObject;
   readonly players: readonly RoomPlayer[];

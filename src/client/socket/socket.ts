@@ -1,12 +1,16 @@
 import { VERSION } from "../../kernel/version.ts";
 import type { ClientContext } from "../context.ts";
-import { createListeners, type Listeners } from "../listeners.ts";
+import { createListeners, type Listeners, onWake } from "../listeners.ts";
 import { jittered } from "../runtime.ts";
 import type { PlatformError } from "../transport/errors.ts";
 import { type Connection, connect } from "./connection.ts";
-import { IDLE_CLOSE_MS, RECONNECT_MAX_MS, RECONNECT_MS } from "./limits.ts";
 import type { ServerMessage, Socket, SocketStatus } from "./types.ts";
-import { onWake } from "./wake.ts";
+
+/** The connection is closed this long after nothing uses it any more. */
+const IDLE_CLOSE_MS = 5_000;
+/** The wait before the first new connection; each next one is twice as long, less up to a half by chance. */
+const RECONNECT_MS = 400;
+const RECONNECT_MAX_MS = 15_000;
 
 const sockets = new WeakMap<object, Socket>();
 

@@ -1,12 +1,59 @@
+import { inTurn } from "../auth/lease.ts";
 import type { ClientContext } from "../context.ts";
 import { listen } from "../listeners.ts";
 import { orNull } from "../transport/errors.ts";
-import { COMPLETE_TIMEOUT_MS, PART_BYTES, PARTS_AT_ONCE, PARTS_MAX } from "./limits.ts";
-import { createPatience } from "./patience.ts";
-import { sendingOf } from "./sending.ts";
-import type { UploadTask } from "./task.ts";
+import { createPatience, sendingOf, type UploadTask } from "./sending.ts";
 import type { FileEntry } from "./types.ts";
-import { createUnfinishedUploads, type Unfinished } from "./unfinished.ts";
+
+/** Uploads that can go on after a reload, the latest ones, as long as the server keeps their parts. */
+const UNFINISHED_MAX = 50;
+const UNFINISHED_TTL_MS = 24 * 60 * 60 * 1000;
+
+/** A multipart upload that the server knows. */
+export interface Unfinished {
+  /** Whose, where to, and which file. */
+  of: string;
+  uploadId: string;
+  partBytes: number;
+  beganAt: number;
+}
+
+/** The uploads of this store that have begun and not ended. */
+interface UnfinishedUploads {
+  find(of: string): Promise<Unfinished | null>;
+  /** What is known of one from now on; without `upload` nothing. */
+  set(of: string, ...upload: Unfinished[]): Promise<void>;
+}
+
+export function createUnfinishedUploads({ store, runtime, transport }: ClientContext): UnfinishedUploads {
+  const key = `platform.uploads@${transport.url("")}`;
+  const read = async (): Promise<Unfinished[]> => {
+    const text = await store.get(key);
+    try {
+      const all = JSON.parse(text ?? "[]") as Unfinished[];
+      return all.filter(({ beganAt }) => beganAt + UNFINISHED_TTL_MS > runtime.now());
+    } catch {
+      return [];
+    }
+  };
+  const write = (uploads: readonly Unfinished[]) =>
+    uploads.length === 0 ? store.remove(key) : store.set(key, JSON.stringify(uploads.slice(-UNFINISHED_MAX)));
+  return {
+    find: async (of) => (await read()).find((upload) => upload.of === of) ?? null,
+    set(of, ...upload) {
+      const work = async () => write([...(await read()).filter((other) => other.of !== of), ...upload]);
+      // Each change reads all uploads and writes them, also those of other tabs.
+      return inTurn({ store, runtime, key: `${key}.turn`, work });
+    },
+  };
+}
+
+/** One part. Larger where a file would have more parts than the server takes. */
+const PART_BYTES = 4 * 1024 * 1024;
+const PARTS_MAX = 10_000;
+const PARTS_AT_ONCE = 4;
+/** The server joins the parts of a large file. */
+const COMPLETE_TIMEOUT_MS = 600_000;
 
 interface Part {
   partNumber: number;

@@ -1,10 +1,10 @@
 import type { ClientContext } from "../context.ts";
-import { SINGLE_MAX_BYTES } from "./limits.ts";
-import { createPatience } from "./patience.ts";
-import { sendingOf } from "./sending.ts";
-import type { UploadTask } from "./task.ts";
+import { createPatience, sendingOf, type UploadTask } from "./sending.ts";
 import type { FileEntry, Uploadable, UploadOptions } from "./types.ts";
 import { uploadInParts } from "./upload-parts.ts";
+
+/** A larger file is sent in parts. */
+const SINGLE_MAX_BYTES = 8 * 1024 * 1024;
 
 /** As that of `Bucket`. */
 export async function upload(

@@ -1,11 +1,20 @@
+import type { Runtime } from "../runtime.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { ClientContext } from "../context.ts";
 import { orNull } from "../transport/errors.ts";
+import { jsonOf } from "../transport/send.ts";
 import type { Cancellable } from "../types/query.ts";
-import { type Condition, everything, type TableAddress, tablePath } from "./description.ts";
+import { type Condition, everything, type TableAddress, tablePath, databasePath } from "./description.ts";
 import { TableQuery } from "./query.ts";
-import { newRecordId } from "./record-id.ts";
-import { performWrite } from "./writes.ts";
+import type { TableWrite, WriteOperation, WriteRequest } from "./writes.ts";
+
+const TIME_DIGITS = 12;
+
+/** A UUID of version 7, as the server makes them: the ids of later records are greater. */
+function newRecordId(runtime: Pick<Runtime, "now" | "uuid">): string {
+  const time = runtime.now().toString(16).padStart(TIME_DIGITS, "0");
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${runtime.uuid().slice(15)}`;
+}
 
 interface GetOptions extends Cancellable {
   fields?: readonly string[];
@@ -26,9 +35,9 @@ interface BatchResult {
 }
 
 /** A query of all records, whose `update` and `delete` are those of one record. */
-export type AnyTable = Omit<TableQuery, "update" | "delete"> & ReturnType<typeof recordsOf>;
+type AnyTable = Omit<TableQuery, "update" | "delete"> & ReturnType<typeof recordsOf>;
 
-export const createTable = (context: ClientContext, address: TableAddress): AnyTable =>
+const createTable = (context: ClientContext, address: TableAddress): AnyTable =>
   Object.assign(new TableQuery(context, everything(address)), recordsOf(context, address));
 
 /** What a table does with single records. */
@@ -93,3 +102,45 @@ function recordsOf(context: ClientContext, address: TableAddress) {
 
 const parametersOf = (options: ConditionOptions) =>
   options.if === undefined ? {} : { if: JSON.stringify(options.if) };
+
+interface Write {
+  address: TableAddress;
+  operations: readonly WriteOperation[];
+  request: Omit<WriteRequest, "idempotencyKey">;
+}
+
+/** Announces a write to what shows it at once, sends it, and says how it ended. */
+async function performWrite<Answer>(context: ClientContext, { address, operations, request }: Write): Promise<Answer> {
+  const keyed = { ...request, idempotencyKey: request.method === "DELETE" ? null : context.runtime.uuid() };
+  // A copy of its JSON, as what waits and what is shown outlive the call, and a database of a browser takes no reactive objects.
+  const write: TableWrite = JSON.parse(jsonOf({ ...address, operations, request: keyed }));
+  const begun = context.writes.begin(write);
+  try {
+    // The answers of the server are not checked again.
+    const answer = (await context.deliver(write)) as Answer;
+    begun.confirm(answer);
+    return answer;
+  } catch (error) {
+    begun.undo(error);
+    throw error;
+  }
+}
+
+/** `Database` of any namespace: the types of `client.db` say what each one has. */
+export interface AnyDatabase {
+  table(name: string): AnyTable;
+  transaction(operations: readonly JsonObject[]): Promise<JsonObject[]>;
+}
+
+export const createDatabase = (
+  context: ClientContext,
+  namespace: string,
+  instance: string | null = null,
+): AnyDatabase => ({
+  table: (name) => createTable(context, { namespace, instance, table: name }),
+  async transaction(operations) {
+    const path = `${databasePath({ namespace, instance })}/transaction`;
+    const options = { body: { operations }, idempotent: true };
+    return (await context.transport.request<{ results: JsonObject[] }>("POST", path, options)).results;
+  },
+});

@@ -1,9 +1,88 @@
-import { REQUEST_TIMEOUT_MS } from "../limits.ts";
-import type { Runtime } from "../runtime.ts";
-import { attempt } from "./attempt.ts";
-import { statusError } from "./errors.ts";
-import { withRetries } from "./retries.ts";
-import type { Method, QueryParameters, RequestOptions } from "./types.ts";
+import { listen } from "../listeners.ts";
+import { type Runtime, jittered, pause } from "../runtime.ts";
+import { errorOf, localError, networkError, isPassing, PlatformError, statusError } from "./errors.ts";
+import type { RequestOptions, Method, QueryParameters } from "./types.ts";
+
+/** One request, ready to be sent any number of times. */
+interface Prepared {
+  url: string;
+  init: RequestInit;
+  signal: AbortSignal | undefined;
+  /** 0: any time. */
+  timeoutMs: number;
+  isRaw: boolean;
+  fetch: NonNullable<RequestOptions["fetch"]>;
+}
+
+/**
+ * Sends a request once. Gives the JSON of its answer, undefined for an empty one, or the `Response` itself if `isRaw`. Errors:
+ * `PlatformError`; the reason of `signal` when that has ended it.
+ */
+async function attempt(request: Prepared, runtime: Runtime): Promise<unknown> {
+  const { url, init, signal, timeoutMs, isRaw } = request;
+  signal?.throwIfAborted();
+  const controller = new AbortController();
+  // `AbortSignal.any` is younger than the browsers that the client supports.
+  const stopListening = listen(signal, "abort", () => controller.abort(signal?.reason));
+  let isLate = false;
+  const cancel =
+    timeoutMs === 0
+      ? () => {}
+      : runtime.after(timeoutMs, () => {
+          isLate = true;
+          controller.abort();
+        });
+  try {
+    const response = await request.fetch(url, { ...init, signal: controller.signal });
+    if (response.status >= 400) throw response;
+    if (isRaw) return response;
+    const text = await response.text();
+    return text === "" ? undefined : JSON.parse(text);
+  } catch (cause) {
+    if (cause instanceof Response) throw await errorOf(cause);
+    if (isLate) throw localError("timeout", `${url} did not answer within ${timeoutMs} ms`);
+    signal?.throwIfAborted();
+    throw networkError(url, cause);
+  } finally {
+    // The caller of a raw answer still reads its body, which `signal` goes on ending.
+    cancel();
+    if (!isRaw) stopListening();
+  }
+}
+
+/** Further tries of a request that may be repeated. */
+const RETRIES_MAX = 3;
+/** The wait before the first further try; each next one is twice as long, less up to a half by chance. */
+const RETRY_BACKOFF_MS = 300;
+/** A longer `Retry-After` is not waited for: the error says it. */
+const RETRY_AFTER_MAX_MS = 20_000;
+
+/** Whether the same request may have another outcome soon. After a timeout it has not: the server was asked for long enough. */
+const isRepeated = (error: PlatformError): boolean =>
+  error.code !== "timeout" && error.status !== 504 && isPassing(error);
+
+/** The wait before try `count` + 1, in milliseconds; null where it would be too long. */
+function waitBefore(count: number, { retryAfter }: PlatformError, runtime: Runtime): number | null {
+  const askedMs = (retryAfter ?? 0) * 1000;
+  return askedMs > RETRY_AFTER_MAX_MS ? null : askedMs + jittered(runtime, RETRY_BACKOFF_MS * 2 ** count);
+}
+
+/** Runs `work` up to four times, while it fails by what passes. Errors: the last one; the signal's reason. */
+export async function withRetries<T>(work: () => Promise<T>, runtime: Runtime, signal?: AbortSignal): Promise<T> {
+  for (let count = 0; ; count++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof PlatformError) || !isRepeated(error) || count === RETRIES_MAX) throw error;
+      const waitMs = waitBefore(count, error, runtime);
+      if (waitMs === null) throw error;
+      await pause(runtime, waitMs, signal);
+    }
+  }
+}
+
+/** One try of a request. The server ends its own longest queries after 30 s. */
+const REQUEST_TIMEOUT_MS = 40_000;
 
 export interface ServerAddress {
   /** Without a slash at its end. */

@@ -1,6 +1,39 @@
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { FilterOperator } from "../../server/config/records.ts";
 
+type NumbersOf<R> = { [Name in keyof R & string]: [NonNullable<R[Name]>] extends [number] ? Name : never }[keyof R &
+  string];
+type ColumnsOf<R> = { [Name in keyof R & string]: JsonValue extends R[Name] ? never : Name }[keyof R & string];
+type TextsOf<R> = { [Name in keyof R & string]: [NonNullable<R[Name]>] extends [string] ? Name : never }[keyof R &
+  string];
+
+/** What is counted, summed or compared. */
+export type SelectionOf<R> = string extends keyof R
+  ? string
+  : "count()" | `${"sum" | "avg"}(${NumbersOf<R>})` | `${"min" | "max"}(${ColumnsOf<R>})`;
+
+/** A field, or a datetime by its minutes, hours and so on. */
+export type GroupingOf<R> = string extends keyof R
+  ? string
+  : ColumnsOf<R> | `${TextsOf<R>}:${"minute" | "hour" | "day" | "week" | "month" | "year"}`;
+
+type ResultOf<R, Key> = Key extends "count()"
+  ? number
+  : Key extends `${"sum" | "avg"}(${string})`
+    ? number | null
+    : Key extends `${"min" | "max"}(${infer Name})`
+      ? Name extends keyof R
+        ? R[Name] | null
+        : JsonValue
+      : Key extends keyof R
+        ? R[Key]
+        : string | null;
+
+/** One group of an aggregate, by the names of what was grouped by and selected. */
+export type GroupOf<R, Selected extends string, Grouped extends string> = string extends keyof R
+  ? { [name: string]: JsonValue }
+  : { [Key in Selected | Grouped]: ResultOf<R, Key> };
+
 type Equality = "==" | "!=";
 type Membership = "in" | "not in";
 type TextSearch = "contains" | "icontains" | "startsWith" | "istartsWith";

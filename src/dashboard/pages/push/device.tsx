@@ -1,7 +1,7 @@
 import { Anchor, Badge, Code, Drawer, Group, Stack, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { PushDevice } from "../../../client/admin/types.ts";
+import type { PushDevice } from "../../../client/admin/push.ts";
 import type { JsonObject } from "../../../kernel/json/json.ts";
 import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";

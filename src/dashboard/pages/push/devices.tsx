@@ -1,5 +1,5 @@
 import { Badge, Button, Group, Select, Table, Text, TextInput } from "@mantine/core";
-import type { PushDevice } from "../../../client/admin/types.ts";
+import type { PushDevice } from "../../../client/admin/push.ts";
 import { server } from "../../api/server.ts";
 import { Paged, usePaged } from "../../parts/list/paged.tsx";
 import { Name } from "../../parts/name.tsx";

@@ -1,5 +1,5 @@
 import { Badge, Group, Select, Stack, Table, Text } from "@mantine/core";
-import type { PushLog } from "../../../client/admin/types.ts";
+import type { PushLog } from "../../../client/admin/push.ts";
 import { server } from "../../api/server.ts";
 import { LOGS_EVERY_MS } from "../../limits.ts";
 import { Paged, usePaged } from "../../parts/list/paged.tsx";

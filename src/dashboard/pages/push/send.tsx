@@ -1,7 +1,7 @@
 import { Alert, Button, Drawer, Group, JsonInput, Select, Stack, Switch, Textarea, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
-import type { PushMessage } from "../../../client/admin/types.ts";
+import type { PushMessage } from "../../../client/admin/push.ts";
 import { messageOf, PlatformError } from "../../api/failure.ts";
 import { queries, server } from "../../api/server.ts";
 import { parseJson } from "../../parts/json/json-text.ts";

@@ -1,4 +1,4 @@
-import type { PushLog, PushPlatform } from "../../../client/admin/types.ts";
+import type { PushLog, PushPlatform } from "../../../client/admin/push.ts";
 
 /** What the page shows; all of it is in its address. */
 export interface PushState {

@@ -13,7 +13,7 @@ import {
 import { useDisclosure } from "@mantine/hooks";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
-import type { ChannelEntry } from "../../../client/admin/live-types.ts";
+import type { ChannelEntry } from "../../../client/admin/live.ts";
 import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { LISTED_MAX, REALTIME_EVERY_MS } from "../../limits.ts";

@@ -1,7 +1,7 @@
 import { Anchor, Badge, Box, Button, Group, Stack, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import type { RoomState } from "../../../client/admin/live-types.ts";
+import type { RoomState } from "../../../client/admin/live.ts";
 import { useRights } from "../../api/session.tsx";
 import { PLAYERS_SHOWN } from "../../limits.ts";
 import { JsonTree } from "../../parts/code/json-tree.tsx";

@@ -2,7 +2,7 @@ import { Alert, Badge, Group, Paper, SimpleGrid, Stack, Text, Title } from "@man
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import type { RoomState } from "../../../client/admin/live-types.ts";
+import type { RoomState } from "../../../client/admin/live.ts";
 import { messageOf } from "../../api/failure.ts";
 import { queries, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";

@@ -1,7 +1,7 @@
 import { Anchor, Badge, Group, Select, Table, Text, TextInput } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { RoomEntry } from "../../../client/admin/live-types.ts";
+import type { RoomEntry } from "../../../client/admin/live.ts";
 import { useResources } from "../../api/resources.ts";
 import { server } from "../../api/server.ts";
 import { LISTED_MAX, ROOMS_EVERY_MS } from "../../limits.ts";

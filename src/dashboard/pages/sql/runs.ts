@@ -1,6 +1,6 @@
 import type { EditorView } from "@codemirror/view";
 import { useEffect, useRef, useState } from "react";
-import { sqlStatements } from "../../../client/admin/sql/script.ts";
+import { sqlStatements } from "../../../client/admin/script.ts";
 import { queries, server } from "../../api/server.ts";
 import { type Outcome, placeOf, relationsKey, runStatements, showMark } from "./statements.ts";
 

@@ -3,7 +3,7 @@ import { SQLite, sql as sqlLanguage } from "@codemirror/lang-sql";
 import { type EditorView, placeholder } from "@codemirror/view";
 import { Button, Group, Kbd, Select, Text } from "@mantine/core";
 import { useMemo, useRef, useState } from "react";
-import { sqlStatements } from "../../../client/admin/sql/script.ts";
+import { sqlStatements } from "../../../client/admin/script.ts";
 import { useResources } from "../../api/resources.ts";
 import { SQL_ADDRESS_CHARACTERS_MAX } from "../../limits.ts";
 import { usePageState } from "../../parts/address.ts";

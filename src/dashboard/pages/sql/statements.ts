@@ -1,8 +1,8 @@
 import { StateEffect, StateField } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView } from "@codemirror/view";
 import { useQuery } from "@tanstack/react-query";
-import { type SqlPlace, type SqlStatement, sqlErrorPlace } from "../../../client/admin/sql/script.ts";
-import type { Sql } from "../../../client/admin/types.ts";
+import { type SqlPlace, type SqlStatement, sqlErrorPlace } from "../../../client/admin/script.ts";
+import type { Sql } from "../../../client/admin/stores.ts";
 import { messageOf } from "../../api/failure.ts";
 import { noteFailure, server } from "../../api/server.ts";
 import { SQL_COLUMNS_MAX } from "../../limits.ts";

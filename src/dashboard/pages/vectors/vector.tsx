@@ -1,6 +1,6 @@
 import { Button, Code, Drawer, Stack, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import type { Vector } from "../../../client/admin/types.ts";
+import type { Vector } from "../../../client/admin/stores.ts";
 import type { JsonObject } from "../../../kernel/json/json.ts";
 import { server } from "../../api/server.ts";
 import { MetadataForm } from "../../parts/json/metadata-form.tsx";

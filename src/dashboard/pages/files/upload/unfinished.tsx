@@ -1,7 +1,7 @@
 import { Button, Drawer, Group, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
-import type { UnfinishedUpload } from "../../../../client/admin/types.ts";
+import type { UnfinishedUpload } from "../../../../client/admin/stores.ts";
 import { messageOf } from "../../../api/failure.ts";
 import { queries, server } from "../../../api/server.ts";
 import { bytesText } from "../../../parts/format.ts";

@@ -1,4 +1,0 @@
-// One file for what talks over the socket: presence, broadcasts and rooms have most of their code in common.
-export { joinRoom } from "../rooms/room.ts";
-export { createBroadcast } from "./broadcast.ts";
-export { createPresence } from "./presence.ts";

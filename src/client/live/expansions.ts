@@ -1,0 +1,149 @@
+import type { JsonObject } from "../../kernel/json/json.ts";
+import type { Plan } from "./plan.ts";
+import type { Transport } from "../transport/types.ts";
+import type { Retries } from "./failures.ts";
+import type { RecordWindow } from "./window.ts";
+
+/** The records with these ids and what they refer to, as far as they may be read. */
+async function readRelated(transport: Transport, plan: Plan, ids: readonly string[]): Promise<JsonObject[]> {
+  const { fields, expand } = plan.parameters;
+  const query = { fields, expand, filter: JSON.stringify([["id", "in", ids]]), limit: ids.length, total: false };
+  try {
+    return (await transport.request<{ items: JsonObject[] }>("GET", plan.path, { query })).items;
+  } catch (error) {
+    // A rule that looks at each record denies lists with a filter, and large expansions are too large together.
+    if (![403, 413].includes(statusOf(error))) throw error;
+    return (await Promise.all(ids.map((id) => readOne(transport, plan, id)))).flat();
+  }
+}
+
+async function readOne(transport: Transport, plan: Plan, id: string): Promise<JsonObject[]> {
+  const { fields, expand } = plan.parameters;
+  const query = { fields, expand };
+  try {
+    return [await transport.request<JsonObject>("GET", `${plan.path}/${encodeURIComponent(id)}`, { query })];
+  } catch (error) {
+    if (statusOf(error) >= 400 && statusOf(error) < 500) return [];
+    throw error;
+  }
+}
+
+/** Of a `PlatformError`. */
+const statusOf = (error: unknown): number => Number((error as { status?: number }).status);
+
+/** Records of which it is known what they refer to: beyond it, those that have left the query are forgotten. */
+export const KNOWN_MAX = 2_000;
+
+/** Records whose references are read with one request. */
+const EXPANDED_AT_ONCE = 100;
+
+interface Expansion {
+  /** What the record refers to. */
+  readonly key: string;
+  readonly expand: JsonObject;
+  /** The last record that was shown with it, and as what. */
+  record?: JsonObject;
+  shown?: JsonObject;
+}
+
+/** What the records of one query refer to. It is read again for a record that refers to others than before. */
+export interface Expansions {
+  /** Takes `expand` out of the records of a list. */
+  learn(records: readonly JsonObject[]): JsonObject[];
+  /**
+   * The record with its `expand`, or as it was shown last while that is being read; null: not to be shown yet. `isOwn`: it is a
+   * write of this client, which is shown without it.
+   */
+  shown(record: JsonObject, isOwn: boolean): JsonObject | null;
+  stop(): void;
+}
+
+interface Parts {
+  transport: Transport;
+  plan: Plan;
+  /** Stopped by who gives it. */
+  retries: Retries;
+  /** What the query has. */
+  window: Pick<RecordWindow, "get">;
+  /** Called when more is known. */
+  changed(): void;
+}
+
+const idOf = (record: JsonObject): string => String(record["id"]);
+
+/** Imports no value that the live queries have, so that the bundle of a page without `expand` stays one file. */
+export function createExpansions({ transport, plan, retries, window, changed }: Parts): Expansions {
+  const { expand: paths } = plan.query;
+  const known = new Map<string, Expansion>();
+  const missing = new Map<string, string>();
+  let isReading = false;
+  let isStopped = false;
+
+  // `comments(postId)` depends on the id alone.
+  const fields = paths.map((path) => path.split(".", 1)[0] ?? path).filter((name) => !name.includes("("));
+  const keyOf = (record: JsonObject) => JSON.stringify(fields.map((name) => record[name] ?? null));
+  const nothing: JsonObject = {};
+  for (const path of paths) {
+    const name = path.split(".", 1)[0] ?? path;
+    nothing[name] = name.includes("(") ? { items: [], hasMore: false } : null;
+  }
+
+  const learn: Expansions["learn"] = (records) =>
+    records.map((record) => {
+      const { expand, ...own } = record;
+      const before = known.get(idOf(own));
+      const next = { key: keyOf(own), expand: (expand ?? nothing) as JsonObject };
+      const isSame = before !== undefined && JSON.stringify(before.expand) === JSON.stringify(next.expand);
+      if (!isSame || before.key !== next.key) known.set(idOf(own), next);
+      return own;
+    });
+  const read = async () => {
+    if (isReading || isStopped || missing.size === 0) return;
+    isReading = true;
+    const asked = [...missing].slice(0, EXPANDED_AT_ONCE);
+    try {
+      const ids = asked.map(([id]) => id);
+      const records = await readRelated(transport, plan, ids);
+      retries.succeeded();
+      for (const [id, key] of asked) {
+        missing.delete(id);
+        // It may be gone meanwhile. A change says so, as it does where a newer record refers to others.
+        known.set(id, { key, expand: nothing });
+      }
+      learn(records);
+      if (known.size > KNOWN_MAX) for (const id of known.keys()) if (window.get(id) === undefined) known.delete(id);
+    } catch {
+      retries.later(() => void read());
+      return;
+    } finally {
+      isReading = false;
+    }
+    if (isStopped) return;
+    changed();
+    void read();
+  };
+
+  return {
+    learn,
+    shown(record, isOwn) {
+      const id = idOf(record);
+      const key = keyOf(record);
+      const found = known.get(id);
+      if (found === undefined || found.key !== key) {
+        if (isOwn) return { ...record, expand: nothing };
+        missing.set(id, key);
+        // All that one look at the items asks for is read together.
+        queueMicrotask(() => void read());
+        return found?.shown ?? null;
+      }
+      if (found.record !== record) {
+        found.record = record;
+        found.shown = { ...plan.shown(record), expand: found.expand };
+      }
+      return found.shown ?? null;
+    },
+    stop() {
+      isStopped = true;
+    },
+  };
+}
