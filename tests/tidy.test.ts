@@ -183,7 +183,7 @@ describe("sources", () => {
       call: /\b(?:randomUUID|randomUUIDv7|getRandomValues|randomBytes)\(/,
       but: /^src\/(?:kernel\/ids|client\/runtime|dashboard\/[\w/-]+|server\/http\/http|server\/areas\/auth\/(?:password\/passwords|sealing))\.tsx?$/,
     },
-    { call: /\bconsole\.\w+\(/, but: /^src\/(?:server\/cli\/|client\/analytics\/|main\.ts$)/ },
+    { call: /\bconsole\.\w+\(/, but: /^src\/(?:server\/cli\/|client\/analytics\.ts$|main\.ts$)/ },
     { call: /\bprocess\.exit\(/, but: /^src\/(?:server\/cli\/|main\.ts$)/ },
     { call: /\b(?:eval|new Function)\(/, but: /^$/ },
     // What leaves this program takes one of three doors. Answers: listeners, the second of which redirects to HTTPS.

@@ -15,6 +15,15 @@ export interface Analytics {
   flush(): Promise<void>;
 }
 
+/** An event that waits to be sent. */
+export interface Tracked {
+  readonly name: string;
+  readonly properties: EventProperties | undefined;
+  readonly at: number;
+  /** The user who was signed in at `track`. */
+  readonly userId: string | null;
+}
+
 /** Events are sent together, this long after the first of them. */
 const FLUSH_AFTER_MS = 5_000;
 /** What the server takes in one request. */
@@ -23,43 +32,27 @@ const EVENTS_AT_ONCE_MAX = 100;
 const KEEPALIVE_MAX_BYTES = 64 * 1024;
 /** Of one request, so that most are within it. */
 const BODY_MAX_CHARACTERS = 50_000;
-/** While the server cannot be reached; beyond it the oldest are dropped. */
-const WAITING_MAX = 1_000;
 /** An event that waited for longer has its time with it; others get the server's, as the clock of a device may be wrong. */
 const RECENT_MS = 10_000;
+/** While the server cannot be reached; beyond it the oldest are dropped. */
+const WAITING_MAX = 1_000;
 
-interface Waiting {
-  name: string;
-  properties: EventProperties | undefined;
-  at: number;
-  /** Who was signed in. */
-  userId: string | null;
-}
-
-/** Where the page goes away, or may go without notice, as on phones. */
-function onHide(work: () => void): () => void {
-  return together([
-    listen(globalThis.document, "visibilitychange", () => {
-      if (document.visibilityState === "hidden") work();
-    }),
-    listen(globalThis, "pagehide", work),
-  ]);
-}
-
-export function createAnalytics(context: ClientContext): Analytics {
-  const { transport, runtime } = context;
-  let waiting: Waiting[] = [];
+/** Sends the events that `track` collects in `waiting`, together, and again where the server could not be reached. */
+export function createSending({ transport, runtime, onClose }: ClientContext, waiting: Tracked[]) {
   let cancel: (() => void) | null = null;
   let sending: Promise<void> | null = null;
+  /** How often the page was left: a browser may keep it, and show it again. */
+  let departures = 0;
 
   const later = () => {
+    if (waiting.length > WAITING_MAX) waiting.splice(0, waiting.length - WAITING_MAX);
     cancel ??= runtime.after(FLUSH_AFTER_MS, () => {
       cancel = null;
       void flush().catch(() => {});
     });
   };
-  /** The first events that fit into one request, all of one user. */
-  const take = (): Waiting[] => {
+  /** Removes the first events that fit into one request, all of one user. */
+  const take = (): Tracked[] => {
     const userId = waiting[0]?.userId;
     let characters = 0;
     const count = waiting.findIndex((event, index) => {
@@ -68,64 +61,73 @@ export function createAnalytics(context: ClientContext): Analytics {
     });
     return waiting.splice(0, count === -1 ? waiting.length : count);
   };
-  /** What can be recorded later waits again. Errors: no answer, or one that passes. */
-  const send = async (events: readonly Waiting[]): Promise<void> => {
-    // What JSON does not have is the server's to refuse, which names the event.
-    const body = JSON.stringify({
-      events: events.map(({ name, properties, at }) => {
-        const isRecent = runtime.now() - at < RECENT_MS;
-        return { name, properties, timestamp: isRecent ? undefined : at };
-      }),
-    });
-    // Events of somebody who has signed out since are nobody's.
-    const isTheirs = () => events[0]?.userId === transport.userId();
-    const auth = isTheirs();
+  /** Events that can be recorded later wait again. Errors: no answer, or one that passes. */
+  const send = async (events: readonly Tracked[]): Promise<void> => {
+    const userId = events[0]?.userId ?? null;
+    const sentAs = transport.userId();
+    const before = departures;
     try {
+      const sent = events.map(({ name, properties, at }) => {
+        const timestamp = runtime.now() - at < RECENT_MS ? undefined : at;
+        return { name, properties, timestamp };
+      });
+      // What JSON does not have is the server's to refuse, which names the event.
+      const body = new Blob([JSON.stringify({ events: sent })], { type: "application/json" });
       await transport.request("POST", "/api/analytics/track", {
         body,
-        headers: { "Content-Type": "application/json" },
-        auth,
-        // Goes on when the page has gone. Browsers refuse that for a larger body, which would be in the way of all others.
-        fetch: (url, init) => fetch(url, { ...init, keepalive: new Blob([body]).size <= KEEPALIVE_MAX_BYTES }),
+        // Events of somebody who has signed out since are nobody's.
+        auth: userId === sentAs,
+        // Browsers refuse it for a larger body, which would be in the way of all others.
+        keepalive: body.size <= KEEPALIVE_MAX_BYTES,
       });
     } catch (error) {
+      const status = error instanceof PlatformError ? error.status : 0;
+      // The browser goes on sending what was under way when the page was left, and does not tell the page: sent again, it would count twice.
+      if (status === 0 && before !== departures) return;
       later();
-      if (error instanceof PlatformError && error.status >= 400 && error.status < 429 && auth === isTheirs()) {
+      if (
+        error instanceof PlatformError &&
+        status >= 400 &&
+        status < 429 &&
+        (userId === sentAs) === (userId === transport.userId())
+      ) {
         // The server would refuse them again: those at fault are named by their places.
         console.warn(`Events were not recorded: ${error.message}`, error.fields);
         const faulty = new Set(Object.keys(error.fields).map((field) => Number(field.split(".")[1])));
         const others = events.filter((_, index) => !faulty.has(index));
-        if (others.length < events.length) waiting = [...others, ...waiting];
+        if (others.length < events.length) waiting.unshift(...others);
         return;
       }
-      waiting = [...events, ...waiting].slice(-WAITING_MAX);
+      waiting.unshift(...events);
       throw error;
     }
   };
-  const sendAll = async (): Promise<void> => {
-    while (waiting.length > 0) await send(take());
-  };
   const flush = (): Promise<void> => {
+    const sendAll = async () => {
+      while (waiting.length > 0) await send(take());
+    };
     sending ??= sendAll().finally(() => {
       sending = null;
     });
     return sending;
   };
-  const stopListening = onHide(() => {
-    // All at once: nothing can be awaited any more.
+  /** All at once: a page that goes away awaits nothing. */
+  const sendNow = () => {
     while (waiting.length > 0) void send(take()).catch(() => {});
-  });
-  context.onClose(() => {
+  };
+  const stopListening = together([
+    // A page may go without further notice, as on phones.
+    listen(globalThis.document, "visibilitychange", () => {
+      if (document.visibilityState === "hidden") sendNow();
+    }),
+    listen(globalThis, "pagehide", () => {
+      departures++;
+    }),
+  ]);
+  onClose(() => {
     stopListening();
     cancel?.();
     void flush().catch(() => {});
   });
-  return {
-    track(name, properties) {
-      waiting.push({ name, properties, at: runtime.now(), userId: transport.userId() });
-      if (waiting.length > WAITING_MAX) waiting.shift();
-      later();
-    },
-    flush,
-  };
+  return { later, flush };
 }

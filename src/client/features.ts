@@ -1,6 +1,7 @@
 import type { JsonObject } from "../kernel/json/json.ts";
 import type { ConfigTypes } from "../server/config/typed/declared.ts";
-import type { Analytics } from "./analytics.ts";
+import type { Analytics, Tracked } from "./analytics.ts";
+import { listen } from "./listeners.ts";
 import { createLazyBroadcast, createLazyPresence } from "./channels/channels.ts";
 import type { Broadcast, Presence } from "./channels/types.ts";
 import type { ClientContext } from "./context.ts";
@@ -37,10 +38,30 @@ function byName<T>(make: (name: string) => T): (name: string) => T {
   };
 }
 
-function lazyAnalytics(context: ClientContext): Analytics {
-  const load = once(async () => (await import("./small-features.ts")).createAnalytics(context));
+/** Collects events with their time and user. The code that sends them together is loaded with the first one. */
+function createAnalytics(context: ClientContext): Analytics {
+  const { runtime, transport } = context;
+  const waiting: Tracked[] = [];
+  const load = once(async () => (await import("./small-features.ts")).createSending(context, waiting));
+  // A page that is left before the code has come sends each by itself.
+  const stop = listen(globalThis, "pagehide", () => {
+    for (const { userId, name, properties } of waiting.splice(0)) {
+      const options = {
+        body: { events: [{ name, properties }] },
+        auth: userId === transport.userId(),
+        keepalive: true,
+      };
+      transport.request("POST", "/api/analytics/track", options).catch(() => {});
+    }
+  });
+  context.onClose(stop);
   return {
-    track: (...given) => void load().then((analytics) => analytics.track(...given)),
+    track(name, properties) {
+      waiting.push({ name, properties, at: runtime.now(), userId: transport.userId() });
+      load()
+        .then(({ later }) => later())
+        .catch(() => {});
+    },
     ...deferred(load, "flush"),
   };
 }
@@ -54,7 +75,7 @@ export function createFeatures<Types extends ConfigTypes>(context: ClientContext
     broadcast: byName((name) => createLazyBroadcast(context, name)),
     functions: createFunctions(context),
     push: deferred(push, "register", "unregister", "subscribe", "unsubscribe"),
-    analytics: lazyAnalytics(context),
+    analytics: createAnalytics(context),
   };
   // Only the types differ: names, payloads and routes are the config's.
   return features as unknown as Features<Types>;

@@ -1,5 +1,5 @@
 // One file: each of them alone is so small that another request costs more than its bytes.
-export { createAnalytics } from "./analytics.ts";
+export { createSending } from "./analytics.ts";
 export { cookieStore } from "./cookies.ts";
 export { createExpansions } from "./live/expansions.ts";
 export { createPush } from "./push.ts";

@@ -188,6 +188,35 @@ browserTest("[TC84] an upload goes on after a reload", async () => {
 });
 
 browserTest(
+  "[TC104] events of a page that is left before their code has come are recorded once, as whose they are",
+  async () => {
+    const { page } = await openProfile();
+    await load(page);
+    const userId = await page.evaluate<string>(
+      `client.auth.signUp({ email: "early@example.com", password: "a long password 1" }).then(({ user }) => user.id)`,
+    );
+    // The code of the client that has not been loaded comes when the page has gone.
+    await page.route(/chunk-/, async (route) => {
+      await Bun.sleep(2_000);
+      await route.abort().catch(() => {});
+    });
+    await page.evaluate(
+      `client.analytics.track("left early", { n: 1 }), client.analytics.track("left early", { n: 2 })`,
+    );
+    await page.goto("about:blank");
+    type Events = { events: { eventName: string; userId: string | null; properties: { n: number } }[] };
+    const early = async () =>
+      (await platform.service.get<Events>("/api/analytics/events?limit=1000")).body.events.filter(
+        ({ eventName }) => eventName === "left early",
+      );
+    await until("both are recorded", async () => (await early()).length >= 2);
+    const events = await early();
+    expect(events.map(({ properties }) => properties.n).sort()).toEqual([1, 2]);
+    expect(events.map((event) => event.userId)).toEqual([userId, userId]);
+  },
+);
+
+browserTest(
   "[TC104] events that are more than a browser sends after a page has gone are sent while it is there",
   async () => {
     const { page } = await openProfile();

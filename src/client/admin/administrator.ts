@@ -1,5 +1,5 @@
 import { type Runtime, systemRuntime } from "../runtime.ts";
-import { createSocket, socketOf } from "../socket/socket.ts";
+import { SharedSocket, socketOf } from "../socket/socket.ts";
 import type { Socket } from "../socket/types.ts";
 import { createBucket } from "../storage/bucket.ts";
 import type { Bucket } from "../storage/types.ts";
@@ -109,7 +109,7 @@ function administratorOf(deps: AdministratorDeps): Administrator {
       administratorOf({ ...deps, userId, headers: { ...HEADERS, "X-Platform-Act-As": userId ?? NOBODY } }),
     socket,
     openSocket(path) {
-      const opened: Socket = createSocket(
+      const opened: Socket = new SharedSocket(
         { ...context, transport: { ...transport, token: ticketsFor(() => opened) } },
         path,
       );

@@ -31,8 +31,17 @@ export function createAuth(context: ClientContext): Auth {
       // The session has ended here. Without a connection it goes on at the server, where nobody has its tokens.
       await post("signout", { refreshToken }).catch(() => {});
     },
-    ...deferred(account, "link", "oauth", "redirectResult", "reload", "updateMe", "changePassword"),
-    ...deferred(account, "acceptInvite", "deleteMe"),
+    ...deferred(
+      account,
+      "link",
+      "oauth",
+      "redirectResult",
+      "reload",
+      "updateMe",
+      "changePassword",
+      "acceptInvite",
+      "deleteMe",
+    ),
     magicLink: part("magicLink", "request", "use"),
     code: part("code", "request", "use"),
     passkeys: part("passkeys", "register", "signIn", "list", "remove"),

@@ -2,53 +2,48 @@ import type { ClientContext } from "../context.ts";
 import { deferred, once, whenLoaded } from "../deferred.ts";
 import type { Broadcast, Presence } from "./types.ts";
 
-interface Lazy<Channel> {
-  load(): Promise<Channel>;
-  /** null while it is not loaded. */
-  loaded(): Channel | null;
-}
+type Code = typeof import("../socket-features.ts");
 
-const NOBODY: Presence["users"] = [];
+const LOADING: Pick<Presence, "status" | "error" | "users"> = { status: "loading", error: null, users: [] };
 
-/** What a page without channels loads of one. The code comes with the first use. `own` has what only its kind has. */
+/** A channel whose code is loaded with the first use. `own` has the methods that only its kind has. */
 function createLazy<Channel extends Presence | Broadcast>(
-  create: (code: typeof import("../socket-features.ts")) => Channel,
-  own: (lazy: Lazy<Channel>) => Omit<Channel, "status" | "error" | "subscribe">,
+  create: (code: Code) => Channel,
+  own: (load: () => Promise<Channel>) => Partial<Channel>,
 ): Channel {
-  let channel: Channel | null = null;
+  let channel: Partial<Presence> = LOADING;
   const load = once(async () => {
-    channel = create(await import("../socket-features.ts"));
-    return channel;
+    const loaded = create(await import("../socket-features.ts"));
+    channel = loaded;
+    return loaded;
   });
-  const common: Pick<Channel, "status" | "error" | "subscribe"> = {
+  const lazy = {
     get status() {
-      return channel?.status ?? "loading";
+      return channel.status;
     },
     get error() {
-      return channel?.error ?? null;
+      return channel.error;
     },
-    subscribe: (listener) => whenLoaded(load(), (loaded) => loaded.subscribe(listener)),
+    /** Undefined for a broadcast, whose type has none. */
+    get users() {
+      return channel.users;
+    },
+    subscribe: (listener: () => void) => whenLoaded(load(), (loaded) => loaded.subscribe(listener)),
   };
-  // Both together are all members of a channel; getters stay getters.
-  const members = Object.getOwnPropertyDescriptors(common);
-  return Object.defineProperties(own({ load, loaded: () => channel }), members) as Channel;
+  // Both together are all members of the channel.
+  return Object.assign(lazy, own(load)) as unknown as Channel;
 }
 
 export const createLazyPresence = (context: ClientContext, name: string): Presence =>
   createLazy<Presence>(
     ({ createPresence }) => createPresence(context, name),
-    ({ load, loaded }) => ({
-      get users() {
-        return loaded()?.users ?? NOBODY;
-      },
-      ...deferred(load, "track", "untrack"),
-    }),
+    (load) => deferred(load, "track", "untrack"),
   );
 
 export const createLazyBroadcast = (context: ClientContext, name: string): Broadcast =>
   createLazy<Broadcast>(
     ({ createBroadcast }) => createBroadcast(context, name),
-    ({ load }) => ({
+    (load) => ({
       on: (event, listener) => whenLoaded(load(), (loaded) => loaded.on(event, listener)),
       ...deferred(load, "send"),
     }),

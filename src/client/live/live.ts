@@ -6,7 +6,7 @@ import type { QueryDescription } from "../tables/description.ts";
 import { type LocalWrites, recordsOf, type TableWrite } from "../tables/writes.ts";
 import { Feeds } from "./feeds.ts";
 import { type Holding, openHandle } from "./handle.ts";
-import { createNotices, type Seen, View } from "./view.ts";
+import { createNotify, type Seen, View } from "./view.ts";
 import type { Overlay } from "./overlay.ts";
 import { type Plan, planOf, tableKey } from "./plan.ts";
 import type { LiveQuery } from "./types.ts";
@@ -60,7 +60,7 @@ const show = ({ write, overlays }: OwnWrite, view: View) =>
 function createLive(context: ClientContext, socket: Socket): Live {
   const { runtime, transport } = context;
   const feeds = new Feeds(socket, runtime, transport.userId);
-  const notices = createNotices(runtime);
+  const notify = createNotify(runtime);
   const shared = new Map<string, Shared>();
   const writes = new Set<OwnWrite>();
   /** Of the live queries that have not ended. */
@@ -70,7 +70,7 @@ function createLive(context: ClientContext, socket: Socket): Live {
   /** Grows with each user: what one has seen is not shown to the next. */
   let userCount = 0;
 
-  const viewDeps = { runtime, transport, socket, feeds, notices, loaded: (view: View) => seen?.changed(view) };
+  const viewDeps = { runtime, transport, socket, feeds, notify, loaded: (view: View) => seen?.changed(view) };
 
   const seedFrom = (view: View, from: SeenQueries) => {
     const seenBy = userCount;

@@ -18,13 +18,11 @@ import type { LiveQuery, LiveStatus } from "./types.ts";
 /** Listeners are called at once after a pause, else this long after the last time: once in a frame. */
 const NOTIFY_EVERY_MS = 16;
 
-/** Calls listeners of all live queries together: at once after a pause, else once in a frame. */
-interface Notices {
-  /** Calls `work` soon; once, however often it is asked for. */
-  add(work: () => void): void;
-}
-
-export function createNotices(runtime: Runtime): Notices {
+/**
+ * Returns what calls listeners of all live queries together: at once after a pause, else once in a frame. One that is given several
+ * times is called once.
+ */
+export function createNotify(runtime: Runtime): (work: () => void) => void {
   const due = new Set<() => void>();
   let isScheduled = false;
   let isPausing = false;
@@ -43,13 +41,11 @@ export function createNotices(runtime: Runtime): Notices {
     pause();
     for (const work of now) work();
   };
-  return {
-    add(work) {
-      due.add(work);
-      if (isPausing || isScheduled) return;
-      isScheduled = true;
-      queueMicrotask(run);
-    },
+  return (work) => {
+    due.add(work);
+    if (isPausing || isScheduled) return;
+    isScheduled = true;
+    queueMicrotask(run);
   };
 }
 
@@ -59,7 +55,7 @@ const REREADS_MAX = 20;
 interface ViewDeps extends Pick<ClientContext, "runtime" | "transport"> {
   socket: Socket;
   feeds: Feeds;
-  notices: Notices;
+  notify: ReturnType<typeof createNotify>;
   /** It has other records of the server. */
   loaded(view: View): void;
 }
@@ -170,7 +166,7 @@ export class View implements FeedMember {
 
   #changed(): void {
     this.#isStale = true;
-    if (this.#listeners.size > 0) this.#deps.notices.add(this.#listeners.tell);
+    if (this.#listeners.size > 0) this.#deps.notify(this.#listeners.tell);
   }
 
   // Its life

@@ -5,7 +5,7 @@ import { together, createListeners } from "../listeners.ts";
 import type { Socket } from "../socket/types.ts";
 import { PlatformError, statusError } from "../transport/errors.ts";
 import type { RoomStatus, Room } from "./types.ts";
-import { createSocket } from "../socket/socket.ts";
+import { SharedSocket } from "../socket/socket.ts";
 import { createReplica } from "./replica.ts";
 
 /** How long an action waits for the connection. */
@@ -120,7 +120,7 @@ const isMistake = ({ status }: PlatformError): boolean => status === 400 || stat
 /** A connection for one room, which ends with the room, or with the client. */
 function ownConnection(context: ClientContext, path: string): { socket: Socket; close(): void } {
   const { add: onClose, tell: end } = createListeners();
-  const socket = createSocket({ ...context, onClose }, path);
+  const socket = new SharedSocket({ ...context, onClose }, path);
   const forget = context.onClose(end);
   const close = () => {
     forget();

@@ -179,7 +179,7 @@ export function connect({ options, runtime, transport, version, path }: Parts, e
   const opened = ({ version: theirs }: ServerMessage) => {
     cancelTimeout();
     if (typeof theirs === "string" && majorOf(theirs) !== majorOf(version)) {
-      const message = `This client is of version ${version}, and the server of version ${theirs}: load the server's own client`;
+      const message = `Client of version ${version}, and the server of version ${theirs}: use the server's client`;
       return lose(localError("invalid", message));
     }
     pace = createPace(runtime, (text) => socket?.send(text));
@@ -207,7 +207,7 @@ export function connect({ options, runtime, transport, version, path }: Parts, e
     if (isEnded) return;
     const { webSocket: WebSocketClass = globalThis.WebSocket } = options;
     if (WebSocketClass === undefined) {
-      const message = "There is no WebSocket here: give the class of a package as the option webSocket";
+      const message = "Give a class as the option webSocket";
       return lose(localError("invalid", message));
     }
     const own = new WebSocketClass(transport.url(path).replace(/^http/, "ws"));

@@ -24,11 +24,7 @@ export function socketOf(context: ClientContext): Socket {
 type Listener<Value> = (value: Value) => void;
 
 /** A connection that comes back by itself. Opens nothing yet. It ends with the context. */
-export function createSocket(context: ClientContext, path: string): Socket {
-  return new SharedSocket(context, path);
-}
-
-class SharedSocket implements Socket {
+export class SharedSocket implements Socket {
   status: SocketStatus = "closed";
   error: PlatformError | null = null;
   readonly #context: ClientContext;

@@ -9,7 +9,18 @@ export function createBucket(context: ClientContext, name: string): Bucket {
   const load = async () => (await import("./operations.ts")).createOperations(context, path);
   return {
     url: (key, { thumb } = {}) => context.transport.url(filePath(path, key), { thumb }),
-    ...deferred(load, "upload", "signedUrl", "signedUrls", "download", "list", "browse"),
-    ...deferred(load, "metadata", "setMetadata", "delete", "deleteMany"),
+    ...deferred(
+      load,
+      "upload",
+      "signedUrl",
+      "signedUrls",
+      "download",
+      "list",
+      "browse",
+      "metadata",
+      "setMetadata",
+      "delete",
+      "deleteMany",
+    ),
   };
 }

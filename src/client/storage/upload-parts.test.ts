@@ -18,7 +18,7 @@ test("[TC84] uploads that begin and end at the same time in two tabs are all kno
   const upload = (of: string): Unfinished => ({ of, uploadId: of, partBytes: 1, beganAt: 0 });
   // Another tab has the module a second time.
   const otherTab: { createUnfinishedUploads: typeof createUnfinishedUploads } = await import(
-    "./unfinished.ts?another-tab" as string
+    "./upload-parts.ts?another-tab" as string
   );
   const [one, two, three] = [createUnfinishedUploads, createUnfinishedUploads, otherTab.createUnfinishedUploads].map(
     (create) => create(context),

@@ -3,37 +3,29 @@ import { type Runtime, jittered, pause } from "../runtime.ts";
 import { errorOf, localError, networkError, isPassing, PlatformError, statusError } from "./errors.ts";
 import type { RequestOptions, Method, QueryParameters } from "./types.ts";
 
-/** One request, ready to be sent any number of times. */
-interface Prepared {
-  url: string;
-  init: RequestInit;
-  signal: AbortSignal | undefined;
-  /** 0: any time. */
-  timeoutMs: number;
-  isRaw: boolean;
-  fetch: NonNullable<RequestOptions["fetch"]>;
-}
-
 /**
- * Sends a request once. Gives the JSON of its answer, undefined for an empty one, or the `Response` itself if `isRaw`. Errors:
+ * Sends a request once. Gives the JSON of its answer, undefined for an empty one, or the `Response` itself if `raw`. Errors:
  * `PlatformError`; the reason of `signal` when that has ended it.
  */
-async function attempt(request: Prepared, runtime: Runtime): Promise<unknown> {
-  const { url, init, signal, timeoutMs, isRaw } = request;
+async function attempt(
+  url: string,
+  init: RequestInit,
+  { signal, timeoutMs = REQUEST_TIMEOUT_MS, raw: isRaw = false, fetch: fetchOnce }: RequestOptions,
+  runtime: Runtime,
+): Promise<unknown> {
   signal?.throwIfAborted();
   const controller = new AbortController();
   // `AbortSignal.any` is younger than the browsers that the client supports.
   const stopListening = listen(signal, "abort", () => controller.abort(signal?.reason));
   let isLate = false;
-  const cancel =
-    timeoutMs === 0
-      ? () => {}
-      : runtime.after(timeoutMs, () => {
-          isLate = true;
-          controller.abort();
-        });
+  const cancel = runtime.after(timeoutMs || NEVER_MS, () => {
+    isLate = true;
+    controller.abort();
+  });
   try {
-    const response = await request.fetch(url, { ...init, signal: controller.signal });
+    const given = { ...init, signal: controller.signal };
+    // Looked up at each request: tests and service workers replace it.
+    const response = await (fetchOnce?.(url, given) ?? fetch(url, given));
     if (response.status >= 400) throw response;
     if (isRaw) return response;
     const text = await response.text();
@@ -81,6 +73,8 @@ export async function withRetries<T>(work: () => Promise<T>, runtime: Runtime, s
   }
 }
 
+/** 23 days: timers take no more than 24. */
+const NEVER_MS = 2e9;
 /** One try of a request. The server ends its own longest queries after 30 s. */
 const REQUEST_TIMEOUT_MS = 40_000;
 
@@ -133,16 +127,12 @@ export function asGiven(options: RequestOptions): RequestOptions {
 export const createSend =
   ({ base, runtime }: ServerAddress): Send =>
   (method, path, options) => {
-    const { query, body, signal, idempotent, raw: isRaw = false, timeoutMs = REQUEST_TIMEOUT_MS } = options;
-    // Looked up at each request: tests and service workers replace it.
-    const { fetch: fetchOnce = (address, init) => fetch(address, init) } = options;
-    const headers = {
-      ...(typeof idempotent === "string" ? { "Idempotency-Key": idempotent } : {}),
-      ...options.headers,
-    };
+    const { query, body, signal, idempotent, keepalive = false } = options;
+    const hasKey = typeof idempotent === "string";
+    const headers = { ...(hasKey && { "Idempotency-Key": idempotent }), ...options.headers };
     // `asGiven` leaves nothing else.
-    const init = { method, headers, body: (body ?? null) as BodyInit | null };
-    const request = { url: urlOf(base, path, query), init, signal, timeoutMs, isRaw, fetch: fetchOnce };
-    const once = () => attempt(request, runtime);
-    return method === "GET" || typeof idempotent === "string" ? withRetries(once, runtime, signal) : once();
+    const init = { method, headers, keepalive, body: (body ?? null) as BodyInit | null };
+    const url = urlOf(base, path, query);
+    const once = () => attempt(url, init, options, runtime);
+    return method === "GET" || hasKey ? withRetries(once, runtime, signal) : once();
   };

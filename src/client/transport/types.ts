@@ -21,6 +21,8 @@ export interface RequestOptions {
   auth?: boolean | undefined;
   /** true: the answer is the `Response`, whatever its status is below 400. Default: its JSON. */
   raw?: boolean | undefined;
+  /** true: a request that is under way when the page goes away is still sent. Default: false. */
+  keepalive?: boolean | undefined;
   /** Sends each try in place of `fetch`. */
   fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
   /** One try, up to the headers of the answer and, unless `raw`, its body. 0: any time. Default: 40,000. */
