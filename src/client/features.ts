@@ -1,12 +1,12 @@
 import type { JsonObject } from "../kernel/json/json.ts";
 import type { ConfigTypes } from "../server/config/typed/declared.ts";
 import type { Analytics, Tracked } from "./analytics.ts";
-import { listen } from "./listeners.ts";
 import { createLazyBroadcast, createLazyPresence } from "./channels/channels.ts";
 import type { Broadcast, Presence } from "./channels/types.ts";
 import type { ClientContext } from "./context.ts";
 import { deferred, once } from "./deferred.ts";
 import { createFunctions, type FunctionsOf } from "./functions/functions.ts";
+import { listen } from "./listeners.ts";
 import type { Push } from "./push.ts";
 import type { Rooms } from "./rooms/types.ts";
 import { createBucket } from "./storage/bucket.ts";

@@ -1,11 +1,21 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 import { PAGES } from "./pages.ts";
+import { Page } from "./parts/page.tsx";
+import { Empty } from "./parts/states.tsx";
 import { Layout } from "./shell/layout.tsx";
-import { NotFound } from "./shell/not-found.tsx";
 import { PageFailure } from "./shell/server-notes.tsx";
 
+/** At an address that no page has. */
+function NotFound() {
+  return (
+    <Page title="Not found">
+      <Empty title="There is no page at this address">Choose one of the pages, or press / to search.</Empty>
+    </Page>
+  );
+}
+
 /** The state of pages is in the address; each page reads the parameters that it knows. */
-export interface PageSearch {
+interface PageSearch {
   /** Whose view it is. */
   as?: string;
   [parameter: string]: unknown;

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { type Client, clientOf, createClient, createContext } from "../../src/client/client.ts";
 import type { LiveQuery } from "../../src/client/live/types.ts";
-import { SEEN_LENGTH_MAX, SEEN_QUERIES_MAX, startOffline, keepQueries } from "../../src/client/offline/offline.ts";
-import { UNKNOWN_AFTER_MS } from "../../src/client/offline/queue.ts";
-import { WAITING_WRITES_MAX } from "../../src/client/offline/queue.ts";
+import { keepQueries, SEEN_LENGTH_MAX, SEEN_QUERIES_MAX, startOffline } from "../../src/client/offline/offline.ts";
+import { UNKNOWN_AFTER_MS, WAITING_WRITES_MAX } from "../../src/client/offline/queue.ts";
 import type { OfflineStorage } from "../../src/client/offline/storage.ts";
 import { memoryStore, type Store } from "../../src/client/store.ts";
 import type { JsonObject } from "../../src/kernel/json/json.ts";

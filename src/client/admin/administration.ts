@@ -1,16 +1,16 @@
 import { systemRuntime } from "../runtime.ts";
 import type { Transport } from "../transport/types.ts";
+import type { AdminBackups } from "./backups.ts";
 import { createBackups } from "./backups.ts";
-import { createAnalytics, createAudit, type AdminAnalytics, type AdminAudit } from "./history.ts";
-import { createAdminRealtime, createAdminRooms, type AdminRealtime, type AdminRooms } from "./live.ts";
+import { type AdminAnalytics, type AdminAudit, createAnalytics, createAudit } from "./history.ts";
+import { type AdminRealtime, type AdminRooms, createAdminRealtime, createAdminRooms } from "./live.ts";
+import type { AdminJobs, Instances } from "./operations.ts";
 import { type AdminBroadcast, createAdminBroadcast, createInstances, createJobs } from "./operations.ts";
+import type { AdminPush } from "./push.ts";
 import { createAdminPush } from "./push.ts";
+import type { AdminBuckets, KeyValue, Sql, Vectors } from "./stores.ts";
 import { createBuckets, createKeyValue, createSql, createVectors } from "./stores.ts";
 import { type AdminTables, createAdminTables } from "./tables.ts";
-import type { AdminBackups } from "./backups.ts";
-import type { AdminBuckets, KeyValue, Sql, Vectors } from "./stores.ts";
-import type { AdminJobs, Instances } from "./operations.ts";
-import type { AdminPush } from "./push.ts";
 import { type AdminUsers, createUsers } from "./users.ts";
 
 /** What a service key may do beside tables and files: the same in scripts and in the dashboard. Errors of all: `PlatformError`. */

@@ -1,5 +1,4 @@
-import type { JsonValue } from "../../kernel/json/json.ts";
-import type { JsonObject } from "../../kernel/json/json.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
 import type { Transport } from "../transport/types.ts";
 
 export type JobState = "waiting" | "running" | "done" | "failed";

@@ -1,5 +1,4 @@
-import type { JsonValue } from "../../kernel/json/json.ts";
-import type { JsonObject } from "../../kernel/json/json.ts";
+import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
 import { bucketPath } from "../storage/paths.ts";
 import type { Transport } from "../transport/types.ts";
 

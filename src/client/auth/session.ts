@@ -1,11 +1,11 @@
 import { textOf } from "../base64url.ts";
-import type { Tokens, User } from "./types.ts";
 import { createListeners } from "../listeners.ts";
-import type { MaybePromise, Store } from "../store.ts";
 import type { Runtime } from "../runtime.ts";
+import type { MaybePromise, Store } from "../store.ts";
 import { PlatformError } from "../transport/errors.ts";
-import { withRetries, asGiven, type Send } from "../transport/send.ts";
+import { asGiven, type Send, withRetries } from "../transport/send.ts";
 import { inTurn } from "./lease.ts";
+import type { Tokens, User } from "./types.ts";
 
 /** An access token is replaced when less than this, or than a fifth of its lifetime, is left. */
 const REFRESH_MARGIN_MS = 60_000;

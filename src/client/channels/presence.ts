@@ -1,9 +1,9 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { ClientContext } from "../context.ts";
-import { together, createListeners } from "../listeners.ts";
+import { createListeners, together } from "../listeners.ts";
+import type { ServerMessage } from "../socket/types.ts";
 import { PlatformError } from "../transport/errors.ts";
 import { ask, createTopic } from "./topic.ts";
-import type { ServerMessage } from "../socket/types.ts";
 import type { Presence, PresentUser } from "./types.ts";
 
 /** What this client shows of itself on a presence channel. */

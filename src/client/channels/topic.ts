@@ -1,7 +1,7 @@
-import type { ServerMessage } from "../socket/types.ts";
-import { deniedError, localError, type PlatformError, statusError } from "../transport/errors.ts";
 import type { ClientContext } from "../context.ts";
 import { together } from "../listeners.ts";
+import type { ServerMessage } from "../socket/types.ts";
+import { deniedError, localError, type PlatformError, statusError } from "../transport/errors.ts";
 import type { ChannelStatus } from "./types.ts";
 
 /** The statuses that HTTP would answer with, by what the code of a message contains. */

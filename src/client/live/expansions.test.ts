@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import type { JsonObject } from "../../kernel/json/json.ts";
-import type { Plan } from "./plan.ts";
 import type { Transport } from "../transport/types.ts";
 import { createExpansions, KNOWN_MAX } from "./expansions.ts";
+import type { Plan } from "./plan.ts";
 
 const TURNS_OF_A_READ = 20;
 

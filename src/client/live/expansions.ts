@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
-import type { Plan } from "./plan.ts";
 import type { Transport } from "../transport/types.ts";
 import type { Retries } from "./failures.ts";
+import type { Plan } from "./plan.ts";
 import type { RecordWindow } from "./window.ts";
 
 /** The records with these ids and what they refer to, as far as they may be read. */

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { testClock } from "../../../tests/support/clock.ts";
 import type { ServerMessage, Socket } from "../socket/types.ts";
-import { SUBSCRIBE_TIMEOUT_MS, type FeedMember, Feeds } from "./feeds.ts";
+import { type FeedMember, Feeds, SUBSCRIBE_TIMEOUT_MS } from "./feeds.ts";
 
 /** A connected socket whose server is the test. */
 function socketOfTest() {

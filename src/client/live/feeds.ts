@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
-import type { ServerMessage, Socket } from "../socket/types.ts";
 import type { Runtime } from "../runtime.ts";
+import type { ServerMessage, Socket } from "../socket/types.ts";
 import { deniedError, type PlatformError, statusError } from "../transport/errors.ts";
 import { createRetries, type Retries } from "./failures.ts";
 import type { Plan } from "./plan.ts";

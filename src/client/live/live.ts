@@ -6,10 +6,10 @@ import type { QueryDescription } from "../tables/description.ts";
 import { type LocalWrites, recordsOf, type TableWrite } from "../tables/writes.ts";
 import { Feeds } from "./feeds.ts";
 import { type Holding, openHandle } from "./handle.ts";
-import { createNotify, type Seen, View } from "./view.ts";
 import type { Overlay } from "./overlay.ts";
 import { type Plan, planOf, tableKey } from "./plan.ts";
 import type { LiveQuery } from "./types.ts";
+import { createNotify, type Seen, View } from "./view.ts";
 
 /** What live queries start from while the server has not answered. */
 export interface SeenQueries {

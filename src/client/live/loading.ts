@@ -2,8 +2,8 @@ import type { JsonObject } from "../../kernel/json/json.ts";
 import type { ClientContext } from "../context.ts";
 import { PlatformError } from "../transport/errors.ts";
 import { createRetries, type Failure, failureOf } from "./failures.ts";
-import { RECORDS_MAX, type Plan } from "./plan.ts";
 import type { Change } from "./feeds.ts";
+import { type Plan, RECORDS_MAX } from "./plan.ts";
 import type { Page } from "./window.ts";
 
 /** Changes that are kept while a list is under way. Beyond it the list is asked for again. */

@@ -1,8 +1,8 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { WriteOperation } from "../tables/writes.ts";
-import type { RecordWindow } from "./window.ts";
-import { type Plan, idOf, isSame } from "./plan.ts";
 import { Overlay } from "./overlay.ts";
+import { idOf, isSame, type Plan } from "./plan.ts";
+import type { RecordWindow } from "./window.ts";
 
 const MILLISECOND = 1;
 

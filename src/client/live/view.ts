@@ -1,19 +1,19 @@
-import type { Runtime } from "../runtime.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { ClientContext } from "../context.ts";
-import type { Expansions } from "./expansions.ts";
 import { createListeners } from "../listeners.ts";
+import type { Runtime } from "../runtime.ts";
 import type { Socket } from "../socket/types.ts";
 import type { WriteOperation } from "../tables/writes.ts";
 import type { PlatformError } from "../transport/errors.ts";
+import type { Expansions } from "./expansions.ts";
 import { createRetries, type Failure, failureOf, type Retries } from "./failures.ts";
 import type { Change, FeedMember, Feeds } from "./feeds.ts";
 import { createLoading, type Loading } from "./loading.ts";
-import { type Page, RecordWindow } from "./window.ts";
 import { LocalState } from "./local-state.ts";
 import type { Overlay } from "./overlay.ts";
-import { type Plan, idOf } from "./plan.ts";
+import { idOf, type Plan } from "./plan.ts";
 import type { LiveQuery, LiveStatus } from "./types.ts";
+import { type Page, RecordWindow } from "./window.ts";
 
 /** Listeners are called at once after a pause, else this long after the last time: once in a frame. */
 const NOTIFY_EVERY_MS = 16;

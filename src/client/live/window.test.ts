@@ -3,9 +3,9 @@ import fc from "fast-check";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Transport } from "../transport/types.ts";
-import { type Plan, planOf } from "./plan.ts";
 import type { Change } from "./feeds.ts";
 import { createLoading, type Loading } from "./loading.ts";
+import { type Plan, planOf } from "./plan.ts";
 import { RecordWindow } from "./window.ts";
 
 // Far more than a window has, so that windows overflow and lose records.

@@ -1,12 +1,12 @@
-import { type SeenQueries, liveOf } from "../live/live.ts";
+import type { ClientContext } from "../context.ts";
+import { onWake } from "../listeners.ts";
+import { createRetries } from "../live/failures.ts";
+import { liveOf, type SeenQueries } from "../live/live.ts";
 import type { View } from "../live/view.ts";
 import type { Runtime } from "../runtime.ts";
-import type { OfflineStorage } from "./storage.ts";
-import type { ClientContext } from "../context.ts";
-import { createRetries } from "../live/failures.ts";
-import { onWake } from "../listeners.ts";
 import type { TableWrite } from "../tables/writes.ts";
-import { WriteQueue, joinTabs, type News } from "./queue.ts";
+import { joinTabs, type News, WriteQueue } from "./queue.ts";
+import type { OfflineStorage } from "./storage.ts";
 import type { RefusedListener } from "./types.ts";
 
 /** The characters of the JSON of a query's records; larger ones are not kept. */

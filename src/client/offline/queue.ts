@@ -1,9 +1,9 @@
 import { inTurn } from "../auth/lease.ts";
 import type { ClientContext } from "../context.ts";
-import { type ErrorFacts, isPassing, localError, PlatformError } from "../transport/errors.ts";
 import type { Retries } from "../live/failures.ts";
 import type { Live } from "../live/live.ts";
-import { type BegunWrite, type TableWrite, sendWrite } from "../tables/writes.ts";
+import { type BegunWrite, sendWrite, type TableWrite } from "../tables/writes.ts";
+import { type ErrorFacts, isPassing, localError, PlatformError } from "../transport/errors.ts";
 import type { OfflineStorage, WaitingWrite } from "./storage.ts";
 
 /** How a write has ended in the tab that sent it. */

@@ -4,7 +4,7 @@ import type { LiveQuery, LiveStatus } from "../live/types.ts";
 import type { QueryDescription } from "../tables/description.ts";
 import type { PlatformError } from "../transport/errors.ts";
 import type { Table } from "../types/table.ts";
-import { useProvidedClient, keepEqual } from "./provider.ts";
+import { keepEqual, useProvidedClient } from "./provider.ts";
 
 /** A query of a table. Those with the same description are the same, so that it may be written inside a component. */
 interface LiveSource<Item> {

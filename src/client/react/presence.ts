@@ -2,7 +2,7 @@ import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { ChannelStatus, Presence, PresentUser } from "../channels/types.ts";
 import { PlatformError } from "../transport/errors.ts";
-import { useUserId, keepEqual } from "./provider.ts";
+import { keepEqual, useUserId } from "./provider.ts";
 
 export interface PresenceResult<State> {
   users: readonly PresentUser<State>[];

@@ -1,7 +1,7 @@
+import { useEffect, useMemo, useRef, useSyncExternalStore } from "react";
 import type { Room, RoomPlayer, RoomStatus, Rooms } from "../rooms/types.ts";
 import { systemRuntime } from "../runtime.ts";
 import { PlatformError } from "../transport/errors.ts";
-import { useEffect, useMemo, useRef, useSyncExternalStore } from "react";
 import { useUserId } from "./provider.ts";
 
 /** A component that is gone may be back at once: React mounts twice in development, and routes change. */

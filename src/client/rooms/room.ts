@@ -1,12 +1,12 @@
 import type { JsonValue } from "../../kernel/json/json.ts";
 import { lostError, socketError } from "../channels/topic.ts";
 import type { ClientContext } from "../context.ts";
-import { together, createListeners } from "../listeners.ts";
+import { createListeners, together } from "../listeners.ts";
+import { SharedSocket } from "../socket/socket.ts";
 import type { Socket } from "../socket/types.ts";
 import { PlatformError, statusError } from "../transport/errors.ts";
-import type { RoomStatus, Room } from "./types.ts";
-import { SharedSocket } from "../socket/socket.ts";
 import { createReplica } from "./replica.ts";
+import type { Room, RoomStatus } from "./types.ts";
 
 /** How long an action waits for the connection. */
 const WAIT_MS = 10_000;

@@ -1,5 +1,5 @@
-import type { Runtime } from "../runtime.ts";
 import type { ClientContext } from "../context.ts";
+import type { Runtime } from "../runtime.ts";
 import { localError, type PlatformError } from "../transport/errors.ts";
 import type { ServerMessage } from "./types.ts";
 

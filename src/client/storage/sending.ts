@@ -1,9 +1,9 @@
-import type { UploadOptions } from "./types.ts";
 import type { ClientContext } from "../context.ts";
 import { listen } from "../listeners.ts";
-import type { RequestOptions } from "../transport/types.ts";
 import { jittered, pause } from "../runtime.ts";
 import { isPassing, PlatformError, statusError } from "../transport/errors.ts";
+import type { RequestOptions } from "../transport/types.ts";
+import type { UploadOptions } from "./types.ts";
 
 /** What is uploaded where. */
 export interface UploadTask {

@@ -1,10 +1,10 @@
-import type { Runtime } from "../runtime.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { ClientContext } from "../context.ts";
+import type { Runtime } from "../runtime.ts";
 import { orNull } from "../transport/errors.ts";
 import { jsonOf } from "../transport/send.ts";
 import type { Cancellable } from "../types/query.ts";
-import { type Condition, everything, type TableAddress, tablePath, databasePath } from "./description.ts";
+import { type Condition, databasePath, everything, type TableAddress, tablePath } from "./description.ts";
 import { TableQuery } from "./query.ts";
 import type { TableWrite, WriteOperation, WriteRequest } from "./writes.ts";
 

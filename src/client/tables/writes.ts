@@ -1,6 +1,6 @@
-import type { FieldDeletion, Increment } from "../types/records.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { Method, QueryParameters, Transport } from "../transport/types.ts";
+import type { FieldDeletion, Increment } from "../types/records.ts";
 import type { TableAddress } from "./description.ts";
 
 /** Adds `value`, 1 by default, to a number, however many clients do so at once. */

@@ -1,7 +1,7 @@
 import { listen } from "../listeners.ts";
-import { type Runtime, jittered, pause } from "../runtime.ts";
-import { errorOf, localError, networkError, isPassing, PlatformError, statusError } from "./errors.ts";
-import type { RequestOptions, Method, QueryParameters } from "./types.ts";
+import { jittered, pause, type Runtime } from "../runtime.ts";
+import { errorOf, isPassing, localError, networkError, PlatformError, statusError } from "./errors.ts";
+import type { Method, QueryParameters, RequestOptions } from "./types.ts";
 
 /**
  * Sends a request once. Gives the JSON of its answer, undefined for an empty one, or the `Response` itself if `raw`. Errors:

@@ -1,8 +1,8 @@
 import type { RecordOf } from "../../server/config/typed/records.ts";
 import type { LiveQuery } from "../live/types.ts";
 import type { QueryDescription } from "../tables/description.ts";
-import type { GroupingOf, GroupOf, SelectionOf, FieldOf, OperandOf, OperatorOf, ValueAt } from "./fields.ts";
 import type { CheckedPath, WithRelated } from "./expand.ts";
+import type { FieldOf, GroupingOf, GroupOf, OperandOf, OperatorOf, SelectionOf, ValueAt } from "./fields.ts";
 import type { ChangesOfSchema } from "./records.ts";
 
 /** A page of a list. */

@@ -1,8 +1,20 @@
 import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
 import { createAdministrator } from "../../client/admin/administrator.ts";
 import { defaultStore } from "../../client/store.ts";
-import { STALE_MS } from "../limits.ts";
-import { PlatformError } from "./failure.ts";
+import { PlatformError } from "../../client/transport/errors.ts";
+
+export { PlatformError };
+
+/** What the server said, or why it could not be asked. */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (!(error instanceof PlatformError)) return error.message;
+  const fields = Object.values(error.fields).map(({ message }) => message);
+  return fields.length > 0 ? fields.join("; ") : error.message;
+}
+
+/** How long what has been loaded is shown without loading it again. */
+const STALE_MS = 10_000;
 
 /** The server that serves this page. */
 export const server = createAdministrator({ url: location.origin, store: defaultStore() });

@@ -2,9 +2,26 @@ import { notifications } from "@mantine/notifications";
 import { type QueryKey, useMutation, useQuery } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect } from "react";
 import type { SignedInKey } from "../../client/admin/administrator.ts";
-import { finishBegun, forgetBegun } from "./begun.ts";
-import { messageOf } from "./failure.ts";
-import { queries, SESSION_KEY, server } from "./server.ts";
+import { messageOf, queries, SESSION_KEY, server } from "./server.ts";
+
+/** What a page has allBegun with the rights of a key: it is finished with them, and nobody else sees it. */
+export interface Begun {
+  /** Before the session is ended by a sign-out. */
+  finish(): Promise<unknown>;
+  /** When the session has ended: whatever is left belongs to nobody. */
+  forget(): void;
+}
+
+const allBegun = new Set<Begun>();
+
+/** Called as soon as something is kept beside the cache of queries; the same one counts once. */
+export const endsWithSession = (one: Begun): void => void allBegun.add(one);
+
+const finishBegun = (): Promise<unknown> => Promise.all([...allBegun].map((one) => one.finish()));
+
+function forgetBegun(): void {
+  for (const one of allBegun) one.forget();
+}
 
 const KEY = SESSION_KEY;
 
@@ -54,7 +71,7 @@ async function signInByCode(code: string): Promise<SignedInKey | null> {
 }
 
 /** The key of a session, which may have ended by itself: its pages stay behind the sign-in, with what was typed in them. */
-export interface Session {
+interface Session {
   key: SignedInKey;
   hasEnded: boolean;
 }

@@ -1,5 +1,6 @@
-import { Box, Group, Stack, Text, Title } from "@mantine/core";
-import { type ReactNode, useEffect } from "react";
+import { Box, Card, Group, Stack, Text, Title } from "@mantine/core";
+import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { type ReactNode, useCallback, useEffect } from "react";
 
 /** A page: its title in the document and as the one heading of first order, what it offers on the right, and its content. */
 export function Page({
@@ -37,4 +38,38 @@ export function Page({
       {children}
     </Stack>
   );
+}
+
+/** A part of a page with its own heading, and what it offers on the right. */
+export function Section({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
+  return (
+    <Card withBorder component="section" aria-label={title} p="sm">
+      <Group justify="space-between" mb="xs" gap="xs">
+        <Title order={2} size="h5">
+          {title}
+        </Title>
+        {actions}
+      </Group>
+      {children}
+    </Card>
+  );
+}
+
+/** A page does not know its own route: its module is loaded by it. */
+const ANY = { strict: false } as never;
+
+/** The parameters of the page's path, which the page names. */
+export const usePathParameters = <Names extends string>(): Readonly<Record<Names, string>> =>
+  useParams(ANY) as unknown as Record<Names, string>;
+
+/** The state of a page, which is in its address so that a link shows the same. `change` keeps what it does not name. */
+export function usePageState<State extends object>() {
+  const state = useSearch(ANY) as unknown as Partial<State>;
+  const navigate = useNavigate();
+  const change = useCallback(
+    (next: { [Name in keyof State]?: State[Name] | undefined }, options: { replace?: boolean } = {}) =>
+      void navigate({ to: ".", search: ((before: object) => ({ ...before, ...next })) as never, ...options }),
+    [navigate],
+  );
+  return { state, change };
 }

@@ -1,6 +1,6 @@
 import { Alert, Button, Center, Skeleton, Stack, Text, Title } from "@mantine/core";
 import type { ReactNode } from "react";
-import { messageOf, PlatformError } from "../api/failure.ts";
+import { messageOf, PlatformError } from "../api/server.ts";
 
 /** What failed, in the words of the server, with a way to try again. */
 export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => void }) {

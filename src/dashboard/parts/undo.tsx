@@ -2,9 +2,11 @@ import { Button, Group, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useSyncExternalStore } from "react";
 import type { RequestOptions } from "../../client/transport/types.ts";
-import { type Begun, endsWithSession } from "../api/begun.ts";
-import { messageOf } from "../api/failure.ts";
-import { UNDO_MS } from "../limits.ts";
+import { messageOf } from "../api/server.ts";
+import { type Begun, endsWithSession } from "../api/session.tsx";
+
+/** How long a deletion can be undone. */
+const UNDO_MS = 10_000;
 
 /** How a request is sent: as always, or so that it outlives the page. */
 export type Sending = Pick<RequestOptions, "fetch">;

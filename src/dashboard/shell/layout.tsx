@@ -4,26 +4,120 @@ import {
   Burger,
   Button,
   Group,
+  Kbd,
   Menu,
+  Modal,
   NavLink,
+  Table,
   Text,
   Tooltip,
   UnstyledButton,
   useMantineColorScheme,
 } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
+import { useDisclosure, useHotkeys } from "@mantine/hooks";
+import { QueryObserver } from "@tanstack/react-query";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
-import { Activity } from "react";
-import { useHeld } from "../api/held.ts";
+import { Activity, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { queries } from "../api/server.ts";
 import { signOut, useRights, useSession } from "../api/session.tsx";
+import { loadersBelow } from "../pages.ts";
 import { IconLogout, IconMoon, IconSearch, IconSun, IconUserCircle } from "../parts/icons.tsx";
-import { useLoadingAhead } from "./loading-ahead.ts";
 import { openSearch, Search } from "./search.tsx";
 import { useSections } from "./sections.ts";
 import { ServerNotes } from "./server-notes.tsx";
-import { Shortcuts } from "./shortcuts.tsx";
 import { SignInPage } from "./sign-in.tsx";
 import { ViewAs } from "./view-as.tsx";
+
+/** Pages at rest observe nothing. What they show is held meanwhile: without it their forms would begin anew. */
+function useHeld(isHeld: boolean): void {
+  const releases = useRef<readonly (() => void)[]>([]);
+  // Before the pages end their observation, and, below, until they have begun again.
+  useLayoutEffect(() => {
+    if (!isHeld) return;
+    const shown = queries.getQueryCache().findAll({ type: "active" });
+    releases.current = shown.map(({ options, queryKey }) =>
+      new QueryObserver(queries, { ...options, queryKey, enabled: false }).subscribe(() => {}),
+    );
+  }, [isHeld]);
+  useEffect(() => {
+    if (!isHeld) return;
+    return () => {
+      for (const release of releases.current) release();
+    };
+  }, [isHeld]);
+}
+
+const KEYS: readonly (readonly [string, string])[] = [
+  ["/", "Search tables, users, files and pages"],
+  ["?", "Show these keys"],
+  ["↑ ↓ ← →", "Move in a grid"],
+  ["Enter", "Edit a cell, save it"],
+  ["Alt Enter", "Open what a cell refers to"],
+  ["Escape", "Cancel, close"],
+];
+
+/** `?` lists the keys. */
+function Shortcuts() {
+  const [isOpen, setIsOpen] = useState(false);
+  useHotkeys([
+    ["shift+?", () => setIsOpen(true)],
+    ["?", () => setIsOpen(true)],
+  ]);
+  return (
+    <Modal opened={isOpen} onClose={() => setIsOpen(false)} title="Keys">
+      <Table>
+        <Table.Tbody>
+          {KEYS.map(([key, what]) => (
+            <Table.Tr key={key}>
+              <Table.Td w={120}>
+                <Kbd>{key}</Kbd>
+              </Table.Td>
+              <Table.Td>{what}</Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Modal>
+  );
+}
+
+/** The code of the next page is loaded when the browser is idle, or after this time. */
+const AHEAD_IDLE_MAX_MS = 200;
+
+/** Whether the browser is asked to save data; unknown in some. */
+const isSavingData = (): boolean =>
+  "connection" in navigator && (navigator.connection as { saveData?: boolean } | undefined)?.saveData === true;
+
+/** Resolves when the browser has nothing to do, and what the page shows has been loaded. */
+async function whenIdle(signal: AbortSignal): Promise<void> {
+  do {
+    await new Promise<void>((resolve) => {
+      // Safari has no such call.
+      if ("requestIdleCallback" in window) requestIdleCallback(() => resolve(), { timeout: AHEAD_IDLE_MAX_MS });
+      else setTimeout(resolve, AHEAD_IDLE_MAX_MS);
+    });
+  } while (!signal.aborted && queries.isFetching() > 0);
+}
+
+/** Loads the code of the other pages once the first one is shown, one after another, so that a click on one shows its data at once. */
+function useLoadingAhead(): void {
+  const sections = useSections()
+    .map(({ path }) => path)
+    .join(" ");
+  useEffect(() => {
+    if (isSavingData()) return;
+    const ended = new AbortController();
+    void (async () => {
+      for (const load of sections.split(" ").flatMap(loadersBelow)) {
+        await whenIdle(ended.signal);
+        if (ended.signal.aborted) return;
+        // What fails is loaded by the click.
+        await load().catch(() => {});
+      }
+    })();
+    return () => ended.abort();
+  }, [sections]);
+}
 
 const HEADER_PX = 52;
 const NAVBAR_PX = 208;

@@ -1,10 +1,11 @@
 import { Alert } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
-import { PlatformError } from "../api/failure.ts";
-import { queries, server } from "../api/server.ts";
-import { SERVER_EVERY_MS } from "../limits.ts";
+import { PlatformError, queries, server } from "../api/server.ts";
 import { Failure } from "../parts/states.tsx";
+
+/** Time between two looks at whether the server answers. */
+const SERVER_EVERY_MS = 4_000;
 
 const KEY = ["server"];
 

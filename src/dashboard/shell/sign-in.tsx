@@ -1,6 +1,6 @@
 import { Button, Center, Paper, PasswordInput, Stack, Text, Title } from "@mantine/core";
 import { type SyntheticEvent, useEffect, useState } from "react";
-import { messageOf } from "../api/failure.ts";
+import { messageOf } from "../api/server.ts";
 import { useSignIn } from "../api/session.tsx";
 
 /** Asks for a service key, which goes to the server and is kept nowhere. */

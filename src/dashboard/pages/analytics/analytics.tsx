@@ -1,8 +1,7 @@
 import { SegmentedControl, Tabs } from "@mantine/core";
-import { usePageState } from "../../parts/address.ts";
-import { Page } from "../../parts/page.tsx";
+import { Page, usePageState } from "../../parts/page.tsx";
 import { type EventState, Events } from "./events.tsx";
-import { RANGES, type Range } from "./ranges.ts";
+import { RANGES, type Range } from "./ranges.tsx";
 import { Requests } from "./requests.tsx";
 
 type View = "requests" | "events";

@@ -1,14 +1,15 @@
 import { Progress, Stack, Table, TagsInput, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { server } from "../../api/server.ts";
-import { FUNNEL_STEPS_MAX, FUNNEL_STEPS_MIN } from "../../limits.ts";
-import { usePageState } from "../../parts/address.ts";
-import { numberText } from "../../parts/format.ts";
-import { Section } from "../../parts/section.tsx";
+import { numberText } from "../../parts/format.tsx";
+import { Wide } from "../../parts/list/list.tsx";
+import { Section, usePageState } from "../../parts/page.tsx";
 import { Loadable } from "../../parts/states.tsx";
-import { Wide } from "../../parts/wide.tsx";
-import { Amount } from "./amount.tsx";
-import type { Range } from "./ranges.ts";
+import { Amount, type Range } from "./ranges.tsx";
+
+/** Events of a funnel. */
+const FUNNEL_STEPS_MIN = 2;
+const FUNNEL_STEPS_MAX = 5;
 
 const SUGGESTED = 50;
 const WHOLE = 100;

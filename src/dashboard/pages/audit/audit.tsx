@@ -2,16 +2,13 @@ import { Button, Group, Table, Text, TextInput } from "@mantine/core";
 import { Fragment, useState } from "react";
 import type { AuditEntry } from "../../../client/admin/index.ts";
 import { server } from "../../api/server.ts";
-import { usePageState } from "../../parts/address.ts";
-import { timeText } from "../../parts/format.ts";
-import { Json } from "../../parts/json/json.tsx";
-import { OPENING_ROW } from "../../parts/list/opening-row.ts";
-import { Paged, usePaged } from "../../parts/list/paged.tsx";
+import { timeText } from "../../parts/format.tsx";
+import { Json } from "../../parts/json.tsx";
+import { OPENING_ROW, Paged, usePaged, Wide, WideDetail } from "../../parts/list/list.tsx";
 import { beginningOf, type Since, SinceSelect, sinceOf } from "../../parts/list/since.tsx";
-import { Page } from "../../parts/page.tsx";
+import { UserName } from "../../parts/name.tsx";
+import { Page, usePageState } from "../../parts/page.tsx";
 import { Empty } from "../../parts/states.tsx";
-import { UserName } from "../../parts/user-name.tsx";
-import { Wide, WideDetail } from "../../parts/wide.tsx";
 
 interface AuditState {
   actor: string;

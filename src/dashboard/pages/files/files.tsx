@@ -2,18 +2,15 @@ import "./files.css";
 import { Button, Stack } from "@mantine/core";
 import { useResources } from "../../api/resources.ts";
 import { useRights } from "../../api/session.tsx";
-import { usePageState } from "../../parts/address.ts";
-import { Page } from "../../parts/page.tsx";
+import { Page, usePageState } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { useViewAs } from "../../shell/view-as.tsx";
 import type { FilesState } from "./address.ts";
-import { OpenFile } from "./file/file.tsx";
+import { OpenFile } from "./file.tsx";
 import { Folder, useDeleteFiles } from "./folder.tsx";
-import { Quota } from "./quota.tsx";
-import { Toolbar } from "./toolbar.tsx";
-import { UnfinishedUploads } from "./upload/unfinished.tsx";
-import { DropPlace, NewFolder, UploadButton, useUploading } from "./upload/upload-button.tsx";
-import { UploadList } from "./upload/upload-list.tsx";
+import { Quota, Toolbar } from "./toolbar.tsx";
+import { DropPlace, NewFolder, UploadButton, useUploading } from "./upload-button.tsx";
+import { UnfinishedUploads, UploadList } from "./upload-list.tsx";
 
 /** The files of buckets, as the key or a chosen user sees them. */
 export default function FilesPage() {

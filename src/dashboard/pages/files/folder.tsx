@@ -1,15 +1,18 @@
 import { Button, Group, Text } from "@mantine/core";
 import type { FolderPage } from "../../../client/storage/types.ts";
 import { queries } from "../../api/server.ts";
-import { Paged, type PagedList, usePaged } from "../../parts/list/paged.tsx";
-import { useSelection } from "../../parts/list/selection.ts";
+import { Paged, type PagedList, usePaged, useSelection } from "../../parts/list/list.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { deleteSoon, inTurn, type Sending, useHidden } from "../../parts/undo.tsx";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
 import { hiddenName, type Layout, nameOf } from "./address.ts";
-import { DELETED_AT_ONCE_MAX, FILES_PAGE } from "./limits.ts";
 import { FileList } from "./list.tsx";
 import { Pictures } from "./pictures.tsx";
+
+/** Files of one page of a folder. */
+const FILES_PAGE = 100;
+/** Keys of one request that deletes files, by the server. */
+const DELETED_AT_ONCE_MAX = 100;
 
 type Entry = { folder: string } | { file: FolderPage["items"][number] };
 

@@ -10,7 +10,7 @@ import {
 } from "../../parts/icons.tsx";
 
 /** How a file is shown. */
-export type Kind = "picture" | "film" | "sound" | "pdf" | "text" | "other";
+type Kind = "picture" | "film" | "sound" | "pdf" | "text" | "other";
 
 const TEXTS = /^(text\/.*|application\/(.*\+)?(json|xml|yaml|x-yaml|javascript|toml|sql|x-sh|graphql|ld\+json))$/;
 

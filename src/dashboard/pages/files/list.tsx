@@ -1,14 +1,10 @@
 import { Checkbox, Group, Table, Text } from "@mantine/core";
 import { memo, useRef } from "react";
 import type { FolderPage } from "../../../client/storage/types.ts";
-import { bytesText } from "../../parts/format.ts";
+import { Ago, bytesText } from "../../parts/format.tsx";
 import { IconFolder } from "../../parts/icons.tsx";
-import { OPENING_ROW } from "../../parts/list/opening-row.ts";
-import type { PagedList } from "../../parts/list/paged.tsx";
-import { useVirtualRows } from "../../parts/list/virtual-rows.ts";
-import { Name, plainName } from "../../parts/name.tsx";
-import { PageLink } from "../../parts/page-link.tsx";
-import { Ago } from "../../parts/time.tsx";
+import { OPENING_ROW, type PagedList, useVirtualRows } from "../../parts/list/list.tsx";
+import { Name, PageLink, plainName } from "../../parts/name.tsx";
 import { nameOf } from "./address.ts";
 import { iconOf } from "./kinds.ts";
 

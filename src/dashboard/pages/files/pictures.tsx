@@ -1,17 +1,18 @@
 import { Checkbox, SimpleGrid, Stack, Text, useMatches } from "@mantine/core";
 import { useResizeObserver } from "@mantine/hooks";
 import { useRef, useState } from "react";
-import { bytesText } from "../../parts/format.ts";
+import { bytesText } from "../../parts/format.tsx";
 import { IconFolder } from "../../parts/icons.tsx";
-import { useVirtualRows } from "../../parts/list/virtual-rows.ts";
-import { Name, plainName } from "../../parts/name.tsx";
-import { PageLink } from "../../parts/page-link.tsx";
-import { nameOf } from "./address.ts";
-import { useAddresses } from "./addresses.ts";
+import { useVirtualRows } from "../../parts/list/list.tsx";
+import { Name, PageLink, plainName } from "../../parts/name.tsx";
+import { nameOf, useAddresses } from "./address.ts";
 import { iconOf, kindOf } from "./kinds.ts";
-import { PICTURE_SHOWN_MAX_BYTES, PICTURE_WIDTH } from "./limits.ts";
 import { type Entries, toggled } from "./list.tsx";
-import { useBucket } from "./quota.tsx";
+import { useBucket } from "./toolbar.tsx";
+
+const PICTURE_SHOWN_MAX_BYTES = 4 * 1024 * 1024;
+/** Pixels: the width of a picture in the grid of pictures. */
+const PICTURE_WIDTH = 160;
 
 const COLUMNS = { base: 2, xs: 3, md: 5, lg: 6, xl: 8 };
 const GAP_PX = 12;

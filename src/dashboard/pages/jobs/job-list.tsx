@@ -1,17 +1,39 @@
-import { Badge, Button, Group, Table, Text } from "@mantine/core";
+import { Badge, Button, Group, SegmentedControl, Stack, Table, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
 import { Fragment, type ReactNode, useState } from "react";
 import type { JobRecord, JobState } from "../../../client/admin/index.ts";
-import { messageOf } from "../../api/failure.ts";
-import { queries, server } from "../../api/server.ts";
+import { messageOf, queries, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
-import { JOBS_EVERY_MS } from "../../limits.ts";
-import { OPENING_ROW } from "../../parts/list/opening-row.ts";
-import { Paged, usePaged } from "../../parts/list/paged.tsx";
-import { Ago } from "../../parts/time.tsx";
-import { Wide, WideDetail } from "../../parts/wide.tsx";
-import { useStateFilter } from "./state-filter.tsx";
+import { Ago } from "../../parts/format.tsx";
+import { Json } from "../../parts/json.tsx";
+import { OPENING_ROW, Paged, usePaged, Wide, WideDetail } from "../../parts/list/list.tsx";
+import { usePageState } from "../../parts/page.tsx";
+import { Empty } from "../../parts/states.tsx";
+
+const STATES: readonly JobState[] = ["waiting", "running", "failed", "done"];
+
+/** The state that lists of jobs are narrowed to; null: every state. It is in the address. */
+function useStateFilter() {
+  const { state, change } = usePageState<{ state: JobState }>();
+  return { state: STATES.find((one) => one === state.state) ?? null, change };
+}
+
+export function StateFilter() {
+  const { state, change } = useStateFilter();
+  return (
+    <SegmentedControl
+      aria-label="State"
+      w="fit-content"
+      data={["all", ...STATES]}
+      value={state ?? "all"}
+      onChange={(next) => change({ state: STATES.find((one) => one === next) })}
+    />
+  );
+}
+
+/** Time between two looks at jobs, and at the log of push. */
+const JOBS_EVERY_MS = 3_000;
 
 const PAGE = 50;
 const COLOURS: Readonly<Record<JobState, string>> = {
@@ -133,5 +155,33 @@ function JobActions({ job: { id, name, state } }: { job: JobRecord }) {
       {state === "waiting" ? button("Run", "run-now") : null}
       {state === "waiting" || state === "running" ? button("Cancel", "cancel") : null}
     </Group>
+  );
+}
+
+/** Every job, with its data and error. */
+export function JobsView() {
+  const { state } = useStateFilter();
+  return (
+    <Stack gap="md">
+      <StateFilter />
+      <JobList
+        name={null}
+        empty={
+          <Empty title={state === null ? "No jobs yet" : `No ${state} jobs`}>
+            Jobs are declared under <code>jobs</code> and <code>cron</code>; mail and webhooks are jobs too.
+          </Empty>
+        }
+        detailOf={({ error, data }) => (
+          <>
+            {error === null ? null : (
+              <Text size="sm" c="var(--mantine-color-error)" mb={4} className="wrapped">
+                {error}
+              </Text>
+            )}
+            <Json value={data} />
+          </>
+        )}
+      />
+    </Stack>
   );
 }

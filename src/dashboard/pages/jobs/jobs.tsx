@@ -1,9 +1,8 @@
 import { Tabs } from "@mantine/core";
 import { useResources } from "../../api/resources.ts";
 import { useRights } from "../../api/session.tsx";
-import { usePageState } from "../../parts/address.ts";
-import { Page } from "../../parts/page.tsx";
-import { JobsView } from "./jobs-view.tsx";
+import { Page, usePageState } from "../../parts/page.tsx";
+import { JobsView } from "./job-list.tsx";
 import { Mails } from "./mails.tsx";
 import { Schedules } from "./schedules.tsx";
 import { Webhooks } from "./webhooks.tsx";

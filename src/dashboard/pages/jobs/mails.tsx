@@ -1,11 +1,10 @@
 import { Anchor, Modal, Stack, Table, Tabs, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { server } from "../../api/server.ts";
-import { usePageState } from "../../parts/address.ts";
-import { Paged, usePaged } from "../../parts/list/paged.tsx";
+import { Ago } from "../../parts/format.tsx";
+import { Paged, usePaged, Wide } from "../../parts/list/list.tsx";
+import { usePageState } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
-import { Ago } from "../../parts/time.tsx";
-import { Wide } from "../../parts/wide.tsx";
 
 const PAGE = 50;
 const PREVIEW_HEIGHT_PX = 420;

@@ -2,13 +2,11 @@ import { Anchor, Button, Code, Table, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { messageOf } from "../../api/failure.ts";
-import { queries, server } from "../../api/server.ts";
+import { messageOf, queries, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
-import { agoText, timeText } from "../../parts/format.ts";
+import { Ago, agoText, timeText } from "../../parts/format.tsx";
+import { Wide } from "../../parts/list/list.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
-import { Ago } from "../../parts/time.tsx";
-import { Wide } from "../../parts/wide.tsx";
 
 /** What runs at times, and when it runs next. */
 export function Schedules() {

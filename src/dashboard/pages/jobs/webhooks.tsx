@@ -1,11 +1,10 @@
 import { Code, Select, SimpleGrid, Stack, Text } from "@mantine/core";
 import type { JobRecord } from "../../../client/admin/index.ts";
-import { usePageState } from "../../parts/address.ts";
-import { Json } from "../../parts/json/json.tsx";
+import { Json } from "../../parts/json.tsx";
 import { plainName } from "../../parts/name.tsx";
+import { usePageState } from "../../parts/page.tsx";
 import { Empty } from "../../parts/states.tsx";
-import { JobList } from "./job-list.tsx";
-import { StateFilter } from "./state-filter.tsx";
+import { JobList, StateFilter } from "./job-list.tsx";
 
 /** Deliveries of one webhook: what was sent, and what the receiver said. */
 export function Webhooks({ names }: { names: readonly string[] }) {

@@ -16,17 +16,14 @@ import {
 import { notifications } from "@mantine/notifications";
 import { useInfiniteQuery, useMutation, useQuery } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
-import { messageOf } from "../../api/failure.ts";
 import { useResources } from "../../api/resources.ts";
-import { queries, server } from "../../api/server.ts";
+import { messageOf, queries, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
-import { usePageState } from "../../parts/address.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { IconPlus, IconSearch } from "../../parts/icons.tsx";
-import { parseJson } from "../../parts/json/json-text.ts";
-import { Page } from "../../parts/page.tsx";
+import { parseJson, textHeight } from "../../parts/json.tsx";
+import { Page, usePageState } from "../../parts/page.tsx";
 import { Empty, Failure, Loadable, Loading, Problem } from "../../parts/states.tsx";
-import { textHeight } from "../../parts/text-height.ts";
 
 interface KeyPage {
   keys: string[];

@@ -1,7 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { queries, server } from "../../api/server.ts";
-import { LOG_LINES_MAX, LOG_LINES_READ } from "../../limits.ts";
+
+/** Lines of the log that are read at first, and that are kept. */
+const LOG_LINES_READ = 300;
+const LOG_LINES_MAX = 500;
 
 export type Level = "info" | "warn" | "error";
 

@@ -1,11 +1,10 @@
 import { Badge, Button, Code, Group, SegmentedControl, Table, Text, TextInput } from "@mantine/core";
 import { useState } from "react";
-import { usePageState } from "../../parts/address.ts";
 import { ConnectionBadge } from "../../parts/connection.tsx";
-import { numberText, timeText } from "../../parts/format.ts";
+import { numberText, timeText } from "../../parts/format.tsx";
 import { IconPlayerPause, IconPlayerPlay, IconSearch } from "../../parts/icons.tsx";
 import { beginningOf, type Since, SinceSelect, sinceOf } from "../../parts/list/since.tsx";
-import { Page } from "../../parts/page.tsx";
+import { Page, usePageState } from "../../parts/page.tsx";
 import { Empty, Failure, Loading, Problem } from "../../parts/states.tsx";
 import { type Level, type Line, logSocket, newerThan, useLogLines } from "./log-lines.ts";
 

@@ -1,8 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
-import { type Begun, endsWithSession } from "../../api/begun.ts";
 import { server } from "../../api/server.ts";
-import { useRights } from "../../api/session.tsx";
-import { FIGURES_EVERY_MS, SAMPLES_MAX } from "../../limits.ts";
+import { type Begun, endsWithSession, useRights } from "../../api/session.tsx";
+import { FIGURES_EVERY_MS } from "../../limits.ts";
+
+/** Looks at the server that the charts of the overview keep: an hour of them. */
+const SAMPLES_MAX = 720;
 
 type Figures = { ok: boolean } & Readonly<Record<string, unknown>>;
 

@@ -5,13 +5,12 @@ import type { PushDevice } from "../../../client/admin/push.ts";
 import type { JsonObject } from "../../../kernel/json/json.ts";
 import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
-import { timeText } from "../../parts/format.ts";
-import { MetadataForm } from "../../parts/json/metadata-form.tsx";
-import { Name } from "../../parts/name.tsx";
-import { PageLink } from "../../parts/page-link.tsx";
+import { timeText } from "../../parts/format.tsx";
+import { MetadataForm } from "../../parts/json.tsx";
+import { Name, PageLink } from "../../parts/name.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { SendButton } from "./devices.tsx";
-import type { Change } from "./state.ts";
+import type { Change } from "./state.tsx";
 
 /** One device, with its topics and metadata. */
 export function OpenDevice({ token, change }: { token: string; change: Change }) {

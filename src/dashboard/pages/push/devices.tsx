@@ -1,14 +1,11 @@
 import { Badge, Button, Group, Select, Table, Text, TextInput } from "@mantine/core";
 import type { PushDevice } from "../../../client/admin/push.ts";
 import { server } from "../../api/server.ts";
-import { Paged, usePaged } from "../../parts/list/paged.tsx";
-import { Name } from "../../parts/name.tsx";
-import { PageLink } from "../../parts/page-link.tsx";
+import { Ago } from "../../parts/format.tsx";
+import { Paged, usePaged, Wide } from "../../parts/list/list.tsx";
+import { Name, PageLink } from "../../parts/name.tsx";
 import { Empty } from "../../parts/states.tsx";
-import { Ago } from "../../parts/time.tsx";
-import { Wide } from "../../parts/wide.tsx";
-import { type Change, PLATFORMS, type PushState } from "./state.ts";
-import { UserSelect } from "./user-select.tsx";
+import { type Change, PLATFORMS, type PushState, UserSelect } from "./state.tsx";
 
 const TOPICS_SHOWN = 2;
 

@@ -1,13 +1,12 @@
 import { Badge, Group, Select, Stack, Table, Text } from "@mantine/core";
 import type { PushLog } from "../../../client/admin/push.ts";
 import { server } from "../../api/server.ts";
-import { LOGS_EVERY_MS } from "../../limits.ts";
-import { Paged, usePaged } from "../../parts/list/paged.tsx";
+import { Ago } from "../../parts/format.tsx";
+import { Paged, usePaged, Wide } from "../../parts/list/list.tsx";
 import { Empty } from "../../parts/states.tsx";
-import { Ago } from "../../parts/time.tsx";
-import { Wide } from "../../parts/wide.tsx";
-import { type Change, type PushState, STATUSES } from "./state.ts";
-import { UserSelect } from "./user-select.tsx";
+import { type Change, type PushState, STATUSES, UserSelect } from "./state.tsx";
+
+const LOGS_EVERY_MS = 2_000;
 
 const COLORS: Readonly<Record<PushLog["status"], string>> = { sent: "green", failed: "red", removed: "yellow" };
 

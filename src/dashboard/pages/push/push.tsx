@@ -1,13 +1,12 @@
 import { Button, Stack, Tabs } from "@mantine/core";
 import { useRights } from "../../api/session.tsx";
-import { usePageState } from "../../parts/address.ts";
 import { IconSend } from "../../parts/icons.tsx";
-import { Page } from "../../parts/page.tsx";
+import { Page, usePageState } from "../../parts/page.tsx";
 import { OpenDevice } from "./device.tsx";
 import { Devices } from "./devices.tsx";
 import { Log } from "./log.tsx";
 import { Send } from "./send.tsx";
-import type { PushState, View } from "./state.ts";
+import type { PushState, View } from "./state.tsx";
 import { Topics } from "./topics.tsx";
 
 const VIEWS: readonly { view: View; label: string }[] = [

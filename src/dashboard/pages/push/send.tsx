@@ -2,12 +2,10 @@ import { Alert, Button, Drawer, Group, JsonInput, Select, Stack, Switch, Textare
 import { useMutation } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
 import type { PushMessage } from "../../../client/admin/push.ts";
-import { messageOf, PlatformError } from "../../api/failure.ts";
-import { queries, server } from "../../api/server.ts";
-import { parseJson } from "../../parts/json/json-text.ts";
+import { messageOf, PlatformError, queries, server } from "../../api/server.ts";
+import { parseJson } from "../../parts/json.tsx";
 import { Problem } from "../../parts/states.tsx";
-import { type Change, PLATFORMS, type Recipient } from "./state.ts";
-import { UserSelect } from "./user-select.tsx";
+import { type Change, PLATFORMS, type Recipient, UserSelect } from "./state.tsx";
 
 const KINDS = [
   { value: "user", label: "A user" },

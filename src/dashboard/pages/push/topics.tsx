@@ -1,13 +1,13 @@
 import { Table, TextInput } from "@mantine/core";
 import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
-import { numberText } from "../../parts/format.ts";
+import { numberText } from "../../parts/format.tsx";
 import { IconSearch } from "../../parts/icons.tsx";
-import { Paged, usePaged } from "../../parts/list/paged.tsx";
-import { PageLink } from "../../parts/page-link.tsx";
+import { Paged, usePaged } from "../../parts/list/list.tsx";
+import { PageLink } from "../../parts/name.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { SendButton } from "./devices.tsx";
-import type { Change } from "./state.ts";
+import type { Change } from "./state.tsx";
 
 /** The topics that have devices. */
 export function Topics({ q, change }: { q: string; change: Change }) {

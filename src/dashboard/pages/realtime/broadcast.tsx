@@ -2,10 +2,9 @@ import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
-import { messageOf } from "../../api/failure.ts";
-import { server } from "../../api/server.ts";
+import { messageOf, server } from "../../api/server.ts";
 import { CodeEditor, jsonCode } from "../../parts/code/code-editor.tsx";
-import { parseJson } from "../../parts/json/json-text.ts";
+import { parseJson } from "../../parts/json.tsx";
 import { Problem } from "../../parts/states.tsx";
 
 type Payload = Parameters<ReturnType<typeof server.broadcast>["send"]>[1];

@@ -1,7 +1,9 @@
 import { useEffect, useRef, useState } from "react";
 import type { ServerMessage } from "../../../client/socket/types.ts";
 import { server } from "../../api/server.ts";
-import { TAIL_MESSAGES_MAX } from "../../limits.ts";
+
+/** Messages of a channel that are kept, and characters of one that are shown in a line. */
+const TAIL_MESSAGES_MAX = 200;
 
 /** A message as it came on a channel. */
 export interface Heard {

@@ -16,14 +16,16 @@ import { lazy, Suspense } from "react";
 import type { ChannelEntry } from "../../../client/admin/live.ts";
 import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
-import { LISTED_MAX, REALTIME_EVERY_MS } from "../../limits.ts";
-import { usePageState } from "../../parts/address.ts";
-import { numberText } from "../../parts/format.ts";
+import { LISTED_MAX } from "../../limits.ts";
+import { numberText } from "../../parts/format.tsx";
 import { IconBroadcast, IconSearch } from "../../parts/icons.tsx";
-import { Page } from "../../parts/page.tsx";
+import { Wide } from "../../parts/list/list.tsx";
+import { Page, usePageState } from "../../parts/page.tsx";
 import { Empty, Failure, Loadable } from "../../parts/states.tsx";
-import { Wide } from "../../parts/wide.tsx";
 import { TailDrawer } from "./tail.tsx";
+
+/** Time between two looks at realtime. */
+const REALTIME_EVERY_MS = 1_000;
 
 /** Loaded when it is opened: its editor is larger than the page. */
 const BroadcastForm = lazy(async () => ({ default: (await import("./broadcast.tsx")).BroadcastForm }));

@@ -2,13 +2,14 @@ import "./realtime.css";
 import { Badge, Button, Drawer, Group, Stack, Text } from "@mantine/core";
 import { useState } from "react";
 import { server } from "../../api/server.ts";
-import { TAIL_LINE_CHARACTERS } from "../../limits.ts";
 import { JsonTree } from "../../parts/code/json-tree.tsx";
 import { ConnectionBadge } from "../../parts/connection.tsx";
-import { numberText } from "../../parts/format.ts";
+import { numberText } from "../../parts/format.tsx";
 import { IconPlayerPause, IconPlayerPlay } from "../../parts/icons.tsx";
 import { Empty, Problem } from "../../parts/states.tsx";
 import { type Heard, useTail } from "./messages.ts";
+
+const TAIL_LINE_CHARACTERS = 300;
 
 const times = new Intl.DateTimeFormat("en-GB", {
   hour: "2-digit",

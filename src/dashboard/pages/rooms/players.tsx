@@ -3,9 +3,11 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import type { RoomState } from "../../../client/admin/live.ts";
 import { useRights } from "../../api/session.tsx";
-import { PLAYERS_SHOWN } from "../../limits.ts";
 import { JsonTree } from "../../parts/code/json-tree.tsx";
-import { numberText } from "../../parts/format.ts";
+import { numberText } from "../../parts/format.tsx";
+
+/** Players of a room who are listed before one asks for all. */
+const PLAYERS_SHOWN = 50;
 
 /** Who is in a room, with the state that each of them sees alone. */
 export function Players({ room, onKick }: { room: RoomState; onKick: ((userId: string) => void) | null }) {

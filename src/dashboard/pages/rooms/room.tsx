@@ -3,15 +3,13 @@ import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { RoomState } from "../../../client/admin/live.ts";
-import { messageOf } from "../../api/failure.ts";
-import { queries, server } from "../../api/server.ts";
+import { messageOf, queries, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { ROOMS_EVERY_MS } from "../../limits.ts";
-import { usePathParameters } from "../../parts/address.ts";
 import { JsonTree } from "../../parts/code/json-tree.tsx";
 import { Confirm } from "../../parts/confirm.tsx";
-import { bytesText, numberText, timeText } from "../../parts/format.ts";
-import { Page } from "../../parts/page.tsx";
+import { bytesText, numberText, timeText } from "../../parts/format.tsx";
+import { Page, usePathParameters } from "../../parts/page.tsx";
 import { Failure, Loadable } from "../../parts/states.tsx";
 import { Players } from "./players.tsx";
 

@@ -5,12 +5,11 @@ import type { RoomEntry } from "../../../client/admin/live.ts";
 import { useResources } from "../../api/resources.ts";
 import { server } from "../../api/server.ts";
 import { LISTED_MAX, ROOMS_EVERY_MS } from "../../limits.ts";
-import { usePageState } from "../../parts/address.ts";
-import { bytesText, numberText } from "../../parts/format.ts";
+import { bytesText, numberText } from "../../parts/format.tsx";
 import { IconSearch } from "../../parts/icons.tsx";
-import { Page } from "../../parts/page.tsx";
+import { Wide } from "../../parts/list/list.tsx";
+import { Page, usePageState } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
-import { Wide } from "../../parts/wide.tsx";
 
 /** The rooms in which somebody is, or that are in memory, as they come and go. */
 export default function RoomsPage() {

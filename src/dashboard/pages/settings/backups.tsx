@@ -2,15 +2,15 @@ import { Alert, Badge, Button, Group, Stack, Table, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import type { Backup, BackupRun } from "../../../client/admin/index.ts";
-import { messageOf } from "../../api/failure.ts";
-import { queries, server } from "../../api/server.ts";
+import { messageOf, queries, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
-import { BACKUPS_EVERY_MS } from "../../limits.ts";
-import { bytesText } from "../../parts/format.ts";
-import { Section } from "../../parts/section.tsx";
+import { Ago, bytesText } from "../../parts/format.tsx";
+import { Wide } from "../../parts/list/list.tsx";
+import { Section } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
-import { Ago } from "../../parts/time.tsx";
-import { Wide } from "../../parts/wide.tsx";
+
+/** Time between two looks at backups. */
+const BACKUPS_EVERY_MS = 3_000;
 
 const KEY = ["backups"];
 

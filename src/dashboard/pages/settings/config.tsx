@@ -2,12 +2,11 @@ import { Badge, Code, Group, SimpleGrid, Stack, Table, Text } from "@mantine/cor
 import { useQuery } from "@tanstack/react-query";
 import { type Resources, useResources } from "../../api/resources.ts";
 import { server } from "../../api/server.ts";
-import { bytesText, numberText, timeText } from "../../parts/format.ts";
-import { Json } from "../../parts/json/json.tsx";
-import { Section } from "../../parts/section.tsx";
+import { Ago, bytesText, numberText, timeText } from "../../parts/format.tsx";
+import { Json } from "../../parts/json.tsx";
+import { Wide } from "../../parts/list/list.tsx";
+import { Section } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
-import { Ago } from "../../parts/time.tsx";
-import { Wide } from "../../parts/wide.tsx";
 
 /** The config as it runs: keys with their scopes, schedules, quotas, rules with their sources, and the rest without secrets. */
 export function Config() {

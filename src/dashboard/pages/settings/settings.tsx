@@ -1,13 +1,12 @@
 import { Anchor, Tabs } from "@mantine/core";
 import { lazy, Suspense } from "react";
 import { useRights } from "../../api/session.tsx";
-import { usePageState } from "../../parts/address.ts";
-import { Page } from "../../parts/page.tsx";
+import { Page, usePageState } from "../../parts/page.tsx";
 import { Loading } from "../../parts/states.tsx";
 import { Backups } from "./backups.tsx";
 import { Config } from "./config.tsx";
 
-const Schema = lazy(() => import("./schema/schema.tsx"));
+const Schema = lazy(() => import("./schema.tsx"));
 
 const VIEWS = ["config", "schema", "backups"] as const;
 type View = (typeof VIEWS)[number];

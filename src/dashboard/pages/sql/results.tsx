@@ -1,11 +1,68 @@
 import { Alert, Badge, Group, Stack, Tabs, Text } from "@mantine/core";
 import type { ReactNode } from "react";
-import { millisText, numberText } from "../../parts/format.ts";
+import { millisText, numberText } from "../../parts/format.tsx";
 import { Empty, Failure } from "../../parts/states.tsx";
-import { Plan } from "./plan.tsx";
 import { ResultGrid } from "./result-grid.tsx";
-import type { Runs } from "./runs.ts";
-import type { Outcome } from "./statements.ts";
+import type { Outcome, ResultRow, Runs } from "./statements.ts";
+
+interface Step {
+  id: unknown;
+  detail: string;
+  steps: Step[];
+}
+
+/** The rows of EXPLAIN QUERY PLAN as the tree that they are. */
+function stepsOf(rows: readonly ResultRow[], parent: unknown = 0): Step[] {
+  const byParent = Map.groupBy(rows, (row) => row["parent"]);
+  const below = (id: unknown): Step[] =>
+    (byParent.get(id) ?? []).map((row) => ({
+      id: row["id"],
+      detail: String(row["detail"]),
+      steps: row["id"] === id ? [] : below(row["id"]),
+    }));
+  return below(parent);
+}
+
+/** How SQLite goes about a statement. A scan without an index looks at every row; what is temporary is built for this statement and dropped. */
+function Plan({ rows }: { rows: readonly ResultRow[] }) {
+  const steps = stepsOf(rows);
+  return (
+    <section aria-label="Plan" className="sql-plan">
+      {steps.length === 0 ? (
+        <Text size="sm">SQLite has nothing to plan for this statement.</Text>
+      ) : (
+        <Steps steps={steps} />
+      )}
+    </section>
+  );
+}
+
+function Steps({ steps }: { steps: readonly Step[] }) {
+  return (
+    <ul>
+      {steps.map((step) => (
+        <li key={String(step.id)}>
+          <Text size="sm" ff="monospace" span>
+            {step.detail}
+          </Text>{" "}
+          <StepBadge detail={step.detail} />
+          {step.steps.length === 0 ? null : <Steps steps={step.steps} />}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function StepBadge({ detail }: { detail: string }) {
+  const isScan = detail.startsWith("SCAN") && !/USING (?:COVERING )?INDEX|CONSTANT ROW|VIRTUAL TABLE/.test(detail);
+  const isMade = /USE TEMP B-TREE|AUTOMATIC/.test(detail);
+  if (!isScan && !isMade) return null;
+  return (
+    <Badge size="sm" variant="light" color={isScan ? "orange" : "yellow"}>
+      {isScan ? "every row" : "temporary"}
+    </Badge>
+  );
+}
 
 const TAB_CHARACTERS = 28;
 

@@ -5,17 +5,15 @@ import { Button, Group, Kbd, Select, Text } from "@mantine/core";
 import { useMemo, useRef, useState } from "react";
 import { sqlStatements } from "../../../client/admin/script.ts";
 import { useResources } from "../../api/resources.ts";
-import { SQL_ADDRESS_CHARACTERS_MAX } from "../../limits.ts";
-import { usePageState } from "../../parts/address.ts";
 import { CodeEditor } from "../../parts/code/code-editor.tsx";
 import { IconHistory, IconPlayerPlay, IconRoute, IconX } from "../../parts/icons.tsx";
-import { Page } from "../../parts/page.tsx";
+import { Page, usePageState } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
-import { HistoryDrawer, useHistory } from "./history.tsx";
-import { Relations } from "./relations.tsx";
+import { HistoryDrawer, Relations, useHistory } from "./drawers.tsx";
 import { Results, WriteBadge } from "./results.tsx";
-import { type Runs, useRuns } from "./runs.ts";
-import { errorMark, useRelations } from "./statements.ts";
+import { errorMark, type Runs, useRelations, useRuns } from "./statements.ts";
+
+const SQL_ADDRESS_CHARACTERS_MAX = 4_000;
 
 interface SqlPageState {
   database: string;

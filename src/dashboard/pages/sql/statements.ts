@@ -1,11 +1,13 @@
 import { StateEffect, StateField } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView } from "@codemirror/view";
 import { useQuery } from "@tanstack/react-query";
-import { type SqlPlace, type SqlStatement, sqlErrorPlace } from "../../../client/admin/script.ts";
+import { useEffect, useRef, useState } from "react";
+import { type SqlPlace, type SqlStatement, sqlErrorPlace, sqlStatements } from "../../../client/admin/script.ts";
 import type { Sql } from "../../../client/admin/stores.ts";
-import { messageOf } from "../../api/failure.ts";
-import { noteFailure, server } from "../../api/server.ts";
-import { SQL_COLUMNS_MAX } from "../../limits.ts";
+import { messageOf, noteFailure, queries, server } from "../../api/server.ts";
+
+/** Columns of tables and views that completion knows. */
+const SQL_COLUMNS_MAX = 5_000;
 
 export type ResultRow = Readonly<Record<string, unknown>>;
 
@@ -26,7 +28,7 @@ FROM sqlite_schema AS m JOIN pragma_table_info(m.name) AS c
 WHERE m.type IN ('table', 'view') AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
 ORDER BY m.name, c.cid LIMIT ${SQL_COLUMNS_MAX}`;
 
-export const relationsKey = (database: string): readonly string[] => ["sql", database, "relations"];
+const relationsKey = (database: string): readonly string[] => ["sql", database, "relations"];
 
 /** The tables and views of a database with their columns. */
 export const useRelations = (database: string) =>
@@ -45,7 +47,7 @@ export const useRelations = (database: string) =>
   });
 
 /** Runs statements one after another, up to the first that fails, and tells of each. */
-export async function runStatements(
+async function runStatements(
   sql: Sql,
   statements: readonly SqlStatement[],
   options: { isPlan: boolean; signal: AbortSignal; onOutcome(outcome: Outcome): void },
@@ -67,7 +69,7 @@ export async function runStatements(
 }
 
 /** What a message of the server is about, in the text that was run; the whole statement where it names nothing. */
-export const placeOf = (script: string, { statement, error }: Outcome & { kind: "failed" }): SqlPlace =>
+const placeOf = (script: string, { statement, error }: Outcome & { kind: "failed" }): SqlPlace =>
   sqlErrorPlace(script, statement, messageOf(error)) ?? statement;
 
 const mark = StateEffect.define<SqlPlace | null>();
@@ -88,7 +90,63 @@ export const errorMark = StateField.define<DecorationSet>({
   provide: (field) => EditorView.decorations.from(field),
 });
 
-export function showMark(view: EditorView, place: SqlPlace | null): void {
+function showMark(view: EditorView, place: SqlPlace | null): void {
   const isInside = place !== null && place.to <= view.state.doc.length && place.from < place.to;
   view.dispatch({ effects: mark.of(isInside ? place : null) });
 }
+
+interface Run {
+  /** Statements that were to run. */
+  total: number;
+  outcomes: readonly Outcome[];
+  /** Ends it; null: it has ended. */
+  cancel: (() => void) | null;
+}
+
+const NOTHING: Run = { total: 0, outcomes: [], cancel: null };
+
+/**
+ * What was run last on a database, and which of its results is shown. Whoever leaves the page cancels what runs, as nobody would
+ * see what becomes of it.
+ */
+export function useRuns(database: string) {
+  const [run, setRun] = useState(NOTHING);
+  const [chosen, choose] = useState(0);
+  const leave = useRef<Run["cancel"]>(null);
+  useEffect(() => () => leave.current?.(), []);
+
+  const start = (editor: EditorView, isPlan: boolean): boolean => {
+    const { from, to } = editor.state.selection.main;
+    const script = editor.state.doc.toString();
+    // What is selected runs alone. Places are those of the whole text.
+    const wanted = sqlStatements(from === to ? script : " ".repeat(from) + script.slice(from, to));
+    if (wanted.length === 0 || run.cancel !== null) return false;
+    const aborting = new AbortController();
+    const outcomes: Outcome[] = [];
+    const show = (cancel: Run["cancel"]): void => setRun({ total: wanted.length, outcomes: [...outcomes], cancel });
+    const cancel = (): void => aborting.abort(new Error("Cancelled"));
+    leave.current = cancel;
+    showMark(editor, null);
+    choose(0);
+    show(cancel);
+    const ended = runStatements(server.sql(database), wanted, {
+      isPlan,
+      signal: aborting.signal,
+      onOutcome(outcome) {
+        outcomes.push(outcome);
+        choose(outcomes.length - 1);
+        if (outcome.kind === "failed") showMark(editor, placeOf(script, outcome));
+        show(cancel);
+      },
+    });
+    void ended.then(() => {
+      show(null);
+      const isWrite = !isPlan && wanted.some(({ kind }) => kind === "write");
+      if (isWrite) void queries.invalidateQueries({ queryKey: relationsKey(database) });
+    });
+    return true;
+  };
+  return { ...run, chosen, choose, start };
+}
+
+export type Runs = ReturnType<typeof useRuns>;

@@ -1,10 +1,14 @@
 import { useEffect, useEffectEvent, useState } from "react";
 import type { ServerMessage } from "../../../client/socket/types.ts";
 import { server } from "../../api/server.ts";
-import { FLASH_MS, RELOAD_EVERY_MS } from "../../limits.ts";
 import { useViewAs } from "../../shell/view-as.tsx";
 import { channelOf, type TableAddress } from "./address.ts";
 import { type Row, reloadRows, showRecord } from "./rows.ts";
+
+/** Time between two loads of a table in which records come and go. */
+const RELOAD_EVERY_MS = 1_000;
+/** How long a record flashes that has changed. */
+const FLASH_MS = 1_200;
 
 /**
  * Follows the changes of a table. Gives the ids of the records that have just changed. `isByValues`: values decide which records are

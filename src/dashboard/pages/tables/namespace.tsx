@@ -2,15 +2,12 @@ import { Anchor, Group, Table, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { declaredAs, useResources } from "../../api/resources.ts";
 import { server } from "../../api/server.ts";
-import { usePageState, usePathParameters } from "../../parts/address.ts";
-import { bytesText } from "../../parts/format.ts";
-import { Paged, usePaged } from "../../parts/list/paged.tsx";
-import { Page } from "../../parts/page.tsx";
+import { Ago, bytesText } from "../../parts/format.tsx";
+import { Paged, usePaged, Wide } from "../../parts/list/list.tsx";
+import { Page, usePageState, usePathParameters } from "../../parts/page.tsx";
 import { Empty } from "../../parts/states.tsx";
-import { Ago } from "../../parts/time.tsx";
-import { Wide } from "../../parts/wide.tsx";
 import { pageOf } from "./address.ts";
-import { SearchInput } from "./filter/search-input.tsx";
+import { SearchInput } from "./filter.tsx";
 
 const PAGE = 100;
 

@@ -1,13 +1,16 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { useCallback, useRef, useState } from "react";
 import type { Administrator } from "../../../client/admin/administrator.ts";
-import { PlatformError } from "../../api/failure.ts";
-import { queries } from "../../api/server.ts";
-import { SHOWN_ROWS_MAX } from "../../limits.ts";
+import { declaredAs, type Field, type FieldType, type TableSchema } from "../../api/resources.ts";
+import { PlatformError, queries } from "../../api/server.ts";
+import { BATCH_MAX } from "../../limits.ts";
+import { deleteSoon as deleteLater, inTurn, useHidden } from "../../parts/undo.tsx";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
 import { keyOf, pathOf, type TableAddress } from "./address.ts";
-import { type Conditions, parametersOf } from "./filter/filter-model.ts";
-import { MARKS } from "./grid/marked.tsx";
+import { type Conditions, parametersOf } from "./filter-model.ts";
+import { MARKS } from "./grid/cell-text.tsx";
+
+const SHOWN_ROWS_MAX = 400_000;
 
 export type Row = {
   readonly id: string;
@@ -143,3 +146,66 @@ export function showRecord(address: TableAddress, record: Row): void {
 /** Loads what is shown again. */
 export const reloadRows = (address: TableAddress): void =>
   void queries.invalidateQueries({ queryKey: listKey(address) });
+
+/** Fields of records without a schema that are shown as columns. */
+const FOUND_FIELDS_MAX = 50;
+
+const TEXT_CHARACTERS = 80;
+
+/** The type that all of these values have, as far as editors are concerned; `json` where they differ. */
+function typeOf(values: readonly unknown[]): FieldType {
+  const isAll = (type: string): boolean => values.length > 0 && values.every((value) => typeof value === type);
+  if (isAll("number")) return "number";
+  if (isAll("boolean")) return "boolean";
+  if (!isAll("string")) return "json";
+  return values.some((value) => String(value).length > TEXT_CHARACTERS || String(value).includes("\n"))
+    ? "text"
+    : "string";
+}
+
+/** The schema with the fields that these records have, for a table without one. */
+export function withFoundFields(schema: TableSchema, rows: readonly Row[]): TableSchema {
+  if (!schema.schemaless) return schema;
+  const names = new Set(rows.flatMap((row) => Object.keys(row)));
+  names.delete("highlights");
+  const found = [...names].filter((name) => declaredAs(schema.fields, name) === undefined).slice(0, FOUND_FIELDS_MAX);
+  const { id, ...others } = schema.fields;
+  const fieldOf = (name: string): Field => {
+    const values = rows.map((row) => row[name]).filter((value) => value !== null && value !== undefined);
+    return { type: typeOf(values), required: false, unique: false, generated: false };
+  };
+  return {
+    ...schema,
+    fields: {
+      ...(id === undefined ? {} : { id }),
+      ...Object.fromEntries(found.map((name) => [name, fieldOf(name)])),
+      ...others,
+    },
+  };
+}
+
+/** The names of records that are about to be deleted: see `hiddenName`. */
+export { useHidden };
+
+/** Records of several tables have the same id, such as a user's. */
+export const hiddenName = (address: TableAddress, id: string): string => JSON.stringify([...keyOf(address), id]);
+
+/** Hides these records, and deletes them ten seconds later as `server` acts: with View as, the rules of that user are asked. */
+export function deleteSoon(server: Administrator, address: TableAddress, ids: readonly string[]): void {
+  const batches = Array.from({ length: Math.ceil(ids.length / BATCH_MAX) }, (_, index) =>
+    ids.slice(index * BATCH_MAX, (index + 1) * BATCH_MAX),
+  );
+  deleteLater({
+    names: ids.map((id) => hiddenName(address, id)),
+    message: ids.length === 1 ? "One record deleted" : `${ids.length} records deleted`,
+    run: (sending) =>
+      inTurn(
+        sending,
+        batches.map((deletes) => () => {
+          const options = { ...sending, body: { deletes }, idempotent: true };
+          return server.request("POST", `${pathOf(address)}/batch`, options);
+        }),
+      ),
+    done: () => reloadRows(address),
+  });
+}

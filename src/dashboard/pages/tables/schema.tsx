@@ -5,9 +5,9 @@ import type { ReactNode } from "react";
 import { type Field, type TableSchema, useResources } from "../../api/resources.ts";
 import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
-import { bytesText, numberText } from "../../parts/format.ts";
+import { bytesText, numberText } from "../../parts/format.tsx";
+import { Wide } from "../../parts/list/list.tsx";
 import { Failure } from "../../parts/states.tsx";
-import { Wide } from "../../parts/wide.tsx";
 import { keyOf, pageOf, type TableAddress } from "./address.ts";
 
 const ACTIONS = ["read", "insert", "update", "delete"] as const;

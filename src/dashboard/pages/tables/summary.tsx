@@ -1,11 +1,11 @@
 import { CloseButton, Group, Loader, Paper, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { messageOf } from "../../api/failure.ts";
 import type { TableSchema } from "../../api/resources.ts";
-import { numberText, timeText } from "../../parts/format.ts";
+import { messageOf } from "../../api/server.ts";
+import { numberText, timeText } from "../../parts/format.tsx";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
 import { pathOf, type TableAddress } from "./address.ts";
-import { type Conditions, parametersOf } from "./filter/filter-model.ts";
+import { type Conditions, parametersOf } from "./filter-model.ts";
 import { listKey } from "./rows.ts";
 
 const NUMBERS = ["sum", "avg", "min", "max"] as const;

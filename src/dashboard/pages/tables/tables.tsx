@@ -2,7 +2,7 @@ import { Anchor, Badge, Card, Group, SimpleGrid, Stack, Table, Text, Title } fro
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type Resources, useResources } from "../../api/resources.ts";
-import { numberText } from "../../parts/format.ts";
+import { numberText } from "../../parts/format.tsx";
 import { Page } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";

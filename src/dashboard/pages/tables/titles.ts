@@ -4,7 +4,7 @@ import { declaredAs, type TableSchema, useResources } from "../../api/resources.
 import { useRights } from "../../api/session.tsx";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
 import { keyOf, pathOf, type TableAddress } from "./address.ts";
-import { cellText } from "./grid/cell-text.ts";
+import { cellText } from "./grid/cell-text.tsx";
 import { titleOf } from "./record/reference.tsx";
 import type { Row } from "./rows.ts";
 

@@ -1,11 +1,14 @@
-import { ActionIcon, Button, Checkbox, Group, Menu, Text, Tooltip } from "@mantine/core";
+import { ActionIcon, Button, Checkbox, Group, Menu, Select, Text, Tooltip } from "@mantine/core";
+import { useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import type { TableSchema } from "../../api/resources.ts";
-import { numberText } from "../../parts/format.ts";
+import { declaredAs, type TableSchema, useResources } from "../../api/resources.ts";
+import { useRights } from "../../api/session.tsx";
+import { numberText } from "../../parts/format.tsx";
 import { IconColumns } from "../../parts/icons.tsx";
-import { ConditionList, FilterButton } from "./filter/filter.tsx";
-import type { Conditions } from "./filter/filter-model.ts";
-import { SearchInput } from "./filter/search-input.tsx";
+import { useViewAs } from "../../shell/view-as.tsx";
+import { pageOf, type TableAddress } from "./address.ts";
+import { ConditionList, FilterButton, SearchInput } from "./filter.tsx";
+import type { Conditions } from "./filter-model.ts";
 import type { Columns } from "./grid/columns.ts";
 
 /** What narrows the list, and which columns it shows. */
@@ -79,5 +82,30 @@ function ColumnsMenu({ columns, onReset }: { columns: Columns; onReset(): void }
         </Menu.Item>
       </Menu.Dropdown>
     </Menu>
+  );
+}
+
+/** From the page of a table to another one of its namespace or instance. */
+export function OtherTables({ address }: { address: TableAddress }) {
+  const { may } = useRights();
+  const as = useViewAs();
+  const navigate = useNavigate();
+  const { namespace, table } = address;
+  const declared = Object.keys(declaredAs(useResources().data?.namespaces, namespace)?.tables ?? {});
+  const tables = declared.filter((name) => name === table || may("db", namespace, name, "read"));
+  if (tables.length < 2) return null;
+  return (
+    <Select
+      aria-label="Table"
+      w={180}
+      data={tables}
+      value={table}
+      allowDeselect={false}
+      searchable
+      onChange={(next) => {
+        if (next === null || next === table) return;
+        void navigate({ to: pageOf({ ...address, table: next }), search: (as === null ? {} : { as }) as never });
+      }}
+    />
   );
 }

@@ -1,13 +1,11 @@
-import { JsonInput, TextInput } from "@mantine/core";
+import { Button, Checkbox, Group, JsonInput, PasswordInput, TextInput } from "@mantine/core";
 import { useState } from "react";
 import type { AdminUser } from "../../../client/admin/index.ts";
 import type { JsonObject } from "../../../kernel/json/json.ts";
-import { server } from "../../api/server.ts";
+import { PlatformError, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
-import { useObjectDraft } from "../../parts/json/object-draft.ts";
-import { textHeight } from "../../parts/text-height.ts";
-import { useChange } from "./change.ts";
-import { FormCard } from "./form-card.tsx";
+import { textHeight, useObjectDraft } from "../../parts/json.tsx";
+import { FormCard, useChange } from "./change.tsx";
 
 export function Profile({ user }: { user: AdminUser }) {
   const { may } = useRights();
@@ -67,5 +65,88 @@ export function Claims({ user }: { user: AdminUser }) {
         error={draft.problem}
       />
     </FormCard>
+  );
+}
+
+interface Edits {
+  email?: string;
+  emailVerified?: boolean;
+  password?: string;
+}
+
+/** What the user signs in with, and the mails that let the user set it. Changes need a scope of their own. */
+export function Credentials({ user }: { user: AdminUser }) {
+  const { may } = useRights();
+  const [edits, setEdits] = useState<Edits>({});
+  const { email = user.email ?? "", password = "" } = edits;
+  const isMoved = email.trim() !== (user.email ?? "");
+  // Another address is unverified unless it is said to be.
+  const emailVerified = edits.emailVerified ?? (isMoved ? false : user.emailVerified);
+  const change = useChange("Saved", () =>
+    server.users.update(user.id, {
+      ...(isMoved ? { email } : {}),
+      ...(emailVerified === user.emailVerified ? {} : { emailVerified }),
+      ...(password === "" ? {} : { password }),
+    }),
+  );
+  const isReadOnly = !may("auth", "admin", "*", "write") || !may("auth", "credentials", "*", "write");
+  const fields = change.error instanceof PlatformError ? change.error.fields : {};
+  const endsSessions = isMoved || password !== "";
+  const save = (): void => {
+    // What is typed while it is saved stays.
+    change.mutate(undefined, { onSuccess: () => setEdits((now) => (now === edits ? {} : now)) });
+  };
+  return (
+    <FormCard title="Address and password" save={isReadOnly ? null : save} isSaving={change.isPending}>
+      <TextInput
+        label="Email"
+        type="email"
+        value={email}
+        readOnly={isReadOnly}
+        error={fields["email"]?.message}
+        onChange={(event) => setEdits({ ...edits, email: event.currentTarget.value })}
+      />
+      <Checkbox
+        label="The address is verified"
+        checked={emailVerified}
+        disabled={isReadOnly}
+        onChange={(event) => setEdits({ ...edits, emailVerified: event.currentTarget.checked })}
+      />
+      {isReadOnly ? null : (
+        <PasswordInput
+          label="New password"
+          autoComplete="new-password"
+          description={
+            endsSessions ? "Saving signs the user out everywhere; mailed links become invalid." : "Empty: it stays."
+          }
+          value={password}
+          error={fields["password"]?.message}
+          onChange={(event) => setEdits({ ...edits, password: event.currentTarget.value })}
+        />
+      )}
+      {user.email === null || !may("auth", "admin", "*", "write") ? null : <Mails user={user} />}
+    </FormCard>
+  );
+}
+
+function Mails({ user }: { user: AdminUser }) {
+  const reset = useChange("The link is mailed", () => server.users.sendMail(user.id, "reset"));
+  const verification = useChange("The link is mailed", () => server.users.sendMail(user.id, "verification"));
+  return (
+    <Group gap="xs">
+      <Button variant="default" disabled={user.disabled} loading={reset.isPending} onClick={() => reset.mutate()}>
+        Mail a reset link
+      </Button>
+      {user.emailVerified ? null : (
+        <Button
+          variant="default"
+          disabled={user.disabled}
+          loading={verification.isPending}
+          onClick={() => verification.mutate()}
+        >
+          Mail a verification link
+        </Button>
+      )}
+    </Group>
   );
 }

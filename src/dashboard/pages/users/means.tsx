@@ -5,12 +5,31 @@ import type { AdminUser, SignInMeans } from "../../../client/admin/index.ts";
 import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { Confirm } from "../../parts/confirm.tsx";
-import { Section } from "../../parts/section.tsx";
+import { Ago } from "../../parts/format.tsx";
+import { Wide } from "../../parts/list/list.tsx";
+import { Section } from "../../parts/page.tsx";
 import { Loadable } from "../../parts/states.tsx";
-import { Ago } from "../../parts/time.tsx";
-import { Wide } from "../../parts/wide.tsx";
-import { browserText } from "./browser-text.ts";
-import { useChange } from "./change.ts";
+import { useChange } from "./change.tsx";
+
+/** What browsers name beside their own name comes later. */
+const PROGRAMS: readonly (readonly [token: string, name: string])[] = [
+  ["Edg", "Edge"],
+  ["OPR", "Opera"],
+  ["Firefox", "Firefox"],
+  ["Chrome", "Chrome"],
+  ["Safari", "Safari"],
+];
+const SYSTEMS = ["Android", "iPhone", "iPad", "Windows", "Mac OS X", "Linux"];
+
+/** `Firefox 140, Linux`; a User-Agent of no known browser as it is. */
+function browserText(userAgent: string): string {
+  const program = PROGRAMS.find(([token]) => userAgent.includes(`${token}/`));
+  if (program === undefined) return userAgent;
+  const [token, name] = program;
+  const version = userAgent.split(`${token}/`)[1]?.match(/^\d+/)?.[0];
+  const system = SYSTEMS.find((one) => userAgent.includes(one));
+  return [version === undefined ? name : `${name} ${version}`, system].filter((part) => part !== undefined).join(", ");
+}
 
 /** What the user is signed in with, and can sign in with; `children` are below the latter. */
 export function Means({ user, children }: { user: AdminUser; children: ReactNode }) {
@@ -175,3 +194,39 @@ const Nothing = ({ children }: { children: ReactNode }) => (
     {children}
   </Text>
 );
+
+/** What push messages to the user reach. */
+export function Devices({ userId }: { userId: string }) {
+  const devices = useQuery({ queryKey: ["users", userId, "devices"], queryFn: () => server.push.devices(userId) });
+  return (
+    <Section title="Devices">
+      <Loadable query={devices} rows={2}>
+        {(found) =>
+          found.length === 0 ? (
+            <Text size="sm" c="dimmed">
+              None is registered for push messages.
+            </Text>
+          ) : (
+            <Table verticalSpacing={4} layout="fixed" aria-label="Devices">
+              <Table.Tbody>
+                {found.map(({ id, platform, token, createdAt }) => (
+                  <Table.Tr key={id}>
+                    <Table.Td w={90}>{platform}</Table.Td>
+                    <Table.Td>
+                      <Text size="sm" ff="monospace" truncate title={token}>
+                        {token}
+                      </Text>
+                    </Table.Td>
+                    <Table.Td w={130} ta="right">
+                      <Ago time={createdAt} />
+                    </Table.Td>
+                  </Table.Tr>
+                ))}
+              </Table.Tbody>
+            </Table>
+          )
+        }
+      </Loadable>
+    </Section>
+  );
+}

@@ -2,8 +2,7 @@ import { Button, Group, Modal, PasswordInput, SegmentedControl, Stack, TextInput
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { type SyntheticEvent, useState } from "react";
-import { PlatformError } from "../../api/failure.ts";
-import { queries, server } from "../../api/server.ts";
+import { PlatformError, queries, server } from "../../api/server.ts";
 import { Problem } from "../../parts/states.tsx";
 
 interface Created {

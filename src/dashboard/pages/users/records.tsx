@@ -1,15 +1,49 @@
 import { Anchor, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { messageOf } from "../../api/failure.ts";
-import { useResources } from "../../api/resources.ts";
-import { server } from "../../api/server.ts";
+import { type Field, type Resources, type TableSchema, useResources } from "../../api/resources.ts";
+import { messageOf, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
-import { numberText } from "../../parts/format.ts";
-import { Section } from "../../parts/section.tsx";
+import { numberText } from "../../parts/format.tsx";
+import { Section } from "../../parts/page.tsx";
 import { Loadable } from "../../parts/states.tsx";
 import { pageOf, pathOf } from "../tables/address.ts";
-import { type Mention, mentionsOf } from "./mentions.ts";
+
+/** Fields that are searched for the records of a user. */
+const MENTIONS_MAX = 40;
+
+/** A field that may hold the id of a user, and is quick to search. */
+interface Mention {
+  namespace: string;
+  table: string;
+  field: string;
+}
+
+const PERSON =
+  /(?:^|_)(?:user|owner|author|member|creator|sender|recipient|assignee|(?:created|updated)_?by)(?:_?id)?$/i;
+
+/**
+ * The fields of tables without instances that may refer to users: those that begin an index, and those further in an index whose
+ * names say so. Other fields are left out: every record would have to be read.
+ */
+function mentionsOf(namespaces: Resources["namespaces"]): Mention[] {
+  const found: Mention[] = [];
+  for (const [namespace, { instance, tables }] of Object.entries(namespaces)) {
+    if (instance) continue;
+    for (const [table, schema] of Object.entries(tables)) {
+      for (const [field, facts] of Object.entries(schema.fields)) {
+        if (mayMention(schema, field, facts)) found.push({ namespace, table, field });
+      }
+    }
+  }
+  return found.slice(0, MENTIONS_MAX);
+}
+
+function mayMention({ indexes }: TableSchema, field: string, { type, unique, references }: Field): boolean {
+  if (type !== "string" || field === "id" || references !== undefined) return false;
+  if (unique || indexes.some(({ fields }) => fields[0] === field)) return true;
+  return PERSON.test(field) && indexes.some(({ fields }) => fields.includes(field));
+}
 
 interface Count extends Mention {
   /** What the server said instead of a number. */

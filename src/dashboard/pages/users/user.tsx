@@ -3,21 +3,16 @@ import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import type { AdminUser } from "../../../client/admin/index.ts";
-import { messageOf } from "../../api/failure.ts";
-import { queries, server } from "../../api/server.ts";
+import { messageOf, queries, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
-import { usePathParameters } from "../../parts/address.ts";
 import { Confirm } from "../../parts/confirm.tsx";
-import { timeText } from "../../parts/format.ts";
-import { Json } from "../../parts/json/json.tsx";
-import { Page } from "../../parts/page.tsx";
-import { Section } from "../../parts/section.tsx";
+import { timeText } from "../../parts/format.tsx";
+import { Json } from "../../parts/json.tsx";
+import { Page, Section, usePathParameters } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
-import { useChange } from "./change.ts";
-import { Credentials } from "./credentials.tsx";
-import { Devices } from "./devices.tsx";
-import { Claims, Profile } from "./forms.tsx";
-import { Means } from "./means.tsx";
+import { useChange } from "./change.tsx";
+import { Claims, Credentials, Profile } from "./forms.tsx";
+import { Devices, Means } from "./means.tsx";
 import { Records } from "./records.tsx";
 
 /** One user, with everything that an administrator may change. */

@@ -4,13 +4,11 @@ import { useState } from "react";
 import type { UserEntry } from "../../../client/admin/index.ts";
 import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
-import { usePageState } from "../../parts/address.ts";
+import { Ago } from "../../parts/format.tsx";
 import { IconPlus, IconSearch } from "../../parts/icons.tsx";
-import { Paged, usePaged } from "../../parts/list/paged.tsx";
-import { Page } from "../../parts/page.tsx";
+import { Paged, usePaged, Wide } from "../../parts/list/list.tsx";
+import { Page, usePageState } from "../../parts/page.tsx";
 import { Empty } from "../../parts/states.tsx";
-import { Ago } from "../../parts/time.tsx";
-import { Wide } from "../../parts/wide.tsx";
 import { NewUser } from "./new-user.tsx";
 
 const PAGE = 50;

@@ -1,8 +1,7 @@
 import { Button, Drawer, Group, JsonInput, Stack, Textarea, TextInput } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
-import { messageOf } from "../../api/failure.ts";
-import { queries, server } from "../../api/server.ts";
+import { messageOf, queries, server } from "../../api/server.ts";
 import { Problem } from "../../parts/states.tsx";
 import { type Index, parseObject, parseVector } from "./state.ts";
 

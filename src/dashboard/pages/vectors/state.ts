@@ -1,4 +1,4 @@
-import { parseJson } from "../../parts/json/json-text.ts";
+import { parseJson } from "../../parts/json.tsx";
 
 /** What the page shows; all of it is in its address. */
 export interface VectorsState {

@@ -3,19 +3,16 @@ import { useQuery } from "@tanstack/react-query";
 import { useResources } from "../../api/resources.ts";
 import { queries, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
-import { usePageState } from "../../parts/address.ts";
-import { numberText } from "../../parts/format.ts";
+import { numberText } from "../../parts/format.tsx";
 import { IconPlus, IconSearch } from "../../parts/icons.tsx";
-import { Paged, usePaged } from "../../parts/list/paged.tsx";
-import { Name } from "../../parts/name.tsx";
-import { Page } from "../../parts/page.tsx";
-import { PageLink } from "../../parts/page-link.tsx";
+import { Paged, usePaged } from "../../parts/list/list.tsx";
+import { Name, PageLink } from "../../parts/name.tsx";
+import { Page, usePageState } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { deleteSoon, useHidden } from "../../parts/undo.tsx";
 import { Insert } from "./insert.tsx";
-import { Nearest } from "./nearest.tsx";
+import { Nearest, OpenVector } from "./neighbours.tsx";
 import { hiddenName, type Index, type VectorsState } from "./state.ts";
-import { OpenVector } from "./vector.tsx";
 
 /** The vectors of an index, and what is near to them. */
 export default function VectorsPage() {

@@ -15,9 +15,11 @@ import {
 } from "@tanstack/react-table";
 import { useMemo } from "react";
 import type { Field, TableSchema } from "../../../api/resources.ts";
-import { COLUMN_MIN_WIDTH } from "../../../limits.ts";
 import { keyOf, type TableAddress } from "../address.ts";
 import type { Row } from "../rows.ts";
+
+/** Pixels. Browsers lay out no higher element than so many rows: those beyond are reached by a filter. */
+const COLUMN_MIN_WIDTH = 60;
 
 const features = tableFeatures({
   columnOrderingFeature,

@@ -1,12 +1,12 @@
 import { Loader, Popover, Select, Text, Textarea, TextInput } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
-import { messageOf } from "../../../api/failure.ts";
 import type { Field } from "../../../api/resources.ts";
-import { textHeight } from "../../../parts/text-height.ts";
+import { messageOf } from "../../../api/server.ts";
+import { textHeight } from "../../../parts/json.tsx";
 import type { TableAddress } from "../address.ts";
 import { ReferenceInput } from "../record/reference.tsx";
-import { editText, parsed } from "./cell-text.ts";
+import { editText, parsed } from "./cell-text.tsx";
 
 interface EditorProps {
   address: TableAddress;

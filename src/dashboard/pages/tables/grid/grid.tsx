@@ -16,8 +16,7 @@ import {
 import { flushSync } from "react-dom";
 import type { TableSchema } from "../../../api/resources.ts";
 import type { TableAddress } from "../address.ts";
-import { hiddenName } from "../deletions.tsx";
-import type { Row } from "../rows.ts";
+import { hiddenName, type Row } from "../rows.ts";
 import type { TitleOf } from "../titles.ts";
 import { CHECK_PX, type Columns, type GridColumn, gridColumns } from "./columns.ts";
 import { Head } from "./head.tsx";

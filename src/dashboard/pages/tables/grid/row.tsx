@@ -3,10 +3,9 @@ import { IconExternalLink } from "../../../parts/icons.tsx";
 import type { TableAddress } from "../address.ts";
 import type { Row } from "../rows.ts";
 import type { TitleOf } from "../titles.ts";
-import { cellText } from "./cell-text.ts";
+import { cellText, MARKS, Marked } from "./cell-text.tsx";
 import type { GridColumn } from "./columns.ts";
 import { CellEditor } from "./editor.tsx";
-import { MARKS, Marked } from "./marked.tsx";
 
 export const ROW_PX = 35;
 

@@ -1,14 +1,12 @@
 import { JsonInput, Stack, TextInput } from "@mantine/core";
 import { type SyntheticEvent, useState } from "react";
 import { isJsonObject } from "../../../../kernel/json/json.ts";
-import { messageOf } from "../../../api/failure.ts";
-import { parseJson } from "../../../parts/json/json-text.ts";
+import { messageOf } from "../../../api/server.ts";
+import { parseJson, textHeight } from "../../../parts/json.tsx";
 import { Problem } from "../../../parts/states.tsx";
-import { textHeight } from "../../../parts/text-height.ts";
 import type { TableAddress } from "../address.ts";
 import type { Row } from "../rows.ts";
-import { FormButtons, type RecordActions } from "./actions.tsx";
-import { useSave } from "./save.ts";
+import { FormButtons, type RecordActions, useSave } from "./state.tsx";
 
 /** What the server sets, and what says which record it is. */
 const SERVER_FIELDS = ["id", "createdAt", "updatedAt"];

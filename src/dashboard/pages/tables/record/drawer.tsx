@@ -2,16 +2,15 @@ import { Code, Drawer, Tabs } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { TableSchema } from "../../../api/resources.ts";
 import { useRights } from "../../../api/session.tsx";
-import { usePageState } from "../../../parts/address.ts";
+import { usePageState } from "../../../parts/page.tsx";
 import { Loadable } from "../../../parts/states.tsx";
 import { useServer, useViewAs } from "../../../shell/view-as.tsx";
 import { keyOf, pathOf, type TableAddress } from "../address.ts";
 import type { Row } from "../rows.ts";
-import type { RecordActions } from "./actions.tsx";
 import { DocumentForm } from "./document-form.tsx";
 import { RecordForm } from "./form.tsx";
 import { RuleTester } from "./rules.tsx";
-import { NEW_RECORD, type RecordState } from "./state.ts";
+import { NEW_RECORD, type RecordActions, type RecordState } from "./state.tsx";
 
 interface DrawerProps extends RecordActions {
   address: TableAddress;

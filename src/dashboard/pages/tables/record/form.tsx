@@ -1,14 +1,13 @@
 import { Stack } from "@mantine/core";
 import { type SyntheticEvent, useState } from "react";
-import { messageOf, PlatformError } from "../../../api/failure.ts";
 import type { Field, TableSchema } from "../../../api/resources.ts";
+import { messageOf, PlatformError } from "../../../api/server.ts";
 import { Problem } from "../../../parts/states.tsx";
 import type { TableAddress } from "../address.ts";
-import { editText, parsed } from "../grid/cell-text.ts";
+import { editText, parsed } from "../grid/cell-text.tsx";
 import type { Row } from "../rows.ts";
-import { FormButtons, type RecordActions } from "./actions.tsx";
 import { FieldInput } from "./input.tsx";
-import { useSave } from "./save.ts";
+import { FormButtons, type RecordActions, useSave } from "./state.tsx";
 
 interface FormProps extends RecordActions {
   address: TableAddress;

@@ -1,19 +1,68 @@
-import { Alert, Badge, Button, Code, Group, JsonInput, Paper, Stack, Table, Text, Title } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
+import { Alert, Badge, Button, Code, Group, JsonInput, Paper, Select, Stack, Table, Text, Title } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
 import type { TriedRule } from "../../../../client/admin/index.ts";
 import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
-import { messageOf } from "../../../api/failure.ts";
-import { server } from "../../../api/server.ts";
-import { usePageState } from "../../../parts/address.ts";
-import { millisText, numberText } from "../../../parts/format.ts";
-import { parseJson } from "../../../parts/json/json-text.ts";
+import { messageOf, server } from "../../../api/server.ts";
+import { millisText, numberText } from "../../../parts/format.tsx";
+import { parseJson } from "../../../parts/json.tsx";
+import { Wide } from "../../../parts/list/list.tsx";
+import { usePageState } from "../../../parts/page.tsx";
 import { Loadable } from "../../../parts/states.tsx";
-import { Wide } from "../../../parts/wide.tsx";
 import { useViewAs } from "../../../shell/view-as.tsx";
 import { keyOf, type TableAddress } from "../address.ts";
-import type { RecordState } from "./state.ts";
-import { NOBODY, Who } from "./who.tsx";
+import { SEARCH_DELAY_MS } from "../limits.ts";
+import type { RecordState } from "./state.tsx";
+
+const NOBODY = "anonymous";
+const NOBODY_NAME = "Nobody (not signed in)";
+const FOUND_MAX = 8;
+
+interface FoundUser {
+  id: string;
+  email: string | null;
+}
+
+/** Chooses a user, or nobody, by email, name or id. */
+function Who({ label, value, onChange }: { label: string; value: string; onChange(value: string): void }) {
+  const [query, setQuery] = useState("");
+  const [words] = useDebouncedValue(query, SEARCH_DELAY_MS);
+  const found = useQuery({
+    queryKey: ["users", "who", words],
+    placeholderData: keepPreviousData,
+    queryFn: () =>
+      server.request<{ users: FoundUser[] }>("GET", "/api/auth/admin/users", {
+        query: { limit: FOUND_MAX, ...(words === "" ? {} : { q: words }) },
+      }),
+  });
+  const chosen = useQuery({
+    queryKey: ["users", value, "name"],
+    enabled: value !== NOBODY,
+    queryFn: () => server.request<FoundUser>("GET", `/api/auth/admin/users/${encodeURIComponent(value)}`),
+  });
+  const users = new Map((found.data?.users ?? []).map((user) => [user.id, user]));
+  if (value !== NOBODY) users.set(value, chosen.data ?? { id: value, email: null });
+  const nameOf = ({ id, email }: FoundUser): string => email ?? id;
+  const chosenName = value === NOBODY ? NOBODY_NAME : nameOf(users.get(value) ?? { id: value, email: null });
+  return (
+    <Select
+      label={label}
+      searchable
+      allowDeselect={false}
+      data={[
+        { value: NOBODY, label: NOBODY_NAME },
+        ...[...users.values()].map((user) => ({ value: user.id, label: nameOf(user) })),
+      ]}
+      // The server has found them, also by what is not shown.
+      filter={({ options }) => options}
+      // The name of whom is chosen is no search.
+      onSearchChange={(text) => setQuery(text === chosenName ? "" : text)}
+      value={value}
+      onChange={(next) => onChange(next ?? value)}
+    />
+  );
+}
 
 /** Which rule allows or denies what, for a user and this record. Nothing is written. */
 export function RuleTester({ address, id }: { address: TableAddress; id: string }) {

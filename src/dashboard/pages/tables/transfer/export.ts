@@ -4,9 +4,11 @@ import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { CSV_STYLE, formatCell } from "../../../../kernel/transfer/csv-cells.ts";
 import type { TableSchema } from "../../../api/resources.ts";
 import { pathOf, type TableAddress } from "../address.ts";
-import { parametersOf } from "../filter/filter-model.ts";
-import { EXPORT_PAGE_RECORDS } from "../limits.ts";
+import { parametersOf } from "../filter-model.ts";
 import type { Listing } from "../rows.ts";
+
+/** Records per page of an export: the most that a list gives. */
+const EXPORT_PAGE_RECORDS = 1_000;
 
 export type ExportFormat = "csv" | "ndjson";
 

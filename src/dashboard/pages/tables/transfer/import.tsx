@@ -1,20 +1,24 @@
 import { Alert, Button, Checkbox, FileInput, Group, Modal, Progress, Stack, Table, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useRef, useState } from "react";
+import type { Administrator } from "../../../../client/admin/administrator.ts";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
-import { messageOf } from "../../../api/failure.ts";
 import { declaredAs, type TableSchema } from "../../../api/resources.ts";
-import { bytesText, numberText } from "../../../parts/format.ts";
+import { messageOf, PlatformError } from "../../../api/server.ts";
+import { BATCH_MAX } from "../../../limits.ts";
+import { bytesText, numberText } from "../../../parts/format.tsx";
 import { IconFile } from "../../../parts/icons.tsx";
+import { Wide } from "../../../parts/list/list.tsx";
 import { Loading } from "../../../parts/states.tsx";
-import { Wide } from "../../../parts/wide.tsx";
 import { useServer } from "../../../shell/view-as.tsx";
-import type { TableAddress } from "../address.ts";
-import { cellText } from "../grid/cell-text.ts";
-import { PREVIEW_COLUMNS_MAX, PREVIEW_RECORDS } from "../limits.ts";
+import { pathOf, type TableAddress } from "../address.ts";
+import { cellText } from "../grid/cell-text.tsx";
 import { reloadRows } from "../rows.ts";
-import { ACCEPTED, readRecords } from "./records.ts";
-import { type Progress as Imported, ImportFailure, importRecords } from "./send.ts";
+import { ACCEPTED, FileMistake, readRecords, type SourceRecord } from "./records.ts";
+
+/** Records that are shown before a file is imported, and how many of their fields. */
+const PREVIEW_RECORDS = 10;
+const PREVIEW_COLUMNS_MAX = 50;
 
 interface ImportProps {
   address: TableAddress;
@@ -234,4 +238,89 @@ function Preview({ file, schema }: { file: File; schema: TableSchema }) {
       )}
     </Stack>
   );
+}
+
+/** Characters of one batch of an import: below the smallest body limit that servers usually have. */
+const IMPORT_BATCH_CHARACTERS = 1024 * 1024;
+
+export interface Imported {
+  /** Records that the server has taken. */
+  imported: number;
+  bytesRead: number;
+}
+
+/** Why an import ended early, with the places of the file at fault. */
+export class ImportFailure extends Error {
+  readonly imported: number;
+  constructor(message: string, imported: number) {
+    super(message);
+    this.imported = imported;
+  }
+}
+
+const PAYLOAD_TOO_LARGE = 413;
+
+/**
+ * Inserts the records in batches; with `isUpsert`, those whose id exists are updated. Errors: `ImportFailure` that names
+ * the lines at fault; of a batch nothing is written then. Ends between two batches when `signal` says so. The first `skipped`
+ * records of the file are left out, and count as imported.
+ */
+export async function importRecords(
+  server: Administrator,
+  address: TableAddress,
+  records: AsyncIterable<SourceRecord>,
+  options: { isUpsert: boolean; skipped: number; signal: AbortSignal; onProgress(progress: Imported): void },
+): Promise<number> {
+  let waiting: SourceRecord[] = [];
+  let characters = 0;
+  let imported = options.skipped;
+  let left = options.skipped;
+  const send = async (batch: readonly SourceRecord[]): Promise<void> => {
+    options.signal.throwIfAborted();
+    const body = { inserts: batch.map(({ record }) => record) };
+    const query = options.isUpsert ? { upsert: true } : {};
+    try {
+      await server.request("POST", `${pathOf(address)}/batch`, { query, body, idempotent: true });
+    } catch (error) {
+      if (!(error instanceof PlatformError) || error.status !== PAYLOAD_TOO_LARGE || batch.length === 1) {
+        throw new FileMistake(refusalOf(error, batch));
+      }
+      const middle = Math.ceil(batch.length / 2);
+      await send(batch.slice(0, middle));
+      return send(batch.slice(middle));
+    }
+    imported += batch.length;
+    options.onProgress({ imported, bytesRead: batch.at(-1)?.bytesRead ?? 0 });
+  };
+  const flush = async (): Promise<void> => {
+    const batch = waiting;
+    waiting = [];
+    characters = 0;
+    if (batch.length > 0) await send(batch);
+  };
+  try {
+    for await (const source of records) {
+      if (left-- > 0) continue;
+      waiting.push(source);
+      characters += JSON.stringify(source.record).length;
+      if (waiting.length >= BATCH_MAX || characters >= IMPORT_BATCH_CHARACTERS) await flush();
+    }
+    await flush();
+  } catch (error) {
+    throw new ImportFailure(options.signal.aborted ? "Cancelled" : messageOf(error), imported);
+  }
+  return imported;
+}
+
+/** `inserts.3.title` is in the fourth record of the batch. */
+function refusalOf(error: unknown, batch: readonly SourceRecord[]): string {
+  const fields = error instanceof PlatformError ? Object.entries(error.fields) : [];
+  const lines = fields.flatMap(([path, { message }]) => {
+    const [, index, field] = /^inserts\.(\d+)(?:\.(.+))?$/.exec(path) ?? [];
+    const source = index === undefined ? undefined : batch[Number(index)];
+    if (source === undefined) return [];
+    return [`${source.place}: ${field === undefined || message.includes(field) ? "" : `${field}: `}${message}`];
+  });
+  if (lines.length > 0) return lines.join("\n");
+  return `${batch[0]?.place} to ${batch.at(-1)?.place}: ${messageOf(error)}`;
 }

@@ -3,7 +3,13 @@ import { describeFault, type JsonObject, type JsonValue } from "../../../../kern
 import { jsonTextFault } from "../../../../kernel/json/text.ts";
 import { type Cell, headFault, parseCell, parseText } from "../../../../kernel/transfer/csv-cells.ts";
 import type { TableSchema } from "../../../api/resources.ts";
-import { CSV_CHUNK_CHARACTERS, IMPORT_JSON_MAX_BYTES, IMPORT_LINE_MAX_CHARACTERS } from "../limits.ts";
+
+/** A JSON array is read as a whole. */
+const IMPORT_JSON_MAX_BYTES = 64 * 1024 * 1024;
+/** Characters of a line, or a row of CSV, of a file that is imported. */
+const IMPORT_LINE_MAX_CHARACTERS = 16 * 1024 * 1024;
+/** Rows of CSV are parsed in pieces of this length. */
+const CSV_CHUNK_CHARACTERS = 256 * 1024;
 
 /** A record of a file that is imported. */
 export interface SourceRecord {

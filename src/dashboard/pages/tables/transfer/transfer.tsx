@@ -1,9 +1,9 @@
 import { ActionIcon, Menu, Modal, Progress, Stack, Text, Tooltip } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { lazy, Suspense, useRef, useState } from "react";
-import { messageOf } from "../../../api/failure.ts";
 import type { TableSchema } from "../../../api/resources.ts";
-import { numberText } from "../../../parts/format.ts";
+import { messageOf } from "../../../api/server.ts";
+import { numberText } from "../../../parts/format.tsx";
 import { IconDotsVertical, IconDownload, IconUpload } from "../../../parts/icons.tsx";
 import { Loading } from "../../../parts/states.tsx";
 import { useServer } from "../../../shell/view-as.tsx";

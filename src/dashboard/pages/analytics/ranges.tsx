@@ -1,0 +1,23 @@
+import { Table } from "@mantine/core";
+import type { ReportRange } from "../../../client/admin/index.ts";
+
+export type Range = NonNullable<ReportRange["range"]>;
+
+export const RANGES: readonly Range[] = ["1h", "6h", "24h", "7d", "30d"];
+
+/** The steps of series of a range, and what a chart says of the numbers beside its names. */
+export const STEPS: Readonly<Record<Range, { groupBy: NonNullable<ReportRange["groupBy"]>; hint: string }>> = {
+  "1h": { groupBy: "minute", hint: "Numbers of the last minute" },
+  "6h": { groupBy: "minute", hint: "Numbers of the last minute" },
+  "24h": { groupBy: "hour", hint: "Numbers of the last hour" },
+  "7d": { groupBy: "hour", hint: "Numbers of the last hour" },
+  "30d": { groupBy: "day", hint: "Numbers of the last day, UTC" },
+  "90d": { groupBy: "day", hint: "Numbers of the last day, UTC" },
+};
+
+/** A number in a table. */
+export const Amount = ({ text }: { text: string }) => (
+  <Table.Td ta="right" className="number">
+    {text}
+  </Table.Td>
+);

@@ -1,0 +1,71 @@
+import type { Field, FieldType } from "../../api/resources.ts";
+import { parseJson } from "../../parts/json.tsx";
+import { isNumber } from "./grid/cell-text.tsx";
+
+export type Operator =
+  | "=="
+  | "!="
+  | ">"
+  | ">="
+  | "<"
+  | "<="
+  | "contains"
+  | "icontains"
+  | "startsWith"
+  | "istartsWith"
+  | "in"
+  | "not in";
+
+/** As the server takes it. */
+export type Condition = readonly [field: string, operator: Operator, value: unknown];
+
+/** What narrows a list: all of `all` must match, and one of `any` where there are some. */
+export interface Conditions {
+  all: readonly Condition[];
+  any: readonly Condition[];
+}
+
+export const isNarrowed = ({ all, any }: Conditions): boolean => all.length + any.length > 0;
+
+/** As parameters of a request. */
+export const parametersOf = ({ all, any }: Conditions): { filter?: string; orFilter?: string } => ({
+  ...(all.length === 0 ? {} : { filter: JSON.stringify(all) }),
+  ...(any.length === 0 ? {} : { orFilter: JSON.stringify(any) }),
+});
+
+const ORDERED: readonly Operator[] = ["==", "!=", ">", ">=", "<", "<=", "in", "not in"];
+const TEXT: readonly Operator[] = [...ORDERED, "icontains", "istartsWith", "contains", "startsWith"];
+
+const OPERATORS: Readonly<Record<FieldType, readonly Operator[]>> = {
+  string: TEXT,
+  text: TEXT,
+  integer: ORDERED,
+  number: ORDERED,
+  datetime: ORDERED,
+  boolean: ["==", "!="],
+  json: ["==", "!=", "contains"],
+};
+
+export const operatorsOf = ({ type }: Pick<Field, "type">): readonly Operator[] => OPERATORS[type];
+
+/** What was typed, as a value of the field. `null` is null; a list of `in` has commas. */
+export function typedValue(text: string, operator: Operator, field: Pick<Field, "type">): unknown {
+  if (operator === "in" || operator === "not in") return text.split(",").map((part) => single(part.trim(), field));
+  return single(text, field);
+}
+
+function single(text: string, { type }: Pick<Field, "type">): unknown {
+  if (text === "null") return null;
+  if (type === "boolean") return text === "true";
+  // What is no number, or would become another one, stays a text: the server says what is wrong with it.
+  if (type === "integer" || type === "number") return text.trim() !== "" && isNumber(text) ? Number(text) : text;
+  if (type !== "json") return text;
+  try {
+    return parseJson(text);
+  } catch {
+    return text;
+  }
+}
+
+export const textOf = (value: unknown): string =>
+  Array.isArray(value) ? value.map(textOf).join(", ") : typeof value === "string" ? value : JSON.stringify(value);
