@@ -6,3 +6,5 @@ export const ROOMS_EVERY_MS = 700;
 export const LISTED_MAX = 200;
 /** Time between two looks at the figures of the overview. */
 export const FIGURES_EVERY_MS = 5_000;
+/** Time between the last key in a search and its request. */
+export const SEARCH_DELAY_MS = 150;

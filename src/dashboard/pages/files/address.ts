@@ -1,7 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import type { Administrator } from "../../../client/admin/administrator.ts";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
-import { SIGNED_AT_ONCE_MAX } from "./limits.ts";
+
+/** Signed addresses of one request, by the server. */
+export const SIGNED_AT_ONCE_MAX = 100;
 
 /** What the page shows; all of it is in its address. */
 export interface FilesState {

@@ -5,8 +5,7 @@ import { messageOf, PlatformError } from "../../api/server.ts";
 import { IconFolderPlus, IconUpload } from "../../parts/icons.tsx";
 import { plainName } from "../../parts/name.tsx";
 import { useServer } from "../../shell/view-as.tsx";
-import { nameOf } from "./address.ts";
-import { SIGNED_AT_ONCE_MAX } from "./limits.ts";
+import { nameOf, SIGNED_AT_ONCE_MAX } from "./address.ts";
 import { type ChosenFile, chosenFiles, droppedFiles, startUploads } from "./uploads.ts";
 
 interface Asked {

@@ -4,7 +4,7 @@ import { type SyntheticEvent, useState } from "react";
 import type { TableSchema } from "../../api/resources.ts";
 import { IconFilter, IconSearch } from "../../parts/icons.tsx";
 import { type Condition, type Conditions, type Operator, operatorsOf, textOf, typedValue } from "./filter-model.ts";
-import { SEARCH_DELAY_MS } from "./limits.ts";
+import { SEARCH_DELAY_MS } from "../../limits.ts";
 
 interface FilterProps {
   schema: TableSchema;

@@ -7,8 +7,10 @@ import { messageOf, server } from "../../api/server.ts";
 import { MetadataForm } from "../../parts/json.tsx";
 import { Name, PageLink } from "../../parts/name.tsx";
 import { Empty, Loadable, Problem } from "../../parts/states.tsx";
-import { NEIGHBOURS_SHOWN } from "./limits.ts";
 import { type Change, type Index, parseObject, parseVector } from "./state.ts";
+
+/** Neighbours that are looked for. */
+const NEIGHBOURS_SHOWN = 10;
 
 /** What a score says of two vectors, by the metric of the index. */
 const SCORES: Readonly<Record<string, string>> = {

@@ -8,7 +8,7 @@ import { useRights } from "../../../api/session.tsx";
 import { useServer, useViewAs } from "../../../shell/view-as.tsx";
 import { keyOf, pageOf, pathOf, type TableAddress } from "../address.ts";
 import { cellText } from "../grid/cell-text.tsx";
-import { SEARCH_DELAY_MS } from "../limits.ts";
+import { SEARCH_DELAY_MS } from "../../../limits.ts";
 import type { Row } from "../rows.ts";
 
 type References = NonNullable<Field["references"]>;

@@ -12,7 +12,7 @@ import { usePageState } from "../../../parts/page.tsx";
 import { Loadable } from "../../../parts/states.tsx";
 import { useViewAs } from "../../../shell/view-as.tsx";
 import { keyOf, type TableAddress } from "../address.ts";
-import { SEARCH_DELAY_MS } from "../limits.ts";
+import { SEARCH_DELAY_MS } from "../../../limits.ts";
 import type { RecordState } from "./state.tsx";
 
 const NOBODY = "anonymous";

@@ -1,2 +1,0 @@
-/** Neighbours that are looked for. */
-export const NEIGHBOURS_SHOWN = 10;
