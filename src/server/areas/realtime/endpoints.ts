@@ -6,7 +6,7 @@ import type { AreaSockets } from "../../sockets/area-sockets.ts";
 import type { ConnectionLimits } from "../../sockets/connection.ts";
 import type { PendingPlaces } from "../../sockets/pending-places.ts";
 import { BROADCAST_BODY_MAX_BYTES, CHANNEL_LENGTH_MAX } from "./limits.ts";
-import type { RealtimeState } from "./model.ts";
+import type { RealtimeState } from "./subscriptions/model.ts";
 import { Broadcast, type Broadcasts, channelIsBusy, checkPayload } from "./topics/broadcasts.ts";
 
 const Ok = Type.Object({ ok: Type.Literal(true) }, { description: "Sent" });

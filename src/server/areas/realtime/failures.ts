@@ -1,5 +1,5 @@
 import type { Failure as SocketFailure } from "../../sockets/protocol.ts";
-import type { ErrorCode } from "./server-messages.ts";
+import type { ErrorCode } from "./messages.ts";
 
 /** Why a message was refused. */
 export type Failure = SocketFailure<ErrorCode>;

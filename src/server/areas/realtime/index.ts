@@ -12,7 +12,7 @@ import type { Endpoint } from "../../http/endpoint.ts";
 import type { Visiting } from "../../sockets/connection.ts";
 import type { Sockets } from "../../sockets/index.ts";
 import { PendingPlaces } from "../../sockets/pending-places.ts";
-import { createChannelMeter } from "./administration/channel-meter.ts";
+import { createChannelMeter } from "./meter.ts";
 import { realtimeOverviewEndpoint } from "./administration/endpoints.ts";
 import { createFeeds, type Feeds } from "./changes/feeds.ts";
 import { realtimeEndpoints } from "./endpoints.ts";
@@ -27,12 +27,12 @@ import { createPresence } from "./presence/presence.ts";
 import { createProtocol } from "./protocol.ts";
 import { createRights } from "./rights.ts";
 import { createAskers } from "./subscriptions/askers.ts";
-import { createSeenViews } from "./subscriptions/seen-views.ts";
+import { createSeenViews } from "./subscriptions/views.ts";
 import { createSubscribing } from "./subscriptions/subscribing.ts";
-import { createTableSubscriptions } from "./subscriptions/table-subscriptions.ts";
+import { createTableSubscriptions } from "./subscriptions/table-subscription.ts";
 import { Broadcast, channelIsBusy, checkPayload, createBroadcasts } from "./topics/broadcasts.ts";
 import { createFanOut } from "./topics/fan-out.ts";
-import { createTopicRights } from "./topics/topic-rights.ts";
+import { createTopicRights } from "./subscriptions/topic-rights.ts";
 
 export interface RealtimeArea {
   endpoints: readonly Endpoint[];

@@ -4,11 +4,11 @@ import { VERSION } from "../../../kernel/version.ts";
 import { CLOSE } from "../../sockets/limits.ts";
 import type { Protocol } from "../../sockets/protocol.ts";
 import { CHANNEL_LENGTH_MAX, REQUEST_ID_LENGTH_MAX, SUBSCRIPTION_ID_LENGTH_MAX } from "./limits.ts";
-import { createMessages, type MessageDeps } from "./messages.ts";
-import type { RealtimeConnection, RealtimeState } from "./model.ts";
+import { createMessages, type MessageDeps } from "./client-messages.ts";
+import type { RealtimeConnection, RealtimeState } from "./subscriptions/model.ts";
 import { createReview } from "./review.ts";
 import { userIdOf } from "./revoked.ts";
-import type { ErrorCode, ServerMessage } from "./server-messages.ts";
+import type { ErrorCode, ServerMessage } from "./messages.ts";
 
 /** Realtime's protocol. */
 export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, ErrorCode> {

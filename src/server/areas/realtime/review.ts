@@ -1,9 +1,9 @@
 import { chain, isPromise, type MaybePromise } from "../../../kernel/maybe-promise.ts";
-import { isOutdated, type Naming, type RealtimeConnection } from "./model.ts";
+import { isOutdated, type Naming, type RealtimeConnection } from "./subscriptions/model.ts";
 import type { Presence } from "./presence/presence.ts";
 import { Revoked } from "./revoked.ts";
 import type { Subscribing } from "./subscriptions/subscribing.ts";
-import type { TopicRights } from "./topics/topic-rights.ts";
+import type { TopicRights } from "./subscriptions/topic-rights.ts";
 
 /**
  * Asks every right of a connection again that was given to whoever its user was before, one in each step: ends, and returns,

@@ -1,6 +1,6 @@
 import type { Visiting } from "../../sockets/connection.ts";
-import type { Naming } from "./model.ts";
-import type { ServerMessage } from "./server-messages.ts";
+import type { Naming } from "./subscriptions/model.ts";
+import type { ServerMessage } from "./messages.ts";
 
 /** Null where the connection has no user. */
 export const userIdOf = (principal: Visiting): string | null => (principal.kind === "user" ? principal.auth.id : null);

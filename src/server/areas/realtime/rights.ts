@@ -10,7 +10,7 @@ import { authOf } from "../../access/principal.ts";
 import type { AccessOptions, ReadAccess, TableDoor } from "../../access/table-door.ts";
 import type { RealtimeConfig, RuleContext } from "../../config/types.ts";
 import type { Visiting } from "../../sockets/connection.ts";
-import type { TableChannel } from "./model.ts";
+import type { TableChannel } from "./subscriptions/model.ts";
 
 /** The `event` that a broadcast rule gets where a client subscribes: no broadcast has this name. [RT16] */
 export const LISTENING = "";

@@ -4,9 +4,9 @@ import { requireServiceKey } from "../../../access/service-key-right.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import type { AreaSockets } from "../../../sockets/area-sockets.ts";
 import { CHANNEL_LENGTH_MAX, LISTED_CHANNELS_DEFAULT, LISTED_CHANNELS_MAX } from "../limits.ts";
-import type { RealtimeState } from "../model.ts";
+import type { RealtimeState } from "../subscriptions/model.ts";
 import type { Presence } from "../presence/presence.ts";
-import type { ChannelMeter } from "./channel-meter.ts";
+import type { ChannelMeter } from "../meter.ts";
 
 const Overview = Type.Object({
   connections: Type.Object({

@@ -1,7 +1,7 @@
 import type { Clock, Millis } from "../../../../kernel/clock.ts";
 import type { TableAddress } from "../../../access/table-door.ts";
 import { IDLE_FEEDS_MAX, LOG_AGE_MAX_MS } from "../limits.ts";
-import type { Feed } from "../model.ts";
+import type { Feed } from "../subscriptions/model.ts";
 import { NamespaceLog, TableLog } from "./change-log.ts";
 
 interface NamespaceFeeds {

@@ -3,7 +3,7 @@ import type { Logger } from "../../../../kernel/logger.ts";
 import type { TableAddress } from "../../../access/table-door.ts";
 import type { Change } from "../../../db/index.ts";
 import { LOG_SWEEP_INTERVAL_MS } from "../limits.ts";
-import type { Feed } from "../model.ts";
+import type { Feed } from "../subscriptions/model.ts";
 import type { FanOut } from "../topics/fan-out.ts";
 import { type Audience, type AudienceChannel, createAudience } from "./audience.ts";
 import type { Entry } from "./change-log.ts";

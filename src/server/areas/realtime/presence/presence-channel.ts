@@ -1,5 +1,5 @@
 import { REPLAY_WAITING_MAX_BYTES, SYNC_AT_ONCE_MEMBERS_MAX } from "../limits.ts";
-import type { LeaveReason } from "../server-messages.ts";
+import type { LeaveReason } from "../messages.ts";
 import type { Listener, Topic } from "../topics/topic.ts";
 import { createArrivals } from "./arrivals.ts";
 

@@ -1,6 +1,6 @@
 import { type Clock, type Millis, pause } from "../../../../kernel/clock.ts";
 import { PRESENCE_MEMBERS_MAX, SLICE_MS } from "../limits.ts";
-import type { LeaveReason } from "../server-messages.ts";
+import type { LeaveReason } from "../messages.ts";
 import type { FanOut } from "../topics/fan-out.ts";
 import { createPresenceChannel, type PresenceChannel, type PresenceListener } from "./presence-channel.ts";
 

@@ -1,6 +1,6 @@
 import type { ReadAccess, TableAddress } from "../../../access/table-door.ts";
 import { ASKER_MEMBERS_MAX } from "../limits.ts";
-import type { Asker } from "../model.ts";
+import type { Asker } from "./model.ts";
 
 interface TableAskers {
   /** By what the rule sees of the user. */

@@ -6,7 +6,7 @@ import type { ReadAccess } from "../../../access/table-door.ts";
 import type { Visiting } from "../../../sockets/connection.ts";
 import { StandingRights } from "../../../sockets/standing-rights.ts";
 import { SIGHT_RESYNC_MS } from "../limits.ts";
-import type { RealtimeConnection, TableChannel, TableSubscription } from "../model.ts";
+import type { RealtimeConnection, TableChannel, TableSubscription } from "./model.ts";
 import { createAskers } from "./askers.ts";
 
 test("[RT227] what a rule looks up with each record is followed on time although the clock was set back", async () => {

@@ -10,13 +10,7 @@ import type { StandingRights } from "../../../sockets/standing-rights.ts";
 import type { Audience } from "../changes/audience.ts";
 import type { Held } from "../changes/feeds.ts";
 import { SIGHT_RESYNC_MS, SIGHT_RESYNC_SUBSCRIPTIONS } from "../limits.ts";
-import {
-  type Asker,
-  isOutdated,
-  type RealtimeConnection,
-  type TableChannel,
-  type TableSubscription,
-} from "../model.ts";
+import { type Asker, isOutdated, type RealtimeConnection, type TableChannel, type TableSubscription } from "./model.ts";
 import type { Rights } from "../rights.ts";
 import { type AskedTables, createAskedTables, isFilter } from "./asked-tables.ts";
 

@@ -1,6 +1,6 @@
 import type { Audience } from "../changes/audience.ts";
 import type { Feeds } from "../changes/feeds.ts";
-import { type Feed, isOutdated, type RealtimeConnection, type TableSubscription } from "../model.ts";
+import { type Feed, isOutdated, type RealtimeConnection, type TableSubscription } from "./model.ts";
 import type { Replay } from "./replays.ts";
 
 /** What decides which audience a subscription belongs to. */

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { badRequest } from "../../../../kernel/errors.ts";
 import type { TableDoor } from "../../../access/table-door.ts";
-import type { Filters, TableChannel } from "../model.ts";
+import type { Filters, TableChannel } from "./model.ts";
 import { mergeFilters, parseFilters, type SentFilters } from "./filters.ts";
 
 let compiledCount = 0;

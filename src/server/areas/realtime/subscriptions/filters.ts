@@ -1,7 +1,7 @@
 import { AppError } from "../../../../kernel/errors.ts";
 import type { TableDoor } from "../../../access/table-door.ts";
 import { FILTERS_LENGTH_MAX } from "../limits.ts";
-import type { Filters, TableChannel } from "../model.ts";
+import type { Filters, TableChannel } from "./model.ts";
 
 /** Filters as a client sends them; undefined or null: none. */
 export interface SentFilters {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { settle, testClock } from "../../../../../tests/support/clock.ts";
 import { TableLog } from "../changes/change-log.ts";
 import { SLICE_MS } from "../limits.ts";
-import type { RealtimeConnection, TableSubscription } from "../model.ts";
+import type { RealtimeConnection, TableSubscription } from "./model.ts";
 import { createReplay } from "./replays.ts";
 
 test("[RT26] all replays together take their share of a turn, however large the changes are", async () => {

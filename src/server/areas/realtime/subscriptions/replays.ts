@@ -2,7 +2,7 @@ import { type Clock, type Millis, pause } from "../../../../kernel/clock.ts";
 import { isPromise } from "../../../../kernel/maybe-promise.ts";
 import { ChangeTypes } from "../changes/visibility.ts";
 import { REPLAY_WAITING_MAX_BYTES, SLICE_MS } from "../limits.ts";
-import { isOutdated, type RealtimeConnection, type TableSubscription } from "../model.ts";
+import { isOutdated, type RealtimeConnection, type TableSubscription } from "./model.ts";
 
 /** Starts a subscription behind a change of the log. */
 export type Replay = (connection: RealtimeConnection, subscription: TableSubscription, position: number) => void;

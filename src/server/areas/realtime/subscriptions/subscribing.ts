@@ -1,7 +1,7 @@
 import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { Scheduler } from "../../../../kernel/time/scheduler.ts";
 import type { ReadAccess, TableDoor } from "../../../access/table-door.ts";
-import type { ChannelMeter } from "../administration/channel-meter.ts";
+import type { ChannelMeter } from "../meter.ts";
 import { type Channel, parseChannel } from "../channel.ts";
 import { denied, type Failure, failure, unknownChannel } from "../failures.ts";
 import { SUBSCRIPTIONS_PER_CONNECTION_MAX } from "../limits.ts";
@@ -14,14 +14,14 @@ import {
   type TableChannel,
   type TableSubscription,
   type TopicSubscription,
-} from "../model.ts";
+} from "./model.ts";
 import type { Presence } from "../presence/presence.ts";
 import { Revoked, userIdOf } from "../revoked.ts";
 import type { Broadcasts } from "../topics/broadcasts.ts";
-import type { TopicRights } from "../topics/topic-rights.ts";
+import type { TopicRights } from "./topic-rights.ts";
 import type { Asked, Askers, OnAnswer } from "./askers.ts";
 import { mergeFilters, parseFilters, type SentFilters } from "./filters.ts";
-import type { TableSubscriptions } from "./table-subscriptions.ts";
+import type { TableSubscriptions } from "./table-subscription.ts";
 
 /** How a message names a subscription. */
 interface SentName {

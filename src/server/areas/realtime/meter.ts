@@ -1,9 +1,9 @@
-import type { Clock } from "../../../../kernel/clock.ts";
-import { Largest } from "../../../../kernel/observing/largest.ts";
-import { nextTurn } from "../../../../kernel/time/scheduler.ts";
-import { CHANNELS_LOOKED_PER_TURN } from "../limits.ts";
-import type { Subscription } from "../model.ts";
-import { Rate } from "./rate.ts";
+import type { Clock } from "../../../kernel/clock.ts";
+import { Largest } from "../../../kernel/observing/largest.ts";
+import { nextTurn } from "../../../kernel/time/scheduler.ts";
+import { CHANNELS_LOOKED_PER_TURN } from "./limits.ts";
+import type { Subscription } from "./subscriptions/model.ts";
+import { Rate } from "./administration/rate.ts";
 
 type Kind = Subscription["kind"];
 

@@ -1,12 +1,12 @@
-import type { Millis } from "../../../kernel/clock.ts";
-import type { ReadAccess, RecordFilter } from "../../access/table-door.ts";
-import type { Connection, Visiting } from "../../sockets/connection.ts";
-import type { StandingRight } from "../../sockets/standing-rights.ts";
-import type { Audience } from "./changes/audience.ts";
-import type { TableLog } from "./changes/change-log.ts";
-import type { Channel } from "./channel.ts";
-import type { Tracked } from "./presence/presence.ts";
-import type { SeenView } from "./subscriptions/seen-views.ts";
+import type { Millis } from "../../../../kernel/clock.ts";
+import type { ReadAccess, RecordFilter } from "../../../access/table-door.ts";
+import type { Connection, Visiting } from "../../../sockets/connection.ts";
+import type { StandingRight } from "../../../sockets/standing-rights.ts";
+import type { Audience } from "../changes/audience.ts";
+import type { TableLog } from "../changes/change-log.ts";
+import type { Channel } from "../channel.ts";
+import type { Tracked } from "../presence/presence.ts";
+import type { SeenView } from "./views.ts";
 
 // The types that refer to one another: a connection has subscriptions, a subscription has a feed, a feed has the users whose
 // rule is evaluated again with its changes.

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { testClock } from "../../../../../tests/support/clock.ts";
-import { createChannelMeter } from "./channel-meter.ts";
+import { testClock } from "../../../../tests/support/clock.ts";
+import { createChannelMeter } from "./meter.ts";
 
 test("[RT341] a rate follows what is sent, and falls to nothing when nothing is", async () => {
   const clock = testClock();

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { testClock } from "../../../../../tests/support/clock.ts";
 import type { ReadAccess } from "../../../access/table-door.ts";
 import { LOG_AGE_MAX_MS, SEEN_VIEWS_PER_CHANNEL_MAX } from "../limits.ts";
-import { createSeenViews, type SeenView } from "./seen-views.ts";
+import { createSeenViews, type SeenView } from "./views.ts";
 
 const filter: ReadAccess = { kind: "filter", filter: { key: "f", matches: () => true } };
 const all: ReadAccess = { kind: "all", saidBy: "rule" };

@@ -10,11 +10,11 @@ import {
   type RealtimeConnection,
   type TableChannel,
   type TableSubscription,
-} from "../model.ts";
+} from "./model.ts";
 import type { Asked, Askers } from "./askers.ts";
 import { createAudiences } from "./audiences.ts";
 import { createReplay, settleCaughtUp } from "./replays.ts";
-import type { SeenView, SeenViews } from "./seen-views.ts";
+import type { SeenView, SeenViews } from "./views.ts";
 
 export interface TableSubscriptions {
   /**

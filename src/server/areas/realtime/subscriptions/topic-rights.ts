@@ -4,7 +4,7 @@ import type { Visiting } from "../../../sockets/connection.ts";
 import type { StandingRight } from "../../../sockets/standing-rights.ts";
 import type { StandingRights } from "../../../sockets/standing-rights.ts";
 import { ASKED_AGAIN_MAX } from "../limits.ts";
-import { principalOf, type RealtimeConnection, type TopicSubscription } from "../model.ts";
+import { principalOf, type RealtimeConnection, type TopicSubscription } from "./model.ts";
 import { LISTENING, type Rights } from "../rights.ts";
 
 type TopicChannel = Pick<TopicSubscription, "kind" | "name">;
