@@ -14,7 +14,7 @@ import { createSqlArea, type SqlArea } from "../areas/d1/index.ts";
 import type { FunctionsArea } from "../areas/functions/index.ts";
 import { createKeyValueArea, type KeyValueArea } from "../areas/kv/index.ts";
 import { createPushArea, type PushArea } from "../areas/push/index.ts";
-import { createRealtimeArea, type RealtimeArea } from "../areas/realtime/index.ts";
+import { RealtimeArea } from "../areas/realtime/index.ts";
 import { createRoomsArea, type RoomsArea } from "../areas/rooms/index.ts";
 import { createStorageArea, type StorageArea } from "../areas/storage/index.ts";
 import { createSystemArea, type SystemArea } from "../areas/system/index.ts";
@@ -217,7 +217,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     }),
   ),
   realtime: stopping("realtime", ({ config, base, areas }) =>
-    createRealtimeArea({
+    new RealtimeArea({
       ...base,
       config: config.realtime ?? {},
       sockets: areas.sockets,

@@ -7,7 +7,9 @@ export type Channel =
   | { kind: "presence"; name: string }
   | { kind: "broadcast"; name: string };
 
-/** null: no known pattern, too long, an undeclared namespace or table, or not an instance's id. [RT13] */
+export type TableChannel = Channel & { kind: "table" };
+
+/** Parses a name. null: no known pattern, too long, an undeclared namespace or table, or not an instance's id. [RT13] */
 export function parseChannel(
   name: string,
   tables: Pick<TableDoor, "find" | "isDynamic" | "isInstanceId">,

@@ -6,7 +6,6 @@ import type { TableDoor } from "../../access/table-door.ts";
 import type { SignedIn, Visiting } from "../../sockets/connection.ts";
 import { declareMessages, type MessageType } from "../../sockets/protocol.ts";
 import { parseChannel } from "./channel.ts";
-import { denied, type Failure, failure, otherChannel } from "./failures.ts";
 import {
   EVENT_LENGTH_MAX,
   PRESENCE_STATE_MAX_BYTES,
@@ -14,13 +13,13 @@ import {
   SUBSCRIPTION_ID_LENGTH_MAX,
   TRACKED_PER_CONNECTION_MAX,
 } from "./limits.ts";
-import type { RealtimeConnection, RealtimeState } from "./subscriptions/model.ts";
+import { denied, type ErrorCode, type Failure, failure, otherChannel, type ServerMessage } from "./messages.ts";
 import type { Presence, Tracked } from "./presence/presence.ts";
 import type { Rights } from "./rights.ts";
-import type { ErrorCode, ServerMessage } from "./messages.ts";
+import type { RealtimeConnection, RealtimeState } from "./subscriptions/model.ts";
 import type { Subscribing } from "./subscriptions/subscribing.ts";
-import type { Broadcasts } from "./topics/broadcasts.ts";
 import type { TopicRights } from "./subscriptions/topic-rights.ts";
+import type { Broadcasts } from "./topics/broadcasts.ts";
 
 const Seq = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Filters = Type.Optional(Type.Unknown());
@@ -64,7 +63,7 @@ export interface MessageDeps {
   broadcasts: Broadcasts;
 }
 
-/** The messages of clients, beside `auth` and `ping`. */
+/** Declares the messages of clients, beside `auth` and `ping`. */
 export function createMessages(deps: MessageDeps): readonly MessageType<RealtimeState, ErrorCode>[] {
   const { subscribing, broadcasts, rights, tables } = deps;
   return [
@@ -97,7 +96,7 @@ export function createMessages(deps: MessageDeps): readonly MessageType<Realtime
   ];
 }
 
-/** Asks until the answer is about who the connection's user is by then. [RT228] */
+/** Asks until the answer is about the connection's present user. [RT228] */
 function mayBroadcast(
   rights: Rights,
   connection: RealtimeConnection,
@@ -111,14 +110,14 @@ function mayBroadcast(
   });
 }
 
-/** One that has an id is answered, so that a client may use the id again. */
+/** Ends a subscription. One with an id is answered, so that a client may use the id again. */
 function unsubscribe(
   subscribing: Subscribing,
   connection: RealtimeConnection,
   { channel, id }: { channel?: string | null; id?: string | null },
 ): Failure | null {
   const ended = subscribing.find(connection, { channel, id });
-  if (ended !== null) subscribing.end(connection, ended);
+  ended?.end();
   if (typeof id === "string") {
     const message: ServerMessage = { type: "unsubscribed", id };
     connection.send(ended === null ? message : { ...message, channel: ended.name });

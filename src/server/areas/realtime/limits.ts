@@ -34,20 +34,11 @@ export const EVENT_DATA_MAX_BYTES = 1024 * 1024;
 /** All records in the events of one request on one channel; further ones are left out. */
 export const EVENTS_DATA_MAX_BYTES = 4 * 1024 * 1024;
 
-/** Over which the messages of a channel are counted for its rate. */
-export const RATE_WINDOW_MS = 10 * SECOND_MS;
-/** Channels in one list for administrators, and channels that are looked at in one turn of the event loop. */
-export const LISTED_CHANNELS_DEFAULT = 100;
-export const LISTED_CHANNELS_MAX = 500;
-export const CHANNELS_LOOKED_PER_TURN = 5_000;
-
 export const SUBSCRIPTIONS_PER_CONNECTION_MAX = 200;
 /** Characters of the id that a client gives a subscription. */
 export const SUBSCRIPTION_ID_LENGTH_MAX = 128;
 /** Characters of the `requestId` of a message that wants an answer. */
 export const REQUEST_ID_LENGTH_MAX = 128;
-/** Random bytes of a feed's name, so that all are different. */
-export const FEED_NAME_BYTES = 9;
 export const TRACKED_PER_CONNECTION_MAX = 100;
 export const CHANNEL_LENGTH_MAX = 512;
 export const EVENT_LENGTH_MAX = 256;
@@ -61,23 +52,17 @@ export const PRESENCE_MEMBERS_MAX = 20_000;
 export const LOG_CHANGES_MAX = 10_000;
 export const LOG_AGE_MAX_MS = 10 * MINUTE_MS;
 export const LOG_MAX_BYTES = 32 * 1024 * 1024;
-export const LOG_SWEEP_INTERVAL_MS = MINUTE_MS;
-/** Tables without subscriptions whose log is still kept. */
-export const IDLE_FEEDS_MAX = 10_000;
 
-/** Pairs of user and channel whose recent views are remembered, and how many of each. */
-export const SEEN_VIEWS_MAX = 20_000;
-export const SEEN_VIEWS_PER_CHANNEL_MAX = 16;
+/** Pairs of user and channel whose view is known, for clients that reconnect. */
+export const VIEWS_MAX = 20_000;
 
 /** Changes that may wait for one audience whose rule is slow. Beyond it, its sockets are closed as too slow. */
 export const AUDIENCE_WAITING_MAX = 50_000;
 export const AUDIENCE_WAITING_MAX_BYTES = 32 * 1024 * 1024;
-/** From one `subscribed` with `resync`, sent for what a rule looks up with each record, to the next one of the same subscription. */
-export const SIGHT_RESYNC_MS = SECOND_MS;
+/** From one `subscribed` with `resync`, sent because lookups may show other records, to the next one of the same subscription. */
+export const RESYNC_INTERVAL_MS = SECOND_MS;
 /** Subscriptions to a table that get one within that time. With more, it is as many times longer. */
-export const SIGHT_RESYNC_SUBSCRIPTIONS = 1_000;
-/** Times that a rule is asked at once for one subscription, where the data that it looks up changes while it is awaited. */
-export const ASKED_AGAIN_MAX = 20;
+export const RESYNC_SUBSCRIPTIONS = 1_000;
 /** Subscriptions that adopt one answer of a rule together: as many more are a user's own, and take further turns. */
 export const ASKER_MEMBERS_MAX = 64;
 /** Time that deliveries take in one turn of the event loop, and replays. */
@@ -107,6 +92,3 @@ export const SEND_BYTES_PER_US = 2_500;
 export const TOPIC_BEHIND_BYTES = 4 * 1024 * 1024;
 /** While all topics together have more to send, changes wait in the logs of their tables. */
 export const FAN_OUT_BEHIND_BYTES = 16 * 1024 * 1024;
-/** Values of a record that are counted to estimate its size; a record with more counts with the assumed size. */
-export const RECORD_NODES_MAX = 131_072;
-export const RECORD_ASSUMED_BYTES = 5 * 1024 * 1024;

@@ -1,6 +1,6 @@
-import type { CommonErrorCode } from "../../sockets/protocol.ts";
+import type { CommonErrorCode, Failure as SocketFailure } from "../../sockets/protocol.ts";
 
-/** What the server sends to one connection. Events are serialised in parts, where they are published. */
+/** A message of the server to one connection. Events are serialised in parts, where they are published. */
 export type ServerMessage =
   // `userId` is null where the connection has no user.
   | { type: "auth_success"; userId: string | null; version: string }
@@ -12,7 +12,7 @@ export type ServerMessage =
   | { type: "presence_leave"; channel: string; userId: string; connectionId: string; reason: LeaveReason }
   | { type: "pong" };
 
-/** `id` and `feed`: of a subscription that the client has given an id. */
+/** Names a subscription; `id` and `feed` are there where the client has given it an id. */
 interface Subscribed {
   channel: string;
   id?: string;
@@ -32,3 +32,41 @@ export type ErrorCode =
   | "TOO_MANY_SUBSCRIPTIONS"
   | "TOO_MANY_TRACKED"
   | "CHANNEL_FULL";
+
+/** Why a message was refused. */
+export type Failure = SocketFailure<ErrorCode>;
+
+export const failure = (code: ErrorCode, message: string): Failure => ({ code, message });
+
+const CHANNELS =
+  "realtime:NAMESPACE:TABLE, realtime:NAMESPACE:INSTANCE:TABLE where it has instances, presence:NAME or broadcast:NAME";
+
+export const unknownChannel = (name: string): Failure =>
+  failure("INVALID_CHANNEL", `There is no channel "${name}": expected ${CHANNELS}`);
+
+/** Refuses a channel that the message is not for, or a name that is none. */
+export const otherChannel = (name: string, expected: "presence" | "broadcast"): Failure =>
+  failure("INVALID_CHANNEL", `"${name}" is no channel for this: expected ${expected}:NAME`);
+
+export const denied = (code: "SUBSCRIBE_DENIED" | "ACCESS_DENIED"): Failure => failure(code, "Access denied");
+
+/** Rights that a connection has lost, as `auth_refreshed` names them. */
+export class Revoked {
+  readonly #channels = new Set<string>();
+  readonly #ids: string[] = [];
+
+  add({ name, id }: { readonly name: string; readonly id: string | null }): this {
+    this.#channels.add(name);
+    if (id !== null) this.#ids.push(id);
+    return this;
+  }
+
+  get isEmpty(): boolean {
+    return this.#channels.size === 0;
+  }
+
+  message(userId: string | null): ServerMessage {
+    const message = { type: "auth_refreshed" as const, userId, revokedChannels: [...this.#channels] };
+    return this.#ids.length === 0 ? message : { ...message, revokedIds: this.#ids };
+  }
+}

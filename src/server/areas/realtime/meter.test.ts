@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { testClock } from "../../../../tests/support/clock.ts";
-import { createChannelMeter } from "./meter.ts";
+import { ChannelMeter } from "./meter.ts";
 
 test("[RT341] a rate follows what is sent, and falls to nothing when nothing is", async () => {
   const clock = testClock();
-  const meter = createChannelMeter(clock);
+  const meter = new ChannelMeter(clock);
   meter.begun({ name: "broadcast:a", kind: "broadcast" });
   const rate = async () => (await meter.list({ prefix: "", sort: "rate", limit: 10 })).channels[0]?.perSecond ?? 0;
   for (let second = 0; second < 20; second++) {
@@ -18,7 +18,7 @@ test("[RT341] a rate follows what is sent, and falls to nothing when nothing is"
 });
 
 test("[RT341] of many channels the largest are listed, and those without subscribers are forgotten", async () => {
-  const meter = createChannelMeter(testClock());
+  const meter = new ChannelMeter(testClock());
   for (let channel = 0; channel < 3_000; channel++) {
     for (let n = 0; n <= channel % 7; n++) meter.begun({ name: `broadcast:${channel}`, kind: "broadcast" });
   }

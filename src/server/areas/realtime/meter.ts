@@ -1,13 +1,15 @@
-import type { Clock } from "../../../kernel/clock.ts";
+import type { Clock, Millis } from "../../../kernel/clock.ts";
 import { Largest } from "../../../kernel/observing/largest.ts";
+import { SECOND_MS } from "../../../kernel/time/duration.ts";
 import { nextTurn } from "../../../kernel/time/scheduler.ts";
-import { CHANNELS_LOOKED_PER_TURN } from "./limits.ts";
-import type { Subscription } from "./subscriptions/model.ts";
-import { Rate } from "./administration/rate.ts";
+import type { Channel } from "./channel.ts";
 
-type Kind = Subscription["kind"];
+const CHANNELS_LOOKED_PER_TURN = 5_000;
+const RATE_WINDOW_MS = 10 * SECOND_MS;
 
-export interface MeteredChannel {
+type Kind = Channel["kind"];
+
+interface MeteredChannel {
   name: string;
   kind: Kind;
   subscribers: number;
@@ -17,20 +19,6 @@ export interface MeteredChannel {
   perSecond: number;
 }
 
-/** Counts subscriptions of channels, and messages on those that have any: what is counted as it happens is listed at no cost for subscribers. */
-export interface ChannelMeter {
-  begun(subscription: { name: string; kind: Kind }): void;
-  ended(subscription: { name: string }): void;
-  /** Nothing happens where nobody listens. */
-  sent(channel: string, messages: number): void;
-  /** Channels that begin with `prefix`, the largest first; `total` counts those beyond `limit`. */
-  list(wanted: { prefix: string; sort: "subscribers" | "rate"; limit: number }): Promise<{
-    channels: MeteredChannel[];
-    total: number;
-    subscriptions: number;
-  }>;
-}
-
 interface Counted {
   readonly kind: Kind;
   subscribers: number;
@@ -38,47 +26,86 @@ interface Counted {
   readonly rate: Rate;
 }
 
-export function createChannelMeter(clock: Clock): ChannelMeter {
-  const channels = new Map<string, Counted>();
-  let subscriptions = 0;
+/**
+ * Counts subscriptions of channels, and messages on those that have any. It counts as they happen, so that a list costs nothing
+ * for each subscriber.
+ */
+export class ChannelMeter {
+  readonly #clock: Clock;
+  readonly #channels = new Map<string, Counted>();
+  #subscriptions = 0;
 
-  const metered = ([name, { kind, subscribers, messages, rate }]: readonly [string, Counted]): MeteredChannel => ({
-    name,
-    kind,
-    subscribers,
-    messages,
-    perSecond: Math.round(rate.perSecond(clock.now()) * 100) / 100,
-  });
-  return {
-    begun({ name, kind }) {
-      subscriptions++;
-      const known = channels.get(name);
-      if (known === undefined) channels.set(name, { kind, subscribers: 1, messages: 0, rate: new Rate() });
-      else known.subscribers++;
-    },
-    ended({ name }) {
-      const channel = channels.get(name);
-      if (channel === undefined) return;
-      subscriptions--;
-      if (--channel.subscribers === 0) channels.delete(name);
-    },
-    sent(name, messages) {
-      const channel = channels.get(name);
-      if (channel === undefined) return;
-      channel.messages += messages;
-      channel.rate.add(messages, clock.now());
-    },
-    async list({ prefix, sort, limit }) {
-      const largest = new Largest<readonly [string, Counted]>(limit);
-      let [total, looked] = [0, 0];
-      for (const entry of channels) {
-        if (++looked % CHANNELS_LOOKED_PER_TURN === 0) await nextTurn();
-        const [name, { subscribers, rate }] = entry;
-        if (!name.startsWith(prefix)) continue;
-        total++;
-        largest.add(entry, sort === "rate" ? rate.perSecond(clock.now()) : subscribers);
-      }
-      return { channels: largest.sorted().map(metered), total, subscriptions };
-    },
-  };
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  begun({ name, kind }: { readonly name: string; readonly kind: Kind }): void {
+    this.#subscriptions++;
+    const known = this.#channels.get(name);
+    if (known === undefined) this.#channels.set(name, { kind, subscribers: 1, messages: 0, rate: new Rate() });
+    else known.subscribers++;
+  }
+
+  ended({ name }: { readonly name: string }): void {
+    const channel = this.#channels.get(name);
+    if (channel === undefined) return;
+    this.#subscriptions--;
+    if (--channel.subscribers === 0) this.#channels.delete(name);
+  }
+
+  /** Counts messages. Has no effect where nobody listens. */
+  sent(name: string, messages: number): void {
+    const channel = this.#channels.get(name);
+    if (channel === undefined) return;
+    channel.messages += messages;
+    channel.rate.add(messages, this.#clock.now());
+  }
+
+  /** Lists channels that begin with `prefix`, the largest first; `total` counts those beyond `limit`. */
+  async list({ prefix, sort, limit }: { prefix: string; sort: "subscribers" | "rate"; limit: number }): Promise<{
+    channels: MeteredChannel[];
+    total: number;
+    subscriptions: number;
+  }> {
+    const largest = new Largest<readonly [string, Counted]>(limit);
+    let [total, looked] = [0, 0];
+    for (const entry of this.#channels) {
+      if (++looked % CHANNELS_LOOKED_PER_TURN === 0) await nextTurn();
+      const [name, { subscribers, rate }] = entry;
+      if (!name.startsWith(prefix)) continue;
+      total++;
+      largest.add(entry, sort === "rate" ? rate.perSecond(this.#clock.now()) : subscribers);
+    }
+    const channels = largest.sorted().map(([name, { kind, subscribers, messages, rate }]) => {
+      const perSecond = Math.round(rate.perSecond(this.#clock.now()) * 100) / 100;
+      return { name, kind, subscribers, messages, perSecond };
+    });
+    return { channels, total, subscriptions: this.#subscriptions };
+  }
+}
+
+/** A rate over the last RATE_WINDOW_MS: the count of the window that is under way, and the share of the one before that still counts. */
+class Rate {
+  #window = 0;
+  #count = 0;
+  #before = 0;
+
+  add(count: number, now: Millis): void {
+    this.#turn(now);
+    this.#count += count;
+  }
+
+  perSecond(now: Millis): number {
+    this.#turn(now);
+    const share = 1 - (now % RATE_WINDOW_MS) / RATE_WINDOW_MS;
+    return ((this.#count + this.#before * share) * 1000) / RATE_WINDOW_MS;
+  }
+
+  #turn(now: Millis): void {
+    const window = Math.floor(now / RATE_WINDOW_MS);
+    if (window === this.#window) return;
+    this.#before = window === this.#window + 1 ? this.#count : 0;
+    this.#count = 0;
+    this.#window = window;
+  }
 }

@@ -1,19 +1,16 @@
 import type { JsonObject } from "../../../kernel/json/json.ts";
-import { chain } from "../../../kernel/maybe-promise.ts";
+import { chain, isPromise, type MaybePromise } from "../../../kernel/maybe-promise.ts";
 import { VERSION } from "../../../kernel/version.ts";
 import { CLOSE } from "../../sockets/limits.ts";
 import type { Protocol } from "../../sockets/protocol.ts";
-import { CHANNEL_LENGTH_MAX, REQUEST_ID_LENGTH_MAX, SUBSCRIPTION_ID_LENGTH_MAX } from "./limits.ts";
 import { createMessages, type MessageDeps } from "./client-messages.ts";
-import type { RealtimeConnection, RealtimeState } from "./subscriptions/model.ts";
-import { createReview } from "./review.ts";
-import { userIdOf } from "./revoked.ts";
-import type { ErrorCode, ServerMessage } from "./messages.ts";
+import { CHANNEL_LENGTH_MAX, REQUEST_ID_LENGTH_MAX, SUBSCRIPTION_ID_LENGTH_MAX } from "./limits.ts";
+import { type ErrorCode, Revoked, type ServerMessage } from "./messages.ts";
+import { type Naming, type RealtimeConnection, type RealtimeState, userIdOf } from "./subscriptions/model.ts";
 
-/** Realtime's protocol. */
+/** Returns realtime's protocol. */
 export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, ErrorCode> {
-  const { subscribing, presence } = deps;
-  const review = createReview(deps);
+  const { presence } = deps;
   const send = (connection: RealtimeConnection, message: ServerMessage): void => connection.send(message);
 
   return {
@@ -31,10 +28,12 @@ export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, Error
     authenticated: (connection, principal) =>
       send(connection, { type: "auth_success", userId: userIdOf(principal), version: VERSION }),
     *refreshed(connection, principal) {
-      return chain(yield* review(connection), (revoked) => send(connection, revoked.message(userIdOf(principal))));
+      return chain(yield* review(deps, connection), (revoked) =>
+        send(connection, revoked.message(userIdOf(principal))),
+      );
     },
     *userChanged(connection, principal) {
-      return chain(yield* review(connection), (revoked) => {
+      return chain(yield* review(deps, connection), (revoked) => {
         if (!revoked.isEmpty) send(connection, revoked.message(userIdOf(principal)));
       });
     },
@@ -42,8 +41,7 @@ export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, Error
       if (connection.state.tracked !== null) presence.touch(connection.state.tracked);
       send(connection, { type: "pong" });
     },
-    *closed(connection, code) {
-      const { subscriptions, tracked } = connection.state;
+    *closed({ state: { subscriptions, tracked } }, code) {
       // The entries of a lost connection stay until their time to live is over. [RT31]
       if (code !== CLOSE.lost && tracked !== null) {
         for (const name of [...tracked.channels]) {
@@ -52,18 +50,64 @@ export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, Error
         }
       }
       for (const subscription of [...subscriptions.values()]) {
-        subscribing.end(connection, subscription);
+        subscription.end();
         yield;
       }
     },
   };
 }
 
-/** An id that a message has, for the error that answers it; undefined: none. */
+/**
+ * Asks every right of a connection again that was given to its previous user, one in each step: ends, and returns, what is no
+ * longer allowed. Nothing is sent by a right that waits for that. [RT6]
+ */
+function* review(deps: MessageDeps, connection: RealtimeConnection): Generator<void, MaybePromise<Revoked>> {
+  const { subscriptions, tracked } = connection.state;
+  const revoked = new Revoked();
+  const awaited: Promise<void>[] = [];
+  const note = (denied: Naming, reviewed: MaybePromise<boolean>): void => {
+    const noted = chain(reviewed, (isAllowed) => {
+      if (!isAllowed) revoked.add(denied);
+    });
+    if (!isPromise(noted)) return;
+    awaited.push(noted);
+    // It may fail before all are awaited.
+    noted.catch(() => {});
+  };
+  for (const [key, subscription] of [...subscriptions]) {
+    // It may have ended, and the user may have changed again, since the step before.
+    if (subscriptions.get(key) !== subscription || !subscription.isOutdated) continue;
+    note(subscription, deps.subscribing.review(subscription));
+    yield;
+  }
+  for (const name of [...(tracked?.channels ?? [])]) {
+    note({ name, id: null }, reviewEntry(deps, connection, name));
+    yield;
+  }
+  return awaited.length === 0 ? revoked : Promise.all(awaited).then(() => revoked);
+}
+
+/** false: the connection may no longer be tracked on the channel, and its entry has ended by that. */
+function reviewEntry(
+  { topicRights, presence }: MessageDeps,
+  connection: RealtimeConnection,
+  name: string,
+): MaybePromise<boolean> {
+  const channel = { kind: "presence" as const, name };
+  return chain(topicRights.ask(connection, channel), (isAllowed) => {
+    const { tracked } = connection.state;
+    const isDenied = !isAllowed && tracked?.channels.has(name) === true;
+    if (isDenied) presence.untrack(tracked, name, "denied");
+    topicRights.follow(connection, channel);
+    return !isDenied;
+  });
+}
+
+/** Returns an id that a message has, for the error that answers it; undefined: none. */
 const idOf = (id: unknown, lengthMax: number): string | undefined =>
   typeof id === "string" && id.length <= lengthMax ? id : undefined;
 
-/** The channel that a message is about, for the error that answers it; undefined: none. */
+/** Returns the channel that a message is about, for the error that answers it; undefined: none. */
 function channelOf({ type, channel }: JsonObject, ownChannel: string | null): string | undefined {
   const actsOnOwn = type === "track" || type === "untrack" || type === "broadcast";
   const name = channel ?? (actsOnOwn ? ownChannel : null);

@@ -10,33 +10,69 @@ import { authOf } from "../../access/principal.ts";
 import type { AccessOptions, ReadAccess, TableDoor } from "../../access/table-door.ts";
 import type { RealtimeConfig, RuleContext } from "../../config/types.ts";
 import type { Visiting } from "../../sockets/connection.ts";
-import type { TableChannel } from "./subscriptions/model.ts";
+import type { TableChannel } from "./channel.ts";
 
 /** The `event` that a broadcast rule gets where a client subscribes: no broadcast has this name. [RT16] */
 export const LISTENING = "";
 
-export interface Rights {
-  /** null: denied. `options`: as for `TableDoor.readAccess`. */
-  readTable(principal: Visiting, channel: TableChannel, options?: AccessOptions): MaybePromise<ReadAccess | null>;
-  /** `watch` learns what the rule looks at. */
-  presence(principal: Visiting, channel: string, watch?: LookupWatch): MaybePromise<boolean>;
-  broadcast(principal: Visiting, channel: string, event: string, watch?: LookupWatch): MaybePromise<boolean>;
+interface RightsDeps {
+  access: NonNullable<RealtimeConfig["access"]>;
+  tables: TableDoor;
+  lookups: Lookups;
+  clock: Clock;
+  logger: Logger;
 }
 
 /**
  * Evaluates rules. One that throws or takes too long denies. Broadcast and presence are for users: absent rules allow any, and
  * a connection without a user is denied. For service keys scopes decide. [RT16, RT40, RT220, RT250]
  */
-export function createRights(deps: {
-  access: NonNullable<RealtimeConfig["access"]>;
-  tables: TableDoor;
-  lookups: Lookups;
-  clock: Clock;
-  logger: Logger;
-}): Rights {
-  const { clock, logger } = deps;
+export class Rights {
+  readonly #deps: RightsDeps;
 
-  const ask = (about: string, rule: () => MaybePromise<boolean>): MaybePromise<boolean> => {
+  constructor(deps: RightsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Asks the read rule of a table; null: it denies. `options`: as for `TableDoor.readAccess`. */
+  readTable(principal: Visiting, { address }: TableChannel, options?: AccessOptions): MaybePromise<ReadAccess | null> {
+    const { tables, clock, logger } = this.#deps;
+    const denied = (cause: unknown): null => {
+      if (!(cause instanceof AppError)) logger.error("The read access of a table failed", { address, cause });
+      return null;
+    };
+    const onSlow = (cause: unknown): void => logger.error("The read rule of a table failed", { address, cause });
+    const bounded = (access: ReadAccess): ReadAccess =>
+      access.kind === "record" ? boundedAccess(access, clock, onSlow) : access;
+    try {
+      const access = tables.readAccess(principal, address, options);
+      return isPromise(access) ? within(clock, RULE_TIMEOUT_MS, access).then(bounded).catch(denied) : bounded(access);
+    } catch (cause) {
+      return denied(cause);
+    }
+  }
+
+  /** Asks the rule of presence. `watch` learns what it looks at. */
+  presence(principal: Visiting, channel: string, watch?: LookupWatch): MaybePromise<boolean> {
+    if (principal.kind === "serviceKey") return mayAsKey(principal, "read");
+    const rule = this.#deps.access.presence ?? true;
+    const auth = authOf(principal);
+    if (auth === null) return false;
+    return typeof rule === "boolean" ? rule : this.#ask("presence", () => rule(auth, channel, this.#context(watch)));
+  }
+
+  /** Asks the rule of broadcasts. `watch` learns what it looks at. */
+  broadcast(principal: Visiting, channel: string, event: string, watch?: LookupWatch): MaybePromise<boolean> {
+    if (principal.kind === "serviceKey") return mayAsKey(principal, event === LISTENING ? "read" : "broadcast");
+    const rule = this.#deps.access.broadcast ?? true;
+    const auth = authOf(principal);
+    if (auth === null) return false;
+    if (typeof rule === "boolean") return rule;
+    return this.#ask("broadcast", () => rule(auth, channel, event, this.#context(watch)));
+  }
+
+  #ask(about: string, rule: () => MaybePromise<boolean>): MaybePromise<boolean> {
+    const { clock, logger } = this.#deps;
     const failed = (cause: unknown): false => {
       logger.error("An access rule threw", { rule: `realtime.access.${about}`, cause });
       return false;
@@ -48,47 +84,17 @@ export function createRights(deps: {
     } catch (cause) {
       return failed(cause);
     }
-  };
-  const contextOf = (watch: LookupWatch | undefined): RuleContext =>
-    deps.lookups.begin({ for: "subscription", ...(watch === undefined ? {} : { watch }) }).context(null);
-  return {
-    readTable(principal, { address }, options) {
-      const denied = (cause: unknown): null => {
-        if (!(cause instanceof AppError)) logger.error("The read access of a table failed", { address, cause });
-        return null;
-      };
-      const onSlow = (cause: unknown): void => logger.error("The read rule of a table failed", { address, cause });
-      const bounded = (access: ReadAccess): ReadAccess =>
-        access.kind === "record" ? boundedAccess(access, clock, onSlow) : access;
-      try {
-        const access = deps.tables.readAccess(principal, address, options);
-        return isPromise(access) ? within(clock, RULE_TIMEOUT_MS, access).then(bounded).catch(denied) : bounded(access);
-      } catch (cause) {
-        return denied(cause);
-      }
-    },
-    presence(principal, channel, watch) {
-      if (principal.kind === "serviceKey") return mayAsKey(principal, "read");
-      const rule = deps.access.presence ?? true;
-      const auth = authOf(principal);
-      if (auth === null) return false;
-      return typeof rule === "boolean" ? rule : ask("presence", () => rule(auth, channel, contextOf(watch)));
-    },
-    broadcast(principal, channel, event, watch) {
-      if (principal.kind === "serviceKey") return mayAsKey(principal, event === LISTENING ? "read" : "broadcast");
-      const rule = deps.access.broadcast ?? true;
-      const auth = authOf(principal);
-      if (auth === null) return false;
-      if (typeof rule === "boolean") return rule;
-      return ask("broadcast", () => rule(auth, channel, event, contextOf(watch)));
-    },
-  };
+  }
+
+  #context(watch: LookupWatch | undefined): RuleContext {
+    return this.#deps.lookups.begin({ for: "subscription", ...(watch === undefined ? {} : { watch }) }).context(null);
+  }
 }
 
 const mayAsKey = ({ scopes }: ServiceKeyPrincipal, action: "read" | "broadcast"): boolean =>
   scopes.allows("realtime", "*", "*", action);
 
-/** A rule that never answers denies the change that it was called with, and is logged once. [RT40] */
+/** Denies a change when the rule has not answered in time, and logs that once. [RT40] */
 function boundedAccess(
   access: ReadAccess & { kind: "record" },
   clock: Clock,

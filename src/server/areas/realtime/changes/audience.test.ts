@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { settle, testClock } from "../../../../../tests/support/clock.ts";
 import { AUDIENCE_WAITING_MAX } from "../limits.ts";
-import { createFanOut } from "../topics/fan-out.ts";
-import { type Audience, createAudience } from "./audience.ts";
+import { FanOut, type Listener } from "../topics/topic.ts";
+import { Audience } from "./audience.ts";
 import { type Entry, TableLog } from "./change-log.ts";
-import type { View } from "./visibility.ts";
+import type { Shown } from "./visibility.ts";
 
 const silentSockets = {
   upgrade: () => {
@@ -16,11 +16,15 @@ const silentSockets = {
 };
 
 /** An audience, and what commits the changes of one request to its log. */
-function begin(view: View) {
+function begin(view: Shown) {
   const log = new TableLog({ namespace: "shared", instanceId: null, table: "t" }, 0);
-  const topic = createFanOut(testClock(), silentSockets).topic();
-  const overrun: Audience[] = [];
-  const audience = createAudience({
+  const topic = new FanOut(testClock(), silentSockets).topic();
+  const closed: string[] = [];
+  // The parts of a listener that a topic without messages uses.
+  const closeAsSlow = () => closed.push("slow");
+  const member = { identity: 1, socket: { subscribe() {} }, closeIfSlow: () => false, closeAsSlow };
+  topic.join(member as unknown as Listener);
+  const audience = new Audience({
     key: "k",
     feed: null,
     channel: { name: "realtime:shared:t", docId: null },
@@ -29,26 +33,25 @@ function begin(view: View) {
     view,
     batchThreshold: 10,
     onReady: () => {},
-    onOverrun: (lost) => overrun.push(lost),
   });
   const append = (group: number): Entry => {
     const change = { table: "t", id: "r", before: null, after: { id: "r" } };
     return log.append(change, { seq: log.head + 1, group, at: 0, timestamp: "" });
   };
-  return { audience, log, append, overrun };
+  return { audience, log, append, closed };
 }
 
 test("[RT40] an audience whose rule never answers is given up when too much waits for it", async () => {
   let answer: (isAllowed: boolean) => void = () => {};
   const allows = () => new Promise<boolean>((resolve) => (answer = resolve));
-  const { audience, log, append, overrun } = begin({ access: { kind: "record", allows }, filter: null });
+  const { audience, log, append, closed } = begin({ access: { kind: "record", allows }, filter: null });
   const start = log.head;
   audience.enqueue([append(0)]);
   expect(audience.deliverNext(() => false)).toBe(false);
   for (let group = 1; group <= AUDIENCE_WAITING_MAX; group++) audience.enqueue([append(group)]);
-  expect([overrun.length, audience.position]).toEqual([0, start]);
+  expect([closed.length, audience.position]).toEqual([0, start]);
   audience.enqueue([append(AUDIENCE_WAITING_MAX + 1)]);
-  expect(overrun).toEqual([audience]);
+  expect(closed).toEqual(["slow"]);
   answer(true);
   await settle();
   expect(audience.position).toBe(log.head);

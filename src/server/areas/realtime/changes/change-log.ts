@@ -1,8 +1,8 @@
 import type { Millis } from "../../../../kernel/clock.ts";
+import type { JsonObject } from "../../../../kernel/json/json.ts";
 import type { TableAddress } from "../../../access/table-door.ts";
 import type { Change } from "../../../db/index.ts";
 import { EVENT_DATA_MAX_BYTES, LOG_AGE_MAX_MS, LOG_CHANGES_MAX, LOG_MAX_BYTES } from "../limits.ts";
-import { recordBytes } from "./record-bytes.ts";
 
 /** One change in the log. */
 export interface Entry {
@@ -172,4 +172,36 @@ export class NamespaceLog {
   get size(): number {
     return this.#order.length - this.#evicted;
   }
+}
+
+/** Values of a record that are counted to estimate its size; a record with more counts with the assumed size. */
+const RECORD_NODES_MAX = 131_072;
+const RECORD_ASSUMED_BYTES = 5 * 1024 * 1024;
+/** Estimated bytes of a number, `true`, or a pair of brackets. */
+const SMALL_BYTES = 8;
+
+/**
+ * Estimates the bytes of a record as JSON without serialising it. A record with more than RECORD_NODES_MAX values is not
+ * counted to the end.
+ */
+function recordBytes(record: JsonObject | null): number {
+  if (record === null) return SMALL_BYTES;
+  let bytes = 0;
+  let nodes = 0;
+  const waiting: unknown[] = [record];
+  for (let value = waiting.pop(); value !== undefined; value = waiting.pop()) {
+    if (++nodes > RECORD_NODES_MAX) return RECORD_ASSUMED_BYTES;
+    if (typeof value === "string") bytes += value.length + 2;
+    else bytes += SMALL_BYTES;
+    if (typeof value !== "object" || value === null) continue;
+    if (Array.isArray(value)) {
+      for (const item of value) waiting.push(item);
+      continue;
+    }
+    for (const key in value) {
+      bytes += key.length + 2;
+      waiting.push((value as JsonObject)[key]); // Its own keys: a record's prototype has none.
+    }
+  }
+  return bytes;
 }

@@ -1,15 +1,26 @@
-import type { Clock } from "../../../../kernel/clock.ts";
+import type { Clock, Millis } from "../../../../kernel/clock.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
+import { MINUTE_MS } from "../../../../kernel/time/duration.ts";
 import type { TableAddress } from "../../../access/table-door.ts";
 import type { Change } from "../../../db/index.ts";
-import { LOG_SWEEP_INTERVAL_MS } from "../limits.ts";
-import type { Feed } from "../subscriptions/model.ts";
-import type { FanOut } from "../topics/fan-out.ts";
-import { type Audience, type AudienceChannel, createAudience } from "./audience.ts";
-import type { Entry } from "./change-log.ts";
-import { createDelivery, type Delivery } from "./delivery.ts";
-import { createFeedRegistry } from "./feed-registry.ts";
-import type { View } from "./visibility.ts";
+import { LOG_AGE_MAX_MS, SLICE_MS } from "../limits.ts";
+import type { FanOut } from "../topics/topic.ts";
+import { Audience, type AudienceChannel } from "./audience.ts";
+import { type Entry, NamespaceLog, TableLog } from "./change-log.ts";
+import type { Shown } from "./visibility.ts";
+
+const LOG_SWEEP_INTERVAL_MS = MINUTE_MS;
+/** Tables without subscriptions whose log is still kept. */
+const IDLE_FEEDS_MAX = 10_000;
+
+/** A table with subscriptions, or whose last one ended less than ten minutes ago. */
+export interface Feed {
+  readonly log: TableLog;
+  /** By key. Those of single records are apart, so that a change is evaluated for the audiences that it concerns. */
+  readonly audiences: Map<string, Audience>;
+  readonly documents: Map<string, Map<string, Audience>>;
+  holders: number;
+}
 
 /** Audiences with members whose rule is still being asked. */
 export interface Held {
@@ -17,123 +28,188 @@ export interface Held {
   readonly audiences: ReadonlySet<Audience>;
 }
 
-export interface Feeds {
-  /** Takes committed changes, in order, one inner array per request, and delivers them. `seqs`: the number of the first of each. */
-  publishChanges(
-    address: { namespace: string; instanceId: string | null },
-    groups: readonly (readonly Change[])[],
-    seqs: readonly number[],
-  ): void;
-  /**
-   * The audience of this view, to be released when the subscription ends. From now on changes of the table are kept. Its
-   * changes carry the name of a feed where `isNamed`.
-   */
-  acquire(
-    channel: AudienceChannel & { address: TableAddress },
-    about: { key: string; isNamed: boolean; view: View },
-  ): { feed: Feed; audience: Audience };
-  /** Drops the changes of a deleted instance, whose subscriptions have ended. */
-  forget(namespace: string, instanceId: string): void;
-  release(feed: Feed, channel: AudienceChannel, audience: Audience): void;
-  stop(): void;
+interface NamespaceFeeds {
+  readonly log: NamespaceLog;
+  /** By instance id (empty in a static namespace), then by table. */
+  readonly instances: Map<string, Map<string, Feed>>;
 }
 
-export function createFeeds(deps: {
+interface FeedsDeps {
   clock: Clock;
   logger: Logger;
   topics: FanOut;
   batchThreshold: number;
-  /** All changes up to this number have been published. */
+  /** Returns the number up to which all changes have been published. */
   lastSeq(): number;
   /** Learns of the changes on each channel with subscribers. */
   onSent(channel: string, changes: number): void;
-  /** A new name, which says nothing about other feeds. */
+  /** Makes a name that says nothing about other feeds. */
   feedName(): string;
-  /** Asks rules again where that is due; changes for these audiences wait for it. null: nothing is to be waited for. */
-  review(address: TableAddress, about: { isChanged: boolean }): Held | null;
-}): Feeds {
-  const { clock } = deps;
-  const registry = createFeedRegistry(clock, deps.lastSeq);
-  const delivery = createDelivery({
-    clock,
-    isBehind: () => deps.topics.isBehind,
-    onFailure(audience, cause) {
-      deps.logger.error("Changes could not be delivered", { cause });
-      dropAudience(audience);
-    },
-  });
-  let groupCount = 0;
+}
 
-  const sweep = (): void => {
-    const now = clock.now();
-    registry.sweep(now);
-    cancelSweep = clock.after(LOG_SWEEP_INTERVAL_MS, sweep);
-  };
-  let cancelSweep = clock.after(LOG_SWEEP_INTERVAL_MS, sweep);
+/** Keeps the changes of tables that have subscriptions, and delivers them to their audiences. */
+export class Feeds {
+  readonly #deps: FeedsDeps;
+  readonly #delivery: Delivery;
+  readonly #namespaces = new Map<string, NamespaceFeeds>();
+  /** Feeds without subscriptions, the longest idle first. */
+  readonly #idle = new Map<Feed, Millis>();
+  #groupCount = 0;
+  #cancelSweep: () => void;
 
-  return {
-    publishChanges({ namespace, instanceId }, groups, seqs) {
-      const found = registry.tablesOf(namespace, instanceId);
-      if (found === null) return;
-      const at = clock.now();
-      const timestamp = new Date(at).toISOString();
-      const held = new Map<Feed, Held>();
-      for (const feed of found.tables.values()) {
-        if (!groups.some((changes) => changes.some(isOf(feed)))) continue;
-        const asked = deps.review(feed.log.address, { isChanged: true });
-        if (asked !== null) held.set(feed, asked);
+  constructor(deps: FeedsDeps) {
+    this.#deps = deps;
+    this.#delivery = new Delivery({
+      clock: deps.clock,
+      isBehind: () => deps.topics.isBehind,
+      onFailure(audience, cause) {
+        deps.logger.error("Changes could not be delivered", { cause });
+        audience.drop();
+      },
+    });
+    this.#cancelSweep = this.#sweepLater();
+  }
+
+  /**
+   * Takes committed changes, in order, one inner array per request, and delivers them. `seqs`: the number of the first of each.
+   * `review` asks the rules of a changed table again where that is due; changes for these audiences wait for it. null: nothing is
+   * to be waited for.
+   */
+  publishChanges(
+    { namespace, instanceId }: { namespace: string; instanceId: string | null },
+    groups: readonly (readonly Change[])[],
+    { seqs, review }: { seqs: readonly number[]; review(table: TableAddress): Held | null },
+  ): void {
+    const found = this.#namespaces.get(namespace);
+    const tables = found?.instances.get(instanceId ?? "");
+    if (found === undefined || tables === undefined) return;
+    const at = this.#deps.clock.now();
+    const timestamp = new Date(at).toISOString();
+    const held = new Map<Feed, Held>();
+    for (const feed of tables.values()) {
+      const { address } = feed.log;
+      if (!groups.some((changes) => changes.some(({ table }) => table === address.table))) continue;
+      const asked = review(address);
+      if (asked !== null) held.set(feed, asked);
+    }
+    for (const [index, changes] of groups.entries()) {
+      const firstSeq = seqs[index] ?? 0;
+      const group = this.#groupCount++;
+      const byFeed = new Map<Feed, Entry[]>();
+      for (const [offset, change] of changes.entries()) {
+        const feed = tables.get(change.table);
+        if (feed === undefined) continue;
+        const entry = found.log.append(feed.log, change, { seq: firstSeq + offset, group, at, timestamp });
+        const entries = byFeed.get(feed);
+        if (entries === undefined) byFeed.set(feed, [entry]);
+        else entries.push(entry);
       }
-      for (const [index, changes] of groups.entries()) {
-        const group = groupCount++;
-        const firstSeq = seqs[index] ?? 0;
-        const byFeed = new Map<Feed, Entry[]>();
-        for (const [offset, change] of changes.entries()) {
-          const feed = found.tables.get(change.table);
-          if (feed === undefined) continue;
-          const entry = found.log.append(feed.log, change, { seq: firstSeq + offset, group, at, timestamp });
-          const entries = byFeed.get(feed);
-          if (entries === undefined) byFeed.set(feed, [entry]);
-          else entries.push(entry);
-        }
-        for (const [feed, entries] of byFeed)
-          enqueue(feed, entries, { delivery, held: held.get(feed), onSent: deps.onSent });
-      }
-      delivery.run();
-      found.log.trim(at);
-    },
+      for (const [feed, entries] of byFeed) this.#enqueue(feed, entries, held.get(feed));
+    }
+    this.#delivery.run();
+    found.log.trim(at);
+  }
 
-    acquire(channel, { key, isNamed, view }) {
-      const feed = registry.use(channel.address);
+  /**
+   * Returns the audience of this view, to be released when the subscription ends. From now on changes of the table are kept. Its
+   * changes carry the name of a feed where `isNamed`.
+   */
+  acquire(
+    channel: AudienceChannel & { address: TableAddress },
+    { key, isNamed, view }: { key: string; isNamed: boolean; view: Shown },
+  ): { feed: Feed; audience: Audience } {
+    const { topics, batchThreshold, feedName } = this.#deps;
+    const feed = this.#feedOf(channel.address);
+    const audiences = audiencesOf(feed, channel);
+    let audience = audiences.get(key);
+    if (audience === undefined) {
+      const parts = { key, channel, view, log: feed.log, topic: topics.topic(), batchThreshold };
+      audience = new Audience({ ...parts, feed: isNamed ? feedName() : null, onReady: this.#delivery.wake });
+      audiences.set(key, audience);
+    }
+    audience.holders++;
+    feed.holders++;
+    return { feed, audience };
+  }
+
+  release(feed: Feed, channel: AudienceChannel, audience: Audience): void {
+    if (--audience.holders === 0) {
       const audiences = audiencesOf(feed, channel);
-      let audience = audiences.get(key);
-      if (audience === undefined) {
-        const { topics, batchThreshold } = deps;
-        const name = isNamed ? deps.feedName() : null;
-        const parts = { key, feed: name, channel, view, log: feed.log, topic: topics.topic(), batchThreshold };
-        audience = createAudience({ ...parts, onReady: delivery.wake, onOverrun: dropAudience });
-        audiences.set(key, audience);
+      audiences.delete(audience.key);
+      if (audiences.size === 0 && channel.docId !== null) feed.documents.delete(channel.docId);
+    }
+    if (--feed.holders > 0) return;
+    this.#idle.set(feed, this.#deps.clock.now());
+    for (const [longestIdle] of this.#idle) {
+      if (this.#idle.size <= IDLE_FEEDS_MAX) break;
+      this.#forget(longestIdle);
+    }
+  }
+
+  /** Drops the changes of a deleted instance, whose subscriptions have ended. */
+  forgetInstance(namespace: string, instanceId: string): void {
+    const tables = this.#namespaces.get(namespace)?.instances.get(instanceId);
+    for (const feed of [...(tables?.values() ?? [])]) this.#forget(feed);
+  }
+
+  stop(): void {
+    this.#cancelSweep();
+    this.#delivery.stop();
+  }
+
+  #feedOf(address: TableAddress): Feed {
+    const instance = address.instanceId ?? "";
+    const namespace = this.#namespaces.get(address.namespace) ?? { log: new NamespaceLog(), instances: new Map() };
+    this.#namespaces.set(address.namespace, namespace);
+    const tables = namespace.instances.get(instance) ?? new Map<string, Feed>();
+    namespace.instances.set(instance, tables);
+    const known = tables.get(address.table);
+    if (known !== undefined) {
+      this.#idle.delete(known);
+      return known;
+    }
+    const log = new TableLog(address, this.#deps.lastSeq());
+    const feed: Feed = { log, audiences: new Map(), documents: new Map(), holders: 0 };
+    tables.set(address.table, feed);
+    return feed;
+  }
+
+  #forget(feed: Feed): void {
+    const { namespace, instanceId, table } = feed.log.address;
+    this.#idle.delete(feed);
+    const instances = this.#namespaces.get(namespace)?.instances;
+    const tables = instances?.get(instanceId ?? "");
+    tables?.delete(table);
+    if (tables?.size === 0) instances?.delete(instanceId ?? "");
+  }
+
+  #sweepLater(): () => void {
+    return this.#deps.clock.after(LOG_SWEEP_INTERVAL_MS, () => {
+      const now = this.#deps.clock.now();
+      for (const { log } of this.#namespaces.values()) log.trim(now);
+      for (const [feed, since] of this.#idle) if (since < now - LOG_AGE_MAX_MS) this.#forget(feed);
+      this.#cancelSweep = this.#sweepLater();
+    });
+  }
+
+  #enqueue(feed: Feed, entries: readonly Entry[], held: Held | undefined): void {
+    const add = (audiences: ReadonlyMap<string, Audience>, own: readonly Entry[]): void => {
+      let channel: string | null = null;
+      for (const audience of audiences.values()) {
+        audience.enqueue(own, held?.audiences.has(audience) === true ? held.ready : null);
+        this.#delivery.add(audience);
+        channel = audience.channel;
       }
-      audience.holders++;
-      feed.holders++;
-      return { feed, audience };
-    },
-
-    forget: (namespace, instanceId) => registry.forgetInstance(namespace, instanceId),
-
-    release(feed, channel, audience) {
-      if (--audience.holders === 0) {
-        const audiences = audiencesOf(feed, channel);
-        audiences.delete(audience.key);
-        if (audiences.size === 0 && channel.docId !== null) feed.documents.delete(channel.docId);
-      }
-      if (--feed.holders === 0) registry.rest(feed);
-    },
-
-    stop() {
-      cancelSweep();
-      delivery.stop();
-    },
-  };
+      // Audiences of the same records are of one channel.
+      if (channel !== null) this.#deps.onSent(channel, own.length);
+    };
+    add(feed.audiences, entries);
+    if (feed.documents.size === 0) return;
+    for (const [docId, own] of Map.groupBy(entries, (entry) => entry.change.id)) {
+      const audiences = feed.documents.get(docId);
+      if (audiences !== undefined) add(audiences, own);
+    }
+  }
 }
 
 function audiencesOf(feed: Feed, channel: AudienceChannel): Map<string, Audience> {
@@ -143,41 +219,68 @@ function audiencesOf(feed: Feed, channel: AudienceChannel): Map<string, Audience
   return audiences;
 }
 
-const isOf =
-  (feed: Feed) =>
-  (change: Change): boolean =>
-    change.table === feed.log.address.table;
-
-function enqueue(
-  feed: Feed,
-  entries: readonly Entry[],
-  {
-    delivery,
-    held,
-    onSent,
-  }: { delivery: Delivery; held: Held | undefined; onSent: (channel: string, changes: number) => void },
-): void {
-  const readyOf = (audience: Audience) => (held?.audiences.has(audience) === true ? held.ready : null);
-  const add = (audiences: ReadonlyMap<string, Audience>, own: readonly Entry[]): void => {
-    let channel: string | null = null;
-    for (const audience of audiences.values()) {
-      audience.enqueue(own, readyOf(audience));
-      delivery.add(audience);
-      channel = audience.channel;
-    }
-    // Audiences of the same records are of one channel.
-    if (channel !== null) onSent(channel, own.length);
-  };
-  add(feed.audiences, entries);
-  if (feed.documents.size === 0) return;
-  const byDocument = Map.groupBy(entries, (entry) => entry.change.id);
-  for (const [docId, own] of byDocument) {
-    const audiences = feed.documents.get(docId);
-    if (audiences !== undefined) add(audiences, own);
-  }
+interface DeliveryDeps {
+  clock: Clock;
+  /** Whether delivered changes are still to be sent: the others stay in the logs of their tables meanwhile. */
+  isBehind: () => boolean;
+  onFailure: (audience: Audience, cause: unknown) => void;
 }
 
-/** Its subscribers have missed changes: they have to reconnect with `since`. */
-function dropAudience(audience: Audience): void {
-  for (const member of [...audience.topic.members]) member.closeAsSlow();
+/** Delivers in turns of the event loop: the changes of one request for each audience in turn. */
+class Delivery {
+  readonly #deps: DeliveryDeps;
+  readonly #waiting = new Set<Audience>();
+  #cancelNext: (() => void) | null = null;
+  #isStopped = false;
+
+  constructor(deps: DeliveryDeps) {
+    this.#deps = deps;
+  }
+
+  /** Takes an audience that has changes, for the next `run`. */
+  add(audience: Audience): void {
+    this.#waiting.add(audience);
+  }
+
+  /** Takes an audience that has changes, and schedules a run. */
+  readonly wake = (audience: Audience): void => {
+    this.#waiting.add(audience);
+    this.#runSoon();
+  };
+
+  run(): void {
+    // A run that was interrupted continues in its turn, so that many commits in a row take no more of the event loop.
+    if (this.#cancelNext === null) this.#run();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancelNext?.();
+  }
+
+  #run(): void {
+    const { clock, isBehind, onFailure } = this.#deps;
+    const until = clock.now() + SLICE_MS;
+    const isOver = (): boolean => clock.now() > until;
+    for (const audience of this.#waiting) {
+      if (isBehind()) break;
+      this.#waiting.delete(audience);
+      // Added again behind the others. A failure of one audience must not affect the others, or the writer.
+      try {
+        if (audience.deliverNext(isOver)) this.#waiting.add(audience);
+      } catch (cause) {
+        onFailure(audience, cause);
+      }
+      if (isOver()) break;
+    }
+    if (this.#waiting.size > 0) this.#runSoon();
+  }
+
+  #runSoon(): void {
+    if (this.#cancelNext !== null || this.#isStopped) return;
+    this.#cancelNext = this.#deps.clock.after(0, () => {
+      this.#cancelNext = null;
+      this.#run();
+    });
+  }
 }

@@ -1,19 +1,21 @@
+import { unreachable } from "../../../../kernel/errors.ts";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { ReadAccess, RecordFilter } from "../../../access/table-door.ts";
+import { EVENTS_DATA_MAX_BYTES } from "../limits.ts";
 import type { Entry } from "./change-log.ts";
 
 export type ChangeType = "added" | "modified" | "removed";
 
-/** Decides which records a subscription shows: the read rule, and the client's filters. */
-export interface View {
+/** What decides which records a subscription shows: the read rule, and the client's filters. */
+export interface Shown {
   access: ReadAccess;
   /** null: every record. */
   filter: RecordFilter | null;
 }
 
-/** A record that enters the view is added, one that leaves it is removed; null: it is not in the view. [RT19] */
-function changeTypeFor(view: View, entry: Entry): MaybePromise<ChangeType | null> {
+/** Returns `added` for a record that enters the view, `removed` for one that leaves it; null: it is not in the view. [RT19] */
+function changeTypeFor(view: Shown, entry: Entry): MaybePromise<ChangeType | null> {
   const { before, after } = entry.change;
   if (view.access.kind === "all" && view.filter === null) return changeType(before !== null, after !== null);
   const wasSeen = isSeen(view, before);
@@ -29,7 +31,7 @@ function changeType(was: boolean, is: boolean): ChangeType | null {
   return is ? "added" : null;
 }
 
-function isSeen(view: View, record: JsonObject | null): MaybePromise<boolean> {
+function isSeen(view: Shown, record: JsonObject | null): MaybePromise<boolean> {
   if (record === null || view.filter?.matches(record) === false) return false;
   const { access } = view;
   switch (access.kind) {
@@ -39,16 +41,18 @@ function isSeen(view: View, record: JsonObject | null): MaybePromise<boolean> {
       return access.filter.matches(record);
     case "record":
       return access.allows(record);
+    default:
+      return unreachable(access);
   }
 }
 
-/** The same for the changes of one request, in order, and in steps: one large record may take milliseconds. */
+/** Evaluates the changes of one request, in order, and in steps: one large record may take milliseconds. */
 export class ChangeTypes {
-  readonly #view: View;
+  readonly #view: Shown;
   readonly #entries: readonly Entry[];
   readonly #types: MaybePromise<ChangeType | null>[] = [];
 
-  constructor(view: View, entries: readonly Entry[]) {
+  constructor(view: Shown, entries: readonly Entry[]) {
     this.#view = view;
     this.#entries = entries;
   }
@@ -63,9 +67,41 @@ export class ChangeTypes {
     return false;
   }
 
-  /** Once all are evaluated. A promise only where a rule returned one. */
+  /** The types, once all are evaluated. A promise only where a rule returned one. */
   get all(): MaybePromise<(ChangeType | null)[]> {
     const types = this.#types;
     return types.some((type) => isPromise(type)) ? Promise.all(types) : (types as (ChangeType | null)[]); // None is a promise.
   }
+}
+
+/**
+ * Returns the messages for one request's changes of a channel: one for each, or a single one from `batchThreshold` on. Records are
+ * JSON already. Those that are too large, or beyond EVENTS_DATA_MAX_BYTES together, are left out and marked. [RT18, RT100]
+ */
+export function encodeChanges(
+  channel: { name: string; table: string; feed: string | null },
+  entries: readonly Entry[],
+  types: readonly (ChangeType | null)[],
+  batchThreshold: number,
+): string[] {
+  const feed = channel.feed === null ? "" : `,"feed":${JSON.stringify(channel.feed)}`;
+  const about = `"channel":${JSON.stringify(channel.name)}${feed}`;
+  const head = `{"type":"db_change",${about},"table":${JSON.stringify(channel.table)}`;
+  const messages: string[] = [];
+  let dataLeft = EVENTS_DATA_MAX_BYTES;
+  for (const [index, entry] of entries.entries()) {
+    const type = types[index] ?? null;
+    if (type === null) continue;
+    const text = type === "removed" ? "null" : entry.text;
+    const bytes = text === null ? Number.POSITIVE_INFINITY : Buffer.byteLength(text);
+    const isTruncated = bytes > dataLeft;
+    if (!isTruncated) dataLeft -= bytes;
+    const data = isTruncated ? `null,"truncated":true` : text;
+    messages.push(
+      `${head},"changeType":"${type}","docId":${JSON.stringify(entry.change.id)},"data":${data},"timestamp":"${entry.timestamp}","seq":${entry.seq}}`,
+    );
+  }
+  if (messages.length < batchThreshold) return messages;
+  const all = messages.join(",");
+  return [`{"type":"batch_changes",${about},"changes":[${all}],"total":${messages.length}}`];
 }

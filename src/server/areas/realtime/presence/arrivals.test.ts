@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { settle, testClock } from "../../../../../tests/support/clock.ts";
 import { pause } from "../../../../kernel/clock.ts";
 import { ARRIVAL_PAUSE_MS, ARRIVAL_PAUSES_MAX, ARRIVALS_READING_MAX_BYTES } from "../limits.ts";
-import { createArrivals } from "./arrivals.ts";
+import { Arrivals } from "./presence-channel.ts";
 
 test("[RT103] listeners that arrive together get one text, a few at a time, the next when it has been read", async () => {
   const clock = testClock();
@@ -10,7 +10,7 @@ test("[RT103] listeners that arrive together get one text, a few at a time, the 
   const sent: object[] = [];
   let madeCount = 0;
   let reading = 0;
-  const arrivals = createArrivals({
+  const arrivals = new Arrivals<object & { isClosed: boolean; identity: number; closeAsSlow(): void }>({
     sync() {
       madeCount++;
       return text;

@@ -1,7 +1,13 @@
-import { REPLAY_WAITING_MAX_BYTES, SYNC_AT_ONCE_MEMBERS_MAX } from "../limits.ts";
+import {
+  ARRIVAL_PAUSE_MS,
+  ARRIVAL_PAUSES_MAX,
+  ARRIVALS_READING_MAX_BYTES,
+  ARRIVALS_TURN_MAX_BYTES,
+  REPLAY_WAITING_MAX_BYTES,
+  SYNC_AT_ONCE_MEMBERS_MAX,
+} from "../limits.ts";
 import type { LeaveReason } from "../messages.ts";
 import type { Listener, Topic } from "../topics/topic.ts";
-import { createArrivals } from "./arrivals.ts";
 
 export interface PresenceListener extends Listener {
   sendText(text: string): void;
@@ -10,143 +16,225 @@ export interface PresenceListener extends Listener {
 }
 
 /** Never changed in place: an entry has changed when its object is another. */
-interface Member {
+interface Entry {
   userId: string;
   connectionId: string;
   /** The object of `presence_sync` as JSON, without its opening brace. */
-  entry: string;
+  text: string;
 }
 
 /** The entries and the listeners of one channel. */
-export interface PresenceChannel {
-  readonly size: number;
-  readonly isUnused: boolean;
-  /** Too much waits to be sent. */
-  readonly isBehind: boolean;
-  has(connectionId: string): boolean;
-  /** `state` is JSON. */
-  set(userId: string, connectionId: string, state: string): void;
-  delete(connectionId: string, reason: LeaveReason): void;
-  /** Sends no changes, and to listeners that wait for it no long sync, until the function returned is called. */
-  hold(): () => void;
-  /** Sends the `presence_sync`, then the changes that follow it. */
-  listen(listener: PresenceListener): void;
-  /** The listener is of another user, who may listen as well. A sync that it had not got is sent anew. */
-  renew(listener: PresenceListener): void;
-  unlisten(listener: PresenceListener): void;
-}
-
-export function createPresenceChannel(
-  name: string,
-  topic: Topic,
-  pause: (delayMs: number) => Promise<void>,
-): PresenceChannel {
-  const { listed, arrival, departure } = createTexts(name);
-  const members = new Map<string, Member>();
+export class PresenceChannel {
+  /** The name as JSON. */
+  readonly #name: string;
+  readonly #topic: Topic;
+  readonly #entries = new Map<string, Entry>();
   /** Listeners that are still reading a long `presence_sync`, each with its attempt. */
-  const catchingUp = new Map<PresenceListener, { readonly identity: number }>();
+  readonly #catchingUp = new Map<PresenceListener, { readonly identity: number }>();
+  readonly #arrivals: Arrivals<PresenceListener>;
 
-  const sync = (): string => listed(members.values());
-  /** The messages that lead from the known entries to the present ones. */
-  const differences = (known: ReadonlyMap<string, Member>): string[] => {
-    const messages: string[] = [];
-    for (const [id, member] of known) if (!members.has(id)) messages.push(departure(member, "disconnect"));
-    for (const [id, member] of members) {
-      const before = known.get(id);
-      if (before === undefined) messages.push(arrival("presence_join", member));
-      else if (before !== member) messages.push(arrival("presence_update", member));
-    }
-    return messages;
-  };
+  constructor(name: string, topic: Topic, pause: (delayMs: number) => Promise<void>) {
+    this.#name = JSON.stringify(name);
+    this.#topic = topic;
+    this.#arrivals = new Arrivals({
+      sync: () => this.#sync(),
+      send: (listener, text) => this.#greet(listener, text),
+      readingCount: () => this.#catchingUp.size,
+      released: () => topic.released(),
+      pause,
+    });
+  }
+
+  /** Counts the entries. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get isUnused(): boolean {
+    const isHeard = this.#topic.size > 0 || this.#catchingUp.size > 0 || !this.#arrivals.isEmpty;
+    return this.#entries.size === 0 && !isHeard;
+  }
+
+  /** Whether too much waits to be sent. */
+  get isBehind(): boolean {
+    return this.#topic.isBehind;
+  }
+
+  has(connectionId: string): boolean {
+    return this.#entries.has(connectionId);
+  }
+
+  /** Adds or changes an entry. `state` is JSON. */
+  set(userId: string, connectionId: string, state: string): void {
+    const text = `"userId":${JSON.stringify(userId)},"connectionId":"${connectionId}","state":${state}}`;
+    const type = this.#entries.has(connectionId) ? "presence_update" : "presence_join";
+    const entry = { userId, connectionId, text };
+    this.#entries.set(connectionId, entry);
+    this.#topic.publish(this.#arrival(type, entry));
+  }
+
+  delete(connectionId: string, reason: LeaveReason): void {
+    const entry = this.#entries.get(connectionId);
+    if (entry === undefined) return;
+    this.#entries.delete(connectionId);
+    this.#topic.publish(this.#departure(entry, reason));
+  }
+
+  /** Sends no changes, and to listeners that wait for it no long sync, until the function returned is called. */
+  hold(): () => void {
+    return this.#topic.hold();
+  }
+
+  /** Sends the `presence_sync`, then the changes that follow it. */
+  listen(listener: PresenceListener): void {
+    if (this.size <= SYNC_AT_ONCE_MEMBERS_MAX && this.#arrivals.isEmpty) this.#greet(listener, this.#sync());
+    else this.#arrivals.add(listener);
+  }
+
+  /** Goes on with a listener that is of another user, who may listen as well. A sync that it had not got is sent anew. */
+  renew(listener: PresenceListener): void {
+    if (this.#topic.has(listener)) return this.#topic.join(listener);
+    this.unlisten(listener);
+    this.listen(listener);
+  }
+
+  unlisten(listener: PresenceListener): void {
+    this.#arrivals.delete(listener);
+    this.#catchingUp.delete(listener);
+    this.#topic.leave(listener);
+  }
+
+  #greet(listener: PresenceListener, text: string): void {
+    listener.sendText(text);
+    this.#catchUp(listener).catch(() => listener.closeAsSlow());
+  }
 
   /** Holds changes back until a long sync has been read: the first one would otherwise close the connection as too slow. */
-  const catchUp = async (listener: PresenceListener): Promise<void> => {
+  async #catchUp(listener: PresenceListener): Promise<void> {
     const { identity } = listener;
     const attempt = { identity };
-    catchingUp.set(listener, attempt);
-    const isOver = (): boolean => catchingUp.get(listener) !== attempt || listener.identity !== identity;
+    this.#catchingUp.set(listener, attempt);
+    const isOver = (): boolean => this.#catchingUp.get(listener) !== attempt || listener.identity !== identity;
     while (listener.waitingBytes > REPLAY_WAITING_MAX_BYTES) {
-      const known = new Map(members);
+      const known = new Map(this.#entries);
       await listener.drained();
-      for (let held = topic.released(); held !== null; held = topic.released()) await held;
+      for (let held = this.#topic.released(); held !== null; held = this.#topic.released()) await held;
       if (isOver()) return;
-      const messages = differences(known);
+      const messages = this.#differences(known);
       const length = messages.reduce((sum, message) => sum + message.length, 0);
-      for (const message of length > REPLAY_WAITING_MAX_BYTES ? [sync()] : messages) listener.sendText(message);
+      for (const message of length > REPLAY_WAITING_MAX_BYTES ? [this.#sync()] : messages) listener.sendText(message);
     }
     if (isOver()) return;
-    catchingUp.delete(listener);
-    topic.join(listener);
-  };
+    this.#catchingUp.delete(listener);
+    this.#topic.join(listener);
+  }
 
-  const greet = (listener: PresenceListener, text: string): void => {
-    listener.sendText(text);
-    catchUp(listener).catch(() => listener.closeAsSlow());
-  };
-  const arrivals = createArrivals({
-    sync,
-    send: greet,
-    readingCount: () => catchingUp.size,
-    released: () => topic.released(),
-    pause,
-  });
+  /** Returns the messages that lead from the known entries to the present ones. */
+  #differences(known: ReadonlyMap<string, Entry>): string[] {
+    const messages: string[] = [];
+    for (const [id, entry] of known) if (!this.#entries.has(id)) messages.push(this.#departure(entry, "disconnect"));
+    for (const [id, entry] of this.#entries) {
+      const before = known.get(id);
+      if (before === undefined) messages.push(this.#arrival("presence_join", entry));
+      else if (before !== entry) messages.push(this.#arrival("presence_update", entry));
+    }
+    return messages;
+  }
 
-  const listen = (listener: PresenceListener): void => {
-    if (members.size <= SYNC_AT_ONCE_MEMBERS_MAX && arrivals.isEmpty) greet(listener, sync());
-    else arrivals.add(listener);
-  };
-  const unlisten = (listener: PresenceListener): void => {
-    arrivals.delete(listener);
-    catchingUp.delete(listener);
-    topic.leave(listener);
-  };
+  #sync(): string {
+    const users = Array.from(this.#entries.values(), ({ text }) => `{${text}`).join(",");
+    return `{"type":"presence_sync","channel":${this.#name},"users":[${users}]}`;
+  }
 
-  return {
-    get size() {
-      return members.size;
-    },
-    get isUnused() {
-      return members.size === 0 && topic.size === 0 && catchingUp.size === 0 && arrivals.isEmpty;
-    },
-    get isBehind() {
-      return topic.isBehind;
-    },
-    hold: () => topic.hold(),
-    has: (connectionId) => members.has(connectionId),
-    set(userId, connectionId, state) {
-      const entry = `"userId":${JSON.stringify(userId)},"connectionId":"${connectionId}","state":${state}}`;
-      const type = members.has(connectionId) ? "presence_update" : "presence_join";
-      const member = { userId, connectionId, entry };
-      members.set(connectionId, member);
-      topic.publish(arrival(type, member));
-    },
-    delete(connectionId, reason) {
-      const member = members.get(connectionId);
-      if (member === undefined) return;
-      members.delete(connectionId);
-      topic.publish(departure(member, reason));
-    },
-    listen,
-    renew(listener) {
-      if (topic.has(listener)) return topic.join(listener);
-      unlisten(listener);
-      listen(listener);
-    },
-    unlisten,
-  };
+  #arrival(type: "presence_join" | "presence_update", { text }: Entry): string {
+    return `{"type":"${type}","channel":${this.#name},${text}`;
+  }
+
+  #departure({ userId, connectionId }: Entry, reason: LeaveReason): string {
+    const rest = JSON.stringify({ userId, connectionId, reason }).slice(1);
+    return `{"type":"presence_leave","channel":${this.#name},${rest}`;
+  }
 }
 
-/** The messages of a channel. */
-function createTexts(name: string) {
-  const channelJson = JSON.stringify(name);
-  return {
-    listed(members: Iterable<Member>): string {
-      const users = Array.from(members, (member) => `{${member.entry}`).join(",");
-      return `{"type":"presence_sync","channel":${channelJson},"users":[${users}]}`;
-    },
-    arrival: (type: "presence_join" | "presence_update", { entry }: Member): string =>
-      `{"type":"${type}","channel":${channelJson},${entry}`,
-    departure: ({ userId, connectionId }: Member, reason: LeaveReason): string =>
-      JSON.stringify({ type: "presence_leave", channel: name, userId, connectionId, reason }),
-  };
+interface Reader {
+  readonly isClosed: boolean;
+  readonly identity: number;
+  closeAsSlow(): void;
+}
+
+interface ArrivalsDeps<Arriving> {
+  /** Returns the present `presence_sync`. */
+  sync(): string;
+  /** Sends it to a listener, and changes after it. */
+  send(listener: Arriving, sync: string): void;
+  /** Counts listeners that have not read their sync yet. */
+  readingCount(): number;
+  /** Resolves when something may be sent on the channel; null: it may. */
+  released(): Promise<void> | null;
+  pause(delayMs: number): Promise<void>;
+}
+
+/**
+ * Sends long syncs in turns: listeners that arrive together get one text, a few listeners at a time, and the next ones when
+ * these have read it. Ten thousand clients that reconnect would otherwise each need a list of ten thousand in memory. [RT103]
+ */
+export class Arrivals<Arriving extends Reader> {
+  readonly #deps: ArrivalsDeps<Arriving>;
+  /** Listeners, with the identity of each when it was added. */
+  readonly #waiting = new Map<Arriving, number>();
+  #isRunning = false;
+
+  constructor(deps: ArrivalsDeps<Arriving>) {
+    this.#deps = deps;
+  }
+
+  get isEmpty(): boolean {
+    return this.#waiting.size === 0;
+  }
+
+  /** Takes a listener. One whose identity changes before it has the text is not sent it. */
+  add(listener: Arriving): void {
+    this.#waiting.set(listener, listener.identity);
+    if (this.#isRunning) return;
+    this.#run().catch(() => {
+      for (const one of this.#waiting.keys()) one.closeAsSlow();
+      this.#waiting.clear();
+    });
+  }
+
+  delete(listener: Arriving): void {
+    this.#waiting.delete(listener);
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    try {
+      while (this.#waiting.size > 0) await this.#turn();
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+
+  async #turn(): Promise<void> {
+    const { sync, send, readingCount, released, pause } = this.#deps;
+    await pause(0);
+    if (this.#waiting.size === 0) return;
+    let text = sync();
+    // A client that never reads must not hold up the others for long.
+    for (let pauses = 0; readingCount() * text.length > ARRIVALS_READING_MAX_BYTES; pauses++) {
+      if (pauses === ARRIVAL_PAUSES_MAX) break;
+      await pause(ARRIVAL_PAUSE_MS);
+      text = sync();
+    }
+    for (let held = released(); held !== null; held = released()) {
+      await held;
+      text = sync();
+    }
+    let left = Math.max(1, Math.floor(ARRIVALS_TURN_MAX_BYTES / text.length));
+    for (const [listener, identity] of this.#waiting) {
+      this.#waiting.delete(listener);
+      if (!listener.isClosed && listener.identity === identity) send(listener, text);
+      if (--left === 0) break;
+    }
+  }
 }

@@ -3,9 +3,9 @@ import { settle, testClock } from "../../../../../tests/support/clock.ts";
 import { HOUR_MS } from "../../../../kernel/time/duration.ts";
 import type { Socket } from "../../../sockets/socket-server.ts";
 import { PRESENCE_MEMBERS_MAX, PRESENCE_TTL_MS, SYNC_AT_ONCE_MEMBERS_MAX } from "../limits.ts";
-import { createFanOut } from "../topics/fan-out.ts";
-import { createPresence, type Tracked } from "./presence.ts";
-import { createPresenceChannel, type PresenceListener } from "./presence-channel.ts";
+import { FanOut } from "../topics/topic.ts";
+import { Presence, type Tracked } from "./presence.ts";
+import { PresenceChannel, type PresenceListener } from "./presence-channel.ts";
 
 const silentSockets = {
   upgrade: () => {
@@ -25,9 +25,9 @@ const tracked = (id: number): Tracked => ({
 
 test("[RT32] a channel has at most 20,000 entries, and room again when they time out", () => {
   const clock = testClock();
-  const presence = createPresence({
+  const presence = new Presence({
     clock,
-    topics: createFanOut(clock, silentSockets),
+    topics: new FanOut(clock, silentSockets),
     ttlMs: PRESENCE_TTL_MS,
     onSent() {},
   });
@@ -46,8 +46,8 @@ test("[RT31] entries end after their time to live although the clock was set bac
   const time = testClock();
   let behindMs = 0;
   const clock = { now: () => time.now() - behindMs, after: time.after };
-  const topics = createFanOut(clock, silentSockets);
-  const presence = createPresence({ clock, topics, ttlMs: PRESENCE_TTL_MS, onSent() {} });
+  const topics = new FanOut(clock, silentSockets);
+  const presence = new Presence({ clock, topics, ttlMs: PRESENCE_TTL_MS, onSent() {} });
   for (let id = 0; id < 10; id++) presence.track(tracked(id), "presence:x", "{}");
   behindMs = HOUR_MS;
   time.advance(2 * PRESENCE_TTL_MS);
@@ -88,8 +88,8 @@ function slowListener() {
 
 test("[RT28] a listener gets the changes that follow a long sync when it has read it, and not before", async () => {
   const { heard, listener, drain } = slowListener();
-  const topic = createFanOut(testClock(), silentSockets).topic();
-  const channel = createPresenceChannel("presence:x", topic, () => Promise.resolve());
+  const topic = new FanOut(testClock(), silentSockets).topic();
+  const channel = new PresenceChannel("presence:x", topic, () => Promise.resolve());
   const state = JSON.stringify({ text: "x".repeat(1_000) });
   for (let id = 0; id < 500; id++) channel.set("u", `c${id}`, state);
 
@@ -123,8 +123,8 @@ test("[RT28] a listener gets the changes that follow a long sync when it has rea
 });
 
 test("[RT226] a long sync, and the changes that follow it, wait while a rule is asked again", async () => {
-  const topic = createFanOut(testClock(), silentSockets).topic();
-  const channel = createPresenceChannel("presence:x", topic, () => Promise.resolve());
+  const topic = new FanOut(testClock(), silentSockets).topic();
+  const channel = new PresenceChannel("presence:x", topic, () => Promise.resolve());
   const state = JSON.stringify({ text: "x".repeat(1_000) });
   for (let id = 0; id <= SYNC_AT_ONCE_MEMBERS_MAX; id++) channel.set("u", `c${id}`, state);
   const [first, second] = [slowListener(), slowListener()];

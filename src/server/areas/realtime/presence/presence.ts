@@ -1,8 +1,8 @@
 import { type Clock, type Millis, pause } from "../../../../kernel/clock.ts";
 import { PRESENCE_MEMBERS_MAX, SLICE_MS } from "../limits.ts";
 import type { LeaveReason } from "../messages.ts";
-import type { FanOut } from "../topics/fan-out.ts";
-import { createPresenceChannel, type PresenceChannel, type PresenceListener } from "./presence-channel.ts";
+import type { FanOut } from "../topics/topic.ts";
+import { PresenceChannel, type PresenceListener } from "./presence-channel.ts";
 
 /** The entries of one connection. They outlive a socket that is lost without a close, until the time to live is over. */
 export interface Tracked {
@@ -10,117 +10,129 @@ export interface Tracked {
   readonly userId: string;
   readonly channels: Set<string>;
   lastSeen: Millis;
-  /** Its entry on this channel has ended. */
+  /** Called when its entry on this channel has ended. */
   left(channel: string): void;
 }
 
-export interface Presence {
-  /** Sends the `presence_sync`, then the changes that follow it. */
-  listen(channel: string, listener: PresenceListener): void;
-  /** The listener is of another user, who may listen as well. */
-  renew(channel: string, listener: PresenceListener): void;
-  unlisten(channel: string, listener: PresenceListener): void;
-  /** Sends no changes of the channel until the function returned is called. */
-  hold(channel: string): () => void;
-  /** Adds or changes an entry. `full`: the channel has no room; `busy`: it has too much to send. */
-  track(tracked: Tracked, channel: string, state: string): "tracked" | "full" | "busy";
-  untrack(tracked: Tracked, channel: string, reason: LeaveReason): void;
-  /** How many entries the channel has. */
-  entriesOf(channel: string): number;
-  /** Extends the time to live of its entries. */
-  touch(tracked: Tracked): void;
-  stop(): void;
-}
-
-/** Presence on all channels. States are JSON. [RT28 to RT32] */
-export function createPresence(deps: {
+interface PresenceDeps {
   clock: Clock;
   topics: FanOut;
   ttlMs: number;
   /** Learns of each message that listeners are sent. */
   onSent: (channel: string) => void;
-}): Presence {
-  const { clock, topics, ttlMs, onSent } = deps;
-  const channels = new Map<string, PresenceChannel>();
+}
+
+/** Presence on all channels. States are JSON. [RT28 to RT32] */
+export class Presence {
+  readonly #deps: PresenceDeps;
+  readonly #channels = new Map<string, PresenceChannel>();
   /** Connections with entries, in the order in which their time to live is over. */
-  const seen = new Set<Tracked>();
-  let cancelExpiry: (() => void) | null = null;
+  readonly #seen = new Set<Tracked>();
+  #cancelExpiry: (() => void) | null = null;
 
-  const channelOf = (name: string): PresenceChannel => {
-    const known = channels.get(name);
+  constructor(deps: PresenceDeps) {
+    this.#deps = deps;
+  }
+
+  /** Sends the `presence_sync`, then the changes that follow it. */
+  listen(name: string, listener: PresenceListener): void {
+    this.#channelOf(name).listen(listener);
+  }
+
+  /** Goes on with a listener that is of another user, who may listen as well. */
+  renew(name: string, listener: PresenceListener): void {
+    this.#channelOf(name).renew(listener);
+  }
+
+  unlisten(name: string, listener: PresenceListener): void {
+    const channel = this.#channels.get(name);
+    channel?.unlisten(listener);
+    if (channel?.isUnused === true) this.#channels.delete(name);
+  }
+
+  /** Sends no changes of the channel until the function returned is called. */
+  hold(name: string): () => void {
+    return this.#channels.get(name)?.hold() ?? (() => {});
+  }
+
+  /** Adds or changes an entry. `full`: the channel has no room; `busy`: it has too much to send. */
+  track(tracked: Tracked, name: string, state: string): "tracked" | "full" | "busy" {
+    const channel = this.#channelOf(name);
+    const { userId, connectionId } = tracked;
+    if (!channel.has(connectionId) && channel.size >= PRESENCE_MEMBERS_MAX) return "full";
+    if (channel.isBehind) return "busy";
+    tracked.channels.add(name);
+    this.#seen.add(tracked);
+    this.touch(tracked);
+    channel.set(userId, connectionId, state);
+    this.#deps.onSent(name);
+    this.#scheduleExpiry();
+    return "tracked";
+  }
+
+  untrack(tracked: Tracked, name: string, reason: LeaveReason): void {
+    this.#leave(tracked, name, reason);
+    if (tracked.channels.size === 0) this.#seen.delete(tracked);
+  }
+
+  /** Counts the entries of the channel. */
+  entriesOf(name: string): number {
+    return this.#channels.get(name)?.size ?? 0;
+  }
+
+  /** Extends the time to live of its entries. */
+  touch(tracked: Tracked): void {
+    tracked.lastSeen = this.#deps.clock.now();
+    if (this.#seen.delete(tracked)) this.#seen.add(tracked);
+  }
+
+  stop(): void {
+    this.#cancelExpiry?.();
+    this.#seen.clear();
+  }
+
+  #channelOf(name: string): PresenceChannel {
+    const known = this.#channels.get(name);
     if (known !== undefined) return known;
-    const channel = createPresenceChannel(name, topics.topic(), (delayMs) => pause(clock, delayMs));
-    channels.set(name, channel);
+    const { topics, clock } = this.#deps;
+    const channel = new PresenceChannel(name, topics.topic(), (delayMs) => pause(clock, delayMs));
+    this.#channels.set(name, channel);
     return channel;
-  };
+  }
 
-  const leave = (tracked: Tracked, name: string, reason: LeaveReason): void => {
+  #leave(tracked: Tracked, name: string, reason: LeaveReason): void {
     tracked.channels.delete(name);
-    const channel = channels.get(name);
+    const channel = this.#channels.get(name);
     channel?.delete(tracked.connectionId, reason);
-    onSent(name);
-    if (channel?.isUnused === true) channels.delete(name);
+    this.#deps.onSent(name);
+    if (channel?.isUnused === true) this.#channels.delete(name);
     tracked.left(name);
-  };
+  }
 
-  const expire = (): void => {
-    cancelExpiry = null;
+  #expire(): void {
+    this.#cancelExpiry = null;
+    const { clock, ttlMs } = this.#deps;
     const now = clock.now();
-    for (const tracked of seen) {
+    for (const tracked of this.#seen) {
       // Thousands of connections may have been lost at once: the rest follow in the next turn of the event loop.
       if (clock.now() - now >= SLICE_MS) break;
       if (tracked.lastSeen + ttlMs <= now) {
-        seen.delete(tracked);
-        for (const name of tracked.channels) leave(tracked, name, "timeout");
+        this.#seen.delete(tracked);
+        for (const name of tracked.channels) this.#leave(tracked, name, "timeout");
       } else if (tracked.lastSeen <= now) break;
       // The clock was set back.
       else tracked.lastSeen = now;
     }
-    scheduleExpiry();
-  };
-  const scheduleExpiry = (): void => {
-    if (cancelExpiry !== null) return;
-    for (const tracked of seen) {
-      cancelExpiry = clock.after(Math.max(1, tracked.lastSeen + ttlMs - clock.now()), expire);
+    this.#scheduleExpiry();
+  }
+
+  #scheduleExpiry(): void {
+    if (this.#cancelExpiry !== null) return;
+    const { clock, ttlMs } = this.#deps;
+    for (const tracked of this.#seen) {
+      const waitMs = Math.max(1, tracked.lastSeen + ttlMs - clock.now());
+      this.#cancelExpiry = clock.after(waitMs, () => this.#expire());
       return;
     }
-  };
-  const touch = (tracked: Tracked): void => {
-    tracked.lastSeen = clock.now();
-    if (seen.delete(tracked)) seen.add(tracked);
-  };
-
-  return {
-    listen: (name, listener) => channelOf(name).listen(listener),
-    renew: (name, listener) => channelOf(name).renew(listener),
-    unlisten(name, listener) {
-      const channel = channels.get(name);
-      channel?.unlisten(listener);
-      if (channel?.isUnused === true) channels.delete(name);
-    },
-    hold: (name) => channels.get(name)?.hold() ?? (() => {}),
-    track(tracked, name, state) {
-      const channel = channelOf(name);
-      const { userId, connectionId } = tracked;
-      if (!channel.has(connectionId) && channel.size >= PRESENCE_MEMBERS_MAX) return "full";
-      if (channel.isBehind) return "busy";
-      tracked.channels.add(name);
-      seen.add(tracked);
-      touch(tracked);
-      channel.set(userId, connectionId, state);
-      onSent(name);
-      scheduleExpiry();
-      return "tracked";
-    },
-    untrack(tracked, name, reason) {
-      leave(tracked, name, reason);
-      if (tracked.channels.size === 0) seen.delete(tracked);
-    },
-    entriesOf: (name) => channels.get(name)?.size ?? 0,
-    touch,
-    stop() {
-      cancelExpiry?.();
-      seen.clear();
-    },
-  };
+  }
 }

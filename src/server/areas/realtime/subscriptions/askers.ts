@@ -5,208 +5,321 @@ import { sightWatch } from "../../../access/lookups/sight.ts";
 import { authOf } from "../../../access/principal.ts";
 import type { ReadAccess, Sight, TableAddress } from "../../../access/table-door.ts";
 import type { Visiting } from "../../../sockets/connection.ts";
-import type { StandingRight } from "../../../sockets/standing-rights.ts";
-import type { StandingRights } from "../../../sockets/standing-rights.ts";
+import type { RightOwner, StandingRight, StandingRights } from "../../../sockets/standing-rights.ts";
 import type { Audience } from "../changes/audience.ts";
 import type { Held } from "../changes/feeds.ts";
-import { SIGHT_RESYNC_MS, SIGHT_RESYNC_SUBSCRIPTIONS } from "../limits.ts";
-import { type Asker, isOutdated, type RealtimeConnection, type TableChannel, type TableSubscription } from "./model.ts";
+import type { TableChannel } from "../channel.ts";
+import { ASKER_MEMBERS_MAX, RESYNC_INTERVAL_MS, RESYNC_SUBSCRIPTIONS } from "../limits.ts";
 import type { Rights } from "../rights.ts";
-import { type AskedTables, createAskedTables, isFilter } from "./asked-tables.ts";
 
-/** The answer of a table's rule, and what it rests on. */
+/** The answer of a table's rule, and the right that follows what it looked up. */
 export interface Asked {
   readonly access: ReadAccess;
   /** To be given to `join`, or ended. */
   readonly right: StandingRight;
 }
 
+/** A subscription, as an asker sees it. */
+export interface Member {
+  readonly access: ReadAccess;
+  readonly audience: Audience;
+  /** Its user has changed, and its rule is about to be asked for the present one. */
+  readonly isOutdated: boolean;
+  /** The client may have records of a view that the subscription has not had. */
+  hasMissedView: boolean;
+  /**
+   * Takes what the rule returns now; null: it denies. `isAnotherView`: the client's records may be others, although the answer
+   * is equal.
+   */
+  follow(access: ReadAccess | null, about: { isAnotherView: boolean }): void;
+  /** Ends a subscription that cannot follow its rule. */
+  closeAsSlow(): void;
+}
+
+interface AskersDeps {
+  rights: Pick<Rights, "readTable">;
+  standing: StandingRights;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** The askers of one table. */
+class AskedTable {
+  /** By what the rule sees of the user. */
+  readonly byAuth = new Map<string, Asker[]>();
+  /** Those that return filters without having looked anything up. */
+  readonly unwatched = new Set<Asker>();
+  /** Those whose answers may be outdated. */
+  readonly pending = new Set<Asker>();
+  subscriptionCount = 0;
+  readonly #onEmpty: () => void;
+
+  constructor(onEmpty: () => void) {
+    this.#onEmpty = onEmpty;
+  }
+
+  /** Returns an asker with room for another subscription; null: there is none. */
+  withRoom(auth: string): Asker | null {
+    return this.byAuth.get(auth)?.find((asker) => asker.hasRoom) ?? null;
+  }
+
+  add(asker: Asker): void {
+    const equal = this.byAuth.get(asker.auth);
+    if (equal === undefined) this.byAuth.set(asker.auth, [asker]);
+    else equal.push(asker);
+  }
+
+  delete(asker: Asker): void {
+    this.unwatched.delete(asker);
+    this.pending.delete(asker);
+    const equal = (this.byAuth.get(asker.auth) ?? []).filter((other) => other !== asker);
+    if (equal.length > 0) this.byAuth.set(asker.auth, equal);
+    else this.byAuth.delete(asker.auth);
+    if (this.byAuth.size === 0) this.#onEmpty();
+  }
+}
+
+/**
+ * Subscriptions to a table, of users that are equal to its rule: it is asked again once for all of them. At most
+ * ASKER_MEMBERS_MAX; further ones have another asker.
+ */
+export class Asker implements RightOwner {
+  readonly #deps: AskersDeps;
+  readonly #table: AskedTable;
+  readonly #principal: Visiting;
+  readonly #channel: TableChannel;
+  readonly #members = new Set<Member>();
+  /** What its rule sees of the user, as JSON, and the channel's record where the rule looks at records. */
+  readonly auth: string;
+  /** Follows what the rule looked up. */
+  readonly right: StandingRight;
+  /** The last answer: an equal filter is not compiled again. */
+  access: ReadAccess;
+  /** Changes with each view that equal answers do not show to be the same. */
+  viewSerial: number;
+  /** Its records may have been others between two equal answers, and its subscriptions have not been told. */
+  hasMissedView = false;
+  /** `right.commitCount` when the latest question began. */
+  #askedAt = 0;
+  /** When the subscriptions were told of another view last. The first one is told at once. */
+  #toldAt: Millis = Number.NEGATIVE_INFINITY;
+  /** Ends the wait for the next time; null: none is due. */
+  #cancelTelling: (() => void) | null = null;
+  static #serial = 0;
+
+  constructor(
+    about: { principal: Visiting; channel: TableChannel; auth: string; table: AskedTable },
+    { access, right }: Asked,
+    deps: AskersDeps,
+  ) {
+    this.#deps = deps;
+    this.#table = about.table;
+    this.#principal = about.principal;
+    this.#channel = about.channel;
+    this.auth = about.auth;
+    this.access = access;
+    this.right = right;
+    this.viewSerial = ++Asker.#serial;
+    right.owner = this;
+    this.#table.add(this);
+    this.#classify();
+    if (right.isStale) this.touched();
+  }
+
+  get hasRoom(): boolean {
+    return this.#members.size < ASKER_MEMBERS_MAX;
+  }
+
+  /** Whether its answer may be outdated. */
+  get isUnsettled(): boolean {
+    return this.right.isStale || this.right.asking !== null;
+  }
+
+  get members(): Iterable<Member> {
+    return this.#members;
+  }
+
+  add(member: Member): void {
+    if (!this.#members.has(member)) this.#table.subscriptionCount++;
+    this.#members.add(member);
+  }
+
+  /** Ends with its last member. */
+  remove(member: Member): void {
+    if (this.#members.delete(member)) this.#table.subscriptionCount--;
+    if (this.#members.size > 0) return;
+    this.#cancelTelling?.();
+    this.right.end();
+    this.#table.delete(this);
+  }
+
+  // For its right
+
+  ask(watch: StandingRight["watch"]): ReturnType<RightOwner["ask"]> {
+    // Its last subscription may have ended meanwhile.
+    if (this.#members.size === 0) return null;
+    const { right, access: before } = this;
+    const sight = { ...sightOf(this.#principal, this.#channel, right), isKnown: before.kind === "record" };
+    const askedAt = this.#askedAt;
+    this.#askedAt = right.commitCount;
+    const asked = this.#deps.rights.readTable(this.#principal, this.#channel, { before, watch, sight });
+    return chain(asked, (access) => () => {
+      // After the first of two commits the rule may have shown other records, to a list that the client has asked for. What the
+      // first one has made it look at, the second one may have changed.
+      if (right.commitCount - askedAt > 1 || right.looksElsewhere) this.hasMissedView = true;
+      this.#follow(access);
+    });
+  }
+
+  touched(): void {
+    this.#table.pending.add(this);
+  }
+
+  sightTouched(): void {
+    this.#tellSoon();
+  }
+
+  #follow(access: ReadAccess | null): void {
+    // Another answer tells by itself that the records are others.
+    if (access === null || !isEqual(access, this.access)) this.hasMissedView = false;
+    this.access = access ?? this.access;
+    const isAnotherView = access?.kind === "record" || this.hasMissedView;
+    const isTold = isAnotherView && this.#waitMs() === 0;
+    if (isTold) this.#told();
+    else if (isAnotherView) this.#tellSoon();
+    if (access !== null) this.#classify();
+    for (const member of [...this.#members]) {
+      // Nearly always: nothing has changed.
+      if (member.access === access && !isTold) continue;
+      if (member.isOutdated) {
+        member.hasMissedView = true;
+        continue;
+      }
+      try {
+        member.follow(access, { isAnotherView: isTold });
+      } catch (cause) {
+        this.#deps.logger.error("A subscription could not adopt its rule's answer", { cause });
+        member.closeAsSlow();
+      }
+    }
+  }
+
+  #told(): void {
+    this.viewSerial = ++Asker.#serial;
+    this.hasMissedView = false;
+    this.#toldAt = this.#deps.clock.now();
+    this.#cancelTelling?.();
+    this.#cancelTelling = null;
+  }
+
+  /** Asks again, and tells the subscriptions of another view then, so that no client loads its list again and again. [RT227] */
+  #tellSoon(): void {
+    if (this.#members.size === 0 || this.#cancelTelling !== null) return;
+    const ask = (): void => {
+      this.#cancelTelling = null;
+      this.#deps.standing.askSoon(this.right);
+    };
+    const waitMs = this.#waitMs();
+    if (waitMs === 0) ask();
+    else this.#cancelTelling = this.#deps.clock.after(waitMs, ask);
+  }
+
+  #waitMs(): Millis {
+    const now = this.#deps.clock.now();
+    // The clock may have been set back.
+    this.#toldAt = Math.min(this.#toldAt, now);
+    const crowd = Math.max(1, this.#table.subscriptionCount / RESYNC_SUBSCRIPTIONS);
+    return Math.max(0, this.#toldAt + RESYNC_INTERVAL_MS * crowd - now);
+  }
+
+  #classify(): void {
+    if (isFilter(this.access) && !this.right.hasLooked) this.#table.unwatched.add(this);
+    else this.#table.unwatched.delete(this);
+  }
+}
+
 /**
  * Rules of tables that are asked again, before changes are delivered: one that looked something up when that changes, one that
  * returned a filter without a lookup with each change of its table. [RT37, RT224]
  */
-export interface Askers {
+export class Askers {
+  readonly #deps: AskersDeps;
+  readonly #tables = new Map<string, AskedTable>();
+
+  constructor(deps: AskersDeps) {
+    this.#deps = deps;
+  }
+
   /** Asks the rule for a subscription; null: it denies. `before`: as for `TableDoor.readAccess`. */
-  ask(principal: Visiting, channel: TableChannel, before?: ReadAccess | null): MaybePromise<Asked | null>;
+  ask(principal: Visiting, channel: TableChannel, before: ReadAccess | null = null): MaybePromise<Asked | null> {
+    const right = this.#deps.standing.begin();
+    const options = { before, watch: right.watch, sight: { ...sightOf(principal, channel, right), isKnown: false } };
+    return chain(this.#deps.rights.readTable(principal, channel, options), (access) => {
+      if (access !== null) return { access, right };
+      right.end();
+      return null;
+    });
+  }
+
   /**
-   * The asker of a subscription, whose answer may be an earlier one that is equal; null: it needs none. `current`: the asker
-   * that the subscription has, if any.
+   * Returns the asker of a subscription, whose answer may be an earlier one that is equal; null: it needs none. `current`: the
+   * asker that the subscription has, if any.
    */
-  join(principal: Visiting, channel: TableChannel, asked: Asked, current?: Asker | null): Asker | null;
-  add(asker: Asker, connection: RealtimeConnection, subscription: TableSubscription): void;
-  remove(asker: Asker, subscription: TableSubscription): void;
-  /** Asks those whose answers are not of now. `isChanged`: the table itself has changed. null: all answers are of now. */
-  review(address: TableAddress, about: { isChanged: boolean }): Held | null;
-  /** Resolves when this subscription has the rights of now; null: it has them. */
-  settle(subscription: TableSubscription): Promise<void> | null;
-}
-
-/**
- * Takes what the rule returns now; null: it denies. `isAnotherView`: the client's records may be others, although the answer is
- * equal.
- */
-export type OnAnswer = (
-  connection: RealtimeConnection,
-  subscription: TableSubscription,
-  access: ReadAccess | null,
-  about: { isAnotherView: boolean },
-) => void;
-
-export function createAskers(deps: {
-  rights: Pick<Rights, "readTable">;
-  standing: StandingRights;
-  onAnswer: OnAnswer;
-  clock: Clock;
-  logger: Logger;
-}): Askers {
-  const { rights, standing } = deps;
-  const tables = createAskedTables();
-  const { settle, own } = createOwning(deps, tables);
-
-  return {
-    ask(principal, channel, before = null) {
-      const right = standing.begin();
-      const options = { before, watch: right.watch, sight: { ...sightOf(principal, channel, right), isKnown: false } };
-      return chain(rights.readTable(principal, channel, options), (access) => {
-        if (access !== null) return { access, right };
-        right.end();
-        return null;
-      });
-    },
-    join(principal, channel, { access, right }, current = null) {
-      if (!right.hasLooked && access.kind !== "record" && !isFilter(access)) {
-        right.end();
-        return null;
-      }
-      // With a rule that looks at records, what it looks at depends on the channel's record.
-      const facts = access.kind === "record" ? [authOf(principal), channel.docId] : [authOf(principal)];
-      const auth = JSON.stringify(facts);
-      const known = current?.auth === auth ? current : tables.withRoom(channel.address, auth);
-      if (known !== null && !known.right.isStale && isEqual(known.access, access)) {
-        right.end();
-        return known;
-      }
-      // It answers otherwise now: the others are asked again.
-      known?.right.touch();
-      const view = { serial: 0, hasMissedView: false, viewedAt: Number.NEGATIVE_INFINITY, cancelView: null };
-      const asker: Asker = { auth, principal, channel, right, access, askedAt: 0, ...view, members: new Map() };
-      own(asker, right);
-      settle(asker, access);
-      // The first change of what it looks up is told at once.
-      asker.viewedAt = Number.NEGATIVE_INFINITY;
-      if (known !== null) void standing.review([known.right]);
-      return asker;
-    },
-    add(asker, connection, subscription) {
-      if (!asker.members.has(subscription)) tables.count(asker.channel.address, 1);
-      asker.members.set(subscription, connection);
-    },
-    remove(asker, subscription) {
-      if (asker.members.delete(subscription)) tables.count(asker.channel.address, -1);
-      if (asker.members.size > 0) return;
-      asker.cancelView?.();
-      asker.right.end();
-      tables.delete(asker);
-    },
-    review(address, { isChanged }) {
-      const askers = tables.find(address);
-      if (askers === null) return null;
-      if (isChanged) for (const asker of askers.unwatched) asker.right.touch();
-      if (askers.pending.size === 0) return null;
-      const ready = standing.review(Array.from(askers.pending, ({ right }) => right));
-      const audiences = new Set<Audience>();
-      for (const asker of askers.pending) {
-        if (!asker.right.isStale && asker.right.asking === null) askers.pending.delete(asker);
-        else for (const { audience } of asker.members.keys()) audiences.add(audience);
-      }
-      return ready === null ? null : { ready, audiences };
-    },
-    settle: ({ asker }) => (asker === null ? null : standing.settle(asker.right)),
-  };
-}
-
-/** How an asker gets a right, and applies its answers. */
-function createOwning(deps: Parameters<typeof createAskers>[0], tables: AskedTables) {
-  let serial = 0;
-  /** How long another view of records has to wait, so that one client is not told to load its list again and again. [RT227] */
-  const waitOf = (asker: Asker): Millis => {
-    const now = deps.clock.now();
-    // The clock may have been set back.
-    asker.viewedAt = Math.min(asker.viewedAt, now);
-    const crowd = Math.max(1, tables.subscriptionCount(asker.channel.address) / SIGHT_RESYNC_SUBSCRIPTIONS);
-    return Math.max(0, asker.viewedAt + SIGHT_RESYNC_MS * crowd - now);
-  };
-  const viewSoon = (asker: Asker): void => {
-    if (asker.members.size === 0 || asker.cancelView !== null) return;
-    const ask = (): void => {
-      asker.cancelView = null;
-      deps.standing.askSoon(asker.right);
-    };
-    const wait = waitOf(asker);
-    if (wait === 0) ask();
-    else asker.cancelView = deps.clock.after(wait, ask);
-  };
-  const settle = (asker: Asker, access: ReadAccess | null): void => {
-    // Another answer tells by itself that the records are others.
-    if (access === null || !isEqual(access, asker.access)) asker.hasMissedView = false;
-    asker.access = access ?? asker.access;
-    const isAnotherView = access?.kind === "record" || asker.hasMissedView;
-    const isTold = isAnotherView && waitOf(asker) === 0;
-    if (isTold) {
-      asker.serial = ++serial;
-      asker.hasMissedView = false;
-      asker.viewedAt = deps.clock.now();
-      asker.cancelView?.();
-      asker.cancelView = null;
-    } else if (isAnotherView) viewSoon(asker);
-    if (access !== null) tables.classify(asker);
-    for (const [subscription, connection] of [...asker.members]) {
-      // Nearly always: nothing has changed.
-      if (subscription.access === access && !isTold) continue;
-      // The answer is about who the user was. The rule is about to be asked for who it is.
-      if (isOutdated(connection, subscription)) {
-        subscription.hasMissedView = true;
-        continue;
-      }
-      try {
-        deps.onAnswer(connection, subscription, access, { isAnotherView: isTold });
-      } catch (cause) {
-        deps.logger.error("A subscription could not adopt its rule's answer", { cause });
-        connection.closeAsSlow();
-      }
+  join(principal: Visiting, channel: TableChannel, asked: Asked, current: Asker | null = null): Asker | null {
+    const { access, right } = asked;
+    if (!right.hasLooked && access.kind !== "record" && !isFilter(access)) {
+      right.end();
+      return null;
     }
-  };
-  const own = (asker: Asker, right: StandingRight): void => {
-    asker.right = right;
-    const sight = sightOf(asker.principal, asker.channel, right);
-    // Found once: a commit may touch thousands in one turn.
-    const pending = tables.pendingOf(asker.channel.address);
-    right.owner = {
-      ask(watch) {
-        // Its last subscription may have ended meanwhile.
-        if (asker.members.size === 0) return null;
-        const options = {
-          before: asker.access,
-          watch,
-          sight: { ...sight, isKnown: asker.access.kind === "record" },
-        };
-        const { askedAt } = asker;
-        asker.askedAt = right.commitCount;
-        const asked = deps.rights.readTable(asker.principal, asker.channel, options);
-        return chain(asked, (access) => () => {
-          // After the first of two commits the rule may have shown other records, to a list that the client has asked for. What the
-          // first one has made it look at, the second one may have changed.
-          if (right.commitCount - askedAt > 1 || right.looksElsewhere) asker.hasMissedView = true;
-          settle(asker, access);
-        });
-      },
-      touched: () => void pending.add(asker),
-      sightTouched: () => viewSoon(asker),
-    };
-    if (right.isStale) pending.add(asker);
-  };
-  return { settle, own };
+    // With a rule that looks at records, what it looks at depends on the channel's record.
+    const facts = access.kind === "record" ? [authOf(principal), channel.docId] : [authOf(principal)];
+    const auth = JSON.stringify(facts);
+    const table = this.#tableOf(channel.address);
+    const known = current?.auth === auth ? current : table.withRoom(auth);
+    if (known !== null && !known.right.isStale && isEqual(known.access, access)) {
+      right.end();
+      return known;
+    }
+    const asker = new Asker({ principal, channel, auth, table }, asked, this.#deps);
+    // It answers otherwise now: the others are asked again.
+    known?.right.touch();
+    if (known !== null) void this.#deps.standing.review([known.right]);
+    return asker;
+  }
+
+  /** Asks those whose answers are outdated, before changes of the table are delivered. null: all answers are current. */
+  review(address: TableAddress): Held | null {
+    const table = this.#tables.get(keyOf(address));
+    if (table === undefined) return null;
+    for (const asker of table.unwatched) asker.right.touch();
+    if (table.pending.size === 0) return null;
+    const ready = this.#deps.standing.review(Array.from(table.pending, ({ right }) => right));
+    const audiences = new Set<Audience>();
+    for (const asker of table.pending) {
+      if (!asker.isUnsettled) table.pending.delete(asker);
+      else for (const { audience } of asker.members) audiences.add(audience);
+    }
+    return ready === null ? null : { ready, audiences };
+  }
+
+  /** Resolves when a subscription with this asker has its present rights; null: it has them. */
+  settle(asker: Asker | null): Promise<void> | null {
+    return asker === null ? null : this.#deps.standing.settle(asker.right);
+  }
+
+  #tableOf(address: TableAddress): AskedTable {
+    const key = keyOf(address);
+    const table = this.#tables.get(key) ?? new AskedTable(() => this.#tables.delete(key));
+    this.#tables.set(key, table);
+    return table;
+  }
 }
+
+// Neither a namespace, nor an instance's id, nor a table has a slash.
+const keyOf = ({ namespace, instanceId, table }: TableAddress): string => `${namespace}/${instanceId ?? ""}/${table}`;
+
+const isFilter = (access: ReadAccess): boolean =>
+  access.kind === "filter" || (access.kind === "all" && access.saidBy === "filter");
 
 /** Learns what the rule looks at with the record of the channel, or with each record of the table. */
 function sightOf(principal: Visiting, { address, docId }: TableChannel, right: StandingRight): Omit<Sight, "isKnown"> {

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { badRequest } from "../../../../kernel/errors.ts";
 import type { TableDoor } from "../../../access/table-door.ts";
-import type { Filters, TableChannel } from "./model.ts";
-import { mergeFilters, parseFilters, type SentFilters } from "./filters.ts";
+import type { TableChannel } from "../channel.ts";
+import { type Filters, mergeFilters, parseFilters, type SentFilters } from "./filters.ts";
 
 let compiledCount = 0;
 const tables: Pick<TableDoor, "parseFilter"> = {

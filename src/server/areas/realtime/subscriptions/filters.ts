@@ -1,7 +1,15 @@
 import { AppError } from "../../../../kernel/errors.ts";
-import type { TableDoor } from "../../../access/table-door.ts";
+import type { RecordFilter, TableDoor } from "../../../access/table-door.ts";
+import type { TableChannel } from "../channel.ts";
 import { FILTERS_LENGTH_MAX } from "../limits.ts";
-import type { Filters, TableChannel } from "./model.ts";
+
+/** The filters of a subscription. */
+export interface Filters {
+  /** What the client sent, as the JSON of `[filters, orFilters]`. */
+  text: string;
+  /** null: no filters in force. */
+  filter: RecordFilter | null;
+}
 
 /** Filters as a client sends them; undefined or null: none. */
 export interface SentFilters {
@@ -9,7 +17,7 @@ export interface SentFilters {
   orFilters?: unknown;
 }
 
-/** The filters, or what the client reads where they are refused. Returns `known` itself where the same was sent. */
+/** Returns the filters, or what the client reads where they are refused; `known` itself where the same was sent. */
 export function parseFilters(
   tables: Pick<TableDoor, "parseFilter">,
   channel: TableChannel,
@@ -31,7 +39,7 @@ export function parseFilters(
   }
 }
 
-/** With the filters in force in place of absent members. */
+/** Returns the filters with those in force in place of absent members. */
 export function mergeFilters({ filters, orFilters }: SentFilters, known: Filters): SentFilters {
   if (filters !== undefined && orFilters !== undefined) return { filters, orFilters };
   const [knownFilters, knownOrFilters]: unknown[] = JSON.parse(known.text);

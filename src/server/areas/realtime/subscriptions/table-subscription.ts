@@ -1,218 +1,376 @@
-import type { Clock } from "../../../../kernel/clock.ts";
-import { authOf } from "../../../access/principal.ts";
+import { type Clock, type Millis, pause } from "../../../../kernel/clock.ts";
+import { unreachable } from "../../../../kernel/errors.ts";
+import { isPromise } from "../../../../kernel/maybe-promise.ts";
 import type { ReadAccess } from "../../../access/table-door.ts";
-import type { Visiting } from "../../../sockets/connection.ts";
-import type { Feeds } from "../changes/feeds.ts";
-import {
-  type Asker,
-  type Filters,
-  principalOf,
-  type RealtimeConnection,
-  type TableChannel,
-  type TableSubscription,
-} from "./model.ts";
-import type { Asked, Askers } from "./askers.ts";
-import { createAudiences } from "./audiences.ts";
-import { createReplay, settleCaughtUp } from "./replays.ts";
-import type { SeenView, SeenViews } from "./views.ts";
+import type { Audience } from "../changes/audience.ts";
+import type { Feed, Feeds } from "../changes/feeds.ts";
+import { ChangeTypes } from "../changes/visibility.ts";
+import type { TableChannel } from "../channel.ts";
+import { REPLAY_WAITING_MAX_BYTES, SLICE_MS } from "../limits.ts";
+import { Revoked } from "../messages.ts";
+import type { ChannelMeter } from "../meter.ts";
+import type { Asked, Asker, Askers, Member } from "./askers.ts";
+import type { Filters } from "./filters.ts";
+import { keyOf, principalOf, type RealtimeConnection, userIdOf } from "./model.ts";
+import { type View, type Views, viewOf } from "./views.ts";
 
-export interface TableSubscriptions {
+/** What all subscriptions to tables share. */
+export interface TableSubscriptionDeps {
+  feeds: Feeds;
+  views: Views;
+  askers: Askers;
+  replayTime: ReplayTime;
+  meter: ChannelMeter;
+}
+
+/** The time that all replays together take in one turn of the event loop. [RT26] */
+export class ReplayTime {
+  readonly #clock: Clock;
+  /** When this turn's time is over; null: no replay has begun in it. */
+  #until: Millis | null = null;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  readonly isOver = (): boolean => {
+    if (this.#until === null) {
+      this.#until = this.#clock.now() + SLICE_MS;
+      this.#clock.after(0, () => {
+        this.#until = null;
+      });
+    }
+    return this.#clock.now() >= this.#until;
+  };
+
+  async nextTurn(): Promise<void> {
+    do await pause(this.#clock, 0);
+    while (this.isOver());
+  }
+}
+
+/**
+ * A subscription to a table or to one of its records. It gets the changes of its audience, which follow its filters and rights;
+ * whenever these change, it goes on in another audience from the same position, so that nothing is missed in between.
+ */
+export class TableSubscription implements Member {
+  readonly kind = "table";
+  readonly connection: RealtimeConnection;
+  readonly channel: TableChannel;
+  readonly id: string | null;
+  readonly feed: Feed;
+  readonly #deps: TableSubscriptionDeps;
+  filters: Filters;
+  access: ReadAccess;
+  audience: Audience;
+  /** null: its rule is not asked again before the next `subscribe`. */
+  asker: Asker | null;
+  #viewKey: string;
+  #view: View | null;
+  /** `connection.identity` when the rights were given. */
+  #identity: number;
+  hasMissedView = false;
+  #isCatchingUp = false;
+  #isEnded = false;
+  /** Settled when it has caught up, or has ended; null: nobody waits for that. */
+  #caughtUp: PromiseWithResolvers<void> | null = null;
+  /** Settled when it is no longer outdated, or has ended; null: nobody waits for that. */
+  #renewed: PromiseWithResolvers<void> | null = null;
+
   /**
    * Starts with what follows `since`, or with the next change (null), behind `subscribed`, which says where that is, and
    * whether changes that were missed are no longer known.
    */
-  begin(
+  constructor(
     connection: RealtimeConnection,
-    parts: Pick<TableSubscription, "channel" | "id" | "filters"> & { asked: Asked },
-    since: number | null,
-  ): TableSubscription;
-  /** Confirms these filters. Continues with them from the same position: nothing is missed in between. */
-  filter(connection: RealtimeConnection, subscription: TableSubscription, filters: Filters): void;
-  /**
-   * Continues with these rights. Where they show other records, or did for a while (`isAnotherView`), the client's records
-   * are no longer right: it is sent `subscribed` with `resync` first.
-   */
-  adopt(
-    connection: RealtimeConnection,
-    subscription: TableSubscription,
-    access: ReadAccess,
-    about: { isAnotherView: boolean },
-  ): void;
-  /** The same, where the rule was asked for this subscription, since it may see another user now. Ends a pause. */
-  renew(connection: RealtimeConnection, subscription: TableSubscription, asked: Asked): void;
-  /** The rule is awaited for what the user is now: goes on where it was when it has answered. [RT6] */
-  pause(connection: RealtimeConnection, subscription: TableSubscription): void;
-  /** Resolves when the client has been sent all that was committed before the call, or the subscription has ended. */
-  flush(connection: RealtimeConnection, subscription: TableSubscription): Promise<void>;
-  end(connection: RealtimeConnection, subscription: TableSubscription): void;
-}
+    about: { channel: TableChannel; id: string | null; filters: Filters; asked: Asked; since: number | null },
+    deps: TableSubscriptionDeps,
+  ) {
+    const { channel, asked, since } = about;
+    const principal = principalOf(connection);
+    this.connection = connection;
+    this.channel = channel;
+    this.id = about.id;
+    this.filters = about.filters;
+    this.#deps = deps;
+    this.#identity = connection.identity;
+    this.asker = deps.askers.join(principal, channel, asked);
+    this.access = this.asker?.access ?? asked.access;
+    this.#viewKey = viewKeyOf(this.access, this.asker);
+    this.#view = viewOf(principal, channel.name, this.access);
+    const { feed, audience } = this.#acquire();
+    this.feed = feed;
+    this.audience = audience;
+    const isCovered = since === null || this.#view === null || deps.views.covers(this.#view, since);
+    const isLost = since !== null && !(isCovered && feed.log.reaches(since));
+    const position = since === null || isLost ? audience.position : since;
+    if (this.#view !== null) deps.views.begin(this.#view, position);
+    this.asker?.add(this);
+    connection.send({ ...this.#subscribed(position), ...(isLost ? { resync: true } : {}) });
+    this.#replay(position);
+  }
 
-export function createTableSubscriptions(deps: {
-  feeds: Feeds;
-  seenViews: SeenViews;
-  askers: Pick<Askers, "join" | "add" | "remove" | "settle">;
-  clock: Clock;
-}): TableSubscriptions {
-  const { feeds, seenViews, askers } = deps;
-  const replay = createReplay(deps.clock, askers.settle);
-  const { acquire, change, pause, flush } = createAudiences(feeds, replay);
+  get name(): string {
+    return this.channel.name;
+  }
 
-  const adopt: TableSubscriptions["adopt"] = (connection, subscription, access, { isAnotherView }) => {
-    const viewKey = viewKeyOf(access, subscription.asker);
-    const isSame = viewKey === subscription.viewKey && !isAnotherView;
-    if (!isSame) {
-      const isForgotten = subscription.access.kind === "record" || isAnotherView;
-      endView(seenViews, subscription, { isForgotten });
+  /** Whether the user has changed since the rights were given: until the rule is asked again, nothing is sent by them. [RT6] */
+  get isOutdated(): boolean {
+    return this.connection.identity !== this.#identity;
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  /** Confirms these filters, and goes on with them. Messages that wait are sent before. */
+  filter(filters: Filters): void {
+    const known = this.filters;
+    this.filters = filters;
+    const announce = (): void =>
+      this.connection.send({ type: "filters_updated", ...this.#names, serverFilter: filters.filter !== null });
+    if (filters === known) announce();
+    else this.#change({ announce, unsent: "sent" });
+  }
+
+  follow(access: ReadAccess | null, about: { isAnotherView: boolean }): void {
+    const { principal } = this.connection;
+    if (this.#isEnded || principal === null) return;
+    if (access !== null) return this.#adopt(access, about);
+    this.end();
+    this.connection.send(new Revoked().add(this).message(userIdOf(principal)));
+  }
+
+  /** Goes on with the answer that the rule gave to the present user. Ends a pause. */
+  renew(asked: Asked): void {
+    const { askers } = this.#deps;
+    const before = this.asker;
+    const asker = askers.join(principalOf(this.connection), this.channel, asked, before);
+    if (asker !== before) {
+      this.asker = asker;
+      asker?.add(this);
+      before?.remove(this);
     }
-    subscription.access = access;
+    const isAnotherView = this.#mayHaveMissedView;
+    this.#identity = this.connection.identity;
+    this.hasMissedView = false;
+    this.#adopt(asker?.access ?? asked.access, { isAnotherView });
+    // What waits for it may be sent.
+    if (!this.#isCatchingUp && !this.#isEnded) this.audience.topic.join(this.connection);
+    this.#settleRenewed();
+  }
+
+  /** Leaves the audience's topic, where others would wait with it, and goes on when it is no longer outdated. [RT6] */
+  pause(): void {
+    if (this.#isCatchingUp) return;
+    const { position } = this.audience;
+    this.#leave(this.audience);
+    this.#replay(position);
+  }
+
+  /** Sends what was committed before the call. Resolves when that is done, or the subscription has ended. [RT241] */
+  async flush(): Promise<void> {
+    const { head } = this.feed.log;
+    while (!this.#isEnded) {
+      const wait = this.#waitFor(head);
+      if (wait === null) break;
+      await wait;
+    }
+    const { audience, connection } = this;
+    if (this.#isEnded || audience.topic.unsent(connection).length === 0) return;
+    this.#leave(audience);
+    audience.topic.join(connection);
+  }
+
+  /** Resolves when the rule has been asked where its data changed while it was awaited; null: it needs not. */
+  settle(): Promise<void> | null {
+    return this.#deps.askers.settle(this.asker);
+  }
+
+  closeAsSlow(): void {
+    this.connection.closeAsSlow();
+  }
+
+  end(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    const { feeds, views, meter } = this.#deps;
+    const own = this.connection.state.subscriptions;
+    if (own.get(keyOf(this)) === this) {
+      own.delete(keyOf(this));
+      meter.ended(this);
+    }
+    if (this.#view !== null) views.end(this.#view, this.feed.log.head, { isDoubtful: this.#isDoubtful });
+    this.#settleRenewed();
+    this.#settleCaughtUp();
+    this.asker?.remove(this);
+    this.audience.topic.leave(this.connection);
+    feeds.release(this.feed, this.channel, this.audience);
+  }
+
+  /**
+   * Goes on with these rights. Where they show other records, or did for a while (`isAnotherView`), the client's records are no
+   * longer right: it is sent `subscribed` with `resync` first.
+   */
+  #adopt(access: ReadAccess, { isAnotherView }: { isAnotherView: boolean }): void {
+    const viewKey = viewKeyOf(access, this.asker);
+    const isSame = viewKey === this.#viewKey && !isAnotherView;
+    const isDoubtful = isAnotherView || this.access.kind === "record";
+    this.access = access;
     if (isSame) return;
-    subscription.viewKey = viewKey;
-    subscription.seen = seenView(principalOf(connection), subscription.channel, access);
-    if (subscription.seen !== null) seenViews.begin(subscription.seen, subscription.audience.position);
-    change(connection, subscription, {
-      announce: (position) => connection.send({ ...subscribedTo(subscription, position), resync: true }),
+    const { views } = this.#deps;
+    if (this.#view !== null) views.end(this.#view, this.feed.log.head, { isDoubtful });
+    this.#viewKey = viewKey;
+    this.#view = viewOf(principalOf(this.connection), this.name, access);
+    if (this.#view !== null) views.begin(this.#view, this.audience.position);
+    this.#change({
+      announce: (position) => this.connection.send({ ...this.#subscribed(position), resync: true }),
       unsent: "dropped",
     });
-  };
+  }
 
-  return {
-    begin(connection, { asked, ...parts }, since) {
-      const { channel } = parts;
-      const principal = principalOf(connection);
-      const asker = askers.join(principal, channel, asked);
-      const access = asker?.access ?? asked.access;
-      const viewing = { ...parts, access, viewKey: viewKeyOf(access, asker) };
-      const seen = seenView(principal, channel, access);
-      const { feed, audience } = acquire(connection, viewing);
-      const isCovered = since === null || seen === null || seenViews.covers(seen, access, since);
-      const isLost = since !== null && !(isCovered && feed.log.reaches(since));
-      const position = since === null || isLost ? audience.position : since;
-      const subscription: TableSubscription = {
-        kind: "table",
-        name: channel.name,
-        ...viewing,
-        seen,
-        asker,
-        feed,
-        audience,
-        isCatchingUp: false,
-        caughtUp: null,
-        identity: connection.identity,
-        hasMissedView: false,
-        renewed: null,
-        isEnded: false,
-      };
-      if (seen !== null) seenViews.begin(seen, position);
-      if (asker !== null) askers.add(asker, connection, subscription);
-      connection.send({ ...subscribedTo(subscription, position), ...(isLost ? { resync: true } : {}) });
-      replay(connection, subscription, position);
-      return subscription;
-    },
-    filter(connection, subscription, filters) {
-      const known = subscription.filters;
-      subscription.filters = filters;
-      const announce = (): void =>
-        connection.send({ type: "filters_updated", ...namesOf(subscription), serverFilter: filters.filter !== null });
-      if (filters === known) announce();
-      else change(connection, subscription, { announce, unsent: "sent" });
-    },
-    adopt,
-    renew: createRenewal(askers, adopt),
-    pause,
-    flush,
-    end(connection, subscription) {
-      if (subscription.isEnded) return;
-      subscription.isEnded = true;
-      endView(seenViews, subscription, { isForgotten: isDoubtful(connection, subscription) });
-      settleRenewed(subscription);
-      settleCaughtUp(subscription);
-      if (subscription.asker !== null) askers.remove(subscription.asker, subscription);
-      subscription.audience.topic.leave(connection);
-      feeds.release(subscription.feed, subscription.channel, subscription.audience);
-    },
-  };
-}
+  /**
+   * Continues from the same position in the audience of the present filters and rights. `announce` tells the client. What it has
+   * not been sent of the earlier view is sent before that, or dropped.
+   */
+  #change({ announce, unsent }: { announce(position: number): void; unsent: "sent" | "dropped" }): void {
+    const old = this.audience;
+    const { position } = old;
+    this.audience = this.#acquire().audience;
+    if (unsent === "sent") this.#leave(old);
+    else old.topic.leave(this.connection);
+    announce(position);
+    // A replay reads the audience anew with each step. Sending may have closed the connection as too slow.
+    if (!this.#isCatchingUp && !this.#isEnded) this.#replay(position);
+    this.#deps.feeds.release(this.feed, this.channel, old);
+  }
 
-function endView(
-  seenViews: SeenViews,
-  { seen, feed }: TableSubscription,
-  { isForgotten }: { isForgotten: boolean },
-): void {
-  if (seen === null) return;
-  seenViews.end(seen, feed.log.head);
-  if (isForgotten) seenViews.forget(seen);
-}
-
-function createRenewal(
-  askers: Pick<Askers, "join" | "add" | "remove">,
-  adopt: TableSubscriptions["adopt"],
-): TableSubscriptions["renew"] {
-  return (connection, subscription, asked) => {
-    const before = subscription.asker;
-    const asker = askers.join(principalOf(connection), subscription.channel, asked, before);
-    if (asker !== before) {
-      subscription.asker = asker;
-      if (asker !== null) askers.add(asker, connection, subscription);
-      if (before !== null) askers.remove(before, subscription);
+  /** Returns the audience of the present filters and rights, to be released. */
+  #acquire(): { feed: Feed; audience: Audience } {
+    const { channel, access, id } = this;
+    const { filter } = this.filters;
+    const view = { access, filter };
+    const key = JSON.stringify([channel.name, this.#viewKey, filter?.key ?? null]);
+    if (id === null) return this.#deps.feeds.acquire(channel, { key, isNamed: false, view });
+    // Equal subscriptions of one connection have feeds of their own: each is sent the changes from its own position on.
+    const taken = new Set<string>();
+    for (const other of this.connection.state.subscriptions.values()) {
+      if (other.kind === "table" && other.id !== null && other.id !== id) taken.add(other.audience.key);
     }
-    const isAnotherView = hasMissedView(connection, subscription);
-    subscription.identity = connection.identity;
-    subscription.hasMissedView = false;
-    adopt(connection, subscription, asker?.access ?? asked.access, { isAnotherView });
-    // What waits for it may be sent.
-    if (!subscription.isCatchingUp && !subscription.isEnded) subscription.audience.topic.join(connection);
-    settleRenewed(subscription);
-  };
-}
+    let copy = 0;
+    while (taken.has(`${key}${copy}`)) copy++;
+    return this.#deps.feeds.acquire(channel, { key: `${key}${copy}`, isNamed: true, view });
+  }
 
-function settleRenewed(subscription: TableSubscription): void {
-  subscription.renewed?.resolve();
-  subscription.renewed = null;
-}
+  /** Sends what the topic has not sent yet, unless it was shown to the previous user of the connection. */
+  #leave({ topic }: Audience): void {
+    const waiting = topic.unsent(this.connection);
+    topic.leave(this.connection);
+    if (!this.isOutdated) for (const text of waiting) this.connection.sendText(text);
+    else if (waiting.length > 0) this.hasMissedView = true;
+  }
 
-/** Whether the client may have records of a view that the subscription has not had. */
-const hasMissedView = (connection: RealtimeConnection, subscription: TableSubscription): boolean =>
-  subscription.hasMissedView ||
-  // The user has been another one in between, for whom the rule was not asked.
-  (subscription.seen !== null && connection.identity - subscription.identity > 1);
+  /** Returns what keeps the changes up to `head` from having been delivered to the topic; null: nothing. */
+  #waitFor(head: number): Promise<void> | null {
+    if (this.isOutdated) return this.#untilRenewed();
+    if (this.#isCatchingUp) {
+      this.#caughtUp ??= Promise.withResolvers();
+      return this.#caughtUp.promise;
+    }
+    return this.audience.position < head ? this.audience.advanced() : null;
+  }
 
-/** Whether the client of a subscription that ends may have records of another view. */
-function isDoubtful(connection: RealtimeConnection, subscription: TableSubscription): boolean {
-  if (hasMissedView(connection, subscription)) return true;
-  const { access, asker } = subscription;
-  if (asker === null) return false;
-  const { right } = asker;
-  // Which records it shows depends on data that nobody watches from now on.
-  if (access.kind === "record") return right.hasLooked;
-  return asker.hasMissedView || right.isStale || right.asking !== null;
-}
+  #untilRenewed(): Promise<void> {
+    this.#renewed ??= Promise.withResolvers();
+    return this.#renewed.promise;
+  }
 
-const namesOf = ({ name, id, audience: { feed } }: TableSubscription) => ({
-  channel: name,
-  ...(id === null ? {} : { id }),
-  ...(feed === null ? {} : { feed }),
-});
+  #settleRenewed(): void {
+    this.#renewed?.resolve();
+    this.#renewed = null;
+  }
 
-const subscribedTo = (subscription: TableSubscription, seq: number) => ({
-  type: "subscribed" as const,
-  ...namesOf(subscription),
-  serverFilter: subscription.filters.filter !== null,
-  seq,
-});
+  #settleCaughtUp(): void {
+    this.#caughtUp?.resolve();
+    this.#caughtUp = null;
+  }
 
-/** null: the right is written in the config as a constant. */
-function seenView(principal: Visiting, { name }: TableChannel, access: ReadAccess): SeenView | null {
-  if (access.kind === "all" && access.saidBy === "config") return null;
-  const auth = authOf(principal);
-  // No user has an empty id: all connections without a user are one.
-  const userId = auth?.id ?? "";
-  switch (access.kind) {
-    case "all":
-      return { userId, channel: name, key: "all" };
-    case "filter":
-      return { userId, channel: name, key: `filter ${access.filter.key}` };
-    case "record":
-      return { userId, channel: name, key: `record ${JSON.stringify(auth)}` };
+  /**
+   * Sends what follows `position`, at the pace of the client, and joins the audience where the two meet. Every subscription
+   * starts here, also one that starts with the next change.
+   */
+  #replay(position: number): void {
+    this.#catchUp(position).catch(() => this.connection.closeAsSlow());
+  }
+
+  async #catchUp(position: number): Promise<void> {
+    const { connection } = this;
+    const { replayTime } = this.#deps;
+    this.#isCatchingUp = true;
+    let at = position;
+    while (!this.#isEnded && (this.isOutdated || at !== this.audience.position)) {
+      const wait = this.#waitToReplay(at);
+      if (wait !== null) {
+        await wait;
+        continue;
+      }
+      // The bounded log has dropped what it needs. Only a new subscription can tell the client so.
+      if (!this.feed.log.reaches(at)) return connection.closeAsSlow();
+      const group = this.feed.log.groupAfter(at);
+      const { docId } = this.channel;
+      const entries = docId === null ? group : group.filter((entry) => entry.change.id === docId);
+      const { audience } = this;
+      const types = new ChangeTypes(audience.view, entries);
+      while (!types.advance(replayTime.isOver)) await replayTime.nextTurn();
+      const { all } = types;
+      const settled = isPromise(all) ? await all : all;
+      if (this.#isEnded) return;
+      // Other rights or filters have come meanwhile.
+      if (this.audience !== audience || this.isOutdated) continue;
+      for (const message of audience.encode(entries, settled)) connection.sendText(message);
+      at = group.at(-1)?.seq ?? this.audience.position;
+      if (connection.isClosed) return;
+      if (connection.waitingBytes > REPLAY_WAITING_MAX_BYTES) await connection.drained();
+    }
+    if (this.#isEnded) return;
+    this.#isCatchingUp = false;
+    this.audience.topic.join(connection);
+    this.#settleCaughtUp();
+  }
+
+  /** Returns what keeps a replay from going on behind this change; null: nothing. */
+  #waitToReplay(at: number): Promise<void> | null {
+    if (this.isOutdated) return this.#untilRenewed();
+    const asked = this.settle();
+    if (asked !== null) return asked;
+    // It has been sent what its audience has not delivered yet: joined now, it would get that twice.
+    if (at > this.audience.position) return this.audience.advanced();
+    return this.#deps.replayTime.isOver() ? this.#deps.replayTime.nextTurn() : null;
+  }
+
+  /** Whether the client may have records of a view that the subscription has not had. */
+  get #mayHaveMissedView(): boolean {
+    // The user may have been another one in between, for whom the rule was not asked.
+    return this.hasMissedView || (this.#view !== null && this.connection.identity - this.#identity > 1);
+  }
+
+  /** Whether the client of a subscription that ends may have records of another view. */
+  get #isDoubtful(): boolean {
+    if (this.#mayHaveMissedView) return true;
+    if (this.asker === null) return false;
+    // Which records it shows depends on data that nobody watches from now on.
+    if (this.access.kind === "record") return this.asker.right.hasLooked;
+    return this.asker.hasMissedView || this.asker.isUnsettled;
+  }
+
+  get #names() {
+    const { name, id } = this;
+    const { feed } = this.audience;
+    return { channel: name, ...(id === null ? {} : { id }), ...(feed === null ? {} : { feed }) };
+  }
+
+  #subscribed(seq: number) {
+    return { type: "subscribed" as const, ...this.#names, serverFilter: this.filters.filter !== null, seq };
   }
 }
 
@@ -224,6 +382,8 @@ function viewKeyOf(access: ReadAccess, asker: Asker | null): string {
     case "filter":
       return `filter ${access.filter.key}`;
     case "record":
-      return `record ${asker?.serial ?? ""}`;
+      return `record ${asker?.viewSerial ?? ""}`;
+    default:
+      return unreachable(access);
   }
 }

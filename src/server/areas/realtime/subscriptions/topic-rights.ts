@@ -1,37 +1,88 @@
 import { chain, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { LookupWatch } from "../../../access/lookups/lookups.ts";
 import type { Visiting } from "../../../sockets/connection.ts";
-import type { StandingRight } from "../../../sockets/standing-rights.ts";
-import type { StandingRights } from "../../../sockets/standing-rights.ts";
-import { ASKED_AGAIN_MAX } from "../limits.ts";
-import { principalOf, type RealtimeConnection, type TopicSubscription } from "./model.ts";
+import type { StandingRight, StandingRights } from "../../../sockets/standing-rights.ts";
+import { Revoked } from "../messages.ts";
+import type { Presence } from "../presence/presence.ts";
 import { LISTENING, type Rights } from "../rights.ts";
+import type { Broadcasts } from "../topics/broadcasts.ts";
+import { principalOf, type RealtimeConnection, type TopicChannel, userIdOf } from "./model.ts";
 
-type TopicChannel = Pick<TopicSubscription, "kind" | "name">;
+/** Times that a rule is asked at once for one subscription, where the data that it looks up changes while it is awaited. */
+const ASKED_AGAIN_MAX = 20;
 
 /** Rights to presence and broadcast channels: to subscribe, and to be tracked. [RT226] */
-export interface TopicRights {
-  /** Asks the rule for the connection's user. It is asked again when what it looked at changes, until `release`. */
-  ask(connection: RealtimeConnection, channel: TopicChannel): MaybePromise<boolean>;
-  /** A use of the right has begun, or was not begun after all, or has ended. */
-  follow(connection: RealtimeConnection, channel: TopicChannel): void;
-  /** Nothing is sent on the channel until the function returned is called. */
-  hold(channel: TopicChannel): () => void;
-}
+export class TopicRights {
+  readonly #deps: {
+    rights: Pick<Rights, "presence" | "broadcast">;
+    standing: StandingRights;
+    presence: Presence;
+    broadcasts: Broadcasts;
+  };
 
-export function createTopicRights(deps: {
-  rights: Pick<Rights, "presence" | "broadcast">;
-  standing: StandingRights;
-  /** The rule denies. */
-  revoke(connection: RealtimeConnection, channel: TopicChannel): void;
-  /** Nothing is sent on the channel until the function returned is called. */
-  hold(channel: TopicChannel): () => void;
-}): TopicRights {
-  const { rights, standing } = deps;
-  const mayUse = (principal: Visiting, { kind, name }: TopicChannel, watch: LookupWatch): MaybePromise<boolean> =>
-    kind === "presence" ? rights.presence(principal, name, watch) : rights.broadcast(principal, name, LISTENING, watch);
+  constructor(deps: {
+    rights: Pick<Rights, "presence" | "broadcast">;
+    standing: StandingRights;
+    presence: Presence;
+    broadcasts: Broadcasts;
+  }) {
+    this.#deps = deps;
+  }
 
-  const keep = (connection: RealtimeConnection, channel: TopicChannel, right: StandingRight): void => {
+  /**
+   * Asks the rule for the connection's user. It is asked again when what it looked at changes, until `follow` finds the right
+   * unused. `timesLeft`: for a rule whose data changes whenever it is awaited. Such a right is asked again by `follow`.
+   */
+  ask(
+    connection: RealtimeConnection,
+    channel: TopicChannel,
+    timesLeft: number = ASKED_AGAIN_MAX,
+  ): MaybePromise<boolean> {
+    const right = this.#deps.standing.begin();
+    const principal = principalOf(connection);
+    return chain(this.#mayUse(principal, channel, right.watch), (isAllowed) => {
+      // Its answer is about the previous user.
+      if (connection.principal !== principal) {
+        right.end();
+        return this.ask(connection, channel, timesLeft);
+      }
+      if (isAllowed && (!right.isStale || timesLeft === 0)) {
+        this.#keep(connection, channel, right);
+        return true;
+      }
+      right.end();
+      // Nothing is sent by an outdated answer.
+      return isAllowed && this.ask(connection, channel, timesLeft - 1);
+    });
+  }
+
+  /** Call it when a use of the right has begun, was not begun after all, or has ended. */
+  follow(connection: RealtimeConnection, channel: TopicChannel): void {
+    const own = connection.state.topicRights;
+    const right = own.get(keyOf(channel));
+    if (right === undefined) return;
+    if (isUsed(connection, channel)) {
+      // Where data changed while the rule was awaited.
+      void this.#deps.standing.settle(right);
+      return;
+    }
+    own.delete(keyOf(channel));
+    right.end();
+  }
+
+  /** Sends nothing on the channel until the function returned is called. */
+  hold({ kind, name }: TopicChannel): () => void {
+    return kind === "presence" ? this.#deps.presence.hold(name) : this.#deps.broadcasts.hold(name);
+  }
+
+  #mayUse(principal: Visiting, { kind, name }: TopicChannel, watch: LookupWatch): MaybePromise<boolean> {
+    const { rights } = this.#deps;
+    return kind === "presence"
+      ? rights.presence(principal, name, watch)
+      : rights.broadcast(principal, name, LISTENING, watch);
+  }
+
+  #keep(connection: RealtimeConnection, channel: TopicChannel, right: StandingRight): void {
     const own = connection.state.topicRights;
     const key = keyOf(channel);
     own.get(key)?.end();
@@ -42,62 +93,34 @@ export function createTopicRights(deps: {
     }
     own.set(key, right);
     right.owner = {
-      ask(watch) {
+      ask: (watch) => {
         const { principal } = connection;
         if (principal === null || !isUsed(connection, channel)) {
           // Its use has not begun: `follow` asks then.
           right.touch();
           return null;
         }
-        return chain(mayUse(principal, channel, watch), (isAllowed) =>
-          isAllowed ? null : () => deps.revoke(connection, channel),
+        return chain(this.#mayUse(principal, channel, watch), (isAllowed) =>
+          isAllowed ? null : () => this.#revoke(connection, channel),
         );
       },
       touched() {},
-      hold: () => deps.hold(channel),
+      hold: () => this.hold(channel),
     };
-  };
+  }
 
-  /** `timesLeft`: for a rule whose data changes whenever it is awaited. Such a right is asked again by `follow`. */
-  const ask = (
-    connection: RealtimeConnection,
-    channel: TopicChannel,
-    timesLeft = ASKED_AGAIN_MAX,
-  ): MaybePromise<boolean> => {
-    const right = standing.begin();
-    const principal = principalOf(connection);
-    return chain(mayUse(principal, channel, right.watch), (isAllowed) => {
-      // Its answer is about who the user was.
-      if (connection.principal !== principal) {
-        right.end();
-        return ask(connection, channel, timesLeft);
-      }
-      if (isAllowed && (!right.isStale || timesLeft === 0)) {
-        keep(connection, channel, right);
-        return true;
-      }
-      right.end();
-      // Nothing is sent by an answer of before.
-      return isAllowed && ask(connection, channel, timesLeft - 1);
-    });
-  };
-
-  return {
-    ask: (connection, channel) => ask(connection, channel),
-    follow(connection, channel) {
-      const own = connection.state.topicRights;
-      const right = own.get(keyOf(channel));
-      if (right === undefined) return;
-      if (isUsed(connection, channel)) {
-        // Where data changed while the rule was awaited.
-        void standing.settle(right);
-        return;
-      }
-      own.delete(keyOf(channel));
-      right.end();
-    },
-    hold: deps.hold,
-  };
+  /** Ends what the rule denies now, and tells the client. */
+  #revoke(connection: RealtimeConnection, { kind, name }: TopicChannel): void {
+    const revoked = new Revoked().add({ name, id: null });
+    for (const subscription of [...connection.state.subscriptions.values()]) {
+      if (subscription.kind !== kind || subscription.name !== name) continue;
+      subscription.end();
+      revoked.add(subscription);
+    }
+    const { principal, state } = connection;
+    if (kind === "presence" && state.tracked !== null) this.#deps.presence.untrack(state.tracked, name, "denied");
+    if (principal !== null) connection.send(revoked.message(userIdOf(principal)));
+  }
 }
 
 const keyOf = ({ kind, name }: TopicChannel): string => `${kind} ${name}`;

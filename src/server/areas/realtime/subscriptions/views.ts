@@ -1,96 +1,51 @@
 import { BoundedMap } from "../../../../kernel/bounded-map.ts";
-import type { Clock, Millis } from "../../../../kernel/clock.ts";
+import { authOf } from "../../../access/principal.ts";
 import type { ReadAccess } from "../../../access/table-door.ts";
-import { LOG_AGE_MAX_MS, SEEN_VIEWS_MAX, SEEN_VIEWS_PER_CHANNEL_MAX } from "../limits.ts";
+import type { Visiting } from "../../../sockets/connection.ts";
+import { VIEWS_MAX } from "../limits.ts";
 
-/** One view of a channel, while a user has subscriptions with it, and for as long afterwards as the log reaches. */
-interface Seen {
-  /** The number of the first change that it was used for. */
-  from: number;
-  /** The number of the last change that it can have been used for, once its subscriptions have ended. */
-  until: number;
-  endedAt: Millis;
-  holders: number;
+/** The records that a channel shows to a user. */
+export interface View {
+  /** The channel, and all that its rule sees of the user. */
+  readonly place: string;
+  /** Equal for views of a place that show the same records. */
+  readonly key: string;
 }
 
-interface SeenChannel {
-  views: Map<string, Seen>;
-  /** Views that are forgotten were used up to this number. */
-  forgottenUntil: number;
+/** Returns the view of a channel; null: its read rule is a constant of the config, and shows the same to everybody. */
+export function viewOf(principal: Visiting, channel: string, access: ReadAccess): View | null {
+  if (access.kind === "all" && access.saidBy === "config") return null;
+  const place = JSON.stringify([channel, authOf(principal)]);
+  return { place: digest(place), key: access.kind === "filter" ? digest(access.filter.key) : access.kind };
 }
+
+/** Shortens texts that are only compared. */
+const digest = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("base64");
 
 /**
- * The views that users have had of their channels recently. A client that reconnects with `since` has the records that its
- * view of that time showed: under another view, the changes that followed do not bring them up to date. [RT39]
+ * Knows since which change each place has had its present view, and no other. A client that reconnects with `since` has the
+ * records that its view of that time showed: under another view, the changes that followed do not bring them up to date. [RT39]
  */
-export interface SeenViews {
+export class Views {
+  readonly #places = new BoundedMap<string, { readonly key: string; from: number }>(VIEWS_MAX);
+
   /** Whether a client that has every event up to `since` has the records that `view` showed then. */
-  covers(view: SeenView, access: ReadAccess, since: number): boolean;
-  begin(view: SeenView, from: number): void;
-  end(view: SeenView, until: number): void;
-  /** What it showed up to now is not known: it covers nothing that was seen before the next `begin`. */
-  forget(view: SeenView): void;
-}
+  covers({ place, key }: View, since: number): boolean {
+    const known = this.#places.get(place);
+    return known?.key === key && known.from <= since;
+  }
 
-/** A user's view of one channel. `key` is equal for views that show the same records. */
-export interface SeenView {
-  userId: string;
-  channel: string;
-  key: string;
-}
+  /** Begins a subscription with this view, which is sent the changes after `position`. */
+  begin({ place, key }: View, position: number): void {
+    const known = this.#places.get(place);
+    if (known === undefined) this.#places.set(place, { key, from: position });
+    // Up to this change, the place had another view.
+    else if (known.key !== key) this.#places.set(place, { key, from: position + 1 });
+  }
 
-export function createSeenViews(clock: Clock): SeenViews {
-  const channels = new BoundedMap<string, SeenChannel>(SEEN_VIEWS_MAX);
-  const nameOf = ({ userId, channel }: SeenView): string => JSON.stringify([userId, channel]);
-  // Keys may be long, and are only compared.
-  const digest = (key: string): string => new Bun.CryptoHasher("sha256").update(key).digest("base64");
-
-  /** Those that have ended before the log begins, and the oldest of too many: a rule may show another view with each commit. */
-  const forgetOld = (seen: SeenChannel): void => {
-    let surplus = seen.views.size - SEEN_VIEWS_PER_CHANNEL_MAX;
-    for (const [key, { holders, endedAt, until }] of seen.views) {
-      if (holders > 0 || (surplus <= 0 && endedAt >= clock.now() - LOG_AGE_MAX_MS)) continue;
-      surplus--;
-      seen.views.delete(key);
-      seen.forgottenUntil = Math.max(seen.forgottenUntil, until);
-    }
-  };
-
-  return {
-    covers(view, access, since) {
-      const seen = channels.get(nameOf(view));
-      const isSelective = access.kind !== "all";
-      if (seen === undefined) return !isSelective;
-      forgetOld(seen);
-      const own = digest(view.key);
-      for (const [key, other] of seen.views) {
-        if (key !== own && (other.holders > 0 || other.until >= since)) return false;
-      }
-      const known = seen.views.get(own);
-      if (known === undefined) return !isSelective && seen.forgottenUntil < since;
-      return known.from <= since && seen.forgottenUntil < since;
-    },
-    begin(view, from) {
-      const name = nameOf(view);
-      const seen = channels.get(name) ?? { views: new Map<string, Seen>(), forgottenUntil: -1 };
-      channels.set(name, seen);
-      forgetOld(seen);
-      const key = digest(view.key);
-      const known = seen.views.get(key) ?? { from, until: from, endedAt: 0, holders: 0 };
-      known.from = Math.min(known.from, from);
-      known.holders++;
-      seen.views.set(key, known);
-    },
-    end(view, until) {
-      const seen = channels.peek(nameOf(view))?.views.get(digest(view.key));
-      if (seen === undefined) return;
-      seen.holders--;
-      seen.until = Math.max(seen.until, until);
-      seen.endedAt = clock.now();
-    },
-    forget(view) {
-      const seen = channels.peek(nameOf(view))?.views.get(digest(view.key));
-      if (seen !== undefined) seen.from = Number.POSITIVE_INFINITY;
-    },
-  };
+  /** Ends a subscription with this view at the change `head`. `isDoubtful`: its client may have records of another view. */
+  end({ place, key }: View, head: number, { isDoubtful }: { isDoubtful: boolean }): void {
+    const known = this.#places.peek(place);
+    if (known !== undefined && (isDoubtful || known.key !== key)) known.from = head + 1;
+  }
 }

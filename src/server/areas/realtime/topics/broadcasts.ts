@@ -4,10 +4,9 @@ import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { AnyObject, type FieldRule, refine } from "../../../../kernel/schema/types.ts";
 import { isBroadcastChannel } from "../channel.ts";
 import { CHANNEL_LENGTH_MAX, EVENT_LENGTH_MAX, MESSAGE_MAX_BYTES } from "../limits.ts";
-import type { FanOut } from "./fan-out.ts";
-import type { Listener, Topic } from "./topic.ts";
+import type { FanOut, Listener, Topic } from "./topic.ts";
 
-/** What the endpoint and `app.broadcast` take. */
+/** A broadcast, as the endpoint and `app.broadcast` take it. */
 export const Broadcast = Type.Object({
   channel: refine(
     Type.String({ description: "With its prefix `broadcast:`" }),
@@ -27,44 +26,49 @@ function invalid(wanted: string): FieldRule["problem"] {
   return (name) => ({ code: "invalid_value", message: `${name} ${wanted}` });
 }
 
-export interface Broadcasts {
-  /** Again: the listener is of another user, who may listen as well. */
-  listen(channel: string, listener: Listener): void;
-  unlisten(channel: string, listener: Listener): void;
-  /** Sends nothing on the channel until the function returned is called. */
-  hold(channel: string): () => void;
-  /** Sends to every subscriber of the channel but `except`. false: too much waits there already, and it is not sent. */
-  send(broadcast: Broadcast, except?: Listener | null): boolean;
-}
-
-/** `onSent` learns of each message that subscribers are sent. */
-export function createBroadcasts(topics: FanOut, onSent: (channel: string) => void): Broadcasts {
+/** Broadcasts on all channels. */
+export class Broadcasts {
+  readonly #topics: FanOut;
+  readonly #onSent: (channel: string) => void;
   /** By channel, where it has subscribers. */
-  const channels = new Map<string, Topic>();
-  return {
-    listen(name, listener) {
-      const topic = channels.get(name) ?? topics.topic();
-      channels.set(name, topic);
-      topic.join(listener);
-    },
-    unlisten(name, listener) {
-      const topic = channels.get(name);
-      topic?.leave(listener);
-      if (topic?.size === 0) channels.delete(name);
-    },
-    hold: (name) => channels.get(name)?.hold() ?? (() => {}),
-    send({ channel, event, payload }, except = null) {
-      const topic = channels.get(channel);
-      if (topic === undefined) return true;
-      if (topic.isBehind) return false;
-      topic.publish(JSON.stringify({ type: "broadcast_event", channel, event, data: payload }), except);
-      onSent(channel);
-      return true;
-    },
-  };
+  readonly #channels = new Map<string, Topic>();
+
+  /** `onSent` learns of each message that subscribers are sent. */
+  constructor(topics: FanOut, onSent: (channel: string) => void) {
+    this.#topics = topics;
+    this.#onSent = onSent;
+  }
+
+  /** Sends to this listener from now on. Called again, it goes on as its present user. */
+  listen(name: string, listener: Listener): void {
+    const topic = this.#channels.get(name) ?? this.#topics.topic();
+    this.#channels.set(name, topic);
+    topic.join(listener);
+  }
+
+  unlisten(name: string, listener: Listener): void {
+    const topic = this.#channels.get(name);
+    topic?.leave(listener);
+    if (topic?.size === 0) this.#channels.delete(name);
+  }
+
+  /** Sends nothing on the channel until the function returned is called. */
+  hold(name: string): () => void {
+    return this.#channels.get(name)?.hold() ?? (() => {});
+  }
+
+  /** Sends to every subscriber of the channel but `except`. false: too much waits there already, and it is not sent. */
+  send({ channel, event, payload }: Broadcast, except: Listener | null = null): boolean {
+    const topic = this.#channels.get(channel);
+    if (topic === undefined) return true;
+    if (topic.isBehind) return false;
+    topic.publish(JSON.stringify({ type: "broadcast_event", channel, event, data: payload }), except);
+    this.#onSent(channel);
+    return true;
+  }
 }
 
-/** The answer where `Broadcasts.send` returns false. */
+/** Returns the answer where `Broadcasts.send` returns false. */
 export const channelIsBusy = (): AppError =>
   new AppError(503, "The channel has more to send than it can", { headers: { "retry-after": "1" } });
 

@@ -2,8 +2,7 @@ import { expect, test } from "bun:test";
 import { testClock } from "../../../../../tests/support/clock.ts";
 import type { Socket } from "../../../sockets/socket-server.ts";
 import { SHARD_MEMBERS_MAX } from "../limits.ts";
-import { createFanOut } from "./fan-out.ts";
-import type { Listener } from "./topic.ts";
+import { FanOut, type Listener } from "./topic.ts";
 
 /** Sockets by their native topics, as Bun keeps them. */
 function world() {
@@ -39,7 +38,7 @@ function world() {
       countWaiting: () => {},
     };
   };
-  const fanOut = createFanOut(clock, sockets);
+  const fanOut = new FanOut(clock, sockets);
   return { clock, fanOut, topic: fanOut.topic(), listen };
 }
 

@@ -1,12 +1,23 @@
+import type { Clock } from "../../../../kernel/clock.ts";
 import { SENT_AT_ONCE_MIN_BYTES } from "../../../sockets/limits.ts";
 import type { Socket, SocketServer } from "../../../sockets/socket-server.ts";
-import { SHARD_MEMBERS_MAX, SHARD_TURN_MAX_BYTES, TOPIC_BEHIND_BYTES } from "../limits.ts";
+import {
+  FAN_OUT_BEHIND_BYTES,
+  FAN_OUT_TURN_US,
+  SEND_BYTES_PER_US,
+  SEND_MEASURED_MIN,
+  SEND_US_MAX,
+  SEND_US_MIN,
+  SHARD_MEMBERS_MAX,
+  SHARD_TURN_MAX_BYTES,
+  TOPIC_BEHIND_BYTES,
+} from "../limits.ts";
 
 /** A connection that a topic delivers to. */
 export interface Listener {
   readonly socket: Socket;
   readonly isClosed: boolean;
-  /** Another number when its user is another one: it is sent nothing until it joins again, or leaves. [RT6] */
+  /** Changes with its user: it is sent nothing until it joins again, or leaves. [RT6] */
   readonly identity: number;
   /** Bytes that have been sent to it and have not left the server. */
   readonly waitingBytes: number;
@@ -17,23 +28,11 @@ export interface Listener {
   countWaiting(): void;
 }
 
-/** Sends in turns: `FanOut`. */
-export interface Turns {
-  /** The topic has something to send. */
-  wake(topic: Topic): void;
-  /** Counts bytes of messages that wait in topics: positive when published, negative when sent. */
-  count(bytes: number): void;
-  /** The same for messages of topics that are held. */
-  countHeld(bytes: number): void;
-  /** So much waits in topics that are held that no more is taken. */
-  readonly isHoldingTooMuch: boolean;
-}
-
 const NOTHING: readonly string[] = [];
 
 interface Message {
   text: string;
-  /** Is not sent the message. */
+  /** A listener that is not sent the message. */
   except: Listener | null;
   /** Shards that have not been sent it. */
   shardsLeft: number;
@@ -42,7 +41,7 @@ interface Message {
 /** Members that share one native topic, and the number of their next message. */
 interface Shard {
   readonly name: string;
-  /** With the identity of each when it joined. */
+  /** The members, with the identity of each when it joined. */
   readonly members: Map<Listener, number>;
   /** The number of the next message. */
   next: number;
@@ -56,7 +55,7 @@ interface Shard {
 export class Topic {
   readonly #name: string;
   readonly #sockets: SocketServer;
-  readonly #turns: Turns;
+  readonly #turns: FanOut;
   readonly #shardOf = new Map<Listener, Shard>();
   #shards: Shard[] = [];
   #shardCount = 0;
@@ -68,10 +67,10 @@ export class Topic {
   #holds = 0;
   /** null: nobody waits for the end of the holds. */
   #released: PromiseWithResolvers<void> | null = null;
-  /** The shard whose turn is next. */
+  /** The index of the shard whose turn it was last. */
   #turn = 0;
 
-  constructor(name: string, sockets: SocketServer, turns: Turns) {
+  constructor(name: string, sockets: SocketServer, turns: FanOut) {
     this.#name = name;
     this.#sockets = sockets;
     this.#turns = turns;
@@ -85,7 +84,7 @@ export class Topic {
     return this.#shardOf.keys();
   }
 
-  /** Messages are published faster than they can be sent: publishers that can should stop for now. */
+  /** Whether messages are published faster than they can be sent: publishers that can should stop for now. */
   get isBehind(): boolean {
     return this.#waitingBytes > TOPIC_BEHIND_BYTES || (this.#holds > 0 && this.#turns.isHoldingTooMuch);
   }
@@ -102,7 +101,7 @@ export class Topic {
     };
   }
 
-  /** For what is sent to a member beside its messages. Resolves when nothing holds the topic; null: nothing does. */
+  /** Resolves when nothing holds the topic; null: nothing does. For what is sent to a member beside its messages. */
   released(): Promise<void> | null {
     if (this.#holds === 0) return null;
     this.#released ??= Promise.withResolvers<void>();
@@ -119,7 +118,7 @@ export class Topic {
     return this.#shardOf.has(listener);
   }
 
-  /** Again: it may have what waits for it, as who it is now. */
+  /** Delivers to this listener from now on. Called again, it gets what waits for it as its present user. */
   join(listener: Listener): void {
     if (listener.isClosed) return;
     const { identity } = listener;
@@ -136,7 +135,7 @@ export class Topic {
     listener.socket.subscribe(shard.name);
   }
 
-  /** Looks at messages for the last member of a shard only: thousands may leave in a turn in which as many messages wait. */
+  /** Ends the delivery. It looks at messages for the last member of a shard only: thousands may leave in a turn in which as many wait. */
   leave(listener: Listener): void {
     const shard = this.#shardOf.get(listener);
     if (shard === undefined) return;
@@ -154,7 +153,7 @@ export class Topic {
     this.#forgetSent();
   }
 
-  /** The messages that a member has not been sent. */
+  /** Returns the messages that a member has not been sent. */
   unsent(listener: Listener): readonly string[] {
     const shard = this.#shardOf.get(listener);
     if (shard === undefined) return NOTHING;
@@ -208,13 +207,13 @@ export class Topic {
     if (this.hasWaiting) this.#turns.wake(this);
   }
 
-  /** The next shard in turn that messages wait for, and whose members may have them. */
+  /** Returns the next shard in turn that messages wait for, and whose members may have them. */
   #nextShard(): Shard | null {
     const end = this.#first + this.#messages.length;
     for (let looked = 0; looked < this.#shards.length; looked++) {
       this.#turn = (this.#turn + 1) % this.#shards.length;
       const shard = this.#shards[this.#turn];
-      if (shard !== undefined && shard.next < end && isOfNow(shard)) return shard;
+      if (shard !== undefined && shard.next < end && isCurrent(shard)) return shard;
     }
     return null;
   }
@@ -251,7 +250,101 @@ export class Topic {
   }
 }
 
-function isOfNow({ members }: Shard): boolean {
+function isCurrent({ members }: Shard): boolean {
   for (const [{ identity }, joined] of members) if (identity !== joined) return false;
   return true;
+}
+
+const MICROSECONDS_PER_MS = 1_000;
+
+/**
+ * Sends what waits in topics, in turns of bounded cost. Bun hands small messages to the system after the turn, where a clock
+ * here does not measure them: their cost is estimated from the number of sockets and bytes, and from how long the last turn
+ * took until the loop came back. [RT102] [RT260]
+ */
+export class FanOut {
+  readonly #clock: Clock;
+  readonly #sockets: SocketServer;
+  readonly #waiting = new Set<Topic>();
+  #topicCount = 0;
+  #waitingBytes = 0;
+  #heldBytes = 0;
+  /** Time spent in this turn of the event loop, in microseconds. */
+  #spentUs = 0;
+  #sendUs = SEND_US_MAX;
+  #turn = { members: 0, startedAt: 0 };
+  #isRunning = false;
+  #cancelNext: (() => void) | null = null;
+
+  constructor(clock: Clock, sockets: SocketServer) {
+    this.#clock = clock;
+    this.#sockets = sockets;
+  }
+
+  /** Creates a topic. Names are numbers, so that no channel can collide with the topic of another area. */
+  topic(): Topic {
+    return new Topic(`realtime/${this.#topicCount++}`, this.#sockets, this);
+  }
+
+  /** Whether so much waits in topics that publishers that can wait should. */
+  get isBehind(): boolean {
+    return this.#waitingBytes > FAN_OUT_BEHIND_BYTES;
+  }
+
+  /** Whether so much waits in topics that are held that no more is taken. */
+  get isHoldingTooMuch(): boolean {
+    return this.#heldBytes > FAN_OUT_BEHIND_BYTES;
+  }
+
+  /** Takes a topic that has something to send. */
+  wake(topic: Topic): void {
+    this.#waiting.add(topic);
+    if (this.#spentUs < FAN_OUT_TURN_US) this.#run();
+  }
+
+  /** Counts bytes of messages that wait in topics: positive when published, negative when sent. */
+  count(bytes: number): void {
+    this.#waitingBytes += bytes;
+  }
+
+  /** Counts bytes of messages that wait in topics that are held. */
+  countHeld(bytes: number): void {
+    this.#heldBytes += bytes;
+  }
+
+  stop(): void {
+    this.#cancelNext?.();
+  }
+
+  #run(): void {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    for (const topic of this.#waiting) {
+      if (this.#spentUs >= FAN_OUT_TURN_US) break;
+      const startedAt = this.#clock.now();
+      this.#waiting.delete(topic);
+      const sent = topic.sendSome();
+      if (sent === null) continue;
+      const { members, bytes } = sent;
+      if (this.#turn.members === 0) this.#turn.startedAt = startedAt;
+      this.#turn.members += members;
+      const seenUs = (this.#clock.now() - startedAt) * MICROSECONDS_PER_MS;
+      this.#spentUs += Math.max(members * (this.#sendUs + bytes / SEND_BYTES_PER_US), seenUs);
+      // Added again behind the others.
+      if (topic.hasWaiting) this.#waiting.add(topic);
+    }
+    this.#isRunning = false;
+    this.#cancelNext ??= this.#clock.after(0, () => this.#endTurn());
+  }
+
+  #endTurn(): void {
+    this.#cancelNext = null;
+    this.#spentUs = 0;
+    const { members, startedAt } = this.#turn;
+    // Whatever else the loop did meanwhile counts too, so that the estimate is too high rather than too low.
+    const tookUs = (this.#clock.now() - startedAt) * MICROSECONDS_PER_MS;
+    if (members >= SEND_MEASURED_MIN) this.#sendUs = Math.min(SEND_US_MAX, Math.max(SEND_US_MIN, tookUs / members));
+    this.#turn = { members: 0, startedAt: 0 };
+    if (this.#waiting.size > 0) this.#run();
+  }
 }
