@@ -67,6 +67,9 @@ export class TableSubscription implements Member {
   asker: Asker | null;
   #viewKey: string;
   #view: View | null;
+  /** The key that its audience shares with those of equal subscriptions with ids, and its number among them. */
+  #base = "";
+  #copy = 0;
   /** `connection.identity` when the rights were given. */
   #identity: number;
   hasMissedView = false;
@@ -253,13 +256,14 @@ export class TableSubscription implements Member {
     const key = JSON.stringify([channel.name, this.#viewKey, filter?.key ?? null]);
     if (id === null) return this.#deps.feeds.acquire(channel, { key, isNamed: false, view });
     // Equal subscriptions of one connection have feeds of their own: each is sent the changes from its own position on.
-    const taken = new Set<string>();
+    const taken = new Set<number>();
     for (const other of this.connection.state.subscriptions.values()) {
-      if (other.kind === "table" && other.id !== null && other.id !== id) taken.add(other.audience.key);
+      if (other.kind === "table" && other !== this && other.#base === key) taken.add(other.#copy);
     }
-    let copy = 0;
-    while (taken.has(`${key}${copy}`)) copy++;
-    return this.#deps.feeds.acquire(channel, { key: `${key}${copy}`, isNamed: true, view });
+    this.#base = key;
+    this.#copy = 0;
+    while (taken.has(this.#copy)) this.#copy++;
+    return this.#deps.feeds.acquire(channel, { key: `${key}${this.#copy}`, isNamed: true, view });
   }
 
   /** Sends what the topic has not sent yet, unless it was shown to the previous user of the connection. */
