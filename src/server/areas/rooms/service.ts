@@ -11,12 +11,12 @@ import type { StandingRight } from "../../sockets/standing-rights.ts";
 import type { StandingRights } from "../../sockets/standing-rights.ts";
 import type { ExpiringRoom, RoomStore } from "./lifecycle/store.ts";
 import { startSweep } from "./lifecycle/sweep.ts";
-import { createWakeSchedule } from "./lifecycle/wake-schedule.ts";
+import { createWakeSchedule } from "./lifecycle/schedules.ts";
 import { expiryOf, HANDLER_TIMEOUT_MS, LIVE_ROOMS_MAX, NEVER_EXPIRED, roomLimits } from "./limits.ts";
 import type { LoopShare } from "./pace/loop-share.ts";
 import { type Outcome, runBounded } from "./room/outcome.ts";
 import { LiveRoom } from "./room/room.ts";
-import { StateTexts } from "./state/state-text.ts";
+import { StateTexts } from "./state/steps.ts";
 import type { JoinOutcome, PresentAuth, RoomConnection, RoomNamespace } from "./types.ts";
 
 export interface RoomAddress {

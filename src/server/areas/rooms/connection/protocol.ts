@@ -6,7 +6,7 @@ import { PROBLEM_SHOWN_LENGTH } from "../../../sockets/limits.ts";
 import { declareMessages, type Failure, type MessageType, type Protocol } from "../../../sockets/protocol.ts";
 import { MESSAGE_VALUES_MAX } from "../limits.ts";
 import type { RoomsService } from "../service.ts";
-import { authRefreshed, authSuccess, errorMessage, PONG, type RoomErrorCode } from "./messages.ts";
+import { authRefreshed, authSuccess, errorMessage, PONG, type RoomErrorCode } from "../messages.ts";
 import { isWithinValues } from "./value-count.ts";
 import type { Visitor, VisitorConnection } from "./visitor.ts";
 

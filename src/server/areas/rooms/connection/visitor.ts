@@ -7,7 +7,7 @@ import type { LoopShare } from "../pace/loop-share.ts";
 import type { LiveRoom } from "../room/room.ts";
 import type { RoomAddress } from "../service.ts";
 import type { RoomConnection } from "../types.ts";
-import { errorMessage } from "./messages.ts";
+import { errorMessage } from "../messages.ts";
 import { Outbox } from "./outbox.ts";
 import type { SyncTurns } from "./sync-turns.ts";
 

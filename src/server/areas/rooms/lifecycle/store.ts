@@ -4,7 +4,7 @@ import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { untilBytes } from "../../../../kernel/time/sweeping.ts";
 import type { Player } from "../../../config/types.ts";
 import type { DatabaseFile } from "../../../db/index.ts";
-import { jsonText } from "../connection/messages.ts";
+import { jsonText } from "../messages.ts";
 import { SWEEP_BYTES, SWEEP_ROWS_MAX } from "../limits.ts";
 import type { PresentPlayer, RoomToSave, SavedRoom, StoredTimer } from "../types.ts";
 

@@ -6,7 +6,7 @@ import { systemClock } from "../../../../kernel/clock.ts";
 import { createStorageEngine, layOut } from "../../../db/index.ts";
 import type { RoomToSave } from "../types.ts";
 import { createRoomStore, type RoomStore } from "./store.ts";
-import { createWakeSchedule } from "./wake-schedule.ts";
+import { createWakeSchedule } from "./schedules.ts";
 
 const engine = createStorageEngine({ clock: systemClock });
 const clock = testClock();

@@ -4,7 +4,7 @@ import { HOUR_MS } from "../../../../kernel/time/duration.ts";
 import type { Player } from "../../../config/types.ts";
 import { PLAYERS_INTERVAL_MS } from "../limits.ts";
 import { LoopShare } from "../pace/loop-share.ts";
-import { RoomMeter } from "../pace/room-meter.ts";
+import { RoomMeter } from "./room-meter.ts";
 import type { RoomConnection } from "../types.ts";
 import { Members } from "./members.ts";
 import { PlayerList } from "./player-list.ts";

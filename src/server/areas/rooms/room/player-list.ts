@@ -1,7 +1,7 @@
 import type { Clock, Millis } from "../../../../kernel/clock.ts";
-import { playersMessage } from "../connection/messages.ts";
+import { playersMessage } from "../messages.ts";
 import { PLAYERS_INTERVAL_MS, PLAYERS_LISTED_MAX, PLAYERS_SHARE, SEND_MS, SENT_CHARS_PER_MS } from "../limits.ts";
-import type { RoomMeter } from "../pace/room-meter.ts";
+import type { RoomMeter } from "./room-meter.ts";
 import type { RoomConnection } from "../types.ts";
 import type { Members } from "./members.ts";
 

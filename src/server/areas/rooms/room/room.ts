@@ -7,7 +7,7 @@ import type { Lookups } from "../../../access/lookups/lookups.ts";
 import type { LeaveReason, Player, Room } from "../../../config/types.ts";
 import { CLOSE } from "../../../sockets/limits.ts";
 import { CLOSE_KICKED, isCleanClose } from "../connection/close-codes.ts";
-import { actionError, actionResult, jsonText, KICKED } from "../connection/messages.ts";
+import { actionError, actionResult, jsonText, KICKED } from "../messages.ts";
 import type { RoomState } from "../state/room-state.ts";
 import type { JoinOutcome, Member, PresentAuth, RoomConnection, RoomNamespace } from "../types.ts";
 import { Members } from "./members.ts";

@@ -1,7 +1,7 @@
 import { systemClock } from "../../../../kernel/clock.ts";
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
 import { ROOM_BURST_MS, ROOM_MS_PER_SECOND } from "../limits.ts";
-import type { LoopShare } from "./loop-share.ts";
+import type { LoopShare } from "../pace/loop-share.ts";
 
 /**
  * Measures what one room costs: the time of its handlers, deltas, saves, `sync` messages and sends. A room that takes more

@@ -1,7 +1,7 @@
-import type { JsonValue } from "../../../../kernel/json/json.ts";
-import { VERSION } from "../../../../kernel/version.ts";
-import type { CommonErrorCode } from "../../../sockets/protocol.ts";
-import type { Delta } from "../state/delta.ts";
+import type { JsonValue } from "../../../kernel/json/json.ts";
+import { VERSION } from "../../../kernel/version.ts";
+import type { CommonErrorCode } from "../../sockets/protocol.ts";
+import type { Delta } from "./state/delta.ts";
 
 /** Codes of errors that rooms have beside those of all WebSockets. */
 export type RoomErrorCode =

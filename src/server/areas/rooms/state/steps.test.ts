@@ -4,7 +4,7 @@ import type { JsonObject } from "../../../../kernel/json/json.ts";
 import type { SavedRoom } from "../types.ts";
 import { finishNow, restoreSteps } from "./restore.ts";
 import { adoptState, SYNCED, stateBytes, UNSYNCED, valueBytes } from "./state.ts";
-import { stateTextSteps } from "./state-text.ts";
+import { stateTextSteps } from "./steps.ts";
 
 const wide = (count: number): JsonObject =>
   Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, { n, list: [n, [n]] }]));

@@ -2,7 +2,7 @@ import { LRUCache } from "lru-cache";
 import type { JsonObject, JsonValue } from "../../../../kernel/json/json.ts";
 import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import { STATE_SLICE_BYTES, SYNC_AT_ONCE_BYTES, SYNC_TEXT_TTL_MS, SYNC_TEXTS_MAX_CHARS } from "../limits.ts";
-import type { RoomMeter } from "../pace/room-meter.ts";
+import type { RoomMeter } from "../room/room-meter.ts";
 import { type StateKind, SYNCED, valueBytes } from "./state.ts";
 
 /** Short items of an array that are serialised in one step. */

@@ -2,7 +2,7 @@ import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import { isPromise } from "../../../../kernel/maybe-promise.ts";
 import { MAILBOX_MAX, MAILBOX_TAKEN_MAX } from "../limits.ts";
 import type { RoomMeter } from "./room-meter.ts";
-import type { WaitingChars } from "./waiting-chars.ts";
+import type { WaitingChars } from "../pace/waiting-chars.ts";
 
 export type Task = () => MaybePromise<void>;
 

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { MAILBOX_MAX, MAILBOX_MAX_CHARS, MAILBOXES_MAX_CHARS } from "../limits.ts";
-import { LoopShare } from "./loop-share.ts";
+import { LoopShare } from "../pace/loop-share.ts";
 import { Mailbox } from "./mailbox.ts";
 import { RoomMeter } from "./room-meter.ts";
-import { WaitingChars } from "./waiting-chars.ts";
+import { WaitingChars } from "../pace/waiting-chars.ts";
 
 function unexpected(cause: unknown): void {
   throw cause;
