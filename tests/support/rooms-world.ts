@@ -9,7 +9,7 @@ import type { JsonObject } from "../../src/kernel/json/json.ts";
 import type { Logger } from "../../src/kernel/logger.ts";
 import { ANONYMOUS } from "../../src/server/access/principal.ts";
 import type { Principals } from "../../src/server/access/principals.ts";
-import { createRoomsArea, type RoomsArea } from "../../src/server/areas/rooms/index.ts";
+import { RoomsArea } from "../../src/server/areas/rooms/index.ts";
 import { createTableLookups } from "../../src/server/areas/tables/lookups/session.ts";
 import type { AppAccess } from "../../src/server/config/app/index.ts";
 import type { RoomsConfig } from "../../src/server/config/types.ts";
@@ -151,7 +151,7 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
       publish() {},
     };
     const sockets = new Sockets({ server, principals, sessions, logger, clock: own.clock, ids: systemIds });
-    const area = createRoomsArea({
+    const area = new RoomsArea({
       config,
       sockets,
       sessions,

@@ -15,7 +15,7 @@ import type { FunctionsArea } from "../areas/functions/index.ts";
 import { createKeyValueArea, type KeyValueArea } from "../areas/kv/index.ts";
 import { createPushArea, type PushArea } from "../areas/push/index.ts";
 import { RealtimeArea } from "../areas/realtime/index.ts";
-import { createRoomsArea, type RoomsArea } from "../areas/rooms/index.ts";
+import { RoomsArea } from "../areas/rooms/index.ts";
 import { createStorageArea, type StorageArea } from "../areas/storage/index.ts";
 import { createSystemArea, type SystemArea } from "../areas/system/index.ts";
 import { createTablesArea, type TablesArea } from "../areas/tables/index.ts";
@@ -139,13 +139,14 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       serviceKeys: areas.access.serviceKeys,
     }),
   ),
-  sockets: lasting(({ base, areas }) =>
-    new Sockets({
-      ...base,
-      server: base.listener.sockets,
-      principals: areas.access.principals,
-      sessions: areas.auth.sessions,
-    }),
+  sockets: lasting(
+    ({ base, areas }) =>
+      new Sockets({
+        ...base,
+        server: base.listener.sockets,
+        principals: areas.access.principals,
+        sessions: areas.auth.sessions,
+      }),
   ),
   users: lasting(({ config, areas: { auth } }) =>
     createUsersArea({ accounts: auth.accounts, config: config.auth ?? {}, limit: auth.limit }),
@@ -184,17 +185,19 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     const indexes = declared.map(([name, index]) => ({ metric: "cosine" as const, ...index, name }));
     return createVectorArea({ ...base, indexes });
   }),
-  rooms: stopping("rooms", ({ config, base, areas, app }) =>
-    createRoomsArea({
-      ...base,
-      config: config.rooms ?? {},
-      sockets: areas.sockets,
-      sessions: areas.auth.sessions,
-      file: base.engine.open(join(base.dataDirectory, "rooms.db"), { migrate: layOut(roomsLayout) }),
-      lookups: areas.tables.lookups,
-      audit: (change) => base.audit.record(change),
-      app: () => app,
-    }),
+  rooms: stopping(
+    "rooms",
+    ({ config, base, areas, app }) =>
+      new RoomsArea({
+        ...base,
+        config: config.rooms ?? {},
+        sockets: areas.sockets,
+        sessions: areas.auth.sessions,
+        file: base.engine.open(join(base.dataDirectory, "rooms.db"), { migrate: layOut(roomsLayout) }),
+        lookups: areas.tables.lookups,
+        audit: (change) => base.audit.record(change),
+        app: () => app,
+      }),
   ),
   storage: stopping("accounts", ({ config, base, areas }) =>
     createStorageArea({
@@ -216,14 +219,16 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       rights: areas.sockets.rights,
     }),
   ),
-  realtime: stopping("realtime", ({ config, base, areas }) =>
-    new RealtimeArea({
-      ...base,
-      config: config.realtime ?? {},
-      sockets: areas.sockets,
-      tables: areas.tables.door,
-      lookups: areas.tables.lookups,
-    }),
+  realtime: stopping(
+    "realtime",
+    ({ config, base, areas }) =>
+      new RealtimeArea({
+        ...base,
+        config: config.realtime ?? {},
+        sockets: areas.sockets,
+        tables: areas.tables.door,
+        lookups: areas.tables.lookups,
+      }),
   ),
   analytics: stopping("records", ({ config, base }) =>
     createAnalyticsArea({

@@ -7,7 +7,7 @@ import type { Lookups } from "../../access/lookups/lookups.ts";
 import type { TableDoor } from "../../access/table-door.ts";
 import type { AppAccess } from "../../config/app/index.ts";
 import type { RealtimeConfig } from "../../config/types.ts";
-import type { Change } from "../../db/index.ts";
+import type { Change, StorageEngine } from "../../db/index.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
 import type { AreaSockets } from "../../sockets/area-sockets.ts";
 import type { Visiting } from "../../sockets/connection.ts";
@@ -51,6 +51,8 @@ export class RealtimeArea {
     tables: TableDoor;
     /** For the context of rules. */
     lookups: Lookups;
+    /** Numbers the changes. */
+    engine: Pick<StorageEngine, "lastSeq">;
     clock: Clock;
     ids: Ids;
     logger: Logger;
@@ -62,7 +64,8 @@ export class RealtimeArea {
     const topics = new FanOut(clock, sockets.server);
     const feedName = (): string => deps.ids.secret(FEED_NAME_BYTES);
     const batchThreshold = config.batchThreshold ?? BATCH_THRESHOLD;
-    const feeds = new Feeds({ clock, logger, topics, batchThreshold, onSent, feedName });
+    const lastSeq = (): number => deps.engine.lastSeq;
+    const feeds = new Feeds({ clock, logger, topics, batchThreshold, lastSeq, onSent, feedName });
     const presence = new Presence({ clock, topics, ttlMs: config.presenceTtl ?? PRESENCE_TTL_MS, onSent });
     const broadcasts = new Broadcasts(topics, onSent);
     const rights = new Rights({ access: config.access ?? {}, tables, lookups, clock, logger });
@@ -84,9 +87,13 @@ export class RealtimeArea {
     this.endpoints = realtimeEndpoints({ connections, limits, places, broadcasts, meter, presence });
   }
 
-  /** Takes committed changes, in order, one inner array per request. */
-  publishChanges(file: { namespace: string; instanceId: string | null }, groups: readonly (readonly Change[])[]): void {
-    this.#feeds.publishChanges(file, groups, (table) => this.#askers.review(table));
+  /** Takes committed changes, in order, one inner array per request. `seqs`: the number of the first of each. */
+  publishChanges(
+    file: { namespace: string; instanceId: string | null },
+    groups: readonly (readonly Change[])[],
+    seqs: readonly number[],
+  ): void {
+    this.#feeds.publishChanges(file, groups, { seqs, review: (table) => this.#askers.review(table) });
   }
 
   /** Ends all subscriptions to the tables of a deleted instance, and forgets its changes. */

@@ -2,10 +2,10 @@ import { Type } from "typebox";
 import { AnyObject } from "../../../kernel/schema/types.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import type { AreaSockets } from "../../sockets/area-sockets.ts";
-import type { SyncTurns } from "./connection/sync-turns.ts";
+import type { SyncTurns } from "./connection/outbox.ts";
 import { Visitor } from "./connection/visitor.ts";
 import { connectionLimits, ROOM_ID_LENGTH_MAX } from "./limits.ts";
-import type { LoopShare } from "./pace/loop-share.ts";
+import type { LoopShare } from "./room/room-meter.ts";
 import type { RoomsService } from "./service.ts";
 
 const ADDRESS = {

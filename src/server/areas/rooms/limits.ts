@@ -25,12 +25,8 @@ export const STATE_MEMBERS_MAX = 10_000;
 export const METADATA_MAX_BYTES = 16 * 1024;
 /** The longest delay of a timer: a century, so that the time at which it is due is a valid date. */
 export const TIMER_DELAY_MAX_MS = 100 * 365 * DAY_MS;
-/** Messages that one handler may send. */
-export const MESSAGES_PER_HANDLER_MAX = 1_000;
 /** Tasks that wait in one room. */
 export const MAILBOX_MAX = 10_000;
-/** Places of started tasks in a queue, before it is shortened. */
-export const MAILBOX_TAKEN_MAX = 1_000;
 /** Characters of messages that wait in one room, and in all rooms together. */
 export const MAILBOX_MAX_CHARS = 8 * 1024 * 1024;
 export const MAILBOXES_MAX_CHARS = 32 * 1024 * 1024;
@@ -49,10 +45,6 @@ export const SENT_CHARS_PER_MS = 1024 * 1024;
 export const SEND_MS = 0.002;
 /** A state with more JSON is serialised in slices, and its `sync` counts as large. */
 export const SYNC_AT_ONCE_BYTES = 256 * 1024;
-/** JSON of a large state that is serialised in one step. */
-export const STATE_SLICE_BYTES = 32 * 1024;
-/** Values of a saved state that are restored in one step. */
-export const RESTORED_VALUES_PER_STEP = 2_000;
 /** Large `sync` messages of all connections that are sent and not read yet. */
 export const SYNCS_UNREAD_MAX_CHARS = 32 * 1024 * 1024;
 /** A client that does not read its `sync` delays others no longer than this. */
@@ -75,16 +67,8 @@ export const ROOM_ID_LENGTH_MAX = 128;
 /** Rooms in memory at once. */
 export const LIVE_ROOMS_MAX = 100_000;
 
-/** Rooms in one list for administrators, and rooms that are looked at in one turn of the event loop. */
-export const LISTED_ROOMS_DEFAULT = 100;
-export const LISTED_ROOMS_MAX = 500;
-export const ROOMS_LOOKED_PER_TURN = 5_000;
 /** Bytes of JSON of the states of a room that an administrator sees: they are serialised at once. */
 export const VIEW_MAX_BYTES = 256 * 1024;
-/** Players of a closed room who leave in one turn of the event loop. */
-export const KICKS_PER_TURN = 100;
-/** Characters of a user's id. */
-export const USER_ID_LENGTH_MAX = 128;
 
 /** How often expired rooms are deleted, how many at a time, and the bytes of their states after which a step ends. */
 export const SWEEP_INTERVAL_MS = 10 * MINUTE_MS;

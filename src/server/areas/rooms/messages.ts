@@ -3,7 +3,7 @@ import { VERSION } from "../../../kernel/version.ts";
 import type { CommonErrorCode } from "../../sockets/protocol.ts";
 import type { Delta } from "./state/delta.ts";
 
-/** Codes of errors that rooms have beside those of all WebSockets. */
+/** Error codes that rooms have beside those of all WebSockets. */
 export type RoomErrorCode =
   | "NOT_JOINED"
   | "INVALID_MESSAGE"
@@ -71,3 +71,9 @@ export function jsonText(value: unknown): string {
   // JSON.stringify returns undefined for undefined, functions and symbols; its type does not say so.
   return (JSON.stringify(value) as string | undefined) ?? "null";
 }
+
+/** The close code of a player whom a handler or an administrator has put out of the room. */
+export const CLOSE_KICKED = 4001;
+
+/** Whether a client closed the connection on purpose: 1000, 1001, or 1005, which stands for a close without a code. */
+export const isCleanClose = (code: number): boolean => code === 1000 || code === 1001 || code === 1005;

@@ -2,57 +2,26 @@ import type { Clock } from "../../../kernel/clock.ts";
 import { notFound } from "../../../kernel/errors.ts";
 import type { JsonObject } from "../../../kernel/json/json.ts";
 import type { Logger } from "../../../kernel/logger.ts";
-import { chain, type MaybePromise } from "../../../kernel/maybe-promise.ts";
+import { isPromise, type MaybePromise } from "../../../kernel/maybe-promise.ts";
+import { within } from "../../../kernel/time/deadline.ts";
 import type { Lookups, LookupWatch } from "../../access/lookups/lookups.ts";
 import type { AppAccess } from "../../config/app/index.ts";
 import type { Auth, RoomsConfig } from "../../config/types.ts";
 import { PendingPlaces } from "../../sockets/pending-places.ts";
-import type { StandingRight } from "../../sockets/standing-rights.ts";
-import type { StandingRights } from "../../sockets/standing-rights.ts";
+import type { StandingRight, StandingRights } from "../../sockets/standing-rights.ts";
+import { startSweep, WakeSchedule } from "./lifecycle/schedules.ts";
 import type { ExpiringRoom, RoomStore } from "./lifecycle/store.ts";
-import { startSweep } from "./lifecycle/sweep.ts";
-import { createWakeSchedule } from "./lifecycle/schedules.ts";
 import { expiryOf, HANDLER_TIMEOUT_MS, LIVE_ROOMS_MAX, NEVER_EXPIRED, roomLimits } from "./limits.ts";
-import type { LoopShare } from "./pace/loop-share.ts";
-import { type Outcome, runBounded } from "./room/outcome.ts";
 import { LiveRoom } from "./room/room.ts";
+import type { RoomsCommon } from "./room/room-memory.ts";
+import type { LoopShare } from "./room/room-meter.ts";
 import { StateTexts } from "./state/steps.ts";
-import type { JoinOutcome, PresentAuth, RoomConnection, RoomNamespace } from "./types.ts";
+import type { JoinOutcome, PresentAuth, RoomAddress, RoomConnection, RoomNamespace } from "./types.ts";
 
-export interface RoomAddress {
-  namespace: RoomNamespace;
-  id: string;
-}
-
-export interface RoomsService {
-  /** Errors: 404 for an undeclared namespace. */
-  address(room: { namespace: string; id: string }): RoomAddress;
-  /** Checks the join rule, and loads or creates the room. */
-  join(address: RoomAddress, connection: RoomConnection): Promise<Joining>;
-  /** The join rule alone. `watch` learns what it looks at. */
-  mayJoin(address: RoomAddress, auth: Auth, watch: LookupWatch): MaybePromise<boolean>;
-  /** The right of a join has its owner. Asks it again where data, or the user, changed meanwhile, and releases it. */
-  follow(right: StandingRight): void;
-  /** `{}` when none is set. */
-  metadata(address: RoomAddress): JsonObject;
-  /** Rooms that have a place in memory; hibernating rooms with connections are included. */
-  readonly liveRooms: number;
-  /** The same rooms, in order of their arrival. */
-  all(): Iterable<LiveRoom>;
-  /** null: it has no place in memory. */
-  live(address: RoomAddress): LiveRoom | null;
-  /** Those that are declared. */
-  readonly namespaces: readonly string[];
-  /** Starts nothing more; resolves when the running tasks of all rooms have ended. */
-  quiesce(): Promise<void>;
-  /** Call it after `quiesce`: saves every room. */
-  stop(): Promise<void>;
-}
-
-/** `right`: of the join rule, asked about `auth`. Ended where the connection has not joined. */
+/** The end of a join. `right`: that of the join rule, asked about `auth`; ended where the connection has not joined. */
 export type Joining = { room: LiveRoom | null; outcome: JoinOutcome; right: StandingRight; auth: Auth };
 
-export function createRoomsService(deps: {
+interface RoomsServiceDeps {
   config: RoomsConfig;
   store: RoomStore;
   standing: StandingRights;
@@ -62,145 +31,167 @@ export function createRoomsService(deps: {
   clock: Clock;
   logger: Logger;
   share: LoopShare;
-}): RoomsService {
-  const { store, standing, clock } = deps;
-  const namespaces = new Map<string, RoomNamespace>();
-  for (const [name, config] of Object.entries(deps.config)) {
-    const limits = roomLimits(config);
-    const pending = new PendingPlaces(deps.clock, limits.pendingPerAddress);
-    namespaces.set(name, { name, config, limits, pending });
-  }
-  const rooms = new Map<string, LiveRoom>();
-  const common = { share: deps.share, texts: new StateTexts(), waiting: { chars: 0 } };
-  // Neither a namespace nor an id has a slash: a key means one room.
-  const keyOf = (namespace: string, id: string): string => `${namespace}/${id}`;
-
-  const occupied = (): ExpiringRoom[] =>
-    [...rooms.values()]
-      .filter((room) => room.isOccupied)
-      .map(({ namespace, id }) => ({
-        namespace: namespace.name,
-        id,
-        expiresAt: expiryOf(namespace.limits, clock.now(), true),
-      }));
-
-  const wakes = createWakeSchedule({
-    store,
-    clock,
-    namespaces: [...namespaces.keys()],
-    isInMemory: ({ namespace, id }) => rooms.get(keyOf(namespace, id))?.isInMemory === true,
-    wake({ namespace, id }) {
-      const declared = namespaces.get(namespace);
-      const room = declared === undefined ? null : obtain({ namespace: declared, id });
-      room?.wake();
-      return room !== null;
-    },
-    onFailure: (cause) => deps.logger.error("The rooms with due timers cannot be read", { cause }),
-  });
-
-  let isStopping = false;
-  /** null: LIVE_ROOMS_MAX rooms are in memory, or the server stops. */
-  const obtain = ({ namespace, id }: RoomAddress): LiveRoom | null => {
-    const key = keyOf(namespace.name, id);
-    const known = rooms.get(key);
-    if (known !== undefined) return known;
-    if (rooms.size >= LIVE_ROOMS_MAX || isStopping) return null;
-    const room = new LiveRoom(namespace, id, {
-      ...deps,
-      common,
-      onTimerLeft: wakes.expect,
-      onEmpty: (empty) => {
-        if (rooms.get(key) === empty) rooms.delete(key);
-      },
-    });
-    rooms.set(key, room);
-    return room;
-  };
-
-  const stopSweep = startSweep({ store, occupied, clock, logger: deps.logger });
-  if (namespaces.size > 0) wakes.expect(clock.now());
-
-  return {
-    address({ namespace, id }) {
-      const declared = namespaces.get(namespace);
-      if (declared === undefined) throw notFound(`There is no room namespace "${namespace}"`);
-      return { namespace: declared, id };
-    },
-    join: createJoin(deps, obtain),
-    mayJoin: (address, auth, watch) => mayJoin(address, auth, { ...deps, watch }),
-    follow(right) {
-      if (!right.hasLooked && !right.isStale) right.end();
-      else if (standing.settle(right) === null) right.release();
-    },
-    metadata({ namespace, id }) {
-      const live = rooms.get(keyOf(namespace.name, id));
-      const now = live?.isOccupied === true ? NEVER_EXPIRED : clock.now();
-      return live?.metadata ?? store.metadata(namespace.name, id, now) ?? {};
-    },
-    get liveRooms() {
-      return rooms.size;
-    },
-    all: () => rooms.values(),
-    live: ({ namespace, id }) => rooms.get(keyOf(namespace.name, id)) ?? null,
-    namespaces: [...namespaces.keys()],
-    async quiesce() {
-      isStopping = true;
-      wakes.stop();
-      await Promise.all([...rooms.values()].map((room) => room.quiesce()));
-    },
-    async stop() {
-      await Promise.all([stopSweep(), ...[...rooms.values()].map((room) => room.stop())]);
-      rooms.clear();
-    },
-  };
 }
 
-function createJoin(
-  deps: Parameters<typeof createRoomsService>[0],
-  obtain: (address: RoomAddress) => LiveRoom | null,
-): RoomsService["join"] {
-  const join: RoomsService["join"] = async (address, connection) => {
-    const right = deps.standing.begin();
+// Neither a namespace nor an id has a slash: a key means one room.
+const keyOf = (namespace: string, id: string): string => `${namespace}/${id}`;
+
+/** The rooms in memory, and how connections get into them. */
+export class RoomsService {
+  readonly #deps: RoomsServiceDeps;
+  readonly #namespaces = new Map<string, RoomNamespace>();
+  readonly #rooms = new Map<string, LiveRoom>();
+  readonly #common: RoomsCommon;
+  readonly #wakes: WakeSchedule;
+  readonly #stopSweep: () => Promise<void>;
+  #isStopping = false;
+
+  constructor(deps: RoomsServiceDeps) {
+    const { store, clock, logger } = deps;
+    this.#deps = deps;
+    this.#common = { share: deps.share, texts: new StateTexts(), waiting: { chars: 0 } };
+    for (const [name, config] of Object.entries(deps.config)) {
+      const limits = roomLimits(config);
+      const pending = new PendingPlaces(clock, limits.pendingPerAddress);
+      this.#namespaces.set(name, { name, config, limits, pending });
+    }
+    this.#wakes = new WakeSchedule({
+      store,
+      clock,
+      namespaces: this.namespaces,
+      isInMemory: ({ namespace, id }) => this.#rooms.get(keyOf(namespace, id))?.isInMemory === true,
+      wake: ({ namespace, id }) => {
+        const declared = this.#namespaces.get(namespace);
+        const room = declared === undefined ? null : this.#obtain({ namespace: declared, id });
+        room?.wake();
+        return room !== null;
+      },
+      onFailure: (cause) => logger.error("The rooms with due timers cannot be read", { cause }),
+    });
+    this.#stopSweep = startSweep({ store, occupied: () => this.#occupied(), clock, logger });
+    if (this.#namespaces.size > 0) this.#wakes.expect(clock.now());
+  }
+
+  /** The declared namespaces. */
+  get namespaces(): readonly string[] {
+    return [...this.#namespaces.keys()];
+  }
+
+  /** Errors: 404 for an undeclared namespace. */
+  address({ namespace, id }: { namespace: string; id: string }): RoomAddress {
+    const declared = this.#namespaces.get(namespace);
+    if (declared === undefined) throw notFound(`There is no room namespace "${namespace}"`);
+    return { namespace: declared, id };
+  }
+
+  /** Checks the join rule, and loads or creates the room. */
+  async join(address: RoomAddress, connection: RoomConnection): Promise<Joining> {
+    const right = this.#deps.standing.begin();
     const { auth } = connection.player();
     const denied = (message: string): Joining => {
       right.end();
       return { room: null, outcome: { kind: "denied", message }, right, auth };
     };
-    const isAllowed = await mayJoin(address, auth, { ...deps, watch: right.watch });
+    const isAllowed = await this.mayJoin(address, auth, right.watch);
     if (connection.player().auth !== auth) {
-      // The answer is about who the user was.
+      // The answer is about the previous user.
       right.end();
-      return join(address, connection);
+      return this.join(address, connection);
     }
     if (!isAllowed) return denied("Access denied");
-    const room = obtain(address);
+    const room = this.#obtain(address);
     if (room === null) return denied("The server has too many rooms");
     const outcome = await room.join(connection);
     if (outcome.kind !== "joined") right.end();
     return { room, outcome, right, auth };
-  };
-  return join;
-}
+  }
 
-/** An absent rule, a rule that throws and a rule that takes too long deny. [RM12] */
-function mayJoin(
-  { namespace, id }: RoomAddress,
-  auth: Auth,
-  deps: { lookups: Lookups; watch: LookupWatch; clock: Clock; logger: Logger },
-): MaybePromise<boolean> {
-  const rule = namespace.config.access?.join;
-  if (typeof rule !== "function") return rule === true;
-  let outcome: Outcome<boolean> = { ok: true, value: false };
-  const call = deps.lookups.begin({ for: "subscription", watch: deps.watch });
-  const isTrue = () => chain(rule(auth, id, call.context(null)), (answer: unknown) => answer === true);
-  const running = runBounded(deps.clock, HANDLER_TIMEOUT_MS, isTrue, (result) => {
-    outcome = result;
-  });
-  return chain(running, () => read(outcome));
+  /** Asks the join rule. `watch` learns what it looks at. An absent rule, one that throws and one that takes too long deny. [RM12] */
+  mayJoin({ namespace, id }: RoomAddress, auth: Auth, watch: LookupWatch): MaybePromise<boolean> {
+    const { lookups, clock, logger } = this.#deps;
+    const rule = namespace.config.access?.join;
+    if (typeof rule !== "function") return rule === true;
+    const failed = (cause: unknown): boolean => {
+      logger.error("A join rule failed", { namespace: namespace.name, room: id, cause });
+      return false;
+    };
+    try {
+      const call = lookups.begin({ for: "subscription", watch });
+      const answer: MaybePromise<unknown> = rule(auth, id, call.context(null));
+      if (!isPromise(answer)) return answer === true;
+      return within(clock, HANDLER_TIMEOUT_MS, answer).then((said) => said === true, failed);
+    } catch (cause) {
+      return failed(cause);
+    }
+  }
 
-  function read(result: Outcome<boolean>): boolean {
-    if (result.ok) return result.value;
-    deps.logger.error("A join rule failed", { namespace: namespace.name, room: id, cause: result.cause });
-    return false;
+  /** Asks the right of a join again where data, or the user, changed meanwhile, and releases it. It has its owner. */
+  follow(right: StandingRight): void {
+    if (!right.hasLooked && !right.isStale) right.end();
+    else if (this.#deps.standing.settle(right) === null) right.release();
+  }
+
+  /** Returns `{}` when none is set. */
+  metadata({ namespace, id }: RoomAddress): JsonObject {
+    const { store, clock } = this.#deps;
+    const live = this.#rooms.get(keyOf(namespace.name, id));
+    const now = live?.isOccupied === true ? NEVER_EXPIRED : clock.now();
+    return live?.metadata ?? store.metadata(namespace.name, id, now) ?? {};
+  }
+
+  /** Counts rooms that have a place in memory; hibernating rooms with connections are included. */
+  get liveRooms(): number {
+    return this.#rooms.size;
+  }
+
+  /** Returns the live rooms, in order of their arrival. */
+  all(): Iterable<LiveRoom> {
+    return this.#rooms.values();
+  }
+
+  /** null: it has no place in memory. */
+  live({ namespace, id }: RoomAddress): LiveRoom | null {
+    return this.#rooms.get(keyOf(namespace.name, id)) ?? null;
+  }
+
+  /** Starts nothing more; resolves when the running tasks of all rooms have ended. */
+  async quiesce(): Promise<void> {
+    this.#isStopping = true;
+    this.#wakes.stop();
+    await Promise.all(Array.from(this.#rooms.values(), (room) => room.quiesce()));
+  }
+
+  /** Saves every room. Call it after `quiesce`. */
+  async stop(): Promise<void> {
+    await Promise.all([this.#stopSweep(), ...Array.from(this.#rooms.values(), (room) => room.stop())]);
+    this.#rooms.clear();
+  }
+
+  /** null: LIVE_ROOMS_MAX rooms are in memory, or the server stops. */
+  #obtain({ namespace, id }: RoomAddress): LiveRoom | null {
+    const key = keyOf(namespace.name, id);
+    const known = this.#rooms.get(key);
+    if (known !== undefined) return known;
+    if (this.#rooms.size >= LIVE_ROOMS_MAX || this.#isStopping) return null;
+    const room = new LiveRoom(namespace, id, {
+      ...this.#deps,
+      common: this.#common,
+      onTimerLeft: (dueAt) => this.#wakes.expect(dueAt),
+      onEmpty: (empty) => {
+        if (this.#rooms.get(key) === empty) this.#rooms.delete(key);
+      },
+    });
+    this.#rooms.set(key, room);
+    return room;
+  }
+
+  #occupied(): ExpiringRoom[] {
+    const now = this.#deps.clock.now();
+    const occupied: ExpiringRoom[] = [];
+    for (const { isOccupied, namespace, id } of this.#rooms.values()) {
+      if (isOccupied)
+        occupied.push({ namespace: namespace.name, id, expiresAt: expiryOf(namespace.limits, now, true) });
+    }
+    return occupied;
   }
 }

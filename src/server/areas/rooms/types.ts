@@ -13,6 +13,11 @@ export interface RoomNamespace {
   pending: PendingPlaces;
 }
 
+export interface RoomAddress {
+  namespace: RoomNamespace;
+  id: string;
+}
+
 /** A room in the file. */
 export interface SavedRoom {
   /** JSON, as `players` and `server`. */
@@ -27,21 +32,13 @@ export interface SavedRoom {
   present: readonly PresentPlayer[];
 }
 
-/** A room as it is to be saved. */
-export interface RoomToSave extends SavedRoom {
-  namespace: string;
-  id: string;
-  savedAt: Millis;
-  expiresAt: Millis;
-}
-
 /** A player as last known, with the session by which the user is looked up. */
 export interface PresentPlayer {
   player: Player;
   sessionId: string;
 }
 
-/** The user as of now, as rules get it; null when the session has ended. */
+/** Returns the present user, as rules get it; null when the session has ended. */
 export type PresentAuth = (sessionId: string, auth: Auth) => Auth | null;
 
 export interface StoredTimer {
@@ -55,12 +52,12 @@ export interface RoomConnection {
   readonly userId: string;
   readonly sessionId: string;
   readonly wantsPlayers: boolean;
-  /** With the role of the user as of now. */
+  /** Returns the player with the present role of the user. */
   player(): Player;
   send(text: string): void;
-  /** Like `send`, for a delta: it is dropped with the `sync` that it follows. */
+  /** Sends a delta, which is dropped with the `sync` that it follows. */
   sendDelta(text: string): void;
-  /** Texts that are sent from now on wait for the `sync`. */
+  /** Holds texts that are sent from now on, until the `sync`. */
   hold(): void;
   /** Sends the `sync` and the texts that waited. */
   release(syncText: string): void;

@@ -1,139 +1,151 @@
+import { type Static, Type } from "typebox";
 import type { Clock } from "../../../../kernel/clock.ts";
-import type { JsonObject } from "../../../../kernel/json/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../../kernel/json/json.ts";
 import { Largest } from "../../../../kernel/observing/largest.ts";
+import { AnyObject, nullable } from "../../../../kernel/schema/types.ts";
 import { nextTurn } from "../../../../kernel/time/scheduler.ts";
 import type { RoomStore } from "../lifecycle/store.ts";
-import { KICKS_PER_TURN, NEVER_EXPIRED, PLAYERS_LISTED_MAX, ROOMS_LOOKED_PER_TURN, VIEW_MAX_BYTES } from "../limits.ts";
+import { NEVER_EXPIRED, PLAYERS_LISTED_MAX, VIEW_MAX_BYTES } from "../limits.ts";
 import type { LiveRoom } from "../room/room.ts";
-import type { RoomAddress, RoomsService } from "../service.ts";
+import type { RoomsService } from "../service.ts";
 import type { RoomState } from "../state/room-state.ts";
-import { SYNCED, UNSYNCED } from "../state/state.ts";
-import { type BytesLeft, fitting } from "./fitting.ts";
+import { type StateKind, SYNCED, UNSYNCED, valueBytes } from "../state/state.ts";
+import type { RoomAddress } from "../types.ts";
 
-export interface ListedRoom {
-  namespace: string;
-  id: string;
-  players: number;
-  connections: number;
-  /** false: it has hibernated behind its connections. */
-  isInMemory: boolean;
-  /** Bytes of its states; null while it hibernates. */
-  stateBytes: number | null;
-}
+/** Rooms that are looked at in one turn of the event loop. */
+const ROOMS_LOOKED_PER_TURN = 5_000;
+/** Players of a closed room who leave in one turn of the event loop. */
+const KICKS_PER_TURN = 100;
 
-export interface RoomList {
-  /** All rooms of these namespaces. */
-  namespaces: { name: string; rooms: number; players: number }[];
-  /** Those with the most players first. */
-  rooms: ListedRoom[];
-  /** Rooms that are wanted, listed or not. */
-  total: number;
-}
+export const RoomList = Type.Object({
+  namespaces: Type.Array(Type.Object({ name: Type.String(), rooms: Type.Integer(), players: Type.Integer() }), {
+    description: "All live rooms of each namespace, and their players",
+  }),
+  rooms: Type.Array(
+    Type.Object({
+      namespace: Type.String(),
+      id: Type.String(),
+      players: Type.Integer(),
+      connections: Type.Integer(),
+      isInMemory: Type.Boolean({ description: "false: it has hibernated behind its connections" }),
+      stateBytes: nullable(Type.Integer({ description: "Of the shared state and those of players" })),
+    }),
+    { description: "Those with the most players first" },
+  ),
+  total: Type.Integer({ description: "Rooms that `namespace` and `prefix` select, listed or not" }),
+});
 
-interface ViewedPlayer {
-  userId: string;
-  role: string;
-  connections: number;
-  state: JsonObject | null;
-}
+export type RoomList = Static<typeof RoomList>;
 
-export interface RoomView {
-  namespace: string;
-  id: string;
-  /** `live`: in memory. `hibernating`: with players, and not in memory. `saved`: in the file only. */
-  status: "live" | "hibernating" | "saved";
-  players: ViewedPlayer[];
-  playerCount: number;
-  metadata: JsonObject;
-  /** null: too large while it is not in memory. */
-  sharedState: JsonObject | null;
-  sharedVersion: number;
-  serverState: JsonObject | null;
-  /** Bytes of the shared state and of those of players; null while it is not in memory. */
-  stateBytes: number | null;
-  timers: { name: string; dueAt: string }[];
-  /** Parts of the states are left out. */
-  isTruncated: boolean;
-}
+export const RoomView = Type.Object({
+  namespace: Type.String(),
+  id: Type.String(),
+  status: Type.Enum(["live", "hibernating", "saved"], {
+    description: "In memory; with players, and not in memory; in the file only, as it was saved last",
+  }),
+  players: Type.Array(
+    Type.Object({
+      userId: Type.String(),
+      role: Type.String(),
+      connections: Type.Integer({ description: "0: the place is kept for a reconnect" }),
+      state: nullable(AnyObject),
+    }),
+    { description: "At most 1,000" },
+  ),
+  playerCount: Type.Integer(),
+  metadata: AnyObject,
+  sharedState: nullable(AnyObject),
+  sharedVersion: Type.Integer(),
+  serverState: nullable(AnyObject),
+  stateBytes: nullable(Type.Integer()),
+  timers: Type.Array(Type.Object({ name: Type.String(), dueAt: Type.String({ format: "date-time" }) })),
+  isTruncated: Type.Boolean({ description: "The states have more than 256 KiB, and parts of them are left out" }),
+});
+export type RoomView = Static<typeof RoomView>;
 
-export interface RoomsAdministration {
-  /** Live rooms of these namespaces whose id begins with `prefix`, the fullest first, at most `limit`. */
-  list(wanted: { namespaces: ReadonlySet<string>; prefix: string; limit: number }): Promise<RoomList>;
-  /** null: there is no such room, live or saved. */
-  view(address: RoomAddress): RoomView | null;
-  /** Whether the user was a player of a live room. */
-  kick(address: RoomAddress, userId: string): boolean;
-  /** Kicks everybody; how many they were. null: the room is not live. */
-  close(address: RoomAddress): Promise<number | null>;
-}
+/** Live rooms, as administrators see and end them. */
+export class RoomsAdministration {
+  readonly #service: Pick<RoomsService, "all" | "live">;
+  readonly #store: Pick<RoomStore, "look">;
+  readonly #clock: Clock;
 
-export function createRoomsAdministration(deps: {
-  service: Pick<RoomsService, "all" | "live">;
-  store: Pick<RoomStore, "look">;
-  clock: Clock;
-}): RoomsAdministration {
-  const { service, store, clock } = deps;
-  return {
-    list: (wanted) => list(service.all(), wanted),
-    view(address) {
-      const { namespace, id } = address;
-      const room = service.live(address);
-      if (room?.state != null) return viewOf(room, room.state);
-      const now = room === null || room.playerCount === 0 ? clock.now() : NEVER_EXPIRED;
-      const saved = store.look(namespace.name, id, { now, maxBytes: VIEW_MAX_BYTES });
-      if (saved === null) return null;
-      const { shared, server, timers, ...rest } = saved;
-      return {
-        namespace: namespace.name,
-        id,
-        status: room === null ? "saved" : "hibernating",
-        players: room === null ? [] : playersOf(room, null, { bytes: 0, isCut: false }),
-        playerCount: room?.playerCount ?? 0,
-        ...rest,
-        sharedState: shared,
-        serverState: server,
-        stateBytes: null,
-        timers: timersOf(Object.entries(timers)),
-        isTruncated: shared === null || server === null,
-      };
-    },
-    kick: (address, userId) => service.live(address)?.kick(userId) ?? false,
-    async close(address) {
-      const room = service.live(address);
-      if (room === null) return null;
-      const userIds = Array.from(room.members(), ({ player }) => player.userId);
-      let kicked = 0;
-      for (const [index, userId] of userIds.entries()) {
-        if (room.kick(userId)) kicked++;
-        if (index % KICKS_PER_TURN === KICKS_PER_TURN - 1) await nextTurn();
-      }
-      return kicked;
-    },
-  };
-}
-
-async function list(
-  rooms: Iterable<LiveRoom>,
-  { namespaces, prefix, limit }: Parameters<RoomsAdministration["list"]>[0],
-): Promise<RoomList> {
-  const counts = new Map(Array.from(namespaces, (name) => [name, { name, rooms: 0, players: 0 }]));
-  const fullest = new Largest<LiveRoom>(limit);
-  let total = 0;
-  let looked = 0;
-  for (const room of rooms) {
-    if (++looked % ROOMS_LOOKED_PER_TURN === 0) await nextTurn();
-    const count = counts.get(room.namespace.name);
-    if (count === undefined) continue;
-    count.rooms++;
-    count.players += room.playerCount;
-    if (!room.id.startsWith(prefix)) continue;
-    total++;
-    fullest.add(room, room.playerCount);
+  constructor(deps: { service: Pick<RoomsService, "all" | "live">; store: Pick<RoomStore, "look">; clock: Clock }) {
+    this.#service = deps.service;
+    this.#store = deps.store;
+    this.#clock = deps.clock;
   }
-  return { namespaces: [...counts.values()], rooms: fullest.sorted().map(listed), total };
+
+  /** Lists live rooms of these namespaces whose id begins with `prefix`, the fullest first, at most `limit`. */
+  async list({
+    namespaces,
+    prefix,
+    limit,
+  }: {
+    namespaces: ReadonlySet<string>;
+    prefix: string;
+    limit: number;
+  }): Promise<RoomList> {
+    const counts = new Map(Array.from(namespaces, (name) => [name, { name, rooms: 0, players: 0 }]));
+    const fullest = new Largest<LiveRoom>(limit);
+    let total = 0;
+    let looked = 0;
+    for (const room of this.#service.all()) {
+      if (++looked % ROOMS_LOOKED_PER_TURN === 0) await nextTurn();
+      const count = counts.get(room.namespace.name);
+      if (count === undefined) continue;
+      count.rooms++;
+      count.players += room.playerCount;
+      if (!room.id.startsWith(prefix)) continue;
+      total++;
+      fullest.add(room, room.playerCount);
+    }
+    return { namespaces: [...counts.values()], rooms: fullest.sorted().map(listed), total };
+  }
+
+  /** null: there is no such room, live or saved. */
+  view(address: RoomAddress): RoomView | null {
+    const { namespace, id } = address;
+    const room = this.#service.live(address);
+    if (room?.state != null) return viewOf(room, room.state);
+    const now = room === null || room.playerCount === 0 ? this.#clock.now() : NEVER_EXPIRED;
+    const saved = this.#store.look(namespace.name, id, { now, maxBytes: VIEW_MAX_BYTES });
+    if (saved === null) return null;
+    const { shared, server, timers, ...rest } = saved;
+    return {
+      namespace: namespace.name,
+      id,
+      status: room === null ? "saved" : "hibernating",
+      players: room === null ? [] : playersOf(room, null, { bytes: 0, isCut: false }),
+      playerCount: room?.playerCount ?? 0,
+      ...rest,
+      sharedState: shared,
+      serverState: server,
+      stateBytes: null,
+      timers: timersOf(Object.entries(timers)),
+      isTruncated: shared === null || server === null,
+    };
+  }
+
+  /** Returns whether the user was a player of a live room. */
+  kick(address: RoomAddress, userId: string): boolean {
+    return this.#service.live(address)?.kick(userId) ?? false;
+  }
+
+  /** Kicks everybody, and returns how many they were. null: the room is not live. */
+  async close(address: RoomAddress): Promise<number | null> {
+    const room = this.#service.live(address);
+    if (room === null) return null;
+    const userIds = Array.from(room.members(), ({ player }) => player.userId);
+    let kicked = 0;
+    for (const [index, userId] of userIds.entries()) {
+      if (room.kick(userId)) kicked++;
+      if (index % KICKS_PER_TURN === KICKS_PER_TURN - 1) await nextTurn();
+    }
+    return kicked;
+  }
 }
 
-const listed = (room: LiveRoom): ListedRoom => ({
+const listed = (room: LiveRoom): RoomList["rooms"][number] => ({
   namespace: room.namespace.name,
   id: room.id,
   players: room.playerCount,
@@ -169,9 +181,9 @@ function viewOf(room: LiveRoom, state: RoomState): RoomView {
   };
 }
 
-/** At most PLAYERS_LISTED_MAX. */
-function playersOf(room: LiveRoom, state: RoomState | null, left: BytesLeft): ViewedPlayer[] {
-  const players: ViewedPlayer[] = [];
+/** Returns at most PLAYERS_LISTED_MAX players. */
+function playersOf(room: LiveRoom, state: RoomState | null, left: BytesLeft): RoomView["players"] {
+  const players: RoomView["players"] = [];
   for (const { player, connections } of room.members()) {
     if (players.length === PLAYERS_LISTED_MAX) break;
     const { userId, role } = player;
@@ -183,3 +195,55 @@ function playersOf(room: LiveRoom, state: RoomState | null, left: BytesLeft): Vi
 
 const timersOf = (timers: Iterable<readonly [string, { dueAt: number }]>): RoomView["timers"] =>
   Array.from(timers, ([name, { dueAt }]) => ({ name, dueAt: new Date(dueAt).toISOString() }));
+
+/** Bytes that a key takes beside its characters: quotes, colon and comma. */
+const KEY_BYTES = 4;
+
+/** The bytes that are left of an answer, and whether anything had to be left out. */
+interface BytesLeft {
+  bytes: number;
+  isCut: boolean;
+}
+
+/**
+ * Returns the part of an adopted state that fits: members in order, and of one that is too large its own members. Arrays end
+ * where they are cut. It takes as long as its result is large, however large the state.
+ */
+function fitting(state: JsonObject, kind: StateKind, left: BytesLeft): JsonObject {
+  const part = partOf(state, kind, left);
+  return isJsonObject(part) ? part : {};
+}
+
+/** undefined: none of it fits. */
+function partOf(value: JsonValue, kind: StateKind, left: BytesLeft): JsonValue | undefined {
+  const bytes = valueBytes(value, kind);
+  if (bytes <= left.bytes) {
+    left.bytes -= bytes;
+    return value;
+  }
+  left.isCut = true;
+  if (typeof value !== "object" || value === null) return undefined;
+  return Array.isArray(value) ? itemsOf(value, kind.inArrays ?? kind, left) : membersOf(value, kind, left);
+}
+
+function membersOf(object: JsonObject, kind: StateKind, left: BytesLeft): JsonObject {
+  const members: Record<string, JsonValue> = {};
+  for (const key of Object.keys(object)) {
+    left.bytes -= key.length + KEY_BYTES;
+    if (left.bytes <= 0) break;
+    const part = partOf(object[key] ?? null, kind, left);
+    if (part !== undefined) members[key] = part;
+  }
+  return members;
+}
+
+function itemsOf(items: readonly JsonValue[], kind: StateKind, left: BytesLeft): JsonValue[] {
+  const parts: JsonValue[] = [];
+  for (const item of items) {
+    const isWhole = valueBytes(item, kind) <= left.bytes;
+    const part = partOf(item, kind, left);
+    if (part !== undefined) parts.push(part);
+    if (!isWhole || left.bytes <= 0) break;
+  }
+  return parts;
+}

@@ -4,11 +4,16 @@ import type { Principal } from "../../../access/principal.ts";
 import { requireAnyServiceKey, requireServiceKey } from "../../../access/service-key-right.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { OK } from "../../../http/reply.ts";
-import { LISTED_ROOMS_DEFAULT, LISTED_ROOMS_MAX, ROOM_ID_LENGTH_MAX, USER_ID_LENGTH_MAX } from "../limits.ts";
+import { ROOM_ID_LENGTH_MAX } from "../limits.ts";
 import type { RoomsService } from "../service.ts";
 import type { RecordChange } from "../types.ts";
-import type { RoomsAdministration } from "./administration.ts";
-import { RoomList, RoomView } from "./answers.ts";
+import { RoomList, type RoomsAdministration, RoomView } from "./administration.ts";
+
+/** Rooms in one list. */
+const LISTED_ROOMS_DEFAULT = 100;
+const LISTED_ROOMS_MAX = 500;
+/** Characters of the id of a user. */
+const USER_ID_LENGTH_MAX = 128;
 
 const ADDRESS = { namespace: "A namespace of `rooms` in the config", id: "The id of a room" };
 
@@ -20,7 +25,7 @@ interface EndpointDeps {
   audit: RecordChange;
 }
 
-/** Live rooms for administrators: see them, kick players, close them. */
+/** Returns the endpoints of administrators: they see live rooms, kick players and close rooms. */
 export const roomAdministrationEndpoints = (deps: EndpointDeps): readonly Endpoint[] => [
   ...readingEndpoints(deps),
   ...changingEndpoints(deps),
@@ -83,7 +88,7 @@ function changingEndpoints({ service, administration, audit }: EndpointDeps): re
     {
       tag: TAG,
       summary: "Kick a player",
-      description: "As `room.kick` does: the player leaves with the reason `kicked`, and may join again.",
+      description: "The player leaves, as by `room.kick`, with the reason `kicked`, and may join again.",
       caller: "serviceKey",
       place: "room",
       path: ADDRESS,
@@ -125,7 +130,7 @@ function changingEndpoints({ service, administration, audit }: EndpointDeps): re
   return [kick, close];
 }
 
-/** The namespaces whose rooms a key may see. Errors: 401 without a key, 403 where it may see none. */
+/** Returns the namespaces whose rooms a key may see. Errors: 401 without a key, 403 where it may see none. */
 function readableOf(principal: Principal, namespaces: readonly string[]): readonly string[] {
   requireAnyServiceKey(principal);
   if (principal.kind !== "serviceKey") return namespaces;

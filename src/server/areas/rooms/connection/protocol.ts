@@ -1,13 +1,13 @@
 import { Type } from "typebox";
-import type { JsonObject } from "../../../../kernel/json/json.ts";
+import type { JsonObject, JsonValue } from "../../../../kernel/json/json.ts";
 import { createParser } from "../../../../kernel/schema/parser.ts";
 import type { SignedIn, Visiting } from "../../../sockets/connection.ts";
 import { PROBLEM_SHOWN_LENGTH } from "../../../sockets/limits.ts";
 import { declareMessages, type Failure, type MessageType, type Protocol } from "../../../sockets/protocol.ts";
 import { MESSAGE_VALUES_MAX } from "../limits.ts";
-import type { RoomsService } from "../service.ts";
 import { authRefreshed, authSuccess, errorMessage, PONG, type RoomErrorCode } from "../messages.ts";
-import { isWithinValues } from "./value-count.ts";
+import type { RoomsService } from "../service.ts";
+
 import type { Visitor, VisitorConnection } from "./visitor.ts";
 
 /** Any message may have a `requestId`. An error that answers it repeats it where it is a string. */
@@ -139,4 +139,18 @@ function act(visitor: Visitor, message: JsonObject, chars: number): Failure<Room
   }
   room.act(visitor, { type: actionType, payload, requestId, chars });
   return null;
+}
+
+/** Whether a value holds at most so many values, itself included. Stops counting at that number. */
+function isWithinValues(value: JsonValue, valuesMax: number): boolean {
+  let left = valuesMax;
+  const waiting: JsonValue[] = [value];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if (--left < 0) return false;
+    if (typeof next !== "object" || next === null) continue;
+    const members = Array.isArray(next) ? next : Object.values(next);
+    if (members.length > left) return false;
+    for (const member of members) waiting.push(member);
+  }
+  return true;
 }

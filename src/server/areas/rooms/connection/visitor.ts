@@ -3,13 +3,11 @@ import type { LookupWatch } from "../../../access/lookups/lookups.ts";
 import type { Auth, Player } from "../../../config/types.ts";
 import type { Connection, SignedIn } from "../../../sockets/connection.ts";
 import type { StandingRight } from "../../../sockets/standing-rights.ts";
-import type { LoopShare } from "../pace/loop-share.ts";
-import type { LiveRoom } from "../room/room.ts";
-import type { RoomAddress } from "../service.ts";
-import type { RoomConnection } from "../types.ts";
 import { errorMessage } from "../messages.ts";
-import { Outbox } from "./outbox.ts";
-import type { SyncTurns } from "./sync-turns.ts";
+import type { LiveRoom } from "../room/room.ts";
+import type { LoopShare } from "../room/room-meter.ts";
+import type { RoomAddress, RoomConnection } from "../types.ts";
+import { Outbox, type SyncTurns } from "./outbox.ts";
 
 export type VisitorConnection = Connection<Visitor>;
 
@@ -22,7 +20,7 @@ export class Visitor implements RoomConnection {
   wantsPlayers = false;
   readonly #outbox: Outbox;
   #connection: VisitorConnection | null = null;
-  /** Of the join rule, where it has looked something up. */
+  /** The right of the join rule, where it has looked something up. */
   #right: StandingRight | null = null;
   /** It may not be in the room any more, which may still answer what it had sent. */
   #isExpelled = false;
@@ -40,12 +38,12 @@ export class Visitor implements RoomConnection {
     });
   }
 
-  /** The connection has authenticated. Rooms get no connection before. */
+  /** Takes the connection, once it has authenticated. Rooms get none before. */
   authenticated(connection: VisitorConnection): void {
     this.#connection = connection;
   }
 
-  /** A join begins: nothing of the room is sent before it is refused, or its right is known to be that of now. */
+  /** Begins a join: nothing of the room is sent before it is refused, or its right is known to be current. */
   joining(): void {
     this.#outbox.pause();
   }
@@ -55,7 +53,7 @@ export class Visitor implements RoomConnection {
   }
 
   /**
-   * It has joined: the join rule has allowed it to `auth`. `mayStay` asks the rule again when what it looked at has changed.
+   * Ends a join that the rule has allowed to `auth`. `mayStay` asks the rule again when what it looked at has changed.
    * Texts wait until the right is released. [RM221]
    */
   joined(
@@ -71,7 +69,7 @@ export class Visitor implements RoomConnection {
         const asked = this.#principal.auth;
         return chain(mayStay(asked, watch), (isAllowed) => {
           const isAboutNow = this.#principal.auth === asked;
-          // The answer is about who the user was: it is asked again.
+          // The answer is about the previous user: it is asked again.
           if (!isAboutNow) right.touch();
           return isAllowed || !isAboutNow ? null : () => this.#expel();
         });
@@ -87,7 +85,7 @@ export class Visitor implements RoomConnection {
     right.hold();
   }
 
-  /** The join rule denies: the connection stays open, as after a join that was refused, and is sent nothing more of the room. */
+  /** Puts the connection out of the room. It stays open, as after a join that was refused, and is sent nothing more of the room. */
   #expel(): void {
     const { room } = this;
     this.room = null;
@@ -100,7 +98,7 @@ export class Visitor implements RoomConnection {
     this.#authenticated.sendText(errorMessage("JOIN_DENIED", "Access denied"));
   }
 
-  /** The connection has ended. */
+  /** Ends what the connection had in the room. */
   closed(code: number): void {
     this.#right?.end();
     this.#outbox.clear();

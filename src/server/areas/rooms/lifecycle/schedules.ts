@@ -1,19 +1,11 @@
 import type { Clock, Millis } from "../../../../kernel/clock.ts";
-import { WAKE_RETRY_MS, WAKE_ROOMS_MAX } from "../limits.ts";
-import type { RoomStore, TimedRoom } from "./store.ts";
+import type { Logger } from "../../../../kernel/logger.ts";
+import { startSweeping } from "../../../../kernel/time/sweeping.ts";
+import { SWEEP_INTERVAL_MS, SWEEP_ROWS_MAX, WAKE_RETRY_MS, WAKE_ROOMS_MAX } from "../limits.ts";
+import type { ExpiringRoom, RoomStore, TimedRoom } from "./store.ts";
 
-export interface WakeSchedule {
-  /** A room in the file has a timer that is due then. */
-  expect(dueAt: Millis): void;
-  stop(): void;
-}
-
-/**
- * Wakes hibernating rooms for their timers: `wake` is called for each room whose first timer is due. One clock timer serves
- * all rooms; a pass reads the rooms that are due from the file, a page at a time, and tries each of them once.
- */
-export function createWakeSchedule(deps: {
-  store: RoomStore;
+interface WakeDeps {
+  store: Pick<RoomStore, "timed">;
   /** The declared namespaces. Rooms of others are not woken. */
   namespaces: readonly string[];
   clock: Clock;
@@ -22,75 +14,123 @@ export function createWakeSchedule(deps: {
   /** false: there is no place for it in memory. */
   wake: (room: TimedRoom) => boolean;
   onFailure: (cause: unknown) => void;
-}): WakeSchedule {
-  const { store, clock } = deps;
-  let expectedAt = Number.POSITIVE_INFINITY;
-  let isStopped = false;
-  let cancel: (() => void) | null = null;
-  /** null: no pass is under way. */
-  let pass: Generator<undefined> | null = null;
+}
 
-  const expect = (dueAt: Millis): void => {
-    if (dueAt >= expectedAt || isStopped) return;
-    expectedAt = dueAt;
+/**
+ * Wakes hibernating rooms for their timers: `wake` is called for each room whose first timer is due. One clock timer serves
+ * all rooms; a pass reads the rooms that are due from the file, a page at a time, and tries each of them once.
+ */
+export class WakeSchedule {
+  readonly #deps: WakeDeps;
+  #expectedAt = Number.POSITIVE_INFINITY;
+  #isStopped = false;
+  #cancel: (() => void) | null = null;
+  /** null: no pass is under way. */
+  #pass: Generator<undefined> | null = null;
+
+  constructor(deps: WakeDeps) {
+    this.#deps = deps;
+  }
+
+  /** Learns that a room in the file has a timer that is due then. */
+  expect(dueAt: Millis): void {
+    if (dueAt >= this.#expectedAt || this.#isStopped) return;
+    this.#expectedAt = dueAt;
     // The end of the pass schedules it.
-    if (pass === null) schedule();
-  };
-  const schedule = (): void => {
-    cancel?.();
-    if (expectedAt === Number.POSITIVE_INFINITY) return;
-    cancel = clock.after(Math.max(0, expectedAt - clock.now()), () => {
-      expectedAt = Number.POSITIVE_INFINITY;
-      pass = wakeDue();
-      step();
+    if (this.#pass === null) this.#schedule();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#cancel?.();
+  }
+
+  #schedule(): void {
+    this.#cancel?.();
+    if (this.#expectedAt === Number.POSITIVE_INFINITY) return;
+    const { clock } = this.#deps;
+    this.#cancel = clock.after(Math.max(0, this.#expectedAt - clock.now()), () => {
+      this.#expectedAt = Number.POSITIVE_INFINITY;
+      this.#pass = this.#wakeDue();
+      this.#step();
     });
-  };
-  const step = (): void => {
+  }
+
+  #step(): void {
+    const { clock, onFailure } = this.#deps;
     try {
-      if (pass?.next().done === false) {
-        cancel = clock.after(0, step);
+      if (this.#pass?.next().done === false) {
+        this.#cancel = clock.after(0, () => this.#step());
         return;
       }
-      pass = null;
+      this.#pass = null;
     } catch (cause) {
-      deps.onFailure(cause);
-      pass = null;
+      onFailure(cause);
+      this.#pass = null;
       // Rooms that are due may be left.
-      expect(clock.now() + WAKE_RETRY_MS);
+      this.expect(clock.now() + WAKE_RETRY_MS);
     }
-    if (!isStopped) schedule();
-  };
+    if (!this.#isStopped) this.#schedule();
+  }
 
   /** Yields between pages, so that other work gets a turn. */
-  function* wakeDue(): Generator<undefined> {
-    for (const namespace of deps.namespaces) {
+  *#wakeDue(): Generator<undefined> {
+    for (const namespace of this.#deps.namespaces) {
       let position: TimedRoom | null = { dueAt: Number.MIN_SAFE_INTEGER, namespace, id: "" };
       while (position !== null) {
-        position = wakePage(position);
+        position = this.#wakePage(position);
         if (position !== null) yield;
       }
     }
   }
 
   /** Returns where the next page begins; null after the last room that is due. */
-  const wakePage = (after: TimedRoom): TimedRoom | null => {
+  #wakePage(after: TimedRoom): TimedRoom | null {
+    const { store, clock, isInMemory, wake } = this.#deps;
     const page = store.timed(after, clock.now(), WAKE_ROOMS_MAX);
     for (const room of page) {
-      if (deps.isInMemory(room)) continue;
+      if (isInMemory(room)) continue;
       if (room.dueAt > clock.now()) {
-        expect(room.dueAt);
+        this.expect(room.dueAt);
         return null;
       }
-      if (!deps.wake(room)) expect(clock.now() + WAKE_RETRY_MS);
+      if (!wake(room)) this.expect(clock.now() + WAKE_RETRY_MS);
     }
     return page.length < WAKE_ROOMS_MAX ? null : (page.at(-1) ?? null);
-  };
+  }
+}
 
-  return {
-    expect,
-    stop() {
-      isStopped = true;
-      cancel?.();
+/**
+ * Deletes expired rooms, a bounded number at a time. Before that, the expiry of rooms with players is renewed: their time to
+ * live starts when the last player leaves. [RM37]
+ */
+export function startSweep(deps: {
+  store: Pick<RoomStore, "renew" | "removeExpired">;
+  /** Returns rooms with players, and when they would expire if they were saved now. */
+  occupied(): readonly ExpiringRoom[];
+  clock: Clock;
+  logger: Logger;
+}): () => Promise<void> {
+  const { store, clock, logger } = deps;
+  /** null: the next step starts a round. */
+  let toRenew: ExpiringRoom[] | null = null;
+  return startSweeping({
+    clock,
+    intervalMs: SWEEP_INTERVAL_MS,
+    pauseMs: 0,
+    async sweep() {
+      toRenew ??= [...deps.occupied()];
+      if (toRenew.length > 0) {
+        await store.renew(toRenew.splice(-SWEEP_ROWS_MAX));
+        return true;
+      }
+      const isMore = await store.removeExpired(clock.now());
+      if (!isMore) toRenew = null;
+      return isMore;
     },
-  };
+    onFailure(cause) {
+      toRenew = null;
+      logger.error("expired rooms cannot be deleted", { cause });
+    },
+  });
 }

@@ -4,9 +4,9 @@ import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { untilBytes } from "../../../../kernel/time/sweeping.ts";
 import type { Player } from "../../../config/types.ts";
 import type { DatabaseFile } from "../../../db/index.ts";
-import { jsonText } from "../messages.ts";
 import { SWEEP_BYTES, SWEEP_ROWS_MAX } from "../limits.ts";
-import type { PresentPlayer, RoomToSave, SavedRoom, StoredTimer } from "../types.ts";
+import { jsonText } from "../messages.ts";
+import type { PresentPlayer, SavedRoom, StoredTimer } from "../types.ts";
 
 const LOAD = "SELECT * FROM rooms WHERE namespace = ?1 AND id = ?2 AND expires_at > ?3";
 const METADATA = "SELECT metadata FROM rooms WHERE namespace = ?1 AND id = ?2 AND expires_at > ?3";
@@ -33,6 +33,14 @@ interface RoomRow {
   metadata: string;
   timers: string;
   present: string;
+}
+
+/** A room as it is to be saved. */
+export interface RoomToSave extends SavedRoom {
+  namespace: string;
+  id: string;
+  savedAt: Millis;
+  expiresAt: Millis;
 }
 
 export interface TimedRoom {
@@ -63,94 +71,95 @@ interface LookRow {
   timers: string;
 }
 
-export interface RoomStore {
-  /** null: never saved, or expired. */
-  load(namespace: string, id: string, now: Millis): SavedRoom | null;
-  /** What an administrator sees. null as for `load`; states of more than `maxBytes` are null. */
-  look(namespace: string, id: string, bounds: { now: Millis; maxBytes: number }): SavedLook | null;
-  /** null as for `load`. */
-  metadata(namespace: string, id: string, now: Millis): JsonObject | null;
-  save(room: RoomToSave): Promise<void>;
-  /**
-   * Rooms of one namespace with a timer, sorted by the time of their first timer, beginning after `after`. Expired rooms
-   * are left out.
-   */
-  timed(after: TimedRoom, now: Millis, limit: number): TimedRoom[];
-  /** Sets the expiry of rooms that are in the file; never to an earlier time. */
-  renew(rooms: readonly ExpiringRoom[]): Promise<void>;
-  /** Deletes some expired rooms, of bounded number and size; resolves to whether there may be more. */
-  removeExpired(now: Millis): Promise<boolean>;
-}
-
-/** What rooms need of `rooms.db`: a file of their own, so that saving many large states never delays the writes of sign-ins. */
+/** The part of `rooms.db` that rooms use: a file of their own, so that saving many large states never delays sign-ins. */
 export type RoomFile = Pick<DatabaseFile, "query" | "write">;
 
-export function createRoomStore(file: RoomFile): RoomStore {
-  return {
-    load(namespace, id, now) {
-      const row = file.query<RoomRow>(LOAD).get(namespace, id, now);
-      return row === null ? null : readRow(row);
-    },
-    look(namespace, id, { now, maxBytes }) {
-      const row = file.query<LookRow>(LOOK).get(namespace, id, now, maxBytes);
-      if (row === null) return null;
-      const { shared, server, sharedVersion } = row;
-      return {
-        shared: shared === null ? null : JSON.parse(shared),
-        sharedVersion,
-        server: server === null ? null : JSON.parse(server),
-        metadata: JSON.parse(row.metadata),
-        timers: JSON.parse(row.timers),
-      };
-    },
-    metadata(namespace, id, now) {
-      const row = file.query<{ metadata: string }>(METADATA).get(namespace, id, now);
-      return row === null ? null : JSON.parse(row.metadata);
-    },
-    async save(room) {
-      const nextTimerAt = Object.values(room.timers).reduce<Millis | null>((next, { dueAt }) => {
-        return next === null ? dueAt : Math.min(next, dueAt);
-      }, null);
-      // Made before the write starts: the room may change while the write waits.
-      const values = [
-        room.namespace,
-        room.id,
-        room.shared,
-        room.sharedVersion,
-        room.players,
-        room.server,
-        jsonText(room.metadata),
-        jsonText(room.timers),
-        jsonText(room.present.map(({ player, sessionId }) => ({ ...player, sessionId }))),
-        room.savedAt,
-        room.expiresAt,
-        nextTimerAt,
-      ];
-      await file.write((tx) => {
-        tx.query(SAVE).run(...values);
-      });
-    },
-    timed(after, now, limit) {
-      return file.query<TimedRoom>(TIMERS).all(after.namespace, after.dueAt, after.id, now, limit);
-    },
-    async renew(rooms) {
-      await file.write((tx) => {
-        const renew = tx.query(RENEW);
-        for (const { namespace, id, expiresAt } of rooms) renew.run(namespace, id, expiresAt);
-        return null;
-      });
-    },
-    async removeExpired(now) {
-      // Most sweeps find no expired room and need no transaction.
-      if (file.query(EXPIRED).get(now) === null) return false;
-      return file.write((tx) => {
-        const swept = tx.query<{ rowid: number; bytes: number }>(SWEPT).all(now);
-        const step = untilBytes(swept, SWEEP_BYTES);
-        for (const { rowid } of step) tx.query(REMOVE).run(rowid);
-        return step.length < swept.length || swept.length === SWEEP_ROWS_MAX;
-      });
-    },
-  };
+/** The rooms in the file. */
+export class RoomStore {
+  readonly #file: RoomFile;
+
+  constructor(file: RoomFile) {
+    this.#file = file;
+  }
+
+  /** null: never saved, or expired. */
+  load(namespace: string, id: string, now: Millis): SavedRoom | null {
+    const row = this.#file.query<RoomRow>(LOAD).get(namespace, id, now);
+    return row === null ? null : readRow(row);
+  }
+
+  /** Returns what an administrator sees; null as for `load`. States of more than `maxBytes` are null. */
+  look(namespace: string, id: string, { now, maxBytes }: { now: Millis; maxBytes: number }): SavedLook | null {
+    const row = this.#file.query<LookRow>(LOOK).get(namespace, id, now, maxBytes);
+    if (row === null) return null;
+    const { shared, server, sharedVersion } = row;
+    return {
+      shared: shared === null ? null : JSON.parse(shared),
+      sharedVersion,
+      server: server === null ? null : JSON.parse(server),
+      metadata: JSON.parse(row.metadata),
+      timers: JSON.parse(row.timers),
+    };
+  }
+
+  /** null as for `load`. */
+  metadata(namespace: string, id: string, now: Millis): JsonObject | null {
+    const row = this.#file.query<{ metadata: string }>(METADATA).get(namespace, id, now);
+    return row === null ? null : JSON.parse(row.metadata);
+  }
+
+  async save(room: RoomToSave): Promise<void> {
+    const nextTimerAt = Object.values(room.timers).reduce<Millis | null>((next, { dueAt }) => {
+      return next === null ? dueAt : Math.min(next, dueAt);
+    }, null);
+    // Made before the write starts: the room may change while the write waits.
+    const values = [
+      room.namespace,
+      room.id,
+      room.shared,
+      room.sharedVersion,
+      room.players,
+      room.server,
+      jsonText(room.metadata),
+      jsonText(room.timers),
+      jsonText(room.present.map(({ player, sessionId }) => ({ ...player, sessionId }))),
+      room.savedAt,
+      room.expiresAt,
+      nextTimerAt,
+    ];
+    await this.#file.write((tx) => {
+      tx.query(SAVE).run(...values);
+    });
+  }
+
+  /**
+   * Lists rooms of one namespace with a timer, sorted by the time of their first timer, beginning after `after`. Expired rooms
+   * are left out.
+   */
+  timed(after: TimedRoom, now: Millis, limit: number): TimedRoom[] {
+    return this.#file.query<TimedRoom>(TIMERS).all(after.namespace, after.dueAt, after.id, now, limit);
+  }
+
+  /** Sets the expiry of rooms that are in the file; never to an earlier time. */
+  async renew(rooms: readonly ExpiringRoom[]): Promise<void> {
+    await this.#file.write((tx) => {
+      const renew = tx.query(RENEW);
+      for (const { namespace, id, expiresAt } of rooms) renew.run(namespace, id, expiresAt);
+      return null;
+    });
+  }
+
+  /** Deletes some expired rooms, of bounded number and size; resolves to whether there may be more. */
+  async removeExpired(now: Millis): Promise<boolean> {
+    // Most sweeps find no expired room and need no transaction.
+    if (this.#file.query(EXPIRED).get(now) === null) return false;
+    return this.#file.write((tx) => {
+      const swept = tx.query<{ rowid: number; bytes: number }>(SWEPT).all(now);
+      const step = untilBytes(swept, SWEEP_BYTES);
+      for (const { rowid } of step) tx.query(REMOVE).run(rowid);
+      return step.length < swept.length || swept.length === SWEEP_ROWS_MAX;
+    });
+  }
 }
 
 /** Rows of earlier versions have no session: then the user stays as saved. */
@@ -158,7 +167,7 @@ function readPresent({ sessionId = "", ...player }: Player & { sessionId?: strin
   return { player: frozenJson(player), sessionId };
 }
 
-/** `save` has written the row. */
+/** Reads a row that `save` has written. */
 function readRow(row: RoomRow): SavedRoom {
   return {
     shared: row.shared,

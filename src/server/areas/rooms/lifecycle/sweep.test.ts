@@ -6,8 +6,8 @@ import { systemClock } from "../../../../kernel/clock.ts";
 import { silentLogger } from "../../../../kernel/logger.ts";
 import { createStorageEngine, layOut } from "../../../db/index.ts";
 import { SWEEP_BYTES, SWEEP_INTERVAL_MS } from "../limits.ts";
-import { createRoomStore } from "./store.ts";
-import { startSweep } from "./sweep.ts";
+import { startSweep } from "./schedules.ts";
+import { RoomStore } from "./store.ts";
 
 const INSERT = `INSERT INTO rooms (namespace, id, shared, shared_version, players, server, metadata, timers, present, saved_at,
   expires_at) VALUES ('game', ?1, ?2, 0, '{}', '{}', '{}', '{}', '[]', 0, ?3)`;
@@ -27,7 +27,7 @@ test("[RM37] a step of the sweep deletes few large rooms", async () => {
       .query<{ id: string }>("SELECT id FROM rooms ORDER BY id")
       .all()
       .map(({ id }) => id);
-  const stop = startSweep({ store: createRoomStore(file), occupied: () => [], clock, logger: silentLogger });
+  const stop = startSweep({ store: new RoomStore(file), occupied: () => [], clock, logger: silentLogger });
   clock.advance(SWEEP_INTERVAL_MS);
   await until("the first step has ended", () => ids().length < 7 && clock.waiting > 0);
   expect(ids()).toEqual(["large4", "large5", "later"]);

@@ -4,9 +4,8 @@ import { roomsLayout } from "../../../../../schema/migrations/index.ts";
 import { settle, temporaryDirectory, testClock } from "../../../../../tests/support/index.ts";
 import { systemClock } from "../../../../kernel/clock.ts";
 import { createStorageEngine, layOut } from "../../../db/index.ts";
-import type { RoomToSave } from "../types.ts";
-import { createRoomStore, type RoomStore } from "./store.ts";
-import { createWakeSchedule } from "./schedules.ts";
+import { WakeSchedule } from "./schedules.ts";
+import { RoomStore, type RoomToSave } from "./store.ts";
 
 const engine = createStorageEngine({ clock: systemClock });
 const clock = testClock();
@@ -29,9 +28,9 @@ const room = (namespace: string, id: string, dueInMs: number): RoomToSave => ({
 });
 
 /** Notes who is woken; nobody gets into memory by that. */
-function watch(store: RoomStore): string[] {
+function watch(store: Pick<RoomStore, "timed">): string[] {
   const woken: string[] = [];
-  const schedule = createWakeSchedule({
+  const schedule = new WakeSchedule({
     store,
     clock,
     namespaces: ["game", "quiz"],
@@ -40,12 +39,12 @@ function watch(store: RoomStore): string[] {
     onFailure: (cause) => failures.push(cause),
   });
   schedule.expect(clock.now());
-  stop = schedule.stop;
+  stop = () => schedule.stop();
   return woken;
 }
 
 async function storeOf(...rooms: RoomToSave[]): Promise<RoomStore> {
-  const store = createRoomStore(engine.open(join(temporaryDirectory(), "rooms.db"), { migrate: layOut(roomsLayout) }));
+  const store = new RoomStore(engine.open(join(temporaryDirectory(), "rooms.db"), { migrate: layOut(roomsLayout) }));
   await Promise.all(rooms.map((one) => store.save(one)));
   return store;
 }
@@ -76,13 +75,11 @@ test("[RM41] more rooms than one turn wakes are all tried, also when there is no
 
 test("[RM27] rooms that are due are woken after the file could not be read for a while", async () => {
   const store = await storeOf(room("game", "soon", 10));
-  const { timed } = store;
   let tries = 0;
   const woken = watch({
-    ...store,
     timed(...given) {
       if (tries++ < 3) throw new Error("disk I/O error");
-      return timed(...given);
+      return store.timed(...given);
     },
   });
   await clock.advanceAsync(10_000);

@@ -3,11 +3,11 @@ import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { chain } from "../../../../kernel/maybe-promise.ts";
 import { playerDelta, sharedDelta, syncMessage, syncPart } from "../messages.ts";
 import { DELTA_INTERVAL_MS, SENT_CHARS_PER_MS } from "../limits.ts";
-import type { RoomMeter } from "./room-meter.ts";
 import type { RoomState } from "../state/room-state.ts";
 import type { StateTexts } from "../state/steps.ts";
 import type { RoomConnection } from "../types.ts";
 import type { Members } from "./members.ts";
+import type { RoomMeter } from "./room-meter.ts";
 
 /** The player's part of a `sync`. */
 interface PlayerPart {

@@ -3,13 +3,16 @@ import type { Clock } from "../../../../kernel/clock.ts";
 import type { JsonObject, JsonValue } from "../../../../kernel/json/json.ts";
 import type { AppAccess } from "../../../config/app/index.ts";
 import type { Player, Room } from "../../../config/types.ts";
+import { METADATA_MAX_BYTES, STATE_CEILING_BYTES, TIMER_DELAY_MAX_MS } from "../limits.ts";
 import { jsonText, roomMessage } from "../messages.ts";
-import { MESSAGES_PER_HANDLER_MAX, METADATA_MAX_BYTES, STATE_CEILING_BYTES, TIMER_DELAY_MAX_MS } from "../limits.ts";
-import type { RoomMeter } from "./room-meter.ts";
 import type { RoomState, StateChanges } from "../state/room-state.ts";
 import { adoptState, isFlat, type StateKind, SYNCED, stateBytes, UNSYNCED } from "../state/state.ts";
 import type { RoomNamespace, StoredTimer } from "../types.ts";
 import type { Members } from "./members.ts";
+import type { RoomMeter } from "./room-meter.ts";
+
+/** Messages that one handler may send. */
+const MESSAGES_PER_HANDLER_MAX = 1_000;
 
 type Next = JsonObject | ((state: JsonObject) => JsonObject);
 
@@ -35,7 +38,7 @@ const NO_MESSAGES: Staged["messages"] = [];
 const NO_KICKED: Staged["kicked"] = new Set();
 const NO_TIMERS: Staged["timers"] = new Map();
 
-/** The same for all handlers of a room. */
+/** What all handlers of a room share. */
 export interface HandlerRoomDeps {
   namespace: RoomNamespace;
   id: string;
@@ -43,7 +46,7 @@ export interface HandlerRoomDeps {
   clock: Clock;
   app: () => AppAccess;
   meter: RoomMeter;
-  /** A handler that has ended calls a method; `what` is its name. */
+  /** Called when a handler that has ended calls a method; `what` is its name. */
   onLate: (what: string) => void;
 }
 
@@ -198,7 +201,7 @@ export class HandlerRoom implements Room {
     this.#hasEnded = true;
   }
 
-  /** The state that follows `before`. Charged to the room also after the handler has awaited something. */
+  /** Returns the state that follows `before`. Charged to the room also after the handler has awaited something. */
   #follow(next: Next, before: JsonObject, kind: StateKind): JsonObject {
     return this.#deps.meter.measure(() => adoptState(resolve(next, before, kind), kind, before));
   }
@@ -226,7 +229,7 @@ export class HandlerRoom implements Room {
 /** `adoptState` copies and freezes: the objects that a handler puts into a draft stay its own. */
 const immer = new Immer({ autoFreeze: false });
 
-/** An updater returns another state, or changes the draft that it gets. */
+/** Returns the state that a handler sets: an updater returns another one, or changes the draft that it gets. */
 function resolve(next: Next, state: JsonObject, kind: StateKind): unknown {
   if (typeof next !== "function") return next;
   // Reading a member of an immer draft takes a microsecond. A state without objects needs only a copy.

@@ -1,16 +1,15 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { expect, test } from "bun:test";
 import { MAILBOX_MAX, MAILBOX_MAX_CHARS, MAILBOXES_MAX_CHARS } from "../limits.ts";
-import { LoopShare } from "../pace/loop-share.ts";
 import { Mailbox } from "./mailbox.ts";
-import { RoomMeter } from "./room-meter.ts";
-import { WaitingChars } from "../pace/waiting-chars.ts";
+import { LoopShare, RoomMeter } from "./room-meter.ts";
 
 function unexpected(cause: unknown): void {
   throw cause;
 }
 
 const createMailbox = (onFailure: (cause: unknown) => void = unexpected): Mailbox =>
-  new Mailbox(new RoomMeter(new LoopShare()), new WaitingChars({ chars: 0 }), onFailure);
+  new Mailbox(new RoomMeter(new LoopShare()), { chars: 0 }, onFailure);
 
 test("[RM20] a task that fails is reported, and the next one runs", async () => {
   const causes: unknown[] = [];
@@ -56,10 +55,7 @@ test("[RM20] a full mailbox refuses tasks and does not run them", async () => {
 test("[RM101] messages that wait are bounded by their length, in one room and in all", async () => {
   const all = { chars: 0 };
   const gate = Promise.withResolvers<void>();
-  const rooms = Array.from(
-    { length: 5 },
-    () => new Mailbox(new RoomMeter(new LoopShare()), new WaitingChars(all), unexpected),
-  );
+  const rooms = Array.from({ length: 5 }, () => new Mailbox(new RoomMeter(new LoopShare()), all, unexpected));
   const [room, ...others] = rooms;
   for (const one of rooms) one.post(() => gate.promise);
   expect(room?.post(() => {}, MAILBOX_MAX_CHARS)).toBe(true);
@@ -71,4 +67,18 @@ test("[RM101] messages that wait are bounded by their length, in one room and in
   gate.resolve();
   await Promise.all(rooms.map((one) => one.whenIdle()));
   expect(all.chars).toBe(0);
+});
+
+test("[RM20] each task runs in the asynchronous context of whoever posted it, not in that of the task before it", async () => {
+  const mailbox = createMailbox();
+  const context = new AsyncLocalStorage<string>();
+  const gate = Promise.withResolvers<void>();
+  const seen: (string | undefined)[] = [];
+  const note = (): void => void seen.push(context.getStore());
+  context.run("ann", () => mailbox.post(() => gate.promise.then(note)));
+  context.run("bob", () => mailbox.post(note));
+  mailbox.post(note);
+  gate.resolve();
+  await mailbox.whenIdle();
+  expect(seen).toEqual(["ann", "bob", undefined]);
 });

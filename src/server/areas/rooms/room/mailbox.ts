@@ -1,8 +1,10 @@
-import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
-import { isPromise } from "../../../../kernel/maybe-promise.ts";
-import { MAILBOX_MAX, MAILBOX_TAKEN_MAX } from "../limits.ts";
+import { AsyncLocalStorage } from "node:async_hooks";
+import { isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import { MAILBOX_MAX, MAILBOX_MAX_CHARS, MAILBOXES_MAX_CHARS } from "../limits.ts";
 import type { RoomMeter } from "./room-meter.ts";
-import type { WaitingChars } from "../pace/waiting-chars.ts";
+
+/** Places of started tasks in a queue, before it is shortened. */
+const TAKEN_MAX = 1_000;
 
 export type Task = () => MaybePromise<void>;
 
@@ -14,9 +16,14 @@ interface Waiting {
 /** Replaces a task that has started, so that the queue does not keep its message in memory. */
 const TAKEN: Waiting = { task: () => {}, chars: 0 };
 
+/** Characters of messages that wait in the mailboxes of all rooms. */
+export interface AllWaitingChars {
+  chars: number;
+}
+
 /**
  * Runs tasks one after another, in order of arrival; at once when none is running. Tasks wait while the room has used up
- * its time.
+ * its time. Each runs in the asynchronous context of whoever posted it.
  */
 export class Mailbox {
   #waiting: Waiting[] = [];
@@ -25,14 +32,16 @@ export class Mailbox {
   /** No task is running, and the next one waits for time. */
   #isDeferred = false;
   #idle: (() => void)[] = [];
-  readonly #chars: WaitingChars;
+  /** Characters of messages that wait here. They count in all rooms together as well. */
+  #chars = 0;
+  readonly #all: AllWaitingChars;
   readonly #meter: RoomMeter;
   readonly #onFailure: (cause: unknown) => void;
 
   /** `onFailure` gets what a task throws or rejects with; tasks should do neither. The next task runs nevertheless. */
-  constructor(meter: RoomMeter, chars: WaitingChars, onFailure: (cause: unknown) => void) {
+  constructor(meter: RoomMeter, all: AllWaitingChars, onFailure: (cause: unknown) => void) {
     this.#meter = meter;
-    this.#chars = chars;
+    this.#all = all;
     this.#onFailure = onFailure;
   }
 
@@ -41,38 +50,36 @@ export class Mailbox {
    * run.
    */
   post(task: Task, chars = 0): boolean {
-    if (this.#waiting.length - this.#next >= MAILBOX_MAX || !this.#chars.take(chars)) return false;
+    const isFull = this.#waiting.length - this.#next >= MAILBOX_MAX;
+    const areTooMany = this.#chars + chars > MAILBOX_MAX_CHARS || this.#all.chars + chars > MAILBOXES_MAX_CHARS;
+    if (isFull || areTooMany) return false;
     if (!this.#isRunning && this.#meter.isFree) {
-      this.#chars.give(chars);
       this.#isRunning = true;
       const isDone = this.#done(this.#begin(task));
       if (isDone && this.hasWaiting) this.#run();
       else if (isDone) this.#rest();
       return true;
     }
-    this.#waiting.push({ task, chars });
+    // Otherwise it would run in the context of the task before it.
+    this.#waiting.push({ task: AsyncLocalStorage.bind(task), chars });
+    this.#count(chars);
     if (!this.#isRunning) this.#run();
     return true;
   }
 
-  /** No task is running or waiting. */
-  get isIdle(): boolean {
-    return !this.#isRunning;
-  }
-
-  /** Tasks wait behind the one that is running. */
+  /** Whether tasks wait behind the one that is running. */
   get hasWaiting(): boolean {
     return this.#next < this.#waiting.length;
   }
 
   /** Drops the tasks that wait. A running task continues. */
   clear(): void {
-    for (let index = this.#next; index < this.#waiting.length; index++)
-      this.#chars.give(this.#waiting[index]?.chars ?? 0);
+    this.#count(-this.#chars);
     this.#forget();
     if (this.#isDeferred) this.#rest();
   }
 
+  /** Resolves when no task is running or waiting. */
   whenIdle(): Promise<void> {
     if (!this.#isRunning) return Promise.resolve();
     return new Promise((resolve) => this.#idle.push(resolve));
@@ -122,10 +129,15 @@ export class Mailbox {
     const waiting = this.#waiting[this.#next];
     if (waiting === undefined) throw new Error("the mailbox is empty");
     this.#waiting[this.#next++] = TAKEN;
-    this.#chars.give(waiting.chars);
+    this.#count(-waiting.chars);
     if (this.#next === this.#waiting.length) this.#forget();
-    else if (this.#next === MAILBOX_TAKEN_MAX) this.#compact();
+    else if (this.#next === TAKEN_MAX) this.#compact();
     return waiting.task;
+  }
+
+  #count(chars: number): void {
+    this.#chars += chars;
+    this.#all.chars += chars;
   }
 
   #compact(): void {

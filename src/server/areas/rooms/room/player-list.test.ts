@@ -3,11 +3,10 @@ import { testClock } from "../../../../../tests/support/clock.ts";
 import { HOUR_MS } from "../../../../kernel/time/duration.ts";
 import type { Player } from "../../../config/types.ts";
 import { PLAYERS_INTERVAL_MS } from "../limits.ts";
-import { LoopShare } from "../pace/loop-share.ts";
-import { RoomMeter } from "./room-meter.ts";
 import type { RoomConnection } from "../types.ts";
 import { Members } from "./members.ts";
 import { PlayerList } from "./player-list.ts";
+import { LoopShare, RoomMeter } from "./room-meter.ts";
 
 test("[RM220] the list is sent on time although the clock was set back", () => {
   const time = testClock();

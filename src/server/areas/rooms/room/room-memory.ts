@@ -3,27 +3,23 @@ import { reasonOf } from "../../../../kernel/errors.ts";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import { DeadlineError, within } from "../../../../kernel/time/deadline.ts";
 import type { AppAccess } from "../../../config/app/index.ts";
 import type { Player, Room } from "../../../config/types.ts";
-import { RoomTimers } from "../lifecycle/room-schedules.ts";
-import { SaveSchedule } from "../lifecycle/save-schedule.ts";
+import { RoomTimers, SaveSchedule } from "../lifecycle/room-schedules.ts";
 import type { RoomStore } from "../lifecycle/store.ts";
 import { expiryOf, HANDLER_TIMEOUT_MS, NEVER_EXPIRED, SYNC_AT_ONCE_BYTES } from "../limits.ts";
-import type { LoopShare } from "../pace/loop-share.ts";
-import { Mailbox } from "./mailbox.ts";
-import { RoomMeter } from "./room-meter.ts";
-import { type AllWaitingChars, WaitingChars } from "../pace/waiting-chars.ts";
-import { finishNow, restoreSteps, savedChars } from "../state/restore.ts";
 import { type RoomSnapshot, RoomState } from "../state/room-state.ts";
 import { UNSYNCED } from "../state/state.ts";
-import { type StateTexts, stateTextSteps } from "../state/steps.ts";
+import { finishNow, restoreSteps, type StateTexts, savedChars, stateTextSteps } from "../state/steps.ts";
 import type { PresentPlayer, RoomNamespace, SavedRoom } from "../types.ts";
 import { Announcer } from "./announcer.ts";
 import { HandlerRoom, type HandlerRoomDeps, type Staged } from "./handler-room.ts";
+import { type AllWaitingChars, Mailbox } from "./mailbox.ts";
 import type { Members } from "./members.ts";
-import { type Outcome, runBounded } from "./outcome.ts";
+import { type LoopShare, RoomMeter } from "./room-meter.ts";
 
-/** Shared by all rooms of a server. */
+/** What all rooms of a server share. */
 export interface RoomsCommon {
   share: LoopShare;
   texts: StateTexts;
@@ -36,16 +32,16 @@ export interface RoomMemoryDeps {
   clock: Clock;
   logger: Logger;
   app: () => AppAccess;
-  /** The room has no players and is not in memory. */
+  /** Called when the room has no players and is not in memory. */
   onEmpty: () => void;
-  /** The room was removed from memory with a timer set. */
+  /** Called when the room was removed from memory with a timer set. */
   onTimerLeft: (dueAt: Millis) => void;
 }
 
 interface RoomEvents {
-  /** This player was in the room when it was saved. */
+  /** Learns of a player who was in the room when it was saved. */
   onPresent(present: PresentPlayer): void;
-  /** false: there is no room for it among what waits. */
+  /** Fires a timer. false: there is no room for it among what waits. */
   onTimer(name: string, dueAt: Millis): boolean;
   onKick(userId: string): void;
 }
@@ -55,7 +51,7 @@ type Task = (state: RoomState) => MaybePromise<void>;
 interface PostOptions {
   /** Runs instead of the task when the room cannot be loaded or created. */
   failed?: (cause: unknown) => void;
-  /** Of the message that the task handles. */
+  /** The length of the message that the task handles. */
   chars?: number;
 }
 
@@ -98,7 +94,7 @@ export class RoomMemory {
     this.#events = events;
     const { common, clock } = deps;
     this.meter = new RoomMeter(common.share);
-    this.#mailbox = new Mailbox(this.meter, new WaitingChars(common.waiting), (cause) => this.log("task", cause));
+    this.#mailbox = new Mailbox(this.meter, common.waiting, (cause) => this.log("task", cause));
     this.#handlers = {
       namespace,
       id,
@@ -157,27 +153,33 @@ export class RoomMemory {
   run<T>(state: RoomState, handler: (room: Room) => MaybePromise<T>, end: HandlerEnd<T>): MaybePromise<void> {
     const { entering = null } = end;
     const room = new HandlerRoom(this.#handlers, state, entering);
-    const finish = (outcome: Outcome<T>): void => {
+    const failed = (cause: unknown): void => {
+      room.abandon();
+      end.failed(cause);
+    };
+    const succeeded = (value: T): void => {
       let staged: Staged;
       try {
-        if (!outcome.ok) throw outcome.cause;
         staged = room.end();
       } catch (cause) {
-        room.abandon();
-        end.failed(cause);
-        return;
+        return failed(cause);
       }
       end.committing?.();
       this.#commit(state, staged);
-      end.done?.(outcome.value);
+      end.done?.(value);
       // Last: an action that kicks its own sender has been answered.
       for (const userId of staged.kicked) this.#events.onKick(userId);
     };
-    return runBounded(
-      this.#deps.clock,
-      HANDLER_TIMEOUT_MS,
-      () => handler(room),
-      (outcome) => this.meter.measure(() => finish(outcome)),
+    let value: MaybePromise<T>;
+    try {
+      value = handler(room);
+    } catch (cause) {
+      return failed(cause);
+    }
+    if (!isPromise(value)) return this.meter.measure(() => succeeded(value));
+    return within(this.#deps.clock, HANDLER_TIMEOUT_MS, value).then(
+      (result) => this.meter.measure(() => succeeded(result)),
+      (cause: unknown) => this.meter.measure(() => failed(inTime(cause))),
     );
   }
 
@@ -216,7 +218,7 @@ export class RoomMemory {
     if (staged.wantsSave) void this.saves.flush();
   }
 
-  /** The state from the file; null: it is not there; an error: it cannot be read. */
+  /** Restores the state from the file; null: it is not there; an error: it cannot be read. */
   #wake(): MaybePromise<RoomState | Error | null> {
     const failed = (cause: unknown): Error => {
       this.log("loading", cause);
@@ -253,7 +255,7 @@ export class RoomMemory {
     }
   }
 
-  /** An error: `onCreate` threw. */
+  /** Creates the room. An error: `onCreate` threw. */
   #create(): MaybePromise<RoomState | Error> {
     const state = new RoomState();
     this.#state = state;
@@ -276,7 +278,7 @@ export class RoomMemory {
     return chain(running, () => created);
   }
 
-  /** After each task: a room without players hibernates. */
+  /** Lets a room without players hibernate; called after each task. */
   #settle(): void {
     if (this.#members.size > 0 || this.#mailbox.hasWaiting) return;
     if (this.#state === null) this.#deps.onEmpty();
@@ -362,7 +364,7 @@ export class RoomMemory {
     }
   }
 
-  /** The JSON of the states; of large ones, made in slices. */
+  /** Returns the JSON of the states; that of large ones is made in slices. */
   async #texts({ shared, server, players }: RoomSnapshot): Promise<Pick<SavedRoom, "shared" | "server" | "players">> {
     const synced = new Set([shared, ...players.map(({ state }) => state)]);
     const texts = await this.#deps.common.texts.of(synced, this.meter);
@@ -381,3 +383,7 @@ export class RoomMemory {
     return this.#state?.metadata ?? null;
   }
 }
+
+/** Words a timeout for players. */
+const inTime = (cause: unknown): unknown =>
+  cause instanceof DeadlineError ? new Error(`The handler took longer than ${HANDLER_TIMEOUT_MS} ms`) : cause;

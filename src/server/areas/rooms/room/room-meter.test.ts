@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { ROOM_BURST_MS, ROOMS_TURN_MS } from "../limits.ts";
-import { LoopShare } from "../pace/loop-share.ts";
-import { RoomMeter } from "./room-meter.ts";
+import { LoopShare, RoomMeter } from "./room-meter.ts";
 
 /** Time that passes when a test says so, and turns of the event loop likewise. */
 function world() {

@@ -6,8 +6,7 @@ import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-pr
 import type { Lookups } from "../../../access/lookups/lookups.ts";
 import type { LeaveReason, Player, Room } from "../../../config/types.ts";
 import { CLOSE } from "../../../sockets/limits.ts";
-import { CLOSE_KICKED, isCleanClose } from "../connection/close-codes.ts";
-import { actionError, actionResult, jsonText, KICKED } from "../messages.ts";
+import { actionError, actionResult, CLOSE_KICKED, isCleanClose, jsonText, KICKED } from "../messages.ts";
 import type { RoomState } from "../state/room-state.ts";
 import type { JoinOutcome, Member, PresentAuth, RoomConnection, RoomNamespace } from "../types.ts";
 import { Members } from "./members.ts";
@@ -25,7 +24,7 @@ interface Action {
   type: string;
   payload: JsonValue;
   requestId: string;
-  /** Of the message. */
+  /** The length of the message. */
   chars: number;
 }
 
@@ -76,7 +75,7 @@ export class LiveRoom {
     return this.#members.all();
   }
 
-  /** A player is in it, connected or with a place that is kept. */
+  /** Whether a player is in it, connected or with a place that is kept. */
   get isOccupied(): boolean {
     return this.#members.size > 0;
   }
@@ -95,7 +94,7 @@ export class LiveRoom {
     });
   }
 
-  /** A second `join` of a connection is answered with another `sync`. */
+  /** Answers a second `join` of a connection with another `sync`. */
   resync(connection: RoomConnection): void {
     this.#memory.post((state) => {
       if (this.#memberOf(connection) === null) return;
@@ -105,7 +104,7 @@ export class LiveRoom {
     });
   }
 
-  /** The role or another fact of a player may have changed. */
+  /** Call it when the role or another fact of a player may have changed. */
   userChanged(): void {
     this.#list.changed();
   }
@@ -129,7 +128,7 @@ export class LiveRoom {
     if (!wasPosted) fail(BUSY);
   }
 
-  /** The connection has closed, for whatever reason. */
+  /** Follows the end of a connection, for whatever reason. */
   connectionClosed(connection: RoomConnection, code: number): void {
     const member = this.#memberOf(connection);
     if (member === null || this.#memory.isStopping) return;
@@ -141,7 +140,7 @@ export class LiveRoom {
     else this.#keepPlace(member);
   }
 
-  /** The connection may not be in the room any more. Its player leaves with the last one. */
+  /** Puts a connection out that may not be in the room any more. Its player leaves with the last one. */
   expel(connection: RoomConnection): void {
     const member = this.#memberOf(connection);
     if (member === null) return;
@@ -152,7 +151,7 @@ export class LiveRoom {
     this.#postKicked(member);
   }
 
-  /** An administrator ends the stay of a player, connected or with a place that is kept. false: there is none. */
+  /** Ends the stay of a player for an administrator, connected or with a place that is kept. false: there is none. */
   kick(userId: string): boolean {
     if (this.#memory.isStopping || this.#members.get(userId) === undefined) return false;
     this.#kick(userId);
@@ -216,7 +215,7 @@ export class LiveRoom {
     this.#list.changed();
   }
 
-  /** Behind the `sync`, for which the connection is held. */
+  /** Sends the list of players behind the `sync`, for which the connection is held. */
   #listTo(connection: RoomConnection): void {
     if (connection.wantsPlayers) this.#list.add(connection);
     else this.#list.forget(connection);

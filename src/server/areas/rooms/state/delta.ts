@@ -5,7 +5,7 @@ import { DELTA_DEPTH_MAX } from "../limits.ts";
 export type Delta = JsonObject;
 
 /**
- * The delta from `before` to `after`; null when they are equal. A path has at most DELTA_DEPTH_MAX levels: a change below
+ * Returns the delta from `before` to `after`; null when they are equal. A path has at most DELTA_DEPTH_MAX levels: a change below
  * replaces the whole value. Arrays are replaced as a whole. Parts that both share by reference are skipped. [RM31]
  */
 export function diffStates(before: JsonObject, after: JsonObject): Delta | null {

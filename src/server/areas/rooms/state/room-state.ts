@@ -24,16 +24,6 @@ export interface Deltas {
   players: readonly { userId: string; delta: Delta; version: number }[];
 }
 
-interface RestoredStates {
-  shared: JsonObject;
-  sharedVersion: number;
-  /** By user id. */
-  players: ReadonlyMap<string, { state: JsonObject; version: number }>;
-  server: JsonObject;
-  metadata: JsonObject;
-  timers: Readonly<Record<string, StoredTimer>>;
-}
-
 /** A room's states at one moment. They never change. */
 export interface RoomSnapshot {
   shared: JsonObject;
@@ -58,18 +48,18 @@ export class RoomState {
   #metadata: JsonObject = EMPTY_UNSYNCED;
   #bytes = stateBytes(EMPTY_SYNCED, SYNCED);
 
-  /** Its states must be adopted. */
-  static restore(saved: RestoredStates): RoomState {
+  /** Returns the state of a saved moment, whose states must be adopted. */
+  static restore(saved: RoomSnapshot): RoomState {
     const state = new RoomState();
     state.#shared = { current: saved.shared, announced: saved.shared, version: saved.sharedVersion };
     state.#bytes = stateBytes(saved.shared, SYNCED);
-    for (const [userId, { state: current, version }] of saved.players) {
+    for (const { userId, state: current, version } of saved.players) {
       state.#players.set(userId, { current, announced: current, version });
       state.#bytes += stateBytes(current, SYNCED);
     }
     state.#server = saved.server;
     state.#metadata = saved.metadata;
-    for (const [name, timer] of Object.entries(saved.timers)) state.timers.set(name, timer);
+    for (const [name, timer] of saved.timers) state.timers.set(name, timer);
     return state;
   }
 
@@ -102,7 +92,7 @@ export class RoomState {
     return this.#players.get(userId)?.version ?? 0;
   }
 
-  /** `bytes` after these changes. */
+  /** Returns `bytes` as they are after these changes. */
   bytesAfter(changes: StateChanges): number {
     let bytes = this.#bytes;
     if (changes.shared !== null) bytes += stateBytes(changes.shared, SYNCED) - stateBytes(this.#shared.current, SYNCED);

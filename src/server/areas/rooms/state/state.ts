@@ -47,7 +47,7 @@ export const UNSYNCED: StateKind = {
   },
 };
 
-/** The same for saved states, which an earlier version may have saved with more members. */
+/** Returns the kind for saved states, which an earlier version may have saved with more members. */
 export const stored = (kind: StateKind): StateKind => ({
   ...kind,
   membersMax: Number.POSITIVE_INFINITY,
@@ -55,7 +55,7 @@ export const stored = (kind: StateKind): StateKind => ({
 });
 
 /**
- * `next` as a state: JSON, deeply frozen, without keys that are null. Arrays keep null; in unsynced states, objects within
+ * Returns `next` as a state: JSON, deeply frozen, without keys that are null. Arrays keep null; in unsynced states, objects within
  * them do too. Parts that were adopted before are shared, and members that equal those of `base`, the state before, are not
  * checked again. Errors: a key with a dot or `__proto__`, a value that JSON does not have, nesting beyond 64 levels. [RM25]
  */
@@ -68,19 +68,19 @@ export function adoptState(next: unknown, kind: StateKind, base?: JsonObject): J
   return adopt(value, kind, 1, base) as JsonObject;
 }
 
-/** Bytes of the JSON of an adopted state. Takes no time. */
+/** Returns the bytes of the JSON of an adopted state, which are known. */
 export function stateBytes(state: JsonObject, kind: StateKind): number {
   return kind.adopted.get(state)?.bytes ?? 0;
 }
 
-/** As `adoptState`, for a part of a state at this depth (1 for the whole). */
+/** Adopts a part of a state at this depth (1 for the whole), as `adoptState` does. */
 export const adoptPart = (part: JsonObject | JsonValue[], kind: StateKind, depth: number): JsonValue =>
   adopt(part, kind, depth);
 
 /** Whether no member of this adopted state is an object or array. false: it is not certain. */
 export const isFlat = (state: JsonObject, kind: StateKind): boolean => kind.adopted.get(state)?.height === 1;
 
-/** Bytes of the JSON of a part of an adopted state. */
+/** Returns the bytes of the JSON of a part of an adopted state. */
 export const valueBytes = (value: JsonValue, kind: StateKind): number => measureOf(value, kind).bytes;
 
 function adopt(value: unknown, kind: StateKind, depth: number, base?: JsonValue): JsonValue {
@@ -195,7 +195,7 @@ function checkKey(key: string, kind: StateKind): void {
   if (!kind.allowsDots && key.includes(".")) throw new Error(`A key of a state must not contain a dot, got "${key}"`);
 }
 
-/** With its colon and a comma; the comma that the last entry does not have counts as one of the braces. */
+/** Counts an entry with its colon and a comma; the comma that the last entry does not have counts as one of the braces. */
 const bytesOfEntry = (key: string, value: JsonValue, kind: StateKind): number =>
   stringBytes(key) + 2 + measureOf(value, kind).bytes;
 
@@ -208,7 +208,7 @@ function measureOf(value: JsonValue, kind: StateKind): Measure {
   return { bytes: typeof value === "number" ? numberBytes(value) : String(value).length, height: 0 };
 }
 
-/** Bytes of the JSON of a number. Short whole numbers, which are the most frequent, need no text. */
+/** Returns the bytes of the JSON of a number. Short whole numbers, which are the most frequent, need no text. */
 function numberBytes(value: number): number {
   if (!Number.isInteger(value) || value < 0 || value >= 1_000_000) return String(value).length;
   if (value < 1_000) return value < 10 ? 1 : value < 100 ? 2 : 3;

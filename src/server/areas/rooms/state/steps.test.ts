@@ -2,9 +2,8 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
 import type { SavedRoom } from "../types.ts";
-import { finishNow, restoreSteps } from "./restore.ts";
 import { adoptState, SYNCED, stateBytes, UNSYNCED, valueBytes } from "./state.ts";
-import { stateTextSteps } from "./steps.ts";
+import { finishNow, restoreSteps, stateTextSteps } from "./steps.ts";
 
 const wide = (count: number): JsonObject =>
   Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, { n, list: [n, [n]] }]));
