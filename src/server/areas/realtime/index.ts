@@ -23,7 +23,7 @@ import { Rights } from "./rights.ts";
 import { Askers } from "./subscriptions/askers.ts";
 import type { RealtimeState } from "./subscriptions/model.ts";
 import { Subscribing } from "./subscriptions/subscribing.ts";
-import { ReplayTime } from "./subscriptions/table-subscription.ts";
+import { ReplayTime, TableSubscription } from "./subscriptions/table-subscription.ts";
 import { TopicRights } from "./subscriptions/topic-rights.ts";
 import { Views } from "./subscriptions/views.ts";
 import { Broadcast, Broadcasts, channelIsBusy, checkPayload } from "./topics/broadcasts.ts";
@@ -100,7 +100,7 @@ export class RealtimeArea {
   endInstance({ namespace, instanceId }: { namespace: string; instanceId: string }): void {
     this.#connections.each(({ state }) => {
       for (const subscription of [...state.subscriptions.values()]) {
-        if (subscription.kind !== "table") continue;
+        if (!(subscription instanceof TableSubscription)) continue;
         const { address } = subscription.channel;
         const isOf = address.namespace === namespace && address.instanceId === instanceId;
         if (isOf) subscription.follow(null, { isAnotherView: false });

@@ -64,7 +64,8 @@ export class Audience {
 
   /** Queues the changes of one request, to be delivered after `ready`. */
   enqueue(entries: readonly Entry[], ready: Promise<void> | null = null): void {
-    if (this.#waiting.isEmpty && !this.#isAwaiting) this.#delivered = this.#parts.log.before(entries[0]?.seq ?? this.#parts.log.head);
+    if (this.#waiting.isEmpty && !this.#isAwaiting)
+      this.#delivered = this.#parts.log.before(entries[0]?.seq ?? this.#parts.log.head);
     this.#waiting.add({ entries, ready, types: null });
     if (!this.#waiting.isOverfull) return;
     this.#waiting.clear();

@@ -93,9 +93,11 @@ export class PresenceChannel {
 
   /** Goes on with a listener that is of another user, who may listen as well. A sync that it had not got is sent anew. */
   renew(listener: PresenceListener): void {
-    if (this.#topic.has(listener)) return this.#topic.join(listener);
-    this.unlisten(listener);
-    this.listen(listener);
+    if (this.#topic.has(listener)) this.#topic.join(listener);
+    else {
+      this.unlisten(listener);
+      this.listen(listener);
+    }
   }
 
   unlisten(listener: PresenceListener): void {

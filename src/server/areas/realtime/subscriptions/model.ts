@@ -2,8 +2,6 @@ import type { Connection, Visiting } from "../../../sockets/connection.ts";
 import type { StandingRight } from "../../../sockets/standing-rights.ts";
 import type { Channel } from "../channel.ts";
 import type { Tracked } from "../presence/presence.ts";
-import type { TableSubscription } from "./table-subscription.ts";
-import type { TopicSubscription } from "./topic-subscription.ts";
 
 /** The state that realtime keeps for a connection. */
 export interface RealtimeState {
@@ -19,14 +17,21 @@ export interface RealtimeState {
 
 export type RealtimeConnection = Connection<RealtimeState>;
 
-export type Subscription = TableSubscription | TopicSubscription;
-
 export type TopicChannel = Exclude<Channel, { kind: "table" }>;
 
 /** The way in which a client names a subscription: by an id of its own, else (null) by its channel. */
 export interface Naming {
   readonly name: string;
   readonly id: string | null;
+}
+
+/** A subscription to a channel of any kind. */
+export interface Subscription extends Naming {
+  readonly kind: Channel["kind"];
+  readonly connection: RealtimeConnection;
+  /** The user has changed since the right was given: until the rule is asked again, nothing is sent by it. [RT6] */
+  readonly isOutdated: boolean;
+  end(): void;
 }
 
 /** Returns a key that is equal for the same subscription of a connection. A channel has one without an id, and any number with ids. */

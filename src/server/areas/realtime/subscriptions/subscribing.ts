@@ -84,7 +84,8 @@ export class Subscribing {
 
   /** Asks the rule for the present user. false: it denies, and the subscription has ended by that. */
   review(subscription: Subscription): MaybePromise<boolean> {
-    if (subscription.kind !== "table") return subscription.review();
+    if (subscription instanceof TopicSubscription) return subscription.review();
+    if (!(subscription instanceof TableSubscription)) throw new Error("a subscription is to a table or to a topic");
     const answered = (asked: Asked | null): boolean => {
       const { isEnded } = subscription;
       if (isEnded) asked?.right.end();
@@ -127,7 +128,7 @@ export class Subscribing {
       const key = keyOf({ name: channel.name, id });
       if (asked === null) return this.#refuse(connection, { name: channel.name, id });
       const before = own.get(key);
-      const known = before?.kind === "table" && before.name === channel.name ? before.filters : null;
+      const known = before instanceof TableSubscription && before.name === channel.name ? before.filters : null;
       const filters = parseFilters(tables, channel, { filters: all, orFilters: any }, known);
       if ("problem" in filters || connection.isClosed) {
         asked.right.end();
@@ -175,6 +176,6 @@ export class Subscribing {
     if (typeof named !== "string") return failure("INVALID_MESSAGE", "channel or id is required");
     const subscription = this.find(connection, { channel, id });
     if (subscription === null) return failure("NOT_SUBSCRIBED", `Not subscribed to "${named}"`);
-    return subscription.kind === "table" ? subscription : refusal;
+    return subscription instanceof TableSubscription ? subscription : refusal;
   }
 }

@@ -11,7 +11,7 @@ import { Revoked } from "../messages.ts";
 import type { ChannelMeter } from "../meter.ts";
 import type { Asked, Asker, Askers, Member } from "./askers.ts";
 import type { Filters } from "./filters.ts";
-import { keyOf, principalOf, type RealtimeConnection, userIdOf } from "./model.ts";
+import { keyOf, principalOf, type RealtimeConnection, type Subscription, userIdOf } from "./model.ts";
 import { type View, type Views, viewOf } from "./views.ts";
 
 /** What all subscriptions to tables share. */
@@ -53,7 +53,7 @@ export class ReplayTime {
  * A subscription to a table or to one of its records. It gets the changes of its audience, which follow its filters and rights;
  * whenever these change, it goes on in another audience from the same position, so that nothing is missed in between.
  */
-export class TableSubscription implements Member {
+export class TableSubscription implements Subscription, Member {
   readonly kind = "table";
   readonly connection: RealtimeConnection;
   readonly channel: TableChannel;
@@ -117,7 +117,6 @@ export class TableSubscription implements Member {
     return this.channel.name;
   }
 
-  /** Whether the user has changed since the rights were given: until the rule is asked again, nothing is sent by them. [RT6] */
   get isOutdated(): boolean {
     return this.connection.identity !== this.#identity;
   }
@@ -139,7 +138,10 @@ export class TableSubscription implements Member {
   follow(access: ReadAccess | null, about: { isAnotherView: boolean }): void {
     const { principal } = this.connection;
     if (this.#isEnded || principal === null) return;
-    if (access !== null) return this.#adopt(access, about);
+    if (access !== null) {
+      this.#adopt(access, about);
+      return;
+    }
     this.end();
     this.connection.send(new Revoked().add(this).message(userIdOf(principal)));
   }
@@ -258,7 +260,7 @@ export class TableSubscription implements Member {
     // Equal subscriptions of one connection have feeds of their own: each is sent the changes from its own position on.
     const taken = new Set<number>();
     for (const other of this.connection.state.subscriptions.values()) {
-      if (other.kind === "table" && other !== this && other.#base === key) taken.add(other.#copy);
+      if (other instanceof TableSubscription && other !== this && other.#base === key) taken.add(other.#copy);
     }
     this.#base = key;
     this.#copy = 0;

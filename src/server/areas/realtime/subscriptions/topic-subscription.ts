@@ -2,7 +2,7 @@ import { isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.t
 import type { ChannelMeter } from "../meter.ts";
 import type { Presence } from "../presence/presence.ts";
 import type { Broadcasts } from "../topics/broadcasts.ts";
-import { keyOf, type RealtimeConnection, type TopicChannel } from "./model.ts";
+import { keyOf, type RealtimeConnection, type Subscription, type TopicChannel } from "./model.ts";
 import type { TopicRights } from "./topic-rights.ts";
 
 /** What all subscriptions to presence and broadcast channels share. */
@@ -14,7 +14,7 @@ export interface TopicSubscriptionDeps {
 }
 
 /** A subscription to a presence or broadcast channel. Those of one connection to the same channel listen together. */
-export class TopicSubscription {
+export class TopicSubscription implements Subscription {
   readonly kind: "presence" | "broadcast";
   readonly connection: RealtimeConnection;
   readonly channel: TopicChannel;
@@ -40,7 +40,6 @@ export class TopicSubscription {
     return this.channel.name;
   }
 
-  /** Whether the user has changed since the right was given: until the rule is asked again, nothing is sent by it. [RT6] */
   get isOutdated(): boolean {
     return this.connection.identity !== this.#identity;
   }
@@ -62,7 +61,10 @@ export class TopicSubscription {
     if (connection.isClosed) return;
     if (!goesOn) this.#deps.meter.begun(this);
     own.set(keyOf(this), this);
-    if (this.kind === "broadcast") return this.#deps.broadcasts.listen(name, connection);
+    if (this.kind === "broadcast") {
+      this.#deps.broadcasts.listen(name, connection);
+      return;
+    }
     // Each `subscribed` is followed by the present entries, also on a channel that the connection listens to already.
     this.#deps.presence.unlisten(name, connection);
     this.#deps.presence.listen(name, connection);

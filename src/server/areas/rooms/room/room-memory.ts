@@ -162,7 +162,8 @@ export class RoomMemory {
       try {
         staged = room.end();
       } catch (cause) {
-        return failed(cause);
+        failed(cause);
+        return;
       }
       end.committing?.();
       this.#commit(state, staged);
