@@ -109,11 +109,9 @@ export function createRelatedStore(model: TableModel, codec: Codec): RelatedStor
 
   return {
     byValue(file, values, { column, rule, caller }) {
-      const { where, cost, isRuleHeavy } = whereOf(model, columnIn(column.sql, values), rule);
       const statement =
-        values.length <= JOINED_VALUES_MAX
-          ? joined(values, column, rule)
-          : { sql: `SELECT ${model.selectList} FROM ${table} WHERE ${where.sql}`, params: where.params };
+        values.length <= JOINED_VALUES_MAX ? joined(values, column, rule) : listed(model, values, column, rule);
+      const { cost, isRuleHeavy } = costOf(rule, statement);
       const isHere = (values.length <= QUICK_VALUES && isLight(cost) && !isRuleHeavy) || isTableQuick(file, cost);
       return read(file, statement, isHere, caller);
     },
@@ -124,7 +122,7 @@ export function createRelatedStore(model: TableModel, codec: Codec): RelatedStor
         column.sql,
         referred.map(({ value }) => value),
       );
-      const { cost, isRuleHeavy } = whereOf(model, values, rule);
+      const { cost, isRuleHeavy } = costOf(rule, values);
       const isHere =
         isTableQuick(file, cost) ||
         (isLight(cost) &&
@@ -137,12 +135,24 @@ export function createRelatedStore(model: TableModel, codec: Codec): RelatedStor
   };
 }
 
-function whereOf(model: TableModel, found: SqlCondition, rule: ParsedFilter | null) {
+function costOf(rule: ParsedFilter | null, { params }: SqlCondition) {
   const conditions = rule?.all ?? [];
+  return { cost: scanCost(conditions, params), isRuleHeavy: conditions.some(isHeavy) };
+}
+
+function listed(
+  model: TableModel,
+  values: readonly JsonValue[],
+  column: Column,
+  rule: ParsedFilter | null,
+): SqlCondition {
+  const found = columnIn(column.sql, values);
   const filter = rule === null ? null : filterToSql(rule, `${model.sql}.`);
-  const where =
-    filter === null ? found : { sql: `${found.sql} AND (${filter.sql})`, params: [...found.params, ...filter.params] };
-  return { where, cost: scanCost(conditions, where.params), isRuleHeavy: conditions.some(isHeavy) };
+  const ruled = filter === null ? "" : ` AND (${filter.sql})`;
+  return {
+    sql: `SELECT ${model.selectList} FROM ${model.sql} WHERE (${found.sql})${ruled}`,
+    params: [...found.params, ...(filter?.params ?? [])],
+  };
 }
 
 /** No table has these names: names do not begin with `_platform`. */

@@ -13,8 +13,8 @@ export interface Codec {
   fromRow(row: Row): TableRecord;
   /** As `fromRow` for each row. */
   fromRows(rows: Row[]): TableRecord[];
-  /** From values in the order of `model.columns`. */
-  fromValues(values: readonly unknown[]): TableRecord;
+  /** From values in the order of `columns`: of `model.columns` by default. */
+  fromValues(values: readonly unknown[], columns?: readonly Column[]): TableRecord;
   /** Values in the order of `model.columns`. */
   toValues(record: TableRecord, texts?: JsonTexts): SqlValue[];
   toValue(column: Column, value: JsonValue, texts?: JsonTexts): SqlValue;
@@ -55,6 +55,8 @@ function schemaCodec(model: TableModel): Codec {
     // Column by column, because that is twice as fast as row by row; in many tables no column is converted.
     fromRows(rows) {
       for (const { name, type } of converted) {
+        // Not among the columns that were read.
+        if (rows[0]?.[name] === undefined) continue;
         for (const row of rows as TableRecord[]) {
           const value = row[name];
           if (value === null || value === undefined) row[name] = null;
@@ -63,9 +65,9 @@ function schemaCodec(model: TableModel): Codec {
       }
       return rows as TableRecord[];
     },
-    fromValues(values) {
+    fromValues(values, read = columns) {
       const record: TableRecord = {};
-      for (const [index, column] of columns.entries()) record[column.name] = fromValue(column, values[index]);
+      for (const [index, column] of read.entries()) record[column.name] = fromValue(column, values[index]);
       return record;
     },
     toValues: (record, texts) => columns.map((column) => toValue(column, record[column.name] ?? null, texts)),

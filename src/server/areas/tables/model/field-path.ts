@@ -15,6 +15,10 @@ export interface FieldPath extends ValuePath {
 
 /** null for an unknown field. No part of `name` becomes SQL: columns come from the schema, and a path is a bound value. */
 export function resolveField(model: TableModel, name: string): FieldPath | null {
+  const own = model.byName.get(name);
+  if (own !== undefined && own.type !== "json") {
+    return { name, column: own, isJson: false, jsonPath: "$", keys: [name] };
+  }
   if (name.length > PATH_LENGTH_MAX) return null;
   const keys = name.split(".");
   const [first = ""] = keys;
@@ -25,12 +29,9 @@ export function resolveField(model: TableModel, name: string): FieldPath | null 
     if (document === undefined || first === DOCUMENT_COLUMN || !keys.every(isKey)) return null;
     return { name, column: document, isJson: true, jsonPath: jsonPathOf(keys), keys };
   }
-  if (column === undefined) return null;
-  if (column.type === "json") {
-    const inner = keys.slice(1);
-    return inner.every(isKey) ? { name, column, isJson: true, jsonPath: jsonPathOf(inner), keys } : null;
-  }
-  return keys.length === 1 ? { name, column, isJson: false, jsonPath: "$", keys } : null;
+  if (column?.type !== "json") return null;
+  const inner = keys.slice(1);
+  return inner.every(isKey) ? { name, column, isJson: true, jsonPath: jsonPathOf(inner), keys } : null;
 }
 
 /** SQLite has no escape for quotes in paths. */

@@ -4,7 +4,7 @@ import type { SqlValue } from "../../../db/index.ts";
 import { CURSOR_LENGTH_MAX } from "../limits.ts";
 import { idProblem } from "../model/validation.ts";
 import { jsonNumber } from "./shapes/slots.ts";
-import { isById, type Sort, sortValues } from "./sort.ts";
+import { formerKeyOf, isById, type Sort, sortValues } from "./sort.ts";
 
 /** Distinguishes a cursor from a record id, which is also accepted in the order by id. */
 const PREFIX = "c1~";
@@ -28,7 +28,7 @@ export function decodeCursor(sort: Sort, text: string, name: "after" | "before")
   const parsed = parse(Buffer.from(text.slice(PREFIX.length), "base64url").toString("utf8"));
   if (parsed === null) return fail("this is not a cursor");
   const [key, ...values] = parsed;
-  if ((key !== sort.key && key !== sort.formerKey) || values.length !== sort.terms.length)
+  if ((key !== sort.key && key !== formerKeyOf(sort)) || values.length !== sort.terms.length)
     return fail(`this cursor belongs to another sort than ${sort.key}`);
   return sort.terms.map(({ field }, index) => {
     const value = values[index] ?? null;

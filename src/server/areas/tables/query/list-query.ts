@@ -95,6 +95,6 @@ export function parseFields(model: TableModel, text: string | undefined): Readon
 export function pick(record: TableRecord, fields: ReadonlySet<string> | null): TableRecord {
   if (fields === null) return record;
   const picked: TableRecord = { id: record["id"] ?? null };
-  for (const [name, value] of Object.entries(record)) if (fields.has(name)) picked[name] = value;
+  for (const name in record) if (fields.has(name)) picked[name] = record[name] ?? null;
   return picked;
 }

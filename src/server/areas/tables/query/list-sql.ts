@@ -9,6 +9,8 @@ import { type ReadCost, sortedCost } from "./read-cost.ts";
 import { type Beyond, orderBy, type Sort } from "./sort.ts";
 
 export interface ListQuery {
+  /** What is read of each record. */
+  columns: readonly Column[];
   matches: Matches;
   /** Where the page begins, in cursor mode. */
   behind: Beyond | null;
@@ -24,8 +26,8 @@ export interface ListQuery {
 
 /** The statements of a list, made once for all requests of its shape. */
 export interface PreparedList {
-  /** Those of the request, for the slots of the statements. */
-  values: readonly SqlValue[];
+  /** What the statements read, in this order. */
+  columns: readonly Column[];
   page: SqlCondition;
   /** null: no total is wanted. `sql` null: the total is the row count of the table. */
   total: { sql: SqlCondition | null } | null;
@@ -52,7 +54,6 @@ export interface FewMatches {
 
 /** The statements of a count, likewise. */
 export interface PreparedCount {
-  values: readonly SqlValue[];
   /** null: the row count of the table. */
   total: SqlCondition | null;
   /** Counts few matches by their index; null: none has them next to each other. */
@@ -60,15 +61,13 @@ export interface PreparedCount {
   cost: ReadCost;
 }
 
-const NO_VALUES: readonly SqlValue[] = [];
-
 export function prepareList(model: TableModel, query: ListQuery): PreparedList {
   const { matches, isTotalWanted, path, limit, offset } = query;
   const isExact = path !== null && path.tested === null;
   const page = isExact ? walkedPage(model, query, path.index) : pageBy(model, query, null);
   const exactWalk = offset <= QUICK_OFFSET_MAX ? { ranges: [{ page, rest: null }], limit } : null;
   return {
-    values: NO_VALUES,
+    columns: query.columns,
     page,
     total: isTotalWanted ? { sql: countOf(model, matches) } : null,
     ofFew: fewOf(model, query),
@@ -80,7 +79,6 @@ export function prepareList(model: TableModel, query: ListQuery): PreparedList {
 }
 
 export const prepareCount = (model: TableModel, matches: Matches): PreparedCount => ({
-  values: NO_VALUES,
   total: countOf(model, matches),
   few: countOfFew(model, matches),
   cost: matches.cost,
@@ -109,6 +107,8 @@ function fewOf(model: TableModel, query: ListQuery): FewMatches | null {
   return { count, isBounded, bytes: sortedBytes(model, query, name), page: sortedPage(model, query, name) };
 }
 
+const selected = ({ columns }: ListQuery): string => columns.map(({ sql }) => sql).join(", ");
+
 const isText = ({ type }: Column): boolean => !["number", "integer", "boolean", "datetime"].includes(type);
 
 /** The sorted fields whose size varies; null: all are numbers and times. */
@@ -126,7 +126,7 @@ function sortedPage(model: TableModel, query: ListQuery, index: string): SqlCond
   const conditions = pageConditions(model, query);
   const found = `SELECT "id" FROM ${from(model, index)}${whereSql(conditions)} ORDER BY ${order.sql} ${limitSql(limit, offset)}`;
   return {
-    sql: `SELECT ${model.selectList} FROM ${model.sql} WHERE "id" IN (${found}) ORDER BY ${order.sql}`,
+    sql: `SELECT ${selected(query)} FROM ${model.sql} WHERE "id" IN (${found}) ORDER BY ${order.sql}`,
     params: [...paramsOf(conditions), ...order.params, ...(offset === 0 ? [] : [offset]), ...order.params],
   };
 }
@@ -136,7 +136,7 @@ function pageBy(model: TableModel, query: ListQuery, index: string | null): SqlC
   const order = orderBy(sort, { reverse });
   const conditions = pageConditions(model, query);
   return {
-    sql: `SELECT ${model.selectList} FROM ${from(model, index)}${whereSql(conditions)} ORDER BY ${order.sql} ${limitSql(limit, offset)}`,
+    sql: `SELECT ${selected(query)} FROM ${from(model, index)}${whereSql(conditions)} ORDER BY ${order.sql} ${limitSql(limit, offset)}`,
     params: [...paramsOf(conditions), ...order.params, ...(offset === 0 ? [] : [offset])],
   };
 }
@@ -159,7 +159,7 @@ function walkedPage(model: TableModel, query: ListQuery, index: string): SqlCond
   const ranges = behind?.ranges ?? [];
   if (ranges.length > 1) {
     const part = (range: SqlCondition): string =>
-      `SELECT * FROM (SELECT ${model.selectList} FROM ${from(model, index)}${whereSql([matches.where, range])} ORDER BY ${order} LIMIT ${limit})`;
+      `SELECT * FROM (SELECT ${selected(query)} FROM ${from(model, index)}${whereSql([matches.where, range])} ORDER BY ${order} LIMIT ${limit})`;
     return {
       sql: `${ranges.map(part).join(" UNION ALL ")} ORDER BY ${order} LIMIT ${limit}`,
       params: ranges.flatMap((range) => paramsOf([matches.where, range])),
@@ -167,7 +167,7 @@ function walkedPage(model: TableModel, query: ListQuery, index: string): SqlCond
   }
   if (offset === 0) return pageBy(model, query, index);
   const places = `SELECT rowid AS ${ROW} FROM ${from(model, index)}${whereSql([matches.where])} ORDER BY ${order} ${limitSql(limit, offset)}`;
-  const columns = model.columns.map(({ sql }) => `${model.sql}.${sql}`).join(", ");
+  const columns = query.columns.map(({ sql }) => `${model.sql}.${sql}`).join(", ");
   return { sql: recordsAt(model, columns, places), params: [...paramsOf([matches.where]), offset] };
 }
 

@@ -19,8 +19,7 @@ import { encodeCursor } from "./cursor.ts";
 import { isTotalWanted, type ListRequest, parseFields, parseFilters, parseListRequest, pick } from "./list-query.ts";
 import { prepareList } from "./list-sql.ts";
 import type { Matches } from "./matches.ts";
-import type { ListText } from "./pages/kept-lists.ts";
-import { createKeptLists } from "./pages/kept-lists.ts";
+import { KeptLists, ListText } from "./pages/kept-lists.ts";
 import type { Page } from "./pages/pages.ts";
 import { parseSort } from "./sort.ts";
 
@@ -160,13 +159,16 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
   const listed = createListed(grant, listOf);
 
   const count: Reads["count"] = (principal, source, asked, caller) =>
-    chain(grant(principal, source), async (granted) => {
+    chain(grant(principal, source), (granted) => {
       const { table, file } = source;
       if (granted.kind === "record") throw notByRecord(principal);
       const filter = parseFilters(table.model, asked.query());
       if (file === null) return { total: 0 };
       const counted = () => table.store.count(file, table.prepared.count(filter, granted), caller);
-      return { total: await listTurns.soon(() => chain(file.ready(), counted)) };
+      return chain(
+        listTurns.soon(() => chain(file.ready(), counted)),
+        (total) => ({ total }),
+      );
     });
 
   return { get, list, listed, count, grant, allReadable };
@@ -174,23 +176,21 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
 
 /** Lists that may be kept as text. */
 function createListed(grant: Reads["grant"], listOf: ReturnType<typeof createListing>["listOf"]): Reads["listed"] {
-  const kept = createKeptLists();
+  const kept = new KeptLists();
   return (principal, source, asked, caller) =>
     chain(grant(principal, source), (granted) => {
       const { file, table } = source;
       const text = file === null || granted.kind !== "all" ? undefined : asked.queryText?.();
       file?.assertReadable();
-      const known = file === null || text === undefined ? null : kept.get(file, table.model, text);
-      if (known !== null) {
+      const known = file === null || text === undefined ? null : kept.find(file, table.model, text);
+      if (known instanceof ListText) {
         countRows(known.records);
         return known;
       }
       const request = parseListRequest(table.model, asked.query());
-      const found = () => listOf(principal, source, { request, granted }, caller);
+      const found = listOf(principal, source, { request, granted }, caller);
       // Related records change without their table.
-      if (file === null || text === undefined || request.expand !== null) return found();
-      const keep = kept.begin(file, table.model, text);
-      return chain(found(), keep);
+      return known === null || request.expand !== null ? found : chain(found, known);
     });
 }
 
@@ -257,8 +257,10 @@ export async function firstById(
   matches: Matches,
   { limit, caller }: { limit: number; caller: ReadCaller | undefined },
 ): Promise<Page> {
-  const query = { matches, behind: null, sort: parseSort(model, null), reverse: false, limit, offset: 0 };
-  return store.list(file, prepareList(model, { ...query, path: null, isTotalWanted: false }), caller);
+  const { columns } = model;
+  const query = { columns, matches, behind: null, sort: parseSort(model, null), reverse: false, limit, offset: 0 };
+  const made = prepareList(model, { ...query, path: null, isTotalWanted: false });
+  return store.list(file, { made, values: [] }, caller);
 }
 
 /** The answer of a list. [TB1] [TB2] [TB3] */

@@ -18,8 +18,6 @@ export interface Sort {
   terms: readonly SortTerm[];
   /** Identifies the order: a cursor is valid in its own order only. */
   key: string;
-  /** The same order in cursors of 0.2, which ended with the id ascending. Such a cursor continues in the order of now. */
-  formerKey: string;
 }
 
 const keyOf = (terms: readonly SortTerm[]): string =>
@@ -46,11 +44,16 @@ export function parseSort(model: TableModel, text: string | null): Sort {
     if (name === "id") break;
   }
   const id = resolveField(model, "id");
-  if (id === null || terms.at(-1)?.field.name === "id") return { terms, key: keyOf(terms), formerKey: keyOf(terms) };
-  const formerKey = keyOf([...terms, { field: id, direction: "asc" }]);
-  terms.push({ field: id, direction: terms.at(-1)?.direction ?? "asc" });
-  return { terms, key: keyOf(terms), formerKey };
+  const last = terms.at(-1);
+  if (id !== null && last?.field.name !== "id") terms.push({ field: id, direction: last?.direction ?? "asc" });
+  return { terms, key: keyOf(terms) };
 }
+
+/** The key of this order in cursors of 0.2, where the id behind other fields came ascending. Such a cursor continues in today's order. */
+export const formerKeyOf = ({ terms, key }: Sort): string => {
+  const before = terms.slice(0, -1);
+  return before.length === 0 ? key : `${keyOf(before)},id:asc`;
+};
 
 /** Whether the order is just id ascending. */
 export const isById = (sort: Sort): boolean => sort.key === "id:asc";

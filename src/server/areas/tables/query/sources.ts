@@ -32,11 +32,14 @@ export function createSources(deps: {
   instances: InstanceRights;
   lookups: TableLookups;
 }): Sources {
-  const namespaceOf = ({ namespace: name, instanceId }: FileAddress, { anyInstance = false } = {}): Namespace => {
+  const declared = (name: string): Namespace => {
     const namespace = deps.namespaces.get(name);
     if (namespace === undefined) throw notFound(`There is no namespace "${name}"`);
-    if (anyInstance) return namespace;
-    const isDynamic = namespace.kind === "dynamic";
+    return namespace;
+  };
+  /** Errors: 404 for an instance id in a static namespace, or none in a dynamic one. */
+  const checkInstance = ({ kind }: Namespace, { namespace: name, instanceId }: FileAddress): void => {
+    const isDynamic = kind === "dynamic";
     if (isDynamic && instanceId === null) {
       const expected = `its paths begin with /api/db/${name}/INSTANCE`;
       throw notFound(`The namespace "${name}" has instances, and none is named: ${expected}`);
@@ -45,13 +48,13 @@ export function createSources(deps: {
       const expected = `its paths begin with /api/db/${name}/tables`;
       throw notFound(`The namespace "${name}" has no instances, got "${instanceId}": ${expected}`);
     }
-    return namespace;
   };
   const find: Sources["find"] = (address, options) => {
-    const namespace = namespaceOf(address, { anyInstance: true });
+    const namespace = declared(address.namespace);
     const table = namespace.tables.get(address.table);
     if (table === undefined) throw notFound(`There is no table "${address.table}" in ${address.namespace}`);
-    return { namespace: namespaceOf(address, options), table };
+    if (options?.anyInstance !== true) checkInstance(namespace, address);
+    return { namespace, table };
   };
   return {
     find,
@@ -66,7 +69,8 @@ export function createSources(deps: {
       }));
     },
     forTransaction(principal, address) {
-      const namespace = namespaceOf(address);
+      const namespace = declared(address.namespace);
+      checkInstance(namespace, address);
       const { tables } = namespace;
       const rules = deps.lookups.begin().scope(address);
       if (namespace.kind === "static") return { tables, file: namespace.file, rules };

@@ -1,6 +1,6 @@
 import { quoteIdentifier } from "../../../../db/index.ts";
 import { TESTED_BYTES_MAX, TESTED_ROWS_MAX, TESTED_ROWS_MIN, TESTED_ROWS_PER_RECORD } from "../../limits.ts";
-import type { TableModel } from "../../model/model.ts";
+import type { Column, TableModel } from "../../model/model.ts";
 import { join, type SqlCondition } from "../filter-sql.ts";
 import type { Path } from "../matches.ts";
 import { limitSql, ROW, recordsAt } from "../places.ts";
@@ -21,6 +21,7 @@ export interface WalkedRange {
 
 /** The page that is read, as in `ListQuery`. */
 interface WalkedPage {
+  columns: readonly Column[];
   sort: Sort;
   reverse: boolean;
   limit: number;
@@ -38,7 +39,7 @@ export function testedWalk(model: TableModel, page: WalkedPage, path: Path): Ind
   const order = orderBy(sort, { reverse });
   // A test of a value behind large ones reads them all.
   const isLarge = `${sizeOf(model)} > ${Math.floor(TESTED_BYTES_MAX / rowsMax)}`;
-  const columns = model.columns.map(({ name, sql }) =>
+  const columns = page.columns.map(({ name, sql }) =>
     name === "id" ? `CASE WHEN ${isLarge} THEN NULL ELSE ${model.sql}.${sql} END AS ${sql}` : `${model.sql}.${sql}`,
   );
   const tested = path.tested ?? { sql: "1", params: [] };

@@ -23,55 +23,50 @@ interface Reading {
   version: number;
 }
 
+/** Takes the answer of a read, and returns it: as text from the second time on. */
+type Keep = (answer: ListResult) => ListResult | ListText;
+
 /**
  * Answers to lists that are asked for again and again, as text, while their table has not changed. Only for callers that may
  * read every record: they all get the same. [TB472]
  */
-export interface KeptLists {
-  /** null: none is kept for this query. */
-  get(file: DatabaseFile, model: TableModel, queryText: string): ListText | null;
-  /** Call before the read; call the result with its answer, which it returns, or as text from the second time on. */
-  begin(file: DatabaseFile, model: TableModel, queryText: string): (answer: ListResult) => ListResult | ListText;
-}
-
-export function createKeptLists(): KeptLists {
-  const kept = new LRUCache<string, Reading & { list: ListText }>({
+export class KeptLists {
+  readonly #kept = new LRUCache<string, Reading & { list: ListText }>({
     maxSize: KEPT_LISTS_LENGTH_MAX,
     sizeCalculation: ({ list }, key) => list.text.length + key.length,
   });
   /** The lists that were read lately. All are forgotten at once: a list that is asked for often comes again. */
-  const recent = new Map<string, Reading>();
-  const isOf = (reading: Reading | undefined, { sqlite }: DatabaseFile, version: number | null): boolean =>
-    reading !== undefined && reading.sqlite === sqlite && reading.version === version;
+  readonly #recent = new Map<string, Reading>();
 
-  return {
-    get(file, model, queryText) {
-      if (kept.size === 0 || queryText.length > KEPT_QUERY_LENGTH_MAX) return null;
-      const known = kept.get(keyOf(model, queryText));
-      return known !== undefined && isOf(known, file, file.tableVersion(model.name)) ? known.list : null;
-    },
-    begin(file, model, queryText) {
-      const version = file.tableVersion(model.name);
-      if (version === null || queryText.length > KEPT_QUERY_LENGTH_MAX) return (answer) => answer;
-      const { sqlite } = file;
-      const key = keyOf(model, queryText);
-      return (answer) => {
-        if (file.sqlite !== sqlite || file.tableVersion(model.name) !== version) return answer;
-        if (!isOf(recent.get(key), file, version)) {
-          if (recent.size >= RECENT_LISTS_MAX) recent.clear();
-          recent.set(key, { sqlite, version });
-          return answer;
-        }
-        // A larger one is serialised in pieces.
-        if (exceeds(answer.items, KEPT_LIST_LENGTH_MAX)) return answer;
-        const text = JSON.stringify(answer);
-        if (text.length > KEPT_LIST_LENGTH_MAX) return answer;
-        const list = new ListText(text, answer.items.length);
-        kept.set(key, { sqlite, version, list });
-        return list;
-      };
-    },
-  };
+  /** The kept answer to a query, or what keeps the one that is read now. */
+  find(file: DatabaseFile, { namespace, name }: TableModel, queryText: string): ListText | Keep {
+    const version = file.tableVersion(name);
+    if (version === null || queryText.length > KEPT_QUERY_LENGTH_MAX) return (answer) => answer;
+    const key = `${namespace}/${name}?${queryText}`;
+    const reading = { sqlite: file.sqlite, version };
+    const known = this.#kept.get(key);
+    if (isOf(known, reading)) return known.list;
+    return (answer) => {
+      const isChanged = file.sqlite !== reading.sqlite || file.tableVersion(name) !== version;
+      return isChanged ? answer : this.#keep(key, reading, answer);
+    };
+  }
+
+  #keep(key: string, reading: Reading, answer: ListResult): ListResult | ListText {
+    if (!isOf(this.#recent.get(key), reading)) {
+      if (this.#recent.size >= RECENT_LISTS_MAX) this.#recent.clear();
+      this.#recent.set(key, reading);
+      return answer;
+    }
+    // A larger one is serialised in pieces.
+    if (exceeds(answer.items, KEPT_LIST_LENGTH_MAX)) return answer;
+    const text = JSON.stringify(answer);
+    if (text.length > KEPT_LIST_LENGTH_MAX) return answer;
+    const list = new ListText(text, answer.items.length);
+    this.#kept.set(key, { ...reading, list });
+    return list;
+  }
 }
 
-const keyOf = ({ namespace, name }: TableModel, queryText: string): string => `${namespace}/${name}?${queryText}`;
+const isOf = <R extends Reading>(known: R | undefined, { sqlite, version }: Reading): known is R =>
+  known !== undefined && known.sqlite === sqlite && known.version === version;

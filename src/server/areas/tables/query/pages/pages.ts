@@ -1,7 +1,7 @@
 import { chain, isPromise, type MaybePromise } from "../../../../../kernel/maybe-promise.ts";
 import { countRows } from "../../../../../kernel/observing/request-trace.ts";
 import type { TableRecord } from "../../../../config/types.ts";
-import type { DatabaseFile, PageBounds, ReadCaller } from "../../../../db/index.ts";
+import type { DatabaseFile, PageBounds, ReadCaller, SqlValue } from "../../../../db/index.ts";
 import { PAGE_BYTES_MAX } from "../../limits.ts";
 import type { Codec } from "../../model/codec.ts";
 import { DOCUMENT_COLUMN, type TableModel } from "../../model/model.ts";
@@ -9,9 +9,10 @@ import { bound, type SqlCondition } from "../filter-sql.ts";
 import { idsOf, type PreparedCount, type PreparedList } from "../list-sql.ts";
 import type { Matches } from "../matches.ts";
 import { isLight } from "../read-cost.ts";
+import type { Shaped } from "../shapes/prepared-reads.ts";
 import { createQuickReads } from "./quick-reads.ts";
 import { fewer, firstNumber, number } from "./rows.ts";
-import { createTotals } from "./totals.ts";
+import { type Counting, countingOf, createTotals } from "./totals.ts";
 
 export interface Page {
   records: TableRecord[];
@@ -26,8 +27,8 @@ export interface Page {
  * [TB102]
  */
 export interface Pages {
-  list(file: DatabaseFile, prepared: PreparedList, caller?: ReadCaller): MaybePromise<Page>;
-  count(file: DatabaseFile, prepared: PreparedCount, caller?: ReadCaller): MaybePromise<number>;
+  list(file: DatabaseFile, prepared: Shaped<PreparedList>, caller?: ReadCaller): MaybePromise<Page>;
+  count(file: DatabaseFile, prepared: Shaped<PreparedCount>, caller?: ReadCaller): MaybePromise<number>;
   /** The ids of the first `limit` matches. */
   ids(
     file: DatabaseFile,
@@ -37,13 +38,20 @@ export interface Pages {
 }
 
 export function createPages(model: TableModel, codec: Codec): Pages {
-  const { name } = model;
-  const bounds = pageBounds(model);
+  const { name, isSchemaless } = model;
   const totals = createTotals(name);
   const quickReads = createQuickReads(model, codec);
 
-  const longPage = async (file: DatabaseFile, { sql, params }: SqlCondition, caller: ReadCaller | undefined) => {
-    const { rows, isCut } = await file.readPage(sql, params, { caller, page: bounds, decode: codec.fromValues });
+  const longPage = async (
+    file: DatabaseFile,
+    { page, columns }: PreparedList,
+    values: readonly SqlValue[],
+    caller: ReadCaller | undefined,
+  ) => {
+    const { sql, params } = bound(page, values);
+    const decode = (row: readonly unknown[]) => codec.fromValues(row, columns);
+    const bounds = pageBounds({ columns, isSchemaless });
+    const { rows, isCut } = await file.readPage(sql, params, { caller, page: bounds, decode });
     return { records: rows, isCut };
   };
 
@@ -53,10 +61,11 @@ export function createPages(model: TableModel, codec: Codec): Pages {
   /** Kept until the table changes. [TB470] */
   const count = (
     file: DatabaseFile,
-    statement: SqlCondition,
+    counting: Counting,
     { isHere, caller }: { isHere: boolean; caller: ReadCaller | undefined },
   ): MaybePromise<number> => {
-    const keep = totals.begin(file, statement);
+    const { statement } = counting;
+    const keep = totals.begin(file, counting);
     return chain(isHere ? number(file, statement) : longCount(file, statement, caller), (value) => {
       keep(value);
       return value;
@@ -64,14 +73,13 @@ export function createPages(model: TableModel, codec: Codec): Pages {
   };
 
   return {
-    list(file, prepared, caller) {
-      const { total, limit, offset, values } = prepared;
-      const unbound = total?.sql ?? null;
-      const counting = unbound === null ? null : bound(unbound, values);
+    list(file, { made, values }, caller) {
+      const { total, limit, offset } = made;
+      const counting = total === null || total.sql === null ? null : countingOf(bound(total.sql, values));
       const known = counting === null ? null : totals.get(file, counting);
-      const quick = quickReads.page(file, prepared, { known, isTotalWanted: total !== null });
+      const quick = quickReads.page(file, made, values, { known, isTotalWanted: total !== null });
       const found =
-        quick.records === null ? longPage(file, quick.statement, caller) : { records: quick.records, isCut: false };
+        quick.records === null ? longPage(file, made, values, caller) : { records: quick.records, isCut: false };
       let counted: MaybePromise<number | null> = null;
       if (total !== null && counting === null) counted = file.rowCount(name);
       else if (counting !== null) {
@@ -88,15 +96,15 @@ export function createPages(model: TableModel, codec: Codec): Pages {
         return { ...read, total: number };
       });
     },
-    count(file, { values, total, few, cost }, caller) {
+    count(file, { made: { total, few, cost }, values }, caller) {
       if (total === null) return file.rowCount(name);
-      const statement = bound(total, values);
+      const counting = countingOf(bound(total, values));
       file.assertReadable();
-      const known = totals.get(file, statement);
+      const known = totals.get(file, counting);
       if (known !== null) return known;
       const isHere = quickReads.isScan(file, cost);
       const matching = !isHere && few !== null && isLight(cost) ? fewer(file, bound(few, values)) : null;
-      return matching ?? count(file, statement, { isHere, caller });
+      return matching ?? count(file, counting, { isHere, caller });
     },
     async ids(file, matches, { limit, caller }) {
       const { sql, params } = idsOf(model, matches, limit);
@@ -108,7 +116,7 @@ export function createPages(model: TableModel, codec: Codec): Pages {
 }
 
 /** The bytes of a record as JSON without its values: names, colons, commas and braces. */
-export function pageBounds({ columns, isSchemaless }: TableModel): PageBounds {
+export function pageBounds({ columns, isSchemaless }: Pick<TableModel, "columns" | "isSchemaless">): PageBounds {
   const jsonColumns = columns.flatMap(({ type, name }, index) =>
     type === "json" || (isSchemaless && name === DOCUMENT_COLUMN) ? [index] : [],
   );

@@ -1,5 +1,5 @@
 import type { TableRecord } from "../../../../config/types.ts";
-import type { DatabaseFile } from "../../../../db/index.ts";
+import type { DatabaseFile, SqlValue } from "../../../../db/index.ts";
 import { QUICK_STEPS_MAX } from "../../limits.ts";
 import type { Codec } from "../../model/codec.ts";
 import type { TableModel } from "../../model/model.ts";
@@ -9,17 +9,13 @@ import { isLight, isQuick, type ReadCost } from "../read-cost.ts";
 import type { IndexWalk } from "./index-walk.ts";
 import { createRows, fewer, number } from "./rows.ts";
 
-/** Puts the values of the request into a statement. */
-type Bind = (statement: SqlCondition) => SqlCondition;
-
 /** Bytes of the sorted fields of the few records that an index finds. */
 const QUICK_STEPS_BYTES = 4 * 1024 * 1024;
 
 /** What the main thread found of a list. */
 interface QuickPage {
-  /** null: `statement` has to run in a query process. */
+  /** null: the page has to be read in a query process. */
   records: TableRecord[] | null;
-  statement: SqlCondition;
   /** The number of matches, where it was counted on the way. */
   matching: number | null;
   /** Whether the whole table may be scanned on the main thread. */
@@ -29,7 +25,12 @@ interface QuickPage {
 /** The reads of a table that take a few milliseconds on the main thread at most. [TB102] */
 export interface QuickReads {
   /** `known`: the total, where it is. */
-  page(file: DatabaseFile, prepared: PreparedList, about: { known: number | null; isTotalWanted: boolean }): QuickPage;
+  page(
+    file: DatabaseFile,
+    made: PreparedList,
+    values: readonly SqlValue[],
+    about: { known: number | null; isTotalWanted: boolean },
+  ): QuickPage;
   /** Whether every record may be tested. */
   isScan(file: DatabaseFile, cost: ReadCost): boolean;
 }
@@ -49,15 +50,19 @@ export function createQuickReads(model: TableModel, codec: Codec): QuickReads {
   const { read } = createRows(model, codec);
 
   /** Range by range. null: too many records, too large ones or too large a page. */
-  const walked = (file: DatabaseFile, { ranges, limit }: IndexWalk, bind: Bind): TableRecord[] | null => {
+  const walked = (
+    file: DatabaseFile,
+    { ranges, limit }: IndexWalk,
+    values: readonly SqlValue[],
+  ): TableRecord[] | null => {
     const records: TableRecord[] = [];
     for (const { page, rest } of ranges) {
       if (records.length >= limit) break;
-      const found = read(file, bind(page), null);
+      const found = read(file, bound(page, values), null);
       if (found === null || (rest !== null && found.some((record) => record["id"] === null))) return null;
       if (rest === null && ranges.length === 1) return found;
       records.push(...found);
-      if (records.length < limit && rest !== null && hasRow(file, bind(rest))) return null;
+      if (records.length < limit && rest !== null && hasRow(file, bound(rest, values))) return null;
     }
     if (records.length > limit) records.length = limit;
     return records;
@@ -65,32 +70,28 @@ export function createQuickReads(model: TableModel, codec: Codec): QuickReads {
 
   return {
     isScan: (file, cost) => scanned(file, cost) !== null,
-    page(file, { values, page, ofFew, walk, cost }, { known, isTotalWanted }) {
-      const bind: Bind = (statement) => bound(statement, values);
-      const whole = bind(page);
+    page(file, { page, ofFew, walk, cost }, values, { known, isTotalWanted }) {
       const bytes = scanned(file, cost);
-      if (bytes !== null) return { records: read(file, whole, bytes), statement: whole, matching: null, isScan: true };
-      const other = { statement: whole, matching: null, isScan: false };
-      if (!isLight(cost)) return { ...other, records: null };
+      if (bytes !== null) return { records: read(file, bound(page, values), bytes), matching: null, isScan: true };
+      if (!isLight(cost)) return { records: null, matching: null, isScan: false };
       const few = (): number | null => {
         if (known !== null) return known <= QUICK_STEPS_MAX ? known : null;
-        return ofFew === null ? null : fewer(file, bind(ofFew.count));
+        return ofFew === null ? null : fewer(file, bound(ofFew.count, values));
       };
       // An index that finds all matches is better than testing records along another one.
       const isFirst = walk !== null && (ofFew === null || walk.ranges.every(({ rest }) => rest === null));
-      const first = isFirst ? walked(file, walk, bind) : null;
-      if (first !== null) return { ...other, records: first, matching: isTotalWanted ? few() : null };
+      const first = isFirst ? walked(file, walk, values) : null;
+      if (first !== null) return { records: first, matching: isTotalWanted ? few() : null, isScan: false };
       const matching = ofFew?.isBounded === true && !isTotalWanted ? null : few();
-      if (ofFew !== null && (ofFew.isBounded || matching !== null) && isSmall(file, ofFew, bind)) {
-        const statement = bind(ofFew.page);
-        return { records: read(file, statement, null), statement, matching, isScan: false };
+      if (ofFew !== null && (ofFew.isBounded || matching !== null) && isSmall(file, ofFew, values)) {
+        return { records: read(file, bound(ofFew.page, values), null), matching, isScan: false };
       }
-      return { ...other, records: isFirst || walk === null ? null : walked(file, walk, bind), matching };
+      return { records: isFirst || walk === null ? null : walked(file, walk, values), matching, isScan: false };
     },
   };
 }
 
 const hasRow = (file: DatabaseFile, { sql, params }: SqlCondition): boolean => file.query(sql).get(...params) !== null;
 
-const isSmall = (file: DatabaseFile, { bytes }: FewMatches, bind: Bind): boolean =>
-  bytes === null || number(file, bind(bytes)) <= QUICK_STEPS_BYTES;
+const isSmall = (file: DatabaseFile, { bytes }: FewMatches, values: readonly SqlValue[]): boolean =>
+  bytes === null || number(file, bound(bytes, values)) <= QUICK_STEPS_BYTES;

@@ -9,15 +9,23 @@ interface Total {
   version: number;
 }
 
+/** A count, and the key of its total. */
+export interface Counting {
+  statement: SqlCondition;
+  key: string;
+}
+
+export const countingOf = (statement: SqlCondition): Counting => ({ statement, key: keyOf(statement) });
+
 /**
  * The totals that were counted last, while their table has not changed. The statement and its bound values are the key, so a
  * total is never that of another caller's rule. [TB470]
  */
 export interface Totals {
   /** null: not known. */
-  get(file: DatabaseFile, count: SqlCondition): number | null;
+  get(file: DatabaseFile, counting: Counting): number | null;
   /** Call before the count; call the result with what was counted, which is dropped if the table has changed meanwhile. */
-  begin(file: DatabaseFile, count: SqlCondition): (value: number) => void;
+  begin(file: DatabaseFile, counting: Counting): (value: number) => void;
 }
 
 export function createTotals(table: string): Totals {
@@ -31,16 +39,15 @@ export function createTotals(table: string): Totals {
   };
 
   return {
-    get(file, count) {
+    get(file, { key }) {
       const version = file.tableVersion(table);
-      const known = files.get(file.sqlite)?.get(keyOf(count));
+      const known = files.get(file.sqlite)?.get(key);
       return known !== undefined && known.version === version ? known.value : null;
     },
-    begin(file, count) {
+    begin(file, { key }) {
       const { sqlite } = file;
       const version = file.tableVersion(table);
       return (value) => {
-        const key = keyOf(count);
         if (version === null || key.length > TOTAL_KEY_LENGTH_MAX) return;
         if (file.sqlite === sqlite && file.tableVersion(table) === version) ofFile(sqlite).set(key, { value, version });
       };

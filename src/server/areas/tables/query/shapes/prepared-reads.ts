@@ -26,8 +26,8 @@ export const createShapeCache = (): ShapeCache =>
  * the request and of its rule, and the place of its cursor, are bound values. [TB473]
  */
 export interface PreparedReads {
-  list(request: ListRequest, grant: Grant): PreparedList;
-  count(filter: ParsedFilter, grant: Grant): PreparedCount;
+  list(request: ListRequest, grant: Grant): Shaped<PreparedList>;
+  count(filter: ParsedFilter, grant: Grant): Shaped<PreparedCount>;
   /** The first `limit` matches by id. */
   first(filter: ParsedFilter, grant: Grant, limit: number): SqlCondition;
   /**
@@ -35,6 +35,12 @@ export interface PreparedReads {
    * the filter before it reads the other columns, so that a hidden record takes as long as a missing one. [TB118]
    */
   one(column: Column, grant: Grant): SqlCondition;
+}
+
+/** What was made for all requests of a shape, and the values of this one for its slots. */
+export interface Shaped<T> {
+  made: T;
+  values: readonly SqlValue[];
 }
 
 /** The parts of a request that have slots in its statements. */
@@ -56,7 +62,7 @@ export function createPreparedReads(model: TableModel, cache: ShapeCache): Prepa
     parts: Parts,
     make: (parts: Parts) => T,
     length: (made: T) => number,
-  ): { made: T; values: readonly SqlValue[] } => {
+  ): Shaped<T> => {
     const { key, values } = shapeOf(`${table} ${kind}`, parts);
     // Statements of this kind are made by this function alone.
     const known = cache.get(key)?.made as T | undefined;
@@ -72,15 +78,15 @@ export function createPreparedReads(model: TableModel, cache: ShapeCache): Prepa
       const isTotal = isTotalWanted(request, grant);
       const position = paging.mode === "after" || paging.mode === "before" ? paging.values : [];
       const offset = paging.mode === "offset" ? paging.offset : 0;
-      const kind = `list ${limit} ${paging.mode} ${offset} ${isTotal} ${isMoreCounted(request, grant)} ${sort.key.length} ${sort.key}`;
-      const make = (parts: Parts) => makeList(model, request, parts);
-      const { made, values } = shaped(kind, { filter, grant, position }, make, lengthOfList);
-      return values.length === 0 ? made : { ...made, values };
+      const columns = columnsOf(model, request, grant);
+      const read = columns === model.columns ? "" : columns.map(({ name }) => name).join();
+      const kind = `list ${limit} ${paging.mode} ${offset} ${isTotal} ${isMoreCounted(request, grant)} ${sort.key.length} ${sort.key} ${read}`;
+      const make = (parts: Parts) => makeList(model, { ...request, columns }, parts);
+      return shaped(kind, { filter, grant, position }, make, lengthOfList);
     },
     count(filter, grant) {
       const make = (parts: Parts) => prepareCount(model, matchesOf(model, parts.filter, parts.grant));
-      const { made, values } = shaped("count", { filter, grant, position: [] }, make, lengthOfCount);
-      return { ...made, values };
+      return shaped("count", { filter, grant, position: [] }, make, lengthOfCount);
     },
     first(filter, grant, limit) {
       const make = (parts: Parts) => firstOf(model, matchesOf(model, parts.filter, parts.grant), limit);
@@ -126,8 +132,19 @@ function templateOf({ filter, grant, position }: Parts): Parts {
   };
 }
 
-function makeList(model: TableModel, request: ListRequest, { filter, grant, position }: Parts): PreparedList {
-  const { paging, sort, limit } = request;
+/** Of a page with `fields`: these, and what its cursor is made of. All where a rule, or `expand`, looks at the records. */
+function columnsOf(model: TableModel, { fields, expand, sort }: ListRequest, grant: Grant): readonly Column[] {
+  if (fields === null || expand !== null || grant.kind === "record" || model.isSchemaless) return model.columns;
+  const isSorted = (name: string) => sort.terms.some(({ field }) => field.column.name === name);
+  return model.columns.filter(({ name }) => name === "id" || fields.has(name) || isSorted(name));
+}
+
+function makeList(
+  model: TableModel,
+  request: ListRequest & { columns: readonly Column[] },
+  { filter, grant, position }: Parts,
+): PreparedList {
+  const { paging, sort, limit, columns } = request;
   const reverse = paging.mode === "before";
   const isKeyset = paging.mode === "after" || paging.mode === "before";
   const behind = isKeyset ? beyond(sort, position, { reverse }) : null;
@@ -135,6 +152,7 @@ function makeList(model: TableModel, request: ListRequest, { filter, grant, posi
   const isEntered = behind === null || behind.ranges !== null;
   const path = isEntered ? pathOf(model, { filter, sort }, grant) : null;
   return prepareList(model, {
+    columns,
     matches: matchesOf(model, filter, grant, { isWalk: path !== null && path.tested === null }),
     behind,
     sort,

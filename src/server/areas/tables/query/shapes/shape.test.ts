@@ -8,7 +8,7 @@ import { bound } from "../filter-sql.ts";
 import type { ListRequest, Paging } from "../list-query.ts";
 import type { PreparedList } from "../list-sql.ts";
 import { parseSort } from "../sort.ts";
-import { createPreparedReads, createShapeCache } from "./prepared-reads.ts";
+import { createPreparedReads, createShapeCache, type Shaped } from "./prepared-reads.ts";
 import { Shape } from "./shape.ts";
 
 const models = compileTables("shared", {
@@ -47,7 +47,7 @@ function requestOf(filter: ParsedFilter, sort: string | null = null, paging: Pag
 }
 
 /** Its statements as they run. */
-function statements({ values, page, total, ofFew, walk, ...others }: PreparedList) {
+function statements({ made: { page, total, ofFew, walk, ...others }, values }: Shaped<PreparedList>) {
   const bind = (statement: PreparedList["page"] | null | undefined) =>
     statement === null || statement === undefined ? null : bound(statement, values);
   return {
@@ -242,9 +242,9 @@ describe("the statements of a shape", () => {
     ]);
     expect(new Set(made.map((one) => JSON.stringify(statements(one)))).size).toBe(made.length - 2);
     const asked = requestOf(filterOf([]));
-    expect(reads.list(asked, EVERYTHING).total).not.toBeNull();
-    expect(reads.list({ ...asked, isTotalAsked: false }, EVERYTHING).total).toBeNull();
-    expect(reads.list(asked, { kind: "record", by: {} as never }).total).toBeNull();
+    expect(reads.list(asked, EVERYTHING).made.total).not.toBeNull();
+    expect(reads.list({ ...asked, isTotalAsked: false }, EVERYTHING).made.total).toBeNull();
+    expect(reads.list(asked, { kind: "record", by: {} as never }).made.total).toBeNull();
   });
 });
 
@@ -282,8 +282,8 @@ describe("what is kept of shapes", () => {
     const again = compileTables("shared", { posts: { schema: { score: { type: "number" } } } }).get("posts");
     if (again === undefined) throw new Error("no model");
     const request = requestOf(filterOf([["score", ">", 1]]));
-    const first = createPreparedReads(posts, cache).list(request, EVERYTHING).page.sql;
-    const second = createPreparedReads(again, cache).list(request, EVERYTHING).page.sql;
+    const first = createPreparedReads(posts, cache).list(request, EVERYTHING).made.page.sql;
+    const second = createPreparedReads(again, cache).list(request, EVERYTHING).made.page.sql;
     expect(first).toContain('"tags"');
     expect(second).not.toContain('"tags"');
   });
