@@ -97,6 +97,11 @@ export const KINDS: readonly Kind[] = [
     floor: (i) => `after-fields${query({ x: anyRecord(i) })}`,
   },
   {
+    name: "page that everybody asks for: a kept answer",
+    ours: () => list({ after: anyRecord(1) }),
+    floor: () => `after${query({ x: anyRecord(1) })}`,
+  },
+  {
     name: "page 1 to 50, total=false",
     ours: (i) => list({ offset: Math.floor(anywhere(i, 0, 1_000)), total: false }),
     floor: (i) => `paged${query({ x: Math.floor(anywhere(i, 0, 1_000)) })}`,
