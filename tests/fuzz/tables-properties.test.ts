@@ -4,7 +4,7 @@ import { matches } from "../../src/kernel/records/filter-match.ts";
 import { compareRecords } from "../../src/kernel/records/order.ts";
 import { compareText } from "../../src/kernel/records/text-match.ts";
 import { compileTables } from "../../src/server/areas/tables/model/model.ts";
-import { parseConditions } from "../../src/server/areas/tables/query/filter.ts";
+import { parseConditions } from "../../src/server/areas/tables/filters/filter.ts";
 import type { FilterOperator, TableConfig } from "../../src/server/config/types.ts";
 import { type ListAnswer, type TestPlatform, testPlatform } from "../support/index.ts";
 import { random, testSeed } from "../support/random.ts";

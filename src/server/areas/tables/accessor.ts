@@ -21,7 +21,7 @@ import {
   type GetValues,
   ListQuery,
   SearchQuery,
-} from "./api/requests.ts";
+} from "./model/requests.ts";
 import type { TableService } from "./service.ts";
 
 const NOTHING_ASKED: Asked<GetValues> = { query: () => ({}) };

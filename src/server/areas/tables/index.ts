@@ -11,22 +11,22 @@ import type { NamespaceConfig } from "../../config/types.ts";
 import type { DatabaseFile, RecordChange, StorageEngine } from "../../db/index.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
 import { createDatabaseAccessor } from "./accessor.ts";
-import { type DescribedTables, describeTables } from "./api/document.ts";
-import { tableEndpoints, transactionEndpoints } from "./endpoints.ts";
-import { instanceEndpoints } from "./instances/endpoints.ts";
-import { instancesOf } from "./instances/instances.ts";
+import { type DescribedTables, describeTables } from "./endpoints/document.ts";
+import { tableEndpoints, transactionEndpoints } from "./endpoints/endpoints.ts";
+import { instanceEndpoints } from "./endpoints/instance-endpoints.ts";
+import { instancesOf } from "./endpoints/instances.ts";
+import { sizeEndpoints } from "./endpoints/size-endpoints.ts";
+import { trialEndpoints } from "./endpoints/trial-endpoints.ts";
+import { createSubjectFilters, type SubjectFilters } from "./query/subject-filters.ts";
 import {
   type InstanceDeletionListener,
   openNamespaces,
   type TablesChangeListener,
   type TablesCommitListener,
   type TablesOutbox,
-} from "./namespaces.ts";
-import { createSubjectFilters, type SubjectFilters } from "./query/subject-filters.ts";
+} from "./records/namespaces.ts";
 import { createTableService } from "./service.ts";
-import { sizeEndpoints } from "./sizes/endpoints.ts";
-import type { PrepareJob } from "./transaction/handle.ts";
-import { trialEndpoints } from "./trial/endpoints.ts";
+import type { PrepareJob } from "./transactions/handle.ts";
 import { createTrials } from "./trial/trial.ts";
 
 export interface TablesArea {

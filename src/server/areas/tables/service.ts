@@ -11,7 +11,11 @@ import type { TableAddress, TableDoor } from "../../access/table-door.ts";
 import type { AppAccess, BatchResult, ListResult } from "../../config/app/index.ts";
 import type { TableRecord } from "../../config/types.ts";
 import type { ReadCaller } from "../../db/index.ts";
-import { createAggregating, type Groups } from "./aggregate/aggregate.ts";
+import { createExpanding } from "./expand/expand.ts";
+import { createOnce, type Once } from "./idempotency/once.ts";
+import { startAnswerSweep } from "./idempotency/sweep.ts";
+import { createTableLookups, type TableLookups } from "./lookups/session.ts";
+import type { TableModel } from "./model/model.ts";
 import type {
   AggregateValues,
   Asked,
@@ -21,28 +25,23 @@ import type {
   GetValues,
   ListValues,
   SearchValues,
-} from "./api/requests.ts";
-import { createExpanding } from "./expand/expand.ts";
-import { createOnce, type Once } from "./idempotency/once.ts";
-import { startAnswerSweep } from "./idempotency/sweep.ts";
-import { createTableLookups, type TableLookups } from "./lookups/session.ts";
-import type { TableModel } from "./model/model.ts";
-import type { Namespace, Table } from "./namespaces.ts";
-import type { ListText } from "./query/pages/kept-lists.ts";
+} from "./model/requests.ts";
+import { isLarge } from "./model/stored-bytes.ts";
+import { createAggregating, type Groups } from "./query/aggregate.ts";
+import type { ListText } from "./query/kept-lists.ts";
 import { createReads, type Source } from "./query/reads.ts";
+import { createSearch } from "./query/search.ts";
+import { createMeasuring, type MeasureTable } from "./query/size.ts";
 import { createSources, type Sources } from "./query/sources.ts";
-import { CascadeTooLarge } from "./references/cascade-cost.ts";
-import { type CascadeSteps, createCascadeSteps, mayDeleteInSteps } from "./references/cascade-steps.ts";
+import type { Namespace, Table } from "./records/namespaces.ts";
 import { type Asker, createRecordRights, denied } from "./rules/access.ts";
-import { createAsking, type WriteGrants } from "./rules/asking.ts";
 import { createInstanceRights } from "./rules/instance-access.ts";
-import { createSearch } from "./search/search.ts";
-import { createMeasuring, type MeasureTable } from "./sizes/size.ts";
 import { createTableDoor } from "./table-door.ts";
-import { type AppTransactions, createAppTransactions } from "./transaction/app-transactions.ts";
-import type { PrepareJob } from "./transaction/handle.ts";
-import { createTransactions, type Transactions } from "./transaction/transactions.ts";
+import { type AppTransactions, createAppTransactions } from "./transactions/app-transactions.ts";
+import type { PrepareJob } from "./transactions/handle.ts";
+import { createTransactions, type Transactions } from "./transactions/transactions.ts";
 import { createAfterHooks } from "./write/after-hooks.ts";
+import { createAsking, type WriteGrants } from "./write/asking.ts";
 import {
   type Batch,
   type ByFilterResult,
@@ -53,13 +52,14 @@ import {
   runBatch,
   runByFilter,
 } from "./write/batch.ts";
+import { CascadeTooLarge } from "./write/cascade-cost.ts";
+import { type CascadeSteps, createCascadeSteps, mayDeleteInSteps } from "./write/cascade-steps.ts";
 import { parsePatch } from "./write/changes.ts";
 import { createMutations, type Mutations } from "./write/mutations.ts";
 import { checkPatternCost } from "./write/operations.ts";
 import { preconditionOfText } from "./write/preconditions.ts";
 import { prepareLarge } from "./write/prepared.ts";
 import { createRecordWrites } from "./write/record-writes.ts";
-import { isLarge } from "./write/stored-bytes.ts";
 import { checkHasTarget, conflictColumn } from "./write/upserts.ts";
 import type { WriteContext } from "./write/write-context.ts";
 import { createWrites, type KeepAnswer, type Writes } from "./write/writes.ts";

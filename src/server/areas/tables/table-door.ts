@@ -4,12 +4,12 @@ import type { LookupWatch } from "../../access/lookups/lookups.ts";
 import type { ReadAccess, RecordFilter, TableDoor } from "../../access/table-door.ts";
 import type { TableRecord } from "../../config/types.ts";
 import type { DatabaseFile } from "../../db/index.ts";
-import { isInstanceId } from "./instance-id.ts";
+import { type ParsedFilter, parseConditions } from "./filters/filter.ts";
 import { CHANNEL_CONDITIONS_MAX } from "./limits.ts";
 import type { TableLookups } from "./lookups/session.ts";
-import type { Namespace, Table } from "./namespaces.ts";
-import { type ParsedFilter, parseConditions } from "./query/filter.ts";
+import { isInstanceId } from "./model/instance-id.ts";
 import type { Sources } from "./query/sources.ts";
+import type { Namespace, Table } from "./records/namespaces.ts";
 import { type Asker, denied, type Grant, type RecordRights } from "./rules/access.ts";
 import type { InstanceRights } from "./rules/instance-access.ts";
 

@@ -7,7 +7,7 @@ import type { DatabaseFile, ReadCaller } from "../../../db/index.ts";
 import { EXPANDED_BYTES_MAX, EXPANDED_PER_RECORD_MAX, EXPANDED_RECORDS_MAX, LARGE_ANSWER_BYTES } from "../limits.ts";
 import type { RuleScope } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
-import type { Table } from "../namespaces.ts";
+import type { Table } from "../records/namespaces.ts";
 import type { RecordRights } from "../rules/access.ts";
 import type { ExpandStep } from "./paths.ts";
 import { createReadable, type Readable } from "./readable.ts";

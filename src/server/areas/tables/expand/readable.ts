@@ -6,7 +6,7 @@ import type { TableRecord } from "../../../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../../../db/index.ts";
 import { EXPANDED_PER_RECORD_MAX, RULE_RECORDS_MAX } from "../limits.ts";
 import type { ReferenceEdge, TableModel } from "../model/model.ts";
-import type { Table } from "../namespaces.ts";
+import type { Table } from "../records/namespaces.ts";
 import type { Asker, Grant, RecordRights } from "../rules/access.ts";
 import type { Referred, RelatedPage, RelatedRecord } from "./related-store.ts";
 

@@ -2,13 +2,13 @@ import type { JsonValue } from "../../../../kernel/json/json.ts";
 import { chain, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import { type DatabaseFile, quoteIdentifier, type ReadCaller, type SqlValue } from "../../../db/index.ts";
+import { NO_FILTER, type ParsedFilter } from "../filters/filter.ts";
+import { columnIn, filterToSql, type SqlCondition, scalar, slotCount } from "../filters/filter-sql.ts";
+import { isHeavy, isLight, isQuick, type ReadCost, scanCost } from "../filters/read-cost.ts";
 import { EXPANDED_PER_RECORD_MAX, EXPANDED_RECORDS_MAX, JOINED_VALUES_MAX, QUICK_STEPS_MAX } from "../limits.ts";
 import type { Codec, Row } from "../model/codec.ts";
 import type { Column, TableModel } from "../model/model.ts";
-import { NO_FILTER, type ParsedFilter } from "../query/filter.ts";
-import { columnIn, filterToSql, type SqlCondition, scalar, slotCount } from "../query/filter-sql.ts";
-import { pageBounds } from "../query/pages/pages.ts";
-import { isHeavy, isLight, isQuick, type ReadCost, scanCost } from "../query/read-cost.ts";
+import { pageBounds } from "../query/pages.ts";
 
 /** Bytes of the records that one statement reads on the main thread: two or three milliseconds with their JSON. */
 const QUICK_BYTES = 256 * 1024;

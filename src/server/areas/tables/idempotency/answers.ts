@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import { ANSWER_KEPT_BYTES_MAX } from "../limits.ts";
-import { exceeds } from "../write/stored-bytes.ts";
+import { exceeds } from "../model/stored-bytes.ts";
 
 /** Where the records of an answer are. */
 export type AnswerShape = "record" | "batch" | "results" | "counts";

@@ -10,8 +10,8 @@ import {
 import type { BodyHash } from "../../../http/exchange/request-context.ts";
 import { Reply } from "../../../http/reply.ts";
 import type { TableLookups } from "../lookups/session.ts";
-import type { Namespace } from "../namespaces.ts";
 import type { FileAddress } from "../query/sources.ts";
+import type { Namespace } from "../records/namespaces.ts";
 import type { RecordRights } from "../rules/access.ts";
 import type { InstanceRights } from "../rules/instance-access.ts";
 import type { KeepAnswer } from "../write/writes.ts";

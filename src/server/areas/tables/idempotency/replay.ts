@@ -3,9 +3,9 @@ import { nextTurn } from "../../../../kernel/time/scheduler.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { DatabaseFile } from "../../../db/index.ts";
 import { LARGE_ANSWER_BYTES, REPLAYED_PER_TURN } from "../limits.ts";
-import type { Table } from "../namespaces.ts";
+import { exceeds } from "../model/stored-bytes.ts";
+import type { Table } from "../records/namespaces.ts";
 import type { Asker, Grant, RecordRights } from "../rules/access.ts";
-import { exceeds } from "../write/stored-bytes.ts";
 import { type Answer, type AnswerShape, idOnly, parseKept, recordsOf, withRecords } from "./answers.ts";
 import type { KeptAnswer } from "./kept-answers.ts";
 

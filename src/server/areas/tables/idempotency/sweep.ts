@@ -3,7 +3,7 @@ import type { Logger } from "../../../../kernel/logger.ts";
 import { startSweeping } from "../../../../kernel/time/sweeping.ts";
 import type { DatabaseFile } from "../../../db/index.ts";
 import { ANSWERS_SWEEP_MS, ANSWERS_SWEEP_PAUSE_MS, SWEPT_AT_ONCE } from "../limits.ts";
-import type { Namespace } from "../namespaces.ts";
+import type { Namespace } from "../records/namespaces.ts";
 import { hasExpired, sweepSome } from "./kept-answers.ts";
 
 /**

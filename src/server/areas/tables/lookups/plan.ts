@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../../../kernel/json/json.ts";
+import type { Condition } from "../filters/filter.ts";
 import type { TableIndex, TableModel } from "../model/model.ts";
-import type { Condition } from "../query/filter.ts";
 
 /** How an index answers a lookup. */
 export interface LookupPlan {

@@ -4,9 +4,9 @@ import { REQUEST_LOOKUPS_MAX, SUBSCRIPTION_LOOKUPS_MAX } from "../../../access/l
 import type { LookupCall, Lookups, LookupWatch, RuleAddress } from "../../../access/lookups/lookups.ts";
 import type { Lookup, RuleContext } from "../../../config/types.ts";
 import type { DatabaseFile, Transaction } from "../../../db/index.ts";
-import { isInstanceId } from "../instance-id.ts";
 import { LOOKUP_RECORDS_MAX } from "../limits.ts";
-import type { Namespace, Table } from "../namespaces.ts";
+import { isInstanceId } from "../model/instance-id.ts";
+import type { Namespace, Table } from "../records/namespaces.ts";
 import type { RuleCall, RuleScope } from "./calls.ts";
 import { createRecording, NOTHING_MADE, type Recording } from "./recording.ts";
 import { createTableLookup, LookupMistake, type Queries } from "./table-lookup.ts";

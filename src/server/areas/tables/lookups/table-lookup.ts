@@ -5,11 +5,11 @@ import { compareText } from "../../../../kernel/records/text-match.ts";
 import type { Filter, Lookup, TableRecord } from "../../../config/types.ts";
 import type { Transaction } from "../../../db/index.ts";
 import { quoteIdentifier } from "../../../db/index.ts";
+import { type Condition, NO_FILTER, parseConditions } from "../filters/filter.ts";
+import { filterToSql } from "../filters/filter-sql.ts";
 import { FILTER_CONDITIONS_MAX, LOOKUP_EXAMINED_MAX, LOOKUP_LIMIT_MAX, LOOKUP_PLANS_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
-import type { Table } from "../namespaces.ts";
-import { type Condition, NO_FILTER, parseConditions } from "../query/filter.ts";
-import { filterToSql } from "../query/filter-sql.ts";
+import type { Table } from "../records/namespaces.ts";
 import { type LookupPlan, lookedAt, missingIndex, planLookup, shapeOf } from "./plan.ts";
 
 /** Where records are read: a file, or the transaction of a write. null: the instance does not exist. */

@@ -1,10 +1,10 @@
 import { badField } from "../../../../kernel/errors.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { SqlValue } from "../../../db/index.ts";
+import { jsonNumber } from "../filters/slots.ts";
+import { formerKeyOf, isById, type Sort, sortValues } from "../filters/sort.ts";
 import { CURSOR_LENGTH_MAX } from "../limits.ts";
 import { idProblem } from "../model/validation.ts";
-import { jsonNumber } from "./shapes/slots.ts";
-import { formerKeyOf, isById, type Sort, sortValues } from "./sort.ts";
 
 /** Distinguishes a cursor from a record id, which is also accepted in the order by id. */
 const PREFIX = "c1~";

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import type { Filter } from "../../../config/types.ts";
+import { parseConditions } from "../filters/filter.ts";
+import { parseSort } from "../filters/sort.ts";
 import { compileTables, declareTable } from "../model/model.ts";
-import { parseConditions } from "./filter.ts";
 import { coveringIndex, walkOf } from "./index-choice.ts";
-import { parseSort } from "./sort.ts";
 
 const model = compileTables("shared", {
   posts: {

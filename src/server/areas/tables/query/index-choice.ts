@@ -1,6 +1,6 @@
+import type { Condition } from "../filters/filter.ts";
+import type { Sort } from "../filters/sort.ts";
 import type { TableIndex, TableModel } from "../model/model.ts";
-import type { Condition } from "./filter.ts";
-import type { Sort } from "./sort.ts";
 
 const RANGES: readonly string[] = [">", ">=", "<", "<=", "startsWith"];
 /** The beginning of a text bounds a range on both sides. */

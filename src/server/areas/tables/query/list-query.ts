@@ -1,14 +1,14 @@
 import { badField, badRequest } from "../../../../kernel/errors.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { SqlValue } from "../../../db/index.ts";
-import type { CountValues, ListValues } from "../api/requests.ts";
 import { type ExpandStep, parseExpand } from "../expand/paths.ts";
+import { type ParsedFilter, parseFilterText } from "../filters/filter.ts";
+import { parseSort, type Sort } from "../filters/sort.ts";
 import { FILTER_CONDITIONS_MAX, LIMIT_DEFAULT, LIMIT_MAX, OR_CONDITIONS_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
+import type { CountValues, ListValues } from "../model/requests.ts";
 import type { Grant } from "../rules/access.ts";
 import { decodeCursor } from "./cursor.ts";
-import { type ParsedFilter, parseFilterText } from "./filter.ts";
-import { parseSort, type Sort } from "./sort.ts";
 
 export type Paging =
   | { mode: "first" }

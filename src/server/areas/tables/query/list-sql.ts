@@ -1,12 +1,12 @@
 import { quoteIdentifier, type SqlValue } from "../../../db/index.ts";
+import { behindRule, join, type SqlCondition } from "../filters/filter-sql.ts";
+import { type ReadCost, sortedCost } from "../filters/read-cost.ts";
+import { type Beyond, orderBy, type Sort } from "../filters/sort.ts";
 import { QUICK_OFFSET_MAX, QUICK_STEPS_MAX } from "../limits.ts";
 import type { Column, TableModel } from "../model/model.ts";
-import { behindRule, join, type SqlCondition } from "./filter-sql.ts";
+import { type IndexWalk, testedWalk } from "./index-walk.ts";
 import type { Matches, Path } from "./matches.ts";
-import { type IndexWalk, testedWalk } from "./pages/index-walk.ts";
 import { limitSql, ROW, recordsAt } from "./places.ts";
-import { type ReadCost, sortedCost } from "./read-cost.ts";
-import { type Beyond, orderBy, type Sort } from "./sort.ts";
 
 export interface ListQuery {
   /** What is read of each record. */

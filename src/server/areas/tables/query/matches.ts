@@ -1,10 +1,10 @@
+import { type Condition, NO_FILTER, type ParsedFilter } from "../filters/filter.ts";
+import { behindRule, filterToSql, join, type SqlCondition } from "../filters/filter-sql.ts";
+import { isHeavy, type ReadCost, scanCost } from "../filters/read-cost.ts";
 import type { TableModel } from "../model/model.ts";
 import type { Grant } from "../rules/access.ts";
-import { type Condition, NO_FILTER, type ParsedFilter } from "./filter.ts";
-import { behindRule, filterToSql, join, type SqlCondition } from "./filter-sql.ts";
 import { type CoveringIndex, coveringIndex, enteringConditions, walkOf } from "./index-choice.ts";
 import type { ListRequest } from "./list-query.ts";
-import { isHeavy, type ReadCost, scanCost } from "./read-cost.ts";
 
 /** The condition; null: all records. */
 export interface Matches {

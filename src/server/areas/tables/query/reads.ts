@@ -6,22 +6,22 @@ import type { Principal } from "../../../access/principal.ts";
 import type { ListResult } from "../../../config/app/index.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../../../db/index.ts";
-import type { Asked, CountValues, GetValues, ListValues } from "../api/requests.ts";
 import type { Expanding } from "../expand/expand.ts";
 import { parseExpand } from "../expand/paths.ts";
+import { parseSort } from "../filters/sort.ts";
 import { RULE_RECORDS_MAX } from "../limits.ts";
 import type { RuleScope } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
-import type { Table } from "../namespaces.ts";
+import type { Asked, CountValues, GetValues, ListValues } from "../model/requests.ts";
+import type { Table } from "../records/namespaces.ts";
+import { LongRecord } from "../records/store.ts";
 import { denied, type Grant, type RecordRights } from "../rules/access.ts";
-import { LongRecord } from "../store.ts";
 import { encodeCursor } from "./cursor.ts";
+import { KeptLists, ListText } from "./kept-lists.ts";
 import { isTotalWanted, type ListRequest, parseFields, parseFilters, parseListRequest, pick } from "./list-query.ts";
 import { prepareList } from "./list-sql.ts";
 import type { Matches } from "./matches.ts";
-import { KeptLists, ListText } from "./pages/kept-lists.ts";
-import type { Page } from "./pages/pages.ts";
-import { parseSort } from "./sort.ts";
+import type { Page } from "./pages.ts";
 
 export const tooManyToAsk = (): AppError =>
   badRequest(

@@ -3,7 +3,7 @@ import { chain, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { TableAddress } from "../../../access/table-door.ts";
 import type { TableLookups } from "../lookups/session.ts";
-import type { Namespace, Table } from "../namespaces.ts";
+import type { Namespace, Table } from "../records/namespaces.ts";
 import type { InstanceRights } from "../rules/instance-access.ts";
 import type { Source, WritableSource } from "./reads.ts";
 

@@ -1,9 +1,9 @@
 import { matches } from "../../../../kernel/records/filter-match.ts";
 import type { Filter, TableRecord } from "../../../config/types.ts";
+import { type ParsedFilter, parseConditions } from "../filters/filter.ts";
 import { FILTER_CONDITIONS_MAX } from "../limits.ts";
 import { compileTables, type TableModel } from "../model/model.ts";
-import type { Namespace } from "../namespaces.ts";
-import { type ParsedFilter, parseConditions } from "./filter.ts";
+import type { Namespace } from "../records/namespaces.ts";
 
 type Matches = (subject: TableRecord) => boolean;
 

@@ -12,10 +12,10 @@ import { authOf, type Principal } from "../../../access/principal.ts";
 import { createProbe } from "../../../access/probe.ts";
 import type { SaidBy } from "../../../access/table-door.ts";
 import type { Auth, Filter, TableRecord } from "../../../config/types.ts";
+import { NO_FILTER, type ParsedFilter, parseConditions, withOwnValues } from "../filters/filter.ts";
 import { FILTER_CONDITIONS_MAX } from "../limits.ts";
 import type { RuleCall, RuleScope } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
-import { NO_FILTER, type ParsedFilter, parseConditions, withOwnValues } from "../query/filter.ts";
 import { argumentsOf, callable, createFailureLog, type RecordRule, recordRule, type TableAction } from "./calling.ts";
 import { type Decisions, Suspended } from "./decisions.ts";
 

@@ -8,8 +8,8 @@ import { RULE_TIMEOUT_MS } from "../../../access/limits.ts";
 import { authOf, type Principal } from "../../../access/principal.ts";
 import type { RuleContext } from "../../../config/types.ts";
 import type { DatabaseFile } from "../../../db/index.ts";
-import { isInstanceId } from "../instance-id.ts";
-import type { Namespace } from "../namespaces.ts";
+import { isInstanceId } from "../model/instance-id.ts";
+import type { Namespace } from "../records/namespaces.ts";
 import { type Asker, denied } from "./access.ts";
 
 /** For whom a new instance counts. Service keys and the server have no quota of instances. */

@@ -4,7 +4,7 @@ import { nextTurn } from "../../../../kernel/time/scheduler.ts";
 import type { BatchResult } from "../../../config/app/index.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../../../db/index.ts";
-import type { BatchBody, ByFilterBody } from "../api/requests.ts";
+import { type ParsedFilter, parseConditions } from "../filters/filter.ts";
 import {
   BATCH_BY_FILTER_RECORDS_MAX,
   BATCH_OPERATIONS_MAX,
@@ -13,15 +13,15 @@ import {
   OR_CONDITIONS_MAX,
   RULE_RECORDS_MAX,
 } from "../limits.ts";
-import type { Table } from "../namespaces.ts";
-import { type ParsedFilter, parseConditions } from "../query/filter.ts";
+import type { BatchBody, ByFilterBody } from "../model/requests.ts";
 import { matchesOf } from "../query/matches.ts";
 import { firstById, tooManyToAsk } from "../query/reads.ts";
-import { CascadeTooLarge } from "../references/cascade-cost.ts";
-import { type CascadeSteps, mayDeleteInSteps } from "../references/cascade-steps.ts";
+import type { Table } from "../records/namespaces.ts";
 import type { Asker, Grant, RecordRights } from "../rules/access.ts";
-import { touch, type WriteGrants } from "../rules/asking.ts";
 import { Suspended } from "../rules/decisions.ts";
+import { touch, type WriteGrants } from "./asking.ts";
+import { CascadeTooLarge } from "./cascade-cost.ts";
+import { type CascadeSteps, mayDeleteInSteps } from "./cascade-steps.ts";
 import { type Patch, parsePatch } from "./changes.ts";
 import type { Mutations } from "./mutations.ts";
 import { Operations, type PlacedRecord } from "./operations.ts";

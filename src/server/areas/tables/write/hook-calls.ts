@@ -7,7 +7,7 @@ import { authOf } from "../../../access/principal.ts";
 import type { AppAccess } from "../../../config/app/index.ts";
 import type { Auth, HookContext, TableHooks, TableRecord } from "../../../config/types.ts";
 import { hookContext } from "../lookups/hook-context.ts";
-import type { Table } from "../namespaces.ts";
+import type { Table } from "../records/namespaces.ts";
 import { Suspended } from "../rules/decisions.ts";
 import type { WriteContext } from "./write-context.ts";
 

@@ -1,14 +1,14 @@
 import { notFound } from "../../../../kernel/errors.ts";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
 import type { TableRecord } from "../../../config/types.ts";
-import type { Table } from "../namespaces.ts";
+import type { Table } from "../records/namespaces.ts";
 import { denied, type Grant, type RecordRights } from "../rules/access.ts";
-import { createAsking, touch, type WriteGrants } from "../rules/asking.ts";
 import { together } from "../rules/decisions.ts";
-import { dependingField, mayNotTell } from "../rules/telling.ts";
+import { createAsking, touch, type WriteGrants } from "./asking.ts";
 import { applyChanges, type Patch, resolvePatch } from "./changes.ts";
 import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
 import type { RecordWrites } from "./record-writes.ts";
+import { dependingField, mayNotTell } from "./telling.ts";
 import { createUpsert, type Upsert } from "./upserts.ts";
 import type { WriteContext } from "./write-context.ts";
 

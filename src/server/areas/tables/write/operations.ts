@@ -2,9 +2,9 @@ import { badField } from "../../../../kernel/errors.ts";
 import { type JsonObject, ownValue } from "../../../../kernel/json/json.ts";
 import { PATTERN_TEXT_LENGTH_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
-import { atOperation } from "../problems.ts";
+import { atOperation } from "../model/problems.ts";
+import type { StoredBytes } from "../model/stored-bytes.ts";
 import { Suspended } from "../rules/decisions.ts";
-import type { StoredBytes } from "./stored-bytes.ts";
 import type { WriteContext } from "./write-context.ts";
 
 /** Where an operation is in the request: its own name, and that of its fields. */

@@ -3,11 +3,11 @@ import type { JsonValue } from "../../../../kernel/json/json.ts";
 import { matches } from "../../../../kernel/records/filter-match.ts";
 import { valueAt } from "../../../../kernel/records/value-path.ts";
 import type { TableRecord } from "../../../config/types.ts";
+import { type Condition, NO_FILTER, type ParsedFilter, parseConditions, parseFilterText } from "../filters/filter.ts";
 import { ANY_CASE_COST, CONDITION_COST_MAX, FILTER_CONDITIONS_MAX, LISTED_VALUE_COST, SAME_COST } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
-import { markPlaced } from "../problems.ts";
-import { type Condition, NO_FILTER, type ParsedFilter, parseConditions, parseFilterText } from "../query/filter.ts";
-import { roughBytes } from "./stored-bytes.ts";
+import { markPlaced } from "../model/problems.ts";
+import { roughBytes } from "../model/stored-bytes.ts";
 import type { WriteContext } from "./write-context.ts";
 
 /** `if` of a change: what the stored record must meet. A fault of its form is thrown once the record is found. [TB302] */

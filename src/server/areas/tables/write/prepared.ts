@@ -3,7 +3,7 @@ import type { Scheduler } from "../../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import { VALUES_IN_TRANSACTION_MAX } from "../limits.ts";
-import type { Table } from "../namespaces.ts";
+import type { Table } from "../records/namespaces.ts";
 import { preparedRecord } from "./record-writes.ts";
 import { NOT_PREPARED, type Prepared } from "./write-context.ts";
 

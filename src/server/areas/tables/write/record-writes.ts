@@ -6,13 +6,13 @@ import type { Principal } from "../../../access/principal.ts";
 import type { AppAccess } from "../../../config/app/index.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { TableModel } from "../model/model.ts";
+import { constraintProblem } from "../model/problems.ts";
 import { idProblem, refuse } from "../model/validation.ts";
-import type { Table } from "../namespaces.ts";
-import { constraintProblem } from "../problems.ts";
-import { createReferences } from "../references/references.ts";
+import type { Table } from "../records/namespaces.ts";
 import type { RecordRights } from "../rules/access.ts";
 import { applyChanges, refuseOperators, serverChanges, withDefaults } from "./changes.ts";
 import { createHookCalls, hook, later } from "./hook-calls.ts";
+import { createReferences } from "./references.ts";
 import { recordKey, type WriteContext } from "./write-context.ts";
 
 const SERVER_TIMES = ["createdAt", "updatedAt"];

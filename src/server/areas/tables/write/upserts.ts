@@ -3,14 +3,14 @@ import { type JsonObject, type JsonValue, ownValue } from "../../../../kernel/js
 import type { TableRecord } from "../../../config/types.ts";
 import type { Column, TableModel } from "../model/model.ts";
 import { idProblem, refuse } from "../model/validation.ts";
-import type { Table } from "../namespaces.ts";
+import type { Table } from "../records/namespaces.ts";
 import { denied, type Grant } from "../rules/access.ts";
-import { type Asking, touch, type WriteGrants } from "../rules/asking.ts";
 import { together } from "../rules/decisions.ts";
-import { dependingField, mayNotTell } from "../rules/telling.ts";
+import { type Asking, touch, type WriteGrants } from "./asking.ts";
 import { applyChanges, parsePatch, refuseOperators, resolvePatch } from "./changes.ts";
 import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
 import type { RecordWrites } from "./record-writes.ts";
+import { dependingField, mayNotTell } from "./telling.ts";
 import type { WriteContext } from "./write-context.ts";
 
 /** Updates the record with this value of a unique field, or inserts it. [TB33] [TB35] [TB140] */

@@ -8,14 +8,14 @@ import type { DatabaseFile, Transaction } from "../../../db/index.ts";
 import { RESTARTS_MAX } from "../limits.ts";
 import type { RuleScope } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
+import { StoredBytes } from "../model/stored-bytes.ts";
 import { type Asker, denied, mayAllow, NONE, type RecordRights } from "../rules/access.ts";
-import type { WriteGrants } from "../rules/asking.ts";
 import type { TableAction } from "../rules/calling.ts";
 import { Decisions, Suspended } from "../rules/decisions.ts";
 import type { AfterHooks } from "./after-hooks.ts";
+import type { WriteGrants } from "./asking.ts";
 import type { Auto } from "./prepared.ts";
 import { type RecordTurn, RecordTurns } from "./record-turns.ts";
-import { StoredBytes } from "./stored-bytes.ts";
 import { NOT_PREPARED, type Prepared, type WriteContext } from "./write-context.ts";
 
 /** Keeps the answer of a write with an idempotency key, inside its transaction. */

@@ -1,0 +1,164 @@
+import type { TSchema } from "typebox";
+import { badField } from "../../../../kernel/errors.ts";
+import type { JsonObject } from "../../../../kernel/json/json.ts";
+import { chain } from "../../../../kernel/maybe-promise.ts";
+import type { TableAddress } from "../../../access/table-door.ts";
+import type { BatchResult } from "../../../config/app/index.ts";
+import type { TableRecord } from "../../../config/types.ts";
+import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
+import { JsonText, OK } from "../../../http/reply.ts";
+import type { Answer } from "../idempotency/answers.ts";
+import { AnyRecord, TransactionBody } from "../model/requests.ts";
+import { ListText } from "../query/kept-lists.ts";
+import type { TableService, Upserted } from "../service.ts";
+import type { TransactionResult } from "../transactions/transactions.ts";
+import { declareTableEndpoints, declareTransaction, type RecordSchemas } from "./declarations.ts";
+
+const STATIC = "/api/db/:namespace/tables/:table";
+const DYNAMIC = "/api/db/:namespace/:instance/tables/:table";
+const PARAMETERS = { namespace: "A declared namespace", table: "A table of the namespace" };
+export const DYNAMIC_NAMESPACE = { instance: "The instance id: 1 to 128 of A-Z a-z 0-9 _ -" };
+export const DYNAMIC_PARAMETERS = {
+  namespace: PARAMETERS.namespace,
+  ...DYNAMIC_NAMESPACE,
+  table: PARAMETERS.table,
+};
+
+const ANY_RECORDS = { answer: AnyRecord, insert: AnyRecord, update: AnyRecord };
+
+/** Static and dynamic namespaces have the same endpoints below different paths. */
+export const tableEndpoints = (service: TableService): readonly Endpoint[] => [
+  ...Object.values(endpointsBelow(STATIC, PARAMETERS, ANY_RECORDS, service)),
+  // This path has one parameter more, which `addressOf` reads.
+  ...Object.values(endpointsBelow(DYNAMIC as typeof STATIC, DYNAMIC_PARAMETERS, ANY_RECORDS, service)),
+];
+
+const STATIC_TRANSACTION = "/api/db/:namespace/transaction";
+const DYNAMIC_TRANSACTION = "/api/db/:namespace/:instance/transaction";
+
+export const transactionEndpoints = (service: TableService): readonly Endpoint[] => {
+  const { namespace } = PARAMETERS;
+  const schemas = { body: TransactionBody, answer: AnyRecord };
+  return [
+    transactionAt(STATIC_TRANSACTION, { namespace }, schemas, service),
+    // This path has one parameter more, which `addressOf` reads.
+    transactionAt(
+      DYNAMIC_TRANSACTION as typeof STATIC_TRANSACTION,
+      { ...DYNAMIC_NAMESPACE, namespace },
+      schemas,
+      service,
+    ),
+  ];
+};
+
+/** The transactions at `path`. `schemas` are those of its body and of a record in its answer. */
+export const transactionAt = (
+  path: typeof STATIC_TRANSACTION,
+  parameters: Readonly<Record<string, string>>,
+  schemas: { body: typeof TransactionBody; answer: TSchema },
+  service: TableService,
+): Endpoint =>
+  // `path` determines its parameters.
+  endpoint(`POST ${path}`, declareTransaction(parameters as { namespace: string }, schemas), (context) => {
+    const { namespace, instanceId } = addressOf(context.params);
+    const address = { namespace, instanceId, table: null };
+    return service.once.run(
+      context,
+      { address, shape: "results", toAnswer: resultsAnswer, tablesOf: ({ tables }) => tables },
+      (keep) => service.transact(context.principal, address, context.body, { caller: context, keep }),
+    );
+  });
+
+type Params = Readonly<Record<string, string>>;
+
+const addressOf = (params: Params): TableAddress => ({
+  namespace: params["namespace"] ?? "",
+  instanceId: params["instance"] ?? null,
+  table: params["table"] ?? "",
+});
+
+/** The endpoints of the tables at `base`. `records` are the schemas of bodies and answers. */
+export function endpointsBelow(
+  base: typeof STATIC,
+  parameters: Readonly<Record<string, string>>,
+  records: RecordSchemas<typeof AnyRecord>,
+  service: TableService,
+) {
+  // `base` determines the parameters of the path.
+  const declared = declareTableEndpoints(parameters as typeof PARAMETERS, records);
+  const { once } = service;
+  return {
+    list: endpoint(`GET ${base}`, declared.list, (context) =>
+      chain(service.listed(context.principal, addressOf(context.params), context, context), (answer) =>
+        answer instanceof ListText ? new JsonText(answer.text) : answer,
+      ),
+    ),
+    count: endpoint(`GET ${base}/count`, declared.count, (context) =>
+      service.count(context.principal, addressOf(context.params), context, context),
+    ),
+    aggregate: endpoint(`GET ${base}/aggregate`, declared.aggregate, (context) =>
+      service.aggregate(context.principal, addressOf(context.params), context, context),
+    ),
+    search: endpoint(`GET ${base}/search`, declared.search, (context) =>
+      service.search(context.principal, addressOf(context.params), context, context),
+    ),
+    get: endpoint(`GET ${base}/:id`, declared.get, (context) =>
+      service.get(context.principal, addressOf(context.params), context.params.id, context, context),
+    ),
+    insert: endpoint(`POST ${base}`, declared.insert, (context) => {
+      const { principal, params, peek, body } = context;
+      const address = addressOf(params);
+      if (!isUpsert(peek)) {
+        return once.run(context, { address, shape: "record", toAnswer: insertedAnswer }, (keep) =>
+          service.insert(principal, address, body, keep),
+        );
+      }
+      const conflictTarget = peek("conflictTarget") ?? "id";
+      return once.run(context, { address, shape: "record", toAnswer: upsertedAnswer }, (keep) =>
+        service.upsert(principal, address, body, { conflictTarget, keep }),
+      );
+    }),
+    update: endpoint(`PATCH ${base}/:id`, declared.update, (context) => {
+      const { principal, params, peek, body } = context;
+      const address = addressOf(params);
+      return once.run(context, { address, shape: "record", toAnswer: recordAnswer }, (keep) =>
+        service.update(principal, address, params.id, body, { condition: peek("if"), keep }),
+      );
+    }),
+    delete: endpoint(`DELETE ${base}/:id`, declared.delete, ({ principal, params, peek, query }) => {
+      const options = { condition: peek("if"), checkForm: query };
+      return chain(service.delete(principal, addressOf(params), params.id, options), () => OK);
+    }),
+    batch: endpoint(`POST ${base}/batch`, declared.batch, (context) => {
+      const { principal, params, peek, body } = context;
+      const [address, upsert] = [addressOf(params), isUpsert(peek)];
+      return once.run(context, { address, shape: "batch", toAnswer: batchAnswer }, (keep) =>
+        service.batch(principal, address, body, { upsert, caller: context, keep }),
+      );
+    }),
+    batchByFilter: endpoint(`POST ${base}/batch-by-filter`, declared.batchByFilter, (context) => {
+      const { principal, params, body } = context;
+      const address = addressOf(params);
+      return once.run(context, { address, shape: "counts", toAnswer: recordAnswer }, (keep) =>
+        service.batchByFilter(principal, address, body, { caller: context, keep }),
+      );
+    }),
+  } satisfies Record<string, Endpoint>;
+}
+
+const insertedAnswer = (record: TableRecord): Answer => ({ status: 201, body: record });
+const upsertedAnswer = ({ record, isNew }: Upserted): Answer => ({ status: isNew ? 201 : 200, body: record });
+const recordAnswer = (body: JsonObject): Answer => ({ status: 200, body });
+const batchAnswer = ({ inserted, updated, deleted }: BatchResult): Answer => ({
+  status: 200,
+  body: { inserted, updated, deleted },
+});
+const resultsAnswer = ({ results }: TransactionResult): Answer => ({ status: 200, body: { results } });
+
+/** Read before the rights, because it decides which rights are needed. Errors: 400. */
+function isUpsert(peek: (name: string) => string | null): boolean {
+  const text = peek("upsert");
+  if (text === null || text === "false") return false;
+  if (text === "true") return true;
+  throw badField("upsert", "invalid_value", `upsert must be true or false, got "${text}"`);
+}

@@ -1,0 +1,262 @@
+import { unreachable } from "../../../../kernel/errors.ts";
+import type { JsonValue } from "../../../../kernel/json/json.ts";
+import type { SqlValue } from "../../../db/index.ts";
+import type { FieldPath } from "../model/field-path.ts";
+import type { Condition, ParsedFilter } from "./filter.ts";
+import { jsonNumber, jsonText, kindOf, type Needle, needleOf, Slot, type ValueKind } from "./slots.ts";
+
+/** A boolean SQL expression and its bound values in the order of their placeholders. */
+export interface SqlCondition {
+  sql: string;
+  params: SqlValue[];
+}
+
+/** The statement with a request's values in its slots. */
+export function bound({ sql, params }: SqlCondition, values: readonly SqlValue[]): SqlCondition {
+  if (values.length === 0) return { sql, params };
+  const filled: SqlValue[] = [];
+  for (const param of params as unknown[]) {
+    filled.push(param instanceof Slot ? (values[param.place] ?? null) : (param as SqlValue));
+  }
+  return { sql, params: filled };
+}
+
+/**
+ * The operator for equality. For `column = value` SQLite replaces the column by the value elsewhere in the WHERE, also in
+ * the CASE of a rule, which would then not test the record. `IS` uses the same indexes and is not replaced.
+ */
+interface Form {
+  equality: "=" | "IS";
+}
+
+const EQUALS: Form = { equality: "=" };
+
+/**
+ * null for a filter without conditions. `alias` (a name and a dot) precedes each column, because inside `json_each` a
+ * bare name could be its own `value`, `key` or `type`.
+ */
+export function filterToSql(filter: ParsedFilter, alias: string, form: Form = EQUALS): SqlCondition | null {
+  const parts = filter.all.map((condition) => conditionToSql(condition, alias, form));
+  if (filter.any.length > 0)
+    parts.push(
+      join(
+        filter.any.map((condition) => conditionToSql(condition, alias, form)),
+        "OR",
+      ),
+    );
+  return parts.length === 0 ? null : join(parts, "AND");
+}
+
+export function join(parts: readonly SqlCondition[], word: "AND" | "OR"): SqlCondition {
+  const [only] = parts;
+  if (parts.length === 1 && only !== undefined) return only;
+  return { sql: parts.map((part) => `(${part.sql})`).join(` ${word} `), params: parts.flatMap((part) => part.params) };
+}
+
+/**
+ * The rule's filter and the caller's conditions. CASE makes SQLite evaluate the rule first: the caller's conditions never
+ * run on hidden records, so neither their time nor an error reveals what those contain. [TB110]
+ */
+export function behindRule(rule: ParsedFilter, own: SqlCondition | null, alias: string): SqlCondition | null {
+  const asked = filterToSql(rule, alias);
+  if (asked === null || own === null) return asked ?? own;
+  const guarded = {
+    sql: `CASE WHEN ${asked.sql} THEN ${own.sql} ELSE 0 END`,
+    params: [...asked.params, ...own.params],
+  };
+  return join([filterToSql(rule, alias, { equality: "IS" }) ?? asked, guarded], "AND");
+}
+
+function conditionToSql(condition: Condition, alias: string, form: Form): SqlCondition {
+  const { field } = condition;
+  return field.isJson ? jsonToSql(condition, alias) : columnToSql(condition, `${alias}${field.column.sql}`, form);
+}
+
+/** A value other than an object as SQLite has it. */
+export const scalar = (value: JsonValue): SqlValue =>
+  typeof value === "boolean" ? Number(value) : (value as string | number | null);
+
+function columnToSql(condition: Condition, column: string, { equality }: Form): SqlCondition {
+  switch (condition.operator) {
+    case "==":
+      if (condition.value === null) return { sql: `${column} IS NULL`, params: [] };
+      return { sql: `${column} ${equality} ?`, params: [scalar(condition.value)] };
+    case "!=":
+      if (condition.value === null) return { sql: `${column} IS NOT NULL`, params: [] };
+      return { sql: `${column} IS NOT ?`, params: [scalar(condition.value)] };
+    case "contains":
+      return { sql: `instr(${column}, ?) > 0`, params: [scalar(condition.value)] };
+    case "icontains":
+    case "startsWith":
+    case "istartsWith":
+      return textToSql(needleOf(condition.operator, condition.value), { sql: column, params: [] });
+    case "in":
+      return columnIn(column, condition.value);
+    case "not in":
+      return negate(columnIn(column, condition.value));
+    case ">":
+    case ">=":
+    case "<":
+    case "<=":
+      return { sql: `${column} ${condition.operator} ?`, params: [scalar(condition.value)] };
+    default:
+      return unreachable(condition);
+  }
+}
+
+/**
+ * `startsWith` is a range, by which SQLite can enter an index. The beginning of a text is compared in bytes, because SQLite
+ * counts characters up to the first NUL only.
+ */
+function textToSql({ by, values }: Needle, { sql, params }: SqlCondition): SqlCondition {
+  const all = [...params, ...values];
+  if (by === "anywhere") return { sql: `instr(lower(${sql}), ?) > 0`, params: all };
+  if (by === "beginning") {
+    return { sql: `lower(CAST(substr(CAST(${sql} AS BLOB), 1, ?) AS TEXT)) = ?`, params: all };
+  }
+  if (values.length === 1) return { sql: `${sql} >= ?`, params: all };
+  const [from = null, end = null] = values;
+  return join(
+    [
+      { sql: `${sql} >= ?`, params: [...params, from] },
+      { sql: `${sql} < ?`, params: [...params, end] },
+    ],
+    "AND",
+  );
+}
+
+/** NULL counts as false: a record either matches or does not. */
+const negate = (part: SqlCondition): SqlCondition => ({ sql: `NOT coalesce((${part.sql}), 0)`, params: part.params });
+
+/** `column IN (…)`, null included. */
+export function columnIn(column: string, values: readonly JsonValue[]): SqlCondition {
+  const present = values.filter((value) => value !== null).map(scalar);
+  const parts: SqlCondition[] = [];
+  if (present.length > 0) parts.push({ sql: `${column} IN (${marks(present.length)})`, params: padded(present) });
+  if (present.length < values.length) parts.push({ sql: `${column} IS NULL`, params: [] });
+  return parts.length === 0 ? { sql: "0", params: [] } : join(parts, "OR");
+}
+
+/** Lists are padded to a power of two with their last value, so that eleven statements serve all lengths. */
+export const slotCount = (length: number): number => 2 ** Math.ceil(Math.log2(length));
+const marks = (length: number): string => Array(slotCount(length)).fill("?").join(",");
+const padded = (values: readonly SqlValue[]): SqlValue[] => [
+  ...values,
+  ...Array<SqlValue>(slotCount(values.length) - values.length).fill(values.at(-1) ?? null),
+];
+
+/** The place of a typed value: a path in a column, or an element of `json_each`. */
+interface TypedPlace {
+  type: SqlCondition;
+  value: SqlCondition;
+}
+
+function placeOf(field: FieldPath, alias: string): TypedPlace {
+  const column = `${alias}${field.column.sql}`;
+  return {
+    type: { sql: `json_type(${column}, ?)`, params: [field.jsonPath] },
+    value: { sql: `json_extract(${column}, ?)`, params: [field.jsonPath] },
+  };
+}
+
+/** No table has this name: names do not begin with `_platform`. */
+const ELEMENT_NAME = "_platform_element";
+const ELEMENT: TypedPlace = {
+  type: { sql: `${ELEMENT_NAME}.type`, params: [] },
+  value: { sql: `${ELEMENT_NAME}.value`, params: [] },
+};
+
+function jsonToSql(condition: Condition, alias: string): SqlCondition {
+  const place = placeOf(condition.field, alias);
+  switch (condition.operator) {
+    case "==":
+      return equals(place, condition.value);
+    case "!=":
+      return negate(equals(place, condition.value));
+    case "in":
+      return jsonIn(place, condition.value);
+    case "not in":
+      return negate(jsonIn(place, condition.value));
+    case "contains":
+      return jsonContains(condition.field, alias, condition.value);
+    case "icontains":
+      return jsonContainsAnyCase(condition.field, alias, needleOf(condition.operator, condition.value));
+    case "startsWith":
+    case "istartsWith": {
+      const text = textToSql(needleOf(condition.operator, condition.value), place.value);
+      return join([{ sql: `${place.type.sql} = 'text'`, params: place.type.params }, text], "AND");
+    }
+    case ">":
+    case ">=":
+    case "<":
+    case "<=":
+      return typed(place, condition.value, condition.operator);
+    default:
+      return unreachable(condition);
+  }
+}
+
+/** `type = … AND value OP ?` for text and numbers: values of another type never match. */
+function typed(place: TypedPlace, value: JsonValue, operator: "=" | ">" | ">=" | "<" | "<="): SqlCondition {
+  const types = kindOf(value) === "text" ? "= 'text'" : "IN ('integer', 'real')";
+  return {
+    sql: `${place.type.sql} ${types} AND ${place.value.sql} ${operator} ?`,
+    params: [...place.type.params, ...place.value.params, jsonNumber(scalar(value))],
+  };
+}
+
+function equals(place: TypedPlace, value: JsonValue): SqlCondition {
+  const kind = kindOf(value);
+  if (kind === "null") return { sql: `coalesce(${place.type.sql}, 'null') = 'null'`, params: place.type.params };
+  if (kind === "boolean") return { sql: `${place.type.sql} = '${value}'`, params: place.type.params };
+  if (kind !== "json") return typed(place, value, "=");
+  return {
+    sql: `${place.type.sql} IN ('object', 'array') AND ${place.value.sql} = ?`,
+    params: [...place.type.params, ...place.value.params, jsonText(value)],
+  };
+}
+
+function jsonIn(place: TypedPlace, values: readonly JsonValue[]): SqlCondition {
+  const parts: SqlCondition[] = [];
+  const list = (types: string, wanted: readonly SqlValue[]): void => {
+    if (wanted.length === 0) return;
+    parts.push({
+      sql: `${place.type.sql} IN (${types}) AND ${place.value.sql} IN (${marks(wanted.length)})`,
+      params: [...place.type.params, ...place.value.params, ...padded(wanted)],
+    });
+  };
+  const ofKind = (kind: ValueKind) => values.filter((value) => kindOf(value) === kind);
+  list("'text'", ofKind("text").map(scalar));
+  list(
+    "'integer', 'real'",
+    ofKind("number").map((value) => jsonNumber(scalar(value))),
+  );
+  list("'object', 'array'", ofKind("json").map(jsonText));
+  for (const value of [null, true, false]) if (values.includes(value)) parts.push(equals(place, value));
+  return parts.length === 0 ? { sql: "0", params: [] } : join(parts, "OR");
+}
+
+/** Membership in an array, or a substring of text. */
+function jsonContains(field: FieldPath, alias: string, value: JsonValue): SqlCondition {
+  const column = `${alias}${field.column.sql}`;
+  const element = equals(ELEMENT, value);
+  const substring = kindOf(value) === "text";
+  return {
+    sql:
+      `CASE json_type(${column}, ?) WHEN 'array' THEN EXISTS (SELECT 1 FROM json_each(${column}, ?) AS ${ELEMENT_NAME} WHERE ${element.sql})` +
+      `${substring ? ` WHEN 'text' THEN instr(json_extract(${column}, ?), ?) > 0` : ""} ELSE 0 END`,
+    params: [field.jsonPath, field.jsonPath, ...element.params, ...(substring ? [field.jsonPath, scalar(value)] : [])],
+  };
+}
+
+/** The same without regard to the case of A–Z; only elements that are texts are equal to a text. */
+function jsonContainsAnyCase(field: FieldPath, alias: string, { values }: Needle): SqlCondition {
+  const column = `${alias}${field.column.sql}`;
+  const isEqual = `${ELEMENT_NAME}.type = 'text' AND lower(${ELEMENT_NAME}.value) = ?`;
+  return {
+    sql:
+      `CASE json_type(${column}, ?) WHEN 'array' THEN EXISTS (SELECT 1 FROM json_each(${column}, ?) AS ${ELEMENT_NAME} WHERE ${isEqual})` +
+      ` WHEN 'text' THEN instr(lower(json_extract(${column}, ?)), ?) > 0 ELSE 0 END`,
+    params: [field.jsonPath, field.jsonPath, ...values, field.jsonPath, ...values],
+  };
+}

@@ -1,0 +1,85 @@
+import type { JsonValue } from "../../../../kernel/json/json.ts";
+import { endOfPrefix, lowerAscii } from "../../../../kernel/records/text-match.ts";
+import type { SqlValue } from "../../../db/index.ts";
+import { INT64_END } from "../limits.ts";
+
+/** What SQL depends on in a value of a JSON field. */
+export type ValueKind = "null" | "boolean" | "number" | "text" | "json";
+
+/**
+ * The place of a value among those of a statement that serves all requests of one shape. It takes the value's place in a
+ * condition, and no value of a request equals it. `length` is the number of characters of a text that is searched for.
+ */
+export class Slot {
+  readonly place: number;
+  readonly kind: ValueKind;
+  readonly length: number;
+
+  constructor(place: number, kind: ValueKind, length = 0) {
+    this.place = place;
+    this.kind = kind;
+    this.length = length;
+  }
+}
+
+export type TextOperator = "icontains" | "startsWith" | "istartsWith";
+
+/** What the SQL of a text operator compares with. `range`: from the text to the end of those that begin with it, if there is one. */
+export interface Needle {
+  by: "range" | "beginning" | "anywhere";
+  values: SqlValue[];
+}
+
+/** A needle with slots, in the place of a condition's text. */
+export class NeedleSlots implements Needle {
+  readonly by: Needle["by"];
+  readonly values: SqlValue[];
+  readonly length: number;
+
+  constructor(by: Needle["by"], values: SqlValue[], length: number) {
+    this.by = by;
+    this.values = values;
+    this.length = length;
+  }
+}
+
+/** Of the value of a condition with a text operator. */
+export function needleOf(operator: TextOperator, value: unknown): Needle {
+  if (value instanceof NeedleSlots) return value;
+  const text = String(value);
+  if (operator === "icontains") return { by: "anywhere", values: [lowerAscii(text)] };
+  // `substr` of an empty blob is NULL, so the empty text takes the range.
+  if (operator === "istartsWith" && text !== "") {
+    return { by: "beginning", values: [Buffer.byteLength(text), lowerAscii(text)] };
+  }
+  const end = endOfPrefix(text);
+  return { by: "range", values: end === null ? [text] : [text, end] };
+}
+
+export function kindOf(value: JsonValue): ValueKind {
+  if ((value as unknown) instanceof Slot) return (value as unknown as Slot).kind;
+  if (typeof value === "string") return "text";
+  if (value === null) return "null";
+  return typeof value === "object" ? "json" : (typeof value as "number" | "boolean");
+}
+
+/** The characters that a condition's value searches for. */
+export function lengthOf(value: unknown): number {
+  if (value instanceof Slot || value instanceof NeedleSlots) return value.length;
+  return typeof value === "string" ? value.length : 0;
+}
+
+/** The JSON of an object or array. */
+export const jsonText = (value: JsonValue): SqlValue =>
+  (value as unknown) instanceof Slot ? (value as unknown as SqlValue) : JSON.stringify(value);
+
+/**
+ * A number of a JSON field as SQLite reads it from the text: JavaScript writes 2 ** 60 as 1152921504606847000, which is an integer of its
+ * own there and not the same double. Other values are as they are.
+ */
+export function jsonNumber(value: SqlValue): SqlValue {
+  if (typeof value !== "number" || Number.isSafeInteger(value) || Math.abs(value) >= 1e19) return value;
+  if (!Number.isInteger(value)) return value;
+  const written = BigInt(String(value));
+  return -INT64_END <= written && written < INT64_END ? written : value;
+}

@@ -1,0 +1,70 @@
+import { quoteIdentifier } from "../../../db/index.ts";
+import { join, type SqlCondition } from "../filters/filter-sql.ts";
+import { type Beyond, orderBy, type Sort } from "../filters/sort.ts";
+import { TESTED_BYTES_MAX, TESTED_ROWS_MAX, TESTED_ROWS_MIN, TESTED_ROWS_PER_RECORD } from "../limits.ts";
+import type { Column, TableModel } from "../model/model.ts";
+import type { Path } from "./matches.ts";
+import { limitSql, ROW, recordsAt } from "./places.ts";
+
+/** A page along an index that has its order; at most a bounded number of records is examined. [TB471] */
+export interface IndexWalk {
+  /** They follow one another. */
+  ranges: readonly WalkedRange[];
+  limit: number;
+}
+
+export interface WalkedRange {
+  page: SqlCondition;
+  /** Has a row where the range has more records than the page examines; null: it examines matches only. */
+  rest: SqlCondition | null;
+}
+
+/** The page that is read, as in `ListQuery`. */
+interface WalkedPage {
+  columns: readonly Column[];
+  sort: Sort;
+  reverse: boolean;
+  limit: number;
+  offset: number;
+  behind: Beyond | null;
+}
+
+/** Tests records along the index of `path`. null: too many for the main thread. */
+export function testedWalk(model: TableModel, page: WalkedPage, path: Path): IndexWalk | null {
+  const { sort, reverse, limit, offset, behind } = page;
+  const wanted = offset + limit;
+  if (wanted > TESTED_ROWS_MAX) return null;
+  const rowsMax = Math.min(TESTED_ROWS_MAX, Math.max(TESTED_ROWS_MIN, wanted * TESTED_ROWS_PER_RECORD));
+  const rows = `FROM ${model.sql} INDEXED BY ${quoteIdentifier(path.index)}`;
+  const order = orderBy(sort, { reverse });
+  // A test of a value behind large ones reads them all.
+  const isLarge = `${sizeOf(model)} > ${Math.floor(TESTED_BYTES_MAX / rowsMax)}`;
+  const columns = page.columns.map(({ name, sql }) =>
+    name === "id" ? `CASE WHEN ${isLarge} THEN NULL ELSE ${model.sql}.${sql} END AS ${sql}` : `${model.sql}.${sql}`,
+  );
+  const tested = path.tested ?? { sql: "1", params: [] };
+  const ranges = (behind?.ranges ?? [null]).map((range): WalkedRange => {
+    const entered = [path.entering, range].filter((part) => part !== null);
+    const condition = entered.length === 0 ? null : join(entered, "AND");
+    const params = condition?.params ?? [];
+    const bounds = condition === null ? "" : ` WHERE ${condition.sql}`;
+    const places = `SELECT rowid AS ${ROW} ${rows}${bounds} ORDER BY ${order.sql} LIMIT ${rowsMax}`;
+    const found = recordsAt(model, columns.join(", "), places);
+    return {
+      page: {
+        sql: `${found} WHERE CASE WHEN ${isLarge} THEN 1 ELSE ${tested.sql} END ${limitSql(limit, offset)}`,
+        params: [...params, ...order.params, ...tested.params, ...(offset === 0 ? [] : [offset])],
+      },
+      rest: { sql: `SELECT 1 ${rows}${bounds} LIMIT 1 OFFSET ${rowsMax}`, params },
+    };
+  });
+  return { ranges, limit };
+}
+
+/** The bytes of the values whose size varies. */
+function sizeOf(model: TableModel): string {
+  const varying = model.columns.filter(({ name, type }) => name !== "id" && ["string", "text", "json"].includes(type));
+  return varying.length === 0
+    ? "0"
+    : varying.map(({ sql }) => `ifnull(octet_length(${model.sql}.${sql}), 0)`).join(" + ");
+}

@@ -1,0 +1,129 @@
+import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import { countRows } from "../../../../kernel/observing/request-trace.ts";
+import type { TableRecord } from "../../../config/types.ts";
+import type { DatabaseFile, PageBounds, ReadCaller, SqlValue } from "../../../db/index.ts";
+import { bound, type SqlCondition } from "../filters/filter-sql.ts";
+import { isLight } from "../filters/read-cost.ts";
+import { PAGE_BYTES_MAX } from "../limits.ts";
+import type { Codec } from "../model/codec.ts";
+import { DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
+import { idsOf, type PreparedCount, type PreparedList } from "./list-sql.ts";
+import type { Matches } from "./matches.ts";
+import type { Shaped } from "./prepared-reads.ts";
+import { createQuickReads } from "./quick-reads.ts";
+import { fewer, firstNumber, number } from "./rows.ts";
+import { type Counting, countingOf, createTotals } from "./totals.ts";
+
+export interface Page {
+  records: TableRecord[];
+  /** null where none is wanted. */
+  total: number | null;
+  /** Whether the page ended early because its next record would have made it too large. */
+  isCut: boolean;
+}
+
+/**
+ * Lists and counts. They run on the main thread where that takes a few milliseconds at most, else in a query process.
+ * [TB102]
+ */
+export interface Pages {
+  list(file: DatabaseFile, prepared: Shaped<PreparedList>, caller?: ReadCaller): MaybePromise<Page>;
+  count(file: DatabaseFile, prepared: Shaped<PreparedCount>, caller?: ReadCaller): MaybePromise<number>;
+  /** The ids of the first `limit` matches. */
+  ids(
+    file: DatabaseFile,
+    matches: Matches,
+    options: { limit: number; caller: ReadCaller | undefined },
+  ): Promise<string[]>;
+}
+
+export function createPages(model: TableModel, codec: Codec): Pages {
+  const { name, isSchemaless } = model;
+  const totals = createTotals(name);
+  const quickReads = createQuickReads(model, codec);
+
+  const longPage = async (
+    file: DatabaseFile,
+    { page, columns }: PreparedList,
+    values: readonly SqlValue[],
+    caller: ReadCaller | undefined,
+  ) => {
+    const { sql, params } = bound(page, values);
+    const decode = (row: readonly unknown[]) => codec.fromValues(row, columns);
+    const bounds = pageBounds({ columns, isSchemaless });
+    const { rows, isCut } = await file.readPage(sql, params, { caller, page: bounds, decode });
+    return { records: rows, isCut };
+  };
+
+  const longCount = async (file: DatabaseFile, { sql, params }: SqlCondition, caller: ReadCaller | undefined) =>
+    firstNumber(await file.read(sql, params, { caller }));
+
+  /** Kept until the table changes. [TB470] */
+  const count = (
+    file: DatabaseFile,
+    counting: Counting,
+    { isHere, caller }: { isHere: boolean; caller: ReadCaller | undefined },
+  ): MaybePromise<number> => {
+    const { statement } = counting;
+    const keep = totals.begin(file, counting);
+    return chain(isHere ? number(file, statement) : longCount(file, statement, caller), (value) => {
+      keep(value);
+      return value;
+    });
+  };
+
+  return {
+    list(file, { made, values }, caller) {
+      const { total, limit, offset } = made;
+      const counting = total === null || total.sql === null ? null : countingOf(bound(total.sql, values));
+      const known = counting === null ? null : totals.get(file, counting);
+      const quick = quickReads.page(file, made, values, { known, isTotalWanted: total !== null });
+      const found =
+        quick.records === null ? longPage(file, made, values, caller) : { records: quick.records, isCut: false };
+      let counted: MaybePromise<number | null> = null;
+      if (total !== null && counting === null) counted = file.rowCount(name);
+      else if (counting !== null) {
+        counted = known ?? quick.matching ?? totalOfLast(quick.records, limit, offset);
+        counted ??= count(file, counting, { isHere: quick.isScan, caller });
+      }
+      if (!isPromise(found) && !isPromise(counted)) {
+        countRows(found.records.length);
+        return { ...found, total: counted };
+      }
+      // In parallel: on a large table, the page and the count run in two processes.
+      return Promise.all([found, counted]).then(([read, number]) => {
+        countRows(read.records.length);
+        return { ...read, total: number };
+      });
+    },
+    count(file, { made: { total, few, cost }, values }, caller) {
+      if (total === null) return file.rowCount(name);
+      const counting = countingOf(bound(total, values));
+      file.assertReadable();
+      const known = totals.get(file, counting);
+      if (known !== null) return known;
+      const isHere = quickReads.isScan(file, cost);
+      const matching = !isHere && few !== null && isLight(cost) ? fewer(file, bound(few, values)) : null;
+      return matching ?? count(file, counting, { isHere, caller });
+    },
+    async ids(file, matches, { limit, caller }) {
+      const { sql, params } = idsOf(model, matches, limit);
+      const isHere = quickReads.isScan(file, matches.cost);
+      const found = isHere ? file.query(sql).values(...params) : await file.read(sql, params, { caller });
+      return found.map(([id]) => String(id));
+    },
+  };
+}
+
+/** The bytes of a record as JSON without its values: names, colons, commas and braces. */
+export function pageBounds({ columns, isSchemaless }: Pick<TableModel, "columns" | "isSchemaless">): PageBounds {
+  const jsonColumns = columns.flatMap(({ type, name }, index) =>
+    type === "json" || (isSchemaless && name === DOCUMENT_COLUMN) ? [index] : [],
+  );
+  const rowBytes = columns.reduce((bytes, { name }) => bytes + Buffer.byteLength(JSON.stringify(name)) + 2, 2);
+  return { bytesMax: PAGE_BYTES_MAX, rowBytes, jsonColumns };
+}
+
+/** The total where the page has the last match; null: it may not. */
+const totalOfLast = (page: readonly unknown[] | null, limit: number, offset: number): number | null =>
+  page !== null && page.length < limit && (page.length > 0 || offset === 0) ? offset + page.length : null;

@@ -1,0 +1,178 @@
+import { LRUCache } from "lru-cache";
+import type { SqlValue } from "../../../db/index.ts";
+import { NO_FILTER, type ParsedFilter } from "../filters/filter.ts";
+import { bound, filterToSql, type SqlCondition } from "../filters/filter-sql.ts";
+import { beyond } from "../filters/sort.ts";
+import { SHAPE_LENGTH_MAX, SHAPES_LENGTH_MAX } from "../limits.ts";
+import type { Column, TableModel } from "../model/model.ts";
+import type { Grant } from "../rules/access.ts";
+import { isMoreCounted, isTotalWanted, type ListRequest } from "./list-query.ts";
+import { firstOf, type PreparedCount, type PreparedList, prepareCount, prepareList } from "./list-sql.ts";
+import { matchesOf, pathOf } from "./matches.ts";
+import { Shape, Template } from "./shape.ts";
+
+/** The statements of requests, by their shape, of all tables; the least recently used are dropped first. */
+export type ShapeCache = LRUCache<string, { made: object; length: number }>;
+
+export const createShapeCache = (): ShapeCache =>
+  new LRUCache({
+    maxSize: SHAPES_LENGTH_MAX,
+    maxEntrySize: SHAPE_LENGTH_MAX,
+    sizeCalculation: ({ length }, key) => length + key.length,
+  });
+
+/**
+ * The statements of the reads of one table. They are made once for all requests of a shape, whoever sends them: conditions of
+ * the request and of its rule, and the place of its cursor, are bound values. [TB473]
+ */
+export interface PreparedReads {
+  list(request: ListRequest, grant: Grant): Shaped<PreparedList>;
+  count(filter: ParsedFilter, grant: Grant): Shaped<PreparedCount>;
+  /** The first `limit` matches by id. */
+  first(filter: ParsedFilter, grant: Grant, limit: number): SqlCondition;
+  /**
+   * The record with the value of the first parameter in this unique column, if the grant's filter does not hide it: SQLite evaluates
+   * the filter before it reads the other columns, so that a hidden record takes as long as a missing one. [TB118]
+   */
+  one(column: Column, grant: Grant): SqlCondition;
+}
+
+/** What was made for all requests of a shape, and the values of this one for its slots. */
+export interface Shaped<T> {
+  made: T;
+  values: readonly SqlValue[];
+}
+
+/** The parts of a request that have slots in its statements. */
+interface Parts {
+  filter: ParsedFilter;
+  grant: Grant;
+  /** The values of the cursor. */
+  position: readonly SqlValue[];
+}
+
+let tableCount = 0;
+
+export function createPreparedReads(model: TableModel, cache: ShapeCache): PreparedReads {
+  const table = `${tableCount++}`;
+
+  /** `length` is the number of characters of what `make` made. */
+  const shaped = <T extends object>(
+    kind: string,
+    parts: Parts,
+    make: (parts: Parts) => T,
+    length: (made: T) => number,
+  ): Shaped<T> => {
+    const { key, values } = shapeOf(`${table} ${kind}`, parts);
+    // Statements of this kind are made by this function alone.
+    const known = cache.get(key)?.made as T | undefined;
+    if (known !== undefined) return { made: known, values };
+    const made = make(templateOf(parts));
+    cache.set(key, { made, length: length(made) });
+    return { made, values };
+  };
+
+  return {
+    list(request, grant) {
+      const { filter, paging, sort, limit } = request;
+      const isTotal = isTotalWanted(request, grant);
+      const position = paging.mode === "after" || paging.mode === "before" ? paging.values : [];
+      const offset = paging.mode === "offset" ? paging.offset : 0;
+      const columns = columnsOf(model, request, grant);
+      const read = columns === model.columns ? "" : columns.map(({ name }) => name).join();
+      const kind = `list ${limit} ${paging.mode} ${offset} ${isTotal} ${isMoreCounted(request, grant)} ${sort.key.length} ${sort.key} ${read}`;
+      const make = (parts: Parts) => makeList(model, { ...request, columns }, parts);
+      return shaped(kind, { filter, grant, position }, make, lengthOfList);
+    },
+    count(filter, grant) {
+      const make = (parts: Parts) => prepareCount(model, matchesOf(model, parts.filter, parts.grant));
+      return shaped("count", { filter, grant, position: [] }, make, lengthOfCount);
+    },
+    first(filter, grant, limit) {
+      const make = (parts: Parts) => firstOf(model, matchesOf(model, parts.filter, parts.grant), limit);
+      const { made, values } = shaped(`first ${limit}`, { filter, grant, position: [] }, make, lengthOf);
+      return bound(made, values);
+    },
+    one(column, grant) {
+      const make = (parts: Parts) => oneOf(model, column, parts.grant);
+      const { made, values } = shaped(`one ${column.name}`, { filter: NO_FILTER, grant, position: [] }, make, lengthOf);
+      return bound(made, values);
+    },
+  };
+}
+
+function oneOf({ selectList, sql }: TableModel, column: Column, grant: Grant): SqlCondition {
+  const rule = grant.kind === "filter" ? filterToSql(grant.filter, `${sql}.`) : null;
+  const behind = rule === null ? "" : ` AND (${rule.sql})`;
+  return {
+    sql: `SELECT ${selectList} FROM ${sql} WHERE ${column.sql} = ?${behind} LIMIT 1`,
+    params: rule?.params ?? [],
+  };
+}
+
+function shapeOf(kind: string, { filter, grant, position }: Parts): Shape {
+  const shape = new Shape().add(kind).addScalars(position).addConditions(filter.all).addConditions(filter.any);
+  shape.add(grant.kind);
+  return grant.kind === "filter" ? shape.addConditions(grant.filter.all).addConditions(grant.filter.any) : shape;
+}
+
+/** In the order of `shapeOf`. */
+function templateOf({ filter, grant, position }: Parts): Parts {
+  const template = new Template();
+  const filled = (one: ParsedFilter): ParsedFilter => ({
+    all: template.conditions(one.all),
+    any: template.conditions(one.any),
+  });
+  const slots = template.scalars(position);
+  const own = filled(filter);
+  return {
+    position: slots,
+    filter: own,
+    grant: grant.kind === "filter" ? { ...grant, filter: filled(grant.filter) } : grant,
+  };
+}
+
+/** Of a page with `fields`: these, and what its cursor is made of. All where a rule, or `expand`, looks at the records. */
+function columnsOf(model: TableModel, { fields, expand, sort }: ListRequest, grant: Grant): readonly Column[] {
+  if (fields === null || expand !== null || grant.kind === "record" || model.isSchemaless) return model.columns;
+  const isSorted = (name: string) => sort.terms.some(({ field }) => field.column.name === name);
+  return model.columns.filter(({ name }) => name === "id" || fields.has(name) || isSorted(name));
+}
+
+function makeList(
+  model: TableModel,
+  request: ListRequest & { columns: readonly Column[] },
+  { filter, grant, position }: Parts,
+): PreparedList {
+  const { paging, sort, limit, columns } = request;
+  const reverse = paging.mode === "before";
+  const isKeyset = paging.mode === "after" || paging.mode === "before";
+  const behind = isKeyset ? beyond(sort, position, { reverse }) : null;
+  // After a cursor, the index must be entered where the page begins.
+  const isEntered = behind === null || behind.ranges !== null;
+  const path = isEntered ? pathOf(model, { filter, sort }, grant) : null;
+  return prepareList(model, {
+    columns,
+    matches: matchesOf(model, filter, grant, { isWalk: path !== null && path.tested === null }),
+    behind,
+    sort,
+    reverse,
+    limit: isMoreCounted(request, grant) ? limit : limit + 1,
+    offset: paging.mode === "offset" ? paging.offset : 0,
+    path,
+    isTotalWanted: isTotalWanted(request, grant),
+  });
+}
+
+/** Its characters, and those of its values' places. */
+const lengthOf = (condition: SqlCondition | null | undefined): number =>
+  condition === null || condition === undefined ? 0 : condition.sql.length + condition.params.length * SLOT_LENGTH;
+const SLOT_LENGTH = 16;
+
+const lengthOfCount = ({ total, few }: PreparedCount): number => lengthOf(total) + lengthOf(few);
+
+function lengthOfList({ page, total, ofFew, walk }: PreparedList): number {
+  const walked = (walk?.ranges ?? []).flatMap((range) => [range.page, range.rest]);
+  const all = [page, total?.sql, ofFew?.count, ofFew?.bytes, ofFew?.page, ...walked];
+  return all.reduce((sum, condition) => sum + lengthOf(condition), 0);
+}

@@ -1,0 +1,97 @@
+import type { TableRecord } from "../../../config/types.ts";
+import type { DatabaseFile, SqlValue } from "../../../db/index.ts";
+import { bound, type SqlCondition } from "../filters/filter-sql.ts";
+import { isLight, isQuick, type ReadCost } from "../filters/read-cost.ts";
+import { QUICK_STEPS_MAX } from "../limits.ts";
+import type { Codec } from "../model/codec.ts";
+import type { TableModel } from "../model/model.ts";
+import type { IndexWalk } from "./index-walk.ts";
+import type { FewMatches, PreparedList } from "./list-sql.ts";
+import { createRows, fewer, number } from "./rows.ts";
+
+/** Bytes of the sorted fields of the few records that an index finds. */
+const QUICK_STEPS_BYTES = 4 * 1024 * 1024;
+
+/** What the main thread found of a list. */
+interface QuickPage {
+  /** null: the page has to be read in a query process. */
+  records: TableRecord[] | null;
+  /** The number of matches, where it was counted on the way. */
+  matching: number | null;
+  /** Whether the whole table may be scanned on the main thread. */
+  isScan: boolean;
+}
+
+/** The reads of a table that take a few milliseconds on the main thread at most. [TB102] */
+export interface QuickReads {
+  /** `known`: the total, where it is. */
+  page(
+    file: DatabaseFile,
+    made: PreparedList,
+    values: readonly SqlValue[],
+    about: { known: number | null; isTotalWanted: boolean },
+  ): QuickPage;
+  /** Whether every record may be tested. */
+  isScan(file: DatabaseFile, cost: ReadCost): boolean;
+}
+
+export function createQuickReads(model: TableModel, codec: Codec): QuickReads {
+  const { name } = model;
+
+  /**
+   * The bytes of a table that may be scanned on the main thread; null: the table is too large, or the conditions take too
+   * long.
+   */
+  const scanned = (file: DatabaseFile, cost: ReadCost): number | null => {
+    const bytes = file.tableBytes(name);
+    return bytes !== null && isQuick(cost, file.rowCount(name), bytes) ? bytes : null;
+  };
+
+  const { read } = createRows(model, codec);
+
+  /** Range by range. null: too many records, too large ones or too large a page. */
+  const walked = (
+    file: DatabaseFile,
+    { ranges, limit }: IndexWalk,
+    values: readonly SqlValue[],
+  ): TableRecord[] | null => {
+    const records: TableRecord[] = [];
+    for (const { page, rest } of ranges) {
+      if (records.length >= limit) break;
+      const found = read(file, bound(page, values), null);
+      if (found === null || (rest !== null && found.some((record) => record["id"] === null))) return null;
+      if (rest === null && ranges.length === 1) return found;
+      records.push(...found);
+      if (records.length < limit && rest !== null && hasRow(file, bound(rest, values))) return null;
+    }
+    if (records.length > limit) records.length = limit;
+    return records;
+  };
+
+  return {
+    isScan: (file, cost) => scanned(file, cost) !== null,
+    page(file, { page, ofFew, walk, cost }, values, { known, isTotalWanted }) {
+      const bytes = scanned(file, cost);
+      if (bytes !== null) return { records: read(file, bound(page, values), bytes), matching: null, isScan: true };
+      if (!isLight(cost)) return { records: null, matching: null, isScan: false };
+      const few = (): number | null => {
+        if (known !== null) return known <= QUICK_STEPS_MAX ? known : null;
+        return ofFew === null ? null : fewer(file, bound(ofFew.count, values));
+      };
+      // An index that finds all matches is better than testing records along another one.
+      const isFirst = walk !== null && (ofFew === null || walk.ranges.every(({ rest }) => rest === null));
+      const first = isFirst ? walked(file, walk, values) : null;
+      if (first !== null) return { records: first, matching: isTotalWanted ? few() : null, isScan: false };
+      const matching = ofFew?.isBounded === true && !isTotalWanted ? null : few();
+      if (ofFew !== null && (ofFew.isBounded || matching !== null) && isSmall(file, ofFew, values)) {
+        return { records: read(file, bound(ofFew.page, values), null), matching, isScan: false };
+      }
+      return { records: isFirst || walk === null ? null : walked(file, walk, values), matching, isScan: false };
+    },
+  };
+}
+
+const hasRow = (file: DatabaseFile, { sql, params }: SqlCondition): boolean => file.query(sql).get(...params) !== null;
+
+const isSmall = (file: DatabaseFile, { bytes }: FewMatches, values: readonly SqlValue[]): boolean =>
+  bytes === null || number(file, bound(bytes, values)) <= QUICK_STEPS_BYTES;

@@ -1,0 +1,97 @@
+import { badField, badRequest } from "../../../../kernel/errors.ts";
+import { ftsTokenizer, type HighlightRequest } from "../../../db/index.ts";
+import { join, type SqlCondition } from "../filters/filter-sql.ts";
+import { QUERY_WORDS_MAX, TRIGRAM_LENGTH_MIN } from "../limits.ts";
+import type { TableModel } from "../model/model.ts";
+import type { SearchValues } from "../model/requests.ts";
+
+const MARK_DEFAULTS = { pre: "<mark>", post: "</mark>" };
+
+/** The conditions of a search on the index and on the table. */
+export interface SearchPlan {
+  /** The quoted name of the index. */
+  fts: string;
+  /** The condition for the index `f`; null when no word is long enough for it. */
+  match: SqlCondition | null;
+  /** The condition for a scan of the table `t`. */
+  like: SqlCondition | null;
+  highlight: HighlightRequest;
+}
+
+type Marks = Pick<HighlightRequest, "columns" | "pre" | "post" | "isEscaped">;
+
+/** null: `q` has no word, so nothing is found. `columns`: indexes of the searched texts in a row. Errors: 400. */
+export function planSearch(model: TableModel, query: SearchValues, columns: readonly number[]): SearchPlan | null {
+  const { fts } = model;
+  if (fts === null) throw badRequest(`${model.name} has no full-text search`);
+  const marks = parseMarks(query, columns);
+  const words = wordsOf(query.q, fts);
+  if (words.length > QUERY_WORDS_MAX) throw badField("q", "too_long", `q must have at most ${QUERY_WORDS_MAX} words`);
+  if (words.length === 0) return null;
+  return fts.tokenize === "trigram" ? planTrigram(model, fts, words, marks) : planWords(fts, words, marks);
+}
+
+function parseMarks(query: SearchValues, columns: readonly number[]): Marks {
+  const { highlightPre: pre = MARK_DEFAULTS.pre, highlightPost: post = MARK_DEFAULTS.post } = query;
+  const isEscaped = pre === MARK_DEFAULTS.pre && post === MARK_DEFAULTS.post;
+  return { columns, pre, post, isEscaped };
+}
+
+type Fts = NonNullable<TableModel["fts"]>;
+
+/**
+ * The parts of `q` between white space or NUL, at which FTS5 would end the query. A trigram index has all characters, the
+ * others only letters, digits and the vowel signs of letters.
+ */
+function wordsOf(q: string, { tokenize }: Fts): string[] {
+  const pieces = q.split(/[\s\0]+/u).filter((piece) => piece !== "");
+  return tokenize === "trigram" ? pieces : pieces.filter((piece) => /[\p{L}\p{N}\p{Co}\p{Mc}]/u.test(piece));
+}
+
+/** Inside quotes only the quote itself is syntax. */
+const quoted = (word: string): string => `"${word.replaceAll('"', '""')}"`;
+
+function planWords(fts: Fts, words: readonly string[], marks: Marks): SearchPlan {
+  const phrases = words.map(quoted);
+  return {
+    fts: fts.sql,
+    // All words must occur; the last one may be a prefix.
+    match: { sql: `f.${fts.sql} MATCH ?`, params: [`${phrases.join(" ")}*`] },
+    like: null,
+    highlight: { ...marks, by: "words", tokenize: ftsTokenizer(fts.tokenize), query: `${phrases.join(" OR ")}*` },
+  };
+}
+
+function planTrigram(model: TableModel, fts: Fts, words: readonly string[], marks: Marks): SearchPlan {
+  const isLong = (word: string) => [...word].length >= TRIGRAM_LENGTH_MIN;
+  const long = words.filter(isLong);
+  const likes = words.filter((word) => !isLong(word)).map((word) => anyFieldLike(model, fts, word));
+  return {
+    fts: fts.sql,
+    match: long.length === 0 ? null : { sql: `f.${fts.sql} MATCH ?`, params: [long.map(quoted).join(" ")] },
+    like: likes.length === 0 ? null : join(likes, "AND"),
+    highlight: { ...marks, by: "substrings", terms: words },
+  };
+}
+
+function anyFieldLike(model: TableModel, fts: Fts, word: string): SqlCondition {
+  const columns = fts.fields.map((field) => model.byName.get(field)).filter((column) => column !== undefined);
+  const patterns = casesOf(word).map((text) => `%${text.replace(/[\\%_]/g, "\\$&")}%`);
+  return join(
+    columns.flatMap((column) =>
+      patterns.map((pattern) => ({ sql: `t.${column.sql} LIKE ? ESCAPE '\\'`, params: [pattern] })),
+    ),
+    "OR",
+  );
+}
+
+/** The case variants of a word of one or two characters: LIKE ignores the case of ASCII only. */
+function casesOf(word: string): string[] {
+  let cases = [""];
+  for (const character of word) {
+    const isAscii = character.charCodeAt(0) < 0x80;
+    const ways = isAscii ? [character] : [...new Set([character, character.toLowerCase(), character.toUpperCase()])];
+    cases = cases.flatMap((before) => ways.map((way) => before + way));
+  }
+  return cases;
+}

@@ -1,0 +1,130 @@
+import { badField, tooLarge } from "../../../../kernel/errors.ts";
+import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import type { Principal } from "../../../access/principal.ts";
+import type { ListResult } from "../../../config/app/index.ts";
+import type { TableRecord } from "../../../config/types.ts";
+import type { DatabaseFile, HighlightRequest, ReadCaller } from "../../../db/index.ts";
+import type { Expanding } from "../expand/expand.ts";
+import { parseExpand } from "../expand/paths.ts";
+import { NO_FILTER } from "../filters/filter.ts";
+import type { SqlCondition } from "../filters/filter-sql.ts";
+import { parseSort, type Sort } from "../filters/sort.ts";
+import { SEARCH_PAGE_BYTES_MAX, SEARCH_TIMEOUT_MS } from "../limits.ts";
+import type { TableModel } from "../model/model.ts";
+import type { Asked, SearchValues } from "../model/requests.ts";
+import type { Table } from "../records/namespaces.ts";
+import { limitOf, parseFields, parseFilters, pick } from "./list-query.ts";
+import { notByRecord, type Reads, type Source } from "./reads.ts";
+import { planSearch } from "./search-plan.ts";
+import { foundSql, pageSql } from "./search-sql.ts";
+
+export interface Search {
+  /** Errors: 400 without `q` or without full-text search, 413 for a page that is too large. [TB41] */
+  search(
+    principal: Principal,
+    source: Source,
+    asked: Asked<SearchValues>,
+    caller?: ReadCaller,
+  ): MaybePromise<ListResult>;
+}
+
+export function createSearch(deps: { reads: Reads; expanding: Expanding }): Search {
+  return {
+    async search(principal, source, asked, caller) {
+      const granted = await deps.reads.grant(principal, source);
+      if (granted.kind === "record") throw notByRecord(principal);
+      const { table, file } = source;
+      const { model } = table;
+      const query = asked.query();
+      const plan = planSearch(model, query, textPlaces(model));
+      const limit = limitOf(query);
+      const offset = searchOffset(query, limit);
+      const fields = parseFields(model, query.fields);
+      const expand = parseExpand(model, query.expand);
+      const filter = parseFilters(model, query);
+      const ruleFilter = granted.kind === "filter" ? granted.filter : NO_FILTER;
+      const sort = sortOf(model, query, { isNarrowed: granted.kind === "filter" });
+      const page = { page: Math.floor(offset / limit) + 1, perPage: limit, hasMore: null, cursor: null };
+      if (plan === null || file === null) return { items: [], total: 0, ...page };
+
+      const found = foundSql(model, { plan, filter, ruleFilter, isRanked: sort === null });
+      const hits = await readHits(
+        { table, file, caller },
+        pageSql(model, found, { sort, limit, offset }),
+        plan.highlight,
+      );
+      const records = hits.map(({ record }) => record);
+      const shown = (record: TableRecord, place: number) => ({
+        ...pick(record, fields),
+        highlights: hits[place]?.highlights ?? {},
+      });
+      const items = await deps.expanding.answers(principal, source, expand, records, shown, caller);
+      if (hits.length > 0 || offset === 0) return { items, total: hits[0]?.total ?? 0, ...page };
+      const counting = `SELECT count(*) FROM (${found.sql})`;
+      const counted = await file.read(counting, found.params, { timeoutMs: SEARCH_TIMEOUT_MS, caller });
+      return { items, total: Number(counted[0]?.[0] ?? 0), ...page };
+    },
+  };
+}
+
+interface Hit {
+  record: TableRecord;
+  highlights: Record<string, string>;
+  /** The number of all matches. */
+  total: number;
+}
+
+/**
+ * Runs in a query process even for small tables, because the time of a search depends on the texts. The process enforces
+ * the timeout.
+ */
+async function readHits(
+  { table: { model, store }, file, caller }: { table: Table; file: DatabaseFile; caller: ReadCaller | undefined },
+  { sql, params }: SqlCondition,
+  highlight: HighlightRequest,
+): Promise<Hit[]> {
+  const names = [...model.columns.map(({ name }) => name), ...(model.fts?.fields ?? []), "highlights"];
+  const page = {
+    bytesMax: SEARCH_PAGE_BYTES_MAX,
+    rowBytes: JSON.stringify(names).length + names.length,
+    jsonColumns: model.columns.flatMap(({ type }, index) => (type === "json" ? [1 + index] : [])),
+  };
+  const decode = ([total, ...values]: unknown[]): Hit => ({
+    record: store.codec.fromValues(values),
+    highlights: highlightsOf(model, values.slice(model.columns.length)),
+    total: Number(total),
+  });
+  const options = { page, highlight, decode, timeoutMs: SEARCH_TIMEOUT_MS, caller };
+  const { rows, bytes, isCut } = await file.readPage(sql, params, options);
+  if (!isCut && bytes <= SEARCH_PAGE_BYTES_MAX) return rows;
+  throw tooLarge(`The page holds more than ${SEARCH_PAGE_BYTES_MAX} bytes; request fewer records with a lower limit`);
+}
+
+/** The index of each searched text in a row of `pageSql`. */
+const textPlaces = (model: TableModel): number[] =>
+  (model.fts?.fields ?? []).map((field) => 1 + model.columns.findIndex(({ name }) => name === field));
+
+function highlightsOf(model: TableModel, marked: readonly unknown[]): Record<string, string> {
+  const highlights: Record<string, string> = {};
+  for (const [index, field] of (model.fts?.fields ?? []).entries()) {
+    const text = marked[index];
+    if (typeof text === "string") highlights[field] = text;
+  }
+  return highlights;
+}
+
+/**
+ * null: best match first. bm25 depends on how many records contain a word, hidden ones included; so where a rule's filter
+ * applies, the newest records come first.
+ */
+function sortOf(model: TableModel, query: SearchValues, { isNarrowed }: { isNarrowed: boolean }): Sort | null {
+  if (query.sort !== undefined) return parseSort(model, query.sort);
+  if (!isNarrowed) return null;
+  return parseSort(model, model.hasCreatedAt ? "createdAt:desc,id:desc" : "id:desc");
+}
+
+function searchOffset({ page, offset }: SearchValues, limit: number): number {
+  if (page === undefined) return offset ?? 0;
+  if (offset !== undefined) throw badField("page", "invalid_value", "page and offset cannot be used together");
+  return (page - 1) * limit;
+}

@@ -1,0 +1,128 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Logger } from "../../../../kernel/logger.ts";
+import type { NamespaceConfig } from "../../../config/types.ts";
+import {
+  type Change,
+  createInstanceFiles,
+  type DatabaseFile,
+  declaredMigration,
+  type InstanceFiles,
+  instanceBounds,
+  type OutboxOptions,
+  type StorageEngine,
+} from "../../../db/index.ts";
+import { compileTables, declareTable, type TableModel } from "../model/model.ts";
+import { createValidator, type Validator } from "../model/validation.ts";
+import { createPreparedReads, createShapeCache, type PreparedReads } from "../query/prepared-reads.ts";
+import { countedNamespaces, createCreators } from "./creators.ts";
+import { refuseOtherKind, warnOfUndeclared } from "./namespace-files.ts";
+import { createTableStore, type TableStore } from "./store.ts";
+
+export interface Table {
+  model: TableModel;
+  store: TableStore;
+  validator: Validator;
+  prepared: PreparedReads;
+}
+
+export type Namespace = {
+  name: string;
+  config: NamespaceConfig;
+  tables: ReadonlyMap<string, Table>;
+} & ({ kind: "static"; file: DatabaseFile } | { kind: "dynamic"; instances: InstanceFiles });
+
+/** Receives changes in order, as soon as they are committed. `instanceId` is null in a static namespace. */
+export type TablesCommitListener = (
+  address: { namespace: string; instanceId: string | null },
+  groups: readonly (readonly Change[])[],
+) => void;
+/** Receives the same changes when they are on disk. `seqs`: the number of each group's first change. */
+export type TablesChangeListener = (
+  address: { namespace: string; instanceId: string | null },
+  groups: readonly (readonly Change[])[],
+  seqs: readonly number[],
+) => void;
+
+/** Receives the deletion of an instance, before another one of its id can be created. */
+export type InstanceDeletionListener = (address: { namespace: string; instanceId: string }) => void;
+
+/** The outbox of a file of tables. `instanceId` is null in a static namespace. */
+export type TablesOutbox = (address: { namespace: string; instanceId: string | null }) => OutboxOptions;
+
+/** Opens static files and prepares dynamic ones. Errors: a declaration that would lose data; a damaged file. */
+export function openNamespaces(deps: {
+  databases: Readonly<Record<string, NamespaceConfig>>;
+  engine: StorageEngine;
+  /** The directory of `NAME.db` and `NAME/INSTANCE.db`. */
+  directory: string;
+  logger: Logger;
+  onChange: TablesChangeListener;
+  onDelete: InstanceDeletionListener;
+  /** The same changes before they are on disk, as soon as rules can see them. */
+  onCommit: TablesCommitListener;
+  /** Absent: no change sets off anything. */
+  outbox?: TablesOutbox | undefined;
+  /** `system.db`, which counts the instances of users. */
+  systemFile: DatabaseFile;
+}): ReadonlyMap<string, Namespace> {
+  const namespaces = new Map<string, Namespace>();
+  const counted = countedNamespaces(deps.systemFile);
+  const shapes = createShapeCache();
+  const dynamicCount = Object.values(deps.databases).filter(({ instance }) => instance === true).length;
+  mkdirSync(deps.directory, { recursive: true });
+  warnOfUndeclared(deps.directory, (name) => Object.hasOwn(deps.databases, name), deps.logger);
+  for (const [name, config] of Object.entries(deps.databases)) {
+    refuseOtherKind(deps.directory, name, config);
+    const models = compileTables(name, config.tables);
+    const tables = new Map<string, Table>();
+    for (const model of models.values()) {
+      tables.set(model.name, {
+        model,
+        store: createTableStore(model),
+        validator: createValidator(model),
+        prepared: createPreparedReads(model, shapes),
+      });
+    }
+    const declared = [...models.values()].map(declareTable);
+    if (config.instance === true) {
+      const directory = join(deps.directory, name);
+      const { perInstance, instancesPerUser } = config.quota ?? {};
+      const isCounted = instancesPerUser !== undefined || counted.has(name);
+      const creators = () =>
+        createCreators({
+          namespace: name,
+          instancesPerUser,
+          file: deps.systemFile,
+          logger: deps.logger,
+          pathOf: (instanceId) => join(directory, `${instanceId}.db`),
+        });
+      const instances = createInstanceFiles(deps.engine, {
+        directory,
+        quota: perInstance === undefined ? undefined : { name, bytesMax: perInstance },
+        creations: isCounted ? creators() : undefined,
+        bounds: instanceBounds(deps.engine.descriptorLimit, dynamicCount),
+        declaration: { tables: declared, options: { namespace: name, rebuildTexts: "later" } },
+        onChange: (instanceId, groups, seqs) => deps.onChange({ namespace: name, instanceId }, groups, seqs),
+        onDelete: (instanceId) => deps.onDelete({ namespace: name, instanceId }),
+        onCommit: (instanceId, groups) => deps.onCommit({ namespace: name, instanceId }, groups),
+        outbox: (instanceId) => deps.outbox?.({ namespace: name, instanceId }),
+        onUnfit: (instanceId, cause) =>
+          deps.logger.error(`databases.${name}: an instance does not fit what is declared: its requests are 503`, {
+            instanceId,
+            cause,
+          }),
+      });
+      namespaces.set(name, { name, config, tables, kind: "dynamic", instances });
+    } else {
+      const file = deps.engine.open(join(deps.directory, `${name}.db`), {
+        migrate: declaredMigration(declared, { namespace: name }),
+        onChange: (groups, seqs) => deps.onChange({ namespace: name, instanceId: null }, groups, seqs),
+        onCommit: (groups) => deps.onCommit({ namespace: name, instanceId: null }, groups),
+        outbox: deps.outbox?.({ namespace: name, instanceId: null }),
+      });
+      namespaces.set(name, { name, config, tables, kind: "static", file });
+    }
+  }
+  return namespaces;
+}

@@ -1,0 +1,120 @@
+import type { TableRecord } from "../../../config/types.ts";
+import type { SqlCondition } from "../filters/filter-sql.ts";
+import type { RuleCall } from "../lookups/calls.ts";
+import type { TableModel } from "../model/model.ts";
+import type { Table } from "../records/namespaces.ts";
+import { type Asker, denied, type Grant, type RecordPair, type RecordRights } from "../rules/access.ts";
+import type { TableAction } from "../rules/calling.ts";
+import { toldOfSent } from "./telling.ts";
+import { recordKey, type WriteContext } from "./write-context.ts";
+
+type ChangeAction = "insert" | "update" | "delete";
+
+/** The grants that a write needs, determined once before the request's form is checked. */
+export interface WriteGrants {
+  read: Grant;
+  insert: Grant;
+  update: Grant;
+  delete: Grant;
+}
+
+/** The checks of rules that every change makes inside its transaction. */
+export interface Asking {
+  covers(context: WriteContext, grant: Grant, table: Table, about: RecordPair): boolean;
+  /** Whether the filter of the read rule hides the record. */
+  hides(context: WriteContext, read: Grant, table: Table, record: TableRecord): boolean;
+  /** The read grant as it is at this operation: its filter hides records, which are not looked at further. [TB118] [TB204] */
+  readingNow(context: WriteContext, read: Grant, table: Table): Grant;
+  /**
+   * The grant as it is at this operation of a batch, before its record is looked for: a rule that has denied by a lookup may
+   * allow by now, and if it does not, nothing tells whether there is such a record. Errors: 401, 403. [TB204]
+   */
+  present(context: WriteContext, grants: WriteGrants, table: Table, actions: readonly ChangeAction[]): WriteGrants;
+  /** The statement for a record's id that finds no hidden record; null: nothing is hidden by a filter. [TB118] */
+  behindRule(context: WriteContext, read: Grant, table: Table): SqlCondition | null;
+  /** Whether this stored record may be changed. Errors: 413 where the request changes too many long records. [TB148] */
+  mayChange(context: WriteContext, record: TableRecord, isAllowed: () => boolean): boolean;
+  /** The record in the answer: a caller that may not read it gets its id and the values that were sent. [TB67] */
+  shown(
+    context: WriteContext,
+    grants: WriteGrants,
+    table: Table,
+    written: { record: TableRecord; sent: TableRecord },
+  ): TableRecord;
+  /**
+   * Makes the change. Its error has nothing but what was sent where the caller may not read `record`: the stored one, or the
+   * new one as the hooks get it. [TB117]
+   */
+  telling<T>(
+    context: WriteContext,
+    grants: WriteGrants,
+    table: Table,
+    about: { record: TableRecord; sent: TableRecord },
+    change: () => T,
+  ): T;
+}
+
+export function createAsking(rights: RecordRights): Asking {
+  const covers: Asking["covers"] = (context, grant, table, about) => rights.covers(grant, context, table.model, about);
+  const grantNow = (asker: Asker, model: TableModel, action: TableAction, call: RuleCall) =>
+    rights.grant(asker, model, action, { call });
+  const askNow = (context: WriteContext, model: TableModel, action: TableAction): Grant => {
+    // The same number when the write is repeated, once all operations before it have their answers. An answer for another
+    // operation is not used where it looked up something else.
+    const about = `${model.name} ${action} ${context.grantsAsked++}`;
+    const call = context.rules.call();
+    return context.decisions.ask(grantNow, [context, model, action, call], about, { call });
+  };
+  const readingNow: Asking["readingNow"] = (context, read, { model }) =>
+    read.kind === "record" || read.again === null ? read : askNow(context, model, "read");
+  return {
+    covers,
+    hides: (context, read, table, record) => rights.hides(read, context, table.model, record),
+    readingNow,
+    behindRule(context, granted, table) {
+      const read = readingNow(context, granted, table);
+      return read.kind === "filter" ? table.prepared.one(table.model.id, read) : null;
+    },
+    present(context, grants, { model }, actions) {
+      if (actions.some((action) => grants[action].kind !== "none")) return grants;
+      const present = { ...grants };
+      for (const action of actions) present[action] = askNow(context, model, action);
+      if (actions.every((action) => present[action].kind === "none")) throw denied(context.principal);
+      return present;
+    },
+    mayChange(context, record, isAllowed) {
+      try {
+        if (!isAllowed()) return false;
+      } catch (cause) {
+        context.stored.await(record);
+        throw cause;
+      }
+      context.stored.take(record);
+      return true;
+    },
+    shown(context, grants, table, { record, sent }) {
+      if (covers(context, grants.read, table, { record })) return record;
+      // The values as they were sent: a hook may have replaced them.
+      const shown: TableRecord = { id: record["id"] ?? null };
+      for (const name of Object.keys(sent)) {
+        const value = sent[name];
+        if (value !== undefined) shown[name] = value;
+      }
+      return shown;
+    },
+    telling(context, grants, table, { record, sent }, change) {
+      try {
+        return change();
+      } catch (cause) {
+        const told = toldOfSent(cause, sent);
+        if (told === cause || covers(context, grants.read, table, { record })) throw cause;
+        throw told;
+      }
+    },
+  };
+}
+
+/** Adds the record to those that the write is about. */
+export const touch = ({ touched }: WriteContext, { model }: Table, id: string): void => {
+  touched.add(recordKey(model, id));
+};

@@ -1,0 +1,163 @@
+import { conflict } from "../../../../kernel/errors.ts";
+import { nextTurn } from "../../../../kernel/time/scheduler.ts";
+import type { Principal } from "../../../access/principal.ts";
+import type { DatabaseFile, SqlValue } from "../../../db/index.ts";
+import { IDS_PER_PAGE, PAGES_PER_TURN, STEP_COST_MAX, STEPPED_RECORDS_MAX } from "../limits.ts";
+import type { ReferenceEdge, TableModel } from "../model/model.ts";
+import type { Table } from "../records/namespaces.ts";
+import type { Asker } from "../rules/access.ts";
+import { type CascadeContext, clearReferences, deleteCascading, inOrder, referred } from "./cascade.ts";
+import { CascadeTooLarge } from "./cascade-cost.ts";
+import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
+import type { Writes } from "./writes.ts";
+
+/** Service keys and the server itself may delete in steps what is too much for one request. */
+export const mayDeleteInSteps = ({ kind }: Principal): boolean => kind === "serviceKey" || kind === "server";
+
+/**
+ * Deletes the records that refer to a record, in transactions of some milliseconds each. An interruption leaves no
+ * dangling reference, because referring records are deleted first. The caller deletes the record itself.
+ */
+export interface CascadeSteps {
+  /**
+   * `condition`: what the record must meet before each step. Errors: 409 for `restrict`, before anything is deleted; for too
+   * many records; where setting a reference to null violates a check. 412 for a record that does not meet the condition.
+   */
+  clear(
+    asker: Asker,
+    file: DatabaseFile,
+    table: Table,
+    id: string,
+    options?: { condition: Precondition | null },
+  ): Promise<void>;
+}
+
+interface Node {
+  table: Table;
+  id: string;
+  referring: { edge: ReferenceEdge; key: string }[];
+}
+
+/** `edge`: the reference that is set to null in this record; null: the record is deleted. */
+interface Step {
+  table: Table;
+  id: string;
+  edge: ReferenceEdge | null;
+  /** The value that the reference has. */
+  value: SqlValue;
+}
+
+export function createCascadeSteps(deps: { writes: Writes; tableOf(model: TableModel): Table }): CascadeSteps {
+  const { writes, tableOf } = deps;
+
+  const perform = (context: CascadeContext, { table, id, edge, value }: Step): void => {
+    const { store } = table;
+    context.cascadeCost += store.referring.costOf(context.tx, id);
+    const record = store.get(context.tx, id);
+    if (record === null) return;
+    if (edge === null) deleteCascading(context, tableOf, table, record);
+    else if (store.codec.toValue(edge.column, record[edge.column.name] ?? null) === value) {
+      clearReferences(context, { table, record, cleared: [edge] });
+    }
+  };
+
+  return {
+    async clear(asker, file, table, id, { condition } = { condition: null }) {
+      const filter = filterOf(condition);
+      const steps = await planned({ file, tableOf }, table, id);
+      for (let at = 0; at < steps.length; ) {
+        at = await writes.run(file, asker, (context) => {
+          const record = filter === null ? null : table.store.get(context.tx, id);
+          if (filter !== null && record !== null) assertMeets(context, filter, record);
+          let next = at;
+          for (let step = steps[next]; step !== undefined && context.cascadeCost < STEP_COST_MAX; step = steps[next]) {
+            perform(context, step);
+            next++;
+          }
+          return next;
+        });
+      }
+    },
+  };
+}
+
+interface Place {
+  file: DatabaseFile;
+  tableOf(model: TableModel): Table;
+}
+
+/** All direct and indirect referring records in the order of their deletion. Only their ids are in memory. */
+async function planned(place: Place, table: Table, id: string): Promise<Step[]> {
+  const root = keyOf(table, id);
+  const leaving = new Map<string, Node>([[root, { table, id, referring: [] }]]);
+  const { cleared, restricting } = await collected(place, leaving);
+  const restricted = restricting.find(({ key }) => !leaving.has(key));
+  if (restricted !== undefined) throw referred(restricted.edge);
+  return [...cleared, ...(await inSteps(place.file, leaving, root))];
+}
+
+/**
+ * Adds further records to delete to `leaving`; returns the references to set to null, and those that forbid the deletion
+ * of a record unless their own record is deleted too.
+ */
+async function collected({ file, tableOf }: Place, leaving: Map<string, Node>) {
+  const cleared: Step[] = [];
+  const restricting: { edge: ReferenceEdge; key: string }[] = [];
+  const count = { found: 0, pages: 0 };
+  const add = (node: Node, edge: ReferenceEdge, id: string, value: SqlValue): void => {
+    if (++count.found > STEPPED_RECORDS_MAX) throw tooMany();
+    const from = tableOf(edge.from);
+    const key = keyOf(from, id);
+    node.referring.push({ edge, key });
+    if (edge.onDelete === "restrict") restricting.push({ edge, key });
+    else if (edge.onDelete === "set null") cleared.push({ table: from, id, edge, value });
+    else if (!leaving.has(key)) leaving.set(key, { table: from, id, referring: [] });
+  };
+  // The iteration includes what is added during it.
+  for (const node of leaving.values()) {
+    for (const edge of node.table.model.incoming) {
+      const value = referredValue(file, node, edge);
+      const { referring } = tableOf(edge.from).store;
+      for (let after: string | null = value === null ? null : ""; after !== null; ) {
+        const ids = referring.ids(file, { column: edge.column, value }, { after, limit: IDS_PER_PAGE });
+        for (const id of ids) add(node, edge, id, value);
+        after = ids.length === IDS_PER_PAGE ? (ids.at(-1) ?? null) : null;
+        if (ids.length === IDS_PER_PAGE || ++count.pages % PAGES_PER_TURN === 0) await nextTurn();
+      }
+    }
+  }
+  return { cleared, restricting };
+}
+
+/** The deletions in their order, without the root. */
+async function inSteps(file: DatabaseFile, leaving: ReadonlyMap<string, Node>, root: string) {
+  const steps: Step[] = [];
+  const clearFirst = (key: string, edge: ReferenceEdge): void => {
+    const node = leaving.get(key);
+    if (node === undefined) return;
+    if (!edge.column.isNullable) throw inACycle(edge);
+    const { store } = node.table;
+    const value = store.codec.toValue(edge.column, store.get(file, node.id)?.[edge.column.name] ?? null);
+    steps.push({ table: node.table, id: node.id, edge, value });
+  };
+  let walked = 0;
+  for (const { table, id } of inOrder(leaving, root, clearFirst)) {
+    if (keyOf(table, id) !== root) steps.push({ table, id, edge: null, value: null });
+    if (++walked % IDS_PER_PAGE === 0) await nextTurn();
+  }
+  return steps;
+}
+
+/** The value of this record that others refer to: usually its id. */
+function referredValue(file: DatabaseFile, { table, id }: Node, { toColumn }: ReferenceEdge): SqlValue {
+  if (toColumn.name === "id") return id;
+  return table.store.codec.toValue(toColumn, table.store.get(file, id)?.[toColumn.name] ?? null);
+}
+
+const keyOf = ({ model }: Table, id: string): string => `${model.name} ${id}`;
+
+const tooMany = (): CascadeTooLarge =>
+  new CascadeTooLarge(`More than ${STEPPED_RECORDS_MAX} records refer to what would be deleted; delete those first`);
+
+const inACycle = (edge: ReferenceEdge) =>
+  conflict(`Records of ${edge.from.name} refer to each other in a cycle by the required field ${edge.column.name}`);

@@ -1,0 +1,181 @@
+import { type AppError, conflict } from "../../../../kernel/errors.ts";
+import type { JsonValue } from "../../../../kernel/json/json.ts";
+import type { TableRecord } from "../../../config/types.ts";
+import type { Transaction } from "../../../db/index.ts";
+import { CASCADE_COST_MAX, UNASKED_RECORDS_MAX } from "../limits.ts";
+import type { Column, ReferenceEdge, TableModel } from "../model/model.ts";
+import { constraintProblem } from "../model/problems.ts";
+import type { Table } from "../records/namespaces.ts";
+import { type CascadeWork, tooMuch } from "./cascade-cost.ts";
+import { serverChanges } from "./changes.ts";
+
+export interface CascadeContext {
+  tx: Transaction;
+  /** ISO 8601. */
+  now: string;
+  /** The cost of this request's deletions so far. */
+  cascadeCost: number;
+}
+
+/** A record that a deletion affects, with the references to it. */
+interface Affected {
+  table: Table;
+  record: TableRecord;
+  referring: { edge: ReferenceEdge; key: string }[];
+  /** Its references that are set to null. */
+  cleared: ReferenceEdge[];
+}
+
+type TableOf = (model: TableModel) => Table;
+
+/**
+ * Deletes a record and applies `onDelete` to the records that refer to it, cycles included: each record once, referring
+ * records first. Errors: 409 for `restrict`, for too much in one request, and where setting a reference to null violates
+ * a check.
+ */
+export function deleteCascading(context: CascadeContext, tableOf: TableOf, table: Table, stored: TableRecord): void {
+  const root = keyOf(table.model, stored);
+  const { leaving, staying } = collect(context, tableOf, table, stored);
+  for (const [key, affected] of staying) {
+    if (leaving.has(key)) continue;
+    const restricting = affected.cleared.find(({ onDelete }) => onDelete === "restrict");
+    if (restricting !== undefined) throw referred(restricting);
+    clearReferences(context, affected);
+  }
+  const releaseOfRing = (key: string, { column }: ReferenceEdge): void => release(context.tx, leaving.get(key), column);
+  for (const affected of inOrder(leaving, root, releaseOfRing)) {
+    const id = String(affected.record["id"]);
+    affected.table.store.delete(context.tx, id);
+    context.tx.change({ table: affected.table.model.name, id, before: affected.record, after: null });
+  }
+}
+
+/** All records that are deleted with `stored`, and the others that refer to them. In a cycle the walk ends at known records. */
+function collect(context: CascadeContext, tableOf: TableOf, table: Table, stored: TableRecord) {
+  const leaving = new Map<string, Affected>();
+  const staying = new Map<string, Affected>();
+  leaving.set(keyOf(table.model, stored), { table, record: stored, referring: [], cleared: [] });
+  const add = (edge: ReferenceEdge, from: Table, record: TableRecord, cost: number): string => {
+    const key = keyOf(edge.from, record);
+    const list = edge.onDelete === "cascade" ? leaving : staying;
+    if (!leaving.has(key) && !staying.has(key)) spend(context, edge, cost);
+    const affected = list.get(key) ?? { table: from, record, referring: [], cleared: [] };
+    if (edge.onDelete !== "cascade") affected.cleared.push(edge);
+    list.set(key, affected);
+    return key;
+  };
+  // The iteration includes what is added during it.
+  for (const { table: to, record, referring } of leaving.values()) {
+    for (const edge of to.model.incoming) {
+      const value = record[edge.toColumn.name] ?? null;
+      if (value === null) continue;
+      const from = tableOf(edge.from);
+      for (const found of recordsReferring(context.tx, from, edge, value)) {
+        referring.push({ edge, key: add(edge, from, found.record, found.cost) });
+      }
+    }
+  }
+  return { leaving, staying };
+}
+
+/** Errors: 409 before records are read that are too much for one request. */
+function recordsReferring(tx: Transaction, { store }: Table, edge: ReferenceEdge, value: JsonValue) {
+  const { column } = edge;
+  const { referring } = store;
+  const to = { column, value: store.codec.toValue(column, value) };
+  const work = workOf(edge);
+  const few = referring.records(tx, work, to, UNASKED_RECORDS_MAX);
+  if (few.length < UNASKED_RECORDS_MAX) return few;
+  if (referring.cost(tx, work, to, CASCADE_COST_MAX + 1) > CASCADE_COST_MAX) throw tooMuchOf(edge);
+  return referring.records(tx, work, to, CASCADE_COST_MAX + 1);
+}
+
+const workOf = ({ onDelete }: ReferenceEdge): CascadeWork => (onDelete === "cascade" ? "delete" : "clear");
+
+function spend(context: CascadeContext, edge: ReferenceEdge, cost: number): void {
+  context.cascadeCost += cost;
+  if (context.cascadeCost > CASCADE_COST_MAX) throw tooMuchOf(edge);
+}
+
+/** `restrict` is reported before the cost. */
+const tooMuchOf = (edge: ReferenceEdge): AppError => (edge.onDelete === "restrict" ? referred(edge) : tooMuch());
+
+/** A record with references of its own. */
+interface Referred {
+  referring: { edge: ReferenceEdge; key: string }[];
+}
+
+/**
+ * Referring records before referenced ones. Without recursion, because a chain may be as long as the bound allows.
+ * `onCycle` is called for a reference that closes a cycle and has to be set to null first.
+ */
+export function* inOrder<Node extends Referred>(
+  leaving: ReadonlyMap<string, Node>,
+  root: string,
+  onCycle: (key: string, edge: ReferenceEdge) => void,
+): Generator<Node> {
+  const entered = new Set<string>();
+  const left = new Set<string>();
+  const path: { key: string; affected: Node; next: number }[] = [];
+  const enter = (key: string): void => {
+    const affected = leaving.get(key);
+    if (affected === undefined || entered.has(key)) return;
+    entered.add(key);
+    path.push({ key, affected, next: 0 });
+  };
+  enter(root);
+  for (let last = path.at(-1); last !== undefined; last = path.at(-1)) {
+    const reference = last.affected.referring[last.next++];
+    if (reference === undefined) {
+      path.pop();
+      left.add(last.key);
+      yield last.affected;
+      continue;
+    }
+    const { key, edge } = reference;
+    if (entered.has(key) && !left.has(key) && key !== last.key) onCycle(key, edge);
+    else enter(key);
+  }
+}
+
+/**
+ * Clears the column in SQLite only; the delete event still carries the original record. SQLite's own cascade would follow
+ * the cycle otherwise, which works for a thousand records; it has to where the field is required, or a check forbids null.
+ */
+function release(tx: Transaction, affected: Affected | undefined, column: Column): void {
+  if (affected === undefined || !column.isNullable) return;
+  const { record, table } = affected;
+  const changes = { [column.name]: null };
+  try {
+    table.store.update(tx, String(record["id"]), changes, { ...record, ...changes });
+  } catch (cause) {
+    if (constraintProblem(table.model, cause) === null) throw cause;
+  }
+}
+
+/** Errors: 409 where setting the reference to null violates a check. */
+export function clearReferences(
+  { tx, now }: CascadeContext,
+  { table, record, cleared }: Pick<Affected, "table" | "record" | "cleared">,
+): void {
+  const { model, store } = table;
+  const names = cleared.map(({ column }) => column.name);
+  const changes = { ...Object.fromEntries(names.map((name) => [name, null])), ...serverChanges(model, now) };
+  const next = { ...record, ...changes };
+  const id = String(record["id"]);
+  try {
+    store.update(tx, id, changes, next);
+  } catch (cause) {
+    const problem = constraintProblem(model, cause);
+    if (problem === null) throw cause;
+    throw conflict(
+      `Records of ${model.name} refer to this one by ${names.join(" and ")} and cannot be set to null: ${problem.message}`,
+    );
+  }
+  tx.change({ table: model.name, id, before: record, after: next });
+}
+
+const keyOf = (model: TableModel, record: TableRecord): string => `${model.name} ${String(record["id"])}`;
+
+export const referred = (edge: ReferenceEdge) =>
+  conflict(`Records of ${edge.from.name} refer to this one by ${edge.column.name}`);

@@ -1,0 +1,94 @@
+import type { TableRecord } from "../../../config/types.ts";
+import type { Transaction } from "../../../db/index.ts";
+import { filterToSql, type SqlCondition } from "../filters/filter-sql.ts";
+import type { RuleCall } from "../lookups/calls.ts";
+import type { ReferenceEdge, TableModel } from "../model/model.ts";
+import { refuse } from "../model/validation.ts";
+import type { Table } from "../records/namespaces.ts";
+import type { Asker, RecordRights } from "../rules/access.ts";
+import { deleteCascading, referred } from "./cascade.ts";
+import type { ReferredValue } from "./referring.ts";
+import { recordKey, type WriteContext } from "./write-context.ts";
+
+/**
+ * References between the tables of a namespace. The file's foreign keys enforce them too; this layer names the field at
+ * fault.
+ */
+export interface References {
+  /**
+   * Errors: 400 `unknown_reference` for a changed field that refers to no record, or that the caller set to a record that
+   * a read filter hides from this caller, and that the same request has not written. Values set by a hook or a default may
+   * refer to hidden records. [TB68] [TB116]
+   */
+  check(context: WriteContext, table: Table, change: ReferringChange): void;
+  /** Errors: 409 for changing a value that other records refer to. */
+  checkReferred(tx: Transaction, table: Table, stored: TableRecord, next: TableRecord): void;
+  /**
+   * Deletes a record and applies `onDelete` to the records that refer to it. Errors: 409 for `restrict`, or for too many.
+   * [TB68]
+   */
+  delete(context: WriteContext, table: Table, stored: TableRecord): void;
+}
+
+/** `stored`: null for a new record. `asked`: the fields before hooks; `next`: the record to be written. */
+interface ReferringChange {
+  stored: TableRecord | null;
+  asked: TableRecord;
+  next: TableRecord;
+}
+
+export function createReferences(deps: { tableOf(model: TableModel): Table; rights: RecordRights }): References {
+  const { tableOf, rights } = deps;
+  const readGrant = (asker: Asker, model: TableModel, call: RuleCall) => rights.grant(asker, model, "read", { call });
+
+  /** The read rule's filter for this caller as a condition; null where it hides no record. */
+  const visibility = (context: WriteContext, { model }: Table): SqlCondition | null => {
+    if (typeof model.config.access?.read !== "function") return null;
+    const call = context.rules.call();
+    // Of each reference its own, since operations before it may have changed what the rule looks up.
+    const about = `${model.name} ${context.grantsAsked++}`;
+    const grant = context.decisions.ask(readGrant, [context, model, call], about, { call });
+    return grant.kind === "filter" ? filterToSql(grant.filter, `${model.sql}.`) : null;
+  };
+
+  /** Whether an operation of the same request has written the record with this value, which is there. */
+  const isWritten = ({ tx, written }: WriteContext, to: Table, referred: ReferredValue): boolean => {
+    if (written.size === 0) return false;
+    const [id] = to.store.referring.ids(tx, referred, { after: "", limit: 1 });
+    return id !== undefined && written.has(recordKey(to.model, id));
+  };
+
+  const isReferred = (tx: Transaction, edge: ReferenceEdge, value: NonNullable<TableRecord[string]>): boolean => {
+    const { store } = tableOf(edge.from);
+    return store.referring.exists(tx, { column: edge.column, value: store.codec.toValue(edge.column, value) });
+  };
+
+  return {
+    check(context, table, { stored, asked, next }) {
+      for (const edge of table.model.outgoing) {
+        const { name } = edge.column;
+        const value = next[name] ?? null;
+        if (value === null || value === stored?.[name]) continue;
+        // A new record may refer to itself.
+        if (edge.to === table.model && next[edge.toColumn.name] === value) continue;
+        const to = tableOf(edge.to);
+        const isOwnWord = asked[name] === value && value !== edge.column.field?.default;
+        // The referenced record is not read: hundreds of short records may refer to a long one.
+        const toValue = { column: edge.toColumn, value: to.store.codec.toValue(edge.toColumn, value) };
+        if (to.store.referring.exists(context.tx, toValue, isOwnWord ? visibility(context, to) : null)) continue;
+        if (isOwnWord && isWritten(context, to, toValue)) continue;
+        const which = `with ${edge.toColumn.name} ${JSON.stringify(value)} that you may read`;
+        // What a hook or a default has set is not the caller's to know.
+        const message = `${name}: there is no record of ${edge.to.name} ${isOwnWord ? which : "that it could refer to"}`;
+        refuse({ [name]: { code: "unknown_reference", message } });
+      }
+    },
+    checkReferred(tx, table, stored, next) {
+      for (const edge of table.model.incoming) {
+        const old = stored[edge.toColumn.name] ?? null;
+        if (old !== null && old !== next[edge.toColumn.name] && isReferred(tx, edge, old)) throw referred(edge);
+      }
+    },
+    delete: (context, table, stored) => deleteCascading(context, tableOf, table, stored),
+  };
+}

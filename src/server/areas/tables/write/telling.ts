@@ -1,0 +1,69 @@
+import { AppError, badRequest, forbidden, Refusal, unauthorized } from "../../../../kernel/errors.ts";
+import type { Principal } from "../../../access/principal.ts";
+import type { TableRecord } from "../../../config/types.ts";
+import { UNREAD_INCREMENT_MAX } from "../limits.ts";
+import type { TableModel } from "../model/model.ts";
+import { RecordTooLarge } from "../model/record-size.ts";
+import { roughBytes } from "../model/stored-bytes.ts";
+import type { Patch } from "./changes.ts";
+
+// What a write tells a caller that may not read the record: what was sent, whether it succeeds or not.
+
+/**
+ * A field of the changes whose outcome depends on stored values, so that success or failure would tell them: an increment of
+ * a field with bounds, and a value that a `check` compares with a field that was not sent. null: there is none. [TB113]
+ */
+export function dependingField(model: TableModel, { values, increments }: Patch): string | null {
+  for (const [name, amount] of increments) if (isBounded(model, name, amount)) return name;
+  const isKnown = (name: string): boolean =>
+    Object.hasOwn(values, name) || KNOWN.includes(name) || model.byName.get(name)?.field?.onUpdate !== undefined;
+  for (const fields of model.checks) {
+    const sent = [...fields].find((name) => Object.hasOwn(values, name) || increments.has(name));
+    if (sent !== undefined && ![...fields].every(isKnown)) return sent;
+  }
+  return null;
+}
+
+/** Fields of which the caller knows the value after its change. */
+const KNOWN = ["id", "updatedAt"];
+
+function isBounded({ isSchemaless, byName }: TableModel, name: string, amount: number): boolean {
+  const column = byName.get(name);
+  // In a schemaless table the type of the member decides.
+  if (isSchemaless || column === undefined) return true;
+  const { field, type } = column;
+  if (field?.min !== undefined || field?.max !== undefined || field?.enum !== undefined) return true;
+  // An integer is bounded by 2^53: steps of any size would find the stored one by halves.
+  return type === "integer" && Math.abs(amount) > UNREAD_INCREMENT_MAX;
+}
+
+/** The refusal of such a change: 401 without credentials, 403 with them. */
+export function mayNotTell({ kind }: Principal, field: string): AppError {
+  const message = `Access denied: whether ${field} can be changed so depends on stored values, which you may not read`;
+  return kind === "anonymous" ? unauthorized(message) : forbidden(message);
+}
+
+/** The error with nothing but what was sent; `cause` itself where that is all it has. [TB117] */
+export function toldOfSent(cause: unknown, sent: TableRecord): unknown {
+  if (!(cause instanceof AppError) || cause instanceof Refusal || cause.data === undefined) return cause;
+  if (cause instanceof RecordTooLarge) return tooLargeWith(cause, sent);
+  const problems = Object.entries(cause.data);
+  // That a field is missing tells nothing.
+  const told = problems.filter(([name, { code }]) => Object.hasOwn(sent, name) || code === "required");
+  if (told.length === problems.length) return cause;
+  const [first] = told;
+  const message =
+    cause.status === 409 ? "Another record has these values" : (first?.[1].message ?? "The record would not be valid");
+  return new AppError(cause.status, message, { data: Object.fromEntries(told) });
+}
+
+/** Names the largest field that was sent, and no size. */
+function tooLargeWith({ maxBytes }: RecordTooLarge, sent: TableRecord): AppError {
+  const message = `A record must have at most ${maxBytes} bytes of JSON`;
+  let [largest, most] = ["", -1];
+  for (const name in sent) {
+    const bytes = roughBytes(sent[name] ?? null);
+    if (bytes > most) [largest, most] = [name, bytes];
+  }
+  return badRequest(message, most < 0 ? {} : { [largest]: { code: "too_large", message } });
+}
