@@ -8,7 +8,7 @@ import { EXPANDED_PER_RECORD_MAX, RULE_RECORDS_MAX } from "../limits.ts";
 import type { ReferenceEdge, TableModel } from "../model/model.ts";
 import type { Table } from "../records/namespaces.ts";
 import type { Asker, Grant, RecordRights } from "../rules/access.ts";
-import type { Referred, RelatedPage, RelatedRecord } from "./related-store.ts";
+import { type Referred, type RelatedPage, type RelatedRecord, relatedOf } from "./related-store.ts";
 
 /** The records that a caller may read, by the value of a reference. What it may not read is as if it did not exist. */
 export interface Readable {
@@ -63,10 +63,10 @@ export function createReadable(deps: {
       chain(grantOf(to), (grant) => {
         const readable = new Map<JsonValue, RelatedRecord>();
         if (grant.kind === "none") return readable;
-        const { store } = tableOf(to);
+        const related = relatedOf(tableOf(to));
         const query = { column: toColumn, rule: ruleOf(grant), caller };
         const read = (wanted: readonly JsonValue[]): MaybePromise<Map<JsonValue, RelatedRecord>> => {
-          return chain(store.related.byValue(file, wanted, query), (page) => {
+          return chain(related.byValue(file, wanted, query), (page) => {
             checkCut(grant, page);
             return chain(allowed(grant, to, page.found), (found) => {
               for (const one of found) readable.set(one.record[toColumn.name] ?? null, one);
@@ -85,13 +85,13 @@ export function createReadable(deps: {
         const readable = (): Map<JsonValue, RelatedRecord[]> =>
           new Map([...lists].map(([value, { found }]) => [value, found]));
         if (grant.kind === "none") return readable();
-        const { store } = tableOf(edge.from);
+        const related = relatedOf(tableOf(edge.from));
         const query = { column: edge.column, rule: ruleOf(grant), caller };
         const read = (): MaybePromise<Map<JsonValue, RelatedRecord[]>> => {
           const open = [...lists].filter(([, list]) => !list.isComplete);
           if (open.length === 0) return readable();
           const referred: Referred[] = open.map(([value, { after }]) => ({ value, after }));
-          return chain(store.related.referringTo(file, referred, query), (page) => {
+          return chain(related.referringTo(file, referred, query), (page) => {
             checkCut(grant, page);
             markRead(lists, open, page, edge.column.name);
             return chain(allowed(grant, edge.from, page.found), (found) => {

@@ -8,7 +8,8 @@ import { isHeavy, isLight, isQuick, type ReadCost, scanCost } from "../filters/r
 import { EXPANDED_PER_RECORD_MAX, EXPANDED_RECORDS_MAX, JOINED_VALUES_MAX, QUICK_STEPS_MAX } from "../limits.ts";
 import type { Codec, Row } from "../model/codec.ts";
 import type { Column, TableModel } from "../model/model.ts";
-import { pageBounds } from "../query/pages.ts";
+import { perTable } from "../records/namespaces.ts";
+import { pageBounds } from "../records/store.ts";
 
 /** Bytes of the records that one statement reads on the main thread: two or three milliseconds with their JSON. */
 const QUICK_BYTES = 256 * 1024;
@@ -58,7 +59,9 @@ export interface RelatedStore {
   referringTo(file: DatabaseFile, referred: readonly Referred[], query: RelatedQuery): MaybePromise<RelatedPage>;
 }
 
-export function createRelatedStore(model: TableModel, codec: Codec): RelatedStore {
+export const relatedOf = perTable(({ model, store }) => createRelatedStore(model, store.codec));
+
+function createRelatedStore(model: TableModel, codec: Codec): RelatedStore {
   const { columns, sql: table } = model;
   const texts = columns.filter(({ type }) => !["number", "integer", "boolean"].includes(type)).map(({ name }) => name);
   const bounds = pageBounds(model);

@@ -1,12 +1,13 @@
 import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import { countRows } from "../../../../kernel/observing/request-trace.ts";
 import type { TableRecord } from "../../../config/types.ts";
-import type { DatabaseFile, PageBounds, ReadCaller, SqlValue } from "../../../db/index.ts";
+import type { DatabaseFile, ReadCaller, SqlValue } from "../../../db/index.ts";
 import { bound, type SqlCondition } from "../filters/filter-sql.ts";
 import { isLight } from "../filters/read-cost.ts";
-import { PAGE_BYTES_MAX } from "../limits.ts";
 import type { Codec } from "../model/codec.ts";
-import { DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
+import type { TableModel } from "../model/model.ts";
+import { perTable } from "../records/namespaces.ts";
+import { pageBounds } from "../records/store.ts";
 import { idsOf, type PreparedCount, type PreparedList } from "./list-sql.ts";
 import type { Matches } from "./matches.ts";
 import type { Shaped } from "./prepared-reads.ts";
@@ -37,7 +38,10 @@ export interface Pages {
   ): Promise<string[]>;
 }
 
-export function createPages(model: TableModel, codec: Codec): Pages {
+/** The lists and counts of a table. */
+export const pagesOf = perTable(({ model, store }) => createPages(model, store.codec));
+
+function createPages(model: TableModel, codec: Codec): Pages {
   const { name, isSchemaless } = model;
   const totals = createTotals(name);
   const quickReads = createQuickReads(model, codec);
@@ -113,15 +117,6 @@ export function createPages(model: TableModel, codec: Codec): Pages {
       return found.map(([id]) => String(id));
     },
   };
-}
-
-/** The bytes of a record as JSON without its values: names, colons, commas and braces. */
-export function pageBounds({ columns, isSchemaless }: Pick<TableModel, "columns" | "isSchemaless">): PageBounds {
-  const jsonColumns = columns.flatMap(({ type, name }, index) =>
-    type === "json" || (isSchemaless && name === DOCUMENT_COLUMN) ? [index] : [],
-  );
-  const rowBytes = columns.reduce((bytes, { name }) => bytes + Buffer.byteLength(JSON.stringify(name)) + 2, 2);
-  return { bytesMax: PAGE_BYTES_MAX, rowBytes, jsonColumns };
 }
 
 /** The total where the page has the last match; null: it may not. */

@@ -1,25 +1,14 @@
-import { LRUCache } from "lru-cache";
 import type { SqlValue } from "../../../db/index.ts";
 import { NO_FILTER, type ParsedFilter } from "../filters/filter.ts";
 import { bound, filterToSql, type SqlCondition } from "../filters/filter-sql.ts";
 import { beyond } from "../filters/sort.ts";
-import { SHAPE_LENGTH_MAX, SHAPES_LENGTH_MAX } from "../limits.ts";
 import type { Column, TableModel } from "../model/model.ts";
+import { perTable, type ShapeCache } from "../records/namespaces.ts";
 import type { Grant } from "../rules/access.ts";
 import { isMoreCounted, isTotalWanted, type ListRequest } from "./list-query.ts";
 import { firstOf, type PreparedCount, type PreparedList, prepareCount, prepareList } from "./list-sql.ts";
 import { matchesOf, pathOf } from "./matches.ts";
 import { Shape, Template } from "./shape.ts";
-
-/** The statements of requests, by their shape, of all tables; the least recently used are dropped first. */
-export type ShapeCache = LRUCache<string, { made: object; length: number }>;
-
-export const createShapeCache = (): ShapeCache =>
-  new LRUCache({
-    maxSize: SHAPES_LENGTH_MAX,
-    maxEntrySize: SHAPE_LENGTH_MAX,
-    sizeCalculation: ({ length }, key) => length + key.length,
-  });
 
 /**
  * The statements of the reads of one table. They are made once for all requests of a shape, whoever sends them: conditions of
@@ -50,6 +39,9 @@ interface Parts {
   /** The values of the cursor. */
   position: readonly SqlValue[];
 }
+
+/** The statements of the reads of a table. */
+export const preparedOf = perTable(({ model, shapes }) => createPreparedReads(model, shapes));
 
 let tableCount = 0;
 

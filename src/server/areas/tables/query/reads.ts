@@ -21,7 +21,8 @@ import { KeptLists, ListText } from "./kept-lists.ts";
 import { isTotalWanted, type ListRequest, parseFields, parseFilters, parseListRequest, pick } from "./list-query.ts";
 import { prepareList } from "./list-sql.ts";
 import type { Matches } from "./matches.ts";
-import type { Page } from "./pages.ts";
+import { type Page, pagesOf } from "./pages.ts";
+import { preparedOf } from "./prepared-reads.ts";
 
 export const tooManyToAsk = (): AppError =>
   badRequest(
@@ -164,7 +165,7 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
       if (granted.kind === "record") throw notByRecord(principal);
       const filter = parseFilters(table.model, asked.query());
       if (file === null) return { total: 0 };
-      const counted = () => table.store.count(file, table.prepared.count(filter, granted), caller);
+      const counted = () => pagesOf(table).count(file, preparedOf(table).count(filter, granted), caller);
       return chain(
         listTurns.soon(() => chain(file.ready(), counted)),
         (total) => ({ total }),
@@ -199,7 +200,7 @@ function createFinding() {
   const turns = new Scheduler();
   /** Long records are decoded one after the other, over several turns of the event loop. [TB105] */
   return ({ table, file }: Source, id: string, granted: Grant): MaybePromise<TableRecord | null> => {
-    const one = granted.kind === "filter" ? table.prepared.one(table.model.id, granted) : null;
+    const one = granted.kind === "filter" ? preparedOf(table).one(table.model.id, granted) : null;
     const record = file === null ? null : table.store.read(file, id, one);
     return record instanceof LongRecord ? turns.run(decoded(record)) : record;
   };
@@ -244,7 +245,7 @@ function createListing(expanding: Expanding, allReadable: Reads["allReadable"], 
   const find = (source: Source, request: ListRequest, granted: Grant, caller: ReadCaller | undefined) => {
     const { table, file } = source;
     if (file === null) return { records: [], total: isTotalWanted(request, granted) ? 0 : null, isCut: false };
-    return table.store.list(file, table.prepared.list(request, granted), caller);
+    return pagesOf(table).list(file, preparedOf(table).list(request, granted), caller);
   };
 
   return { listOf };
@@ -252,15 +253,16 @@ function createListing(expanding: Expanding, allReadable: Reads["allReadable"], 
 
 /** The first `limit` matches by id; fewer where they are large. */
 export async function firstById(
-  { model, store }: Table,
+  table: Table,
   file: DatabaseFile,
   matches: Matches,
   { limit, caller }: { limit: number; caller: ReadCaller | undefined },
 ): Promise<Page> {
+  const { model } = table;
   const { columns } = model;
   const query = { columns, matches, behind: null, sort: parseSort(model, null), reverse: false, limit, offset: 0 };
   const made = prepareList(model, { ...query, path: null, isTotalWanted: false });
-  return store.list(file, { made, values: [] }, caller);
+  return pagesOf(table).list(file, { made, values: [] }, caller);
 }
 
 /** The answer of a list. [TB1] [TB2] [TB3] */

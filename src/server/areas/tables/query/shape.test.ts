@@ -5,10 +5,11 @@ import { type ParsedFilter, parseConditions } from "../filters/filter.ts";
 import { bound } from "../filters/filter-sql.ts";
 import { parseSort } from "../filters/sort.ts";
 import { compileTables, type TableModel } from "../model/model.ts";
+import { createShapeCache } from "../records/namespaces.ts";
 import type { Grant } from "../rules/access.ts";
 import type { ListRequest, Paging } from "./list-query.ts";
 import type { PreparedList } from "./list-sql.ts";
-import { createPreparedReads, createShapeCache, type Shaped } from "./prepared-reads.ts";
+import { createPreparedReads, type Shaped } from "./prepared-reads.ts";
 import { Shape } from "./shape.ts";
 
 const models = compileTables("shared", {

@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { LRUCache } from "lru-cache";
 import type { Logger } from "../../../../kernel/logger.ts";
 import type { NamespaceConfig } from "../../../config/types.ts";
 import {
@@ -12,9 +13,9 @@ import {
   type OutboxOptions,
   type StorageEngine,
 } from "../../../db/index.ts";
+import { SHAPE_LENGTH_MAX, SHAPES_LENGTH_MAX } from "../limits.ts";
 import { compileTables, declareTable, type TableModel } from "../model/model.ts";
 import { createValidator, type Validator } from "../model/validation.ts";
-import { createPreparedReads, createShapeCache, type PreparedReads } from "../query/prepared-reads.ts";
 import { countedNamespaces, createCreators } from "./creators.ts";
 import { refuseOtherKind, warnOfUndeclared } from "./namespace-files.ts";
 import { createTableStore, type TableStore } from "./store.ts";
@@ -23,8 +24,31 @@ export interface Table {
   model: TableModel;
   store: TableStore;
   validator: Validator;
-  prepared: PreparedReads;
+  /** Shared by all tables. */
+  shapes: ShapeCache;
 }
+
+/** Makes something of each table once, for the floors above. */
+export function perTable<T>(make: (table: Table) => T): (table: Table) => T {
+  const made = new WeakMap<Table, T>();
+  return (table) => {
+    const known = made.get(table);
+    if (known !== undefined) return known;
+    const value = make(table);
+    made.set(table, value);
+    return value;
+  };
+}
+
+/** The statements of requests, by their shape, of all tables; the least recently used are dropped first. */
+export type ShapeCache = LRUCache<string, { made: object; length: number }>;
+
+export const createShapeCache = (): ShapeCache =>
+  new LRUCache({
+    maxSize: SHAPES_LENGTH_MAX,
+    maxEntrySize: SHAPE_LENGTH_MAX,
+    sizeCalculation: ({ length }, key) => length + key.length,
+  });
 
 export type Namespace = {
   name: string;
@@ -81,7 +105,7 @@ export function openNamespaces(deps: {
         model,
         store: createTableStore(model),
         validator: createValidator(model),
-        prepared: createPreparedReads(model, shapes),
+        shapes,
       });
     }
     const declared = [...models.values()].map(declareTable);

@@ -1,15 +1,12 @@
 import type { JsonValue } from "../../../../kernel/json/json.ts";
 import type { TableRecord } from "../../../config/types.ts";
-import { quoteIdentifier, type SqlValue, type Transaction } from "../../../db/index.ts";
-import { createRelatedStore, type RelatedStore } from "../expand/related-store.ts";
+import { type PageBounds, quoteIdentifier, type SqlValue, type Transaction } from "../../../db/index.ts";
 import type { SqlCondition } from "../filters/filter-sql.ts";
-import { LONG_RECORD_LENGTH, SAMPLED_RECORD_MAX_BYTES, SAMPLED_RECORDS } from "../limits.ts";
+import { LONG_RECORD_LENGTH, PAGE_BYTES_MAX, SAMPLED_RECORD_MAX_BYTES, SAMPLED_RECORDS } from "../limits.ts";
 import { type Codec, createCodec, type Row } from "../model/codec.ts";
 import type { JsonTexts } from "../model/json-texts.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
 import { recordSizeProblem } from "../model/record-size.ts";
-import { createPages, type Pages } from "../query/pages.ts";
-import { createReferringStore, type ReferringStore } from "../write/referring.ts";
 
 /** Runs statements: a file for reads on the main thread, or a transaction. */
 type Queries = Pick<Transaction, "query">;
@@ -25,7 +22,7 @@ export class LongRecord {
 }
 
 /** The SQL for the records of one table. */
-export interface TableStore extends Pages {
+export interface TableStore {
   readonly codec: Codec;
   /** `one`: the statement of `PreparedReads.one` for the id, which finds no hidden record. */
   get(queries: Queries, id: string, one?: SqlCondition | null): TableRecord | null;
@@ -37,8 +34,6 @@ export interface TableStore extends Pages {
   matching(queries: Queries, statement: SqlCondition): TableRecord[];
   /** Some of the first and last records by id, without those that are long. */
   sample(queries: Queries): TableRecord[];
-  readonly referring: ReferringStore;
-  readonly related: RelatedStore;
   /** Errors: 400 for a record over the table's maximum size. */
   insert(tx: Writes, record: TableRecord, texts?: JsonTexts): void;
   /** The same with `isBounded`. Without it, as when a reference is set to null, a record may have any size. */
@@ -82,8 +77,6 @@ export function createTableStore(model: TableModel): TableStore {
       decode(queries.query(one.sql).get(codec.toValue(column, value), ...one.params)),
     matching: (queries, { sql, params }) => codec.fromRows(queries.query<Row>(sql).all(...params)),
     sample: (queries) => sampled.flatMap((sql) => codec.fromRows(queries.query<Row>(sql).all())),
-    referring: createReferringStore(model, codec),
-    related: createRelatedStore(model, codec),
     insert(tx, record, texts) {
       if (indexed.length > 0) tx.indexText(model.name, String(record["id"]), lengthOf(indexed, record));
       tx.query(insertSql).run(...bounded(model, codec.toValues(record, texts), record));
@@ -105,8 +98,16 @@ export function createTableStore(model: TableModel): TableStore {
     delete(queries, id) {
       queries.query(deleteSql).run(id);
     },
-    ...createPages(model, codec),
   };
+}
+
+/** The bytes of a record as JSON without its values: names, colons, commas and braces. */
+export function pageBounds({ columns, isSchemaless }: Pick<TableModel, "columns" | "isSchemaless">): PageBounds {
+  const jsonColumns = columns.flatMap(({ type, name }, index) =>
+    type === "json" || (isSchemaless && name === DOCUMENT_COLUMN) ? [index] : [],
+  );
+  const rowBytes = columns.reduce((bytes, { name }) => bytes + Buffer.byteLength(JSON.stringify(name)) + 2, 2);
+  return { bytesMax: PAGE_BYTES_MAX, rowBytes, jsonColumns };
 }
 
 function isLong(row: Row): boolean {

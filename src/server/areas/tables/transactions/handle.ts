@@ -6,6 +6,7 @@ import type { Filter, TableRecord } from "../../../config/types.ts";
 import type { OutboxRow } from "../../../db/index.ts";
 import { parseConditions } from "../filters/filter.ts";
 import { FILTER_CONDITIONS_MAX, LIMIT_MAX } from "../limits.ts";
+import { preparedOf } from "../query/prepared-reads.ts";
 import { notByRecord } from "../query/reads.ts";
 import type { Table } from "../records/namespaces.ts";
 import { denied } from "../rules/access.ts";
@@ -93,7 +94,7 @@ interface Scope {
 
 function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope, table: Table): TransactionTable {
   const { mutations, writes, asking } = deps;
-  const { model, store, validator, prepared } = table;
+  const { model, store, validator } = table;
   const { tx, principal } = context;
   const granted = new Map<string, WriteGrants>();
   const grantsFor = (actions: readonly Action[]): WriteGrants => {
@@ -132,7 +133,7 @@ function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope,
     if (read.kind === "none") throw denied(principal);
     if (read.kind === "record") throw notByRecord(principal);
     const all = parseConditions(model, filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX });
-    return store.matching(tx, prepared.first({ all, any: [] }, read, limit));
+    return store.matching(tx, preparedOf(table).first({ all, any: [] }, read, limit));
   };
 
   /** The record, as GET answers it: null where HTTP says 404. Errors: 401, 403. */

@@ -2,6 +2,7 @@ import type { TableRecord } from "../../../config/types.ts";
 import type { SqlCondition } from "../filters/filter-sql.ts";
 import type { RuleCall } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
+import { preparedOf } from "../query/prepared-reads.ts";
 import type { Table } from "../records/namespaces.ts";
 import { type Asker, denied, type Grant, type RecordPair, type RecordRights } from "../rules/access.ts";
 import type { TableAction } from "../rules/calling.ts";
@@ -73,7 +74,7 @@ export function createAsking(rights: RecordRights): Asking {
     readingNow,
     behindRule(context, granted, table) {
       const read = readingNow(context, granted, table);
-      return read.kind === "filter" ? table.prepared.one(table.model.id, read) : null;
+      return read.kind === "filter" ? preparedOf(table).one(table.model.id, read) : null;
     },
     present(context, grants, { model }, actions) {
       if (actions.some((action) => grants[action].kind !== "none")) return grants;

@@ -15,6 +15,7 @@ import {
 } from "../limits.ts";
 import type { BatchBody, ByFilterBody } from "../model/requests.ts";
 import { matchesOf } from "../query/matches.ts";
+import { pagesOf } from "../query/pages.ts";
 import { firstById, tooManyToAsk } from "../query/reads.ts";
 import type { Table } from "../records/namespaces.ts";
 import type { Asker, Grant, RecordRights } from "../rules/access.ts";
@@ -212,7 +213,7 @@ async function readableIds(
   const limit = BATCH_BY_FILTER_RECORDS_MAX;
   if (read.kind === "none") return [];
   if (read.kind !== "record") {
-    return table.store.ids(file, matchesOf(table.model, filter, read), { limit, caller });
+    return pagesOf(table).ids(file, matchesOf(table.model, filter, read), { limit, caller });
   }
   // The rule is asked before the filter is evaluated, so that neither the time nor the bound reveals what hidden
   // records contain.

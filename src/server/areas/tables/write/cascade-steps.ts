@@ -9,6 +9,7 @@ import type { Asker } from "../rules/access.ts";
 import { type CascadeContext, clearReferences, deleteCascading, inOrder, referred } from "./cascade.ts";
 import { CascadeTooLarge } from "./cascade-cost.ts";
 import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
+import { referringOf } from "./referring.ts";
 import type { Writes } from "./writes.ts";
 
 /** Service keys and the server itself may delete in steps what is too much for one request. */
@@ -52,7 +53,7 @@ export function createCascadeSteps(deps: { writes: Writes; tableOf(model: TableM
 
   const perform = (context: CascadeContext, { table, id, edge, value }: Step): void => {
     const { store } = table;
-    context.cascadeCost += store.referring.costOf(context.tx, id);
+    context.cascadeCost += referringOf(table).costOf(context.tx, id);
     const record = store.get(context.tx, id);
     if (record === null) return;
     if (edge === null) deleteCascading(context, tableOf, table, record);
@@ -117,7 +118,7 @@ async function collected({ file, tableOf }: Place, leaving: Map<string, Node>) {
   for (const node of leaving.values()) {
     for (const edge of node.table.model.incoming) {
       const value = referredValue(file, node, edge);
-      const { referring } = tableOf(edge.from).store;
+      const referring = referringOf(tableOf(edge.from));
       for (let after: string | null = value === null ? null : ""; after !== null; ) {
         const ids = referring.ids(file, { column: edge.column, value }, { after, limit: IDS_PER_PAGE });
         for (const id of ids) add(node, edge, id, value);

@@ -8,6 +8,7 @@ import { constraintProblem } from "../model/problems.ts";
 import type { Table } from "../records/namespaces.ts";
 import { type CascadeWork, tooMuch } from "./cascade-cost.ts";
 import { serverChanges } from "./changes.ts";
+import { referringOf } from "./referring.ts";
 
 export interface CascadeContext {
   tx: Transaction;
@@ -79,10 +80,10 @@ function collect(context: CascadeContext, tableOf: TableOf, table: Table, stored
 }
 
 /** Errors: 409 before records are read that are too much for one request. */
-function recordsReferring(tx: Transaction, { store }: Table, edge: ReferenceEdge, value: JsonValue) {
+function recordsReferring(tx: Transaction, table: Table, edge: ReferenceEdge, value: JsonValue) {
   const { column } = edge;
-  const { referring } = store;
-  const to = { column, value: store.codec.toValue(column, value) };
+  const referring = referringOf(table);
+  const to = { column, value: table.store.codec.toValue(column, value) };
   const work = workOf(edge);
   const few = referring.records(tx, work, to, UNASKED_RECORDS_MAX);
   if (few.length < UNASKED_RECORDS_MAX) return few;

@@ -7,7 +7,7 @@ import { refuse } from "../model/validation.ts";
 import type { Table } from "../records/namespaces.ts";
 import type { Asker, RecordRights } from "../rules/access.ts";
 import { deleteCascading, referred } from "./cascade.ts";
-import type { ReferredValue } from "./referring.ts";
+import { type ReferredValue, referringOf } from "./referring.ts";
 import { recordKey, type WriteContext } from "./write-context.ts";
 
 /**
@@ -54,13 +54,13 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; righ
   /** Whether an operation of the same request has written the record with this value, which is there. */
   const isWritten = ({ tx, written }: WriteContext, to: Table, referred: ReferredValue): boolean => {
     if (written.size === 0) return false;
-    const [id] = to.store.referring.ids(tx, referred, { after: "", limit: 1 });
+    const [id] = referringOf(to).ids(tx, referred, { after: "", limit: 1 });
     return id !== undefined && written.has(recordKey(to.model, id));
   };
 
   const isReferred = (tx: Transaction, edge: ReferenceEdge, value: NonNullable<TableRecord[string]>): boolean => {
-    const { store } = tableOf(edge.from);
-    return store.referring.exists(tx, { column: edge.column, value: store.codec.toValue(edge.column, value) });
+    const from = tableOf(edge.from);
+    return referringOf(from).exists(tx, { column: edge.column, value: from.store.codec.toValue(edge.column, value) });
   };
 
   return {
@@ -75,7 +75,7 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; righ
         const isOwnWord = asked[name] === value && value !== edge.column.field?.default;
         // The referenced record is not read: hundreds of short records may refer to a long one.
         const toValue = { column: edge.toColumn, value: to.store.codec.toValue(edge.toColumn, value) };
-        if (to.store.referring.exists(context.tx, toValue, isOwnWord ? visibility(context, to) : null)) continue;
+        if (referringOf(to).exists(context.tx, toValue, isOwnWord ? visibility(context, to) : null)) continue;
         if (isOwnWord && isWritten(context, to, toValue)) continue;
         const which = `with ${edge.toColumn.name} ${JSON.stringify(value)} that you may read`;
         // What a hook or a default has set is not the caller's to know.

@@ -3,6 +3,7 @@ import type { SqlValue, Transaction } from "../../../db/index.ts";
 import type { SqlCondition } from "../filters/filter-sql.ts";
 import type { Codec } from "../model/codec.ts";
 import type { Column, TableModel } from "../model/model.ts";
+import { perTable } from "../records/namespaces.ts";
 import { type CascadeWork, costSql } from "./cascade-cost.ts";
 
 type Queries = Pick<Transaction, "query">;
@@ -32,7 +33,9 @@ export interface ReferringStore {
   costOf(queries: Queries, id: string): number;
 }
 
-export function createReferringStore(model: TableModel, codec: Codec): ReferringStore {
+export const referringOf = perTable(({ model, store }) => createReferringStore(model, store.codec));
+
+function createReferringStore(model: TableModel, codec: Codec): ReferringStore {
   const { sql: table, selectList } = model;
   const costs = { delete: costSql(model, "delete"), clear: costSql(model, "clear") };
   return {

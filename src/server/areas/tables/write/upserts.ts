@@ -3,6 +3,7 @@ import { type JsonObject, type JsonValue, ownValue } from "../../../../kernel/js
 import type { TableRecord } from "../../../config/types.ts";
 import type { Column, TableModel } from "../model/model.ts";
 import { idProblem, refuse } from "../model/validation.ts";
+import { preparedOf } from "../query/prepared-reads.ts";
 import type { Table } from "../records/namespaces.ts";
 import { denied, type Grant } from "../rules/access.ts";
 import { together } from "../rules/decisions.ts";
@@ -10,6 +11,7 @@ import { type Asking, touch, type WriteGrants } from "./asking.ts";
 import { applyChanges, parsePatch, refuseOperators, resolvePatch } from "./changes.ts";
 import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
 import type { RecordWrites } from "./record-writes.ts";
+import { referringOf } from "./referring.ts";
 import { dependingField, mayNotTell } from "./telling.ts";
 import type { WriteContext } from "./write-context.ts";
 
@@ -78,14 +80,16 @@ const HIDDEN = "hidden";
 /** The stored record. What the caller may not read by its grant alone is not read for it either. [TB118] */
 function visible(
   { tx }: WriteContext,
-  { store, prepared }: Table,
+  table: Table,
   { target, wanted }: { target: Column; wanted: NonNullable<JsonValue> },
   reading: Grant,
 ): TableRecord | typeof HIDDEN | null {
-  const stored = reading.kind === "none" ? null : store.getBy(tx, target, wanted, prepared.one(target, reading));
+  const { store } = table;
+  const stored =
+    reading.kind === "none" ? null : store.getBy(tx, target, wanted, preparedOf(table).one(target, reading));
   if (stored !== null || reading.kind === "all" || reading.kind === "record") return stored;
   const value = store.codec.toValue(target, wanted);
-  return store.referring.exists(tx, { column: target, value }) ? HIDDEN : null;
+  return referringOf(table).exists(tx, { column: target, value }) ? HIDDEN : null;
 }
 
 /**
