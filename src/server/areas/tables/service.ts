@@ -12,10 +12,11 @@ import type { AppAccess, BatchResult, ListResult } from "../../config/app/index.
 import type { TableRecord } from "../../config/types.ts";
 import type { ReadCaller } from "../../db/index.ts";
 import { createExpanding } from "./expand/expand.ts";
+import { startAnswerSweep } from "./idempotency/kept-answers.ts";
 import { createOnce, type Once } from "./idempotency/once.ts";
-import { startAnswerSweep } from "./idempotency/sweep.ts";
 import { createTableLookups, type TableLookups } from "./lookups/session.ts";
 import type { TableModel } from "./model/model.ts";
+import { isLarge } from "./model/record-size.ts";
 import type {
   AggregateValues,
   Asked,
@@ -26,7 +27,6 @@ import type {
   ListValues,
   SearchValues,
 } from "./model/requests.ts";
-import { isLarge } from "./model/stored-bytes.ts";
 import { createAggregating, type Groups } from "./query/aggregate.ts";
 import type { ListText } from "./query/kept-lists.ts";
 import { createReads, type Source } from "./query/reads.ts";
@@ -37,10 +37,13 @@ import type { Namespace, Table } from "./records/namespaces.ts";
 import { type Asker, createRecordRights, denied } from "./rules/access.ts";
 import { createInstanceRights } from "./rules/instance-access.ts";
 import { createTableDoor } from "./table-door.ts";
-import { type AppTransactions, createAppTransactions } from "./transactions/app-transactions.ts";
 import type { PrepareJob } from "./transactions/handle.ts";
-import { createTransactions, type Transactions } from "./transactions/transactions.ts";
-import { createAfterHooks } from "./write/after-hooks.ts";
+import {
+  type AppTransactions,
+  createAppTransactions,
+  createTransactions,
+  type Transactions,
+} from "./transactions/transactions.ts";
 import { createAsking, type WriteGrants } from "./write/asking.ts";
 import {
   type Batch,
@@ -52,14 +55,15 @@ import {
   runBatch,
   runByFilter,
 } from "./write/batch.ts";
-import { CascadeTooLarge } from "./write/cascade-cost.ts";
 import { type CascadeSteps, createCascadeSteps, mayDeleteInSteps } from "./write/cascade-steps.ts";
 import { parsePatch } from "./write/changes.ts";
+import { createAfterHooks } from "./write/hook-calls.ts";
 import { createMutations, type Mutations } from "./write/mutations.ts";
 import { checkPatternCost } from "./write/operations.ts";
 import { preconditionOfText } from "./write/preconditions.ts";
 import { prepareLarge } from "./write/prepared.ts";
 import { createRecordWrites } from "./write/record-writes.ts";
+import { CascadeTooLarge } from "./write/referring.ts";
 import { checkHasTarget, conflictColumn } from "./write/upserts.ts";
 import type { WriteContext } from "./write/write-context.ts";
 import { createWrites, type KeepAnswer, type Writes } from "./write/writes.ts";

@@ -7,7 +7,7 @@ import type { DatabaseFile } from "../../db/index.ts";
 import { type ParsedFilter, parseConditions } from "./filters/filter.ts";
 import { CHANNEL_CONDITIONS_MAX } from "./limits.ts";
 import type { TableLookups } from "./lookups/session.ts";
-import { isInstanceId } from "./model/instance-id.ts";
+import { isInstanceId } from "./model/model.ts";
 import type { Sources } from "./query/sources.ts";
 import type { Namespace, Table } from "./records/namespaces.ts";
 import { type Asker, denied, type Grant, type RecordRights } from "./rules/access.ts";

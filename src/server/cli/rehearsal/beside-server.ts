@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { Readable } from "node:stream";
 import type { Logger } from "../../../kernel/logger.ts";
 import { ownCommand } from "../../../kernel/process/own-command.ts";
-import { declaredNamespaces } from "../../areas/tables/model/declarations.ts";
+import { declaredNamespaces } from "../../areas/tables/model/model.ts";
 import type { PlatformConfig } from "../../config/types.ts";
 import type { RehearsalJob } from "../../db/index.ts";
 import { plural } from "../amounts.ts";

@@ -1,4 +1,4 @@
-import { declaredNamespaces } from "../../areas/tables/model/declarations.ts";
+import { declaredNamespaces } from "../../areas/tables/model/model.ts";
 import type { PlatformConfig } from "../../config/types.ts";
 import { rehearseFiles } from "../../db/index.ts";
 import { plural } from "../amounts.ts";

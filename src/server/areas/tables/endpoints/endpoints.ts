@@ -7,7 +7,7 @@ import type { BatchResult } from "../../../config/app/index.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { JsonText, OK } from "../../../http/reply.ts";
-import type { Answer } from "../idempotency/answers.ts";
+import type { Answer } from "../idempotency/replay.ts";
 import { AnyRecord, TransactionBody } from "../model/requests.ts";
 import { ListText } from "../query/kept-lists.ts";
 import type { TableService, Upserted } from "../service.ts";

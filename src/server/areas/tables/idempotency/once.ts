@@ -15,9 +15,8 @@ import type { Namespace } from "../records/namespaces.ts";
 import type { RecordRights } from "../rules/access.ts";
 import type { InstanceRights } from "../rules/instance-access.ts";
 import type { KeepAnswer } from "../write/writes.ts";
-import { type Answer, type AnswerShape, keptText } from "./answers.ts";
 import { findAnswer, isExpired, keepAnswer, storedKey } from "./kept-answers.ts";
-import { type ReplayPlace, replayed } from "./replay.ts";
+import { type Answer, type AnswerShape, keptText, type ReplayPlace, replayed } from "./replay.ts";
 
 /** What a request with a key is compared by, and whose it is. */
 export interface OnceRequest {

@@ -1,6 +1,8 @@
 import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
-import type { RuleContext } from "../../../config/types.ts";
+import type { AppAccess } from "../../../config/app/index.ts";
+import type { HookContext, RuleContext } from "../../../config/types.ts";
 import type { Transaction } from "../../../db/index.ts";
+import type { LookupSource } from "./table-lookup.ts";
 
 /** A lookup that a rule has made, which can be made again. */
 export interface MadeLookup {
@@ -34,4 +36,40 @@ export interface RuleScope {
    * changes.
    */
   inside<T>(tx: Transaction, work: (tx: Transaction) => T): T;
+}
+
+/** `app` with lookups in the hook's own file. */
+export function hookContext(app: AppAccess, { context }: RuleCall): HookContext {
+  const { namespace, instanceId, table } = context;
+  // Inherits, because the accessors of `app` are made at their first use.
+  return Object.assign(Object.create(app) as AppAccess, { namespace: namespace ?? "", instanceId, table });
+}
+
+/** The lookups of one call of a rule inside a write. */
+export interface Recording {
+  readonly made: ReadonlyMap<string, MadeLookup>;
+  /** Records the lookups of one table, whose keys get `prefix`. */
+  of(prefix: string, once: LookupSource["once"]): LookupSource["once"];
+  /** Answers these lookups as given. */
+  replay(results: ReadonlyMap<string, unknown>): void;
+}
+
+export const NOTHING_MADE: ReadonlyMap<string, MadeLookup> = new Map();
+
+export function createRecording(): Recording {
+  const made = new Map<string, MadeLookup>();
+  let replayed: ReadonlyMap<string, unknown> | null = null;
+  return {
+    made,
+    of: (prefix, once) => (key, read) => {
+      const known = prefix + key;
+      // Results of this key have the type of `read`.
+      const value = replayed?.has(known) === true ? (replayed.get(known) as ReturnType<typeof read>) : once(key, read);
+      made.set(known, { value, again: () => once(key, read) });
+      return value;
+    },
+    replay(results) {
+      replayed = results;
+    },
+  };
 }

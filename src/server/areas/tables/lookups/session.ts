@@ -5,10 +5,10 @@ import type { LookupCall, Lookups, LookupWatch, RuleAddress } from "../../../acc
 import type { Lookup, RuleContext } from "../../../config/types.ts";
 import type { DatabaseFile, Transaction } from "../../../db/index.ts";
 import { LOOKUP_RECORDS_MAX } from "../limits.ts";
-import { isInstanceId } from "../model/instance-id.ts";
+import { isInstanceId } from "../model/model.ts";
 import type { Namespace, Table } from "../records/namespaces.ts";
 import type { RuleCall, RuleScope } from "./calls.ts";
-import { createRecording, NOTHING_MADE, type Recording } from "./recording.ts";
+import { createRecording, NOTHING_MADE, type Recording } from "./calls.ts";
 import { createTableLookup, LookupMistake, type Queries } from "./table-lookup.ts";
 
 /** A file that rules look into. */

@@ -1,7 +1,21 @@
-import type { Field, FieldType, FullTextSearch, Index, Reference, TableConfig } from "../../../config/types.ts";
-import type { DeclaredColumn, DeclaredTable, DeclaredValues } from "../../../db/index.ts";
-import { indexName, primaryKeyIndexName, quoteIdentifier } from "../../../db/index.ts";
-import { checkedFields } from "./check-fields.ts";
+import type {
+  Field,
+  FieldType,
+  FullTextSearch,
+  Index,
+  NamespaceConfig,
+  Reference,
+  TableConfig,
+} from "../../../config/types.ts";
+import {
+  type DeclaredColumn,
+  type DeclaredTable,
+  type DeclaredValues,
+  indexName,
+  primaryKeyIndexName,
+  quoteIdentifier,
+  type RehearsalJob,
+} from "../../../db/index.ts";
 
 export interface Column {
   name: string;
@@ -256,3 +270,39 @@ function encodeDefault(column: Column, value: NonNullable<Field["default"]>): st
   if (typeof value === "boolean") return value ? 1 : 0;
   return typeof value === "number" ? value : String(value);
 }
+
+/** Texts, quoted names and words of an SQL expression. */
+const TOKENS = /'(?:[^']|'')*'|"((?:[^"]|"")*)"|`((?:[^`]|``)*)`|\[([^\]]*)\]|([\p{L}_$][\p{L}\p{N}_$]*)/gu;
+
+/** The fields that each `check` of the table compares: those whose names its expression has, outside of texts. */
+export function checkedFields(
+  columns: readonly { name: string; field: { check?: string } | null }[],
+): ReadonlySet<string>[] {
+  // SQLite compares names of columns without the case of A–Z.
+  const byName = new Map(columns.map(({ name }) => [name.toLowerCase(), name]));
+  return columns.flatMap(({ field }) => {
+    if (field?.check === undefined) return [];
+    const fields = new Set<string>();
+    for (const [, quoted, ticked, bracketed, word] of field.check.matchAll(TOKENS)) {
+      const name = byName.get((quoted ?? ticked ?? bracketed ?? word ?? "").toLowerCase());
+      if (name !== undefined) fields.add(name);
+    }
+    return [fields];
+  });
+}
+
+/** The declared namespaces in the form that a rehearsal compares with files. */
+export function declaredNamespaces(
+  databases: Readonly<Record<string, NamespaceConfig>>,
+): RehearsalJob["namespaces"][number][] {
+  return Object.entries(databases).map(([name, config]) => ({
+    name,
+    isDynamic: config.instance === true,
+    tables: [...compileTables(name, config.tables).values()].map(declareTable),
+  }));
+}
+
+/** An id cannot contain a path, and cannot be `tables`, which is a segment of the endpoints' paths. */
+const INSTANCE_ID = /^(?!tables$)[A-Za-z0-9_-]{1,128}$/;
+
+export const isInstanceId = (id: string): boolean => INSTANCE_ID.test(id);

@@ -4,7 +4,19 @@ import { type Beyond, orderBy, type Sort } from "../filters/sort.ts";
 import { TESTED_BYTES_MAX, TESTED_ROWS_MAX, TESTED_ROWS_MIN, TESTED_ROWS_PER_RECORD } from "../limits.ts";
 import type { Column, TableModel } from "../model/model.ts";
 import type { Path } from "./matches.ts";
-import { limitSql, ROW, recordsAt } from "./places.ts";
+
+/** The place of a record in its table. */
+export const ROW = '"_platform_row"';
+
+/**
+ * The records at the places that `places` finds, in their order: CROSS JOIN keeps it. What it skips or leaves out is not read from the
+ * table.
+ */
+export const recordsAt = (model: TableModel, columns: string, places: string): string =>
+  `SELECT ${columns} FROM (${places}) AS "_platform_places" CROSS JOIN ${model.sql} ON ${model.sql}.rowid = "_platform_places".${ROW}`;
+
+/** The limit is part of the SQL text: with a bound limit, SQLite would prepare the statement again for each execution. */
+export const limitSql = (limit: number, offset: number): string => `LIMIT ${limit}${offset === 0 ? "" : " OFFSET ?"}`;
 
 /** A page along an index that has its order; at most a bounded number of records is examined. [TB471] */
 export interface IndexWalk {

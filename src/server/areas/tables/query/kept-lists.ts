@@ -4,7 +4,7 @@ import type { ListResult } from "../../../config/app/index.ts";
 import type { DatabaseFile } from "../../../db/index.ts";
 import { KEPT_LIST_LENGTH_MAX, KEPT_LISTS_LENGTH_MAX, KEPT_QUERY_LENGTH_MAX, RECENT_LISTS_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
-import { exceeds } from "../model/stored-bytes.ts";
+import { exceeds } from "../model/record-size.ts";
 
 /** A list as JSON. */
 export class ListText {

@@ -4,9 +4,8 @@ import { type ReadCost, sortedCost } from "../filters/read-cost.ts";
 import { type Beyond, orderBy, type Sort } from "../filters/sort.ts";
 import { QUICK_OFFSET_MAX, QUICK_STEPS_MAX } from "../limits.ts";
 import type { Column, TableModel } from "../model/model.ts";
-import { type IndexWalk, testedWalk } from "./index-walk.ts";
+import { type IndexWalk, limitSql, ROW, recordsAt, testedWalk } from "./index-walk.ts";
 import type { Matches, Path } from "./matches.ts";
-import { limitSql, ROW, recordsAt } from "./places.ts";
 
 export interface ListQuery {
   /** What is read of each record. */

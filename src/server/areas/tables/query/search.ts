@@ -15,8 +15,7 @@ import type { Asked, SearchValues } from "../model/requests.ts";
 import type { Table } from "../records/namespaces.ts";
 import { limitOf, parseFields, parseFilters, pick } from "./list-query.ts";
 import { notByRecord, type Reads, type Source } from "./reads.ts";
-import { planSearch } from "./search-plan.ts";
-import { foundSql, pageSql } from "./search-sql.ts";
+import { foundSql, pageSql, planSearch } from "./search-plan.ts";
 
 export interface Search {
   /** Errors: 400 without `q` or without full-text search, 413 for a page that is too large. [TB41] */

@@ -3,8 +3,8 @@ import type { TableRecord } from "../../../config/types.ts";
 import { type PageBounds, quoteIdentifier, type SqlValue, type Transaction } from "../../../db/index.ts";
 import type { SqlCondition } from "../filters/filter-sql.ts";
 import { LONG_RECORD_LENGTH, PAGE_BYTES_MAX, SAMPLED_RECORD_MAX_BYTES, SAMPLED_RECORDS } from "../limits.ts";
+import type { JsonTexts } from "../model/codec.ts";
 import { type Codec, createCodec, type Row } from "../model/codec.ts";
-import type { JsonTexts } from "../model/json-texts.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
 import { recordSizeProblem } from "../model/record-size.ts";
 

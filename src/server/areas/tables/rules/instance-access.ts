@@ -8,7 +8,7 @@ import { RULE_TIMEOUT_MS } from "../../../access/limits.ts";
 import { authOf, type Principal } from "../../../access/principal.ts";
 import type { RuleContext } from "../../../config/types.ts";
 import type { DatabaseFile } from "../../../db/index.ts";
-import { isInstanceId } from "../model/instance-id.ts";
+import { isInstanceId } from "../model/model.ts";
 import type { Namespace } from "../records/namespaces.ts";
 import { type Asker, denied } from "./access.ts";
 

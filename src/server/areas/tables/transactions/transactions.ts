@@ -1,18 +1,19 @@
 import { badField, notFound } from "../../../../kernel/errors.ts";
-import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import { isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { Scheduler } from "../../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../../access/principal.ts";
+import type { DatabaseTransaction } from "../../../config/app/index.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { ReadCaller } from "../../../db/index.ts";
 import { CONDITION_VALUES_MAX } from "../limits.ts";
 import type { Column } from "../model/model.ts";
 import { atOperation } from "../model/problems.ts";
+import { isLarge } from "../model/record-size.ts";
 import type { Operation, TransactionBody } from "../model/requests.ts";
-import { isLarge } from "../model/stored-bytes.ts";
 import type { FileAddress, Sources } from "../query/sources.ts";
 import type { Namespace, Table } from "../records/namespaces.ts";
 import { type Asker, denied, mayAllow } from "../rules/access.ts";
-import type { WriteGrants } from "../write/asking.ts";
+import type { Asking, WriteGrants } from "../write/asking.ts";
 import { parsePatch } from "../write/changes.ts";
 import type { Mutations } from "../write/mutations.ts";
 import { checkPatternCost, Operations, type Place, type PlacedRecord } from "../write/operations.ts";
@@ -21,6 +22,7 @@ import { type LargeBody, prepareLarge } from "../write/prepared.ts";
 import { checkHasTarget, conflictColumn } from "../write/upserts.ts";
 import type { WriteContext } from "../write/write-context.ts";
 import type { KeepAnswer, Writes } from "../write/writes.ts";
+import { createTransactionHandle, type PrepareJob } from "./handle.ts";
 
 /** The transactions of the endpoints. */
 export interface Transactions {
@@ -210,4 +212,36 @@ function runStep(
       mutations.delete(context, grants, table, operation.id, { condition });
       return { id: operation.id };
   }
+}
+
+/** Transactions of the server's own code. */
+export interface AppTransactions {
+  /** Runs `work` with the rights of `principal`. Errors: those of its operations; what `work` throws. [TB310] */
+  transaction<T>(principal: Principal, address: FileAddress, work: (tx: DatabaseTransaction) => T): Promise<T>;
+}
+
+export function createAppTransactions(deps: {
+  sources: Sources;
+  writes: Writes;
+  mutations: Mutations;
+  asking: Asking;
+  prepareJob: PrepareJob;
+}): AppTransactions {
+  return {
+    async transaction(principal, address, work) {
+      const { tables, file, rules } = await deps.sources.forTransaction(principal, address);
+      return deps.writes.run(file, { principal, rules }, (context) => {
+        const handle = createTransactionHandle(deps, context, tables);
+        try {
+          const result = work(handle.tx);
+          if (!isPromise(result)) return result;
+          // Its own error would be reported as unhandled.
+          result.catch(() => {});
+          throw new Error("The function of a transaction must be synchronous, and it returned a promise");
+        } finally {
+          handle.end();
+        }
+      });
+    },
+  };
 }

@@ -11,7 +11,7 @@ import type { DatabaseFile, Transaction } from "../../../db/index.ts";
 import { RESTARTS_MAX } from "../limits.ts";
 import type { RuleScope } from "../lookups/calls.ts";
 import { createTableLookups } from "../lookups/session.ts";
-import { StoredBytes } from "../model/stored-bytes.ts";
+import { StoredBytes } from "../model/record-size.ts";
 import { unreadable } from "../query/reads.ts";
 import { createSources } from "../query/sources.ts";
 import type { Namespace, Table } from "../records/namespaces.ts";

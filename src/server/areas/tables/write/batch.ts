@@ -21,13 +21,13 @@ import type { Table } from "../records/namespaces.ts";
 import type { Asker, Grant, RecordRights } from "../rules/access.ts";
 import { Suspended } from "../rules/decisions.ts";
 import { touch, type WriteGrants } from "./asking.ts";
-import { CascadeTooLarge } from "./cascade-cost.ts";
 import { type CascadeSteps, mayDeleteInSteps } from "./cascade-steps.ts";
 import { type Patch, parsePatch } from "./changes.ts";
 import type { Mutations } from "./mutations.ts";
 import { Operations, type PlacedRecord } from "./operations.ts";
 import { costOf } from "./preconditions.ts";
 import type { LargeBody } from "./prepared.ts";
+import { CascadeTooLarge } from "./referring.ts";
 import type { WriteContext } from "./write-context.ts";
 import type { KeepAnswer, Writes } from "./writes.ts";
 

@@ -7,9 +7,8 @@ import type { ReferenceEdge, TableModel } from "../model/model.ts";
 import type { Table } from "../records/namespaces.ts";
 import type { Asker } from "../rules/access.ts";
 import { type CascadeContext, clearReferences, deleteCascading, inOrder, referred } from "./cascade.ts";
-import { CascadeTooLarge } from "./cascade-cost.ts";
 import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
-import { referringOf } from "./referring.ts";
+import { CascadeTooLarge, referringOf } from "./referring.ts";
 import type { Writes } from "./writes.ts";
 
 /** Service keys and the server itself may delete in steps what is too much for one request. */

@@ -6,9 +6,8 @@ import { CASCADE_COST_MAX, UNASKED_RECORDS_MAX } from "../limits.ts";
 import type { Column, ReferenceEdge, TableModel } from "../model/model.ts";
 import { constraintProblem } from "../model/problems.ts";
 import type { Table } from "../records/namespaces.ts";
-import { type CascadeWork, tooMuch } from "./cascade-cost.ts";
 import { serverChanges } from "./changes.ts";
-import { referringOf } from "./referring.ts";
+import { type CascadeWork, referringOf, tooMuch } from "./referring.ts";
 
 export interface CascadeContext {
   tx: Transaction;

@@ -3,7 +3,7 @@ import { type JsonObject, ownValue } from "../../../../kernel/json/json.ts";
 import { PATTERN_TEXT_LENGTH_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
 import { atOperation } from "../model/problems.ts";
-import type { StoredBytes } from "../model/stored-bytes.ts";
+import type { StoredBytes } from "../model/record-size.ts";
 import { Suspended } from "../rules/decisions.ts";
 import type { WriteContext } from "./write-context.ts";
 

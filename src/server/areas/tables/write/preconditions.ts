@@ -7,7 +7,7 @@ import { type Condition, NO_FILTER, type ParsedFilter, parseConditions, parseFil
 import { ANY_CASE_COST, CONDITION_COST_MAX, FILTER_CONDITIONS_MAX, LISTED_VALUE_COST, SAME_COST } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
 import { markPlaced } from "../model/problems.ts";
-import { roughBytes } from "../model/stored-bytes.ts";
+import { roughBytes } from "../model/record-size.ts";
 import type { WriteContext } from "./write-context.ts";
 
 /** `if` of a change: what the stored record must meet. A fault of its form is thrown once the record is found. [TB302] */

@@ -3,8 +3,7 @@ import type { Principal } from "../../../access/principal.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import { UNREAD_INCREMENT_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
-import { RecordTooLarge } from "../model/record-size.ts";
-import { roughBytes } from "../model/stored-bytes.ts";
+import { RecordTooLarge, roughBytes } from "../model/record-size.ts";
 import type { Patch } from "./changes.ts";
 
 // What a write tells a caller that may not read the record: what was sent, whether it succeeds or not.

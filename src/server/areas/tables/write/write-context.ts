@@ -3,11 +3,11 @@ import type { Principal } from "../../../access/principal.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { Transaction } from "../../../db/index.ts";
 import type { RuleScope } from "../lookups/calls.ts";
-import { type JsonTexts, NO_TEXTS } from "../model/json-texts.ts";
+import { type JsonTexts, NO_TEXTS } from "../model/codec.ts";
 import type { TableModel } from "../model/model.ts";
-import type { StoredBytes } from "../model/stored-bytes.ts";
+import type { StoredBytes } from "../model/record-size.ts";
 import type { Decisions } from "../rules/decisions.ts";
-import type { AfterHook } from "./after-hooks.ts";
+import type { AfterHook } from "./hook-calls.ts";
 
 /** What was made of a large request before its transaction. */
 export interface Prepared {
