@@ -82,6 +82,9 @@ const anyRecord = (index: number): string => idAt(spread(index, 7_919, RECORDS -
 const twenty = (index: number): string[] =>
   Array.from({ length: PAGE }, (_, n) => idAt(spread(index * PAGE + n, 7_919, RECORDS)));
 
+/** A word of some twenty records, with which no other one begins: the last word of a search is a prefix. */
+const rareWord = (index: number): string => `rare${1_000 + (index % 4_000)}`;
+
 const list = (values: Record<string, string | number | boolean>): string => `items${query({ limit: PAGE, ...values })}`;
 
 export const KINDS: readonly Kind[] = [
@@ -172,7 +175,7 @@ export const KINDS: readonly Kind[] = [
   },
   {
     name: "search of a word",
-    ours: (i) => `items/search${query({ q: `rare${i % 5_000}`, limit: PAGE })}`,
-    floor: (i) => `found${query({ x: `rare${i % 5_000}` })}`,
+    ours: (i) => `items/search${query({ q: rareWord(i), limit: PAGE })}`,
+    floor: (i) => `found${query({ x: `"${rareWord(i)}"*` })}`,
   },
 ];
