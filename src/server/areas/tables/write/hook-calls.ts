@@ -10,10 +10,10 @@ import { authOf } from "../../../access/principal.ts";
 import type { AppAccess } from "../../../config/app/index.ts";
 import type { Auth, HookContext, TableHooks, TableRecord } from "../../../config/types.ts";
 import { HOOKS_NAMED_MAX } from "../limits.ts";
-import { hookContext, type RuleScope } from "../lookups/calls.ts";
+import { hookContext } from "../lookups/calls.ts";
 import type { Table } from "../records/namespaces.ts";
 import { Suspended } from "../rules/decisions.ts";
-import type { WriteContext } from "./write-context.ts";
+import type { AfterHook, WriteContext } from "./write-context.ts";
 
 /** An unexpected error of a hook. The client gets 500 without details. [TB143] */
 class HookFailure extends Error {
@@ -74,15 +74,6 @@ export function later(
 
 export const hook = <Name extends keyof TableHooks>(table: Table, name: Name): TableHooks[Name] | undefined =>
   table.model.config.hooks?.[name];
-
-/** A hook to run once its write is on disk. */
-export interface AfterHook {
-  table: string;
-  name: keyof TableHooks;
-  /** Those of its write, whose lookups it does not share. */
-  rules: RuleScope;
-  run(context: HookContext): unknown;
-}
 
 /** Hooks after writes. Requests do not wait for them; a stop does. */
 export interface AfterHooks {

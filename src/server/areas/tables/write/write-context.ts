@@ -1,13 +1,12 @@
 import type { JsonObject } from "../../../../kernel/json/json.ts";
 import type { Principal } from "../../../access/principal.ts";
-import type { TableRecord } from "../../../config/types.ts";
+import type { HookContext, TableHooks, TableRecord } from "../../../config/types.ts";
 import type { Transaction } from "../../../db/index.ts";
 import type { RuleScope } from "../lookups/calls.ts";
 import { type JsonTexts, NO_TEXTS } from "../model/codec.ts";
 import type { TableModel } from "../model/model.ts";
 import type { StoredBytes } from "../model/record-size.ts";
 import type { Decisions } from "../rules/decisions.ts";
-import type { AfterHook } from "./hook-calls.ts";
 
 /** What was made of a large request before its transaction. */
 export interface Prepared {
@@ -20,6 +19,15 @@ export const NOT_PREPARED: Prepared = { texts: NO_TEXTS, records: new Map() };
 
 /** A record among those of all tables of a file. */
 export const recordKey = ({ name }: TableModel, id: string): string => `${name} ${id}`;
+
+/** A hook to run once its write is on disk. */
+export interface AfterHook {
+  table: string;
+  name: keyof TableHooks;
+  /** Those of its write, whose lookups it does not share. */
+  rules: RuleScope;
+  run(context: HookContext): unknown;
+}
 
 /** The state of one request's write inside its transaction. */
 export interface WriteContext {
