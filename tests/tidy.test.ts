@@ -181,7 +181,7 @@ describe("sources", () => {
     { call: /\bMath\.random\(/, but: /^src\/client\/runtime\.ts$/ },
     {
       call: /\b(?:randomUUID|randomUUIDv7|getRandomValues|randomBytes)\(/,
-      but: /^src\/(?:kernel\/ids|client\/runtime|dashboard\/[\w/-]+|server\/http\/http|server\/areas\/auth\/(?:password\/passwords|sealing))\.tsx?$/,
+      but: /^src\/(?:kernel\/ids|client\/runtime|dashboard\/[\w/-]+|server\/http\/http|server\/areas\/auth\/(?:means\/passwords|store\/sealing))\.tsx?$/,
     },
     { call: /\bconsole\.\w+\(/, but: /^src\/(?:server\/cli\/|client\/analytics\.ts$|main\.ts$)/ },
     { call: /\bprocess\.exit\(/, but: /^src\/(?:server\/cli\/|main\.ts$)/ },

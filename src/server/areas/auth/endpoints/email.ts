@@ -1,0 +1,273 @@
+import { type Static, Type } from "typebox";
+import { type Clock, pause } from "../../../../kernel/clock.ts";
+import { Email, emailOf } from "../../../config/shapes/user-fields.ts";
+import { RedirectUrl } from "../../../config/shapes/users.ts";
+import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
+import { OK } from "../../../http/reply.ts";
+import {
+  callerOf,
+  chosenPassword,
+  clientOf,
+  type EndpointDeps,
+  ofUsers,
+  redirectOf,
+  requireEnabled,
+} from "./parts.ts";
+import type { PasswordService } from "../service/passwords.ts";
+import { CaptchaToken, Ok, Secret, SignedIn, Token } from "./schemas.ts";
+import type { AddressService } from "../service/addresses.ts";
+import type { ResetService } from "../service/resets.ts";
+import type { MailSignInService } from "../service/mail-sign-in.ts";
+
+interface EmailEndpointDeps extends EndpointDeps {
+  addresses: AddressService;
+  resets: ResetService;
+  signIns: MailSignInService;
+  passwords: PasswordService;
+  clock: Clock;
+  /** Milliseconds before which no request for a mail is answered; 0 with a mail server, for which no answer waits. */
+  mailAnswerMs: number;
+}
+
+const MailToken = Type.String({ ...Token, description: "From the mail; valid once" });
+const Accepted = Type.Object(
+  { ok: Type.Literal(true) },
+  { description: "Accepted, whether or not there is such a user" },
+);
+
+const MailRequest = Type.Object({ email: Email, redirectUrl: RedirectUrl, captchaToken: CaptchaToken });
+
+/** Actions that a mail confirms. */
+export function emailEndpoints(deps: EmailEndpointDeps): readonly Endpoint[] {
+  return [
+    ...verification(deps),
+    ...passwordReset(deps),
+    ...addressChange(deps),
+    ...magicLink(deps),
+    ...emailCode(deps),
+  ];
+}
+
+/** What a request for a mail asks for, once its CAPTCHA has been checked. Errors: 400, 413, 415, 503. */
+async function mailRequest(
+  deps: EndpointDeps,
+  context: Parameters<typeof clientOf>[0] & { body(): Promise<Static<typeof MailRequest>> },
+): Promise<{ email: string; redirect: URL | null }> {
+  const { email, redirectUrl, captchaToken } = await context.body();
+  const redirect = redirectOf(deps, redirectUrl);
+  await deps.captcha.check(captchaToken, clientOf(context));
+  return { email: deps.addressOf(email), redirect };
+}
+
+/** Takes the same time whether or not there is a user to whom something is mailed, and waits for the mail to be in the outbox. */
+async function inOneTime({ clock, mailAnswerMs }: EmailEndpointDeps, request: () => Promise<void>): Promise<void> {
+  if (mailAnswerMs === 0) return request();
+  const beganAt = clock.now();
+  await request();
+  const leftMs = beganAt + mailAnswerMs - clock.now();
+  // A clock that was set back meanwhile does not lengthen it.
+  if (leftMs > 0) await pause(clock, Math.min(leftMs, mailAnswerMs));
+}
+
+function verification(deps: EmailEndpointDeps): readonly Endpoint[] {
+  const request = endpoint(
+    "POST /api/auth/request-email-verification",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Mail a link that verifies your email address",
+      caller: "user",
+      place: "core",
+      body: Type.Object({ redirectUrl: RedirectUrl }),
+      isBodyOptional: true,
+      answers: { 200: Ok },
+    },
+    async ({ principal, body }) => {
+      const { redirectUrl } = await body();
+      await deps.addresses.requestVerification(callerOf(principal), redirectOf(deps, redirectUrl));
+      return OK;
+    },
+  );
+  const confirm = endpoint(
+    "POST /api/auth/verify-email",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Verify an email address",
+      caller: "public",
+      place: "core",
+      body: Type.Object({ token: MailToken }),
+      answers: { 200: Ok },
+      errors: [409],
+    },
+    async ({ body }) => {
+      const { token } = await body();
+      await deps.addresses.verifyEmail(token);
+      return OK;
+    },
+  );
+  return [request, confirm];
+}
+
+function passwordReset(deps: EmailEndpointDeps): readonly Endpoint[] {
+  const request = endpoint(
+    "POST /api/auth/request-password-reset",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Mail a link that sets a new password",
+      caller: "public",
+      place: "core",
+      body: MailRequest,
+      answers: { 200: Accepted },
+      errors: [503],
+    },
+    async (context) => {
+      const { email, redirect } = await mailRequest(deps, context);
+      await inOneTime(deps, () => deps.resets.requestPasswordReset(email, redirect));
+      return OK;
+    },
+  );
+  const reset = endpoint(
+    "POST /api/auth/reset-password",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Set a new password; every session ends, and every passkey is removed",
+      caller: "public",
+      place: "core",
+      body: Type.Object({
+        token: MailToken,
+        newPassword: chosenPassword(deps),
+        keepPasskeys: Type.Optional(Type.Boolean({ default: false, description: "true: the passkeys stay" })),
+      }),
+      answers: { 200: Ok },
+    },
+    async (context) => {
+      const { token, newPassword: password, keepPasskeys = false } = await context.body();
+      await deps.resets.resetPassword(token, password, { keepPasskeys, client: clientOf(context) });
+      return OK;
+    },
+  );
+  return [request, reset];
+}
+
+function addressChange(deps: EmailEndpointDeps): readonly Endpoint[] {
+  const request = endpoint(
+    "POST /api/auth/change-email",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Mail a link that changes your email address",
+      caller: "user",
+      place: "core",
+      body: Type.Object({ newEmail: Email, password: Secret, redirectUrl: RedirectUrl }),
+      description: "An address that another account has is mailed nothing; the answer is the same.",
+      answers: { 200: Ok },
+      errors: [401],
+    },
+    async (context) => {
+      const caller = callerOf(context.principal);
+      const { newEmail, password, redirectUrl } = await context.body();
+      const redirect = redirectOf(deps, redirectUrl);
+      const proved = await deps.passwords.confirmPassword(caller, clientOf(context), password);
+      const change = { email: emailOf(newEmail), redirect };
+      await inOneTime(deps, () => deps.addresses.requestEmailChange(caller, proved, change));
+      return OK;
+    },
+  );
+  const confirm = endpoint(
+    "POST /api/auth/verify-email-change",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Change the email address; every session ends",
+      caller: "public",
+      place: "core",
+      body: Type.Object({ token: MailToken }),
+      answers: { 200: Ok },
+      errors: [409],
+    },
+    async ({ body }) => {
+      const { token } = await body();
+      await deps.addresses.verifyEmailChange(token);
+      return OK;
+    },
+  );
+  return [request, confirm];
+}
+
+function magicLink(deps: EmailEndpointDeps): readonly Endpoint[] {
+  const requireLinks = () => requireEnabled(deps.config.magicLink === true, "Signing in by magic link");
+  const request = endpoint(
+    "POST /api/auth/signin/magic-link",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Mail a link that signs in",
+      caller: "public",
+      place: "core",
+      body: MailRequest,
+      answers: { 200: Accepted },
+      errors: [404, 503],
+    },
+    async (context) => {
+      requireLinks();
+      const { email, redirect } = await mailRequest(deps, context);
+      await inOneTime(deps, () => deps.signIns.requestMagicLink(email, redirect));
+      return OK;
+    },
+  );
+  const confirm = endpoint(
+    "POST /api/auth/verify-magic-link",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Sign in with the token of a magic link",
+      caller: "public",
+      place: "core",
+      body: Type.Object({ token: MailToken }),
+      answers: { 200: SignedIn },
+      errors: [404],
+    },
+    async (context) => {
+      requireLinks();
+      const { token } = await context.body();
+      return deps.signIns.verifyMagicLink(token, clientOf(context));
+    },
+  );
+  return [request, confirm];
+}
+
+function emailCode(deps: EmailEndpointDeps): readonly Endpoint[] {
+  const requireCodes = () => requireEnabled(deps.config.emailOtp === true, "Signing in by email code");
+  const request = endpoint(
+    "POST /api/auth/signin/email-otp",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Mail a code that signs in",
+      caller: "public",
+      place: "core",
+      body: MailRequest,
+      answers: { 200: Accepted },
+      errors: [404, 503],
+    },
+    async (context) => {
+      requireCodes();
+      // The redirect is checked as everywhere, and not used: the mail contains a code and no link.
+      const { email } = await mailRequest(deps, context);
+      await inOneTime(deps, () => deps.signIns.requestCode(email));
+      return OK;
+    },
+  );
+  const confirm = endpoint(
+    "POST /api/auth/verify-email-otp",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Sign in with a mailed code",
+      caller: "public",
+      place: "core",
+      body: Type.Object({ email: Email, code: Token }),
+      answers: { 200: SignedIn },
+      errors: [404],
+    },
+    async (context) => {
+      requireCodes();
+      const { email, code } = await context.body();
+      return deps.signIns.verifyCode(deps.addressOf(email), code, clientOf(context));
+    },
+  );
+  return [request, confirm];
+}

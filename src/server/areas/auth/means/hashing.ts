@@ -1,0 +1,47 @@
+import { pbkdf2, pbkdf2Sync } from "node:crypto";
+import { promisify } from "node:util";
+import { ARGON2_MEMORY_KIB, ARGON2_PASSES, BCRYPT_MAX_BYTES } from "../limits.ts";
+import { equalsConstantTime } from "../store/sealing.ts";
+
+export const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
+export const PBKDF2 = /^pbkdf2:sha256:(\d+):([A-Za-z0-9+/_-]+={0,2}):([A-Za-z0-9+/_-]+={0,2})$/;
+
+const ARGON2 = { algorithm: "argon2id", memoryCost: ARGON2_MEMORY_KIB, timeCost: ARGON2_PASSES } as const;
+
+/** What takes a processor for tens of milliseconds: to make a hash, or to compare a password with one. */
+export type HashWork = { kind: "hash"; password: string } | { kind: "check"; password: string; hash: string };
+
+const deriveKey = promisify(pbkdf2);
+
+/** On a thread of this process. Gives the hash, or whether the password is right. */
+export async function hashOnThread(work: HashWork): Promise<string | boolean> {
+  if (work.kind === "hash") return Bun.password.hash(work.password, ARGON2);
+  const { password, hash } = work;
+  const derived = derivedKeyOf(hash);
+  if (derived === null) return Bun.password.verify(bytesOf(password, hash), hash);
+  const { salt, iterations, expected } = derived;
+  return equalsConstantTime(await deriveKey(password, salt, iterations, expected.byteLength, "sha256"), expected);
+}
+
+/** The same at once, for a process that does nothing else. */
+export function hashNow(work: HashWork): string | boolean {
+  if (work.kind === "hash") return Bun.password.hashSync(work.password, ARGON2);
+  const { password, hash } = work;
+  const derived = derivedKeyOf(hash);
+  if (derived === null) return Bun.password.verifySync(bytesOf(password, hash), hash);
+  const { salt, iterations, expected } = derived;
+  return equalsConstantTime(pbkdf2Sync(password, salt, iterations, expected.byteLength, "sha256"), expected);
+}
+
+const bytesOf = (password: string, hash: string): string | Buffer =>
+  BCRYPT.test(hash) ? Buffer.from(password).subarray(0, BCRYPT_MAX_BYTES) : password;
+
+function derivedKeyOf(encoded: string): { salt: Buffer; iterations: number; expected: Buffer } | null {
+  const [, iterations, salt, hash] = PBKDF2.exec(encoded) ?? [];
+  if (iterations === undefined || salt === undefined || hash === undefined) return null;
+  return {
+    salt: Buffer.from(salt, "base64"),
+    iterations: Number(iterations),
+    expected: Buffer.from(hash, "base64"),
+  };
+}

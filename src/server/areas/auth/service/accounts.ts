@@ -1,0 +1,214 @@
+import { type AppError, badField, conflict, type FieldProblems } from "../../../../kernel/errors.ts";
+import { nextTurn } from "../../../../kernel/time/scheduler.ts";
+import type { Account, Accounts, ImportedAccount, NewAccount } from "../../../access/accounts.ts";
+import type { Actor, Transaction } from "../../../db/index.ts";
+import type { Readable } from "../../../db/query.ts";
+import type { AccountWrite, UserChanges } from "../store/account-file.ts";
+import type { MailDeps, MailTokens } from "../sessions/mail-tokens.ts";
+import type { Invitations } from "./invitations.ts";
+import { IMPORT_SLICE_USERS } from "../limits.ts";
+import { userValues } from "../store/new-user.ts";
+import { removePasskeys } from "./removal.ts";
+import { emailTaken } from "../sessions/sign-in.ts";
+import { deleteFactors } from "../statements/factors.ts";
+import { identityBySubject, insertIdentity } from "../statements/identities.ts";
+import { deleteSecretsOfUser } from "../statements/secrets.ts";
+import { entriesAfter, entryByEmail } from "../statements/user-lists.ts";
+import { insertUser, type SecretAccount, userByEmail, userById } from "../statements/users.ts";
+import { createAccountMails } from "./account-mails.ts";
+import { createMeans, requireUser } from "./means.ts";
+import { searchUsers } from "./user-search.ts";
+
+/** The sharer of administrators' hashes. */
+const ADMINISTRATION = "administration";
+
+/** The accounts, for their administration. */
+export function createAccounts(deps: MailDeps & Pick<Invitations, "invite"> & { mailTokens: MailTokens }): Accounts {
+  const { file, passwords } = deps;
+
+  return {
+    get(id) {
+      const account = userById.get(file.sql, { id: id });
+      return account === null ? null : withoutHash(account);
+    },
+
+    list: (page) => entriesAfter.all(file.sql, page),
+    findByEmail: (email) => entryByEmail.get(file.sql, { email: deps.addressOf(email) }),
+    search: (page) => searchUsers(file.sql, page),
+
+    async create(user, by) {
+      refuseTaken(file.sql, user);
+      const { password } = user;
+      const hash = typeof password === "string" ? await passwords.hash(password, ADMINISTRATION) : user.passwordHash;
+      return file.write((write) => {
+        refuseTaken(write.tx, user);
+        const { password: _, ...fields } = user;
+        return withoutHash(write.insert({ ...fields, passwordHash: hash, id: user.id ?? deps.ids.uuid() }, by));
+      });
+    },
+
+    invite: async (invitation, by) => withoutHash(await deps.invite(invitation, by)),
+
+    async import(users, by) {
+      await refuseTakenUsers(file.sql, users);
+      const plaintext = users.flatMap((user) => user.password ?? []);
+      const hashes = (await passwords.hashAll(plaintext, ADMINISTRATION)).values();
+      const now = deps.clock.now();
+      const ids: string[] = [];
+      const inserts: ((tx: Transaction) => void)[] = [];
+      for (const { password, ...user } of users) {
+        const passwordHash = typeof password === "string" ? hashes.next().value : user.passwordHash;
+        const id = user.id ?? deps.ids.uuid();
+        ids.push(id);
+        inserts.push(insertUser.encoded(userValues({ ...user, id, passwordHash }, user.createdAt ?? now)));
+        for (const { provider, subject, email = null, emailVerified = false } of user.identities ?? []) {
+          const identity = { id: deps.ids.uuid(), userId: id, provider, subject, email, emailVerified, createdAt: now };
+          inserts.push(insertIdentity.encoded(identity));
+        }
+        if (ids.length % IMPORT_SLICE_USERS === 0) await nextTurn();
+      }
+      try {
+        await file.write((write) => {
+          for (const insert of inserts) insert(write.tx);
+          for (const id of ids) write.created(id, by);
+        });
+      } catch (cause) {
+        // Somebody may have been faster while hashes were computed: a unique index says so, and this says who.
+        await refuseTakenUsers(file.sql, users);
+        throw cause;
+      }
+      return ids;
+    },
+
+    async update(id, { password, keepPasskeys = false, ...changes }, by) {
+      requireUser(file.sql, id);
+      const passwordHash = password === undefined ? undefined : await passwords.hash(password, ADMINISTRATION);
+      return file.write((write) => {
+        const account = changed(write, requireUser(write.tx, id), { ...changes, passwordHash }, by);
+        if (passwordHash !== undefined && !keepPasskeys) removePasskeys(write, id);
+        return withoutHash(account);
+      });
+    },
+
+    sendMail: createAccountMails(deps),
+
+    async remove(id, by) {
+      await file.write((write) => {
+        requireUser(write.tx, id);
+        write.delete(id, by);
+      });
+    },
+
+    async revoke(id, by) {
+      await file.write((write) => {
+        requireUser(write.tx, id);
+        write.audit(by, { action: "user.revoke", target: `users/${id}` });
+        write.endSessions(id, { except: null, isAudited: true });
+        deleteSecretsOfUser.run(write.tx, { userId: id });
+      });
+    },
+
+    async removeFactors(id, by) {
+      await file.write((write) => {
+        requireUser(write.tx, id);
+        write.audit(by, { action: "factor.delete", target: `users/${id}` });
+        deleteFactors.run(write.tx, { userId: id });
+      });
+    },
+
+    ...createMeans(deps),
+    passwordHashProblem: passwords.hashProblem,
+  };
+}
+
+/** Errors: 400, 409. */
+function changed(write: AccountWrite, present: SecretAccount, changes: UserChanges, by: Actor): SecretAccount {
+  const { id } = present;
+  const { email = present.email, passwordHash, disabled = present.disabled } = changes;
+  const isMoved = email !== present.email;
+  const other = isMoved && email !== null ? userByEmail.get(write.tx, { email }) : null;
+  if (other !== null) throw emailTaken();
+  const emailVerified = changes.emailVerified ?? (isMoved ? false : undefined);
+  if (email === null && passwordHash !== undefined) throw withoutAddress("password");
+  if (email === null && emailVerified === true) throw withoutAddress("emailVerified");
+  if (isMoved || passwordHash !== undefined || (disabled && !present.disabled)) {
+    write.endSessions(id, { except: null, isAudited: true });
+  }
+  // Links and codes that were mailed before. Those of a disabled user say so until the user is enabled.
+  if (isMoved || passwordHash !== undefined || (present.disabled && !disabled)) {
+    deleteSecretsOfUser.run(write.tx, { userId: id });
+  }
+  const isAnonymous = email === null ? undefined : false;
+  return write.update(id, { ...changes, emailVerified, isAnonymous }, by);
+}
+
+const withoutAddress = (field: string): AppError =>
+  badField(field, "invalid_value", `${field} needs an email address, and this user has none`);
+
+function withoutHash({ passwordHash: _, ...account }: SecretAccount): Account {
+  return account;
+}
+
+const singleName = (_index: number, field: string): string => field;
+const importName = (index: number, field: string): string => `users.${index}.${field}`;
+
+/** What is taken by others of the file, or by users that were looked at before. */
+interface Taken {
+  look(user: ImportedAccount, index: number): void;
+  /** Errors: 409 naming every email, id and identity that is taken. */
+  refuse(): void;
+}
+
+function createTaken(sql: Readable, nameOf: (index: number, field: string) => string): Taken {
+  const emails = new Set<string>();
+  const ids = new Set<string>();
+  const identities = new Set<string>();
+  const problems: FieldProblems = {};
+  const note = (index: number, field: string, message: string): void => {
+    problems[nameOf(index, field)] = { code: "not_unique", message };
+  };
+  return {
+    look(user, index) {
+      const { id, email } = user;
+      if (emails.has(email) || userByEmail.get(sql, { email }) !== null) {
+        note(index, "email", `The email address ${email} already has an account`);
+      }
+      if (typeof id === "string" && (ids.has(id) || userById.get(sql, { id }) !== null)) {
+        note(index, "id", `The id "${id}" is taken`);
+      }
+      for (const { provider, subject } of user.identities ?? []) {
+        const key = JSON.stringify([provider, subject]);
+        if (identities.has(key) || identityBySubject.get(sql, { provider, subject }) !== null) {
+          note(index, "identities", `The identity "${subject}" of ${provider} belongs to another user`);
+        }
+        identities.add(key);
+      }
+      emails.add(email);
+      if (typeof id === "string") ids.add(id);
+    },
+    refuse() {
+      const taken = Object.values(problems);
+      if (taken.length > 0) throw takenError(taken.length, taken[0]?.message ?? "", problems);
+    },
+  };
+}
+
+/** In slices, as a thousand users take longer than others may wait. Errors: 409. */
+async function refuseTakenUsers(sql: Readable, users: readonly ImportedAccount[]): Promise<void> {
+  const taken = createTaken(sql, importName);
+  for (const [index, user] of users.entries()) {
+    if (index % IMPORT_SLICE_USERS === IMPORT_SLICE_USERS - 1) await nextTurn();
+    taken.look(user, index);
+  }
+  taken.refuse();
+}
+
+/** Errors: 409. */
+function refuseTaken(sql: Readable, user: NewAccount): void {
+  const taken = createTaken(sql, singleName);
+  taken.look(user, 0);
+  taken.refuse();
+}
+
+const takenError = (count: number, first: string, problems: FieldProblems): AppError =>
+  conflict(count === 1 ? first : `${count} fields are taken`, problems);

@@ -1,0 +1,72 @@
+import { notFound } from "../../../../kernel/errors.ts";
+import { projection } from "../../../../kernel/schema/projection.ts";
+import type { Accounts, RemovableMeans } from "../../../access/accounts.ts";
+import { SignInMeans } from "../../../config/shapes/sign-in.ts";
+import type { Readable } from "../../../db/query.ts";
+import type { AccountWrite } from "../store/account-file.ts";
+import { SESSIONS_SHOWN_MAX } from "../limits.ts";
+import { factorsOfUser } from "../statements/factors.ts";
+import { deleteIdentity, identitiesOfUser } from "../statements/identities.ts";
+import { deletePasskey, passkeyById, passkeysOfUser } from "../statements/passkeys.ts";
+import { deleteSession, newestSessions, sessionById } from "../statements/sessions.ts";
+import { type SecretAccount, userById } from "../statements/users.ts";
+import type { AuthDeps } from "../sessions/deps.ts";
+
+const { sessions, factors, identities, passkeys } = SignInMeans.properties;
+const sessionView = projection(sessions.items);
+const factorView = projection(factors.items);
+const identityView = projection(identities.items);
+const passkeyView = projection(passkeys.items);
+
+/** What users sign in with, for administrators. */
+export function createMeans({ file, clock }: AuthDeps): Pick<Accounts, "means" | "removeMeans"> {
+  return {
+    means(userId) {
+      requireUser(file.sql, userId);
+      const now = clock.now();
+      const newest = newestSessions.all(file.sql, { userId, limit: SESSIONS_SHOWN_MAX });
+      return {
+        sessions: newest.filter(({ expiresAt }) => expiresAt > now).map(sessionView),
+        factors: factorsOfUser.all(file.sql, { userId }).map(factorView),
+        identities: identitiesOfUser.all(file.sql, { userId }).map(identityView),
+        passkeys: passkeysOfUser.all(file.sql, { userId }).map(passkeyView),
+      };
+    },
+    async removeMeans(id, removed, by) {
+      await file.write((write) => {
+        requireUser(write.tx, id);
+        if (!REMOVALS[removed.kind](write, id, removed.id))
+          throw notFound(`There is no ${removed.kind} "${removed.id}"`);
+        const action = removed.kind === "session" ? "user.revoke" : "factor.delete";
+        write.audit(by, { action, target: `users/${id}`, after: { type: removed.kind } });
+      });
+    },
+  };
+}
+
+/** Each returns whether there was one of this user. */
+const REMOVALS: Readonly<Record<RemovableMeans, (write: AccountWrite, userId: string, id: string) => boolean>> = {
+  session(write, userId, id) {
+    if (sessionById.get(write.tx, { id })?.userId !== userId) return false;
+    deleteSession.run(write.tx, { id });
+    write.ended([id]);
+    return true;
+  },
+  identity(write, userId, id) {
+    if (!identitiesOfUser.all(write.tx, { userId }).some((identity) => identity.id === id)) return false;
+    deleteIdentity.run(write.tx, { id });
+    return true;
+  },
+  passkey(write, userId, id) {
+    if (passkeyById.get(write.tx, { id })?.userId !== userId) return false;
+    deletePasskey.run(write.tx, { id });
+    return true;
+  },
+};
+
+/** Errors: 404. */
+export function requireUser(sql: Readable, id: string): SecretAccount {
+  const account = userById.get(sql, { id });
+  if (account === null) throw notFound(`There is no user "${id}"`);
+  return account;
+}

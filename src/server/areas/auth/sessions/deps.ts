@@ -1,0 +1,46 @@
+import type { Clock } from "../../../../kernel/clock.ts";
+import type { Ids } from "../../../../kernel/ids.ts";
+import type { Logger } from "../../../../kernel/logger.ts";
+import { clientNetwork } from "../../../../kernel/network/client-network.ts";
+import { projection } from "../../../../kernel/schema/projection.ts";
+import type { MfaRequired, Tokens } from "../../../config/shapes/sign-in.ts";
+import { OwnUser } from "../../../config/shapes/users.ts";
+import type { AuthConfig, RateLimit } from "../../../config/types.ts";
+import type { AccountFile } from "../store/account-file.ts";
+import type { Guesses } from "../means/guesses.ts";
+import type { Passwords } from "../means/passwords.ts";
+import type { Sealing } from "../store/sealing.ts";
+import type { SessionCache } from "../store/session-cache.ts";
+import type { TokenSigner } from "../means/tokens.ts";
+
+/** What every part of the area works with. */
+export interface AuthDeps {
+  file: AccountFile;
+  sessions: SessionCache;
+  tokens: TokenSigner;
+  passwords: Passwords;
+  sealing: Sealing;
+  guesses: Guesses;
+  clock: Clock;
+  ids: Ids;
+  logger: Logger;
+  config: AuthConfig;
+  /** Failures that are allowed per email. */
+  signInLimit: RateLimit;
+}
+
+/** The client, before authentication. */
+export interface Client {
+  address: string;
+  userAgent: string | null;
+  /** A service key is not limited. */
+  isLimited: boolean;
+}
+
+/** The sharer of a client's password hashes. */
+export const sharerOf = (client: Client): string => `client:${clientNetwork(client.address)}`;
+
+export type SignInAnswer = Tokens | MfaRequired;
+
+/** The user as the API shows them to themselves. */
+export const ownUser = projection(OwnUser);
