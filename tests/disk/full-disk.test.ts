@@ -215,6 +215,23 @@ describe.if(disk !== null)("a disk that is full", () => {
     expect(platform.stderr().split("shared.db").length - 1).toBe(1);
   });
 
+  test("[AL6] a wrong password or key is 507 while its entry in the audit log cannot be written", async () => {
+    await platform.restart();
+    const wrong = async () => {
+      const credentials = { email: user.email, password: "wrong horse battery" };
+      const [signIn, admin] = [
+        await platform.post("/api/auth/signin", credentials),
+        await platform.post("/api/admin/session", { key: "wrong" }),
+      ];
+      return [signIn.status, admin.status];
+    };
+    disk?.fill();
+    const full = await wrong();
+    disk?.free();
+    expect(full).toEqual([507, 507]);
+    expect(await wrong()).toEqual([401, 401]);
+  });
+
   test("[DB53, DQ16] of files not opened yet, SQL databases are readable, and instances wait for room", async () => {
     await platform.restart();
     disk?.fill();

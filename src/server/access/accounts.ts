@@ -1,8 +1,8 @@
 import type { Millis } from "../../kernel/clock.ts";
 import { requireJsonSize } from "../../kernel/fields.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
-import type { ImportedUser, User, UserChanges, UserEntry, UserInvitation } from "../config/shapes/users.ts";
 import type { SignInMeans } from "../config/shapes/sign-in.ts";
+import type { ImportedUser, User, UserChanges, UserEntry, UserInvitation } from "../config/shapes/users.ts";
 import type { Actor, Transaction } from "../db/index.ts";
 import { METADATA_MAX_BYTES } from "./limits.ts";
 

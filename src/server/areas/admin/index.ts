@@ -29,7 +29,7 @@ export function createAdminArea(deps: {
   secret: string;
   serviceKeys: ServiceKeys;
   publicUrl: () => string;
-  audit: { failed(target: string, about: object): void };
+  audit: { failed(target: string, about: object): Promise<void> };
   clock: Clock;
   ids: Ids;
   logger: Logger;

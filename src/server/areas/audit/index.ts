@@ -79,7 +79,6 @@ export function createAuditArea(deps: {
     write: async (actor, change) => {
       await deps.file.write((tx) => tx.auditBy(actor, change));
     },
-    onFailure: (cause) => logger.error("a failed sign-in could not be written down", { cause }),
   });
   // Entries are safe meanwhile, and not to be found in the log.
   deps.health.add("audit", () => ({ ok: !isFailing }));

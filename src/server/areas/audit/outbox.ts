@@ -15,9 +15,8 @@ export class AuditOutbox implements AuditSink {
   #wake: (() => void) | null = null;
   #flush: (() => Promise<void>) | null = null;
   #write: WriteEntry | null = null;
-  /** Resolves when the entries that nobody waits for are written. */
+  /** Resolves when the failed sign-ins so far are written, or could not be. */
   #noted: Promise<unknown> = Promise.resolve();
-  #onFailure: (cause: unknown) => void = () => {};
   /** Failures of the current window. */
   #window = { endsAt: 0, failures: 0 };
 
@@ -45,13 +44,11 @@ export class AuditOutbox implements AuditSink {
     /** Resolves when all that waits has been taken, or could not be. */
     flush(): Promise<void>;
     write: WriteEntry;
-    onFailure(cause: unknown): void;
   }): void {
-    const { wake, flush, write, onFailure } = log;
+    const { wake, flush, write } = log;
     this.#wake = wake;
     this.#flush = flush;
     this.#write = write;
-    this.#onFailure = onFailure;
     if (this.isWaiting) wake();
   }
 
@@ -80,26 +77,32 @@ export class AuditOutbox implements AuditSink {
     await this.#flush?.();
   }
 
-  #note(change: AuditedChange): void {
-    const written = this.#write?.(NOBODY, change).catch(this.#onFailure);
-    this.#noted = Promise.all([this.#noted, written]);
+  async #note(change: AuditedChange): Promise<void> {
+    const written = this.#write?.(NOBODY, change);
+    this.#noted = Promise.allSettled([this.#noted, written]);
+    await written;
   }
 
-  /** A failed sign-in. Of many within a minute only the first have an entry each, and the next one says how many followed. */
-  failed(target: string, about: object): void {
+  /**
+   * Writes down a failed sign-in. Of many within a minute only the first have an entry each, and the next one says how many followed.
+   * Resolves when the entry is on disk. Errors: it cannot be written.
+   */
+  async failed(target: string, about: object): Promise<void> {
     const now = this.#clock.now();
+    const noted: Promise<void>[] = [];
     if (now >= this.#window.endsAt || this.#window.endsAt > now + FAILURES_WINDOW_MS) {
       const { failures } = this.#window;
       this.#window = { endsAt: now + FAILURES_WINDOW_MS, failures: 0 };
       if (failures > FAILURES_PER_MINUTE) {
         const after = { count: failures - FAILURES_PER_MINUTE };
-        this.#note({ action: "signin.failed", target: "users", after });
+        noted.push(this.#note({ action: "signin.failed", target: "users", after }));
       }
     }
     this.#window.failures += 1;
     if (this.#window.failures <= FAILURES_PER_MINUTE) {
-      this.#note({ action: "signin.failed", target, after: about });
+      noted.push(this.#note({ action: "signin.failed", target, after: about }));
     }
+    await Promise.all(noted);
   }
 }
 

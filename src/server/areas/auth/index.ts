@@ -10,45 +10,27 @@ import type { DatabaseFile } from "../../db/types.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
 import { createRateLimiter, RATE_LIMITS } from "../../http/rate-limit.ts";
 import type { Queue } from "../../jobs/index.ts";
-import { createAccountFile } from "./store/account-file.ts";
-import { type AddressOf, settleAddressForms } from "./store/address-forms.ts";
-import { createAccounts } from "./service/accounts.ts";
-import { createCaptcha } from "./means/captcha.ts";
-import { startCleanup } from "./store/cleanup.ts";
-import { createAddressService } from "./service/addresses.ts";
-import { createMailAccessor } from "./mail/app-mail.ts";
 import { emailEndpoints } from "./endpoints/email.ts";
-import { createMailTokens, type MailDeps } from "./sessions/mail-tokens.ts";
-import { createMailer } from "./mail/mailer.ts";
-import { outboxEndpoints } from "./endpoints/outbox.ts";
-import { createOutboxReader } from "./mail/outbox-reader.ts";
-import { createResetService } from "./service/resets.ts";
-import { createMailSignInService } from "./service/mail-sign-in.ts";
-import type { EndpointDeps } from "./endpoints/parts.ts";
-import { invitationEndpoints } from "./endpoints/invitations.ts";
-import { createInvitations } from "./service/invitations.ts";
-import { ACCESS_TOKEN_TTL_SECONDS, ADDRESS_CHANGES_PER_USER, MAILS_PER_ADDRESS, OUTBOX_ANSWER_MS } from "./limits.ts";
 import { mfaEndpoints } from "./endpoints/mfa.ts";
-import { createMfaService } from "./service/mfa.ts";
 import { oauthEndpoints } from "./endpoints/oauth.ts";
-import { createOAuthService } from "./service/oauth.ts";
+import { outboxEndpoints } from "./endpoints/outbox.ts";
+import type { EndpointDeps } from "./endpoints/parts.ts";
 import { passkeyEndpoints } from "./endpoints/passkeys.ts";
-import { createPasskeyService } from "./service/passkeys.ts";
-import { passwordEndpoints } from "./endpoints/passwords.ts";
-import { createGuesses, type GuessAbout } from "./means/guesses.ts";
-import { createPasswords } from "./means/passwords.ts";
-import { createPasswordService } from "./service/passwords.ts";
-import { createSealing } from "./store/sealing.ts";
-import { createSessionCache } from "./store/session-cache.ts";
 import { sessionEndpoints } from "./endpoints/sessions.ts";
-import { createSessionService } from "./service/sessions.ts";
-import { createSignIns } from "./sessions/sign-in.ts";
-import { createTokens } from "./means/tokens.ts";
 import { signUpEndpoints } from "./endpoints/sign-up.ts";
-import { createSignUpRule } from "./sessions/sign-up-rule.ts";
-import { createSignUps } from "./service/sign-up.ts";
-import { createVerification } from "./sessions/verification.ts";
+import { ACCESS_TOKEN_TTL_SECONDS, ADDRESS_CHANGES_PER_USER, MAILS_PER_ADDRESS } from "./limits.ts";
+import { createMailAccessor, Mailer } from "./mail/mailer.ts";
+import { Captcha } from "./means/captcha.ts";
+import { type GuessAbout, Guesses } from "./means/guesses.ts";
+import { Passwords } from "./means/passwords.ts";
+import { TokenSigner } from "./means/tokens.ts";
+import { createAccounts } from "./service/accounts.ts";
 import type { AuthDeps } from "./sessions/deps.ts";
+import { AccountFile } from "./store/account-file.ts";
+import { settleAddressForms } from "./store/address-forms.ts";
+import { startCleanup } from "./store/cleanup.ts";
+import { Sealing } from "./store/sealing.ts";
+import { SessionCache } from "./store/session-cache.ts";
 
 export interface AuthAreaDeps {
   config: AuthConfig;
@@ -56,8 +38,8 @@ export interface AuthAreaDeps {
   /** The system database, migrated. */
   file: DatabaseFile;
   notes: AccountNotes;
-  /** Called for each wrong guess at a password or code. */
-  onWrongGuess: (about: GuessAbout) => void;
+  /** Writes a wrong guess at a password or code down; resolves when that is on disk. */
+  onWrongGuess: (about: GuessAbout) => Promise<void>;
   /** Signs access tokens; what is kept encrypted or hashed depends on it too. */
   secret: string;
   /** true: mails wait in the outbox. */
@@ -89,27 +71,16 @@ export interface AuthArea {
 
 /** Sign-up, sign-in, sessions, second factors, OAuth and passkeys. */
 export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
-  const { config, clock, logger } = deps;
-  const auth = await createAuthDeps(deps);
-  const { file, sessions } = auth;
-  const addressOf = await settleAddressForms({ file, logger });
-  const mailDeps = createMailDeps(deps, auth, addressOf);
-  const mailTokens = createMailTokens(mailDeps);
-  const verification = createVerification(mailDeps, mailTokens);
-  const rule = createSignUpRule({ rule: config.signup, lookups: deps.lookups, clock, logger });
-  const signIns = createSignIns(auth, verification);
-  const passwords = createPasswordService(auth, signIns);
-  const mfa = createMfaService(auth, signIns, () => issuerName(config, deps.publicUrl()));
-  const oauth = createOAuthService({ ...auth, rule, verification, publicUrl: deps.publicUrl }, signIns);
-  const passkeys = config.passkeys === undefined ? null : createPasskeyService(auth, signIns, config.passkeys);
-  const invitations = createInvitations(mailDeps, mailTokens, signIns);
+  const { config, rateLimits, clock, logger } = deps;
+  const sessions = new SessionCache({ sql: deps.file, clock, logger });
+  const auth = await createDeps(deps, sessions);
+  const { file, mailer } = auth;
   const stopCleanup = startCleanup({ file, clock, logger });
-  const authLimiter = createRateLimiter(deps.rateLimits?.auth ?? RATE_LIMITS.auth, clock);
-  const signUpLimiter = createRateLimiter(deps.rateLimits?.signup ?? RATE_LIMITS.signup, clock);
+  const authLimiter = createRateLimiter(rateLimits?.auth ?? RATE_LIMITS.auth, clock);
+  const signUpLimiter = createRateLimiter(rateLimits?.signup ?? RATE_LIMITS.signup, clock);
   const endpointDeps: EndpointDeps = {
-    config,
-    addressOf,
-    captcha: createCaptcha({ config: config.captcha, isDrill: deps.isDrill, clock, logger }),
+    ...auth,
+    captcha: new Captcha({ config: config.captcha, isDrill: deps.isDrill, clock, logger }),
     authLimit: authLimiter.hit,
     signUpLimit(network) {
       authLimiter.hit(network);
@@ -119,85 +90,56 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
 
   return {
     sessions,
-    accounts: createAccounts({ ...mailDeps, mailTokens, invite: invitations.invite }),
-    mail: createMailAccessor(mailDeps.mailer),
+    accounts: createAccounts(auth),
+    mail: createMailAccessor(mailer),
     limit: authLimiter.hit,
     endpoints: [
-      ...signUpEndpoints(endpointDeps, createSignUps({ ...mailDeps, rule, verification, mailTokens }, signIns)),
-      ...passwordEndpoints(endpointDeps, passwords),
-      ...sessionEndpoints(endpointDeps, createSessionService(auth, signIns, verification)),
-      ...emailEndpoints({
-        ...endpointDeps,
-        passwords,
-        clock,
-        mailAnswerMs: mailDeps.mailer.isSent ? 0 : OUTBOX_ANSWER_MS,
-        addresses: createAddressService(mailDeps, mailTokens, createRateLimiter(ADDRESS_CHANGES_PER_USER, clock)),
-        resets: createResetService(mailDeps, mailTokens),
-        signIns: createMailSignInService({ ...mailDeps, rule }, mailTokens, signIns),
-      }),
-      ...outboxEndpoints(createOutboxReader(deps.dataDirectory)),
-      ...invitationEndpoints(endpointDeps, invitations),
-      ...mfaEndpoints({ ...endpointDeps, mfa, passwords }),
-      ...oauthEndpoints({ ...endpointDeps, oauth, publicUrl: deps.publicUrl }),
-      ...passkeyEndpoints({ ...endpointDeps, passkeys }),
+      ...signUpEndpoints(endpointDeps),
+      ...sessionEndpoints(endpointDeps),
+      ...emailEndpoints(endpointDeps),
+      ...outboxEndpoints(deps.dataDirectory),
+      ...mfaEndpoints(endpointDeps),
+      ...oauthEndpoints(endpointDeps),
+      ...passkeyEndpoints(endpointDeps),
     ],
     async stop() {
-      mailDeps.mailer.stop();
+      mailer.stop();
       await stopCleanup();
       await auth.passwords.stop();
     },
   };
 }
 
-async function createAuthDeps(deps: AuthAreaDeps): Promise<AuthDeps> {
-  const { config, clock, ids, logger } = deps;
-  const sessions = createSessionCache({ sql: deps.file, clock, logger });
-  const sealing = createSealing(deps.secret);
+async function createDeps(deps: AuthAreaDeps, sessions: SessionCache): Promise<AuthDeps> {
+  const { config, isDrill, dataDirectory, lookups, publicUrl, queue, clock, ids, logger } = deps;
+  const sealing = new Sealing(deps.secret);
+  const file = new AccountFile({ file: deps.file, sessions, clock, notes: deps.notes });
   const accessTtlSeconds = config.session?.accessTokenTtl ?? ACCESS_TOKEN_TTL_SECONDS;
+  const product = () => productName(config, publicUrl());
   return {
-    file: createAccountFile({ file: deps.file, sessions, clock, notes: deps.notes }),
-    sessions,
+    file,
     sealing,
+    tokens: await TokenSigner.of(deps.secret, { sealing, clock, accessTtlSeconds }),
+    passwords: new Passwords(clock),
+    guesses: new Guesses(clock, deps.onWrongGuess),
+    mailer: new Mailer({ config: config.mail ?? {}, isDrill, dataDirectory, clock, ids, logger, queue, product }),
+    mailLimit: createRateLimiter(MAILS_PER_ADDRESS, clock),
+    addressLimit: createRateLimiter(ADDRESS_CHANGES_PER_USER, clock),
+    signInLimit: deps.rateLimits?.signin ?? RATE_LIMITS.signin,
+    addressOf: await settleAddressForms({ file, logger }),
+    publicUrl,
+    lookups,
     clock,
     ids,
     logger,
     config,
-    tokens: await createTokens({ secret: deps.secret, sealing, clock, accessTtlSeconds }),
-    passwords: createPasswords(clock),
-    guesses: createGuesses(clock, deps.onWrongGuess),
-    signInLimit: deps.rateLimits?.signin ?? RATE_LIMITS.signin,
   };
 }
 
-function createMailDeps(deps: AuthAreaDeps, auth: AuthDeps, addressOf: AddressOf): MailDeps {
-  const { config, isDrill, dataDirectory, clock, ids, logger, queue } = deps;
-  return {
-    ...auth,
-    mailer: createMailer({
-      config: config.mail ?? {},
-      isDrill,
-      dataDirectory,
-      clock,
-      ids,
-      logger,
-      queue,
-      product: () => productName(config, deps.publicUrl()),
-    }),
-    mailLimit: createRateLimiter(MAILS_PER_ADDRESS, clock),
-    publicUrl: deps.publicUrl,
-    addressOf,
-  };
-}
-
-/** What authenticator apps show beside the account. */
-/** What mails call the product; empty where only an address of this machine is known. */
+/** Returns what mails call the product; empty where only an address of this machine is known. */
 function productName(config: AuthConfig, publicUrl: string): string {
   const named = config.mail?.product ?? config.passkeys?.rpName;
   if (named !== undefined) return named;
-  const host = URL.canParse(publicUrl) ? new URL(publicUrl).hostname : "";
+  const host = URL.parse(publicUrl)?.hostname ?? "";
   return host === "localhost" || /^[\d.]+$|:/.test(host) ? "" : host;
-}
-
-function issuerName(config: AuthConfig, publicUrl: string): string {
-  return config.passkeys?.rpName ?? (URL.canParse(publicUrl) ? new URL(publicUrl).hostname : "Platform");
 }

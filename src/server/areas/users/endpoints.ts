@@ -5,7 +5,6 @@ import type { AccountMail, Accounts, RemovableMeans } from "../../access/account
 import { actorOf, type Principal } from "../../access/principal.ts";
 import { requireServiceKey } from "../../access/service-key-right.ts";
 import { SignInMeans } from "../../config/shapes/sign-in.ts";
-import { emailOf } from "../../config/shapes/user-fields.ts";
 import {
   createdUser,
   RedirectUrl,

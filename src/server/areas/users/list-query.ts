@@ -1,8 +1,8 @@
 import { type Static, Type } from "typebox";
 import { badField } from "../../../kernel/errors.ts";
 import { isLonger } from "../../../kernel/fields.ts";
-import { normalizeEmail } from "../../config/shapes/user-fields.ts";
 import type { AccountSearchPlace } from "../../access/accounts.ts";
+import { normalizeEmail } from "../../config/shapes/user-fields.ts";
 
 /** Users of a page: by default, and at most. */
 const LIST_LIMIT_DEFAULT = 20;

@@ -5,14 +5,16 @@ import { ROOT_KEY_NAME, type ServiceKeyPrincipal, type ServiceKeys } from "../..
 import type { RateLimiter } from "../../../http/rate-limit.ts";
 import { useLinkCode } from "./links.ts";
 
+interface Credentials {
+  key?: string | null;
+  code?: string | null;
+}
+
 /**
  * The service key that these credentials stand for. Errors: 400 without any; 401 for wrong ones; 403 for a key used from
  * an address outside its `ips`; 429 after too many wrong ones of one network.
  */
-export type SignIn = (
-  credentials: { key?: string | null; code?: string | null },
-  address: () => string,
-) => ServiceKeyPrincipal;
+export type SignIn = (credentials: Credentials, address: () => string) => Promise<ServiceKeyPrincipal>;
 
 export function createSignIn(deps: {
   dataDirectory: string;
@@ -20,18 +22,18 @@ export function createSignIn(deps: {
   clock: Clock;
   /** By client network. */
   failures: RateLimiter;
-  /** Writes down a failure for the audit log. */
-  failed: (way: "key" | "code") => void;
+  /** Writes a failure down in the audit log; resolves when that is on disk. */
+  failed: (way: "key" | "code") => Promise<void>;
 }): SignIn {
   const { serviceKeys, clock, failures } = deps;
-  const identify: SignIn = ({ key, code }, address) => {
+  const identify = ({ key, code }: Credentials, address: () => string): ServiceKeyPrincipal => {
     if (typeof key === "string") return serviceKeys.identify(key, address);
     const isGood = typeof code === "string" && useLinkCode(deps.dataDirectory, code, { clock });
     const root = isGood ? serviceKeys.named(ROOT_KEY_NAME) : null;
     if (root === null) throw unauthorized("The link has been used, or is too old");
     return root;
   };
-  return (credentials, address) => {
+  return async (credentials, address) => {
     checkForm(credentials);
     const network = clientNetwork(address());
     failures.check(network);
@@ -39,14 +41,14 @@ export function createSignIn(deps: {
       return identify(credentials, address);
     } catch (cause) {
       failures.count(network);
-      deps.failed(typeof credentials.key === "string" ? "key" : "code");
+      await deps.failed(typeof credentials.key === "string" ? "key" : "code");
       throw cause;
     }
   };
 }
 
 /** Errors: 400 unless there is one of the two. */
-function checkForm({ key = null, code = null }: Parameters<SignIn>[0]): void {
+function checkForm({ key = null, code = null }: Credentials): void {
   if (key === null && code === null) throw badField("key", "required", "key is required, or code");
   if (key !== null && code !== null) throw badField("code", "invalid_value", "code: it takes the place of key");
 }

@@ -1,33 +1,27 @@
 import { type Static, Type } from "typebox";
-import { type Clock, pause } from "../../../../kernel/clock.ts";
+import { pause } from "../../../../kernel/clock.ts";
 import { Email, emailOf } from "../../../config/shapes/user-fields.ts";
 import { RedirectUrl } from "../../../config/shapes/users.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { OK } from "../../../http/reply.ts";
+import { OUTBOX_ANSWER_MS } from "../limits.ts";
+import { requestEmailChange, requestVerification, verifyEmail, verifyEmailChange } from "../service/addresses.ts";
+import { requestCode, requestMagicLink, verifyCode, verifyMagicLink } from "../service/mail-sign-in.ts";
+import { confirmPassword, requestPasswordReset, resetPassword } from "../service/passwords.ts";
 import {
+  CaptchaToken,
   callerOf,
   chosenPassword,
   clientOf,
   type EndpointDeps,
+  Ok,
   ofUsers,
   redirectOf,
   requireEnabled,
+  Secret,
+  SignedIn,
+  Token,
 } from "./parts.ts";
-import type { PasswordService } from "../service/passwords.ts";
-import { CaptchaToken, Ok, Secret, SignedIn, Token } from "./schemas.ts";
-import type { AddressService } from "../service/addresses.ts";
-import type { ResetService } from "../service/resets.ts";
-import type { MailSignInService } from "../service/mail-sign-in.ts";
-
-interface EmailEndpointDeps extends EndpointDeps {
-  addresses: AddressService;
-  resets: ResetService;
-  signIns: MailSignInService;
-  passwords: PasswordService;
-  clock: Clock;
-  /** Milliseconds before which no request for a mail is answered; 0 with a mail server, for which no answer waits. */
-  mailAnswerMs: number;
-}
 
 const MailToken = Type.String({ ...Token, description: "From the mail; valid once" });
 const Accepted = Type.Object(
@@ -38,7 +32,7 @@ const Accepted = Type.Object(
 const MailRequest = Type.Object({ email: Email, redirectUrl: RedirectUrl, captchaToken: CaptchaToken });
 
 /** Actions that a mail confirms. */
-export function emailEndpoints(deps: EmailEndpointDeps): readonly Endpoint[] {
+export function emailEndpoints(deps: EndpointDeps): readonly Endpoint[] {
   return [
     ...verification(deps),
     ...passwordReset(deps),
@@ -48,7 +42,7 @@ export function emailEndpoints(deps: EmailEndpointDeps): readonly Endpoint[] {
   ];
 }
 
-/** What a request for a mail asks for, once its CAPTCHA has been checked. Errors: 400, 413, 415, 503. */
+/** Returns what a request for a mail asks for, once its CAPTCHA has been checked. Errors: 400, 413, 415, 503. */
 async function mailRequest(
   deps: EndpointDeps,
   context: Parameters<typeof clientOf>[0] & { body(): Promise<Static<typeof MailRequest>> },
@@ -59,17 +53,20 @@ async function mailRequest(
   return { email: deps.addressOf(email), redirect };
 }
 
-/** Takes the same time whether or not there is a user to whom something is mailed, and waits for the mail to be in the outbox. */
-async function inOneTime({ clock, mailAnswerMs }: EmailEndpointDeps, request: () => Promise<void>): Promise<void> {
-  if (mailAnswerMs === 0) return request();
+/**
+ * Takes the same time whether or not there is a user to whom something is mailed, and waits for the mail to be in the outbox. With a
+ * mail server no answer waits for its mail.
+ */
+async function inOneTime({ clock, mailer }: EndpointDeps, request: () => Promise<void>): Promise<void> {
+  if (mailer.isSent) return request();
   const beganAt = clock.now();
   await request();
-  const leftMs = beganAt + mailAnswerMs - clock.now();
+  const leftMs = beganAt + OUTBOX_ANSWER_MS - clock.now();
   // A clock that was set back meanwhile does not lengthen it.
-  if (leftMs > 0) await pause(clock, Math.min(leftMs, mailAnswerMs));
+  if (leftMs > 0) await pause(clock, Math.min(leftMs, OUTBOX_ANSWER_MS));
 }
 
-function verification(deps: EmailEndpointDeps): readonly Endpoint[] {
+function verification(deps: EndpointDeps): readonly Endpoint[] {
   const request = endpoint(
     "POST /api/auth/request-email-verification",
     {
@@ -83,7 +80,7 @@ function verification(deps: EmailEndpointDeps): readonly Endpoint[] {
     },
     async ({ principal, body }) => {
       const { redirectUrl } = await body();
-      await deps.addresses.requestVerification(callerOf(principal), redirectOf(deps, redirectUrl));
+      await requestVerification(deps, callerOf(principal), redirectOf(deps, redirectUrl));
       return OK;
     },
   );
@@ -100,14 +97,14 @@ function verification(deps: EmailEndpointDeps): readonly Endpoint[] {
     },
     async ({ body }) => {
       const { token } = await body();
-      await deps.addresses.verifyEmail(token);
+      await verifyEmail(deps, token);
       return OK;
     },
   );
   return [request, confirm];
 }
 
-function passwordReset(deps: EmailEndpointDeps): readonly Endpoint[] {
+function passwordReset(deps: EndpointDeps): readonly Endpoint[] {
   const request = endpoint(
     "POST /api/auth/request-password-reset",
     {
@@ -121,7 +118,7 @@ function passwordReset(deps: EmailEndpointDeps): readonly Endpoint[] {
     },
     async (context) => {
       const { email, redirect } = await mailRequest(deps, context);
-      await inOneTime(deps, () => deps.resets.requestPasswordReset(email, redirect));
+      await inOneTime(deps, () => requestPasswordReset(deps, email, redirect));
       return OK;
     },
   );
@@ -140,15 +137,15 @@ function passwordReset(deps: EmailEndpointDeps): readonly Endpoint[] {
       answers: { 200: Ok },
     },
     async (context) => {
-      const { token, newPassword: password, keepPasskeys = false } = await context.body();
-      await deps.resets.resetPassword(token, password, { keepPasskeys, client: clientOf(context) });
+      const { token, newPassword, keepPasskeys = false } = await context.body();
+      await resetPassword(deps, { token, newPassword, keepPasskeys }, clientOf(context));
       return OK;
     },
   );
   return [request, reset];
 }
 
-function addressChange(deps: EmailEndpointDeps): readonly Endpoint[] {
+function addressChange(deps: EndpointDeps): readonly Endpoint[] {
   const request = endpoint(
     "POST /api/auth/change-email",
     {
@@ -165,9 +162,9 @@ function addressChange(deps: EmailEndpointDeps): readonly Endpoint[] {
       const caller = callerOf(context.principal);
       const { newEmail, password, redirectUrl } = await context.body();
       const redirect = redirectOf(deps, redirectUrl);
-      const proved = await deps.passwords.confirmPassword(caller, clientOf(context), password);
-      const change = { email: emailOf(newEmail), redirect };
-      await inOneTime(deps, () => deps.addresses.requestEmailChange(caller, proved, change));
+      const proved = await confirmPassword(deps, caller, clientOf(context), password);
+      const change = { proved, email: emailOf(newEmail), redirect };
+      await inOneTime(deps, () => requestEmailChange(deps, caller, change));
       return OK;
     },
   );
@@ -184,14 +181,14 @@ function addressChange(deps: EmailEndpointDeps): readonly Endpoint[] {
     },
     async ({ body }) => {
       const { token } = await body();
-      await deps.addresses.verifyEmailChange(token);
+      await verifyEmailChange(deps, token);
       return OK;
     },
   );
   return [request, confirm];
 }
 
-function magicLink(deps: EmailEndpointDeps): readonly Endpoint[] {
+function magicLink(deps: EndpointDeps): readonly Endpoint[] {
   const requireLinks = () => requireEnabled(deps.config.magicLink === true, "Signing in by magic link");
   const request = endpoint(
     "POST /api/auth/signin/magic-link",
@@ -207,7 +204,7 @@ function magicLink(deps: EmailEndpointDeps): readonly Endpoint[] {
     async (context) => {
       requireLinks();
       const { email, redirect } = await mailRequest(deps, context);
-      await inOneTime(deps, () => deps.signIns.requestMagicLink(email, redirect));
+      await inOneTime(deps, () => requestMagicLink(deps, email, redirect));
       return OK;
     },
   );
@@ -225,13 +222,13 @@ function magicLink(deps: EmailEndpointDeps): readonly Endpoint[] {
     async (context) => {
       requireLinks();
       const { token } = await context.body();
-      return deps.signIns.verifyMagicLink(token, clientOf(context));
+      return verifyMagicLink(deps, token, clientOf(context));
     },
   );
   return [request, confirm];
 }
 
-function emailCode(deps: EmailEndpointDeps): readonly Endpoint[] {
+function emailCode(deps: EndpointDeps): readonly Endpoint[] {
   const requireCodes = () => requireEnabled(deps.config.emailOtp === true, "Signing in by email code");
   const request = endpoint(
     "POST /api/auth/signin/email-otp",
@@ -248,7 +245,7 @@ function emailCode(deps: EmailEndpointDeps): readonly Endpoint[] {
       requireCodes();
       // The redirect is checked as everywhere, and not used: the mail contains a code and no link.
       const { email } = await mailRequest(deps, context);
-      await inOneTime(deps, () => deps.signIns.requestCode(email));
+      await inOneTime(deps, () => requestCode(deps, email));
       return OK;
     },
   );
@@ -266,7 +263,7 @@ function emailCode(deps: EmailEndpointDeps): readonly Endpoint[] {
     async (context) => {
       requireCodes();
       const { email, code } = await context.body();
-      return deps.signIns.verifyCode(deps.addressOf(email), code, clientOf(context));
+      return verifyCode(deps, { email: deps.addressOf(email), code }, clientOf(context));
     },
   );
   return [request, confirm];

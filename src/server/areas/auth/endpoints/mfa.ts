@@ -4,16 +4,10 @@ import { optional } from "../../../../kernel/schema/types.ts";
 import { Factor } from "../../../config/shapes/sign-in.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { OK } from "../../../http/reply.ts";
-import { callerOf, clientOf, type EndpointDeps, ofUsers, requireEnabled } from "./parts.ts";
 import { RECOVERY_CODE_COUNT, SECRET_TEXT_MAX_CHARACTERS, TOKEN_TEXT_MAX_CHARACTERS } from "../limits.ts";
-import type { PasswordService } from "../service/passwords.ts";
-import { Ok, Token, tokensAnswer } from "./schemas.ts";
-import type { MfaService } from "../service/mfa.ts";
-
-interface MfaEndpointDeps extends EndpointDeps {
-  mfa: MfaService;
-  passwords: PasswordService;
-}
+import { enroll, factorsOf, removeFactor, verifyFactor, verifyMfa } from "../service/mfa.ts";
+import { confirmPassword } from "../service/passwords.ts";
+import { callerOf, clientOf, type EndpointDeps, Ok, ofUsers, requireEnabled, Token, tokensAnswer } from "./parts.ts";
 
 const Code = Type.String({ ...Token, description: "Six digits; each code is valid once" });
 const Enrolment = Type.Object(
@@ -26,15 +20,15 @@ const Enrolment = Type.Object(
   { description: "The factor and its recovery codes, which are shown only here" },
 );
 
-export function mfaEndpoints(deps: MfaEndpointDeps): readonly Endpoint[] {
+export function mfaEndpoints(deps: EndpointDeps): readonly Endpoint[] {
   return [...enrolment(deps), ...signIn(deps), ...factors(deps)];
 }
 
-function enrolment({ config, authLimit, mfa }: MfaEndpointDeps): readonly Endpoint[] {
-  const enroll = endpoint(
+function enrolment(deps: EndpointDeps): readonly Endpoint[] {
+  const begin = endpoint(
     "POST /api/auth/mfa/totp/enroll",
     {
-      ...ofUsers(authLimit),
+      ...ofUsers(deps.authLimit),
       summary: "Enroll a TOTP factor",
       description: "It counts once it is verified.",
       caller: "user",
@@ -44,14 +38,14 @@ function enrolment({ config, authLimit, mfa }: MfaEndpointDeps): readonly Endpoi
     },
     ({ principal, query }) => {
       query();
-      requireEnabled(config.mfa?.totp === true, "A second factor by TOTP");
-      return mfa.enroll(callerOf(principal));
+      requireEnabled(deps.config.mfa?.totp === true, "A second factor by TOTP");
+      return enroll(deps, callerOf(principal));
     },
   );
   const verify = endpoint(
     "POST /api/auth/mfa/totp/verify",
     {
-      ...ofUsers(authLimit),
+      ...ofUsers(deps.authLimit),
       summary: "Verify your new TOTP factor with a code",
       caller: "user",
       place: "core",
@@ -61,18 +55,18 @@ function enrolment({ config, authLimit, mfa }: MfaEndpointDeps): readonly Endpoi
     },
     async (context) => {
       const { factorId, code } = await context.body();
-      await mfa.verifyFactor(callerOf(context.principal), clientOf(context), factorId, code);
+      await verifyFactor(deps, callerOf(context.principal), clientOf(context), { factorId, code });
       return OK;
     },
   );
-  return [enroll, verify];
+  return [begin, verify];
 }
 
-function signIn({ authLimit, mfa }: MfaEndpointDeps): readonly Endpoint[] {
+function signIn(deps: EndpointDeps): readonly Endpoint[] {
   const byCode = endpoint(
     "POST /api/auth/mfa/verify",
     {
-      ...ofUsers(authLimit),
+      ...ofUsers(deps.authLimit),
       summary: "Complete a sign-in with a TOTP code",
       caller: "public",
       place: "core",
@@ -81,13 +75,13 @@ function signIn({ authLimit, mfa }: MfaEndpointDeps): readonly Endpoint[] {
     },
     async (context) => {
       const { mfaTicket, code } = await context.body();
-      return mfa.verify(mfaTicket, { code }, clientOf(context));
+      return verifyMfa(deps, mfaTicket, { code }, clientOf(context));
     },
   );
   const byRecoveryCode = endpoint(
     "POST /api/auth/mfa/recovery",
     {
-      ...ofUsers(authLimit),
+      ...ofUsers(deps.authLimit),
       summary: "Complete a sign-in with a recovery code",
       caller: "public",
       place: "core",
@@ -96,17 +90,17 @@ function signIn({ authLimit, mfa }: MfaEndpointDeps): readonly Endpoint[] {
     },
     async (context) => {
       const { mfaTicket, recoveryCode } = await context.body();
-      return mfa.verify(mfaTicket, { recoveryCode }, clientOf(context));
+      return verifyMfa(deps, mfaTicket, { recoveryCode }, clientOf(context));
     },
   );
   return [byCode, byRecoveryCode];
 }
 
-function factors({ authLimit, mfa, passwords }: MfaEndpointDeps): readonly Endpoint[] {
+function factors(deps: EndpointDeps): readonly Endpoint[] {
   const list = endpoint(
     "GET /api/auth/mfa/factors",
     {
-      ...ofUsers(authLimit),
+      ...ofUsers(deps.authLimit),
       summary: "List your MFA factors",
       caller: "user",
       place: "core",
@@ -114,13 +108,13 @@ function factors({ authLimit, mfa, passwords }: MfaEndpointDeps): readonly Endpo
     },
     ({ principal, query }) => {
       query();
-      return { factors: mfa.factors(callerOf(principal)) };
+      return { factors: factorsOf(deps, callerOf(principal)) };
     },
   );
   const remove = endpoint(
     "DELETE /api/auth/mfa/totp",
     {
-      ...ofUsers(authLimit),
+      ...ofUsers(deps.authLimit),
       summary: "Remove your TOTP factor and its recovery codes",
       description: "Requires a code of the factor, or the password.",
       caller: "user",
@@ -137,12 +131,12 @@ function factors({ authLimit, mfa, passwords }: MfaEndpointDeps): readonly Endpo
       const { code, password } = await context.body();
       const client = clientOf(context);
       if (typeof code === "string") {
-        await mfa.remove(caller, client, { code });
+        await removeFactor(deps, caller, client, { code });
         return OK;
       }
       if (typeof password !== "string") throw badField("code", "required", "code or password is required");
-      await passwords.confirmPassword(caller, client, password);
-      await mfa.remove(caller, client, "confirmed");
+      await confirmPassword(deps, caller, client, password);
+      await removeFactor(deps, caller, client, "confirmed");
       return OK;
     },
   );

@@ -3,29 +3,31 @@ import { SECOND_MS } from "../../../../kernel/time/duration.ts";
 import { Identity } from "../../../config/shapes/sign-in.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { OK } from "../../../http/reply.ts";
-import { callerOf, clientOf, type EndpointDeps, ofUsers } from "./parts.ts";
 import { OAUTH_STATE_TTL_MS } from "../limits.ts";
-import { Ok } from "./schemas.ts";
-import type { Finished, OAuthService } from "../service/oauth.ts";
+import {
+  beginOAuth,
+  type Finished,
+  finishOAuth,
+  identitiesOf,
+  OAuthProviders,
+  removeIdentity,
+} from "../service/oauth.ts";
+import { callerOf, clientOf, type EndpointDeps, Ok, ofUsers } from "./parts.ts";
 
 const COOKIE_HASH_CHARACTERS = 16;
 
-interface OAuthEndpointDeps extends EndpointDeps {
-  oauth: OAuthService;
-  publicUrl: () => string;
-}
-
 const OF_PROVIDER = { provider: "A provider declared under `auth.oauth`" };
 
-export function oauthEndpoints(deps: OAuthEndpointDeps): readonly Endpoint[] {
-  return [begin(deps), finish(deps), ...identities(deps)];
+export function oauthEndpoints(deps: EndpointDeps): readonly Endpoint[] {
+  const providers = new OAuthProviders(deps.config.oauth ?? {}, deps.clock.now);
+  return [begin(deps, providers), finish(deps, providers), ...identities(deps)];
 }
 
-const begin = ({ authLimit, oauth, publicUrl }: OAuthEndpointDeps): Endpoint =>
+const begin = (deps: EndpointDeps, providers: OAuthProviders): Endpoint =>
   endpoint(
     "GET /api/auth/oauth/:provider",
     {
-      ...ofUsers(authLimit),
+      ...ofUsers(deps.authLimit),
       summary: "Start a sign-in with an OAuth provider",
       caller: "public",
       place: "core",
@@ -39,20 +41,22 @@ const begin = ({ authLimit, oauth, publicUrl }: OAuthEndpointDeps): Endpoint =>
       errors: [400, 404, 502],
     },
     async ({ params, query }) => {
-      const { redirect_url = null } = query();
-      const { location, state, browserSecret } = await oauth.begin(params.provider, redirect_url);
-      const secure = publicUrl().startsWith("https:") ? "; Secure" : "";
+      const { redirect_url: redirectUrl = null } = query();
+      const begun = await beginOAuth(deps, providers, { provider: params.provider, redirectUrl });
+      const { location, state, browserSecret } = begun;
+      const publicUrl = deps.publicUrl();
+      const secure = publicUrl.startsWith("https:") ? "; Secure" : "";
       const maxAgeSeconds = OAUTH_STATE_TTL_MS / SECOND_MS;
-      const attributes = `Path=${cookiePath(publicUrl())}; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax`;
+      const attributes = `Path=${cookiePath(publicUrl)}; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax`;
       return redirect(location, `${cookieName(state)}=${browserSecret}; ${attributes}${secure}`);
     },
   );
 
-const finish = ({ authLimit, oauth, publicUrl }: OAuthEndpointDeps): Endpoint =>
+const finish = (deps: EndpointDeps, providers: OAuthProviders): Endpoint =>
   endpoint(
     "GET /api/auth/oauth/:provider/callback",
     {
-      ...ofUsers(authLimit),
+      ...ofUsers(deps.authLimit),
       summary: "Complete a sign-in with an OAuth provider, which redirects the browser here",
       caller: "public",
       place: "core",
@@ -71,14 +75,18 @@ const finish = ({ authLimit, oauth, publicUrl }: OAuthEndpointDeps): Endpoint =>
       context.query();
       const query = new URLSearchParams(context.queryText());
       const name = cookieName(query.get("state") ?? "");
-      const browserSecret = browserSecretOf(context.request, name);
-      const finished = await oauth.finish(context.params.provider, query, browserSecret, clientOf(context));
-      const path = cookiePath(publicUrl());
+      const finished = await finishOAuth(deps, providers, {
+        provider: context.params.provider,
+        query,
+        browserSecret: browserSecretOf(context.request, name),
+        client: clientOf(context),
+      });
+      const path = cookiePath(deps.publicUrl());
       return redirect(destination(finished), `${name}=; Path=${path}; Max-Age=0; HttpOnly; SameSite=Lax`);
     },
   );
 
-/** Neither the tokens in the fragment nor the state are for caches and other sites. */
+/** Redirects. Neither the tokens in the fragment nor the state are for caches and other sites. */
 function redirect(location: string, cookie: string): Response {
   const headers = {
     location,
@@ -98,7 +106,7 @@ const cookieName = (state: string): string =>
   `platform_oauth_${Bun.SHA256.hash(state, "hex").slice(0, COOKIE_HASH_CHARACTERS)}`;
 
 /**
- * The cookie that `begin` set; null where a browser has none. Only browsers send `Sec-Fetch-Site`: another client cannot be
+ * Returns the cookie that `begin` set; null where a browser has none. Only browsers send `Sec-Fetch-Site`: another client cannot be
  * lured into somebody else's sign-in, and needs no cookie.
  */
 function browserSecretOf(request: Request, name: string): string | null | undefined {
@@ -126,11 +134,11 @@ function destination(finished: Finished): string {
   return url.href;
 }
 
-function identities({ authLimit, oauth }: OAuthEndpointDeps): readonly Endpoint[] {
+function identities(deps: EndpointDeps): readonly Endpoint[] {
   const list = endpoint(
     "GET /api/auth/identities",
     {
-      ...ofUsers(authLimit),
+      ...ofUsers(deps.authLimit),
       summary: "List the OAuth identities that you sign in with",
       caller: "user",
       place: "core",
@@ -138,13 +146,13 @@ function identities({ authLimit, oauth }: OAuthEndpointDeps): readonly Endpoint[
     },
     ({ principal, query }) => {
       query();
-      return { identities: oauth.identities(callerOf(principal)) };
+      return { identities: identitiesOf(deps, callerOf(principal)) };
     },
   );
   const remove = endpoint(
     "DELETE /api/auth/identities/:id",
     {
-      ...ofUsers(authLimit),
+      ...ofUsers(deps.authLimit),
       summary: "Remove one of your OAuth identities",
       caller: "user",
       place: "core",
@@ -154,7 +162,7 @@ function identities({ authLimit, oauth }: OAuthEndpointDeps): readonly Endpoint[
     },
     async ({ principal, params, query }) => {
       query();
-      await oauth.removeIdentity(callerOf(principal), params.id);
+      await removeIdentity(deps, callerOf(principal), params.id);
       return OK;
     },
   );

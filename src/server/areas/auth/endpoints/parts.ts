@@ -1,23 +1,25 @@
+import { Type } from "typebox";
 import { notFound } from "../../../../kernel/errors.ts";
-import { newPassword, PASSWORD_MIN_CHARACTERS } from "../../../config/shapes/user-fields.ts";
+import { optional } from "../../../../kernel/schema/types.ts";
 import type { Principal } from "../../../access/principal.ts";
-import type { AuthConfig } from "../../../config/types.ts";
+import { MfaRequired, Pending, Tokens } from "../../../config/shapes/sign-in.ts";
+import { newPassword, PASSWORD_MIN_CHARACTERS } from "../../../config/shapes/user-fields.ts";
 import type { RequestBasics } from "../../../http/exchange/request-context.ts";
 import { SMALL_BODY_MAX_BYTES } from "../../../http/limits.ts";
-import type { AddressOf } from "../store/address-forms.ts";
+import { CAPTCHA_TOKEN_MAX_CHARACTERS, SECRET_TEXT_MAX_CHARACTERS, TOKEN_TEXT_MAX_CHARACTERS } from "../limits.ts";
 import type { Captcha } from "../means/captcha.ts";
 import { redirectField } from "../means/redirect.ts";
-import type { Caller } from "../store/caller.ts";
-import type { Client } from "../sessions/deps.ts";
+import type { AuthDeps, Client } from "../sessions/deps.ts";
+import type { Caller } from "../store/account-file.ts";
+
+// What several endpoints need, take or answer.
 
 /** What the endpoints of every topic need. */
-export interface EndpointDeps {
-  config: AuthConfig;
+export interface EndpointDeps extends AuthDeps {
   captcha: Captcha;
-  addressOf: AddressOf;
   /** Counts one request of this network in the rate limit group `auth`. */
   authLimit: (network: string) => void;
-  /** The same, and in the group `signup`. */
+  /** Counts it in the groups `auth` and `signup`. */
   signUpLimit: (network: string) => void;
 }
 
@@ -25,7 +27,7 @@ export interface EndpointDeps {
 export const ofUsers = (limit: (network: string) => void) =>
   ({ tag: "Auth", refusesScopedKeys: true, bodyMaxBytes: SMALL_BODY_MAX_BYTES, limit }) as const;
 
-/** The session of a signed-in user. */
+/** Returns the session of a signed-in user. */
 export function callerOf({ auth, sessionId, tokenVersion = 0 }: Extract<Principal, { kind: "user" }>): Caller {
   return { userId: auth.id, sessionId, tokenVersion };
 }
@@ -38,9 +40,9 @@ export function clientOf({ address, request, principal }: RequestBasics & { prin
   };
 }
 
-/** The address of a request that a mailed link leads to; null for the server's own. Errors: 400. */
+/** Returns the address of a request that a mailed link leads to; null for the server's own. Errors: 400. */
 export const redirectOf = ({ config }: EndpointDeps, text: string | null | undefined): URL | null =>
-  redirectField(text ?? undefined, config.redirectUrls ?? []);
+  redirectField(text, config);
 
 /** Whether the config has email and password as a way to sign up and in. */
 export const hasPasswords = ({ config }: EndpointDeps): boolean => config.emailPassword !== false;
@@ -53,3 +55,23 @@ export function requireEnabled(isEnabled: boolean, what: string): void {
 /** A password that a user chooses, of the length that the config asks for. */
 export const chosenPassword = ({ config }: EndpointDeps) =>
   newPassword(config.password?.minLength ?? PASSWORD_MIN_CHARACTERS);
+
+export const Ok = Type.Object({ ok: Type.Literal(true) }, { description: "Done" });
+
+export const tokensAnswer = (description: string) => Type.Object(Tokens.properties, { description });
+
+/** Tokens, or what there is instead of them until the address is verified. */
+export const tokensOrPending = (description: string) => Type.Union([Tokens, Pending], { description });
+
+export const SignedIn = Type.Union([Tokens, MfaRequired], {
+  description: "Tokens, or a ticket for the second factor",
+});
+
+/** A password or token to be checked: longer ones are refused without a look at them. */
+export const Secret = Type.String({ minLength: 1, maxLength: SECRET_TEXT_MAX_CHARACTERS });
+/** A mailed token or code, a ticket, or an id. */
+export const Token = Type.String({ minLength: 1, maxLength: TOKEN_TEXT_MAX_CHARACTERS });
+/** The token of the CAPTCHA that `auth.captcha` declares; ignored without one. */
+export const CaptchaToken = optional(
+  Type.String({ maxLength: CAPTCHA_TOKEN_MAX_CHARACTERS, description: "Required if `auth.captcha` is declared" }),
+);

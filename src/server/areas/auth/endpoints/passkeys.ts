@@ -6,15 +6,17 @@ import { AnyObject, refine } from "../../../../kernel/schema/types.ts";
 import { Passkey } from "../../../config/shapes/sign-in.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { OK } from "../../../http/reply.ts";
-import { callerOf, clientOf, type EndpointDeps, ofUsers } from "./parts.ts";
 import { PASSKEY_NAME_MAX_CHARACTERS } from "../limits.ts";
-import { Ok, SignedIn } from "./schemas.ts";
-import type { PasskeyService } from "../service/passkeys.ts";
-
-interface PasskeyEndpointDeps extends EndpointDeps {
-  /** null: the config declares no passkeys. */
-  passkeys: PasskeyService | null;
-}
+import {
+  type PasskeyConfig,
+  passkeySignInOptions,
+  passkeysOf,
+  registerOptions,
+  registerPasskey,
+  removePasskey,
+  signInWithPasskey,
+} from "../service/passkeys.ts";
+import { callerOf, clientOf, type EndpointDeps, Ok, ofUsers, SignedIn } from "./parts.ts";
 
 /** The members of a credential in WebAuthn. `response` is the authenticators' to extend; the library checks what it reads. */
 const credential = {
@@ -36,17 +38,17 @@ const Name = refine(
   }),
 );
 
-export function passkeyEndpoints(deps: PasskeyEndpointDeps): readonly Endpoint[] {
+export function passkeyEndpoints(deps: EndpointDeps): readonly Endpoint[] {
   return [...registration(deps), ...signIn(deps), ...list(deps)];
 }
 
-/** Errors: 404 where the config declares no passkeys. */
-function serviceOf({ passkeys }: PasskeyEndpointDeps): PasskeyService {
-  if (passkeys === null) throw notFound("Passkeys are not enabled");
-  return passkeys;
+/** Returns what `auth.passkeys` says. Errors: 404 where the config has none. */
+function passkeysIn({ config }: EndpointDeps): PasskeyConfig {
+  if (config.passkeys === undefined) throw notFound("Passkeys are not enabled");
+  return config.passkeys;
 }
 
-function registration(deps: PasskeyEndpointDeps): readonly Endpoint[] {
+function registration(deps: EndpointDeps): readonly Endpoint[] {
   const options = endpoint(
     "POST /api/auth/passkeys/register-options",
     {
@@ -59,7 +61,7 @@ function registration(deps: PasskeyEndpointDeps): readonly Endpoint[] {
     },
     ({ principal, query }) => {
       query();
-      return serviceOf(deps).registerOptions(callerOf(principal));
+      return registerOptions(deps, passkeysIn(deps), callerOf(principal));
     },
   );
   const register = endpoint(
@@ -79,14 +81,15 @@ function registration(deps: PasskeyEndpointDeps): readonly Endpoint[] {
     async ({ principal, body }) => {
       const { name = null, ...response } = await body();
       // A parsed body is JSON.
-      const passkey = await serviceOf(deps).register(callerOf(principal), response as JsonObject, name);
+      const registration = { response: response as JsonObject, name };
+      const passkey = await registerPasskey(deps, passkeysIn(deps), callerOf(principal), registration);
       return { verified: true, passkey };
     },
   );
   return [options, register];
 }
 
-function signIn(deps: PasskeyEndpointDeps): readonly Endpoint[] {
+function signIn(deps: EndpointDeps): readonly Endpoint[] {
   const options = endpoint(
     "POST /api/auth/passkeys/auth-options",
     {
@@ -102,7 +105,7 @@ function signIn(deps: PasskeyEndpointDeps): readonly Endpoint[] {
     },
     async ({ body }) => {
       await body();
-      return serviceOf(deps).authOptions();
+      return passkeySignInOptions(deps, passkeysIn(deps));
     },
   );
   const authenticate = endpoint(
@@ -120,13 +123,13 @@ function signIn(deps: PasskeyEndpointDeps): readonly Endpoint[] {
     async (context) => {
       // A parsed body is JSON.
       const response = (await context.body()) as JsonObject;
-      return serviceOf(deps).authenticate(response, clientOf(context));
+      return signInWithPasskey(deps, passkeysIn(deps), response, clientOf(context));
     },
   );
   return [options, authenticate];
 }
 
-function list(deps: PasskeyEndpointDeps): readonly Endpoint[] {
+function list(deps: EndpointDeps): readonly Endpoint[] {
   const all = endpoint(
     "GET /api/auth/passkeys",
     {
@@ -139,7 +142,8 @@ function list(deps: PasskeyEndpointDeps): readonly Endpoint[] {
     },
     ({ principal, query }) => {
       query();
-      return { passkeys: serviceOf(deps).list(callerOf(principal)) };
+      passkeysIn(deps);
+      return { passkeys: passkeysOf(deps, callerOf(principal)) };
     },
   );
   const remove = endpoint(
@@ -155,7 +159,8 @@ function list(deps: PasskeyEndpointDeps): readonly Endpoint[] {
     },
     async ({ principal, params, query }) => {
       query();
-      await serviceOf(deps).remove(callerOf(principal), params.id);
+      passkeysIn(deps);
+      await removePasskey(deps, callerOf(principal), params.id);
       return OK;
     },
   );

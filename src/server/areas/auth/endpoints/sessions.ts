@@ -6,20 +6,19 @@ import { OwnSession } from "../../../config/shapes/sign-in.ts";
 import { OwnUser, ProfileChanges } from "../../../config/shapes/users.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { OK } from "../../../http/reply.ts";
-import { callerOf, clientOf, type EndpointDeps, ofUsers } from "./parts.ts";
 import { SECRET_TEXT_MAX_CHARACTERS } from "../limits.ts";
-import { Ok, Secret, tokensAnswer } from "./schemas.ts";
-import type { SessionService } from "../service/sessions.ts";
+import { deleteMe, endSession, me, refresh, sessionsOf, signOut, updateMe } from "../service/sessions.ts";
+import { callerOf, clientOf, type EndpointDeps, Ok, ofUsers, Secret, tokensAnswer } from "./parts.ts";
 
-export function sessionEndpoints(deps: EndpointDeps, service: SessionService): readonly Endpoint[] {
-  return [refresh(deps, service), signOut(deps, service), ...profile(deps, service), ...sessions(deps, service)];
+export function sessionEndpoints(deps: EndpointDeps): readonly Endpoint[] {
+  return [refreshing(deps), signingOut(deps), ...profile(deps), ...sessions(deps)];
 }
 
-const refresh = ({ authLimit }: EndpointDeps, service: SessionService): Endpoint =>
+const refreshing = (deps: EndpointDeps): Endpoint =>
   endpoint(
     "POST /api/auth/refresh",
     {
-      ...ofUsers(authLimit),
+      ...ofUsers(deps.authLimit),
       summary: "Exchange a refresh token for new tokens",
       description:
         "The refresh token changes each time. The old one is accepted for another 30 s; used later, it ends the session.",
@@ -30,15 +29,15 @@ const refresh = ({ authLimit }: EndpointDeps, service: SessionService): Endpoint
     },
     async (context) => {
       const { refreshToken } = await context.body();
-      return service.refresh(refreshToken, clientOf(context));
+      return refresh(deps, refreshToken, clientOf(context));
     },
   );
 
-const signOut = ({ authLimit }: EndpointDeps, service: SessionService): Endpoint =>
+const signingOut = (deps: EndpointDeps): Endpoint =>
   endpoint(
     "POST /api/auth/signout",
     {
-      ...ofUsers(authLimit),
+      ...ofUsers(deps.authLimit),
       summary: "Sign out: end the session of the refresh token, or of the bearer",
       caller: "public",
       place: "core",
@@ -53,21 +52,21 @@ const signOut = ({ authLimit }: EndpointDeps, service: SessionService): Endpoint
         throw forbidden("Acting as a user does not cover what changes their account");
       }
       if (typeof refreshToken === "string") {
-        await service.signOut(refreshToken);
+        await signOut(deps, refreshToken);
         return OK;
       }
       if (principal.kind !== "user") throw unauthorized();
       const { userId, sessionId } = callerOf(principal);
-      await service.endSession(userId, sessionId);
+      await endSession(deps, userId, sessionId);
       return OK;
     },
   );
 
-function profile({ authLimit }: EndpointDeps, service: SessionService): readonly Endpoint[] {
-  const me = endpoint(
+function profile(deps: EndpointDeps): readonly Endpoint[] {
+  const read = endpoint(
     "GET /api/auth/me",
     {
-      ...ofUsers(authLimit),
+      ...ofUsers(deps.authLimit),
       summary: "Get your profile",
       caller: "user",
       place: "core",
@@ -75,13 +74,13 @@ function profile({ authLimit }: EndpointDeps, service: SessionService): readonly
     },
     ({ principal, query }) => {
       query();
-      return { user: service.me(callerOf(principal)) };
+      return { user: me(deps, callerOf(principal)) };
     },
   );
-  const updateMe = endpoint(
+  const update = endpoint(
     "PATCH /api/auth/me",
     {
-      ...ofUsers(authLimit),
+      ...ofUsers(deps.authLimit),
       summary: "Change your profile",
       caller: "user",
       place: "core",
@@ -91,13 +90,13 @@ function profile({ authLimit }: EndpointDeps, service: SessionService): readonly
     async ({ principal, body }) => {
       const changes = await body();
       requireMetadataSize({ metadata: changes.metadata });
-      return { user: await service.updateMe(callerOf(principal), changes) };
+      return { user: await updateMe(deps, callerOf(principal), changes) };
     },
   );
-  const deleteMe = endpoint(
+  const remove = endpoint(
     "DELETE /api/auth/me",
     {
-      ...ofUsers(authLimit),
+      ...ofUsers(deps.authLimit),
       summary: "Delete your account, after a sign-in of the last 10 minutes",
       caller: "user",
       place: "core",
@@ -107,18 +106,18 @@ function profile({ authLimit }: EndpointDeps, service: SessionService): readonly
     },
     async ({ principal, query }) => {
       query();
-      await service.deleteMe(callerOf(principal));
+      await deleteMe(deps, callerOf(principal));
       return OK;
     },
   );
-  return [me, updateMe, deleteMe];
+  return [read, update, remove];
 }
 
-function sessions({ authLimit }: EndpointDeps, service: SessionService): readonly Endpoint[] {
+function sessions(deps: EndpointDeps): readonly Endpoint[] {
   const list = endpoint(
     "GET /api/auth/sessions",
     {
-      ...ofUsers(authLimit),
+      ...ofUsers(deps.authLimit),
       summary: "List your sessions, newest first",
       caller: "user",
       place: "core",
@@ -126,13 +125,13 @@ function sessions({ authLimit }: EndpointDeps, service: SessionService): readonl
     },
     ({ principal, query }) => {
       query();
-      return { sessions: service.sessions(callerOf(principal)) };
+      return { sessions: sessionsOf(deps, callerOf(principal)) };
     },
   );
   const end = endpoint(
     "DELETE /api/auth/sessions/:id",
     {
-      ...ofUsers(authLimit),
+      ...ofUsers(deps.authLimit),
       summary: "End one of your sessions",
       caller: "user",
       place: "core",
@@ -144,7 +143,7 @@ function sessions({ authLimit }: EndpointDeps, service: SessionService): readonl
     },
     async ({ principal, params, query }) => {
       query();
-      await service.endSession(callerOf(principal).userId, params.id);
+      await endSession(deps, callerOf(principal).userId, params.id);
       return OK;
     },
   );

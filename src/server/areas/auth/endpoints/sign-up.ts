@@ -1,10 +1,15 @@
 import { Type } from "typebox";
+import { optional } from "../../../../kernel/schema/types.ts";
 import { requireMetadataSize } from "../../../access/accounts.ts";
 import { DisplayName, Email, emailOf, Metadata } from "../../../config/shapes/user-fields.ts";
 import { RedirectUrl } from "../../../config/shapes/users.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { created } from "../../../http/reply.ts";
+import { acceptInvitation } from "../service/invitations.ts";
+import { changePassword, signInWithPassword } from "../service/passwords.ts";
+import { linkEmail, signInAnonymously, signUp } from "../service/sign-up.ts";
 import {
+  CaptchaToken,
   callerOf,
   chosenPassword,
   clientOf,
@@ -13,15 +18,19 @@ import {
   ofUsers,
   redirectOf,
   requireEnabled,
+  Secret,
+  SignedIn,
+  Token,
+  tokensAnswer,
+  tokensOrPending,
 } from "./parts.ts";
-import { CaptchaToken, tokensAnswer, tokensOrPending } from "./schemas.ts";
-import type { SignUps } from "../service/sign-up.ts";
 
-export function signUpEndpoints(deps: EndpointDeps, service: SignUps): readonly Endpoint[] {
-  return [signUp(deps, service), signInAnonymously(deps, service), linkEmail(deps, service)];
+/** Becoming a user, and signing in with a password. */
+export function signUpEndpoints(deps: EndpointDeps): readonly Endpoint[] {
+  return [withPassword(deps), anonymously(deps), linking(deps), signIn(deps), change(deps), acceptance(deps)];
 }
 
-const signUp = (deps: EndpointDeps, service: SignUps): Endpoint =>
+const withPassword = (deps: EndpointDeps): Endpoint =>
   endpoint(
     "POST /api/auth/signup",
     {
@@ -48,11 +57,11 @@ const signUp = (deps: EndpointDeps, service: SignUps): Endpoint =>
       const client = clientOf(context);
       await deps.captcha.check(captchaToken, client);
       const fields = { email: emailOf(email), password, displayName, metadata, redirect };
-      return created(await service.signUp(fields, client));
+      return created(await signUp(deps, fields, client));
     },
   );
 
-const signInAnonymously = (deps: EndpointDeps, service: SignUps): Endpoint =>
+const anonymously = (deps: EndpointDeps): Endpoint =>
   endpoint(
     "POST /api/auth/signin/anonymous",
     {
@@ -70,11 +79,11 @@ const signInAnonymously = (deps: EndpointDeps, service: SignUps): Endpoint =>
       const { captchaToken } = await context.body();
       const client = clientOf(context);
       await deps.captcha.check(captchaToken, client);
-      return created(await service.signInAnonymously(client));
+      return created(await signInAnonymously(deps, client));
     },
   );
 
-const linkEmail = (deps: EndpointDeps, service: SignUps): Endpoint =>
+const linking = (deps: EndpointDeps): Endpoint =>
   endpoint(
     "POST /api/auth/link/email",
     {
@@ -94,6 +103,68 @@ const linkEmail = (deps: EndpointDeps, service: SignUps): Endpoint =>
       requireEnabled(hasPasswords(deps), "Signing in with email and password");
       const { email, password, redirectUrl } = await context.body();
       const redirect = redirectOf(deps, redirectUrl);
-      return service.linkEmail(caller, { email: emailOf(email), password, redirect });
+      return linkEmail(deps, caller, { email: emailOf(email), password, redirect });
     },
   );
+
+const signIn = (deps: EndpointDeps): Endpoint =>
+  endpoint(
+    "POST /api/auth/signin",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Sign in with email and password",
+      caller: "public",
+      description:
+        "With `auth.requireVerifiedEmail`, 403 `Email not verified` for an address that is not; the link is mailed again.",
+      body: Type.Object({ email: Email, password: Secret, redirectUrl: RedirectUrl }),
+      answers: { 200: SignedIn },
+      errors: [404],
+    },
+    async (context) => {
+      requireEnabled(hasPasswords(deps), "Signing in with email and password");
+      const { email, password, redirectUrl } = await context.body();
+      const redirect = redirectOf(deps, redirectUrl);
+      return signInWithPassword(deps, { email: deps.addressOf(email), password, redirect }, clientOf(context));
+    },
+  );
+
+const change = (deps: EndpointDeps): Endpoint =>
+  endpoint(
+    "POST /api/auth/change-password",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Change your password; every other session ends",
+      caller: "user",
+      body: Type.Object({ currentPassword: Secret, newPassword: chosenPassword(deps) }),
+      answers: { 200: tokensAnswer("New tokens of this session") },
+    },
+    async (context) => {
+      const caller = callerOf(context.principal);
+      const { currentPassword, newPassword: next } = await context.body();
+      return changePassword(deps, caller, clientOf(context), { current: currentPassword, next });
+    },
+  );
+
+const acceptance = (deps: EndpointDeps): Endpoint => {
+  const password = chosenPassword(deps);
+  return endpoint(
+    "POST /api/auth/accept-invite",
+    {
+      ...ofUsers(deps.authLimit),
+      summary: "Accept an invitation: set a password, and sign in",
+      description: "The address counts as verified. Where users do not sign in with passwords, none is needed.",
+      caller: "public",
+      body: Type.Object({
+        token: Type.String({ ...Token, description: "From the mail; valid once" }),
+        // A schema is either of the two: with passwords, a user must set one.
+        password: deps.config.emailPassword === false ? optional(password) : password,
+        displayName: DisplayName,
+      }),
+      answers: { 200: SignedIn },
+    },
+    async (context) => {
+      const { token, password: given, displayName } = await context.body();
+      return acceptInvitation(deps, { token, password: given ?? null, displayName }, clientOf(context));
+    },
+  );
+};

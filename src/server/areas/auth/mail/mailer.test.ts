@@ -8,7 +8,7 @@ import { Foreground } from "../../../../kernel/observing/foreground.ts";
 import { MINUTE_MS, SECOND_MS } from "../../../../kernel/time/duration.ts";
 import { createStorageEngine, type OutboxRow } from "../../../db/index.ts";
 import { createJobsArea } from "../../../jobs/index.ts";
-import { createMailer } from "./mailer.ts";
+import { Mailer } from "./mailer.ts";
 
 const GIVE_UP_MS = 10_000;
 
@@ -26,7 +26,7 @@ function mailer(logger: Logger = silentLogger) {
   const foreground = new Foreground();
   const jobs = createJobsArea({ ...base, engine, foreground, secrets, jobs: {}, cron: {}, app, audit });
   const config = { smtp: { host: "127.0.0.1", port: 1 } };
-  const made = createMailer({ ...base, config, product: () => "", queue: jobs.queue });
+  const made = new Mailer({ ...base, config, product: () => "", queue: jobs.queue });
   const stop = async () => {
     await jobs.stop();
     made.stop();

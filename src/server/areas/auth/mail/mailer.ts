@@ -1,11 +1,25 @@
-import type { Millis } from "../../../../kernel/clock.ts";
+import { Type } from "typebox";
+import type { Clock, Millis } from "../../../../kernel/clock.ts";
+import { tooLarge } from "../../../../kernel/errors.ts";
+import type { Ids } from "../../../../kernel/ids.ts";
+import { jsonCopy } from "../../../../kernel/json/copy.ts";
+import { createParser } from "../../../../kernel/schema/parser.ts";
 import { endsWithin } from "../../../../kernel/time/stop.ts";
+import type { MailAccessor } from "../../../config/app/index.ts";
+import { Email, emailOf } from "../../../config/shapes/user-fields.ts";
 import type { AuthConfig } from "../../../config/types.ts";
 import type { Transaction } from "../../../db/index.ts";
 import { FinalFailure, type Queue } from "../../../jobs/index.ts";
-import { MAIL_RETRIES_MAX, MAIL_TIMEOUT_SECONDS, OUTBOX_WAIT_MS, SMTP_CONNECTIONS_MAX } from "../limits.ts";
+import {
+  MAIL_CONTENT_MAX_CHARACTERS,
+  MAIL_RETRIES_MAX,
+  MAIL_SUBJECT_MAX_CHARACTERS,
+  MAIL_TIMEOUT_SECONDS,
+  OUTBOX_WAIT_MS,
+  SMTP_CONNECTIONS_MAX,
+} from "../limits.ts";
 import { type MailKind, type MailText, type MailValues, renderMail } from "./templates.ts";
-import { createOutbox, createSmtp, type Secrets, type TransportDeps } from "./transports.ts";
+import { createOutbox, createSmtp, type Secrets, type Transport, type TransportDeps } from "./transports.ts";
 
 const FROM_DEFAULT = "no-reply@localhost";
 /** The name of the jobs that send mail. */
@@ -22,19 +36,6 @@ interface AccountMail {
 
 /** Call when the write of a mail is on disk. Without a mail server it resolves when the mail is in the outbox. */
 export type Posted = () => Promise<void>;
-
-export interface Mailer {
-  /** Whether mails are sent; false: they are files in the outbox. */
-  readonly isSent: boolean;
-  /**
-   * Writes a mail down in the transaction that it is about: it is sent if and only if that is committed. Without effect before
-   * that, except in a drill. [AU25] [AU261] [AU270]
-   */
-  post(tx: Pick<Transaction, "enqueue">, mail: AccountMail): Posted;
-  /** A mail of the config's code, to a valid address. */
-  sendText(to: string, content: MailText): Promise<void>;
-  stop(): void;
-}
 
 /** The part of a job that administrators may see. */
 interface VisibleMail {
@@ -58,65 +59,115 @@ interface MailerDeps extends TransportDeps {
 }
 
 /** With `smtp`, mails are sent as jobs; without, jobs make them files in `<data>/outbox`. In a drill they are files at once. */
-export function createMailer(deps: MailerDeps): Mailer {
-  const { config, queue, clock, isDrill } = deps;
-  const isSent = config.smtp !== undefined && !isDrill;
-  const transport = config.smtp !== undefined && isSent ? createSmtp(config.smtp) : createOutbox(deps);
-  const written = new Map<string, () => void>();
+export class Mailer {
+  /** Whether mails are sent; false: they are files in the outbox. */
+  readonly isSent: boolean;
+  readonly #config: MailerDeps["config"];
+  readonly #product: () => string;
+  readonly #queue: Queue;
+  readonly #clock: Clock;
+  readonly #ids: Ids;
+  readonly #isDrill: boolean;
+  readonly #transport: Transport;
+  /** What waits for a mail to be in the outbox, by the mail's id. */
+  readonly #written = new Map<string, () => void>();
 
-  const deliver = async (id: string, { kind, to }: VisibleMail, { content, secrets }: SecretMail): Promise<void> => {
-    await transport.send({ id, kind, from: config.from ?? FROM_DEFAULT, to, ...content }, secrets);
-    written.get(id)?.();
-  };
-  queue.define(MAIL_JOB_NAME, {
-    retries: MAIL_RETRIES_MAX,
-    timeout: MAIL_TIMEOUT_SECONDS,
-    concurrency: SMTP_CONNECTIONS_MAX,
-    async run({ id, data, secret }) {
-      // Written by `post`.
-      const visible = data as unknown as VisibleMail;
-      if (visible.expiresAt !== null && visible.expiresAt <= clock.now()) {
-        throw new FinalFailure("Its link or code expired before it could be sent");
-      }
-      await deliver(id, visible, JSON.parse(secret ?? "") as SecretMail);
-    },
-  });
+  constructor(deps: MailerDeps) {
+    const { smtp } = deps.config;
+    this.isSent = smtp !== undefined && !deps.isDrill;
+    this.#config = deps.config;
+    this.#product = deps.product;
+    this.#queue = deps.queue;
+    this.#clock = deps.clock;
+    this.#ids = deps.ids;
+    this.#isDrill = deps.isDrill;
+    this.#transport = smtp !== undefined && this.isSent ? createSmtp(smtp) : createOutbox(deps);
+    this.#queue.define(MAIL_JOB_NAME, {
+      retries: MAIL_RETRIES_MAX,
+      timeout: MAIL_TIMEOUT_SECONDS,
+      concurrency: SMTP_CONNECTIONS_MAX,
+      run: async ({ id, data, secret }) => {
+        // Written by `post`.
+        const visible = data as unknown as VisibleMail;
+        if (visible.expiresAt !== null && visible.expiresAt <= this.#clock.now()) {
+          throw new FinalFailure("Its link or code expired before it could be sent");
+        }
+        await this.#deliver(id, visible, JSON.parse(secret ?? "") as SecretMail);
+      },
+    });
+  }
+
+  /**
+   * Writes a mail down in the transaction that it is about: it is sent if and only if that is committed. Without effect before
+   * that, except in a drill. [AU25] [AU261] [AU270]
+   */
+  post(tx: Pick<Transaction, "enqueue">, { kind, values, ttlMs, delivery }: AccountMail): Posted {
+    const content = renderMail(kind, { ...values, product: this.#product() }, this.#config.templates ?? {});
+    const { email: to, ...secrets } = values;
+    const visible = { kind, to, expiresAt: this.#clock.now() + ttlMs };
+    const { id, data, options } = this.#jobOf(visible, { content, secrets });
+    const isMailed = delivery === "mail";
+    if (this.#isDrill) return async () => (isMailed ? this.#deliver(id, visible, { content, secrets }) : undefined);
+    const { name, ...job } = this.#queue.prepare(MAIL_JOB_NAME, data, options);
+    tx.enqueue({ ...job, names: isMailed ? [name] : [] });
+    return async () => (isMailed ? this.#untilInOutbox(id, async () => {}) : undefined);
+  }
+
+  /** Sends a mail of the config's code, to a valid address. */
+  async sendText(to: string, content: MailText): Promise<void> {
+    const visible: VisibleMail = { kind: "app", to, expiresAt: null };
+    const { id, data, options } = this.#jobOf(visible, { content, secrets: {} });
+    if (this.#isDrill) return this.#deliver(id, visible, { content, secrets: {} });
+    return this.#untilInOutbox(id, () => this.#queue.enqueue(MAIL_JOB_NAME, data, options));
+  }
+
+  stop(): void {
+    this.#transport.stop();
+  }
+
+  async #deliver(id: string, { kind, to }: VisibleMail, { content, secrets }: SecretMail): Promise<void> {
+    await this.#transport.send({ id, kind, from: this.#config.from ?? FROM_DEFAULT, to, ...content }, secrets);
+    this.#written.get(id)?.();
+  }
 
   /** Without a mail server, resolves when the mail is in the outbox, where tests look for it. */
-  const untilInOutbox = async (id: string, enqueued: () => Promise<unknown>): Promise<void> => {
+  async #untilInOutbox(id: string, enqueued: () => Promise<unknown>): Promise<void> {
     const inOutbox = Promise.withResolvers<void>();
-    if (!isSent) written.set(id, inOutbox.resolve);
+    if (!this.isSent) this.#written.set(id, inOutbox.resolve);
     try {
       await enqueued();
-      if (!isSent) await endsWithin(inOutbox.promise, OUTBOX_WAIT_MS, clock);
+      if (!this.isSent) await endsWithin(inOutbox.promise, OUTBOX_WAIT_MS, this.#clock);
     } finally {
-      written.delete(id);
+      this.#written.delete(id);
     }
-  };
-  const jobOf = ({ kind, to, expiresAt }: VisibleMail, hidden: SecretMail) => {
-    const id = deps.ids.uuid();
-    return { id, data: { kind, to, expiresAt }, options: { id, secret: JSON.stringify(hidden) } };
-  };
+  }
 
+  #jobOf({ kind, to, expiresAt }: VisibleMail, hidden: SecretMail) {
+    const id = this.#ids.uuid();
+    return { id, data: { kind, to, expiresAt }, options: { id, secret: JSON.stringify(hidden) } };
+  }
+}
+
+const OutgoingMail = Type.Object({
+  to: Email,
+  subject: Type.String({ minLength: 1, maxLength: MAIL_SUBJECT_MAX_CHARACTERS }),
+  text: Type.String({ minLength: 1 }),
+  html: Type.Optional(Type.String()),
+});
+
+/** `app.mail`. [AU263] */
+export function createMailAccessor(mailer: Mailer): MailAccessor {
+  const parser = createParser(OutgoingMail, { member: "a field of a mail" });
   return {
-    isSent,
-    post(tx, { kind, values, ttlMs, delivery }) {
-      const content = renderMail(kind, { ...values, product: deps.product() }, config.templates ?? {});
-      const { email: to, ...secrets } = values;
-      const visible = { kind, to, expiresAt: clock.now() + ttlMs };
-      const { id, data, options } = jobOf(visible, { content, secrets });
-      const isMailed = delivery === "mail";
-      if (isDrill) return async () => (isMailed ? deliver(id, visible, { content, secrets }) : undefined);
-      const { name, ...job } = queue.prepare(MAIL_JOB_NAME, data, options);
-      tx.enqueue({ ...job, names: isMailed ? [name] : [] });
-      return async () => (isMailed ? untilInOutbox(id, async () => {}) : undefined);
+    async send(mail) {
+      const { to, subject, text, html } = parser.parse(jsonCopy({ ...mail }));
+      const length = text.length + (html?.length ?? 0);
+      if (length > MAIL_CONTENT_MAX_CHARACTERS) {
+        throw tooLarge(`text and html must have at most ${MAIL_CONTENT_MAX_CHARACTERS} characters, got ${length}`);
+      }
+      // A line break in a subject would begin another header.
+      const content = { subject: subject.replaceAll(/[\r\n]+/g, " "), text };
+      await mailer.sendText(emailOf(to), html === undefined ? content : { ...content, html });
     },
-    async sendText(to, content) {
-      const visible: VisibleMail = { kind: "app", to, expiresAt: null };
-      const { id, data, options } = jobOf(visible, { content, secrets: {} });
-      if (isDrill) return deliver(id, visible, { content, secrets: {} });
-      return untilInOutbox(id, () => queue.enqueue(MAIL_JOB_NAME, data, options));
-    },
-    stop: transport.stop,
   };
 }

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { testClock } from "../../../../../tests/support/index.ts";
 import { AppError, unauthorized } from "../../../../kernel/errors.ts";
 import { nextTurn } from "../../../../kernel/time/scheduler.ts";
-import { createGuesses, type Guess } from "./guesses.ts";
+import { type Guess, Guesses } from "./guesses.ts";
 
 const LIMIT = { requests: 3, window: 60 };
 const key = (name: string) => [{ key: name, limit: LIMIT }];
@@ -12,7 +12,7 @@ const statusOf = (attempt: Promise<unknown>): Promise<unknown> =>
   attempt.catch((cause: unknown) => (cause instanceof AppError ? cause.status : cause));
 
 test("[AU38] failures count, successes do not, each key separately", async () => {
-  const guesses = createGuesses(testClock());
+  const guesses = new Guesses(testClock());
   for (let count = 0; count < 10; count++) expect(await guesses.attempt(key("a"), right)).toBe("in");
   for (let count = 0; count < 3; count++) expect(await statusOf(guesses.attempt(key("a"), wrong))).toBe(401);
   expect(await statusOf(guesses.attempt(key("a"), right))).toBe(429);
@@ -21,7 +21,7 @@ test("[AU38] failures count, successes do not, each key separately", async () =>
 
 test("[AU38] the window begins with the first guess and ends after its time", async () => {
   const clock = testClock();
-  const guesses = createGuesses(clock);
+  const guesses = new Guesses(clock);
   for (let count = 0; count < 3; count++) await statusOf(guesses.attempt(key("a"), wrong));
   clock.advance(59_999);
   const refused = await guesses.attempt(key("a"), right).catch((cause: unknown) => cause);
@@ -31,7 +31,7 @@ test("[AU38] the window begins with the first guess and ends after its time", as
 });
 
 test("[AU38] guesses under way count as failures until they are judged", async () => {
-  const guesses = createGuesses(testClock());
+  const guesses = new Guesses(testClock());
   let underWay = 0;
   let most = 0;
   const slow = (isRight: boolean) => async () => {
@@ -48,7 +48,7 @@ test("[AU38] guesses under way count as failures until they are judged", async (
 });
 
 test("[AU38] a check that fails with an error does not count, and the next one runs", async () => {
-  const guesses = createGuesses(testClock());
+  const guesses = new Guesses(testClock());
   const broken = () => Promise.reject(new Error("the disk failed"));
   for (let count = 0; count < 5; count++) await statusOf(guesses.attempt(key("a"), broken));
   expect(await guesses.attempt(key("a"), right)).toBe("in");

@@ -8,12 +8,12 @@ export const PBKDF2 = /^pbkdf2:sha256:(\d+):([A-Za-z0-9+/_-]+={0,2}):([A-Za-z0-9
 
 const ARGON2 = { algorithm: "argon2id", memoryCost: ARGON2_MEMORY_KIB, timeCost: ARGON2_PASSES } as const;
 
-/** What takes a processor for tens of milliseconds: to make a hash, or to compare a password with one. */
+/** Work that takes a processor for tens of milliseconds: to make a hash, or to compare a password with one. */
 export type HashWork = { kind: "hash"; password: string } | { kind: "check"; password: string; hash: string };
 
 const deriveKey = promisify(pbkdf2);
 
-/** On a thread of this process. Gives the hash, or whether the password is right. */
+/** Works on a thread of this process. Returns the hash, or whether the password is right. */
 export async function hashOnThread(work: HashWork): Promise<string | boolean> {
   if (work.kind === "hash") return Bun.password.hash(work.password, ARGON2);
   const { password, hash } = work;
@@ -23,7 +23,7 @@ export async function hashOnThread(work: HashWork): Promise<string | boolean> {
   return equalsConstantTime(await deriveKey(password, salt, iterations, expected.byteLength, "sha256"), expected);
 }
 
-/** The same at once, for a process that does nothing else. */
+/** Works at once, in a process that does nothing else. */
 export function hashNow(work: HashWork): string | boolean {
   if (work.kind === "hash") return Bun.password.hashSync(work.password, ARGON2);
   const { password, hash } = work;

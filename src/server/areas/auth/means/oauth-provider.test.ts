@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { KNOWN_PROVIDERS } from "../../../config/sections/oauth-providers.ts";
-import { createPlainClient, createProviderClient, type PlainProvider, readDiscord, readGithub } from "./oauth-provider.ts";
+import {
+  createPlainClient,
+  createProviderClient,
+  type PlainProvider,
+  readDiscord,
+  readGithub,
+} from "./oauth-provider.ts";
 
 /** A provider that speaks OAuth 2 without OpenID Connect, as GitHub does. */
 let server: Bun.Server<undefined>;

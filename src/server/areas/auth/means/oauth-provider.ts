@@ -17,8 +17,8 @@ import {
 } from "openid-client";
 import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
-import { normalizeEmail } from "../../../config/shapes/user-fields.ts";
 import { KNOWN_PROVIDERS, type KnownProvider } from "../../../config/sections/oauth-providers.ts";
+import { normalizeEmail } from "../../../config/shapes/user-fields.ts";
 import type { OAuthProvider } from "../../../config/types.ts";
 import { outgoingFetch } from "../../../http/outgoing/call.ts";
 import {

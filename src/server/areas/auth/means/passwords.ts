@@ -2,12 +2,16 @@ import type { Clock, Millis } from "../../../../kernel/clock.ts";
 import { AppError } from "../../../../kernel/errors.ts";
 import { Scheduler } from "../../../../kernel/time/scheduler.ts";
 import { PASSWORD_MAX_BYTES, passwordForm } from "../../../config/shapes/user-fields.ts";
+import type { Job } from "../../../db/processes/job.ts";
+import { ProcessPool } from "../../../db/processes/pool.ts";
 import {
   ARGON2_MEMORY_KIB,
   ARGON2_PASSES,
   BCRYPT_COST_MAX,
   BCRYPT_COST_MIN,
+  HASH_PROCESS_IDLE_MS,
   HASH_PROCESSES_MAX,
+  HASH_TIMEOUT_MS,
   HASHES_AT_ONCE_MAX,
   HASHES_WAITING_FOR_PROCESS,
   HASHES_WAITING_MAX,
@@ -17,34 +21,23 @@ import {
   PBKDF2_ITERATIONS_MAX,
   PBKDF2_SALT_BYTES_MAX,
 } from "../limits.ts";
-import { createHashPlaces } from "./hash-places.ts";
-import { BCRYPT, PBKDF2 } from "./hashing.ts";
-
-/** Hashes run off the main thread: see `hash-places.ts`. `sharer`: a client's network, or the name of another source of work. Errors: 503 if too many wait. */
-export interface Passwords {
-  /** argon2id of `passwordForm`. */
-  hash(password: string, sharer: string): Promise<string>;
-  /** The same for a whole import, in its order; its hashes take turns with those of others. */
-  hashAll(passwords: readonly string[], sharer: string): Promise<string[]>;
-  /**
-   * Whether the hash is of `passwordForm`, or of the password as it was given, which earlier releases and other systems hash. A
-   * null hash (no such user, no password) is a wrong password, after the same work. `beganAt`: when its turn came; the time that
-   * it waited before does not depend on the hash. `isOutdated`: the hash is right, and not what `hash()` makes today.
-   */
-  verify(
-    password: string,
-    hash: string | null,
-    sharer: string,
-  ): Promise<{ isRight: boolean; isOutdated: boolean; beganAt: Millis }>;
-  /** What is wrong with an imported hash, as in "must be …"; null when it can be verified against. */
-  hashProblem(text: string): string | null;
-  stop(): Promise<void>;
-}
+import { BCRYPT, type HashWork, hashOnThread, PBKDF2 } from "./hashing.ts";
 
 const ARGON2_PREFIX = `$argon2id$v=19$m=${ARGON2_MEMORY_KIB},t=${ARGON2_PASSES},p=1$`;
 
-export function createPasswords(clock: Clock): Passwords {
-  const scheduler = new Scheduler({
+/** A thread finishes what a process could not. */
+const notDone = (): Error => new AppError(503, "The password could not be checked, try again");
+const REFUSALS: Job["refusals"] = { queueFull: notDone, waitedTooLong: notDone, ranTooLong: notDone, ended: notDone };
+
+/**
+ * Hashes passwords off the main thread: on threads of this process, and on processes of lower priority when those are taken.
+ * `sharer`: a client's network, or the name of another source of work; sharers take turns. Errors of its methods: 503 if too many
+ * wait.
+ */
+export class Passwords {
+  readonly #clock: Clock;
+  readonly #pool: ProcessPool;
+  readonly #scheduler = new Scheduler({
     atOnce: HASHES_AT_ONCE_MAX,
     waitingMax: HASHES_WAITING_MAX,
     waitingPerCallerMax: HASHES_WAITING_PER_SHARER_MAX,
@@ -52,55 +45,113 @@ export function createPasswords(clock: Clock): Passwords {
     refusal: () =>
       new AppError(503, "Too many passwords are being checked, try again later", { headers: { "retry-after": "5" } }),
   });
-  /** `sharer`: a client's network, or the name of another source of work. Sharers take turns. */
-  const inTurn = <T>(sharer: string, work: () => Promise<T>): Promise<T> => scheduler.inTurn(work, { caller: sharer });
-  const places = createHashPlaces(clock);
-  // Work of the kind `hash` gives a text, of the kind `check` a boolean.
-  const hashed = async (password: string): Promise<string> =>
-    String(await places.run({ kind: "hash", password: passwordForm(password) }));
-  const isHashOf = async (password: string, hash: string): Promise<boolean> =>
-    (await places.run({ kind: "check", password, hash })) === true;
+  #onThreads = 0;
   /** The hash of an unknown password, computed at the first use. */
-  let decoy: Promise<string> | null = null;
+  #decoy: Promise<string> | null = null;
 
-  const check = async (password: string, hash: string | null): Promise<boolean> => {
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#pool = new ProcessPool({
+      clock,
+      program: "areas/auth/means/hash-job",
+      settings: null,
+      processesMax: Math.max(1, HASH_PROCESSES_MAX),
+      placesMax: Math.max(1, HASH_PROCESSES_MAX),
+      idleMs: HASH_PROCESS_IDLE_MS,
+    });
+  }
+
+  /** Returns argon2id of `passwordForm`. */
+  hash(password: string, sharer: string): Promise<string> {
+    return this.#scheduler.inTurn(() => this.#hash(password), { caller: sharer });
+  }
+
+  /** Hashes the passwords of a whole import, in its order; they take turns with those of others. */
+  async hashAll(passwords: readonly string[], sharer: string): Promise<string[]> {
+    const hashes: string[] = new Array(passwords.length);
+    let next = 0;
+    const work = async (): Promise<void> => {
+      while (next < passwords.length) {
+        const index = next++;
+        hashes[index] = await this.hash(passwords[index] ?? "", sharer);
+      }
+    };
+    await Promise.all(Array.from({ length: HASHES_AT_ONCE_MAX + HASH_PROCESSES_MAX + 1 }, work));
+    return hashes;
+  }
+
+  /**
+   * Returns whether the hash is of `passwordForm`, or of the password as it was given, which earlier releases and other systems hash.
+   * A null hash (no such user, no password) is a wrong password, after the same work. `beganAt`: when its turn came; the time that
+   * it waited before does not depend on the hash. `isOutdated`: the hash is right, and not what `hash()` makes today.
+   */
+  verify(
+    password: string,
+    hash: string | null,
+    sharer: string,
+  ): Promise<{ isRight: boolean; isOutdated: boolean; beganAt: Millis }> {
+    const work = async () => {
+      const beganAt = this.#clock.now();
+      const form = passwordForm(password);
+      if (await this.#check(form, hash)) {
+        return { isRight: true, isOutdated: hash?.startsWith(ARGON2_PREFIX) !== true, beganAt };
+      }
+      // Whether the account exists or not, so that the time does not tell it.
+      const isRight = form !== password && (await this.#check(password, hash));
+      return { isRight, isOutdated: isRight, beganAt };
+    };
+    return this.#scheduler.inTurn(work, { caller: sharer });
+  }
+
+  stop(): Promise<void> {
+    return this.#pool.stop();
+  }
+
+  async #check(password: string, hash: string | null): Promise<boolean> {
     const isTooLong = Buffer.byteLength(password) > PASSWORD_MAX_BYTES;
-    if (hash !== null && password !== "" && !isTooLong) return isHashOf(password, hash);
-    decoy ??= hashed(Bun.randomUUIDv7());
-    await isHashOf("decoy", await decoy);
+    if (hash !== null && password !== "" && !isTooLong) return this.#isHashOf(password, hash);
+    this.#decoy ??= this.#hash(Bun.randomUUIDv7());
+    await this.#isHashOf("decoy", await this.#decoy);
     return false;
-  };
+  }
 
-  return {
-    hash: (password, sharer) => inTurn(sharer, () => hashed(password)),
-    async hashAll(passwords, sharer) {
-      const hashes: string[] = new Array(passwords.length);
-      let next = 0;
-      const work = async (): Promise<void> => {
-        while (next < passwords.length) {
-          const index = next++;
-          hashes[index] = await inTurn(sharer, () => hashed(passwords[index] ?? ""));
-        }
-      };
-      await Promise.all(Array.from({ length: HASHES_AT_ONCE_MAX + HASH_PROCESSES_MAX + 1 }, work));
-      return hashes;
-    },
-    verify: (password, hash, sharer) =>
-      inTurn(sharer, async () => {
-        const beganAt = clock.now();
-        const form = passwordForm(password);
-        if (await check(form, hash))
-          return { isRight: true, isOutdated: hash?.startsWith(ARGON2_PREFIX) !== true, beganAt };
-        // Whether the account exists or not, so that the time does not tell it.
-        const isRight = form !== password && (await check(password, hash));
-        return { isRight, isOutdated: isRight, beganAt };
-      }),
-    hashProblem,
-    stop: () => places.stop(),
-  };
+  // Work of the kind `hash` gives a text, of the kind `check` a boolean.
+  async #hash(password: string): Promise<string> {
+    return String(await this.#run({ kind: "hash", password: passwordForm(password) }));
+  }
+
+  async #isHashOf(password: string, hash: string): Promise<boolean> {
+    return (await this.#run({ kind: "check", password, hash })) === true;
+  }
+
+  async #run(work: HashWork): Promise<string | boolean> {
+    if (this.#onThreads < HASHES_AT_ONCE_MAX) return this.#onThread(work);
+    const job: Job = {
+      request: work,
+      caller: "hashes",
+      places: 1,
+      waitMs: HASH_TIMEOUT_MS,
+      runMs: HASH_TIMEOUT_MS,
+      signals: [],
+      refusals: REFUSALS,
+      failed: notDone,
+    };
+    // The program answers with what `hashNow` returns.
+    return this.#pool.run(job).catch(() => this.#onThread(work)) as Promise<string | boolean>;
+  }
+
+  async #onThread(work: HashWork): Promise<string | boolean> {
+    this.#onThreads++;
+    try {
+      return await hashOnThread(work);
+    } finally {
+      this.#onThreads--;
+    }
+  }
 }
 
-function hashProblem(text: string): string | null {
+/** Returns what is wrong with an imported hash, as in "must be …"; null when passwords can be checked with it. */
+export function hashProblem(text: string): string | null {
   const outside = (what: string, min: number, value: number, max: number): string | null =>
     value >= min && value <= max ? null : `must have ${what} from ${min} to ${max}, got ${value}`;
   const bytesOf = (base64: string) => Buffer.from(base64, "base64").byteLength;

@@ -1,7 +1,8 @@
 import { badField } from "../../../../kernel/errors.ts";
+import type { AuthConfig } from "../../../config/types.ts";
 
 /**
- * Whether `auth.redirectUrls` allows this address. A trailing `*` matches the rest of the path, never of the host:
+ * Returns an address if `auth.redirectUrls` allows it. A trailing `*` matches the rest of the path, never of the host:
  * `https://app.example.com*` is not `https://app.example.com.evil.example`. null: not allowed. [AU22]
  */
 export function allowedRedirect(text: string, allowed: readonly string[]): URL | null {
@@ -21,10 +22,10 @@ function matches(url: URL, pattern: string): boolean {
   return isPrefix ? url.href.startsWith(wanted.href) : url.href === wanted.href;
 }
 
-/** The `redirectUrl` of a request that sends mail; null when absent. Errors: 400. */
-export function redirectField(value: string | undefined, allowed: readonly string[]): URL | null {
-  if (value === undefined) return null;
-  const url = allowedRedirect(value, allowed);
+/** Returns the address that a mailed link leads to; null for the server's own. Errors: 400. */
+export function redirectField(text: string | null | undefined, { redirectUrls = [] }: AuthConfig): URL | null {
+  if (text === null || text === undefined) return null;
+  const url = allowedRedirect(text, redirectUrls);
   if (url === null) throw badField("redirectUrl", "invalid_value", "redirectUrl is not one of auth.redirectUrls");
   return url;
 }

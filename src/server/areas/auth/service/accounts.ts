@@ -1,29 +1,35 @@
-import { type AppError, badField, conflict, type FieldProblems } from "../../../../kernel/errors.ts";
+import { AppError, badField, badRequest, conflict, type FieldProblems } from "../../../../kernel/errors.ts";
 import { nextTurn } from "../../../../kernel/time/scheduler.ts";
-import type { Account, Accounts, ImportedAccount, NewAccount } from "../../../access/accounts.ts";
+import type { Account, AccountMail, Accounts, ImportedAccount, NewAccount } from "../../../access/accounts.ts";
 import type { Actor, Transaction } from "../../../db/index.ts";
 import type { Readable } from "../../../db/query.ts";
-import type { AccountWrite, UserChanges } from "../store/account-file.ts";
-import type { MailDeps, MailTokens } from "../sessions/mail-tokens.ts";
-import type { Invitations } from "./invitations.ts";
 import { IMPORT_SLICE_USERS } from "../limits.ts";
-import { userValues } from "../store/new-user.ts";
-import { removePasskeys } from "./removal.ts";
+import { hashProblem } from "../means/passwords.ts";
+import { redirectField } from "../means/redirect.ts";
+import type { AuthDeps } from "../sessions/deps.ts";
+import { issueToken, mailKindOf } from "../sessions/mail-tokens.ts";
 import { emailTaken } from "../sessions/sign-in.ts";
-import { deleteFactors } from "../statements/factors.ts";
-import { identityBySubject, insertIdentity } from "../statements/identities.ts";
+import { deleteFactors, identityBySubject, insertIdentity } from "../statements/means.ts";
 import { deleteSecretsOfUser } from "../statements/secrets.ts";
-import { entriesAfter, entryByEmail } from "../statements/user-lists.ts";
-import { insertUser, type SecretAccount, userByEmail, userById } from "../statements/users.ts";
-import { createAccountMails } from "./account-mails.ts";
-import { createMeans, requireUser } from "./means.ts";
+import {
+  entriesAfter,
+  entryByEmail,
+  insertUser,
+  type SecretAccount,
+  userByEmail,
+  userById,
+} from "../statements/users.ts";
+import { type AccountWrite, type UserChanges, userValues } from "../store/account-file.ts";
+import { removePasskeys } from "./credentials.ts";
+import { invite } from "./invitations.ts";
+import { meansOf, removeMeans, requireUser } from "./means.ts";
 import { searchUsers } from "./user-search.ts";
 
 /** The sharer of administrators' hashes. */
 const ADMINISTRATION = "administration";
 
 /** The accounts, for their administration. */
-export function createAccounts(deps: MailDeps & Pick<Invitations, "invite"> & { mailTokens: MailTokens }): Accounts {
+export function createAccounts(deps: AuthDeps): Accounts {
   const { file, passwords } = deps;
 
   return {
@@ -47,7 +53,7 @@ export function createAccounts(deps: MailDeps & Pick<Invitations, "invite"> & { 
       });
     },
 
-    invite: async (invitation, by) => withoutHash(await deps.invite(invitation, by)),
+    invite: async (invitation, by) => withoutHash(await invite(deps, invitation, by)),
 
     async import(users, by) {
       await refuseTakenUsers(file.sql, users);
@@ -90,7 +96,7 @@ export function createAccounts(deps: MailDeps & Pick<Invitations, "invite"> & { 
       });
     },
 
-    sendMail: createAccountMails(deps),
+    sendMail: (...args) => sendMail(deps, ...args),
 
     async remove(id, by) {
       await file.write((write) => {
@@ -116,12 +122,38 @@ export function createAccounts(deps: MailDeps & Pick<Invitations, "invite"> & { 
       });
     },
 
-    ...createMeans(deps),
-    passwordHashProblem: passwords.hashProblem,
+    means: (id) => meansOf(deps, id),
+    removeMeans: (...args) => removeMeans(deps, ...args),
+    passwordHashProblem: hashProblem,
   };
 }
 
-/** Errors: 400, 409. */
+const MAIL_PURPOSES = { reset: "reset-password", verification: "verify-email" } as const satisfies {
+  readonly [Mail in AccountMail]: string;
+};
+
+/** Sends a mail to a user that the user could ask for. See `Accounts.sendMail`. */
+async function sendMail(
+  deps: AuthDeps,
+  userId: string,
+  mail: AccountMail,
+  redirectUrl: string | null,
+  by: Actor,
+): Promise<void> {
+  const purpose = MAIL_PURPOSES[mail];
+  const redirect = redirectField(redirectUrl, deps.config);
+  const { email } = requireUser(deps.file.sql, userId);
+  if (email === null) throw badRequest("This user has no email address");
+  await issueToken(deps, { purpose, userId, email, redirect }, (write) => {
+    const present = requireUser(write.tx, userId);
+    if (present.email !== email) throw conflict("The email address of this user has just been changed");
+    if (present.disabled) throw new AppError(409, "The account is disabled");
+    if (mail === "verification" && present.emailVerified) throw conflict("The email address is verified already");
+    write.audit(by, { action: "user.mail", target: `users/${userId}`, after: { mail: mailKindOf(purpose) } });
+  });
+}
+
+/** Changes a user, and ends what the change makes void. Errors: 400, 409. */
 function changed(write: AccountWrite, present: SecretAccount, changes: UserChanges, by: Actor): SecretAccount {
   const { id } = present;
   const { email = present.email, passwordHash, disabled = present.disabled } = changes;

@@ -1,112 +1,128 @@
 import { randomInt } from "node:crypto";
 import { AppError, badField } from "../../../../kernel/errors.ts";
-import { EMAIL_CODE_ATTEMPTS_MAX, EMAIL_CODE_DIGITS, EMAIL_CODE_TTL_MS, MAGIC_LINK_TTL_MS } from "../limits.ts";
-import { codeBudget } from "../means/code-budget.ts";
-import type { Guess } from "../means/guesses.ts";
-import { equalsConstantTime } from "../store/sealing.ts";
-import type { SignIn, SignIns } from "../sessions/sign-in.ts";
-import type { SignUpRule } from "../sessions/sign-up-rule.ts";
-import { countAttempt, deleteSecret, findSecret, putSecret } from "../statements/secrets.ts";
+import type { SignUpFacts } from "../../../config/types.ts";
+import { EMAIL_CODE_ATTEMPTS_MAX, EMAIL_CODE_DIGITS } from "../limits.ts";
+import { CodeBudget, type Guess } from "../means/guesses.ts";
+import type { AuthDeps, Client, SignInAnswer } from "../sessions/deps.ts";
+import { codeHash, issueToken, mailCode, useToken } from "../sessions/mail-tokens.ts";
+import { answerSignIn, completeSignIn, guessKeys, type SignIn } from "../sessions/sign-in.ts";
+import { isSignUpOpen, maySignUp, requireSignUp } from "../sessions/verification.ts";
+import { countAttempt, deleteSecret, findSecret } from "../statements/secrets.ts";
 import { userByEmail } from "../statements/users.ts";
-import type { Client, SignInAnswer } from "../sessions/deps.ts";
-import type { MailDeps, MailTokens } from "../sessions/mail-tokens.ts";
-import { createOwners } from "./owners.ts";
+import { type AccountWrite, accountDisabled } from "../store/account-file.ts";
+import { equalsConstantTime } from "../store/sealing.ts";
+import { clearUnproven } from "./credentials.ts";
 
-/** Signing in with a mailed link or code. An unknown address becomes a user whose email is verified, if the rule allows it. */
-export interface MailSignInService {
-  /** Nothing is mailed to an address that neither has an account nor may become one; the answer is the same. */
-  requestMagicLink(email: string, redirect: URL | null): Promise<void>;
-  /** Errors: 400 for a wrong, used or expired token, 403 if disabled or `Sign-up is closed`. */
-  verifyMagicLink(token: string, client: Client): Promise<SignInAnswer>;
-  requestCode(email: string): Promise<void>;
-  /** Five wrong codes end the code. Errors: 400, 403 if disabled or `Sign-up is closed`, 429. */
-  verifyCode(email: string, code: string, client: Client): Promise<SignInAnswer>;
+// Signing in with a mailed link or code. An unknown address becomes a user whose email is verified, if the rule of sign-ups allows it.
+
+/** Mails a link. Nothing is mailed to an address that neither has an account nor may become one; the answer is the same. */
+export async function requestMagicLink(deps: AuthDeps, email: string, redirect: URL | null): Promise<void> {
+  // Who is revoked or disabled loses it.
+  const userId = userByEmail.get(deps.file.sql, { email })?.id ?? null;
+  const isMailed = await isUseful(deps, "magicLink", email);
+  await issueToken(deps, { purpose: "magic-link", userId, email, isMailed, redirect });
+}
+
+/** Errors: 400 for a wrong, used or expired token, 403 if disabled or `Sign-up is closed`. */
+export async function verifyMagicLink(deps: AuthDeps, token: string, client: Client): Promise<SignInAnswer> {
+  const { email, signIn } = await deps.file.write((write) => {
+    const { email } = useToken(deps, write, "magic-link", token);
+    return { email, signIn: signInOwner(deps, write, { email, client, mayBecome: isSignUpOpen(deps.config) }) };
+  });
+  return answerSignIn(deps, signIn ?? (await becomeOwner(deps, "magicLink", email, client)));
+}
+
+/** Mails a code, to the same addresses as a link. */
+export async function requestCode(deps: AuthDeps, email: string): Promise<void> {
+  deps.mailLimit.hit(email);
+  const isMailed = await isUseful(deps, "emailOtp", email);
+  const code = String(randomInt(10 ** EMAIL_CODE_DIGITS)).padStart(EMAIL_CODE_DIGITS, "0");
+  const posted = await deps.file.write((write) => {
+    const userId = userByEmail.get(write.tx, { email })?.id ?? null;
+    return mailCode(deps, write, { email, userId, code, isMailed });
+  });
+  await posted();
 }
 
 const invalidCode = () => badField("code", "invalid_value", "code is wrong, used or expired");
 
-export function createMailSignInService(
-  deps: MailDeps & { rule: SignUpRule },
-  tokens: MailTokens,
-  signIns: SignIns,
-): MailSignInService {
-  const { file, sealing } = deps;
-
-  const { signInOwner, become, isMailed } = createOwners(deps, signIns);
-  const codeHash = (email: string, code: string) => sealing.digest("email-otp-code", `${email}:${code}`);
-
-  return {
-    async requestMagicLink(email, redirect) {
-      await tokens.issue({
-        purpose: "magic-link",
-        kind: "magicLink",
-        page: "magic-link",
-        ttlMs: MAGIC_LINK_TTL_MS,
-        // Who is revoked or disabled loses it.
-        userId: userByEmail.get(file.sql, { email })?.id ?? null,
-        email,
-        isMailed: await isMailed("magicLink", email),
-        redirect,
-      });
-    },
-
-    async verifyMagicLink(token, client) {
-      const { email, signIn } = await file.write((write) => {
-        const { email } = tokens.use(write, "magic-link", token);
-        return { email, signIn: signInOwner(write, email, client) };
-      });
-      return signIns.answer(signIn ?? (await become("magicLink", email, client)));
-    },
-
-    async requestCode(email) {
-      deps.mailLimit.hit(email);
-      const mayMail = await isMailed("emailOtp", email);
-      const code = String(randomInt(10 ** EMAIL_CODE_DIGITS)).padStart(EMAIL_CODE_DIGITS, "0");
-      const values = { email, code };
-      const delivery = mayMail ? "mail" : "none";
-      const posted = await file.write((write) => {
-        putSecret.run(write.tx, {
-          hash: sealing.digest("email-otp", email),
-          purpose: "email-otp",
-          userId: userByEmail.get(write.tx, { email })?.id ?? null,
-          payload: { code: codeHash(email, code).toString("base64") },
-          expiresAt: write.now + EMAIL_CODE_TTL_MS,
-        });
-        return deps.mailer.post(write.tx, { kind: "emailOtp", values, ttlMs: EMAIL_CODE_TTL_MS, delivery });
-      });
-      await posted();
-    },
-
-    async verifyCode(email, code, client) {
-      const hash = sealing.digest("email-otp", email);
-      const given = codeHash(email, code.trim());
-      const budget = codeBudget("email-otp", email, client);
-      const guess = async (): Promise<Guess<SignIn | null>> => {
-        // A wrong attempt must be counted, so it is a result of the write and not a throw.
-        const result = await file.write<SignIn | AppError | null>((write) => {
-          const secret = findSecret.get(write.tx, { hash, purpose: "email-otp", now: write.now });
-          const expected = secret?.payload["code"];
-          if (secret === null || typeof expected !== "string") return invalidCode();
-          const refusal = budget.refusal(write);
-          if (refusal !== null) return refusal;
-          if (!equalsConstantTime(Buffer.from(expected, "base64"), given)) {
-            if (secret.attempts + 1 >= EMAIL_CODE_ATTEMPTS_MAX) deleteSecret.run(write.tx, { hash });
-            else countAttempt.run(write.tx, { hash });
-            // Without a mailed code no guess can be right, and the budget does not shrink.
-            budget.count(write);
-            return invalidCode();
-          }
-          deleteSecret.run(write.tx, { hash });
-          return signInOwner(write, email, client);
-        });
-        return result instanceof AppError ? { isRight: false, error: result } : { isRight: true, value: result };
-      };
-      const signIn = await deps.guesses.attempt(signIns.guessKeys("email-otp", email, client), guess, {
-        userId: null,
-        email,
-        way: "code",
-      });
-      return signIns.answer(signIn ?? (await become("emailOtp", email, client)));
-    },
+/** Signs in with a code, which five wrong ones end. Errors: 400, 403 if disabled or `Sign-up is closed`, 429. */
+export async function verifyCode(
+  deps: AuthDeps,
+  { email, code }: { email: string; code: string },
+  client: Client,
+): Promise<SignInAnswer> {
+  const hash = deps.sealing.digest("email-otp", email);
+  const given = codeHash(deps, email, code.trim());
+  const budget = new CodeBudget("email-otp", email, client);
+  const guess = async (): Promise<Guess<SignIn | null>> => {
+    // A wrong attempt must be counted, so it is a result of the write and not a throw.
+    const result = await deps.file.write<SignIn | AppError | null>((write) => {
+      const secret = findSecret.get(write.tx, { hash, purpose: "email-otp", now: write.now });
+      const expected = secret?.payload["code"];
+      if (secret === null || typeof expected !== "string") return invalidCode();
+      const refusal = budget.refusal(write);
+      if (refusal !== null) return refusal;
+      if (!equalsConstantTime(Buffer.from(expected, "base64"), given)) {
+        if (secret.attempts + 1 >= EMAIL_CODE_ATTEMPTS_MAX) deleteSecret.run(write.tx, { hash });
+        else countAttempt.run(write.tx, { hash });
+        // Without a mailed code no guess can be right, and the budget does not shrink.
+        budget.count(write);
+        return invalidCode();
+      }
+      deleteSecret.run(write.tx, { hash });
+      return signInOwner(deps, write, { email, client, mayBecome: isSignUpOpen(deps.config) });
+    });
+    return result instanceof AppError ? { isRight: false, error: result } : { isRight: true, value: result };
   };
+  const about = { userId: null, email, way: "code" } as const;
+  const signIn = await deps.guesses.attempt(guessKeys(deps, "email-otp", email, client), guess, about);
+  return answerSignIn(deps, signIn ?? (await becomeOwner(deps, "emailOtp", email, client)));
 }
+
+type Method = "magicLink" | "emailOtp";
+
+/**
+ * Signs in the reader of a mail, who is the owner of its address. Returns null if there is no account and none may be made before the
+ * rule of sign-ups has been asked. Errors: 403 if disabled.
+ */
+function signInOwner(
+  deps: AuthDeps,
+  write: AccountWrite,
+  { email, client, mayBecome }: { email: string; client: Client; mayBecome: boolean },
+): SignIn | null {
+  const found = userByEmail.get(write.tx, { email });
+  if (found === null && !mayBecome) return null;
+  const account = found ?? write.insert({ id: deps.ids.uuid(), email, emailVerified: true, hasSignedIn: true });
+  if (account.disabled) throw accountDisabled();
+  if (account.emailVerified) return completeSignIn(deps, write, { account, client });
+  clearUnproven(write, account.id);
+  return completeSignIn(deps, write, { account: write.update(account.id, { emailVerified: true }), client });
+}
+
+/** Makes the user when the link or code is used up. Errors: 403 `Sign-up is closed`, or if disabled. */
+async function becomeOwner(deps: AuthDeps, method: Method, email: string, client: Client): Promise<SignIn> {
+  await requireSignUp(deps, factsOf(method, email));
+  const done = await deps.file.write((write) => signInOwner(deps, write, { email, client, mayBecome: true }));
+  if (done === null) throw new Error("a user who may be made was not made");
+  return done;
+}
+
+/**
+ * Whether a mail to this address may be of use. The rule is asked for addresses with an account too, so that the time does not
+ * tell them apart.
+ */
+async function isUseful(deps: AuthDeps, method: Method, email: string): Promise<boolean> {
+  if (isSignUpOpen(deps.config)) return true;
+  const isKnown = userByEmail.get(deps.file.sql, { email }) !== null;
+  const mayBecome = await maySignUp(deps, factsOf(method, email));
+  return isKnown || mayBecome;
+}
+
+const factsOf = (method: Method, email: string): SignUpFacts => ({
+  method,
+  email,
+  emailVerified: true,
+  displayName: null,
+  metadata: {},
+});

@@ -1,16 +1,22 @@
 import { notFound } from "../../../../kernel/errors.ts";
 import { projection } from "../../../../kernel/schema/projection.ts";
-import type { Accounts, RemovableMeans } from "../../../access/accounts.ts";
+import type { RemovableMeans } from "../../../access/accounts.ts";
 import { SignInMeans } from "../../../config/shapes/sign-in.ts";
+import type { Actor } from "../../../db/index.ts";
 import type { Readable } from "../../../db/query.ts";
-import type { AccountWrite } from "../store/account-file.ts";
 import { SESSIONS_SHOWN_MAX } from "../limits.ts";
-import { factorsOfUser } from "../statements/factors.ts";
-import { deleteIdentity, identitiesOfUser } from "../statements/identities.ts";
-import { deletePasskey, passkeyById, passkeysOfUser } from "../statements/passkeys.ts";
+import type { AuthDeps } from "../sessions/deps.ts";
+import {
+  deleteIdentity,
+  deletePasskey,
+  factorsOfUser,
+  identitiesOfUser,
+  passkeyById,
+  passkeysOfUser,
+} from "../statements/means.ts";
 import { deleteSession, newestSessions, sessionById } from "../statements/sessions.ts";
 import { type SecretAccount, userById } from "../statements/users.ts";
-import type { AuthDeps } from "../sessions/deps.ts";
+import type { AccountWrite } from "../store/account-file.ts";
 
 const { sessions, factors, identities, passkeys } = SignInMeans.properties;
 const sessionView = projection(sessions.items);
@@ -18,30 +24,34 @@ const factorView = projection(factors.items);
 const identityView = projection(identities.items);
 const passkeyView = projection(passkeys.items);
 
-/** What users sign in with, for administrators. */
-export function createMeans({ file, clock }: AuthDeps): Pick<Accounts, "means" | "removeMeans"> {
+/** Lists what a user signs in with, for administrators. Errors: 404. */
+export function meansOf({ file, clock }: AuthDeps, userId: string): SignInMeans {
+  requireUser(file.sql, userId);
+  const now = clock.now();
+  const newest = newestSessions.all(file.sql, { userId, limit: SESSIONS_SHOWN_MAX });
   return {
-    means(userId) {
-      requireUser(file.sql, userId);
-      const now = clock.now();
-      const newest = newestSessions.all(file.sql, { userId, limit: SESSIONS_SHOWN_MAX });
-      return {
-        sessions: newest.filter(({ expiresAt }) => expiresAt > now).map(sessionView),
-        factors: factorsOfUser.all(file.sql, { userId }).map(factorView),
-        identities: identitiesOfUser.all(file.sql, { userId }).map(identityView),
-        passkeys: passkeysOfUser.all(file.sql, { userId }).map(passkeyView),
-      };
-    },
-    async removeMeans(id, removed, by) {
-      await file.write((write) => {
-        requireUser(write.tx, id);
-        if (!REMOVALS[removed.kind](write, id, removed.id))
-          throw notFound(`There is no ${removed.kind} "${removed.id}"`);
-        const action = removed.kind === "session" ? "user.revoke" : "factor.delete";
-        write.audit(by, { action, target: `users/${id}`, after: { type: removed.kind } });
-      });
-    },
+    sessions: newest.filter(({ expiresAt }) => expiresAt > now).map(sessionView),
+    factors: factorsOfUser.all(file.sql, { userId }).map(factorView),
+    identities: identitiesOfUser.all(file.sql, { userId }).map(identityView),
+    passkeys: passkeysOfUser.all(file.sql, { userId }).map(passkeyView),
   };
+}
+
+/** See `Accounts.removeMeans`. */
+export async function removeMeans(
+  { file }: AuthDeps,
+  userId: string,
+  removed: { kind: RemovableMeans; id: string },
+  by: Actor,
+): Promise<void> {
+  await file.write((write) => {
+    requireUser(write.tx, userId);
+    if (!REMOVALS[removed.kind](write, userId, removed.id)) {
+      throw notFound(`There is no ${removed.kind} "${removed.id}"`);
+    }
+    const action = removed.kind === "session" ? "user.revoke" : "factor.delete";
+    write.audit(by, { action, target: `users/${userId}`, after: { type: removed.kind } });
+  });
 }
 
 /** Each returns whether there was one of this user. */

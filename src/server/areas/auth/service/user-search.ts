@@ -1,8 +1,8 @@
-import { normalizeEmail } from "../../../config/shapes/user-fields.ts";
 import type { AccountEntry, AccountSearchPlace } from "../../../access/accounts.ts";
+import { normalizeEmail } from "../../../config/shapes/user-fields.ts";
 import type { Readable } from "../../../db/query.ts";
 import { SEARCH_LOOKED_AT_MAX } from "../limits.ts";
-import { entriesByEmail, entriesByName, entriesOfName } from "../statements/user-lists.ts";
+import { entriesByEmail, entriesByName, entriesOfName } from "../statements/users.ts";
 
 interface SearchPage {
   text: string;

@@ -3,30 +3,41 @@ import type { Ids } from "../../../../kernel/ids.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import { clientNetwork } from "../../../../kernel/network/client-network.ts";
 import { projection } from "../../../../kernel/schema/projection.ts";
+import type { Lookups } from "../../../access/lookups/lookups.ts";
 import type { MfaRequired, Tokens } from "../../../config/shapes/sign-in.ts";
 import { OwnUser } from "../../../config/shapes/users.ts";
 import type { AuthConfig, RateLimit } from "../../../config/types.ts";
-import type { AccountFile } from "../store/account-file.ts";
+import type { RateLimiter } from "../../../http/rate-limit.ts";
+import type { Mailer } from "../mail/mailer.ts";
 import type { Guesses } from "../means/guesses.ts";
 import type { Passwords } from "../means/passwords.ts";
-import type { Sealing } from "../store/sealing.ts";
-import type { SessionCache } from "../store/session-cache.ts";
 import type { TokenSigner } from "../means/tokens.ts";
+import type { AccountFile } from "../store/account-file.ts";
+import type { AddressOf } from "../store/address-forms.ts";
+import type { Sealing } from "../store/sealing.ts";
 
 /** What every part of the area works with. */
 export interface AuthDeps {
   file: AccountFile;
-  sessions: SessionCache;
   tokens: TokenSigner;
   passwords: Passwords;
   sealing: Sealing;
   guesses: Guesses;
+  mailer: Mailer;
+  /** Counts a mail to an address. */
+  mailLimit: RateLimiter;
+  /** Counts a change of the address that a user asks for. */
+  addressLimit: RateLimiter;
+  /** Failures that are allowed per email. */
+  signInLimit: RateLimit;
+  addressOf: AddressOf;
+  publicUrl: () => string;
+  /** For the rule of sign-ups; called when a visitor comes, and not before. */
+  lookups: () => Lookups;
   clock: Clock;
   ids: Ids;
   logger: Logger;
   config: AuthConfig;
-  /** Failures that are allowed per email. */
-  signInLimit: RateLimit;
 }
 
 /** The client, before authentication. */
@@ -42,5 +53,5 @@ export const sharerOf = (client: Client): string => `client:${clientNetwork(clie
 
 export type SignInAnswer = Tokens | MfaRequired;
 
-/** The user as the API shows them to themselves. */
+/** Returns the user as the API shows them to themselves. */
 export const ownUser = projection(OwnUser);

@@ -1,71 +1,83 @@
 import { AppError, forbidden } from "../../../../kernel/errors.ts";
+import { within } from "../../../../kernel/time/deadline.ts";
 import type { Account } from "../../../access/accounts.ts";
-import type { AccountWrite } from "../store/account-file.ts";
-import type { MailDeps, MailTokens } from "./mail-tokens.ts";
-import type { Posted } from "../mail/mailer.ts";
+import { RULE_TIMEOUT_MS } from "../../../access/limits.ts";
+import type { AuthConfig, SignUpFacts } from "../../../config/types.ts";
 import { VERIFICATION_PAUSE_MS, VERIFICATION_TTL_MS } from "../limits.ts";
+import type { Posted } from "../mail/mailer.ts";
 import { recentSecret } from "../statements/secrets.ts";
 import { userById } from "../statements/users.ts";
+import type { AccountWrite } from "../store/account-file.ts";
+import type { AuthDeps } from "./deps.ts";
+import { mailToken } from "./mail-tokens.ts";
 
-/** `auth.requireVerifiedEmail`: no tokens before the address is proved. [AU204] */
-export interface Verification {
-  readonly isRequired: boolean;
-  /** true: this account must prove its address before it gets tokens. Anonymous users have none to prove. */
-  isMissing(account: Account): boolean;
-  /** Stores a token, and writes down the mail with the link that verifies the address. */
-  mail(write: AccountWrite, account: { id: string; email: string }, redirect: URL | null): Posted;
-  /** Mails the link again, at most once a minute, and gives the answer to a sign-in that has to wait for it. */
-  remind(account: Account, redirect: URL | null): Promise<AppError>;
+// What the config asks before somebody gets an account or tokens: `auth.signup` [AU201] and `auth.requireVerifiedEmail` [AU204].
+
+/** Whether everybody may sign up: there is nothing to ask. */
+export const isSignUpOpen = ({ signup = true }: AuthConfig): boolean => signup === true;
+
+/**
+ * Asks the rule of sign-ups whether this visitor may become a user. A rule that throws, or that has no answer within five seconds,
+ * denies, and is logged. Errors: 503 for too many lookups.
+ */
+export async function maySignUp({ config, lookups, clock, logger }: AuthDeps, facts: SignUpFacts): Promise<boolean> {
+  const { signup: rule = true } = config;
+  if (typeof rule === "boolean") return rule;
+  const call = lookups().begin();
+  // The rule gets copies: what it changes is not what becomes of the user.
+  const asked = async () => rule(structuredClone(facts), call.context(null));
+  const answer = await within(clock, RULE_TIMEOUT_MS, asked()).catch((cause: unknown) => {
+    logger.error("An access rule threw", { rule: "auth.signup", cause });
+    return false;
+  });
+  call.check();
+  return answer === true;
 }
+
+/** Errors: 403 `Sign-up is closed`; those of `maySignUp`. */
+export async function requireSignUp(deps: AuthDeps, facts: SignUpFacts): Promise<void> {
+  if (!(await maySignUp(deps, facts))) throw forbidden("Sign-up is closed");
+}
+
+/** Whether there are no tokens before the address is proved. */
+export const isProofRequired = ({ requireVerifiedEmail }: AuthConfig): boolean => requireVerifiedEmail === true;
+
+/** Whether this account must prove its address before it gets tokens. Anonymous users have none to prove. */
+export const isUnproved = (config: AuthConfig, { isAnonymous, emailVerified }: Account): boolean =>
+  isProofRequired(config) && !isAnonymous && !emailVerified;
 
 /** The answer to whoever has to prove an address first. */
 export const emailNotVerified = () => forbidden("Email not verified");
 
-export function createVerification(deps: MailDeps, tokens: MailTokens): Verification {
-  const isRequired = deps.config.requireVerifiedEmail === true;
+/** Mails the link again, at most once a minute, and returns the answer to a sign-in that has to wait for it. */
+export async function remind(deps: AuthDeps, { id, email }: Account, redirect: URL | null): Promise<AppError> {
+  if (email === null) return forbidden("Email required");
+  try {
+    deps.mailLimit.check(email);
+  } catch (cause) {
+    // The answer stays the same: mails to this address have been asked for elsewhere.
+    if (cause instanceof AppError) return emailNotVerified();
+    throw cause;
+  }
+  const posted = await deps.file.write((write) => mailDue(deps, write, { userId: id, email, redirect }));
+  if (posted !== null) {
+    deps.mailLimit.count(email);
+    await posted();
+  }
+  return emailNotVerified();
+}
 
-  const mail: Verification["mail"] = (write, { id, email }, redirect) =>
-    tokens.mail(write, {
-      purpose: "verify-email",
-      kind: "verification",
-      page: "verify-email",
-      ttlMs: VERIFICATION_TTL_MS,
-      userId: id,
-      email,
-      isMailed: true,
-      redirect,
-    });
-
-  /** null: none is due. */
-  const mailDue = (write: AccountWrite, userId: string, email: string, redirect: URL | null): Posted | null => {
-    const present = userById.get(write.tx, { id: userId });
-    if (present === null || present.email !== email || present.emailVerified) return null;
-    const expiresAt = write.now + VERIFICATION_TTL_MS;
-    // From the file, so that restarts allow no more mails. A clock that was set back counts as a minute that is over.
-    const bounds = { after: expiresAt - VERIFICATION_PAUSE_MS, upTo: expiresAt };
-    if (recentSecret.get(write.tx, { userId, purpose: "verify-email", ...bounds }) !== null) return null;
-    return mail(write, { id: userId, email }, redirect);
-  };
-
-  return {
-    isRequired,
-    isMissing: ({ isAnonymous, emailVerified }) => isRequired && !isAnonymous && !emailVerified,
-    mail,
-    async remind({ id, email }, redirect) {
-      if (email === null) return forbidden("Email required");
-      try {
-        deps.mailLimit.check(email);
-      } catch (cause) {
-        // The answer stays the same: mails to this address have been asked for elsewhere.
-        if (cause instanceof AppError) return emailNotVerified();
-        throw cause;
-      }
-      const posted = await deps.file.write((write) => mailDue(write, id, email, redirect));
-      if (posted !== null) {
-        deps.mailLimit.count(email);
-        await posted();
-      }
-      return emailNotVerified();
-    },
-  };
+/** Mails the link if it is due; null: it is not. */
+function mailDue(
+  deps: AuthDeps,
+  write: AccountWrite,
+  link: { userId: string; email: string; redirect: URL | null },
+): Posted | null {
+  const present = userById.get(write.tx, { id: link.userId });
+  if (present === null || present.email !== link.email || present.emailVerified) return null;
+  const expiresAt = write.now + VERIFICATION_TTL_MS;
+  // From the file, so that restarts allow no more mails. A clock that was set back counts as a minute that is over.
+  const bounds = { after: expiresAt - VERIFICATION_PAUSE_MS, upTo: expiresAt };
+  const recent = recentSecret.get(write.tx, { userId: link.userId, purpose: "verify-email", ...bounds });
+  return recent === null ? mailToken(deps, write, { purpose: "verify-email", ...link }) : null;
 }

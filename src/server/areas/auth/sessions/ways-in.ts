@@ -3,10 +3,9 @@ import { badRequest, unauthorized } from "../../../../kernel/errors.ts";
 import type { AuthConfig } from "../../../config/types.ts";
 import type { Readable } from "../../../db/query.ts";
 import { RECENT_PROOF_MS } from "../limits.ts";
-import { type Caller, sessionOf } from "../store/caller.ts";
-import { type Identity, identitiesOfUser } from "../statements/identities.ts";
-import { type Passkey, passkeysOfUser } from "../statements/passkeys.ts";
+import { type Identity, identitiesOfUser, type Passkey, passkeysOfUser } from "../statements/means.ts";
 import { type SecretAccount, userById } from "../statements/users.ts";
+import { type Caller, sessionOf } from "../store/account-file.ts";
 
 /** The ways of signing in that a user has and the present config enables. */
 interface WaysIn {

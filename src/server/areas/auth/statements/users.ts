@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, sql } from "drizzle-orm";
+import { and, asc, eq, gt, gte, lt, ne, sql } from "drizzle-orm";
 import { users } from "../../../../../schema/auth.ts";
 import { reading, writing } from "../../../db/declare-query.ts";
 
@@ -81,3 +81,58 @@ export const clearPassword = writing((db, v: { id: string }) =>
 
 /** Sessions, factors, identities and passkeys are deleted with it. */
 export const deleteUser = writing((db, v: { id: string }) => db.delete(users).where(eq(users.id, v.id)));
+
+/** The columns of a list entry. Metadata, of which a user may have 32 KB, is not read. */
+const entry = {
+  seq: users.seq,
+  id: users.id,
+  email: users.email,
+  displayName: users.displayName,
+  role: users.role,
+  emailVerified: users.emailVerified,
+  isAnonymous: users.isAnonymous,
+  disabled: users.disabled,
+  createdAt: users.createdAt,
+};
+
+const nameIgnoringCase = sql`${users.displayName} collate nocase`;
+
+/** In order of creation. */
+export const entriesAfter = reading((db, v: { after: number; limit: number }) =>
+  db.select(entry).from(users).where(gt(users.seq, v.after)).orderBy(asc(users.seq)).limit(v.limit),
+);
+
+export const entryByEmail = reading((db, v: { email: string }) =>
+  db.select(entry).from(users).where(eq(users.email, v.email)),
+);
+
+/** Emails from `from` on and before `end`, without those up to `after`. */
+export const entriesByEmail = reading((db, v: { from: string; after: string; end: string; limit: number }) =>
+  db
+    .select(entry)
+    .from(users)
+    // One lower bound: of two, SQLite looks up the first alone and reads every email between them.
+    .where(and(gte(users.email, sql`max(${v.from}, ${v.after})`), ne(users.email, v.after), lt(users.email, v.end)))
+    .orderBy(asc(users.email))
+    .limit(v.limit),
+);
+
+/** The users of one name, in either case, in order of creation. */
+export const entriesOfName = reading((db, v: { name: string; after: number; limit: number }) =>
+  db
+    .select(entry)
+    .from(users)
+    .where(and(eq(nameIgnoringCase, v.name), gt(users.seq, v.after)))
+    .orderBy(asc(users.seq))
+    .limit(v.limit),
+);
+
+/** Names after `after` and before `end`, in either case. */
+export const entriesByName = reading((db, v: { after: string; end: string; limit: number }) =>
+  db
+    .select(entry)
+    .from(users)
+    .where(and(gt(nameIgnoringCase, v.after), lt(nameIgnoringCase, v.end)))
+    .orderBy(asc(nameIgnoringCase), asc(users.seq))
+    .limit(v.limit),
+);

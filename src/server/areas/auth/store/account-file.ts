@@ -1,15 +1,61 @@
 import type { Clock, Millis } from "../../../../kernel/clock.ts";
 import { AppError } from "../../../../kernel/errors.ts";
-import type { Account, AccountNotes } from "../../../access/accounts.ts";
+import type { AccountNotes, NewAccount } from "../../../access/accounts.ts";
 import type { Actor, AuditedChange } from "../../../db/index.ts";
+import type { Readable } from "../../../db/query.ts";
 import type { DatabaseFile, Sync, Transaction } from "../../../db/types.ts";
-import { type NewUser, userValues } from "./new-user.ts";
-import type { SessionCache } from "./session-cache.ts";
-import { type Caller, sessionOf } from "./caller.ts";
-import { unmarkIdentities } from "../statements/identities.ts";
+import { unmarkIdentities } from "../statements/means.ts";
 import { deleteSecretsFor } from "../statements/secrets.ts";
-import { deleteOtherSessions, deleteSessionsOfUser } from "../statements/sessions.ts";
-import { deleteUser, insertUser, type SecretAccount, updateUser, userById } from "../statements/users.ts";
+import { deleteOtherSessions, deleteSessionsOfUser, type SessionRow, sessionById } from "../statements/sessions.ts";
+import {
+  deleteUser,
+  insertUser,
+  type SecretAccount,
+  type UserValues,
+  updateUser,
+  userById,
+} from "../statements/users.ts";
+import type { SessionCache } from "./session-cache.ts";
+
+/** The session that a request's access token belongs to. */
+export interface Caller {
+  userId: string;
+  sessionId: string;
+  /** The version of the access token. */
+  tokenVersion: number;
+}
+
+/** Returns null if the session has ended, or a new password has ended the caller's access token. */
+export function sessionOf(sql: Readable, { userId, sessionId, tokenVersion }: Caller): SessionRow | null {
+  const session = sessionById.get(sql, { id: sessionId });
+  return session?.userId === userId && session.tokenVersion === tokenVersion ? session : null;
+}
+
+/** A user to be inserted: absent members have their defaults. */
+export interface NewUser extends Omit<NewAccount, "id" | "email" | "password"> {
+  id: string;
+  email: string | null;
+  isAnonymous?: boolean;
+  /** true for a user who is given a session in the same write. */
+  hasSignedIn?: boolean;
+}
+
+export function userValues(user: NewUser, now: Millis): UserValues {
+  return {
+    id: user.id,
+    email: user.email,
+    emailVerified: user.emailVerified ?? false,
+    passwordHash: user.passwordHash ?? null,
+    displayName: user.displayName ?? null,
+    avatarUrl: user.avatarUrl ?? null,
+    role: user.role ?? "user",
+    isAnonymous: user.isAnonymous ?? false,
+    metadata: user.metadata ?? {},
+    appMetadata: user.appMetadata ?? {},
+    hasSignedIn: user.hasSignedIn ?? false,
+    createdAt: now,
+  };
+}
 
 /** Absent and undefined members stay. */
 export type UserChanges = {
@@ -17,175 +63,166 @@ export type UserChanges = {
 };
 
 /**
+ * Why sessions ended: `asked` by the user; `reused`: a refresh token came twice, so that somebody may have copied it; `credentials`:
+ * the password, the address or another way in was changed.
+ */
+type SignOutReason = "asked" | "reused" | "credentials";
+
+type Effect = (sessions: SessionCache) => void;
+
+/**
  * One write to the accounts. Its effects on sessions are collected, and applied to memory and listeners when the write is on
  * disk and before it is answered.
  */
-export interface AccountWrite {
+export class AccountWrite {
   readonly tx: Transaction;
   readonly now: Millis;
-  /** The caller has made sure that neither the id nor the email is taken. `by` is the new user by default: somebody who signs up. */
-  insert(user: NewUser, by?: Actor): SecretAccount;
+  readonly #effects: Effect[];
+  readonly #notes: AccountNotes;
+
+  constructor(tx: Transaction, { now, effects, notes }: { now: Millis; effects: Effect[]; notes: AccountNotes }) {
+    this.tx = tx;
+    this.now = now;
+    this.#effects = effects;
+    this.#notes = notes;
+  }
+
+  /** Inserts a user whose id and email nobody has. `by` is the new user by default: somebody who signs up. */
+  insert(user: NewUser, by: Actor = { user: user.id }): SecretAccount {
+    const account = insertUser.get(this.tx, userValues(user, this.now));
+    if (account === null) throw new Error("INSERT RETURNING gave no row");
+    this.#note("signup", user.id, by);
+    this.audit(by, { action: "user.create", target: `users/${user.id}`, after: shown(account) });
+    return account;
+  }
+
+  /** Notes an account that was inserted in another way than by `insert`. */
+  created(userId: string, by: Actor): void {
+    this.#note("signup", userId, by);
+    this.audit(by, { action: "user.create", target: `users/${userId}` });
+  }
+
   /**
    * Changes the user, who exists, and the state that the user's sessions have in memory. `by`: for the audit log, where somebody
    * else than the user does it.
    */
-  update(userId: string, changes: UserChanges, by?: Actor): SecretAccount;
-  /** For the audit log, if `by` is the audited caller of the request. */
-  audit(by: Actor, change: AuditedChange): void;
-  /** `by` is the user by default. */
-  delete(userId: string, by?: Actor): void;
-  /** Call for each account that was inserted in another way than by `insert`. */
-  created(userId: string, by: Actor): void;
-  /** The caller has deleted these rows. */
-  ended(sessionIds: readonly string[]): void;
-  extended(sessionId: string, expiresAt: Millis): void;
-  /** Access tokens of earlier versions are invalid from now on; sockets opened with one are closed. */
-  renewed(sessionId: string, tokenVersion: number): void;
+  update(userId: string, changes: UserChanges, by?: Actor): SecretAccount {
+    const present = userById.get(this.tx, { id: userId });
+    if (present === null) throw new Error(`user ${userId} vanished within a transaction`);
+    const account: SecretAccount = { ...present, ...definedOf(changes), updatedAt: this.now };
+    updateUser.run(this.tx, account);
+    if (account.email !== present.email) unmarkIdentities.run(this.tx, { userId });
+    if (by !== undefined) this.audit(by, updated(changes, present, account));
+    const { role, email, emailVerified, isAnonymous } = account;
+    this.#effects.push((sessions) => sessions.update(userId, { role, email, emailVerified, isAnonymous }));
+    return account;
+  }
+
+  /** Deletes the user with sessions and means of sign-in. `by` is the user by default. */
+  delete(userId: string, by: Actor = { user: userId }): void {
+    this.#note("delete", userId, by);
+    const before = shown(userById.get(this.tx, { id: userId }));
+    this.audit(by, { action: "user.delete", target: `users/${userId}`, before });
+    this.ended(this.#deleteSessions(userId, null));
+    deleteUser.run(this.tx, { id: userId });
+  }
+
+  /** Adds to the audit log, if `by` is the audited caller of the request. */
+  audit(by: Actor, change: AuditedChange): void {
+    this.tx.causedBy(by);
+    this.tx.audit(() => change);
+  }
+
+  /** Adds to the audit log what users do to their own account. */
+  auditByUser(userId: string, action: string, after?: object): void {
+    const change = { action, target: `users/${userId}`, ...(after === undefined ? {} : { after }) };
+    this.tx.auditBy({ kind: "user", name: userId }, change);
+  }
+
+  /** Ends sessions whose rows the caller has deleted. */
+  ended(sessionIds: readonly string[]): void {
+    if (sessionIds.length > 0) this.#effects.push((sessions) => sessions.end(sessionIds));
+  }
+
+  extended(sessionId: string, expiresAt: Millis): void {
+    this.#effects.push((sessions) => sessions.extend(sessionId, expiresAt));
+  }
+
+  /** Ends access tokens of earlier versions, and closes sockets opened with one. */
+  renewed(sessionId: string, tokenVersion: number): void {
+    this.#effects.push((sessions) => sessions.renew(sessionId, tokenVersion));
+  }
+
+  /** Ends these sessions of a user, whose rows the caller has deleted; the audit log has the reason. */
+  signOut(userId: string, sessionIds: readonly string[], reason: SignOutReason): void {
+    this.ended(sessionIds);
+    if (sessionIds.length > 0) this.auditByUser(userId, "signout", { sessions: sessionIds.length, reason });
+  }
+
   /**
    * Ends all sessions of the user but one, and what could be completed without them: sign-ins that wait for the second factor,
    * changes of the address, and the invitation. `isAudited`: the log has it with the change that it belongs to. False by default.
    */
-  endSessions(userId: string, options: { except: string | null; isAudited?: boolean }): void;
-  /** Ends these sessions of a user, of which the log has why. */
-  signOut(userId: string, sessionIds: readonly string[], reason: SignOutReason): void;
+  endSessions(userId: string, { except, isAudited = false }: { except: string | null; isAudited?: boolean }): void {
+    const sessionIds = this.#deleteSessions(userId, except);
+    if (isAudited) this.ended(sessionIds);
+    else this.signOut(userId, sessionIds, "credentials");
+    for (const purpose of ["mfa-ticket", "email-change", "invite"] as const) {
+      deleteSecretsFor.run(this.tx, { userId, purpose });
+    }
+  }
+
+  /** Returns the ids of the deleted sessions. `except`: one that stays. */
+  #deleteSessions(userId: string, except: string | null): string[] {
+    const rows =
+      except === null
+        ? deleteSessionsOfUser.all(this.tx, { userId })
+        : deleteOtherSessions.all(this.tx, { userId, id: except });
+    return rows.map(({ id }) => id);
+  }
+
+  #note(event: "signup" | "delete", userId: string, by: Actor): void {
+    const account = this.#notes.isWatched(event) ? userById.get(this.tx, { id: userId }) : null;
+    if (account !== null) this.#notes.note(this.tx, { event, account, by });
+  }
 }
 
-export interface AccountFile {
+/** The accounts in system.db. */
+export class AccountFile {
   readonly sql: DatabaseFile;
-  write<T>(work: (write: AccountWrite) => Sync<T>): Promise<T>;
-  /** The present user of a live session; null if the session, or the access token by a new password, has ended meanwhile. */
-  current(write: AccountWrite, caller: Caller): SecretAccount | null;
+  readonly #sessions: SessionCache;
+  readonly #clock: Clock;
+  readonly #notes: AccountNotes;
+
+  constructor(deps: { file: DatabaseFile; sessions: SessionCache; clock: Clock; notes: AccountNotes }) {
+    this.sql = deps.file;
+    this.#sessions = deps.sessions;
+    this.#clock = deps.clock;
+    this.#notes = deps.notes;
+  }
+
+  // The effects hang on the write's own promise and nothing else, so that they run in the order of commits.
+  write<T>(work: (write: AccountWrite) => Sync<T>): Promise<T> {
+    const effects: Effect[] = [];
+    return this.sql
+      .write<{ result: Sync<T> }>((tx) => {
+        effects.length = 0;
+        const write = new AccountWrite(tx, { now: this.#clock.now(), effects, notes: this.#notes });
+        // An object is never a promise, which the type cannot see through `T`.
+        return { result: work(write) } as Sync<{ result: Sync<T> }>;
+      })
+      .then(({ result }) => {
+        for (const effect of effects) effect(this.#sessions);
+        return result;
+      });
+  }
 }
 
-/**
- * Why sessions ended: `asked` by the user; `reused`: a refresh token came twice, so that somebody may have copied it; `credentials`:
- * the password, the address or another way in was changed.
- */
-export type SignOutReason = "asked" | "reused" | "credentials";
-
-type Effect = (sessions: SessionCache) => void;
-
-const stateOf = ({ role, email, emailVerified, isAnonymous }: Account) => ({ role, email, emailVerified, isAnonymous });
-
-export function createAccountFile(deps: {
-  file: DatabaseFile;
-  sessions: SessionCache;
-  clock: Clock;
-  notes: AccountNotes;
-}): AccountFile {
-  const note = noteWith(deps.notes);
-
-  const begin = (tx: Transaction, effects: Effect[]): AccountWrite => {
-    const now = deps.clock.now();
-    const ended = (sessionIds: readonly string[]): void => {
-      if (sessionIds.length > 0) effects.push((sessions) => sessions.end(sessionIds));
-    };
-    const audit = auditIn(tx);
-    const signOut = (userId: string, sessionIds: readonly string[], reason: SignOutReason): void => {
-      ended(sessionIds);
-      auditSignOut(tx, userId, sessionIds, reason);
-    };
-    return {
-      tx,
-      now,
-      ended,
-      insert(user, by = { user: user.id }) {
-        const account = insertUser.get(tx, userValues(user, now));
-        if (account === null) throw new Error("INSERT RETURNING gave no row");
-        note(tx, "signup", user.id, by);
-        audit(by, { action: "user.create", target: `users/${user.id}`, after: shown(account) });
-        return account;
-      },
-      audit,
-      created(userId, by) {
-        note(tx, "signup", userId, by);
-        audit(by, { action: "user.create", target: `users/${userId}` });
-      },
-      update(userId, changes, by) {
-        const present = userById.get(tx, { id: userId });
-        if (present === null) throw new Error(`user ${userId} vanished within a transaction`);
-        const account: SecretAccount = { ...present, ...definedOf(changes), updatedAt: now };
-        updateUser.run(tx, account);
-        if (account.email !== present.email) unmarkIdentities.run(tx, { userId });
-        if (by !== undefined) audit(by, updated(changes, present, account));
-        effects.push((sessions) => sessions.update(userId, stateOf(account)));
-        return account;
-      },
-      delete(userId, by = { user: userId }) {
-        note(tx, "delete", userId, by);
-        const present = userById.get(tx, { id: userId });
-        audit(by, {
-          action: "user.delete",
-          target: `users/${userId}`,
-          before: present === null ? null : shown(present),
-        });
-        ended(deleteSessions(tx, userId, null));
-        deleteUser.run(tx, { id: userId });
-      },
-      extended(sessionId, expiresAt) {
-        effects.push((sessions) => sessions.extend(sessionId, expiresAt));
-      },
-      renewed(sessionId, tokenVersion) {
-        effects.push((sessions) => sessions.renew(sessionId, tokenVersion));
-      },
-      signOut,
-      endSessions(userId, { except, isAudited = false }) {
-        const sessionIds = deleteSessions(tx, userId, except);
-        if (isAudited) ended(sessionIds);
-        else signOut(userId, sessionIds, "credentials");
-        for (const purpose of ["mfa-ticket", "email-change", "invite"] as const)
-          deleteSecretsFor.run(tx, { userId, purpose });
-      },
-    };
-  };
-
-  return {
-    sql: deps.file,
-    // The effects hang on the write's own promise and nothing else, so that they run in the order of commits.
-    write<T>(work: (write: AccountWrite) => Sync<T>): Promise<T> {
-      const effects: Effect[] = [];
-      return deps.file
-        .write<{ result: Sync<T> }>((tx) => {
-          effects.length = 0;
-          // An object is never a promise, which the type cannot see through `T`.
-          return { result: work(begin(tx, effects)) } as Sync<{ result: Sync<T> }>;
-        })
-        .then(({ result }) => {
-          for (const effect of effects) effect(deps.sessions);
-          return result;
-        });
-    },
-    current: (write, caller) =>
-      sessionOf(write.tx, caller) === null ? null : userById.get(write.tx, { id: caller.userId }),
-  };
-}
-
-/** Gives the ids of the deleted sessions. `except`: one that stays. */
-function deleteSessions(tx: Transaction, userId: string, except: string | null): string[] {
-  const rows =
-    except === null ? deleteSessionsOfUser.all(tx, { userId }) : deleteOtherSessions.all(tx, { userId, id: except });
-  return rows.map(({ id }) => id);
-}
-
-function auditSignOut(tx: Transaction, userId: string, sessionIds: readonly string[], reason: SignOutReason): void {
-  if (sessionIds.length === 0) return;
-  const after = { sessions: sessionIds.length, reason };
-  tx.auditBy({ kind: "user", name: userId }, { action: "signout", target: `users/${userId}`, after });
-}
+/** Returns the user of a live session; null if the session, or the access token by a new password, has ended meanwhile. */
+export const currentAccount = ({ tx }: AccountWrite, caller: Caller): SecretAccount | null =>
+  sessionOf(tx, caller) === null ? null : userById.get(tx, { id: caller.userId });
 
 export const accountDisabled = (): AppError => new AppError(403, "Account is disabled");
-
-const auditIn = (tx: Transaction) => (by: Actor, change: AuditedChange) => {
-  tx.causedBy(by);
-  tx.audit(() => change);
-};
-
-const noteWith =
-  (notes: AccountNotes) =>
-  (tx: Transaction, event: "signup" | "delete", userId: string, by: Actor): void => {
-    const account = notes.isWatched(event) ? userById.get(tx, { id: userId }) : null;
-    if (account !== null) notes.note(tx, { event, account, by });
-  };
 
 const definedOf = (changes: UserChanges): Partial<SecretAccount> =>
   Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));

@@ -1,8 +1,8 @@
 import type { Logger } from "../../../../kernel/logger.ts";
 import { emailOf, lowerCasedEmail, normalizeEmail } from "../../../config/shapes/user-fields.ts";
-import type { AccountFile, AccountWrite } from "./account-file.ts";
 import { ADDRESS_FORMS_NAMED_MAX, ADDRESS_FORMS_PER_STEP } from "../limits.ts";
 import { otherForms, renameAddress, userByEmail } from "../statements/users.ts";
+import type { AccountFile, AccountWrite } from "./account-file.ts";
 
 // Earlier releases stored an address as it was typed, in lower case: `ann@münchen.de` and `ann@xn--mnchen-3ya.de` could be two accounts.
 // Each start gives accounts the one form of their address. Where two accounts would have one address, both stay as they are, and

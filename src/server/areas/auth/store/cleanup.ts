@@ -1,11 +1,10 @@
 import type { Clock } from "../../../../kernel/clock.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import { startSweeping } from "../../../../kernel/time/sweeping.ts";
-import type { AccountFile } from "./account-file.ts";
 import { CLEANUP_CHUNK_ROWS, CLEANUP_INTERVAL_MS, CLEANUP_PAUSE_MS } from "../limits.ts";
-import { deleteEndedFailures, endedFailures } from "../statements/code-failures.ts";
-import { deleteExpiredSecrets, expiredSecret } from "../statements/secrets.ts";
+import { deleteEndedFailures, deleteExpiredSecrets, endedFailures, expiredSecret } from "../statements/secrets.ts";
 import { deleteExpiredSessions, expiredSession } from "../statements/sessions.ts";
+import type { AccountFile } from "./account-file.ts";
 
 /** Removes expired sessions, which closes their sockets, secrets, and counts of wrong codes. */
 export function startCleanup(deps: { file: AccountFile; clock: Clock; logger: Logger }): () => Promise<void> {

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { createSealing } from "./sealing.ts";
+import { Sealing } from "./sealing.ts";
 
 test("[AU42] a sealed value is readable with its own secret only, and sealing it twice gives different texts", () => {
-  const [mine, other] = [createSealing("a".repeat(32)), createSealing("b".repeat(32))];
+  const [mine, other] = [new Sealing("a".repeat(32)), new Sealing("b".repeat(32))];
   const sealed = mine.seal("the secret of a factor");
   expect(mine.unseal(sealed)).toBe("the secret of a factor");
   expect(mine.seal("the secret of a factor")).not.toBe(sealed);
@@ -13,7 +13,7 @@ test("[AU42] a sealed value is readable with its own secret only, and sealing it
 });
 
 test("[AU42] hashes at rest depend on the secret and on the purpose", () => {
-  const [mine, other] = [createSealing("a".repeat(32)), createSealing("b".repeat(32))];
+  const [mine, other] = [new Sealing("a".repeat(32)), new Sealing("b".repeat(32))];
   const hash = mine.digest("reset-password", "token");
   expect(mine.digest("reset-password", "token")).toEqual(hash);
   expect(mine.digest("magic-link", "token")).not.toEqual(hash);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { REFRESH_GRACE_MS, REFRESH_ROTATIONS_KEPT } from "../limits.ts";
-import { rotate } from "./rotation.ts";
+import { rotate } from "./tokens.ts";
 
 test("[AU7] the current generation is replaced, recent ones are still accepted, older ones count as reused", () => {
   const session = { generation: 3, rotations: [100_000, 90_000, 60_000] };

@@ -1,7 +1,37 @@
 import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
-import type { AccountWrite } from "../store/account-file.ts";
-import { identityBySubject, insertIdentity } from "../statements/identities.ts";
 import type { Profile } from "../means/oauth-provider.ts";
+import {
+  deleteIdentitiesOfUser,
+  deletePasskeysOfUser,
+  deleteUnverifiedFactors,
+  identityBySubject,
+  insertIdentity,
+} from "../statements/means.ts";
+import { deleteSecretsOfUser } from "../statements/secrets.ts";
+import { clearPassword } from "../statements/users.ts";
+import type { AccountWrite } from "../store/account-file.ts";
+
+// What adds and removes ways of signing in. Users' changes of their own are in the audit log, whoever makes them. [AL6]
+
+/** Removes all passkeys of the user. */
+export function removePasskeys(write: AccountWrite, userId: string): void {
+  if (deletePasskeysOfUser.run(write.tx, { userId }) === 0) return;
+  write.auditByUser(userId, "factor.delete", { type: "passkey" });
+}
+
+/**
+ * Removes the credentials of an account whose address was not verified, for its owner, who has just read a mail to it: somebody
+ * else may have signed up with the address before, and must not keep a way in. A verified factor stays, as every way of
+ * signing in requires it. [AU24]
+ */
+export function clearUnproven(write: AccountWrite, userId: string): void {
+  write.endSessions(userId, { except: null });
+  deleteUnverifiedFactors.run(write.tx, { userId });
+  deleteSecretsOfUser.run(write.tx, { userId });
+  clearPassword.run(write.tx, { id: userId });
+  deleteIdentitiesOfUser.run(write.tx, { userId });
+  removePasskeys(write, userId);
+}
 
 /** A user at a provider, who signs in to an account here from now on. */
 export interface NewIdentity extends Pick<Profile, "subject" | "email" | "emailVerified"> {
@@ -14,8 +44,7 @@ export function linkIdentity(write: AccountWrite, userId: string, identity: NewI
   const { provider, subject } = identity;
   if (identityBySubject.get(write.tx, { provider, subject }) !== null) return;
   insertIdentity.run(write.tx, { ...identity, userId, createdAt: write.now });
-  const after = { type: "identity", provider };
-  write.tx.auditBy({ kind: "user", name: userId }, { action: "factor.add", target: `users/${userId}`, after });
+  write.auditByUser(userId, "factor.add", { type: "identity", provider });
 }
 
 /** The identity as a ticket keeps it until the second factor was given. */
