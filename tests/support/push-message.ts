@@ -1,4 +1,4 @@
-import type { Message } from "../../src/server/areas/push/types.ts";
+import type { Message } from "../../src/server/areas/push/message.ts";
 
 /** A message with a title and a text, and nothing else. */
 export const PUSH_MESSAGE: Message = {

@@ -4,10 +4,9 @@ import { createParser } from "../../../kernel/schema/parser.ts";
 import type { PushAccessor, PushMessage } from "../../config/app/index.ts";
 import { SERVER_ACTOR } from "../../db/index.ts";
 import { METADATA_MAX_BYTES } from "./limits.ts";
-import { messageOf } from "./message.ts";
+import { type Message, messageOf } from "./message.ts";
 import { Broadcast, deviceRecord, Recipients, SendToToken, SendToTopic, SetMetadata } from "./schemas.ts";
 import { type PushService, TOPIC_OF_ALL } from "./service.ts";
-import type { Message } from "./types.ts";
 
 const recipients = createParser(Recipients);
 const broadcast = createParser(Broadcast);
@@ -15,7 +14,7 @@ const sendToToken = createParser(SendToToken);
 const sendToTopic = createParser(SendToTopic);
 const setMetadata = createParser(SetMetadata);
 
-/** `app.push`: the same service with the same checks, except that a user without devices is no error. [PU32] */
+/** `app.push`: what the endpoints do, with the same checks, except that a user without devices is no error. [PU32] */
 export function createPushAccessor(service: PushService): PushAccessor {
   const checked = (message: PushMessage): Message =>
     messageOf(broadcast.parse({ payload: jsonCopy(message) }).payload, "payload.");

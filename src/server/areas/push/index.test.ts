@@ -12,7 +12,7 @@ import { createStorageEngine, type DatabaseFile, openSystemFile, type StorageEng
 import { createJobsArea } from "../../jobs/index.ts";
 import { createPushArea, type PushArea } from "./index.ts";
 import { LOG_RETENTION_MS, LOGS_MAX, SENDS_AT_ONCE_MAX, SWEEP_INTERVAL_MS, SWEEP_STEP_ROWS } from "./limits.ts";
-import { createPushStore, type NewLogEntry, type PushStore } from "./store.ts";
+import { type NewLogEntry, PushStore } from "./store.ts";
 
 let directory = "";
 let engine: StorageEngine;
@@ -26,7 +26,7 @@ beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), "push-"));
   engine = createStorageEngine({ clock: systemClock, ids: systemIds });
   file = openSystemFile(engine, directory);
-  store = createPushStore(file);
+  store = new PushStore(file);
   clock = testClock(Date.now());
   fcm = await startFcmServer();
   const { projectId, serviceAccount, endpoint, tokenEndpoint } = fcm;

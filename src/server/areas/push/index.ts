@@ -1,29 +1,27 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import type { Logger } from "../../../kernel/logger.ts";
-import { Scheduler } from "../../../kernel/time/scheduler.ts";
 import type { PushAccessor } from "../../config/app/index.ts";
 import type { PushConfig } from "../../config/types.ts";
 import type { DatabaseFile, RecordChange } from "../../db/index.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
 import type { Queue } from "../../jobs/index.ts";
 import { createPushAccessor } from "./accessor.ts";
-import { createPushLists } from "./administration/lists.ts";
 import { createDeliveries } from "./delivery/deliveries.ts";
 import { createFanOut } from "./delivery/fan-out.ts";
 import { createTopicQueue } from "./delivery/topic-queue.ts";
-import { pushEndpoints } from "./endpoints/index.ts";
+import { administrationEndpoints, clientEndpoints } from "./endpoints/devices.ts";
+import { listEndpoints } from "./endpoints/lists.ts";
+import { sendingEndpoints } from "./endpoints/sending.ts";
 import { STOP_GRACE_MS } from "./limits.ts";
-import { loadServiceAccount } from "./providers/credentials.ts";
-import { createDrillProvider } from "./providers/drill-provider.ts";
-import { createFcm } from "./providers/fcm.ts";
-import { publicAddress } from "./providers/public-address.ts";
-import { systemLookup } from "./providers/system-lookup.ts";
+import { PushLists } from "./lists.ts";
+import type { Provider } from "./message.ts";
+import { createFcm, loadServiceAccount } from "./providers/fcm.ts";
+import { createDrillProvider } from "./providers/provider-answer.ts";
+import { publicAddress, systemLookup } from "./providers/public-address.ts";
 import { createWebPush } from "./providers/web-push.ts";
-import { createPushService } from "./service.ts";
-import { createPushStore } from "./store.ts";
-import { startSweep } from "./sweep.ts";
-import type { Provider } from "./types.ts";
+import { PushService } from "./service.ts";
+import { PushStore } from "./store.ts";
 
 const FCM_ENDPOINT = "https://fcm.googleapis.com";
 const TOKEN_ENDPOINT = "https://oauth2.googleapis.com/token";
@@ -51,7 +49,7 @@ export async function createPushArea(deps: {
   audit: RecordChange;
 }): Promise<PushArea> {
   const { clock, ids, logger } = deps;
-  const store = createPushStore(deps.file);
+  const store = new PushStore(deps.file);
   const stopping = new AbortController();
   const outgoing = (provider: Provider | null): Provider | null =>
     provider !== null && deps.isDrill ? createDrillProvider(logger) : provider;
@@ -64,16 +62,16 @@ export async function createPushArea(deps: {
   const fanOut = createFanOut({ store, deliveries, clock, ids, logger });
   const { queue, isDrill } = deps;
   const topics = createTopicQueue({ queue, isDrill, store, fanOut, stopping: stopping.signal, clock, logger });
-  const service = createPushService({ store, deliveries, fanOut, topics, clock, stopping: stopping.signal });
-  const stopSweep = startSweep({ store, clock, logger });
-  const scheduler = new Scheduler();
+  const service = new PushService({ store, deliveries, fanOut, topics, clock, stopping: stopping.signal });
+  const stopSweep = store.startSweep({ clock, logger });
 
   return {
-    endpoints: pushEndpoints(
-      service,
-      createPushLists({ store, file: deps.file, clock, paces: () => scheduler.pace() }),
-      deps.audit,
-    ),
+    endpoints: [
+      ...clientEndpoints(service),
+      ...sendingEndpoints(service, deps.audit),
+      ...administrationEndpoints(service),
+      ...listEndpoints(new PushLists(store, clock)),
+    ],
     accessor: createPushAccessor(service),
     async stop() {
       stopping.abort();

@@ -21,17 +21,8 @@ export const USER_ID_LENGTH_MAX = 256;
 export const BODY_MAX_BYTES = 64 * 1024;
 export const SEND_MANY_BODY_MAX_BYTES = 1024 * 1024;
 
-/** Bytes of a message as JSON, without its raw overrides: the maximum of FCM. */
-export const MESSAGE_MAX_BYTES = 4096;
 /** Bytes of the raw overrides as JSON. */
 export const OVERRIDES_MAX_BYTES = 4096;
-/** Characters of an image URL, of the name of a sound, and of `collapseId` (at most 64 bytes for APNs). */
-export const IMAGE_LENGTH_MAX = 2048;
-export const SOUND_LENGTH_MAX = 256;
-export const COLLAPSE_ID_LENGTH_MAX = 64;
-/** Four weeks: the maximum of FCM and of push services. */
-export const TTL_MAX_SECONDS = 28 * 24 * 3600;
-export const BADGE_MAX = 2 ** 31 - 1;
 
 /** Concurrent calls to providers, in the whole server. */
 export const CALLS_AT_ONCE_MAX = 50;

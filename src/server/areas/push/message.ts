@@ -1,57 +1,93 @@
-import { type Static, Type } from "typebox";
-import { noProblems } from "../../../kernel/errors.ts";
+import { noProblems, unreachable } from "../../../kernel/errors.ts";
 import { requireJsonSize, throwProblems } from "../../../kernel/fields.ts";
 import type { JsonObject, JsonValue } from "../../../kernel/json/json.ts";
-import { AnyObject, optional } from "../../../kernel/schema/types.ts";
-import {
-  BADGE_MAX,
-  COLLAPSE_ID_LENGTH_MAX,
-  IMAGE_LENGTH_MAX,
-  MESSAGE_MAX_BYTES,
-  OVERRIDES_MAX_BYTES,
-  SOUND_LENGTH_MAX,
-  TTL_MAX_SECONDS,
-} from "./limits.ts";
-import type { Message } from "./types.ts";
+import { MESSAGE_MAX_BYTES, type PushPayload, type PushPlatform, type PushStatus } from "../../config/shapes/push.ts";
+import { OVERRIDES_MAX_BYTES } from "./limits.ts";
 
-const text = (maxLength: number) => optional(Type.String({ maxLength }));
+/** A validated message. Absent members are null; the values of `data` are text, as providers require. */
+export interface Message {
+  /** null only if `silent`. */
+  title: string | null;
+  body: string | null;
+  image: string | null;
+  sound: string | null;
+  badge: number | null;
+  data: Readonly<Record<string, string>>;
+  /** Shows no notification; the app gets `data` only. */
+  silent: boolean;
+  /** A device that was offline gets only the last of several messages with the same value. */
+  collapseId: string | null;
+  /** Seconds that the provider keeps the message for an offline device; null: the provider's default. */
+  ttl: number | null;
+  /** Raw members of the FCM message, which override all others. */
+  fcm: JsonObject;
+}
 
-const OPTIONS = {
-  image: text(IMAGE_LENGTH_MAX),
-  sound: text(SOUND_LENGTH_MAX),
-  badge: optional(Type.Integer({ minimum: 0, maximum: BADGE_MAX, description: "The number on the app's icon (iOS)" })),
-  data: Type.Optional(
-    Type.Unsafe<JsonObject>({ ...AnyObject, description: "Values that are no text are sent as JSON" }),
-  ),
-  silent: Type.Optional(Type.Boolean({ description: "Shows no notification; the app gets `data` only" })),
-  collapseId: optional(Type.String({ minLength: 1, maxLength: COLLAPSE_ID_LENGTH_MAX })),
-  ttl: optional(Type.Integer({ minimum: 0, maximum: TTL_MAX_SECONDS, description: "Seconds" })),
-  fcm: Type.Optional(
-    Type.Unsafe<JsonObject>({
-      ...AnyObject,
-      description: "Raw members of the FCM message, which override all others; not `token`, `topic` or `condition`",
-    }),
-  ),
-};
+/** The recipient of a message: a registered device, or a token (`userId` null). */
+export interface Target {
+  userId: string | null;
+  token: string;
+  platform: PushPlatform;
+}
 
-const Title = Type.String({ minLength: 1, maxLength: MESSAGE_MAX_BYTES });
+/** The result of one call to a provider. */
+export type CallResult =
+  | { kind: "sent" }
+  /** A drill sends nothing; it is counted and logged as sent, with this note. */
+  | { kind: "held"; note: string }
+  /** The token is no longer valid: its device is removed. */
+  | { kind: "unregistered"; error: string }
+  | { kind: "failed"; error: string }
+  /** No connection, or no answer in time: other messages to this service would fail too. */
+  | { kind: "unreachable"; error: string }
+  /** Another attempt may succeed; `retryAfterMs` null: no `Retry-After`. */
+  | { kind: "busy"; error: string; retryAfterMs: number | null };
 
-/** The members of a message that always has a title and a body. */
-export const TITLED = { title: Title, body: Title, ...OPTIONS };
+/** FCM or Web Push: one call for one device. An exception counts as a failure. */
+export interface Provider {
+  /** The service that delivers to the target. All targets of a site are unavailable together. */
+  siteOf(target: Target): string;
+  send(target: Target, message: Message, signal: AbortSignal): Promise<CallResult>;
+}
 
-export const Payload = Type.Object(
-  { title: text(MESSAGE_MAX_BYTES), body: text(MESSAGE_MAX_BYTES), ...OPTIONS },
-  { description: "Title and body are required unless it is `silent`" },
-);
+/** The result for one target. */
+export interface Outcome {
+  target: Target;
+  status: PushStatus;
+  error: string | null;
+}
+
+/** Numbers of targets. */
+export interface Counts {
+  sent: number;
+  failed: number;
+}
+
+export function outcomeOf(target: Target, result: CallResult): Outcome {
+  switch (result.kind) {
+    case "sent":
+      return { target, status: "sent", error: null };
+    case "held":
+      return { target, status: "sent", error: result.note };
+    case "unregistered":
+      return { target, status: "removed", error: result.error };
+    case "failed":
+    case "unreachable":
+    case "busy":
+      return { target, status: "failed", error: result.error };
+    default:
+      return unreachable(result);
+  }
+}
 
 /** The members that address an FCM message: the server sets them. */
 const FCM_ADDRESS_MEMBERS = ["token", "topic", "condition"];
 
 /**
- * The message in a request. `place` precedes the names of fields in errors. Errors: 400 for a message to be shown without
+ * Returns the message in a request. `place` precedes the names of fields in errors. Errors: 400 for a message to be shown without
  * title or body, and for overrides of the address; 413 for a message larger than providers accept.
  */
-export function messageOf(members: Static<typeof Payload>, place: "" | "payload." = ""): Message {
+export function messageOf(members: PushPayload, place: "" | "payload." = ""): Message {
   const { title = null, body = null, silent = false, data = {}, fcm = {} } = members;
   const problems = noProblems();
   for (const [name, value] of Object.entries({ title, body })) {

@@ -1,8 +1,10 @@
 import { type Static, Type } from "typebox";
 import type { pushDevices, pushLogs } from "../../../../schema/push.ts";
 import type { JsonObject } from "../../../kernel/json/json.ts";
-import { AnyObject, nullable, optional, refine } from "../../../kernel/schema/types.ts";
+import { projection } from "../../../kernel/schema/projection.ts";
+import { AnyObject, optional, refine } from "../../../kernel/schema/types.ts";
 import { isoTime } from "../../../kernel/time/iso-datetime.ts";
+import { DeviceRecord, type LogRecord, PushPayload, PushPlatform, TITLED } from "../../config/shapes/push.ts";
 import {
   DEVICE_ID_LENGTH_MAX,
   TOKEN_LENGTH_MAX,
@@ -10,7 +12,6 @@ import {
   USER_ID_LENGTH_MAX,
   USER_IDS_MAX,
 } from "./limits.ts";
-import { Payload, TITLED } from "./message.ts";
 
 // The bodies of requests, which also check the arguments of `app.push`, and the records in answers.
 
@@ -26,7 +27,6 @@ const printable = (maxLength: number, description: string) =>
   );
 
 const Token = printable(TOKEN_LENGTH_MAX, "An FCM token, or a browser's subscription as JSON");
-const Platform = Type.Enum(["android", "ios", "web"]);
 const Topic = Type.String({ minLength: 1, maxLength: TOPIC_LENGTH_MAX, pattern: "^[A-Za-z0-9_.~%-]+$" });
 const UserId = Type.String({ minLength: 1, maxLength: USER_ID_LENGTH_MAX });
 
@@ -44,7 +44,7 @@ const UserIds = refine(
 export const Registration = Type.Object({
   deviceId: printable(DEVICE_ID_LENGTH_MAX, "Identifies the device among those of the user"),
   token: Token,
-  platform: Platform,
+  platform: PushPlatform,
 });
 export type Registration = Static<typeof Registration>;
 
@@ -56,11 +56,11 @@ export const Send = Type.Object({ userId: UserId, ...TITLED });
 export const SendMany = Type.Object({ userIds: UserIds, ...TITLED });
 export const SendToToken = Type.Object({
   token: Token,
-  payload: Payload,
+  payload: PushPayload,
   platform: optional(Type.Enum(["android", "ios", "web"], { default: "web" })),
 });
-export const SendToTopic = Type.Object({ topic: Topic, payload: Payload });
-export const Broadcast = Type.Object({ payload: Payload });
+export const SendToTopic = Type.Object({ topic: Topic, payload: PushPayload });
+export const Broadcast = Type.Object({ payload: PushPayload });
 
 export const SetMetadata = Type.Object({
   userId: UserId,
@@ -68,36 +68,11 @@ export const SetMetadata = Type.Object({
   metadata: Type.Unsafe<JsonObject>(AnyObject),
 });
 
-const Time = Type.String({ format: "date-time" });
-
-export const DeviceRecord = Type.Object({
-  id: Type.String({ description: "The `deviceId` of the registration" }),
-  token: Type.String(),
-  platform: Platform,
-  createdAt: Time,
-});
-type DeviceRecord = Static<typeof DeviceRecord>;
-
 type DeviceColumns = Pick<typeof pushDevices.$inferSelect, "deviceId" | "token" | "platform" | "createdAt">;
 
-export const deviceRecord = ({ deviceId, token, platform, createdAt }: DeviceColumns): DeviceRecord => ({
-  id: deviceId,
-  token,
-  platform,
-  createdAt: isoTime(createdAt),
-});
-
-export const LogRecord = Type.Object({
-  id: Type.String(),
-  userId: nullable(Type.String({ description: "null: sent to a token" })),
-  status: Type.Enum(["sent", "failed", "removed"]),
-  platform: Type.String(),
-  title: Type.String(),
-  body: Type.String(),
-  error: nullable(Type.String({ description: "What the provider answered" })),
-  timestamp: Time,
-});
-type LogRecord = Static<typeof LogRecord>;
+const shownDevice = projection(DeviceRecord);
+export const deviceRecord = ({ deviceId, ...columns }: DeviceColumns): DeviceRecord =>
+  shownDevice({ id: deviceId, ...columns });
 
 export const logRecord = ({ seq: _, timestamp, ...columns }: typeof pushLogs.$inferSelect): LogRecord => ({
   ...columns,

@@ -1,123 +1,145 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import { AppError, notFound, serverStopping } from "../../../kernel/errors.ts";
 import type { JsonObject } from "../../../kernel/json/json.ts";
-import type { PushPlatform } from "../../config/app/index.ts";
+import type { PushPlatform } from "../../config/shapes/push.ts";
 import type { Actor } from "../../db/index.ts";
 import type { Deliveries } from "./delivery/deliveries.ts";
 import type { FanOut, NextTarget } from "./delivery/fan-out.ts";
 import type { TopicQueue } from "./delivery/topic-queue.ts";
 import { CALLS_AT_ONCE_MAX, SENDS_AT_ONCE_MAX } from "./limits.ts";
+import type { Counts, Message, Target } from "./message.ts";
 import type { Registration } from "./schemas.ts";
-import type { DeviceRow, PushStore } from "./store.ts";
-import type { Counts, Message, Target } from "./types.ts";
+import type { DeviceRow } from "./statements/push.ts";
+import type { PushStore } from "./store.ts";
 
 /** Every device is subscribed to this topic at its first registration. */
 export const TOPIC_OF_ALL = "all";
 
 /** The operations of push. Arguments have been validated. */
-export interface PushService {
+export class PushService {
+  readonly #store: PushStore;
+  readonly #deliveries: Deliveries;
+  readonly #fanOut: FanOut;
+  readonly #topics: TopicQueue;
+  readonly #clock: Clock;
+  readonly #stopping: AbortSignal;
+  readonly #underWay = new Set<Promise<Counts>>();
+
+  constructor(deps: {
+    store: PushStore;
+    deliveries: Deliveries;
+    fanOut: FanOut;
+    topics: TopicQueue;
+    clock: Clock;
+    stopping: AbortSignal;
+  }) {
+    this.#store = deps.store;
+    this.#deliveries = deps.deliveries;
+    this.#fanOut = deps.fanOut;
+    this.#topics = deps.topics;
+    this.#clock = deps.clock;
+    this.#stopping = deps.stopping;
+  }
+
   /** Errors: 401 if the user has been deleted. */
-  register(userId: string, registration: Registration): Promise<DeviceRow>;
+  register(userId: string, registration: Registration): Promise<DeviceRow> {
+    return this.#store.register(userId, registration, { topic: TOPIC_OF_ALL, now: this.#clock.now() });
+  }
+
   /** No error if the user has no device with this token. */
-  unregister(userId: string, token: string): Promise<void>;
-  /** All devices of the user; `failed` of them have too many topics. Errors: 404 without devices. */
-  subscribe(userId: string, topic: string): Promise<{ subscribed: number; failed: number }>;
+  unregister(userId: string, token: string): Promise<void> {
+    return this.#store.unregister(userId, token);
+  }
+
+  /** Subscribes all devices of the user; `failed` of them have too many topics. Errors: 404 without devices. */
+  async subscribe(userId: string, topic: string): Promise<{ subscribed: number; failed: number }> {
+    const { deviceCount, failedCount } = await this.#store.subscribe(userId, topic);
+    if (deviceCount === 0) throw noDevices();
+    return { subscribed: deviceCount - failedCount, failed: failedCount };
+  }
+
   /** Errors: 404 without devices. */
-  unsubscribe(userId: string, topic: string): Promise<{ unsubscribed: number; failed: number }>;
+  async unsubscribe(userId: string, topic: string): Promise<{ unsubscribed: number; failed: number }> {
+    const deviceCount = await this.#store.unsubscribe(userId, topic);
+    if (deviceCount === 0) throw noDevices();
+    return { unsubscribed: deviceCount, failed: 0 };
+  }
+
   /** Resolves when the result for each device is known. Errors: 404 without devices, 503. */
-  send(userId: string, message: Message): Promise<Counts>;
-  /** Each user once; users without devices are skipped. Errors: 503. */
-  sendMany(userIds: readonly string[], message: Message): Promise<Counts>;
-  /** The token may be unregistered. Errors: 503. */
-  sendToToken(token: string, platform: PushPlatform, message: Message): Promise<Counts>;
+  async send(userId: string, message: Message): Promise<Counts> {
+    const devices = this.#store.devicesOf(userId);
+    if (devices.length === 0) throw noDevices();
+    return this.#deliver(oneByOne(devices), message);
+  }
+
+  /** Sends to each user once; users without devices are skipped. Errors: 503. */
+  async sendMany(userIds: readonly string[], message: Message): Promise<Counts> {
+    return this.#deliver(this.#devicesOfAll([...new Set(userIds)]), message);
+  }
+
+  /** Sends to a token, which may be unregistered. Errors: 503. */
+  async sendToToken(token: string, platform: PushPlatform, message: Message): Promise<Counts> {
+    return this.#deliver(oneByOne([{ userId: null, token, platform }]), message);
+  }
+
   /** Resolves when the message is queued, on disk. Errors: 503. */
-  sendToTopic(topic: string, message: Message): Promise<void>;
-  /** In order of first registration. */
-  devices(userId: string): DeviceRow[];
+  async sendToTopic(topic: string, message: Message): Promise<void> {
+    this.#requireCredentials();
+    await this.#topics.add(topic, message);
+  }
+
+  /** Lists the devices of a user, in order of first registration. */
+  devices(userId: string): DeviceRow[] {
+    return this.#store.devicesOf(userId);
+  }
+
   /** Replaces the metadata. Errors: 404. */
-  setMetadata(userId: string, deviceId: string, metadata: JsonObject, by: Actor): Promise<void>;
+  async setMetadata(userId: string, deviceId: string, metadata: JsonObject, by: Actor): Promise<void> {
+    const isThere = await this.#store.setMetadata(userId, deviceId, metadata, by);
+    if (!isThere) throw notFound(`The user has no device "${deviceId}"`);
+  }
+
   /** Resolves when no `send` is running. */
-  idle(): Promise<void>;
-}
+  async idle(): Promise<void> {
+    await Promise.allSettled(this.#underWay);
+  }
 
-export function createPushService(deps: {
-  store: PushStore;
-  deliveries: Deliveries;
-  fanOut: FanOut;
-  topics: TopicQueue;
-  clock: Clock;
-  stopping: AbortSignal;
-}): PushService {
-  const { store, deliveries, fanOut, topics, clock } = deps;
-  const underWay = new Set<Promise<Counts>>();
+  #requireCredentials(): void {
+    if (!this.#deliveries.isConfigured) throw new AppError(503, "Push credentials are not configured");
+    if (this.#stopping.aborted) throw serverStopping();
+  }
 
-  const requireCredentials = (): void => {
-    if (!deliveries.isConfigured) throw new AppError(503, "Push credentials are not configured");
-    if (deps.stopping.aborted) throw serverStopping();
-  };
-  const deliver = async (next: NextTarget, message: Message): Promise<Counts> => {
-    requireCredentials();
-    if (underWay.size >= SENDS_AT_ONCE_MAX) {
+  async #deliver(next: NextTarget, message: Message): Promise<Counts> {
+    this.#requireCredentials();
+    if (this.#underWay.size >= SENDS_AT_ONCE_MAX) {
       throw new AppError(503, `Too many messages are being sent (at most ${SENDS_AT_ONCE_MAX})`);
     }
-    const { tried, done } = fanOut(next, message, { atOnce: CALLS_AT_ONCE_MAX, patience: null });
-    underWay.add(done);
+    const { tried, done } = this.#fanOut(next, message, { atOnce: CALLS_AT_ONCE_MAX, patience: null });
+    this.#underWay.add(done);
     try {
       await tried;
       return await done;
     } finally {
       // If devices cannot be read, the attempts made so far are logged nevertheless.
-      void done.then(() => underWay.delete(done));
+      void done.then(() => this.#underWay.delete(done));
     }
-  };
+  }
+
   /** Reads the devices of one user at a time. */
-  const devicesOfAll = (userIds: readonly string[]): NextTarget => {
+  #devicesOfAll(userIds: readonly string[]): NextTarget {
     const waiting = [...userIds].reverse();
     let devices: DeviceRow[] = [];
     return () => {
       for (let userId = waiting.at(-1); devices.length === 0 && userId !== undefined; userId = waiting.at(-1)) {
-        devices = store.devicesOf(userId).reverse();
+        devices = this.#store.devicesOf(userId).reverse();
         waiting.pop();
       }
       return devices.pop() ?? null;
     };
-  };
-  const noDevices = () => notFound("The user has no registered devices");
-
-  return {
-    register: (userId, registration) => store.register(userId, registration, { topic: TOPIC_OF_ALL, now: clock.now() }),
-    unregister: (userId, token) => store.unregister(userId, token),
-    async subscribe(userId, topic) {
-      const { deviceCount, failedCount } = await store.subscribe(userId, topic);
-      if (deviceCount === 0) throw noDevices();
-      return { subscribed: deviceCount - failedCount, failed: failedCount };
-    },
-    async unsubscribe(userId, topic) {
-      const deviceCount = await store.unsubscribe(userId, topic);
-      if (deviceCount === 0) throw noDevices();
-      return { unsubscribed: deviceCount, failed: 0 };
-    },
-    async send(userId, message) {
-      const devices = store.devicesOf(userId);
-      if (devices.length === 0) throw noDevices();
-      return deliver(oneByOne(devices), message);
-    },
-    sendMany: (userIds, message) => deliver(devicesOfAll([...new Set(userIds)]), message),
-    sendToToken: (token, platform, message) => deliver(oneByOne([{ userId: null, token, platform }]), message),
-    async sendToTopic(topic, message) {
-      requireCredentials();
-      await topics.add(topic, message);
-    },
-    devices: (userId) => store.devicesOf(userId),
-    async setMetadata(userId, deviceId, metadata, by) {
-      const isThere = await store.setMetadata(userId, deviceId, metadata, by);
-      if (!isThere) throw notFound(`The user has no device "${deviceId}"`);
-    },
-    async idle() {
-      await Promise.allSettled(underWay);
-    },
-  };
+  }
 }
+
+const noDevices = () => notFound("The user has no registered devices");
 
 function oneByOne(targets: readonly Target[]): NextTarget {
   let index = 0;

@@ -1,23 +1,7 @@
 import type { JsonObject } from "../../../kernel/json/json.ts";
+import type { PushOptions, PushPlatform } from "../shapes/push.ts";
 
-export type PushPlatform = "android" | "ios" | "web";
-
-/** Members of both kinds of message. */
-export type PushOptions = {
-  /** The address of a picture. */
-  image?: string;
-  sound?: string;
-  /** The number on the app's icon (iOS). */
-  badge?: number;
-  /** Values other than strings arrive as JSON. */
-  data?: JsonObject;
-  /** A device that was offline gets only the last message of each collapseId. */
-  collapseId?: string;
-  /** Seconds for which the provider keeps the message for an offline device; four weeks at most. */
-  ttl?: number;
-  /** Raw members of the FCM message, which override all others. */
-  fcm?: JsonObject;
-};
+export type { PushOptions, PushPlatform };
 
 /** A notification. With `silent` nothing is shown, and the app gets only `data`. */
 export type PushMessage = PushOptions &

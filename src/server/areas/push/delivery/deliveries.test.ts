@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { settle, type TestClock, testClock } from "../../../../../tests/support/clock.ts";
 import { PUSH_MESSAGE } from "../../../../../tests/support/push-message.ts";
 import { CALL_TIMEOUT_MS, CALLS_AT_ONCE_MAX, RETRY_AFTER_MAX_MS, RETRY_DELAYS_MS } from "../limits.ts";
+import type { CallResult, Provider, Target } from "../message.ts";
 import { retryAfterMs } from "../providers/provider-answer.ts";
-import type { CallResult, Provider, Target } from "../types.ts";
 import { createDeliveries, type Deliveries } from "./deliveries.ts";
 
 const target: Target = { userId: "u", token: "phone", platform: "android" };

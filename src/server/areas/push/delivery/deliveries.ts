@@ -3,10 +3,10 @@ import type { Clock } from "../../../../kernel/clock.ts";
 import { reasonOf } from "../../../../kernel/errors.ts";
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
 import { CALL_TIMEOUT_MS, CALLS_AT_ONCE_MAX, RETRY_AFTER_MAX_MS, RETRY_DELAYS_MS } from "../limits.ts";
+import { type CallResult, type Message, type Outcome, outcomeOf, type Provider, type Target } from "../message.ts";
 import { isUnreachable } from "../providers/provider-answer.ts";
-import { isSubscription } from "../providers/web-push-request.ts";
-import type { CallResult, Message, Outcome, Provider, Target } from "../types.ts";
-import { createOutages } from "./outages.ts";
+import { isSubscription } from "../providers/web-push.ts";
+import { Outages } from "./outages.ts";
 
 /** Sends one message to one device, with retries, until the result is known. */
 export interface Deliveries {
@@ -89,7 +89,7 @@ export function createDeliveries(deps: {
     }
     return result;
   };
-  const outages = createOutages(clock, stopping);
+  const outages = new Outages(clock, stopping);
   const attemptPatiently = async (
     provider: Provider,
     target: Target,
@@ -127,10 +127,4 @@ export function createDeliveries(deps: {
       for (const end of [...running]) end(reason, "failed");
     },
   };
-}
-
-function outcomeOf(target: Target, result: CallResult): Outcome {
-  if (result.kind === "sent") return { target, status: "sent", error: null };
-  if (result.kind === "held") return { target, status: "sent", error: result.note };
-  return { target, status: result.kind === "unregistered" ? "removed" : "failed", error: result.error };
 }

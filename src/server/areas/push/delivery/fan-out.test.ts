@@ -4,8 +4,8 @@ import { PUSH_MESSAGE } from "../../../../../tests/support/push-message.ts";
 import { systemIds } from "../../../../kernel/ids.ts";
 import { silentLogger } from "../../../../kernel/logger.ts";
 import { CALL_TIMEOUT_MS, OUTAGE_MAX_MS, TOPIC_CALLS_AT_ONCE_MAX } from "../limits.ts";
+import type { CallResult, Provider, Target } from "../message.ts";
 import type { NewLogEntry } from "../store.ts";
-import type { CallResult, Provider, Target } from "../types.ts";
 import { createDeliveries } from "./deliveries.ts";
 import { createFanOut, type NextTarget } from "./fan-out.ts";
 

@@ -2,8 +2,8 @@ import { type Clock, pause } from "../../../../kernel/clock.ts";
 import type { Ids } from "../../../../kernel/ids.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import { LOG_TEXT_LENGTH_MAX, PAGE_RETRY_MS, PAGE_TRIES_MAX, PARKED_MAX, RESULTS_PER_WRITE } from "../limits.ts";
+import type { Counts, Message, Outcome, Target } from "../message.ts";
 import type { NewLogEntry, PushStore } from "../store.ts";
-import type { Counts, Message, Outcome, Target } from "../types.ts";
 import type { Deliveries } from "./deliveries.ts";
 
 /** Returns the next target; null at the end. May be called again after an exception. */

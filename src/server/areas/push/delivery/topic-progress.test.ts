@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { PUSH_MESSAGE } from "../../../../../tests/support/push-message.ts";
-import type { TopicRange, TopicTarget } from "../store.ts";
-import { createTopicProgress, type TopicSend } from "./topic-progress.ts";
+import type { TopicRange, TopicTarget } from "../statements/push.ts";
+import { TopicProgress, type TopicSend } from "./topic-queue.ts";
 
 const device = (seq: number): TopicTarget => ({ seq, userId: "u", token: `t${seq}`, platform: "android" });
 
@@ -20,7 +20,7 @@ const START: TopicSend = { topic: "all", after: 0, until: 500, message: PUSH_MES
 
 test("[PU200] a later try continues with the devices that had no result, and those that come after", () => {
   let isEnding = false;
-  const first = createTopicProgress({ send: START, store: storeOf(500), isEnding: () => isEnding });
+  const first = new TopicProgress({ send: START, store: storeOf(500), isEnding: () => isEnding });
   for (let seq = 1; seq <= 300; seq++) {
     const target = first.next();
     expect(target?.seq).toBe(seq);
@@ -32,7 +32,7 @@ test("[PU200] a later try continues with the devices that had no result, and tho
   const state = first.state();
   expect(state).toMatchObject({ after: 300, until: 500, open: [7, 120, 299] });
 
-  const again = createTopicProgress({ send: state, store: storeOf(900, new Set([120])), isEnding: () => false });
+  const again = new TopicProgress({ send: state, store: storeOf(900, new Set([120])), isEnding: () => false });
   const seqs: number[] = [];
   for (let target = again.next(); target !== null; target = again.next()) {
     seqs.push(target.seq);

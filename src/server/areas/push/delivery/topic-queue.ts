@@ -4,16 +4,17 @@ import type { JsonValue } from "../../../../kernel/json/json.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import type { JobRun, Queue } from "../../../jobs/index.ts";
 import {
+  DEVICES_PER_PAGE,
   TOPIC_CALLS_AT_ONCE_MAX,
   TOPIC_MESSAGES_AT_ONCE_MAX,
   TOPIC_MESSAGES_WAITING_MAX,
   TOPIC_RETRIES_MAX,
   TOPIC_SAVE_INTERVAL_MS,
 } from "../limits.ts";
+import type { Message, Target } from "../message.ts";
+import type { TopicRange, TopicTarget } from "../statements/push.ts";
 import type { PushStore } from "../store.ts";
-import type { Message } from "../types.ts";
 import type { FanOut } from "./fan-out.ts";
-import { createTopicProgress, type TopicProgress, type TopicSend } from "./topic-progress.ts";
 
 /** The name of the jobs that send messages to topics. */
 const TOPIC_JOB_NAME = "platform.push";
@@ -62,13 +63,13 @@ export function createTopicQueue(deps: {
     await before;
     // Also when somebody cancels the job.
     const isEnding = () => stopping.aborted || job?.signal.aborted === true;
-    const progress = createTopicProgress({ send: data, store, isEnding });
+    const progress = new TopicProgress({ send: data, store, isEnding });
     const saving = job === null ? null : startSaving(job, progress, clock);
-    const sending = fanOut(progress.next, data.message, {
+    const sending = fanOut(() => progress.next(), data.message, {
       atOnce: TOPIC_CALLS_AT_ONCE_MAX,
       patience: job?.signal ?? stopping,
       isLeft: (outcome) => isEnding() && outcome.status === "failed",
-      onSettled: progress.settle,
+      onSettled: (target) => progress.settle(target),
     });
     let failure: Sent["failure"] = null;
     try {
@@ -182,4 +183,87 @@ function startSaving(job: Pick<JobRun, "save">, progress: TopicProgress, clock: 
       return saved;
     },
   };
+}
+
+/** A message to a topic, as the data of its job: how far it has got. */
+export interface TopicSend extends TopicRange {
+  message: Message;
+  /** Devices up to `after` that have no result yet. */
+  open: readonly number[];
+}
+
+/** The devices of one message that are still to be tried. */
+export class TopicProgress {
+  readonly #store: Pick<PushStore, "targetsOfTopic" | "countOfTopic">;
+  readonly #isEnding: () => boolean;
+  readonly #message: Message;
+  readonly #range: TopicRange;
+  /** Devices of an earlier process, in reverse order. */
+  readonly #again: number[];
+  readonly #open: Set<number>;
+  #page: readonly TopicTarget[] = [];
+  #index = 0;
+
+  constructor(deps: {
+    send: TopicSend;
+    store: Pick<PushStore, "targetsOfTopic" | "countOfTopic">;
+    isEnding: () => boolean;
+  }) {
+    const { open, message, ...range } = deps.send;
+    this.#store = deps.store;
+    this.#isEnding = deps.isEnding;
+    this.#message = message;
+    this.#range = range;
+    this.#again = [...open].reverse();
+    this.#open = new Set(open);
+  }
+
+  /** Returns the next device, read page by page; null at the end, and when the message is to end. */
+  next(): TopicTarget | null {
+    if (this.#isEnding()) return null;
+    const device = this.#nextAgain();
+    if (device !== null) return device;
+    if (this.#index === this.#page.length) {
+      this.#page = this.#store.targetsOfTopic(this.#range, DEVICES_PER_PAGE);
+      this.#index = 0;
+    }
+    const next = this.#page[this.#index++] ?? null;
+    if (next !== null) {
+      this.#range.after = next.seq;
+      this.#open.add(next.seq);
+    }
+    return next;
+  }
+
+  /** Notes that the device has its result. */
+  settle(target: Target): void {
+    // Every target comes from `next`.
+    this.#open.delete((target as TopicTarget).seq);
+  }
+
+  /** Returns the data of the job from here on. */
+  state(): TopicSend {
+    return { ...this.#range, message: this.#message, open: [...this.#open] };
+  }
+
+  /** Whether every device has its result. */
+  isOver(): boolean {
+    return this.#open.size === 0 && this.#store.targetsOfTopic(this.#range, 1).length === 0;
+  }
+
+  /** Counts the devices that have no result yet, which takes a while. */
+  left(): number {
+    return this.#open.size + this.#store.countOfTopic(this.#range);
+  }
+
+  #nextAgain(): TopicTarget | null {
+    for (let seq = this.#again.at(-1); seq !== undefined; seq = this.#again.at(-1)) {
+      const [device = null] = this.#store.targetsOfTopic({ ...this.#range, after: seq - 1, until: seq }, 1);
+      this.#again.pop();
+      if (device !== null) return device;
+      // It has been removed, or has left the topic.
+      this.#open.delete(seq);
+    }
+    return null;
+  }
 }

@@ -2,8 +2,8 @@ import { type Static, type TSchema, Type } from "typebox";
 import { nullable } from "../../../../kernel/schema/types.ts";
 import { isoTime } from "../../../../kernel/time/iso-datetime.ts";
 import { requireServiceKey } from "../../../access/service-key-right.ts";
+import { DeviceRecord, LogRecord, PushPlatform, PushStatus } from "../../../config/shapes/push.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
-import type { ListedDevice, PushLists } from "../administration/lists.ts";
 import {
   DEVICES_LISTED_DEFAULT,
   DEVICES_LISTED_MAX,
@@ -12,7 +12,8 @@ import {
   TOPICS_LISTED_DEFAULT,
   TOPICS_LISTED_MAX,
 } from "../limits.ts";
-import { DeviceRecord, deviceRecord, LogRecord, logRecord } from "../schemas.ts";
+import type { ListedDevice, PushLists } from "../lists.ts";
+import { deviceRecord, logRecord } from "../schemas.ts";
 
 const Time = Type.String({ format: "date-time" });
 const Device = Type.Object({
@@ -59,7 +60,7 @@ const devices = (lists: PushLists): Endpoint =>
       query: {
         userId: Type.Optional(Type.String({ minLength: 1 })),
         token: Type.Optional(Type.String({ minLength: 1 })),
-        platform: Type.Optional(Type.Enum(["android", "ios", "web"])),
+        platform: Type.Optional(PushPlatform),
         topic: Type.Optional(Type.String({ minLength: 1 })),
         limit: limitOf(DEVICES_LISTED_DEFAULT, DEVICES_LISTED_MAX),
         cursor: Before,
@@ -123,7 +124,7 @@ const logs = (lists: PushLists): Endpoint =>
       summary: "List the results of the last 24 hours",
       query: {
         userId: Type.Optional(Type.String({ description: "Only messages to this user" })),
-        status: Type.Optional(Type.Enum(["sent", "failed", "removed"])),
+        status: Type.Optional(PushStatus),
         limit: limitOf(LOGS_LIMIT_DEFAULT, LOGS_LIMIT_MAX),
         cursor: Before,
       },

@@ -27,7 +27,10 @@ const SentOk = Type.Object({ ok: Type.Literal(true), ...COUNTS });
 const Accepted = Type.Object({ success: Type.Literal(true) }, { description: "The message is queued" });
 const IN_THE_LOG = "The answer does not wait for the devices; the log has the result for each of them.";
 
-/** The ways of sending a message. The log of the server has an entry for each message that was sent. [PU9]–[PU13] [AL13] */
+/**
+ * The ways of sending a message. `audit` writes down what service keys send; what they change has its entry in the transaction of the
+ * change. [PU9]–[PU13] [AL13]
+ */
 export const sendingEndpoints = (service: PushService, audit: RecordChange): readonly Endpoint[] => [
   ...toUsers(service, audit),
   toToken(service, audit),

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { PUSH_MESSAGE } from "../../../../../tests/support/push-message.ts";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
-import type { Message, Target } from "../types.ts";
+import type { Message, Target } from "../message.ts";
 import { createFcmBodies, webPushTopic } from "./fcm-message.ts";
 
 const NOW_MS = Date.UTC(2026, 0, 1);

@@ -1,9 +1,9 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../../kernel/json/json.ts";
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
-import type { Message, Target } from "../types.ts";
+import type { Message, Target } from "../message.ts";
 
 /**
- * The body of an FCM HTTP v1 request for one device. A message to many devices is serialised once for each platform in a row:
+ * Returns the bodies of FCM HTTP v1 requests for one device each. A message to many devices is serialised once for each platform in a row:
  * only the token is another one. `nowMs`: APNs takes the time at which a message expires instead of its lifetime.
  */
 export function createFcmBodies(): (target: Target, message: Message, nowMs: number) => string {
@@ -19,7 +19,7 @@ export function createFcmBodies(): (target: Target, message: Message, nowMs: num
   };
 }
 
-/** Those of all platforms, and those of this one, overridden by `fcm`; without the token. */
+/** Returns the members of all platforms, and those of this one, overridden by `fcm`; without the token. */
 function membersFor(platform: Target["platform"], message: Message, nowSeconds: number): JsonObject {
   const { title, body, image, data } = message;
   const built: JsonObject = {
@@ -87,12 +87,12 @@ function webMembers({ silent, collapseId, ttl }: Message): JsonObject {
   };
 }
 
-/** Push services accept at most 32 characters of base64url; equal texts give equal topics. */
+/** Push services accept at most 32 characters of base64url; equal texts have equal topics. */
 export function webPushTopic(collapseId: string): string {
   return new Bun.CryptoHasher("sha256").update(collapseId).digest("base64url").slice(0, 32);
 }
 
-/** The members that are not null. */
+/** Returns the members that are not null. */
 export function present(members: { readonly [name: string]: JsonValue }): JsonObject {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
 }

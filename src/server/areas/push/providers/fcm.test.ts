@@ -3,9 +3,8 @@ import { type TestClock, testClock } from "../../../../../tests/support/clock.ts
 import { type FcmServer, startFcmServer } from "../../../../../tests/support/fcm-server.ts";
 import { PUSH_MESSAGE } from "../../../../../tests/support/push-message.ts";
 import { ACCESS_TOKEN_MARGIN_MS } from "../limits.ts";
-import type { Provider } from "../types.ts";
-import { loadServiceAccount } from "./credentials.ts";
-import { createFcm } from "./fcm.ts";
+import type { Provider } from "../message.ts";
+import { createFcm, loadServiceAccount } from "./fcm.ts";
 
 let fcm: FcmServer;
 let clock: TestClock;

@@ -1,4 +1,6 @@
+import type { Logger } from "../../../../kernel/logger.ts";
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
+import type { Provider } from "../message.ts";
 
 /** Whether another attempt may succeed. */
 export const isBusy = (status: number): boolean => status === 429 || status >= 500;
@@ -28,10 +30,24 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
 export const isUnreachable = (cause: unknown): boolean =>
   cause instanceof Error && "code" in cause && UNREACHABLE.has(String(cause.code));
 
-/** `Retry-After`, in seconds or as a date, as milliseconds from now; null if absent or invalid. */
+/** Returns `Retry-After`, in seconds or as a date, as milliseconds from now; null if absent or invalid. */
 export function retryAfterMs(headers: Headers, nowMs: number): number | null {
   const value = headers.get("retry-after")?.trim() ?? "";
   if (/^\d{1,9}$/.test(value)) return Number(value) * SECOND_MS;
   const at = Date.parse(value);
   return Number.isNaN(at) ? null : Math.max(0, at - nowMs);
+}
+
+const NOTE = "Not sent: this server runs as a drill";
+
+/** Accepts every message and sends none. Logs only the 1st, 10th, 100th…: a broadcast has a message for each device. */
+export function createDrillProvider(logger: Logger): Provider {
+  let count = 0;
+  return {
+    siteOf: () => "drill",
+    async send() {
+      if (/^10*$/.test(String(++count))) logger.warn("a drill sends no push messages: they are dropped", { count });
+      return { kind: "held", note: NOTE };
+    },
+  };
 }

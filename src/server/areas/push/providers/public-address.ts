@@ -1,10 +1,13 @@
+import { Resolver } from "node:dns/promises";
+import { networkInterfaces } from "node:os";
 import { isPublicAddress, parseAddress } from "../../../../kernel/network/addresses.ts";
+import { LOOKUP_TIMEOUT_MS, LOOKUP_TRIES } from "../limits.ts";
 
 /** The addresses of a host name. Errors: none found. */
 export type Lookup = (hostname: string) => Promise<readonly string[]>;
 
 /**
- * A public address of the host. Loopback, link-local, private, shared and reserved addresses are refused, also as IPv4 inside
+ * Returns a public address of the host. Loopback, link-local, private, shared and reserved addresses are refused, also as IPv4 inside
  * of IPv6, and also if only one of several addresses is private. Callers must connect to the returned address: a second lookup
  * of the name may give another one. Errors: a private address, an unknown host. [PU25]
  */
@@ -20,4 +23,34 @@ export async function publicAddress(hostname: string, lookup: Lookup): Promise<s
 function isPublic(text: string): boolean {
   const address = parseAddress(text);
   return address !== null && isPublicAddress(address);
+}
+
+/** Names of this machine itself (RFC 6761), which no name server has to know. */
+const LOCAL = /(?:^|\.)localhost\.?$/i;
+
+/**
+ * Returns the addresses that DNS has for a host name, of the families that this machine has, IPv4 first. Not by `dns.lookup`: each call
+ * holds one of the few threads that sync writes to the disk, for as long as the name server of the host does not answer, which
+ * may be that of an attacker. A new resolver each time notices a changed `/etc/resolv.conf`. Errors: there are none.
+ */
+export async function systemLookup(hostname: string): Promise<string[]> {
+  if (LOCAL.test(hostname)) return ["127.0.0.1"];
+  const resolver = new Resolver({ timeout: LOOKUP_TIMEOUT_MS, tries: LOOKUP_TRIES });
+  const { hasIPv4, hasIPv6 } = ownFamilies();
+  const answers = await Promise.allSettled([
+    ...(hasIPv4 ? [resolver.resolve4(hostname)] : []),
+    ...(hasIPv6 ? [resolver.resolve6(hostname)] : []),
+  ]);
+  const found = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
+  const failed = answers.find((answer) => answer.status === "rejected");
+  if (found.length === 0 && failed !== undefined) throw failed.reason;
+  return found;
+}
+
+/** Returns the families of this machine. One with neither, which reaches nobody, counts as one with IPv4. */
+function ownFamilies(): { hasIPv4: boolean; hasIPv6: boolean } {
+  const own = Object.values(networkInterfaces()).flatMap((addresses = []) => addresses);
+  const reaching = own.filter(({ internal, address }) => !internal && !address.startsWith("fe80:"));
+  const hasIPv6 = reaching.some(({ family }) => family === "IPv6");
+  return { hasIPv4: !hasIPv6 || reaching.some(({ family }) => family === "IPv4"), hasIPv6 };
 }

@@ -10,9 +10,8 @@ import {
   type WebPushService,
 } from "../../../../../tests/support/web-push-service.ts";
 import { systemClock } from "../../../../kernel/clock.ts";
-import type { Message, Provider, Target } from "../types.ts";
-import { createWebPush } from "./web-push.ts";
-import { isSubscription } from "./web-push-request.ts";
+import type { Message, Provider, Target } from "../message.ts";
+import { createWebPush, isSubscription } from "./web-push.ts";
 
 const message: Message = {
   ...PUSH_MESSAGE,

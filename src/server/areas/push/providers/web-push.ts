@@ -1,11 +1,14 @@
 import type webPush from "web-push";
-import type { Clock } from "../../../../kernel/clock.ts";
+import { BoundedMap } from "../../../../kernel/bounded-map.ts";
+import type { Clock, Millis } from "../../../../kernel/clock.ts";
+import { isJsonObject } from "../../../../kernel/json/json.ts";
+import { TTL_MAX_SECONDS } from "../../../config/shapes/push.ts";
 import type { PushConfig } from "../../../config/types.ts";
 import { type OutgoingAnswer, outgoingCall } from "../../../http/outgoing/call.ts";
-import type { CallResult, Message, Provider } from "../types.ts";
+import { SILENCE_REST_MS, SILENCES_BEFORE_REST, SILENT_SITES_MAX } from "../limits.ts";
+import type { CallResult, Message, Provider } from "../message.ts";
+import { present, webPushTopic } from "./fcm-message.ts";
 import { isBusy, retryAfterMs } from "./provider-answer.ts";
-import { createSilences, siteOf } from "./silences.ts";
-import { parseSubscription, type Subscription, webPushHeaders, webPushPayload } from "./web-push-request.ts";
 
 const ENCODING = "aes128gcm";
 
@@ -26,7 +29,7 @@ export interface WebPushDeps {
 export function createWebPush(deps: WebPushDeps): Provider {
   const { library, clock } = deps;
   const { subject, publicKey, privateKey } = deps.vapidDetails;
-  const silences = createSilences(clock);
+  const silences = new Silences(clock);
 
   const post = async ({ url, keys }: Subscription, message: Message, signal: AbortSignal): Promise<OutgoingAnswer> => {
     const address = await deps.addressOf(url.hostname);
@@ -93,4 +96,87 @@ function resultOf({ status, ok, headers }: OutgoingAnswer, nowMs: number): CallR
   if (status === 404 || status === 410) return { kind: "unregistered", error };
   if (isBusy(status)) return { kind: "busy", error, retryAfterMs: retryAfterMs(headers, nowMs) };
   return { kind: "failed", error };
+}
+
+interface Subscription {
+  url: URL;
+  keys: { p256dh: string; auth: string };
+}
+
+/** Whether a token is a Web Push subscription in JSON; all other tokens are for FCM. */
+export const isSubscription = (token: string): boolean => parsed(token) !== null;
+
+/** Returns the subscription of a token. Errors: why nothing can be sent to it. */
+export function parseSubscription(token: string): Subscription {
+  const members = parsed(token) ?? {};
+  const { endpoint, keys } = members;
+  if (typeof endpoint !== "string" || !URL.canParse(endpoint)) throw new Error("The endpoint is not a URL");
+  const url = new URL(endpoint);
+  if (url.protocol !== "https:") throw new Error("The endpoint must be https");
+  if (url.username !== "" || url.password !== "") throw new Error("The endpoint must not have credentials");
+  const { p256dh, auth } = isJsonObject(keys) ? keys : {};
+  if (typeof p256dh !== "string" || typeof auth !== "string") throw new Error("The subscription has no keys");
+  return { url, keys: { p256dh, auth } };
+}
+
+function parsed(token: string): Record<string, unknown> | null {
+  if (!token.trimStart().startsWith("{")) return null;
+  try {
+    const value: unknown = JSON.parse(token);
+    return isJsonObject(value) && Object.hasOwn(value, "endpoint") ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Returns what the service worker receives as `event.data.json()`. */
+export function webPushPayload(message: Message): string {
+  const { title, body, image, sound, badge, data, silent, collapseId } = message;
+  const shown = silent ? { silent } : { title, body, image, sound, badge };
+  return JSON.stringify(present({ ...shown, collapseId, data: { ...data } }));
+}
+
+/** Returns headers for the push service, which requires a `TTL`. */
+export function webPushHeaders({ silent, ttl, collapseId }: Message): Record<string, string> {
+  return {
+    TTL: String(ttl ?? TTL_MAX_SECONDS),
+    Urgency: silent ? "normal" : "high",
+    ...(collapseId === null ? {} : { Topic: webPushTopic(collapseId) }),
+  };
+}
+
+/**
+ * Push services that do not answer. Users can register subscriptions of a host that never answers, under any number of names:
+ * without this, each of them would delay a broadcast by the whole timeout. [PU35]
+ */
+class Silences {
+  readonly #clock: Clock;
+  readonly #sites = new BoundedMap<string, { count: number; restsUntil: Millis }>(SILENT_SITES_MAX);
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Whether the site of the host is not called at present. */
+  isResting(hostname: string): boolean {
+    return this.#clock.now() < (this.#sites.get(siteOf(hostname))?.restsUntil ?? 0);
+  }
+
+  /** Notes that the host has answered. */
+  answered(hostname: string): void {
+    this.#sites.delete(siteOf(hostname));
+  }
+
+  /** Notes that a call has timed out. */
+  silent(hostname: string): void {
+    const site = siteOf(hostname);
+    const count = (this.#sites.get(site)?.count ?? 0) + 1;
+    const restsUntil = count < SILENCES_BEFORE_REST ? 0 : this.#clock.now() + SILENCE_REST_MS;
+    this.#sites.set(site, { count, restsUntil });
+  }
+}
+
+/** Returns the last two labels of the name, as subdomains are free to create; an address is its own site. */
+export function siteOf(hostname: string): string {
+  return /^\[|^[\d.]+$/.test(hostname) ? hostname : hostname.replace(/\.$/, "").split(".").slice(-2).join(".");
 }

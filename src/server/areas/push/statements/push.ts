@@ -1,6 +1,6 @@
-import { and, asc, count, desc, eq, gt, gte, inArray, lt, lte, max, min, ne, or } from "drizzle-orm";
+import { and, asc, count, desc, eq, gt, gte, inArray, lt, lte, max, min, ne, or, sql } from "drizzle-orm";
 import { users } from "../../../../../schema/auth.ts";
-import { pushDevices as devices, pushTopics as topics } from "../../../../../schema/push.ts";
+import { pushDevices as devices, pushLogs as logs, pushTopics as topics } from "../../../../../schema/push.ts";
 import { reading, writing } from "../../../db/declare-query.ts";
 import type { RowOf } from "../../../db/query.ts";
 
@@ -130,7 +130,8 @@ export const deleteOldestDevices = writing((db, v: { userId: string; limit: numb
   return db.delete(devices).where(inArray(devices.seq, oldest));
 });
 
-interface TopicRange {
+/** The devices of a topic after `after` up to `until`, in order of first registration. */
+export interface TopicRange {
   topic: string;
   after: number;
   until: number;
@@ -185,3 +186,65 @@ export const insertSubscription = writing((db, v: Subscription) =>
 export const deleteSubscription = writing((db, v: Subscription) =>
   db.delete(topics).where(and(eq(topics.topic, v.topic), eq(topics.deviceSeq, v.deviceSeq))),
 );
+
+export type LogRow = typeof logs.$inferSelect;
+
+export const insertLog = writing((db, v: Omit<LogRow, "seq">) =>
+  db.insert(logs).values({
+    id: v.id,
+    userId: v.userId,
+    status: v.status,
+    platform: v.platform,
+    title: v.title,
+    body: v.body,
+    error: v.error,
+    timestamp: v.timestamp,
+  }),
+);
+
+/** Rows are numbered without gaps, so those beyond the newest `kept` are found by their number. */
+export const deleteLogsBeyond = writing((db, v: { kept: number }) =>
+  db.delete(logs).where(lte(logs.seq, sql`(SELECT max(seq) FROM push_logs) - ${v.kept}`)),
+);
+
+interface LogRange {
+  /** A time. */
+  after: number;
+  /** A number of a row. */
+  before: number;
+  limit: number;
+}
+
+/** Newest first. */
+export const logsSince = reading((db, v: LogRange) =>
+  db
+    .select()
+    .from(logs)
+    .where(and(gt(logs.timestamp, v.after), lt(logs.seq, v.before)))
+    .orderBy(desc(logs.seq))
+    .limit(v.limit),
+);
+
+export const logsOfUserSince = reading((db, v: LogRange & { userId: string }) =>
+  db
+    .select()
+    .from(logs)
+    .where(and(eq(logs.userId, v.userId), gt(logs.timestamp, v.after), lt(logs.seq, v.before)))
+    .orderBy(desc(logs.seq))
+    .limit(v.limit),
+);
+
+export const expiredLog = reading((db, v: { until: number }) =>
+  db.select({ seq: logs.seq }).from(logs).where(lte(logs.timestamp, v.until)).limit(1),
+);
+
+/** At most `limit`, so that one step never delays other writes for long. */
+export const deleteExpiredLogs = writing((db, v: { until: number; limit: number }) => {
+  const expired = db
+    .select({ seq: logs.seq })
+    .from(logs)
+    .where(lte(logs.timestamp, v.until))
+    .orderBy(asc(logs.timestamp))
+    .limit(v.limit);
+  return db.delete(logs).where(inArray(logs.seq, expired));
+});

@@ -1,8 +1,12 @@
 import { Type } from "typebox";
+import { requireJsonSize } from "../../../../kernel/fields.ts";
+import { actorOf } from "../../../access/principal.ts";
+import { requireServiceKey } from "../../../access/service-key-right.ts";
+import { DeviceRecord } from "../../../config/shapes/push.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { OK } from "../../../http/reply.ts";
-import { BODY_MAX_BYTES } from "../limits.ts";
-import { DeviceRecord, deviceRecord, OfToken, OfTopic, Registration } from "../schemas.ts";
+import { BODY_MAX_BYTES, METADATA_MAX_BYTES } from "../limits.ts";
+import { deviceRecord, OfToken, OfTopic, Registration, SetMetadata } from "../schemas.ts";
 import type { PushService } from "../service.ts";
 
 const BY_USER = { tag: "Push", caller: "user", place: "core", bodyMaxBytes: BODY_MAX_BYTES } as const;
@@ -72,6 +76,49 @@ export function clientEndpoints(service: PushService): readonly Endpoint[] {
       async ({ principal, body }) => {
         const { topic } = await body();
         return { ...OK, ...(await service.unsubscribe(principal.auth.id, topic)) };
+      },
+    ),
+  ];
+}
+
+const BY_ADMINISTRATOR = { tag: "Push", caller: "serviceKey", missingKeyStatus: 403 } as const;
+
+/** The devices of a user. [PU14] */
+export function administrationEndpoints(service: PushService): readonly Endpoint[] {
+  return [
+    endpoint(
+      "PATCH /api/push/tokens",
+      {
+        ...BY_ADMINISTRATOR,
+        summary: "Replace the metadata of a device",
+        bodyMaxBytes: BODY_MAX_BYTES,
+        body: SetMetadata,
+        answers: { 200: Type.Object({ ok: Type.Literal(true) }) },
+        errors: [404],
+      },
+      async ({ principal, body }) => {
+        requireServiceKey(principal, ["push", "*", "*", "write"]);
+        const { userId, deviceId, metadata } = await body();
+        requireJsonSize("metadata", metadata, METADATA_MAX_BYTES);
+        await service.setMetadata(userId, deviceId, metadata, actorOf(principal));
+        return OK;
+      },
+    ),
+    endpoint(
+      "GET /api/push/tokens",
+      {
+        ...BY_ADMINISTRATOR,
+        summary: "List the devices of a user",
+        query: { userId: Type.String({ minLength: 1 }) },
+        answers: {
+          200: Type.Object({ tokens: Type.Array(DeviceRecord) }, { description: "In order of first registration" }),
+        },
+        errors: [400],
+      },
+      ({ principal, query }) => {
+        requireServiceKey(principal, ["push", "*", "*", "read"]);
+        const { userId } = query();
+        return { tokens: service.devices(userId).map(deviceRecord) };
       },
     ),
   ];
