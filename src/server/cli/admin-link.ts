@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { Command } from "@commander-js/extra-typings";
 import { systemIds } from "../../kernel/ids.ts";
-import { addressOf, linkAt } from "../areas/admin/session/links.ts";
+import { addressOf, linkAt } from "../areas/admin/links.ts";
 import { isInUse } from "./data-directory.ts";
 import { CommandError, UsageError } from "./errors.ts";
 import { dataOption, isHttpUrl, option } from "./options.ts";

@@ -8,12 +8,12 @@ import type { DatabaseFile } from "../../db/types.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
 import { createRateLimiter } from "../../http/rate-limit.ts";
 import { SIGN_IN_FAILURES } from "./limits.ts";
-import { pageEndpoints } from "./pages/endpoints.ts";
-import { createSessionCookie } from "./session/cookie.ts";
-import { sessionEndpoints } from "./session/endpoints.ts";
-import { AUDIT_TARGET, createSessions } from "./session/sessions.ts";
-import { createSignIn } from "./session/sign-in.ts";
-import { createTickets, ticketEndpoint } from "./session/tickets.ts";
+import { pageEndpoints } from "./pages.ts";
+import { createSessionCookie } from "./cookie.ts";
+import { sessionEndpoints } from "./endpoints.ts";
+import { AUDIT_TARGET, createSessions } from "./sessions.ts";
+import { createSignIn } from "./sign-in.ts";
+import { createTickets, ticketEndpoint } from "./tickets.ts";
 
 export interface AdminArea {
   endpoints: readonly Endpoint[];

@@ -4,7 +4,7 @@ import { systemClock } from "../../../kernel/clock.ts";
 import { systemIds } from "../../../kernel/ids.ts";
 import { STOP_MAX_MS } from "../../../kernel/limits.ts";
 import { endsWithin } from "../../../kernel/time/stop.ts";
-import { linkAt, noteAddress } from "../../areas/admin/session/links.ts";
+import { linkAt, noteAddress } from "../../areas/admin/links.ts";
 import { loadConfig } from "../../config/loading/load.ts";
 import type { PlatformConfig } from "../../config/types.ts";
 import type { OpenPlatform } from "../../platform/open.ts";

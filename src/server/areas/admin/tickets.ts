@@ -1,11 +1,11 @@
 import { Type } from "typebox";
-import { BoundedMap } from "../../../../kernel/bounded-map.ts";
-import type { Clock, Millis } from "../../../../kernel/clock.ts";
-import { unauthorized } from "../../../../kernel/errors.ts";
-import type { Ids } from "../../../../kernel/ids.ts";
-import type { ServiceKeyPrincipal } from "../../../access/keys/service-keys.ts";
-import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
-import { TICKET_TTL_MS, TICKETS_OF_KEY_MAX, TOKEN_BYTES } from "../limits.ts";
+import { BoundedMap } from "../../../kernel/bounded-map.ts";
+import type { Clock, Millis } from "../../../kernel/clock.ts";
+import { unauthorized } from "../../../kernel/errors.ts";
+import type { Ids } from "../../../kernel/ids.ts";
+import type { ServiceKeyPrincipal } from "../../access/keys/service-keys.ts";
+import { type Endpoint, endpoint } from "../../http/endpoint.ts";
+import { TICKET_TTL_MS, TICKETS_OF_KEY_MAX, TOKEN_BYTES } from "./limits.ts";
 
 /** No access token begins so. */
 const PREFIX = "ticket_";

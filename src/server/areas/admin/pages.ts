@@ -1,8 +1,8 @@
 import { type TSchema, Type } from "typebox";
-import { notFound } from "../../../../kernel/errors.ts";
-import { type Declaration, type Endpoint, endpoint } from "../../../http/endpoint.ts";
-import { packedAnswer } from "../../../http/packed/answers.ts";
-import type { Pack } from "../../../http/packed/pack.ts";
+import { notFound } from "../../../kernel/errors.ts";
+import { type Declaration, type Endpoint, endpoint } from "../../http/endpoint.ts";
+import { packedAnswer } from "../../http/packed/answers.ts";
+import type { Pack } from "../../http/packed/pack.ts";
 import { readPages } from "./source.ts";
 
 const hidden = {

@@ -1,7 +1,7 @@
-import type { JsonValue } from "../../../../kernel/json/json.ts";
-import { LOG_LEVELS, type LogLevel, type LogLine } from "../../../../kernel/observing/log-lines.ts";
-import { nextTurn } from "../../../../kernel/time/scheduler.ts";
-import { LINES_PER_TURN } from "../limits.ts";
+import type { JsonValue } from "../../../kernel/json/json.ts";
+import { LOG_LEVELS, type LogLevel, type LogLine } from "../../../kernel/observing/log-lines.ts";
+import { nextTurn } from "../../../kernel/time/scheduler.ts";
+import { LINES_PER_TURN } from "./limits.ts";
 
 /** Which lines are wanted. */
 export interface LogFilter {

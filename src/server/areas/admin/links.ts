@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { Clock } from "../../../../kernel/clock.ts";
-import type { Ids } from "../../../../kernel/ids.ts";
-import { replaceSmallFile } from "../../../disk/small-file.ts";
-import { CODE_BYTES, LINK_TTL_MS, LINKS_MAX } from "../limits.ts";
+import type { Clock } from "../../../kernel/clock.ts";
+import type { Ids } from "../../../kernel/ids.ts";
+import { replaceSmallFile } from "../../disk/small-file.ts";
+import { CODE_BYTES, LINK_TTL_MS, LINKS_MAX } from "./limits.ts";
 
 const FOLDER = "admin-links";
 const OWNER_ONLY = 0o700;

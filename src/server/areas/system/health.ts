@@ -1,11 +1,11 @@
 import { statSync } from "node:fs";
 import { stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
-import type { Clock } from "../../../../kernel/clock.ts";
-import type { HealthChecks } from "../../../../kernel/observing/health.ts";
-import { SECOND_MS } from "../../../../kernel/time/duration.ts";
-import { type LastSync, SYSTEM_FILE } from "../../../db/index.ts";
-import { DISK_FREE_MIN_BYTES, JOB_OVERDUE_MS } from "../limits.ts";
+import type { Clock } from "../../../kernel/clock.ts";
+import type { HealthChecks } from "../../../kernel/observing/health.ts";
+import { SECOND_MS } from "../../../kernel/time/duration.ts";
+import { type LastSync, SYSTEM_FILE } from "../../db/index.ts";
+import { DISK_FREE_MIN_BYTES, JOB_OVERDUE_MS } from "./limits.ts";
 import { createFileSizes } from "./file-sizes.ts";
 
 /** What the checks look at. */

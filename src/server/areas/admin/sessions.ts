@@ -1,16 +1,16 @@
-import type { Clock, Millis } from "../../../../kernel/clock.ts";
-import type { Ids } from "../../../../kernel/ids.ts";
-import type { Logger } from "../../../../kernel/logger.ts";
-import type { ServiceKeyPrincipal, ServiceKeys } from "../../../access/keys/service-keys.ts";
-import type { DatabaseFile } from "../../../db/types.ts";
-import { SESSION_IDLE_MS, SESSION_TTL_MS, SESSIONS_OF_KEY_MAX, TOKEN_BYTES, USE_SAVED_EVERY_MS } from "../limits.ts";
+import type { Clock, Millis } from "../../../kernel/clock.ts";
+import type { Ids } from "../../../kernel/ids.ts";
+import type { Logger } from "../../../kernel/logger.ts";
+import type { ServiceKeyPrincipal, ServiceKeys } from "../../access/keys/service-keys.ts";
+import type { DatabaseFile } from "../../db/types.ts";
+import { SESSION_IDLE_MS, SESSION_TTL_MS, SESSIONS_OF_KEY_MAX, TOKEN_BYTES, USE_SAVED_EVERY_MS } from "./limits.ts";
 import {
   deleteExpiredSessions,
   deleteSession,
   insertSession,
   liveSessions,
   touchSession,
-} from "../statements/sessions.ts";
+} from "./statements/sessions.ts";
 
 /** The sessions of administrators: each stands for the service key that it was opened with. */
 export interface Sessions {

@@ -1,4 +1,4 @@
-import { COOKIES_LENGTH_MAX, SESSION_TTL_MS } from "../limits.ts";
+import { COOKIES_LENGTH_MAX, SESSION_TTL_MS } from "./limits.ts";
 
 /** The cookie of an administrator's session. Cookies do not tell ports apart, so its name tells servers apart. */
 export interface SessionCookie {

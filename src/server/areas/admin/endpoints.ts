@@ -1,11 +1,11 @@
 import { Type } from "typebox";
-import { forbidden } from "../../../../kernel/errors.ts";
-import { optional } from "../../../../kernel/schema/types.ts";
-import type { ServiceKeyPrincipal } from "../../../access/keys/service-keys.ts";
-import { ADMIN_HEADER } from "../../../access/principals.ts";
-import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
-import { SMALL_BODY_MAX_BYTES } from "../../../http/limits.ts";
-import type { RateLimiter } from "../../../http/rate-limit.ts";
+import { forbidden } from "../../../kernel/errors.ts";
+import { optional } from "../../../kernel/schema/types.ts";
+import type { ServiceKeyPrincipal } from "../../access/keys/service-keys.ts";
+import { ADMIN_HEADER } from "../../access/principals.ts";
+import { type Endpoint, endpoint } from "../../http/endpoint.ts";
+import { SMALL_BODY_MAX_BYTES } from "../../http/limits.ts";
+import type { RateLimiter } from "../../http/rate-limit.ts";
 import type { SessionCookie } from "./cookie.ts";
 import type { Sessions } from "./sessions.ts";
 import type { SignIn } from "./sign-in.ts";

@@ -1,11 +1,11 @@
 import { afterEach, expect, test } from "bun:test";
 import { readdirSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { createAdministrator, SERVICE_KEY } from "../../../../../tests/support/index.ts";
-import { type TimedPlatform, timedPlatform } from "../../../../../tests/support/timed-platform.ts";
-import { systemIds } from "../../../../kernel/ids.ts";
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../../kernel/time/duration.ts";
-import { LINK_TTL_MS, LINKS_MAX, SESSIONS_OF_KEY_MAX } from "../limits.ts";
+import { createAdministrator, SERVICE_KEY } from "../../../../tests/support/index.ts";
+import { type TimedPlatform, timedPlatform } from "../../../../tests/support/timed-platform.ts";
+import { systemIds } from "../../../kernel/ids.ts";
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../kernel/time/duration.ts";
+import { LINK_TTL_MS, LINKS_MAX, SESSIONS_OF_KEY_MAX } from "./limits.ts";
 import { createLinkCode } from "./links.ts";
 
 const SESSION = "/api/admin/session";

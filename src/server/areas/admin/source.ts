@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { type Pack, readPack } from "../../../http/packed/pack.ts";
+import { type Pack, readPack } from "../../http/packed/pack.ts";
 
-const SCRIPT = join(import.meta.dir, "../../../../../scripts/client/build.ts");
+const SCRIPT = join(import.meta.dir, "../../../../scripts/client/build.ts");
 
 /** The path of the pages: in the executable, or, for a server that runs from its sources, built when these have changed. */
 export async function pathOfPages(): Promise<string> {

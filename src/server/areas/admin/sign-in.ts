@@ -1,8 +1,8 @@
-import type { Clock } from "../../../../kernel/clock.ts";
-import { badField, unauthorized } from "../../../../kernel/errors.ts";
-import { clientNetwork } from "../../../../kernel/network/client-network.ts";
-import { ROOT_KEY_NAME, type ServiceKeyPrincipal, type ServiceKeys } from "../../../access/keys/service-keys.ts";
-import type { RateLimiter } from "../../../http/rate-limit.ts";
+import type { Clock } from "../../../kernel/clock.ts";
+import { badField, unauthorized } from "../../../kernel/errors.ts";
+import { clientNetwork } from "../../../kernel/network/client-network.ts";
+import { ROOT_KEY_NAME, type ServiceKeyPrincipal, type ServiceKeys } from "../../access/keys/service-keys.ts";
+import type { RateLimiter } from "../../http/rate-limit.ts";
 import { useLinkCode } from "./links.ts";
 
 interface Credentials {

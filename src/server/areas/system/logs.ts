@@ -1,13 +1,13 @@
 import { Type } from "typebox";
-import { LOG_LEVELS, type LogLines } from "../../../../kernel/observing/log-lines.ts";
-import { nullable } from "../../../../kernel/schema/types.ts";
-import { requireServiceKey } from "../../../access/service-key-right.ts";
-import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
-import type { AreaSockets } from "../../../sockets/area-sockets.ts";
-import type { PendingPlaces } from "../../../sockets/pending-places.ts";
-import { LOGS_LIMIT_DEFAULT, LOGS_LIMIT_MAX, LOGS_QUERY_LENGTH_MAX, TAIL_LIMITS } from "../limits.ts";
-import { filterOf, search, shownLine } from "./search.ts";
-import type { TailState } from "./tail.ts";
+import { LOG_LEVELS, type LogLines } from "../../../kernel/observing/log-lines.ts";
+import { nullable } from "../../../kernel/schema/types.ts";
+import { requireServiceKey } from "../../access/service-key-right.ts";
+import { type Endpoint, endpoint } from "../../http/endpoint.ts";
+import type { AreaSockets } from "../../sockets/area-sockets.ts";
+import type { PendingPlaces } from "../../sockets/pending-places.ts";
+import { LOGS_LIMIT_DEFAULT, LOGS_LIMIT_MAX, LOGS_QUERY_LENGTH_MAX, TAIL_LIMITS } from "./limits.ts";
+import { filterOf, search, shownLine } from "./log-search.ts";
+import type { TailState } from "./log-tail.ts";
 
 const Lines = Type.Object(
   {

@@ -1,10 +1,10 @@
 import { Type } from "typebox";
-import { LOG_LEVELS, type LogLines } from "../../../../kernel/observing/log-lines.ts";
-import { VERSION } from "../../../../kernel/version.ts";
-import type { Connection } from "../../../sockets/connection.ts";
-import { declareMessages, type Protocol } from "../../../sockets/protocol.ts";
-import { LOGS_QUERY_LENGTH_MAX } from "../limits.ts";
-import { filterOf, isWanted, shownLine } from "./search.ts";
+import { LOG_LEVELS, type LogLines } from "../../../kernel/observing/log-lines.ts";
+import { VERSION } from "../../../kernel/version.ts";
+import type { Connection } from "../../sockets/connection.ts";
+import { declareMessages, type Protocol } from "../../sockets/protocol.ts";
+import { LOGS_QUERY_LENGTH_MAX } from "./limits.ts";
+import { filterOf, isWanted, shownLine } from "./log-search.ts";
 
 /** What a connection follows. */
 export interface TailState {

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
-import type { Clock } from "../../../../kernel/clock.ts";
-import { FILE_SIZES_KEPT_MS, FILES_PER_TURN } from "../limits.ts";
+import type { Clock } from "../../../kernel/clock.ts";
+import { FILE_SIZES_KEPT_MS, FILES_PER_TURN } from "./limits.ts";
 
 export interface FileSizes {
   /** Of the database files and their WALs together. */
