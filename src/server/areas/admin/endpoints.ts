@@ -6,9 +6,8 @@ import { ADMIN_HEADER } from "../../access/principals.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { SMALL_BODY_MAX_BYTES } from "../../http/limits.ts";
 import type { RateLimiter } from "../../http/rate-limit.ts";
-import type { SessionCookie } from "./cookie.ts";
 import type { Sessions } from "./sessions.ts";
-import type { SignIn } from "./sign-in.ts";
+import type { SessionCookie, SignIn } from "./sign-in.ts";
 
 const TAG = "Administration";
 const DONE = { description: "Done" };

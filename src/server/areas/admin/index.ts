@@ -7,13 +7,12 @@ import type { AdministratorSessions } from "../../access/principals.ts";
 import type { DatabaseFile } from "../../db/types.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
 import { createRateLimiter } from "../../http/rate-limit.ts";
+import { sessionEndpoints } from "./endpoints.ts";
 import { SIGN_IN_FAILURES } from "./limits.ts";
 import { pageEndpoints } from "./pages.ts";
-import { createSessionCookie } from "./cookie.ts";
-import { sessionEndpoints } from "./endpoints.ts";
-import { AUDIT_TARGET, createSessions } from "./sessions.ts";
-import { createSignIn } from "./sign-in.ts";
-import { createTickets, ticketEndpoint } from "./tickets.ts";
+import { AUDIT_TARGET, Sessions } from "./sessions.ts";
+import { createSignIn, SessionCookie } from "./sign-in.ts";
+import { Tickets, ticketEndpoint } from "./tickets.ts";
 
 export interface AdminArea {
   endpoints: readonly Endpoint[];
@@ -36,10 +35,10 @@ export function createAdminArea(deps: {
 }): AdminArea {
   if (!deps.isEnabled) return { endpoints: [], sessions: null };
   const isHttps = (): boolean => deps.publicUrl().startsWith("https:");
-  const cookie = createSessionCookie(deps.secret, { isHttps });
+  const cookie = new SessionCookie(deps.secret, isHttps);
   const failures = createRateLimiter(SIGN_IN_FAILURES, deps.clock);
-  const sessions = createSessions(deps);
-  const tickets = createTickets(deps);
+  const sessions = new Sessions(deps);
+  const tickets = new Tickets(deps);
   const isSecure = ({ url }: Request): boolean => url.startsWith("https:") || isHttps();
   return {
     endpoints: [
@@ -54,8 +53,8 @@ export function createAdminArea(deps: {
       ...pageEndpoints(),
     ],
     sessions: {
-      ofTicket: tickets.take,
-      isPresent: sessions.isPresent,
+      ofTicket: (ticket) => tickets.take(ticket),
+      isPresent: (id) => sessions.isPresent(id),
       identify(headers, address) {
         for (const token of cookie.read(headers)) {
           const key = sessions.use(token, address);

@@ -1,9 +1,9 @@
+import { join } from "node:path";
 import { type TSchema, Type } from "typebox";
 import { notFound } from "../../../kernel/errors.ts";
 import { type Declaration, type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { packedAnswer } from "../../http/packed/answers.ts";
-import type { Pack } from "../../http/packed/pack.ts";
-import { readPages } from "./source.ts";
+import { type Pack, readPack } from "../../http/packed/pack.ts";
 
 const hidden = {
   tag: "System",
@@ -38,14 +38,16 @@ const TYPES: Readonly<Record<string, string>> = {
   css: "text/css; charset=utf-8",
 };
 
-/** `/admin` and everything below it is one page, but for its assets. Nothing is read before it is asked for. */
+/** The pages: `/admin` and everything below it is one page, but for its assets. Nothing is read before it is asked for. */
 export function pageEndpoints(): readonly Endpoint[] {
   let opening: Promise<Pack> | null = null;
   const pages = (): Promise<Pack> => {
-    opening ??= readPages().catch((cause) => {
-      opening = null;
-      throw cause;
-    });
+    opening ??= pathOfPages()
+      .then(readPack)
+      .catch((cause) => {
+        opening = null;
+        throw cause;
+      });
     return opening;
   };
   const page = async ({ request }: { request: Request }): Promise<Response> => {
@@ -65,4 +67,19 @@ export function pageEndpoints(): readonly Endpoint[] {
     }),
     endpoint("GET /admin/:page+", { ...hidden, path: { page: "A page of the dashboard" } }, page),
   ];
+}
+
+const SCRIPT = join(import.meta.dir, "../../../../scripts/client/build.ts");
+
+/** Returns the path of the pages: in the executable, or, for a server that runs from its sources, built when these have changed. */
+export async function pathOfPages(): Promise<string> {
+  if (!Bun.isStandaloneExecutable) return built();
+  return (await import("platform:dashboard", { with: { type: "file" } })).default;
+}
+
+async function built(): Promise<string> {
+  const child = Bun.spawn([process.execPath, SCRIPT, "dashboard"], { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const [output, errors, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  if (code !== 0) throw new Error(`The dashboard cannot be built:\n${errors}`);
+  return output.trim();
 }

@@ -12,21 +12,6 @@ import {
   touchSession,
 } from "./statements/sessions.ts";
 
-/** The sessions of administrators: each stands for the service key that it was opened with. */
-export interface Sessions {
-  /** Resolves to the session's token, once the session is on disk. */
-  open(key: ServiceKeyPrincipal): Promise<string>;
-  /**
-   * The key of a session, which counts as used now. null: unknown, ended, or its key has been replaced or has expired.
-   * Errors: 403 where the key may not be used from this address.
-   */
-  use(token: string, address: () => string): ServiceKeyPrincipal | null;
-  /** Whether the session with this id can be used. */
-  isPresent(id: string): boolean;
-  /** Resolves when it cannot be used any more, also after a crash. An unknown token is none, and writes nothing. */
-  end(token: string): Promise<void>;
-}
-
 interface Session {
   principal: ServiceKeyPrincipal;
   lastUsedAt: Millis;
@@ -48,89 +33,112 @@ export const AUDIT_TARGET = "admin";
 /** The database has no token, so that who reads a backup cannot sign in. */
 const idOf = (token: string): string => new Bun.CryptoHasher("sha256").update(token).digest("base64url");
 
-export function createSessions(deps: SessionDeps): Sessions {
-  const { file, serviceKeys, clock } = deps;
-  // They are few and few servers have any, so all of them are read, by the first request that shows one.
-  let known: Map<string, Session> | null = null;
-  const sessions = (): Map<string, Session> => {
-    known ??= readSessions(deps);
-    return known;
-  };
-  const isOver = ({ lastUsedAt, expiresAt }: Session, now: Millis): boolean =>
-    expiresAt <= now || lastUsedAt + SESSION_IDLE_MS <= now;
+/** The sessions of administrators: each stands for the service key that it was opened with. */
+export class Sessions {
+  readonly #deps: SessionDeps;
+  /** They are few and few servers have any, so all of them are read, by the first request that shows one. */
+  #known: Map<string, Session> | null = null;
 
-  const find = (id: string): Session | null => {
-    const session = sessions().get(id);
+  constructor(deps: SessionDeps) {
+    this.#deps = deps;
+  }
+
+  /** Resolves to the session's token, once the session is on disk. */
+  async open(key: ServiceKeyPrincipal): Promise<string> {
+    const { file, serviceKeys, clock, ids } = this.#deps;
+    const token = ids.secret(TOKEN_BYTES);
+    const id = idOf(token);
+    const now = clock.now();
+    const stamp = serviceKeys.stampOf(key.name) ?? "";
+    const times = { lastUsedAt: now, expiresAt: now + SESSION_TTL_MS };
+    const displaced = this.#leastUsed(key.name);
+    const actor = { kind: "admin", name: key.name } as const;
+    await file.write((tx) => {
+      deleteExpiredSessions.run(tx, { now });
+      for (const other of displaced) {
+        deleteSession.run(tx, { id: other });
+        tx.auditBy(actor, { action: "signout", target: AUDIT_TARGET, after: { reason: "displaced" } });
+      }
+      insertSession.run(tx, { id, key: key.name, stamp, ...times });
+      tx.auditBy(actor, { action: "signin", target: AUDIT_TARGET });
+    });
+    for (const other of displaced) this.#sessions().delete(other);
+    this.#sessions().set(id, { ...times, principal: { ...key, session: id }, savedAt: now });
+    return token;
+  }
+
+  /**
+   * Returns the key of a session, which counts as used now. null: unknown, ended, or its key has been replaced or has expired.
+   * Errors: 403 where the key may not be used from this address.
+   */
+  use(token: string, address: () => string): ServiceKeyPrincipal | null {
+    const id = idOf(token);
+    const session = this.#find(id);
+    if (session === null) return null;
+    this.#deps.serviceKeys.checkAddress(session.principal.name, address);
+    const now = this.#deps.clock.now();
+    session.lastUsedAt = now;
+    if (now - session.savedAt >= USE_SAVED_EVERY_MS) {
+      session.savedAt = now;
+      this.#save(id, now);
+    }
+    return session.principal;
+  }
+
+  /** Whether the session with this id can be used. */
+  isPresent(id: string): boolean {
+    return this.#find(id) !== null;
+  }
+
+  /** Resolves when the session cannot be used any more, also after a crash. */
+  async end(token: string): Promise<void> {
+    const id = idOf(token);
+    const session = this.#sessions().get(id);
+    // Anybody can send a token that is none: it costs no write.
+    if (session === undefined) return;
+    this.#sessions().delete(id);
+    const actor = { kind: "admin", name: session.principal.name } as const;
+    await this.#deps.file.write((tx) => {
+      deleteSession.run(tx, { id });
+      tx.auditBy(actor, { action: "signout", target: AUDIT_TARGET });
+    });
+  }
+
+  #sessions(): Map<string, Session> {
+    this.#known ??= readSessions(this.#deps);
+    return this.#known;
+  }
+
+  #find(id: string): Session | null {
+    const session = this.#sessions().get(id);
     if (session === undefined) return null;
+    const { clock, serviceKeys } = this.#deps;
     if (!isOver(session, clock.now()) && serviceKeys.named(session.principal.name) !== null) return session;
-    sessions().delete(id);
+    this.#sessions().delete(id);
     return null;
-  };
-  const save = (id: string, lastUsedAt: Millis): void => {
+  }
+
+  #save(id: string, lastUsedAt: Millis): void {
+    const { file, logger } = this.#deps;
     file
       .write((tx) => touchSession.run(tx, { id, lastUsedAt }))
-      .catch((cause) => deps.logger.error("The use of an administrator's session was not saved", { cause }));
-  };
-  /** Those of the key that make room for another one, used longest ago: several where some were opened at the same time. */
-  const leastUsed = (name: string): string[] =>
-    [...sessions()]
+      .catch((cause) => logger.error("The use of an administrator's session was not saved", { cause }));
+  }
+
+  /** Lists the sessions of the key that make room for another one, used longest ago: several where some were opened at the same time. */
+  #leastUsed(name: string): string[] {
+    return [...this.#sessions()]
       .filter(([, { principal }]) => principal.name === name)
       .sort(([, a], [, b]) => b.lastUsedAt - a.lastUsedAt)
       .slice(SESSIONS_OF_KEY_MAX - 1)
       .map(([id]) => id);
-
-  return {
-    async open(key) {
-      const token = deps.ids.secret(TOKEN_BYTES);
-      const id = idOf(token);
-      const now = clock.now();
-      const stamp = serviceKeys.stampOf(key.name) ?? "";
-      const times = { lastUsedAt: now, expiresAt: now + SESSION_TTL_MS };
-      const displaced = leastUsed(key.name);
-      const actor = { kind: "admin", name: key.name } as const;
-      await file.write((tx) => {
-        deleteExpiredSessions.run(tx, { now });
-        for (const other of displaced) {
-          deleteSession.run(tx, { id: other });
-          tx.auditBy(actor, { action: "signout", target: AUDIT_TARGET, after: { reason: "displaced" } });
-        }
-        insertSession.run(tx, { id, key: key.name, stamp, ...times });
-        tx.auditBy(actor, { action: "signin", target: AUDIT_TARGET });
-      });
-      for (const other of displaced) sessions().delete(other);
-      sessions().set(id, { ...times, principal: { ...key, session: id }, savedAt: now });
-      return token;
-    },
-    use(token, address) {
-      const id = idOf(token);
-      const session = find(id);
-      if (session === null) return null;
-      serviceKeys.checkAddress(session.principal.name, address);
-      const now = clock.now();
-      session.lastUsedAt = now;
-      if (now - session.savedAt >= USE_SAVED_EVERY_MS) {
-        session.savedAt = now;
-        save(id, now);
-      }
-      return session.principal;
-    },
-    isPresent: (id) => find(id) !== null,
-    async end(token) {
-      const id = idOf(token);
-      const session = sessions().get(id);
-      // Anybody can send a token that is none: it costs no write.
-      if (session === undefined) return;
-      sessions().delete(id);
-      const actor = { kind: "admin", name: session.principal.name } as const;
-      await file.write((tx) => {
-        deleteSession.run(tx, { id });
-        tx.auditBy(actor, { action: "signout", target: AUDIT_TARGET });
-      });
-    },
-  };
+  }
 }
 
-/** Those of keys that have been replaced since are left out. */
+const isOver = ({ lastUsedAt, expiresAt }: Session, now: Millis): boolean =>
+  expiresAt <= now || lastUsedAt + SESSION_IDLE_MS <= now;
+
+/** Reads the sessions, without those of keys that have been replaced since. */
 function readSessions({ file, serviceKeys, clock }: SessionDeps): Map<string, Session> {
   const sessions = new Map<string, Session>();
   for (const { id, key, stamp, lastUsedAt, expiresAt } of liveSessions.all(file, { now: clock.now() })) {

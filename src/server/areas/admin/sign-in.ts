@@ -3,6 +3,7 @@ import { badField, unauthorized } from "../../../kernel/errors.ts";
 import { clientNetwork } from "../../../kernel/network/client-network.ts";
 import { ROOT_KEY_NAME, type ServiceKeyPrincipal, type ServiceKeys } from "../../access/keys/service-keys.ts";
 import type { RateLimiter } from "../../http/rate-limit.ts";
+import { COOKIES_LENGTH_MAX, SESSION_TTL_MS } from "./limits.ts";
 import { useLinkCode } from "./links.ts";
 
 interface Credentials {
@@ -11,7 +12,7 @@ interface Credentials {
 }
 
 /**
- * The service key that these credentials stand for. Errors: 400 without any; 401 for wrong ones; 403 for a key used from
+ * Returns the service key that these credentials stand for. Errors: 400 without any; 401 for wrong ones; 403 for a key used from
  * an address outside its `ips`; 429 after too many wrong ones of one network.
  */
 export type SignIn = (credentials: Credentials, address: () => string) => Promise<ServiceKeyPrincipal>;
@@ -52,3 +53,51 @@ function checkForm({ key = null, code = null }: Credentials): void {
   if (key === null && code === null) throw badField("key", "required", "key is required, or code");
   if (key !== null && code !== null) throw badField("code", "invalid_value", "code: it takes the place of key");
 }
+
+/**
+ * The cookie of an administrator's session. Cookies do not tell ports apart, so its name tells servers apart. By https the name begins
+ * with `__Host-`, which neither another subdomain nor a page without https can set.
+ */
+export class SessionCookie {
+  readonly #plain: string;
+  readonly #host: string;
+  readonly #isHttps: () => boolean;
+
+  /** `isHttps`: whether browsers reach the server by https alone. */
+  constructor(secret: string, isHttps: () => boolean) {
+    const hash = new Bun.CryptoHasher("sha256").update(`admin cookie ${secret}`).digest("hex");
+    this.#plain = `platform_admin_${hash.slice(0, 8)}`;
+    this.#host = `__Host-${this.#plain}`;
+    this.#isHttps = isHttps;
+  }
+
+  /** Returns the tokens in these headers. More than one: whoever serves a page on another port or subdomain can add cookies. */
+  read(headers: Headers): string[] {
+    const cookies = headers.get("cookie");
+    if (cookies === null || cookies.length > COOKIES_LENGTH_MAX) return [];
+    const named = (name: string): string[] =>
+      cookies.split(";").flatMap((cookie) => {
+        const [found, value = ""] = cookie.trim().split("=", 2);
+        return found === name && value !== "" ? [value] : [];
+      });
+    const safe = named(this.#host);
+    return safe.length > 0 || this.#isHttps() ? safe : named(this.#plain);
+  }
+
+  /** Returns the `Set-Cookie` that keeps a token. */
+  set(token: string, { isSecure }: { isSecure: boolean }): string {
+    const name = isSecure ? this.#host : this.#plain;
+    return `${name}=${token}; ${isSecure ? OF_HOST : OF_PLAIN}; Max-Age=${SESSION_TTL_MS / 1000}`;
+  }
+
+  /** Returns the `Set-Cookie` headers that remove it. */
+  remove(): string[] {
+    return [`${this.#host}=; ${OF_HOST}; Max-Age=0`, `${this.#plain}=; ${OF_PLAIN}; Max-Age=0`];
+  }
+}
+
+/** Lax would send it with a link from another site. */
+const ATTRIBUTES = "HttpOnly; SameSite=Strict";
+const OF_HOST = `${ATTRIBUTES}; Path=/; Secure`;
+/** The pages themselves need none. */
+const OF_PLAIN = `${ATTRIBUTES}; Path=/api`;

@@ -10,34 +10,37 @@ import { TICKET_TTL_MS, TICKETS_OF_KEY_MAX, TOKEN_BYTES } from "./limits.ts";
 /** No access token begins so. */
 const PREFIX = "ticket_";
 
-/** What a socket authenticates with as a service key: messages of scripts must not carry the key itself. */
-export interface Tickets {
-  issue(key: ServiceKeyPrincipal): string;
-  /** Uses a ticket up. null: it is none. Errors: 401 for one that has been used, or is too old. */
-  take(ticket: string): ServiceKeyPrincipal | null;
-}
-
-export function createTickets({ clock, ids }: { clock: Clock; ids: Ids }): Tickets {
+/** Tickets with which a socket authenticates as a service key: messages of scripts must not carry the key itself. */
+export class Tickets {
+  readonly #clock: Clock;
+  readonly #ids: Ids;
   /** By the name of the key, so that one key ends no tickets of others. */
-  const ofKeys = new Map<string, BoundedMap<string, { key: ServiceKeyPrincipal; until: Millis }>>();
-  return {
-    issue(key) {
-      const ticket = PREFIX + ids.secret(TOKEN_BYTES);
-      const waiting = ofKeys.get(key.name) ?? new BoundedMap(TICKETS_OF_KEY_MAX);
-      ofKeys.set(key.name, waiting);
-      waiting.set(ticket, { key, until: clock.now() + TICKET_TTL_MS });
-      return ticket;
-    },
-    take(ticket) {
-      if (!ticket.startsWith(PREFIX)) return null;
-      const waiting = ofKeys.values().find((tickets) => tickets.has(ticket));
-      const found = waiting?.peek(ticket);
-      waiting?.delete(ticket);
-      if (found === undefined || found.until <= clock.now())
-        throw unauthorized("The ticket has been used, or is too old");
-      return found.key;
-    },
-  };
+  readonly #ofKeys = new Map<string, BoundedMap<string, { key: ServiceKeyPrincipal; until: Millis }>>();
+
+  constructor({ clock, ids }: { clock: Clock; ids: Ids }) {
+    this.#clock = clock;
+    this.#ids = ids;
+  }
+
+  issue(key: ServiceKeyPrincipal): string {
+    const ticket = PREFIX + this.#ids.secret(TOKEN_BYTES);
+    const waiting = this.#ofKeys.get(key.name) ?? new BoundedMap(TICKETS_OF_KEY_MAX);
+    this.#ofKeys.set(key.name, waiting);
+    waiting.set(ticket, { key, until: this.#clock.now() + TICKET_TTL_MS });
+    return ticket;
+  }
+
+  /** Uses a ticket up. Returns null for what is none. Errors: 401 for one that has been used, or is too old. */
+  take(ticket: string): ServiceKeyPrincipal | null {
+    if (!ticket.startsWith(PREFIX)) return null;
+    const waiting = this.#ofKeys.values().find((tickets) => tickets.has(ticket));
+    const found = waiting?.peek(ticket);
+    waiting?.delete(ticket);
+    if (found === undefined || found.until <= this.#clock.now()) {
+      throw unauthorized("The ticket has been used, or is too old");
+    }
+    return found.key;
+  }
 }
 
 export const ticketEndpoint = (tickets: Tickets): Endpoint =>

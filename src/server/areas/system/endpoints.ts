@@ -7,8 +7,8 @@ import { maySeeSchema, type SchemaEndpoint } from "../../access/schema-right.ts"
 import { requireServiceKey } from "../../access/service-key-right.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { JsonText, Reply } from "../../http/reply.ts";
-import { METRICS_CONTENT_TYPE } from "./exposition.ts";
-import { PublicConfig } from "./public-config.ts";
+import { PublicConfig } from "./config.ts";
+import { METRICS_CONTENT_TYPE } from "./metrics.ts";
 import { SchemaDescription } from "./schema.ts";
 
 interface SystemAnswers {
@@ -17,7 +17,7 @@ interface SystemAnswers {
   configJson: string;
   schemaEndpoint: SchemaEndpoint;
   health(): Promise<Health>;
-  /** Prometheus text format. */
+  /** Returns the metrics in the Prometheus text format. */
   metrics(): string;
 }
 

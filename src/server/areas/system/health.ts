@@ -5,8 +5,7 @@ import type { Clock } from "../../../kernel/clock.ts";
 import type { HealthChecks } from "../../../kernel/observing/health.ts";
 import { SECOND_MS } from "../../../kernel/time/duration.ts";
 import { type LastSync, SYSTEM_FILE } from "../../db/index.ts";
-import { DISK_FREE_MIN_BYTES, JOB_OVERDUE_MS } from "./limits.ts";
-import { createFileSizes } from "./file-sizes.ts";
+import { DISK_FREE_MIN_BYTES, FILE_SIZES_KEPT_MS, FILES_PER_TURN, JOB_OVERDUE_MS } from "./limits.ts";
 
 /** What the checks look at. */
 export interface Watched {
@@ -15,7 +14,7 @@ export interface Watched {
   jobs: () => readonly { waiting: number; failedTotal: number; oldestWaitingSeconds: number }[];
 }
 
-/** The checks of disk, databases and jobs. The databases are open. */
+/** Adds the checks of disk, databases and jobs. The databases are open. */
 export function addChecks(checks: HealthChecks, clock: Clock, { dataDirectory, engine, jobs }: Watched): void {
   const fileSizes = createFileSizes({ clock, paths: () => engine.paths() });
   const systemFile = join(dataDirectory, SYSTEM_FILE);
@@ -57,7 +56,7 @@ export function addChecks(checks: HealthChecks, clock: Clock, { dataDirectory, e
   });
 }
 
-/** Figures that are never wrong by themselves. */
+/** Adds figures that are never wrong by themselves. */
 export function addLoad(checks: HealthChecks, load: () => { realtimeSockets: number; roomSockets: number }): void {
   checks.add("sockets", () => {
     const { realtimeSockets, roomSockets } = load();
@@ -66,14 +65,55 @@ export function addLoad(checks: HealthChecks, load: () => { realtimeSockets: num
   checks.add("memory", () => ({ ok: true, residentBytes: process.memoryUsage.rss() }));
 }
 
-/** What an account without privileges may still write. */
-export async function freeBytesOf(directory: string): Promise<number> {
+/** Returns the bytes that an account without privileges may still write. */
+async function freeBytesOf(directory: string): Promise<number> {
   const { bavail, bsize } = await statfs(directory);
   return bavail * bsize;
 }
 
-/** null: there is no file. */
+/** Returns null if there is no file. */
 const identityOf = (file: { dev: number; ino: number } | undefined): string | null =>
   file === undefined ? null : `${file.dev} ${file.ino}`;
 
 const isoTime = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
+
+interface FileSizes {
+  /** Bytes of the database files and their WALs together. */
+  bytes: number;
+  walBytes: number;
+}
+
+/** Measures the open database files, off the event loop. Figures are kept for a while. */
+function createFileSizes(deps: { clock: Clock; paths: () => string[] }): () => Promise<FileSizes> {
+  const { clock, paths } = deps;
+  let kept: { at: number; sizes: Promise<FileSizes> } | null = null;
+  return () => {
+    const now = clock.now();
+    if (kept === null || Math.abs(now - kept.at) >= FILE_SIZES_KEPT_MS) kept = { at: now, sizes: measure(paths()) };
+    return kept.sizes;
+  };
+}
+
+async function measure(paths: readonly string[]): Promise<FileSizes> {
+  const sizes: FileSizes = { bytes: 0, walBytes: 0 };
+  for (let at = 0; at < paths.length; at += FILES_PER_TURN) {
+    const some = paths.slice(at, at + FILES_PER_TURN);
+    const [files, wals] = await Promise.all([sum(some), sum(some.map((path) => `${path}-wal`))]);
+    sizes.bytes += files + wals;
+    sizes.walBytes += wals;
+  }
+  return sizes;
+}
+
+/** Sums the sizes of files. One that has been closed and removed meanwhile counts as empty. */
+async function sum(paths: readonly string[]): Promise<number> {
+  const sizes = await Promise.all(
+    paths.map((path) =>
+      stat(path).then(
+        ({ size }) => size,
+        () => 0,
+      ),
+    ),
+  );
+  return sizes.reduce((total, size) => total + size, 0);
+}

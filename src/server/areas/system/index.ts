@@ -8,15 +8,13 @@ import type { Endpoint } from "../../http/endpoint.ts";
 import type { AnswerListener } from "../../http/http.ts";
 import type { Sockets } from "../../sockets/index.ts";
 import { PendingPlaces } from "../../sockets/pending-places.ts";
+import { configEndpoint, describePublicConfig } from "./config.ts";
 import { systemEndpoints } from "./endpoints.ts";
 import { addChecks, addLoad, type Watched } from "./health.ts";
 import { TAIL_PENDING_MAX } from "./limits.ts";
-import { logEndpoints } from "./logs.ts";
-import { createTail } from "./log-tail.ts";
-import { createMetrics, type ServerLoad } from "./metrics.ts";
-import { describePublicConfig } from "./public-config.ts";
+import { createTail, logEndpoints } from "./logs.ts";
+import { metricsText, RequestMetrics, type ServerLoad } from "./metrics.ts";
 import { resourcesEndpoint } from "./resources.ts";
-import { configEndpoint } from "./running-config.ts";
 import { describeSchema } from "./schema.ts";
 
 export type { ServerLoad } from "./metrics.ts";
@@ -46,12 +44,12 @@ export function createSystemArea(deps: {
   addChecks(health, clock, deps.watched);
   addLoad(health, deps.load);
   const startedAt = clock.now();
-  const metrics = createMetrics({ clock, startedAt, load: deps.load });
+  const requests = new RequestMetrics();
   const tail = deps.sockets.serve(createTail(deps.logs));
   const places = new PendingPlaces(clock, TAIL_PENDING_MAX);
   const logs = logEndpoints({ lines: deps.logs, connections: tail, places });
   const endpoints = systemEndpoints({
-    metrics: metrics.text,
+    metrics: () => metricsText(requests, { load: deps.load(), startedAt, now: clock.now() }),
     schemaJson: JSON.stringify(describeSchema(config.databases ?? {})),
     configJson: JSON.stringify(describePublicConfig(config)),
     schemaEndpoint: config.api?.schemaEndpoint ?? false,
@@ -68,7 +66,7 @@ export function createSystemArea(deps: {
   });
   return {
     endpoints: [...endpoints, resourcesEndpoint({ config, keyUse: deps.keyUse }), configEndpoint(config), ...logs],
-    onAnswer: metrics.record,
+    onAnswer: requests.record,
     stop: () => tail.stop(),
   };
 }

@@ -1,27 +1,25 @@
-import { Type } from "typebox";
-import { LOG_LEVELS, type LogLines } from "../../../kernel/observing/log-lines.ts";
+import { type Static, Type } from "typebox";
+import { LOG_LEVELS, type LogLevel, type LogLine, type LogLines } from "../../../kernel/observing/log-lines.ts";
 import { nullable } from "../../../kernel/schema/types.ts";
+import { nextTurn } from "../../../kernel/time/scheduler.ts";
+import { VERSION } from "../../../kernel/version.ts";
 import { requireServiceKey } from "../../access/service-key-right.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import type { AreaSockets } from "../../sockets/area-sockets.ts";
+import type { Connection } from "../../sockets/connection.ts";
 import type { PendingPlaces } from "../../sockets/pending-places.ts";
-import { LOGS_LIMIT_DEFAULT, LOGS_LIMIT_MAX, LOGS_QUERY_LENGTH_MAX, TAIL_LIMITS } from "./limits.ts";
-import { filterOf, search, shownLine } from "./log-search.ts";
-import type { TailState } from "./log-tail.ts";
+import { declareMessages, type Protocol } from "../../sockets/protocol.ts";
+import { LINES_PER_TURN, LOGS_LIMIT_DEFAULT, LOGS_LIMIT_MAX, LOGS_QUERY_LENGTH_MAX, TAIL_LIMITS } from "./limits.ts";
 
-const Lines = Type.Object(
-  {
-    lines: Type.Array(
-      Type.Object({
-        at: Type.String({ format: "date-time" }),
-        level: Type.Enum([...LOG_LEVELS]),
-        message: Type.String(),
-        facts: nullable(Type.Record(Type.String(), Type.Unknown())),
-      }),
-    ),
-  },
-  { description: "The newest first" },
-);
+const ShownLine = Type.Object({
+  at: Type.String({ format: "date-time" }),
+  level: Type.Enum([...LOG_LEVELS]),
+  message: Type.String(),
+  facts: nullable(Type.Record(Type.String(), Type.Unknown())),
+});
+type ShownLine = Static<typeof ShownLine>;
+
+const Lines = Type.Object({ lines: Type.Array(ShownLine) }, { description: "The newest first" });
 
 /** The last lines of the log, and a WebSocket with the next ones. */
 export function logEndpoints(deps: {
@@ -76,4 +74,95 @@ export function logEndpoints(deps: {
     },
   );
   return [list, tail];
+}
+
+/** Which lines are wanted. */
+interface LogFilter {
+  /** This level and those above it. */
+  level: LogLevel;
+  /** In lower case; a part of the message or the facts. Empty: any. */
+  text: string;
+}
+
+const filterOf = (level: LogLevel = "info", q = ""): LogFilter => ({ level, text: q.toLowerCase() });
+
+function isWanted({ level, message, facts }: LogLine, filter: LogFilter): boolean {
+  if (LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(filter.level)) return false;
+  const { text } = filter;
+  return text === "" || message.toLowerCase().includes(text) || facts?.toLowerCase().includes(text) === true;
+}
+
+/** Finds lines, newest first, at most `limit`. Over several turns of the event loop, as lines may have megabytes together. */
+async function search(lines: readonly LogLine[], filter: LogFilter, limit: number): Promise<LogLine[]> {
+  const found: LogLine[] = [];
+  let looked = 0;
+  for (const line of lines.toReversed()) {
+    if (found.length === limit) break;
+    if (isWanted(line, filter)) found.push(line);
+    if (++looked % LINES_PER_TURN === 0) await nextTurn();
+  }
+  return found;
+}
+
+const shownLine = ({ at, level, message, facts }: LogLine): ShownLine => ({
+  at: new Date(at).toISOString(),
+  level,
+  message,
+  facts: facts === null ? null : JSON.parse(facts),
+});
+
+/** What a connection follows. */
+interface TailState {
+  /** Ends what it follows; null: nothing. */
+  stop: (() => void) | null;
+}
+type ErrorCode = "ACCESS_DENIED";
+
+const declare = declareMessages<TailState, ErrorCode>({});
+const Follow = {
+  level: Type.Optional(Type.Enum([...LOG_LEVELS])),
+  q: Type.Optional(Type.String({ maxLength: LOGS_QUERY_LENGTH_MAX })),
+};
+
+/** Follows the log as it is written: `follow` sends each line from then on that passes its filter; another one replaces it. [SY22] */
+export function createTail(lines: LogLines): Protocol<TailState, ErrorCode> {
+  const end = ({ state }: Connection<TailState>): void => {
+    state.stop?.();
+    state.stop = null;
+  };
+  return {
+    name: "logs",
+    envelope: {},
+    // With a ticket, a service key. Nobody may follow anything.
+    allowsAnonymous: true,
+    messages: [
+      declare("follow", Follow, (connection, { level, q }, principal) => {
+        if (principal.kind !== "serviceKey" || !principal.scopes.allows("system", "*", "*", "read")) {
+          return { code: "ACCESS_DENIED", message: "The log needs a service key with system:*:*:read" };
+        }
+        end(connection);
+        const filter = filterOf(level, q);
+        connection.state.stop = lines.follow((line) => {
+          if (isWanted(line, filter)) connection.send({ type: "line", line: shownLine(line) });
+        });
+        connection.send({ type: "following" });
+        return null;
+      }),
+    ],
+    errorText({ code, message }) {
+      if (code === "AUTH_FAILED") return JSON.stringify({ type: "auth_error", message });
+      return JSON.stringify({ type: "error", code, message });
+    },
+    authenticated: (connection) => connection.send({ type: "auth_success", version: VERSION }),
+    refreshed(connection) {
+      connection.send({ type: "auth_success", version: VERSION });
+      return null;
+    },
+    userChanged: () => null,
+    pinged: (connection) => connection.send({ type: "pong" }),
+    closed(connection) {
+      end(connection);
+      return null;
+    },
+  };
 }

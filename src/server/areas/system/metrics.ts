@@ -1,9 +1,7 @@
-import type { Clock } from "../../../kernel/clock.ts";
 import { SECOND_MS } from "../../../kernel/time/duration.ts";
 import { VERSION } from "../../../kernel/version.ts";
 import type { AnswerListener } from "../../http/http.ts";
-import { counter, family, gauge } from "./exposition.ts";
-import { createRequestMetrics } from "./request-metrics.ts";
+import { areaOf } from "../../http/route-area.ts";
 
 /** Current figures of the other areas. */
 export interface ServerLoad {
@@ -32,22 +30,13 @@ export interface ServerLoad {
   }[];
 }
 
-export interface Metrics {
-  readonly record: AnswerListener;
-  /** Prometheus text format 0.0.4. */
-  text(): string;
-}
-
 const MICROSECONDS_PER_SECOND = 1_000_000;
 
-export function createMetrics(deps: { clock: Clock; startedAt: number; load: () => ServerLoad }): Metrics {
-  const { clock, startedAt, load } = deps;
-  const requests = createRequestMetrics();
-  return {
-    record: requests.record,
-    text: () => requests.text() + loadText(load()) + processText(startedAt, clock.now()),
-  };
-}
+/** Returns all metrics in the Prometheus text format. */
+export const metricsText = (
+  requests: RequestMetrics,
+  { load, startedAt, now }: { load: ServerLoad; startedAt: number; now: number },
+): string => requests.text() + loadText(load) + processText(startedAt, now);
 
 function loadText(load: ServerLoad): string {
   const sockets = [
@@ -109,3 +98,152 @@ function processText(startedAt: number, now: number): string {
     gauge("process_resident_memory_bytes", "Resident memory.", process.memoryUsage.rss()),
   ].join("");
 }
+
+/** Upper bounds of the latency buckets: from a point read to the longest query. */
+const LATENCY_BOUNDS_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const LATENCY_BOUNDS_MS = LATENCY_BOUNDS_S.map((seconds) => seconds * SECOND_MS);
+const STATUS_CLASSES = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+
+/** All requests of one area and method. */
+interface Counters {
+  area: string;
+  method: string;
+  byStatusClass: number[];
+}
+
+interface Latencies {
+  counts: number[];
+  sumMs: number;
+}
+
+interface OfArea {
+  counters: Map<string, Counters>;
+  latencies: Latencies;
+}
+
+/** Counts the answers to requests. Both maps are bounded: routes are declared, and all unmatched paths share the route null. */
+export class RequestMetrics {
+  readonly #byRoute = new Map<string | null, OfArea>();
+  readonly #byArea = new Map<string, OfArea>();
+
+  /** Runs for every request: two map lookups and three additions. */
+  readonly record: AnswerListener = ({ request, route, status, durationMs }) => {
+    const { counters, latencies } = this.#byRoute.get(route) ?? this.#addRoute(route);
+    const { method } = request;
+    let counter = counters.get(method);
+    if (counter === undefined) {
+      counter = { area: areaOf(route), method, byStatusClass: STATUS_CLASSES.map(() => 0) };
+      counters.set(method, counter);
+    }
+    increment(counter.byStatusClass, Math.floor(status / 100) - 1);
+    increment(latencies.counts, bucketOf(durationMs));
+    latencies.sumMs += durationMs;
+  };
+
+  text(): string {
+    const counters = [...this.#byArea.values()].flatMap((area) => [...area.counters.values()]);
+    const requests = counters.flatMap(({ area, method, byStatusClass }) =>
+      byStatusClass
+        .map((value, index) => ({ value, labels: { area, method, status: STATUS_CLASSES[index] ?? "" } }))
+        .filter(({ value }) => value > 0),
+    );
+    const histograms = [...this.#byArea].map(([area, { latencies }]) => ({
+      labels: { area },
+      counts: latencies.counts,
+      sum: latencies.sumMs / SECOND_MS,
+    }));
+    return (
+      family({ name: "platform_http_requests_total", type: "counter", help: "Requests answered." }, requests) +
+      histogramFamily(
+        "platform_http_request_duration_seconds",
+        "Time from the start of a handler to its answer.",
+        LATENCY_BOUNDS_S,
+        histograms,
+      )
+    );
+  }
+
+  #addRoute(route: string | null): OfArea {
+    const area = areaOf(route);
+    const ofArea = this.#byArea.get(area) ?? { counters: new Map(), latencies: { counts: emptyCounts(), sumMs: 0 } };
+    this.#byArea.set(area, ofArea);
+    this.#byRoute.set(route, ofArea);
+    return ofArea;
+  }
+}
+
+const emptyCounts = (): number[] => Array.from({ length: LATENCY_BOUNDS_MS.length + 1 }, () => 0);
+
+function bucketOf(durationMs: number): number {
+  const index = LATENCY_BOUNDS_MS.findIndex((boundMs) => durationMs <= boundMs);
+  return index === -1 ? LATENCY_BOUNDS_MS.length : index;
+}
+
+function increment(counts: number[], index: number): void {
+  const count = counts[index];
+  if (count !== undefined) counts[index] = count + 1;
+}
+
+/** Prometheus text format 0.0.4. */
+export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+
+type Labels = Readonly<Record<string, string>>;
+
+interface Family {
+  name: string;
+  help: string;
+  type: "counter" | "gauge" | "histogram";
+}
+
+interface Sample {
+  labels?: Labels;
+  /** For histograms: `_bucket`, `_sum`, `_count`. */
+  suffix?: string;
+  value: number;
+}
+
+/** Returns the lines of one metric: help, type and all samples. */
+function family({ name, help, type }: Family, samples: readonly Sample[]): string {
+  const lines = samples.map(({ labels = {}, suffix = "", value }) => `${name}${suffix}${labelText(labels)} ${value}\n`);
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join("")}`;
+}
+
+/** Returns a gauge with a single sample and no labels. */
+const gauge = (name: string, help: string, value: number): string => family({ name, help, type: "gauge" }, [{ value }]);
+
+/** Returns a counter with a single sample and no labels. */
+const counter = (name: string, help: string, value: number): string =>
+  family({ name, help, type: "counter" }, [{ value }]);
+
+interface Histogram {
+  labels: Labels;
+  /** The count of each bucket by itself, not cumulative. The last bucket has no upper bound. */
+  counts: readonly number[];
+  sum: number;
+}
+
+/** `bounds` are the upper bounds of all buckets except the last. The output is cumulative, as the format requires. */
+function histogramFamily(
+  name: string,
+  help: string,
+  bounds: readonly number[],
+  histograms: readonly Histogram[],
+): string {
+  const samples = histograms.flatMap(({ labels, counts, sum }) => {
+    let cumulated = 0;
+    const buckets = counts.map((count, index) => {
+      cumulated += count;
+      return { suffix: "_bucket", labels: { ...labels, le: String(bounds[index] ?? "+Inf") }, value: cumulated };
+    });
+    return [...buckets, { suffix: "_sum", labels, value: sum }, { suffix: "_count", labels, value: cumulated }];
+  });
+  return family({ name, help, type: "histogram" }, samples);
+}
+
+function labelText(labels: Labels): string {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escapeLabel(value)}"`);
+  return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
+}
+
+const escapeLabel = (value: string): string =>
+  value.replace(/[\\"\n]/g, (character) => (character === "\n" ? "\\n" : `\\${character}`));

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
-import { pathOfPages } from "../../areas/admin/source.ts";
+import { pathOfPages } from "../../areas/admin/pages.ts";
 import { pathOfPart } from "../../areas/client-files/index.ts";
 import { embeddedExtension } from "../../areas/vectorize/extension.ts";
 import { pathOfUi } from "../../http/openapi/ui-files.ts";
