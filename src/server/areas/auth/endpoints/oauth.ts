@@ -30,7 +30,6 @@ const begin = (deps: EndpointDeps, providers: OAuthProviders): Endpoint =>
       ...ofUsers(deps.authLimit),
       summary: "Start a sign-in with an OAuth provider",
       caller: "public",
-      place: "core",
       path: OF_PROVIDER,
       query: {
         redirect_url: Type.Optional(
@@ -59,7 +58,6 @@ const finish = (deps: EndpointDeps, providers: OAuthProviders): Endpoint =>
       ...ofUsers(deps.authLimit),
       summary: "Complete a sign-in with an OAuth provider, which redirects the browser here",
       caller: "public",
-      place: "core",
       path: OF_PROVIDER,
       query: { state: Type.String(), code: Type.Optional(Type.String()), error: Type.Optional(Type.String()) },
       otherQuery: "What a provider adds: `iss`, `scope`, `session_state`, `error_description` …",
@@ -141,7 +139,6 @@ function identities(deps: EndpointDeps): readonly Endpoint[] {
       ...ofUsers(deps.authLimit),
       summary: "List the OAuth identities that you sign in with",
       caller: "user",
-      place: "core",
       answers: { 200: Type.Object({ identities: Type.Array(Identity) }, { description: "The identities" }) },
     },
     ({ principal, query }) => {
@@ -155,7 +152,6 @@ function identities(deps: EndpointDeps): readonly Endpoint[] {
       ...ofUsers(deps.authLimit),
       summary: "Remove one of your OAuth identities",
       caller: "user",
-      place: "core",
       path: { id: "The identity's id" },
       answers: { 200: Ok },
       errors: [400, 404],

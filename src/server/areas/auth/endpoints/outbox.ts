@@ -5,7 +5,7 @@ import { requireServiceKey } from "../../../access/service-key-right.ts";
 import { type Endpoint, endpoint } from "../../../http/endpoint.ts";
 import { OutboxEntry, OutboxMail, outboxMail, outboxMails } from "../mail/outbox-reader.ts";
 
-const tag = "Administration";
+const common = { tag: "Administration", caller: "serviceKey", place: "core" } as const;
 const READ = ["auth", "admin", "*", "read"] as const;
 /** Mails of a page. */
 const LIMIT_DEFAULT = 50;
@@ -17,11 +17,9 @@ export function outboxEndpoints(dataDirectory: string): readonly Endpoint[] {
     endpoint(
       "GET /api/auth/admin/outbox",
       {
-        tag,
+        ...common,
         summary: "List the mails in the outbox, newest first",
         description: "Mails go there where no SMTP server is configured, and in a drill.",
-        caller: "serviceKey",
-        place: "core",
         query: {
           limit: Type.Optional(Type.Integer({ minimum: 1, maximum: LIMIT_MAX, default: LIMIT_DEFAULT })),
           cursor: Type.Optional(Type.String({ description: "The `cursor` of the previous page" })),
@@ -41,10 +39,8 @@ export function outboxEndpoints(dataDirectory: string): readonly Endpoint[] {
     endpoint(
       "GET /api/auth/admin/outbox/:id",
       {
-        tag,
+        ...common,
         summary: "Get a mail in the outbox, without its link and code",
-        caller: "serviceKey",
-        place: "core",
         path: { id: "The id of a mail" },
         answers: { 200: OutboxMail },
         errors: [400, 404],

@@ -25,7 +25,7 @@ export interface EndpointDeps extends AuthDeps {
 
 /** What the declarations of these endpoints have in common. No scope covers them [AU44], and their bodies are small. */
 export const ofUsers = (limit: (network: string) => void) =>
-  ({ tag: "Auth", refusesScopedKeys: true, bodyMaxBytes: SMALL_BODY_MAX_BYTES, limit }) as const;
+  ({ tag: "Auth", place: "core", refusesScopedKeys: true, bodyMaxBytes: SMALL_BODY_MAX_BYTES, limit }) as const;
 
 /** Returns the session of a signed-in user. */
 export function callerOf({ auth, sessionId, tokenVersion = 0 }: Extract<Principal, { kind: "user" }>): Caller {

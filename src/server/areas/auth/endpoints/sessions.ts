@@ -23,7 +23,6 @@ const refreshing = (deps: EndpointDeps): Endpoint =>
       description:
         "The refresh token changes each time. The old one is accepted for another 30 s; used later, it ends the session.",
       caller: "public",
-      place: "core",
       body: Type.Object({ refreshToken: Secret }),
       answers: { 200: tokensAnswer("New tokens") },
     },
@@ -40,7 +39,6 @@ const signingOut = (deps: EndpointDeps): Endpoint =>
       ...ofUsers(deps.authLimit),
       summary: "Sign out: end the session of the refresh token, or of the bearer",
       caller: "public",
-      place: "core",
       body: Type.Object({ refreshToken: optional(Type.String({ maxLength: SECRET_TEXT_MAX_CHARACTERS })) }),
       isBodyOptional: true,
       answers: { 200: Ok },
@@ -69,7 +67,6 @@ function profile(deps: EndpointDeps): readonly Endpoint[] {
       ...ofUsers(deps.authLimit),
       summary: "Get your profile",
       caller: "user",
-      place: "core",
       answers: { 200: Type.Object({ user: OwnUser }, { description: "The signed-in user" }) },
     },
     ({ principal, query }) => {
@@ -83,7 +80,6 @@ function profile(deps: EndpointDeps): readonly Endpoint[] {
       ...ofUsers(deps.authLimit),
       summary: "Change your profile",
       caller: "user",
-      place: "core",
       body: ProfileChanges,
       answers: { 200: Type.Object({ user: OwnUser }, { description: "The user after the change" }) },
     },
@@ -99,7 +95,6 @@ function profile(deps: EndpointDeps): readonly Endpoint[] {
       ...ofUsers(deps.authLimit),
       summary: "Delete your account, after a sign-in of the last 10 minutes",
       caller: "user",
-      place: "core",
       answers: {
         200: Type.Object({ ok: Type.Literal(true) }, { description: "Deleted, with its sessions and devices" }),
       },
@@ -120,7 +115,6 @@ function sessions(deps: EndpointDeps): readonly Endpoint[] {
       ...ofUsers(deps.authLimit),
       summary: "List your sessions, newest first",
       caller: "user",
-      place: "core",
       answers: { 200: Type.Object({ sessions: Type.Array(OwnSession) }, { description: "The sessions" }) },
     },
     ({ principal, query }) => {
@@ -134,7 +128,6 @@ function sessions(deps: EndpointDeps): readonly Endpoint[] {
       ...ofUsers(deps.authLimit),
       summary: "End one of your sessions",
       caller: "user",
-      place: "core",
       path: { id: "The session's id" },
       answers: {
         200: Type.Object({ ok: Type.Literal(true) }, { description: "Ended; its tokens are refused from now on" }),

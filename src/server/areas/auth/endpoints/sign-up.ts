@@ -37,7 +37,6 @@ const withPassword = (deps: EndpointDeps): Endpoint =>
       ...ofUsers(deps.signUpLimit),
       summary: "Sign up with email and password",
       caller: "public",
-      place: "core",
       body: Type.Object({
         email: Email,
         password: chosenPassword(deps),
@@ -68,7 +67,6 @@ const anonymously = (deps: EndpointDeps): Endpoint =>
       ...ofUsers(deps.signUpLimit),
       summary: "Sign in as a new anonymous user",
       caller: "public",
-      place: "core",
       body: Type.Object({ captchaToken: CaptchaToken }),
       isBodyOptional: true,
       answers: { 201: tokensAnswer("The new user, signed in") },
@@ -91,7 +89,6 @@ const linking = (deps: EndpointDeps): Endpoint =>
       ...ofUsers(deps.config.requireVerifiedEmail === true ? deps.signUpLimit : deps.authLimit),
       summary: "Turn your anonymous user into an account with an email address and a password",
       caller: "user",
-      place: "core",
       description: "With `auth.requireVerifiedEmail` the user stays anonymous until the address is verified.",
       body: Type.Object({ email: Email, password: chosenPassword(deps), redirectUrl: RedirectUrl }),
       answers: { 200: tokensOrPending("The same user, with new tokens or yet to verify the address") },

@@ -81,7 +81,7 @@ export function clientEndpoints(service: PushService): readonly Endpoint[] {
   ];
 }
 
-const BY_ADMINISTRATOR = { tag: "Push", caller: "serviceKey", missingKeyStatus: 403 } as const;
+const BY_ADMINISTRATOR = { tag: "Push", caller: "serviceKey", place: "core", missingKeyStatus: 403 } as const;
 
 /** The devices of a user. [PU14] */
 export function administrationEndpoints(service: PushService): readonly Endpoint[] {
