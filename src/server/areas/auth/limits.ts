@@ -138,9 +138,6 @@ export const MAIL_SUBJECT_MAX_CHARACTERS = 998;
 export const MAIL_CONTENT_MAX_CHARACTERS = 1024 * 1024;
 /** Messages kept in the outbox; the oldest are removed. */
 export const OUTBOX_FILES_MAX = 1_000;
-/** Of a page of the outbox. */
-export const OUTBOX_LIMIT_DEFAULT = 50;
-export const OUTBOX_LIMIT_MAX = 100;
 
 /** How long a CAPTCHA provider may take to answer; then the request is 503. */
 export const CAPTCHA_TIMEOUT_MS = 5 * SECOND_MS;
