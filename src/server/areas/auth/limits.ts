@@ -41,7 +41,7 @@ export const HASH_PROCESS_IDLE_MS = 30_000;
 export const HASH_TIMEOUT_MS = 60_000;
 /** Hashes that wait for their turn; past that a sign-in is answered 503 rather than after a minute. */
 export const HASHES_WAITING_MAX = 1_000;
-/** Of these, what one client network may have waiting; they take turns, so that a flood waits for itself. */
+/** Hashes that one client network may have waiting; networks take turns, so that a flood waits for itself. */
 export const HASHES_WAITING_PER_SHARER_MAX = 300;
 /** Bounds of imported hashes: what is above would let one sign-in take minutes. */
 export const BCRYPT_COST_MIN = 4;
@@ -64,7 +64,7 @@ export const SESSIONS_IN_MEMORY_MAX = 200_000;
  * It bounds what a list holds, and what the end of all sessions takes.
  */
 export const SESSIONS_PER_USER_MAX = 1_000;
-/** Of a user, to administrators. */
+/** Sessions of a user that administrators are shown. */
 export const SESSIONS_SHOWN_MAX = 100;
 /** Sessions that one sign-in ends to make room. */
 export const SESSIONS_ENDED_AT_ONCE_MAX = 200;
@@ -78,7 +78,7 @@ export const CLEANUP_CHUNK_ROWS = 1_000;
 
 /** Accounts whose address is given its one form in one write of a start. */
 export const ADDRESS_FORMS_PER_STEP = 1_000;
-/** Of the accounts that keep another form, those that the log names. */
+/** Accounts that keep another form of their address and are named in the log. */
 export const ADDRESS_FORMS_NAMED_MAX = 20;
 /** Users of an import whose JSON is written before others get their turn. */
 export const IMPORT_SLICE_USERS = 50;

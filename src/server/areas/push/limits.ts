@@ -26,7 +26,7 @@ export const OVERRIDES_MAX_BYTES = 4096;
 
 /** Concurrent calls to providers, in the whole server. */
 export const CALLS_AT_ONCE_MAX = 50;
-/** Of these, the maximum for messages to topics, so that a message to one user never waits for a whole broadcast. */
+/** Concurrent calls for messages to topics: fewer, so that a message to one user never waits for a whole broadcast. */
 export const TOPIC_CALLS_AT_ONCE_MAX = 40;
 /** Bytes of an answer of FCM, or of its token endpoint. */
 export const ANSWER_MAX_BYTES = 64 * 1024;

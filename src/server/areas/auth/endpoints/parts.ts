@@ -14,7 +14,7 @@ import type { Caller } from "../store/account-file.ts";
 
 // What several endpoints need, take or answer.
 
-/** What the endpoints of every topic need. */
+/** The parts that all endpoints need. */
 export interface EndpointDeps extends AuthDeps {
   captcha: Captcha;
   /** Counts one request of this network in the rate limit group `auth`. */
@@ -23,7 +23,7 @@ export interface EndpointDeps extends AuthDeps {
   signUpLimit: (network: string) => void;
 }
 
-/** What the declarations of these endpoints have in common. No scope covers them [AU44], and their bodies are small. */
+/** Members that the declarations of these endpoints have in common. No scope covers them [AU44], and their bodies are small. */
 export const ofUsers = (limit: (network: string) => void) =>
   ({ tag: "Auth", place: "core", refusesScopedKeys: true, bodyMaxBytes: SMALL_BODY_MAX_BYTES, limit }) as const;
 

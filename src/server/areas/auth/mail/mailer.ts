@@ -69,7 +69,7 @@ export class Mailer {
   readonly #ids: Ids;
   readonly #isDrill: boolean;
   readonly #transport: Transport;
-  /** What waits for a mail to be in the outbox, by the mail's id. */
+  /** Callers that wait for a mail to be in the outbox, by the mail's id. */
   readonly #written = new Map<string, () => void>();
 
   constructor(deps: MailerDeps) {

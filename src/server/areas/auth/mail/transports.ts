@@ -10,7 +10,7 @@ import { OUTBOX_FILES_MAX, SMTP_CONNECTIONS_MAX } from "../limits.ts";
 import type { MailText, MailValues } from "./templates.ts";
 
 interface Message extends MailText {
-  /** The same at each try. */
+  /** Stays the same at each retry. */
   id: string;
   kind: string;
   from: string;

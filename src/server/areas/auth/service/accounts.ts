@@ -184,7 +184,7 @@ function withoutHash({ passwordHash: _, ...account }: SecretAccount): Account {
 const singleName = (_index: number, field: string): string => field;
 const importName = (index: number, field: string): string => `users.${index}.${field}`;
 
-/** What is taken by others of the file, or by users that were looked at before. */
+/** Collects emails, ids and identities that others in the file have, or users that were looked at before. */
 interface Taken {
   look(user: ImportedAccount, index: number): void;
   /** Errors: 409 naming every email, id and identity that is taken. */

@@ -53,7 +53,7 @@ const invalidTicket = () => badField("mfaTicket", "invalid_value", "mfaTicket is
 const library = () => import("../means/totp.ts");
 type Library = Awaited<ReturnType<typeof library>>;
 
-/** What is counted by itself: who guesses with a stolen token, or at recovery codes, blocks no sign-in with a code. */
+/** Codes whose wrong guesses are counted separately: who guesses with a stolen token, or at recovery codes, blocks no sign-in with a code. */
 type GuessedCode = "code" | "recovery-code" | "managing-code";
 
 const mfaGuessKeys = (userId: string, client: Client, kind: GuessedCode): GuessKey[] =>

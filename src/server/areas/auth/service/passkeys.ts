@@ -32,7 +32,7 @@ export type PasskeyConfig = NonNullable<AuthConfig["passkeys"]>;
 
 const view = projection(PasskeyShape);
 
-/** What the browser says, which the library passes on as it came. */
+/** Returns the transports that the browser names, bounded: the library passes them on as they came. */
 const transportsOf = (given: unknown): string[] =>
   Array.isArray(given)
     ? (given as unknown[])

@@ -16,7 +16,7 @@ import type { AccountFile } from "../store/account-file.ts";
 import type { AddressOf } from "../store/address-forms.ts";
 import type { Sealing } from "../store/sealing.ts";
 
-/** What every part of the area works with. */
+/** The parts that services and endpoints work with. */
 export interface AuthDeps {
   file: AccountFile;
   tokens: TokenSigner;

@@ -36,7 +36,7 @@ interface MailedToken {
   userId: string | null;
   email: string;
   redirect: URL | null;
-  /** What the use of the token needs beside the address. */
+  /** Facts that the use of the token needs beside the address. */
   payload?: JsonObject;
   /** false: no mail is sent, after the same work. true by default. */
   isMailed?: boolean;

@@ -40,7 +40,7 @@ export interface OpenSession {
   tokenVersion: number;
 }
 
-/** What a sign-in has led to, inside the write that decided it. */
+/** The result of a sign-in, inside the write that decided it. */
 export type SignIn =
   | { kind: "session"; session: OpenSession }
   /** The address has to be proved first. */
@@ -175,7 +175,7 @@ export async function answerSignIn(deps: AuthDeps, signIn: SignIn, redirect: URL
   }
 }
 
-/** What is guessed at: `password` and `email-otp` of an address, `confirmation` of a password by a user who is signed in. */
+/** The secret that is guessed at: `password` and `email-otp` of an address, `confirmation` of a password by a user who is signed in. */
 export type GuessUse = "password" | "confirmation" | "email-otp";
 
 /**

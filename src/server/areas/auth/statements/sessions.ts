@@ -38,7 +38,7 @@ export const countSessions = reading((db, v: { userId: string }) =>
     .where(eq(sessions.userId, v.userId)),
 );
 
-/** What a request with a token of this session needs to know. */
+/** The session, with the state of its user, for a request with one of its tokens. */
 export const liveSession = reading((db, v: { id: string }) =>
   db
     .select({

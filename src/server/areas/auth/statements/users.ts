@@ -21,7 +21,7 @@ export const otherForms = reading((db, v: { after: string; limit: number }) =>
     .limit(v.limit),
 );
 
-/** The same address in another form. The caller has made sure that nobody has it. */
+/** Stores the address in another form, which the caller has made sure that nobody has. */
 export const renameAddress = writing((db, v: { id: string; email: string }) =>
   db.update(users).set({ email: v.email }).where(eq(users.id, v.id)),
 );

@@ -11,7 +11,7 @@ import type { AccountFile, AccountWrite } from "./account-file.ts";
 /** The address of an account for a text that `Email` has accepted: its one form, but for accounts that keep another. */
 export type AddressOf = (text: string) => string;
 
-/** Gives stored addresses their one form, the verified ones first. The set has as many members as such pairs were stored before. */
+/** Changes stored addresses to their one form, the verified ones first, and returns how to find the account of an address. */
 export async function settleAddressForms({ file, logger }: { file: AccountFile; logger: Logger }): Promise<AddressOf> {
   await eachStep(file, (write, row) => row.emailVerified && settle(write, row));
   const kept = new Map<string, string>();

@@ -14,7 +14,7 @@ export interface Deliveries {
   readonly isConfigured: boolean;
   /** Never rejects: failures are in the outcome. */
   deliver(target: Target, message: Message): Promise<Outcome>;
-  /** The same, but waits while the service is unavailable, until `patience` is aborted, and calls `onWaiting` then. [PU100] */
+  /** Sends, but waits while the service is unavailable, until `patience` is aborted, and calls `onWaiting` then. [PU100] */
   deliverPatiently(target: Target, message: Message, waiting: Waiting): Promise<Outcome>;
   /** Ends all running calls as failed. */
   giveUp(reason: Error): void;

@@ -137,7 +137,7 @@ export interface TopicRange {
   until: number;
 }
 
-/** What sending to a device requires, in order of first registration. */
+/** The columns that sending to a device requires, in order of first registration. */
 export const targetsOfTopic = reading((db, v: TopicRange & { limit: number }) =>
   db
     .select({ seq: devices.seq, userId: devices.userId, token: devices.token, platform: devices.platform })
