@@ -1,7 +1,7 @@
 import { SegmentedControl, Tabs } from "@mantine/core";
 import { Page, usePageState } from "../../parts/page.tsx";
 import { type EventState, Events } from "./events.tsx";
-import { RANGES, type Range } from "./ranges.tsx";
+import { RANGES, type Range } from "./ranges.ts";
 import { Requests } from "./requests.tsx";
 
 type View = "requests" | "events";

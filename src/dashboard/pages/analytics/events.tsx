@@ -1,15 +1,16 @@
-import { Anchor, CloseButton, Code, Group, SimpleGrid, Stack, Table, Text } from "@mantine/core";
+import { Anchor, CloseButton, Code, Group, SimpleGrid, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { server } from "../../api/server.ts";
 import { Chart } from "../../parts/chart/chart.tsx";
 import { numberText, timeText } from "../../parts/format.tsx";
-import { Paged, usePaged, Wide } from "../../parts/list/list.tsx";
+import { DataTable } from "../../parts/list/data-table.tsx";
+import { Paged, usePaged } from "../../parts/list/list.tsx";
 import { Section, usePageState } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { Funnel, type FunnelState } from "./funnel.tsx";
-import { Amount, type Range, STEPS } from "./ranges.tsx";
+import { type Range, STEPS } from "./ranges.ts";
 
 const PAGE = 50;
 const TOP = 20;
@@ -88,30 +89,26 @@ function TopEvents({ range, onChoose }: { range: Range; onChoose(event: string):
               None in this time.
             </Text>
           ) : (
-            <Wide minWidth={300}>
-              <Table verticalSpacing={4}>
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th>Event</Table.Th>
-                    <Table.Th ta="right">Times</Table.Th>
-                    <Table.Th ta="right">Users</Table.Th>
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {events.map(({ eventName, count, uniqueUsers }) => (
-                    <Table.Tr key={eventName}>
-                      <Table.Td maw={260}>
-                        <Anchor component="button" size="sm" maw="100%" truncate onClick={() => onChoose(eventName)}>
-                          {eventName}
-                        </Anchor>
-                      </Table.Td>
-                      <Amount text={numberText(count)} />
-                      <Amount text={numberText(uniqueUsers)} />
-                    </Table.Tr>
-                  ))}
-                </Table.Tbody>
-              </Table>
-            </Wide>
+            <DataTable
+              label="Most frequent events"
+              minWidth={300}
+              verticalSpacing={4}
+              items={events}
+              keyOf={({ eventName }) => eventName}
+              columns={[
+                {
+                  title: "Event",
+                  maxWidth: 260,
+                  show: ({ eventName }) => (
+                    <Anchor component="button" size="sm" maw="100%" truncate onClick={() => onChoose(eventName)}>
+                      {eventName}
+                    </Anchor>
+                  ),
+                },
+                { title: "Times", isNumber: true, show: ({ count }) => numberText(count) },
+                { title: "Users", isNumber: true, show: ({ uniqueUsers }) => numberText(uniqueUsers) },
+              ]}
+            />
           )
         }
       </Loadable>
@@ -135,48 +132,50 @@ function EventList(chosen: Chosen) {
         }
       >
         {(events) => (
-          <Wide minWidth={720}>
-            <Table verticalSpacing={4}>
-              <Table.Thead>
-                <Table.Tr>
-                  <Table.Th w={190}>Time</Table.Th>
-                  <Table.Th w={180}>Event</Table.Th>
-                  <Table.Th w={150}>User</Table.Th>
-                  <Table.Th>Properties</Table.Th>
-                </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody>
-                {events.map(({ id, timestamp, eventName, userId, properties }) => (
-                  <Table.Tr key={id}>
-                    <Table.Td className="number">{timeText(timestamp)}</Table.Td>
-                    <Table.Td maw={180}>
-                      <Text size="sm" truncate title={eventName}>
-                        {eventName}
-                      </Text>
-                    </Table.Td>
-                    <Table.Td maw={150}>
-                      {userId === null ? (
-                        <Text size="sm" c="dimmed">
-                          nobody
-                        </Text>
-                      ) : (
-                        <Anchor component={Link} to={`/users/${encodeURIComponent(userId)}`}>
-                          <Text size="sm" ff="monospace" truncate>
-                            {userId}
-                          </Text>
-                        </Anchor>
-                      )}
-                    </Table.Td>
-                    <Table.Td>
-                      <Code className="wrapped">{JSON.stringify(properties)}</Code>
-                    </Table.Td>
-                  </Table.Tr>
-                ))}
-              </Table.Tbody>
-            </Table>
-          </Wide>
+          <DataTable
+            label="Events"
+            minWidth={720}
+            verticalSpacing={4}
+            items={events}
+            keyOf={({ id }) => id}
+            columns={[
+              { title: "Time", width: 190, className: "number", show: ({ timestamp }) => timeText(timestamp) },
+              {
+                title: "Event",
+                width: 180,
+                maxWidth: 180,
+                show: ({ eventName }) => (
+                  <Text size="sm" truncate title={eventName}>
+                    {eventName}
+                  </Text>
+                ),
+              },
+              { title: "User", width: 150, maxWidth: 150, show: ({ userId }) => <User id={userId} /> },
+              {
+                title: "Properties",
+                show: ({ properties }) => <Code className="wrapped">{JSON.stringify(properties)}</Code>,
+              },
+            ]}
+          />
         )}
       </Paged>
     </Section>
+  );
+}
+
+function User({ id }: { id: string | null }) {
+  if (id === null) {
+    return (
+      <Text size="sm" c="dimmed">
+        nobody
+      </Text>
+    );
+  }
+  return (
+    <Anchor component={Link} to={`/users/${encodeURIComponent(id)}`}>
+      <Text size="sm" ff="monospace" truncate>
+        {id}
+      </Text>
+    </Anchor>
   );
 }

@@ -1,11 +1,11 @@
-import { Progress, Stack, Table, TagsInput, Text } from "@mantine/core";
+import { Progress, Stack, TagsInput, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { server } from "../../api/server.ts";
 import { numberText } from "../../parts/format.tsx";
-import { Wide } from "../../parts/list/list.tsx";
+import { DataTable } from "../../parts/list/data-table.tsx";
 import { Section, usePageState } from "../../parts/page.tsx";
 import { Loadable } from "../../parts/states.tsx";
-import { Amount, type Range } from "./ranges.tsx";
+import type { Range } from "./ranges.ts";
 
 /** Events of a funnel. */
 const FUNNEL_STEPS_MIN = 2;
@@ -58,45 +58,47 @@ function Steps({ range, steps }: { range: Range; steps: readonly string[] }) {
   });
   return (
     <Loadable query={funnel} rows={steps.length}>
-      {(counted) => (
-        <Wide minWidth={480}>
-          <Table verticalSpacing={4}>
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th>Event</Table.Th>
-                <Table.Th w="40%">Of the first</Table.Th>
-                <Table.Th ta="right">Users</Table.Th>
-                <Table.Th ta="right">Of the step before</Table.Th>
-              </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
-              {counted.map(({ eventName, users }, step) => {
-                const first = counted[0]?.users ?? 0;
-                const before = counted[step - 1]?.users ?? first;
-                return (
-                  // biome-ignore lint/suspicious/noArrayIndexKey: a step is its place; an event may be several
-                  <Table.Tr key={step}>
-                    <Table.Td maw={260}>
-                      <Text size="sm" truncate title={eventName}>
-                        {eventName}
-                      </Text>
-                    </Table.Td>
-                    <Table.Td>
-                      <Progress
-                        value={share(users, first)}
-                        size="lg"
-                        aria-label={`${eventName}: ${shareText(users, first)}`}
-                      />
-                    </Table.Td>
-                    <Amount text={numberText(users)} />
-                    <Amount text={shareText(users, before)} />
-                  </Table.Tr>
-                );
-              })}
-            </Table.Tbody>
-          </Table>
-        </Wide>
-      )}
+      {(counted) => {
+        const first = counted[0]?.users ?? 0;
+        return (
+          <DataTable
+            label="Funnel"
+            minWidth={480}
+            verticalSpacing={4}
+            items={counted}
+            // A step is its place; an event may be several.
+            keyOf={(_, step) => step}
+            columns={[
+              {
+                title: "Event",
+                maxWidth: 260,
+                show: ({ eventName }) => (
+                  <Text size="sm" truncate title={eventName}>
+                    {eventName}
+                  </Text>
+                ),
+              },
+              {
+                title: "Of the first",
+                width: "40%",
+                show: ({ eventName, users }) => (
+                  <Progress
+                    value={share(users, first)}
+                    size="lg"
+                    aria-label={`${eventName}: ${shareText(users, first)}`}
+                  />
+                ),
+              },
+              { title: "Users", isNumber: true, show: ({ users }) => numberText(users) },
+              {
+                title: "Of the step before",
+                isNumber: true,
+                show: ({ users }, step) => shareText(users, counted[step - 1]?.users ?? first),
+              },
+            ]}
+          />
+        );
+      }}
     </Loadable>
   );
 }

@@ -1,14 +1,15 @@
-import { SimpleGrid, Stack, Table, Text } from "@mantine/core";
+import { SimpleGrid, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useMemo } from "react";
-import type { RequestPoint, RequestTarget, SlowRequest } from "../../../client/admin/index.ts";
+import type { RequestPoint } from "../../../client/admin/index.ts";
 import { server } from "../../api/server.ts";
 import { Chart, RequestsChart, ResponseTimesChart } from "../../parts/chart/chart.tsx";
 import { Ago, millisText, numberText } from "../../parts/format.tsx";
-import { Paged, usePaged, Wide } from "../../parts/list/list.tsx";
+import { DataTable } from "../../parts/list/data-table.tsx";
+import { Paged, usePaged } from "../../parts/list/list.tsx";
 import { Section } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
-import { Amount, type Range, STEPS } from "./ranges.tsx";
+import { type Range, STEPS } from "./ranges.ts";
 
 /** A number with its name. */
 function Figure({ name, children }: { name: string; children: ReactNode }) {
@@ -89,57 +90,39 @@ function SlowRequests() {
         }
       >
         {(requests) => (
-          <Wide minWidth={820}>
-            <Table verticalSpacing={4}>
-              <Table.Thead>
-                <Table.Tr>
-                  <Table.Th>Request</Table.Th>
-                  <Table.Th>When</Table.Th>
-                  <Table.Th ta="right">Took</Table.Th>
-                  <Table.Th ta="right">Rules</Table.Th>
-                  <Table.Th ta="right">Database</Table.Th>
-                  <Table.Th ta="right">Hooks</Table.Th>
-                  <Table.Th ta="right">Answer</Table.Th>
-                  <Table.Th ta="right">Records</Table.Th>
-                </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody>
-                {requests.map((request) => (
-                  <SlowLine key={request.requestId} request={request} />
-                ))}
-              </Table.Tbody>
-            </Table>
-          </Wide>
+          <DataTable
+            label="Slow requests"
+            minWidth={820}
+            verticalSpacing={4}
+            items={requests}
+            keyOf={({ requestId }) => requestId}
+            columns={[
+              {
+                title: "Request",
+                maxWidth: 360,
+                show: ({ status, method, path }) => (
+                  <Text size="sm" ff="monospace" truncate title={path}>
+                    {status} {method} {path}
+                  </Text>
+                ),
+              },
+              { title: "When", show: ({ at }) => <Ago time={at} /> },
+              { title: "Took", isNumber: true, show: ({ ms }) => millisText(ms) },
+              { title: "Rules", isNumber: true, show: ({ phases }) => millisText(phases.rules) },
+              { title: "Database", isNumber: true, show: ({ phases }) => millisText(phases.database) },
+              { title: "Hooks", isNumber: true, show: ({ phases }) => millisText(phases.hooks) },
+              { title: "Answer", isNumber: true, show: ({ phases }) => millisText(phases.answer) },
+              { title: "Records", isNumber: true, show: ({ rows }) => numberText(rows) },
+            ]}
+          />
         )}
       </Paged>
     </Section>
   );
 }
 
-function SlowLine({ request: { at, method, path, status, ms, phases, rows } }: { request: SlowRequest }) {
-  const { rules, database, hooks, answer } = phases;
-  return (
-    <Table.Tr>
-      <Table.Td maw={360}>
-        <Text size="sm" ff="monospace" truncate title={path}>
-          {status} {method} {path}
-        </Text>
-      </Table.Td>
-      <Table.Td>
-        <Ago time={at} />
-      </Table.Td>
-      <Amount text={millisText(ms)} />
-      <Amount text={millisText(rules)} />
-      <Amount text={millisText(database)} />
-      <Amount text={millisText(hooks)} />
-      <Amount text={millisText(answer)} />
-      <Amount text={numberText(rows)} />
-    </Table.Tr>
-  );
-}
-
-/** Of a column of numbers. */
-const WIDTH_PX = 92;
+/** A column of numbers in a table of fixed widths. */
+const NUMBER = { isNumber: true, width: 92 };
 
 /** Requests by endpoint and resource. */
 function Targets({ range }: { range: Range }) {
@@ -154,63 +137,33 @@ function Targets({ range }: { range: Range }) {
           targets.length === 0 ? (
             <Empty title="No requests">None has been recorded in this time.</Empty>
           ) : (
-            <Wide minWidth={900}>
-              <Table verticalSpacing={4} highlightOnHover layout="fixed">
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th>Endpoint</Table.Th>
-                    <Table.Th w="22%">Target</Table.Th>
-                    <Table.Th ta="right" w={WIDTH_PX}>
-                      Requests
-                    </Table.Th>
-                    <Table.Th ta="right" w={WIDTH_PX}>
-                      4xx
-                    </Table.Th>
-                    <Table.Th ta="right" w={WIDTH_PX}>
-                      5xx
-                    </Table.Th>
-                    <Table.Th ta="right" w={WIDTH_PX}>
-                      p50
-                    </Table.Th>
-                    <Table.Th ta="right" w={WIDTH_PX}>
-                      p95
-                    </Table.Th>
-                    <Table.Th ta="right" w={WIDTH_PX}>
-                      p99
-                    </Table.Th>
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {targets.map((target) => (
-                    <TargetLine key={`${target.method} ${target.route} ${target.target}`} target={target} />
-                  ))}
-                </Table.Tbody>
-              </Table>
-            </Wide>
+            <DataTable
+              label="Endpoints"
+              minWidth={900}
+              verticalSpacing={4}
+              highlightOnHover
+              layout="fixed"
+              items={targets}
+              keyOf={({ method, route, target }) => `${method} ${route} ${target}`}
+              columns={[
+                {
+                  title: "Endpoint",
+                  font: "monospace",
+                  className: "wrapped",
+                  show: ({ method, route }) => `${method} ${route}`,
+                },
+                { title: "Target", width: "22%", className: "wrapped", show: ({ target }) => target },
+                { title: "Requests", ...NUMBER, show: ({ requests }) => numberText(requests) },
+                { title: "4xx", ...NUMBER, show: ({ errors4xx }) => numberText(errors4xx) },
+                { title: "5xx", ...NUMBER, show: ({ errors5xx }) => numberText(errors5xx) },
+                { title: "p50", ...NUMBER, show: ({ p50 }) => millisText(p50) },
+                { title: "p95", ...NUMBER, show: ({ p95 }) => millisText(p95) },
+                { title: "p99", ...NUMBER, show: ({ p99 }) => millisText(p99) },
+              ]}
+            />
           )
         }
       </Loadable>
     </Section>
-  );
-}
-
-function TargetLine({
-  target: { method, route, target, requests, errors4xx, errors5xx, p50, p95, p99 },
-}: {
-  target: RequestTarget;
-}) {
-  return (
-    <Table.Tr>
-      <Table.Td ff="monospace" className="wrapped">
-        {method} {route}
-      </Table.Td>
-      <Table.Td className="wrapped">{target}</Table.Td>
-      <Amount text={numberText(requests)} />
-      <Amount text={numberText(errors4xx)} />
-      <Amount text={numberText(errors5xx)} />
-      <Amount text={millisText(p50)} />
-      <Amount text={millisText(p95)} />
-      <Amount text={millisText(p99)} />
-    </Table.Tr>
   );
 }

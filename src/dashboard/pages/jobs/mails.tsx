@@ -1,8 +1,9 @@
-import { Anchor, Modal, Stack, Table, Tabs, Text } from "@mantine/core";
+import { Anchor, Modal, Stack, Tabs, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { server } from "../../api/server.ts";
 import { Ago } from "../../parts/format.tsx";
-import { Paged, usePaged, Wide } from "../../parts/list/list.tsx";
+import { DataTable } from "../../parts/list/data-table.tsx";
+import { Paged, usePaged } from "../../parts/list/list.tsx";
 import { usePageState } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 
@@ -28,38 +29,34 @@ export function Mails() {
         }
       >
         {(mails) => (
-          <Wide minWidth={560}>
-            <Table aria-label="Mails">
-              <Table.Thead>
-                <Table.Tr>
-                  <Table.Th>Subject</Table.Th>
-                  <Table.Th>To</Table.Th>
-                  <Table.Th>Kind</Table.Th>
-                  <Table.Th>When</Table.Th>
-                </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody>
-                {mails.map(({ id, subject, to, kind, sentAt }) => (
-                  <Table.Tr key={id}>
-                    <Table.Td maw={300}>
-                      <Anchor component="button" size="sm" maw="100%" truncate onClick={() => change({ mail: id })}>
-                        {subject}
-                      </Anchor>
-                    </Table.Td>
-                    <Table.Td maw={240}>
-                      <Text size="sm" truncate>
-                        {to}
-                      </Text>
-                    </Table.Td>
-                    <Table.Td>{kind}</Table.Td>
-                    <Table.Td>
-                      <Ago time={sentAt} />
-                    </Table.Td>
-                  </Table.Tr>
-                ))}
-              </Table.Tbody>
-            </Table>
-          </Wide>
+          <DataTable
+            label="Mails"
+            minWidth={560}
+            items={mails}
+            keyOf={({ id }) => id}
+            columns={[
+              {
+                title: "Subject",
+                maxWidth: 300,
+                show: ({ id, subject }) => (
+                  <Anchor component="button" size="sm" maw="100%" truncate onClick={() => change({ mail: id })}>
+                    {subject}
+                  </Anchor>
+                ),
+              },
+              {
+                title: "To",
+                maxWidth: 240,
+                show: ({ to }) => (
+                  <Text size="sm" truncate>
+                    {to}
+                  </Text>
+                ),
+              },
+              { title: "Kind", show: ({ kind }) => kind },
+              { title: "When", show: ({ sentAt }) => <Ago time={sentAt} /> },
+            ]}
+          />
         )}
       </Paged>
       {state.mail === undefined ? null : <Preview id={state.mail} onClose={() => change({ mail: undefined })} />}

@@ -1,11 +1,11 @@
-import { Anchor, Button, Code, Table, Text } from "@mantine/core";
+import { Anchor, Button, Code, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { messageOf, queries, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { Ago, agoText, timeText } from "../../parts/format.tsx";
-import { Wide } from "../../parts/list/list.tsx";
+import { DataTable } from "../../parts/list/data-table.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 
 /** What runs at times, and when it runs next. */
@@ -20,41 +20,29 @@ export function Schedules() {
           </Empty>
         ) : (
           <>
-            <Wide minWidth={680}>
-              <Table aria-label="Schedules">
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th>Schedule</Table.Th>
-                    <Table.Th>Times</Table.Th>
-                    <Table.Th>Last</Table.Th>
-                    <Table.Th>Next</Table.Th>
-                    <Table.Th aria-label="Actions" />
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {found.map(({ name, schedule, timezone, lastAt, next }) => (
-                    <Table.Tr key={name}>
-                      <Table.Td>{name}</Table.Td>
-                      <Table.Td>
-                        <Code>{schedule}</Code>
-                        <Text size="xs" c="dimmed">
-                          {timezone}
-                        </Text>
-                      </Table.Td>
-                      <Table.Td>
-                        <Ago time={lastAt} />
-                      </Table.Td>
-                      <Table.Td>
-                        <NextRuns next={next} />
-                      </Table.Td>
-                      <Table.Td ta="right">
-                        <RunNow name={name} />
-                      </Table.Td>
-                    </Table.Tr>
-                  ))}
-                </Table.Tbody>
-              </Table>
-            </Wide>
+            <DataTable
+              label="Schedules"
+              minWidth={680}
+              items={found}
+              keyOf={({ name }) => name}
+              columns={[
+                { title: "Schedule", show: ({ name }) => name },
+                {
+                  title: "Times",
+                  show: ({ schedule, timezone }) => (
+                    <>
+                      <Code>{schedule}</Code>
+                      <Text size="xs" c="dimmed">
+                        {timezone}
+                      </Text>
+                    </>
+                  ),
+                },
+                { title: "Last", show: ({ lastAt }) => <Ago time={lastAt} /> },
+                { title: "Next", show: ({ next }) => <NextRuns next={next} /> },
+                { align: "right", show: ({ name }) => <RunNow name={name} /> },
+              ]}
+            />
             <Text size="sm" mt="xs">
               Each run is a job with the name of the schedule: see the{" "}
               <Anchor component={Link} to="/jobs" size="sm" underline="always">

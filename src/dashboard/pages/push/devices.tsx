@@ -1,8 +1,9 @@
-import { Badge, Button, Group, Select, Table, Text, TextInput } from "@mantine/core";
+import { Badge, Button, Group, Select, Text, TextInput } from "@mantine/core";
 import type { PushDevice } from "../../../client/admin/push.ts";
 import { server } from "../../api/server.ts";
 import { Ago } from "../../parts/format.tsx";
-import { Paged, usePaged, Wide } from "../../parts/list/list.tsx";
+import { DataTable } from "../../parts/list/data-table.tsx";
+import { Paged, usePaged } from "../../parts/list/list.tsx";
 import { Name, PageLink } from "../../parts/name.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { type Change, PLATFORMS, type PushState, UserSelect } from "./state.tsx";
@@ -74,63 +75,56 @@ export function Devices({ state, change }: { state: Partial<PushState>; change: 
         }
       >
         {(devices) => (
-          <Wide minWidth={700}>
-            <Table highlightOnHover layout="fixed" aria-label="Devices">
-              <Table.Thead>
-                <Table.Tr>
-                  <Table.Th>Device</Table.Th>
-                  <Table.Th>User</Table.Th>
-                  <Table.Th w={100}>Platform</Table.Th>
-                  <Table.Th>Topics</Table.Th>
-                  <Table.Th w={150}>Registered</Table.Th>
-                </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody>
-                {devices.map((device) => (
-                  <DeviceLine key={device.token} device={device} />
-                ))}
-              </Table.Tbody>
-            </Table>
-          </Wide>
+          <DataTable
+            label="Devices"
+            minWidth={700}
+            highlightOnHover
+            layout="fixed"
+            items={devices}
+            keyOf={({ token: key }) => key}
+            columns={[
+              {
+                title: "Device",
+                show: ({ id, token: opened }) => (
+                  <PageLink change={{ device: opened }} className="name-link">
+                    <Name>{id}</Name>
+                  </PageLink>
+                ),
+              },
+              {
+                title: "User",
+                show: ({ userId }) => (
+                  <Text size="sm" ff="monospace" truncate title={userId}>
+                    {userId}
+                  </Text>
+                ),
+              },
+              { title: "Platform", width: 100, show: (device) => device.platform },
+              { title: "Topics", show: ({ topics }) => <Topics topics={topics} /> },
+              { title: "Registered", width: 150, show: ({ registeredAt }) => <Ago time={registeredAt} /> },
+            ]}
+          />
         )}
       </Paged>
     </>
   );
 }
 
-function DeviceLine({ device: { id, userId, token, platform, topics, registeredAt } }: { device: PushDevice }) {
+function Topics({ topics }: Pick<PushDevice, "topics">) {
   const others = topics.length - TOPICS_SHOWN;
   return (
-    <Table.Tr>
-      <Table.Td>
-        <PageLink change={{ device: token }} className="name-link">
-          <Name>{id}</Name>
-        </PageLink>
-      </Table.Td>
-      <Table.Td>
-        <Text size="sm" ff="monospace" truncate title={userId}>
-          {userId}
+    <Group gap={4} wrap="nowrap">
+      {topics.slice(0, TOPICS_SHOWN).map((topic) => (
+        <Badge key={topic} variant="light" tt="none" className="topic">
+          {topic}
+        </Badge>
+      ))}
+      {others > 0 ? (
+        <Text size="xs" c="dimmed" flex="none">
+          and {others} more
         </Text>
-      </Table.Td>
-      <Table.Td>{platform}</Table.Td>
-      <Table.Td>
-        <Group gap={4} wrap="nowrap">
-          {topics.slice(0, TOPICS_SHOWN).map((topic) => (
-            <Badge key={topic} variant="light" tt="none" className="topic">
-              {topic}
-            </Badge>
-          ))}
-          {others > 0 ? (
-            <Text size="xs" c="dimmed" flex="none">
-              and {others} more
-            </Text>
-          ) : null}
-        </Group>
-      </Table.Td>
-      <Table.Td>
-        <Ago time={registeredAt} />
-      </Table.Td>
-    </Table.Tr>
+      ) : null}
+    </Group>
   );
 }
 

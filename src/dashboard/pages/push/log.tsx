@@ -1,8 +1,9 @@
-import { Badge, Group, Select, Stack, Table, Text } from "@mantine/core";
+import { Badge, Group, Select, Stack, Text } from "@mantine/core";
 import type { PushLog } from "../../../client/admin/push.ts";
 import { server } from "../../api/server.ts";
 import { Ago } from "../../parts/format.tsx";
-import { Paged, usePaged, Wide } from "../../parts/list/list.tsx";
+import { DataTable } from "../../parts/list/data-table.tsx";
+import { Paged, usePaged } from "../../parts/list/list.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { type Change, type PushState, STATUSES, UserSelect } from "./state.tsx";
 
@@ -49,61 +50,58 @@ export function Log({ state: { user, status }, change }: { state: Partial<PushSt
         }
       >
         {(rows) => (
-          <Wide minWidth={760}>
-            <Table layout="fixed" aria-label="Log">
-              <Table.Thead>
-                <Table.Tr>
-                  <Table.Th w={105}>Status</Table.Th>
-                  <Table.Th>Message</Table.Th>
-                  <Table.Th>Answer</Table.Th>
-                  <Table.Th w={170}>User</Table.Th>
-                  <Table.Th w={95}>Platform</Table.Th>
-                  <Table.Th w={140}>When</Table.Th>
-                </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody>
-                {rows.map((row) => (
-                  <Line key={row.id} row={row} />
-                ))}
-              </Table.Tbody>
-            </Table>
-          </Wide>
+          <DataTable
+            label="Log"
+            minWidth={760}
+            layout="fixed"
+            items={rows}
+            keyOf={({ id }) => id}
+            columns={[
+              {
+                title: "Status",
+                width: 105,
+                show: (row) => (
+                  <Badge variant="light" color={COLORS[row.status]}>
+                    {row.status}
+                  </Badge>
+                ),
+              },
+              {
+                title: "Message",
+                show: ({ title, body }) => (
+                  <Stack gap={0}>
+                    <Text size="sm" truncate title={title ?? ""}>
+                      {title || "(silent)"}
+                    </Text>
+                    <Text size="xs" c="dimmed" truncate title={body ?? ""}>
+                      {body}
+                    </Text>
+                  </Stack>
+                ),
+              },
+              {
+                title: "Answer",
+                show: ({ error }) => (
+                  <Text size="sm" lineClamp={2} className="breaking" title={error ?? ""}>
+                    {error ?? ""}
+                  </Text>
+                ),
+              },
+              {
+                title: "User",
+                width: 170,
+                show: ({ userId }) => (
+                  <Text size="sm" truncate ff={userId === null ? "text" : "monospace"} title={userId ?? ""}>
+                    {userId ?? "a token"}
+                  </Text>
+                ),
+              },
+              { title: "Platform", width: 95, show: ({ platform }) => platform },
+              { title: "When", width: 140, show: ({ timestamp }) => <Ago time={timestamp} /> },
+            ]}
+          />
         )}
       </Paged>
     </>
   );
 }
-
-const Line = ({ row: { status, title, body, error, userId, platform, timestamp } }: { row: PushLog }) => (
-  <Table.Tr>
-    <Table.Td>
-      <Badge variant="light" color={COLORS[status]}>
-        {status}
-      </Badge>
-    </Table.Td>
-    <Table.Td>
-      <Stack gap={0}>
-        <Text size="sm" truncate title={title ?? ""}>
-          {title || "(silent)"}
-        </Text>
-        <Text size="xs" c="dimmed" truncate title={body ?? ""}>
-          {body}
-        </Text>
-      </Stack>
-    </Table.Td>
-    <Table.Td>
-      <Text size="sm" lineClamp={2} className="breaking" title={error ?? ""}>
-        {error ?? ""}
-      </Text>
-    </Table.Td>
-    <Table.Td>
-      <Text size="sm" truncate ff={userId === null ? "text" : "monospace"} title={userId ?? ""}>
-        {userId ?? "a token"}
-      </Text>
-    </Table.Td>
-    <Table.Td>{platform}</Table.Td>
-    <Table.Td>
-      <Ago time={timestamp} />
-    </Table.Td>
-  </Table.Tr>
-);

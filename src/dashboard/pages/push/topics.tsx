@@ -1,8 +1,9 @@
-import { Table, TextInput } from "@mantine/core";
+import { TextInput } from "@mantine/core";
 import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { numberText } from "../../parts/format.tsx";
 import { IconSearch } from "../../parts/icons.tsx";
+import { DataTable } from "../../parts/list/data-table.tsx";
 import { Paged, usePaged } from "../../parts/list/list.tsx";
 import { PageLink } from "../../parts/name.tsx";
 import { Empty } from "../../parts/states.tsx";
@@ -37,36 +38,35 @@ export function Topics({ q, change }: { q: string; change: Change }) {
         }
       >
         {(topics) => (
-          <Table highlightOnHover layout="fixed" aria-label="Topics">
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th>Topic</Table.Th>
-                <Table.Th w={110} ta="right">
-                  Devices
-                </Table.Th>
-                {maySend ? <Table.Th w={90} aria-label="Actions" /> : null}
-              </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
-              {topics.map(({ topic, devices }) => (
-                <Table.Tr key={topic}>
-                  <Table.Td>
-                    <PageLink change={{ view: undefined, q: undefined, topic }} className="name-link">
-                      {topic}
-                    </PageLink>
-                  </Table.Td>
-                  <Table.Td ta="right" className="number">
-                    {numberText(devices)}
-                  </Table.Td>
-                  {maySend ? (
-                    <Table.Td ta="right">
-                      <SendButton to={`topic:${topic}`} change={change} />
-                    </Table.Td>
-                  ) : null}
-                </Table.Tr>
-              ))}
-            </Table.Tbody>
-          </Table>
+          <DataTable
+            label="Topics"
+            highlightOnHover
+            layout="fixed"
+            items={topics}
+            keyOf={({ topic }) => topic}
+            columns={[
+              {
+                title: "Topic",
+                show: ({ topic }) => (
+                  <PageLink change={{ view: undefined, q: undefined, topic }} className="name-link">
+                    {topic}
+                  </PageLink>
+                ),
+              },
+              { title: "Devices", width: 110, isNumber: true, show: ({ devices }) => numberText(devices) },
+              ...(maySend
+                ? [
+                    {
+                      width: 90,
+                      align: "right" as const,
+                      show: ({ topic }: (typeof topics)[number]) => (
+                        <SendButton to={`topic:${topic}`} change={change} />
+                      ),
+                    },
+                  ]
+                : []),
+            ]}
+          />
         )}
       </Paged>
     </>

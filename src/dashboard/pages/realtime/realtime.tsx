@@ -5,7 +5,6 @@ import {
   Paper,
   SegmentedControl,
   SimpleGrid,
-  Table,
   Text,
   TextInput,
   UnstyledButton,
@@ -19,7 +18,7 @@ import { useRights } from "../../api/session.tsx";
 import { LISTED_MAX } from "../../limits.ts";
 import { numberText } from "../../parts/format.tsx";
 import { IconBroadcast, IconSearch } from "../../parts/icons.tsx";
-import { Wide } from "../../parts/list/list.tsx";
+import { DataTable } from "../../parts/list/data-table.tsx";
 import { Page, usePageState } from "../../parts/page.tsx";
 import { Empty, Failure, Loadable } from "../../parts/states.tsx";
 import { TailDrawer } from "./tail.tsx";
@@ -147,50 +146,47 @@ const COLOURS: Readonly<Record<ChannelEntry["kind"], string>> = {
 
 function Channels({ channels, onOpen }: { channels: readonly ChannelEntry[]; onOpen(name: string): void }) {
   return (
-    <Wide minWidth={640}>
-      <Table highlightOnHover aria-label="Channels">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Channel</Table.Th>
-            <Table.Th>Kind</Table.Th>
-            <Table.Th ta="right">Subscribers</Table.Th>
-            <Table.Th ta="right">Per second</Table.Th>
-            <Table.Th ta="right">Messages</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {channels.map(({ name, kind, subscribers, messages, perSecond, entries }) => (
-            <Table.Tr key={name}>
-              <Table.Td maw={420}>
-                <UnstyledButton onClick={() => onOpen(name)} display="block" maw="100%" title={name}>
-                  <Text size="sm" ff="monospace" lh="24px" c="var(--mantine-color-anchor)" truncate>
-                    {name}
-                  </Text>
-                </UnstyledButton>
-              </Table.Td>
-              <Table.Td style={{ whiteSpace: "nowrap" }}>
-                <Badge variant="light" color={COLOURS[kind]}>
-                  {kind}
-                </Badge>
-                {entries === null ? null : (
-                  <Text span size="xs" c="dimmed" ml={6} className="number">
-                    {numberText(entries)} present
-                  </Text>
-                )}
-              </Table.Td>
-              <Table.Td ta="right" className="number">
-                {numberText(subscribers)}
-              </Table.Td>
-              <Table.Td ta="right" className="number">
-                {perSecond === 0 ? "–" : numberText(perSecond)}
-              </Table.Td>
-              <Table.Td ta="right" className="number">
-                {numberText(messages)}
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Wide>
+    <DataTable
+      label="Channels"
+      minWidth={640}
+      highlightOnHover
+      items={channels}
+      keyOf={({ name }) => name}
+      columns={[
+        {
+          title: "Channel",
+          maxWidth: 420,
+          show: ({ name }) => (
+            <UnstyledButton onClick={() => onOpen(name)} display="block" maw="100%" title={name}>
+              <Text size="sm" ff="monospace" lh="24px" c="var(--mantine-color-anchor)" truncate>
+                {name}
+              </Text>
+            </UnstyledButton>
+          ),
+        },
+        {
+          title: "Kind",
+          show: ({ kind, entries }) => (
+            <Group gap={6} wrap="nowrap">
+              <Badge variant="light" color={COLOURS[kind]} flex="none">
+                {kind}
+              </Badge>
+              {entries === null ? null : (
+                <Text span size="xs" c="dimmed" className="number" flex="none">
+                  {numberText(entries)} present
+                </Text>
+              )}
+            </Group>
+          ),
+        },
+        { title: "Subscribers", isNumber: true, show: ({ subscribers }) => numberText(subscribers) },
+        {
+          title: "Per second",
+          isNumber: true,
+          show: ({ perSecond }) => (perSecond === 0 ? "–" : numberText(perSecond)),
+        },
+        { title: "Messages", isNumber: true, show: ({ messages }) => numberText(messages) },
+      ]}
+    />
   );
 }

@@ -1,4 +1,4 @@
-import { Anchor, Badge, Group, Select, Table, Text, TextInput } from "@mantine/core";
+import { Anchor, Badge, Group, Select, Text, TextInput } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { RoomEntry } from "../../../client/admin/live.ts";
@@ -7,7 +7,7 @@ import { server } from "../../api/server.ts";
 import { LISTED_MAX, ROOMS_EVERY_MS } from "../../limits.ts";
 import { bytesText, numberText } from "../../parts/format.tsx";
 import { IconSearch } from "../../parts/icons.tsx";
-import { Wide } from "../../parts/list/list.tsx";
+import { DataTable } from "../../parts/list/data-table.tsx";
 import { Page, usePageState } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 
@@ -97,51 +97,48 @@ const counted = (count: number, one: string): string => `${numberText(count)} ${
 
 function RoomTable({ rooms }: { rooms: readonly RoomEntry[] }) {
   return (
-    <Wide minWidth={620}>
-      <Table highlightOnHover aria-label="Rooms">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Room</Table.Th>
-            <Table.Th>Type</Table.Th>
-            <Table.Th ta="right">Players</Table.Th>
-            <Table.Th ta="right">Connections</Table.Th>
-            <Table.Th ta="right">State</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {rooms.map(({ namespace, id, players, connections, stateBytes }) => (
-            <Table.Tr key={`${namespace}/${id}`}>
-              <Table.Td maw={360}>
-                <Anchor component={Link} to={`/rooms/${encodeURIComponent(namespace)}/${encodeURIComponent(id)}`}>
-                  <Text size="sm" ff="monospace" truncate title={id}>
-                    {id}
-                  </Text>
-                </Anchor>
-              </Table.Td>
-              <Table.Td maw={200}>
-                <Text size="sm" truncate title={namespace}>
-                  {namespace}
-                </Text>
-              </Table.Td>
-              <Table.Td ta="right" className="number">
-                {numberText(players)}
-              </Table.Td>
-              <Table.Td ta="right" className="number">
-                {numberText(connections)}
-              </Table.Td>
-              <Table.Td ta="right" className="number">
-                {stateBytes === null ? (
-                  <Text span size="sm" c="dimmed">
-                    hibernating
-                  </Text>
-                ) : (
-                  bytesText(stateBytes)
-                )}
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Wide>
+    <DataTable
+      label="Rooms"
+      minWidth={620}
+      highlightOnHover
+      items={rooms}
+      keyOf={({ namespace, id }) => `${namespace}/${id}`}
+      columns={[
+        {
+          title: "Room",
+          maxWidth: 360,
+          show: ({ namespace, id }) => (
+            <Anchor component={Link} to={`/rooms/${encodeURIComponent(namespace)}/${encodeURIComponent(id)}`}>
+              <Text size="sm" ff="monospace" truncate title={id}>
+                {id}
+              </Text>
+            </Anchor>
+          ),
+        },
+        {
+          title: "Type",
+          maxWidth: 200,
+          show: ({ namespace }) => (
+            <Text size="sm" truncate title={namespace}>
+              {namespace}
+            </Text>
+          ),
+        },
+        { title: "Players", isNumber: true, show: ({ players }) => numberText(players) },
+        { title: "Connections", isNumber: true, show: ({ connections }) => numberText(connections) },
+        {
+          title: "State",
+          isNumber: true,
+          show: ({ stateBytes }) =>
+            stateBytes === null ? (
+              <Text span size="sm" c="dimmed">
+                hibernating
+              </Text>
+            ) : (
+              bytesText(stateBytes)
+            ),
+        },
+      ]}
+    />
   );
 }

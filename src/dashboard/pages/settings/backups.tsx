@@ -1,11 +1,11 @@
-import { Alert, Badge, Button, Group, Stack, Table, Text } from "@mantine/core";
+import { Alert, Badge, Button, Group, Stack, Text } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { useMutation, useQuery } from "@tanstack/react-query";
 import type { Backup, BackupRun } from "../../../client/admin/index.ts";
 import { messageOf, queries, server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { Ago, bytesText } from "../../parts/format.tsx";
-import { Wide } from "../../parts/list/list.tsx";
+import { DataTable } from "../../parts/list/data-table.tsx";
 import { Section } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 
@@ -70,64 +70,55 @@ function BackupTable({ backups }: { backups: readonly Backup[] }) {
   }, null);
   const downloading = useAct(async (name: string) => location.assign(await server.backups.link(name)), null);
   return (
-    <Wide minWidth={640}>
-      <Table aria-label="Backups">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Backup</Table.Th>
-            <Table.Th>Made</Table.Th>
-            <Table.Th ta="right">Size</Table.Th>
-            <Table.Th>Verified</Table.Th>
-            <Table.Th aria-label="Actions" />
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {backups.map(({ name, createdAt, size, verifiedAt, failed }) => (
-            <Table.Tr key={name}>
-              <Table.Td maw={300}>
-                <Text size="sm" ff="monospace" truncate title={name}>
-                  {name}
-                </Text>
-              </Table.Td>
-              <Table.Td>
-                <Ago time={createdAt} />
-              </Table.Td>
-              <Table.Td ta="right" className="number">
-                {bytesText(size)}
-              </Table.Td>
-              <Table.Td>
-                {failed ? (
-                  <Badge color="red" variant="light">
-                    did not hold
-                  </Badge>
-                ) : verifiedAt === null ? (
-                  "unknown"
-                ) : (
-                  <Ago time={verifiedAt} />
-                )}
-              </Table.Td>
-              <Table.Td>
-                <Group gap={6} justify="flex-end" wrap="nowrap">
-                  {may("backups", "*", "*", "write") ? (
-                    <Button
-                      size="compact-sm"
-                      variant="default"
-                      loading={verifying.isPending && verifying.variables === name}
-                      onClick={() => verifying.mutate(name)}
-                    >
-                      Verify
-                    </Button>
-                  ) : null}
-                  <Button size="compact-sm" variant="default" onClick={() => downloading.mutate(name)}>
-                    Download
-                  </Button>
-                </Group>
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Wide>
+    <DataTable
+      label="Backups"
+      minWidth={640}
+      items={backups}
+      keyOf={({ name }) => name}
+      columns={[
+        {
+          title: "Backup",
+          maxWidth: 300,
+          show: ({ name }) => (
+            <Text size="sm" ff="monospace" truncate title={name}>
+              {name}
+            </Text>
+          ),
+        },
+        { title: "Made", show: ({ createdAt }) => <Ago time={createdAt} /> },
+        { title: "Size", isNumber: true, show: ({ size }) => bytesText(size) },
+        { title: "Verified", show: (backup) => <Verified {...backup} /> },
+        {
+          show: ({ name }) => (
+            <Group gap={6} justify="flex-end" wrap="nowrap">
+              {may("backups", "*", "*", "write") ? (
+                <Button
+                  size="compact-sm"
+                  variant="default"
+                  loading={verifying.isPending && verifying.variables === name}
+                  onClick={() => verifying.mutate(name)}
+                >
+                  Verify
+                </Button>
+              ) : null}
+              <Button size="compact-sm" variant="default" onClick={() => downloading.mutate(name)}>
+                Download
+              </Button>
+            </Group>
+          ),
+        },
+      ]}
+    />
+  );
+}
+
+function Verified({ failed, verifiedAt }: Backup) {
+  if (verifiedAt !== null && !failed) return <Ago time={verifiedAt} />;
+  if (!failed) return "unknown";
+  return (
+    <Badge color="red" variant="light">
+      did not hold
+    </Badge>
   );
 }
 

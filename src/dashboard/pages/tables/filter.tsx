@@ -2,9 +2,9 @@ import { Button, Group, Pill, Popover, SegmentedControl, Select, Stack, Text, Te
 import { useDebouncedCallback } from "@mantine/hooks";
 import { type SyntheticEvent, useState } from "react";
 import type { TableSchema } from "../../api/resources.ts";
+import { SEARCH_DELAY_MS } from "../../limits.ts";
 import { IconFilter, IconSearch } from "../../parts/icons.tsx";
 import { type Condition, type Conditions, type Operator, operatorsOf, textOf, typedValue } from "./filter-model.ts";
-import { SEARCH_DELAY_MS } from "../../limits.ts";
 
 interface FilterProps {
   schema: TableSchema;

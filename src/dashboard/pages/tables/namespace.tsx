@@ -1,9 +1,10 @@
-import { Anchor, Group, Table, Text } from "@mantine/core";
+import { Anchor, Group, Text } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { declaredAs, useResources } from "../../api/resources.ts";
 import { server } from "../../api/server.ts";
 import { Ago, bytesText } from "../../parts/format.tsx";
-import { Paged, usePaged, Wide } from "../../parts/list/list.tsx";
+import { DataTable } from "../../parts/list/data-table.tsx";
+import { Paged, usePaged } from "../../parts/list/list.tsx";
 import { Page, usePageState, usePathParameters } from "../../parts/page.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { pageOf } from "./address.ts";
@@ -38,49 +39,36 @@ export default function NamespacePage() {
         }
       >
         {(instances) => (
-          <Wide minWidth={520}>
-            <Table>
-              <Table.Thead>
-                <Table.Tr>
-                  <Table.Th>Instance</Table.Th>
-                  <Table.Th>Tables</Table.Th>
-                  <Table.Th ta="right">Size</Table.Th>
-                  <Table.Th>Changed</Table.Th>
-                </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody>
-                {instances.map(({ id, bytes, writtenAt }) => (
-                  <Table.Tr key={id}>
-                    <Table.Td>
-                      <Text size="sm" ff="monospace">
-                        {id}
-                      </Text>
-                    </Table.Td>
-                    <Table.Td>
-                      <Group gap="sm">
-                        {tables.map((table) => (
-                          <Anchor
-                            key={table}
-                            size="sm"
-                            component={Link}
-                            to={pageOf({ namespace, instance: id, table })}
-                          >
-                            {table}
-                          </Anchor>
-                        ))}
-                      </Group>
-                    </Table.Td>
-                    <Table.Td ta="right" className="number">
-                      {bytesText(bytes)}
-                    </Table.Td>
-                    <Table.Td>
-                      <Ago time={writtenAt} />
-                    </Table.Td>
-                  </Table.Tr>
-                ))}
-              </Table.Tbody>
-            </Table>
-          </Wide>
+          <DataTable
+            label="Instances"
+            minWidth={520}
+            items={instances}
+            keyOf={({ id }) => id}
+            columns={[
+              {
+                title: "Instance",
+                show: ({ id }) => (
+                  <Text size="sm" ff="monospace">
+                    {id}
+                  </Text>
+                ),
+              },
+              {
+                title: "Tables",
+                show: ({ id }) => (
+                  <Group gap="sm">
+                    {tables.map((table) => (
+                      <Anchor key={table} size="sm" component={Link} to={pageOf({ namespace, instance: id, table })}>
+                        {table}
+                      </Anchor>
+                    ))}
+                  </Group>
+                ),
+              },
+              { title: "Size", isNumber: true, show: ({ bytes }) => bytesText(bytes) },
+              { title: "Changed", show: ({ writtenAt }) => <Ago time={writtenAt} /> },
+            ]}
+          />
         )}
       </Paged>
     </Page>

@@ -6,7 +6,7 @@ import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { Confirm } from "../../parts/confirm.tsx";
 import { Ago } from "../../parts/format.tsx";
-import { Wide } from "../../parts/list/list.tsx";
+import { DataTable } from "../../parts/list/data-table.tsx";
 import { Section } from "../../parts/page.tsx";
 import { Loadable } from "../../parts/states.tsx";
 import { useChange } from "./change.tsx";
@@ -71,50 +71,45 @@ function Sessions({ user, sessions }: { user: AdminUser; sessions: SignInMeans["
       {sessions.length === 0 ? (
         <Nothing>The user is signed in nowhere.</Nothing>
       ) : (
-        <Wide minWidth={420}>
-          <Table verticalSpacing={4} aria-label="Sessions">
-            <Table.Thead>
-              <Table.Tr>
-                <Table.Th>Browser</Table.Th>
-                <Table.Th>Last used</Table.Th>
-                <Table.Th>Began</Table.Th>
-                <Table.Th aria-label="Actions" />
-              </Table.Tr>
-            </Table.Thead>
-            <Table.Tbody>
-              {sessions.map(({ id, userAgent, ip, lastUsedAt, createdAt }) => (
-                <Table.Tr key={id}>
-                  <Table.Td maw={200}>
-                    <Text size="sm" truncate title={userAgent ?? undefined}>
-                      {userAgent === null ? "unknown" : browserText(userAgent)}
-                    </Text>
-                    <Text size="xs" c="dimmed">
-                      {ip ?? "unknown address"}
-                    </Text>
-                  </Table.Td>
-                  <Table.Td>
-                    <Ago time={lastUsedAt} />
-                  </Table.Td>
-                  <Table.Td>
-                    <Ago time={createdAt} />
-                  </Table.Td>
-                  <Table.Td ta="right">
-                    {mayWrite ? (
-                      <Button
-                        size="compact-sm"
-                        variant="default"
-                        loading={ending.isPending && ending.variables === id}
-                        onClick={() => ending.mutate(id)}
-                      >
-                        End
-                      </Button>
-                    ) : null}
-                  </Table.Td>
-                </Table.Tr>
-              ))}
-            </Table.Tbody>
-          </Table>
-        </Wide>
+        <DataTable
+          label="Sessions"
+          minWidth={420}
+          verticalSpacing={4}
+          items={sessions}
+          keyOf={({ id }) => id}
+          columns={[
+            {
+              title: "Browser",
+              maxWidth: 200,
+              show: ({ userAgent, ip }) => (
+                <>
+                  <Text size="sm" truncate title={userAgent ?? undefined}>
+                    {userAgent === null ? "unknown" : browserText(userAgent)}
+                  </Text>
+                  <Text size="xs" c="dimmed">
+                    {ip ?? "unknown address"}
+                  </Text>
+                </>
+              ),
+            },
+            { title: "Last used", show: ({ lastUsedAt }) => <Ago time={lastUsedAt} /> },
+            { title: "Began", show: ({ createdAt }) => <Ago time={createdAt} /> },
+            {
+              align: "right",
+              show: ({ id }) =>
+                mayWrite ? (
+                  <Button
+                    size="compact-sm"
+                    variant="default"
+                    loading={ending.isPending && ending.variables === id}
+                    onClick={() => ending.mutate(id)}
+                  >
+                    End
+                  </Button>
+                ) : null,
+            },
+          ]}
+        />
       )}
     </Section>
   );

@@ -1,12 +1,12 @@
-import { Anchor, Badge, Button, Table, Text, TextInput } from "@mantine/core";
+import { Anchor, Badge, Button, Text, TextInput } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
-import type { UserEntry } from "../../../client/admin/index.ts";
 import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 import { Ago } from "../../parts/format.tsx";
 import { IconPlus, IconSearch } from "../../parts/icons.tsx";
-import { Paged, usePaged, Wide } from "../../parts/list/list.tsx";
+import { DataTable } from "../../parts/list/data-table.tsx";
+import { Paged, usePaged } from "../../parts/list/list.tsx";
 import { Page, usePageState } from "../../parts/page.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { NewUser } from "./new-user.tsx";
@@ -53,62 +53,49 @@ export default function UsersPage() {
         }
       >
         {(users) => (
-          <Wide minWidth={640}>
-            <Table highlightOnHover>
-              <Table.Thead>
-                <Table.Tr>
-                  <Table.Th>Email</Table.Th>
-                  <Table.Th>Name</Table.Th>
-                  <Table.Th>Role</Table.Th>
-                  <Table.Th>State</Table.Th>
-                  <Table.Th>Since</Table.Th>
-                </Table.Tr>
-              </Table.Thead>
-              <Table.Tbody>
-                {users.map((user) => (
-                  <UserLine key={user.id} user={user} />
-                ))}
-              </Table.Tbody>
-            </Table>
-          </Wide>
+          <DataTable
+            label="Users"
+            minWidth={640}
+            highlightOnHover
+            items={users}
+            keyOf={({ id }) => id}
+            columns={[
+              {
+                title: "Email",
+                maxWidth: 320,
+                show: ({ id, email }) => (
+                  <Anchor component={Link} to={`/users/${encodeURIComponent(id)}`}>
+                    <Text size="sm" truncate>
+                      {email ?? id}
+                    </Text>
+                  </Anchor>
+                ),
+              },
+              {
+                title: "Name",
+                maxWidth: 240,
+                show: ({ displayName }) => (
+                  <Text size="sm" truncate>
+                    {displayName ?? ""}
+                  </Text>
+                ),
+              },
+              { title: "Role", show: ({ role }) => role },
+              {
+                title: "State",
+                show: ({ disabled, isAnonymous }) =>
+                  disabled || isAnonymous ? (
+                    <Badge color={disabled ? "red" : "gray"} variant="light">
+                      {disabled ? "disabled" : "anonymous"}
+                    </Badge>
+                  ) : null,
+              },
+              { title: "Since", show: ({ createdAt }) => <Ago time={createdAt} /> },
+            ]}
+          />
         )}
       </Paged>
       {isNew ? <NewUser onClose={() => setIsNew(false)} /> : null}
     </Page>
-  );
-}
-
-function UserLine({ user }: { user: UserEntry }) {
-  const { id, email, displayName, role, isAnonymous, disabled, createdAt } = user;
-  return (
-    <Table.Tr>
-      <Table.Td maw={320}>
-        <Anchor component={Link} to={`/users/${encodeURIComponent(id)}`}>
-          <Text size="sm" truncate>
-            {email ?? id}
-          </Text>
-        </Anchor>
-      </Table.Td>
-      <Table.Td maw={240}>
-        <Text size="sm" truncate>
-          {displayName ?? ""}
-        </Text>
-      </Table.Td>
-      <Table.Td>{role}</Table.Td>
-      <Table.Td>
-        {disabled ? (
-          <Badge color="red" variant="light">
-            disabled
-          </Badge>
-        ) : isAnonymous ? (
-          <Badge color="gray" variant="light">
-            anonymous
-          </Badge>
-        ) : null}
-      </Table.Td>
-      <Table.Td>
-        <Ago time={createdAt} />
-      </Table.Td>
-    </Table.Tr>
   );
 }

@@ -5,10 +5,10 @@ import { Link } from "@tanstack/react-router";
 import type { KeyboardEvent } from "react";
 import { type Field, type TableSchema, useResources } from "../../../api/resources.ts";
 import { useRights } from "../../../api/session.tsx";
+import { SEARCH_DELAY_MS } from "../../../limits.ts";
 import { useServer, useViewAs } from "../../../shell/view-as.tsx";
 import { keyOf, pageOf, pathOf, type TableAddress } from "../address.ts";
 import { cellText } from "../grid/cell-text.tsx";
-import { SEARCH_DELAY_MS } from "../../../limits.ts";
 import type { Row } from "../rows.ts";
 
 type References = NonNullable<Field["references"]>;

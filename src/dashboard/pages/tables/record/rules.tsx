@@ -5,6 +5,7 @@ import { type SyntheticEvent, useState } from "react";
 import type { TriedRule } from "../../../../client/admin/index.ts";
 import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
 import { messageOf, server } from "../../../api/server.ts";
+import { SEARCH_DELAY_MS } from "../../../limits.ts";
 import { millisText, numberText } from "../../../parts/format.tsx";
 import { parseJson } from "../../../parts/json.tsx";
 import { Wide } from "../../../parts/list/list.tsx";
@@ -12,7 +13,6 @@ import { usePageState } from "../../../parts/page.tsx";
 import { Loadable } from "../../../parts/states.tsx";
 import { useViewAs } from "../../../shell/view-as.tsx";
 import { keyOf, type TableAddress } from "../address.ts";
-import { SEARCH_DELAY_MS } from "../../../limits.ts";
 import type { RecordState } from "./state.tsx";
 
 const NOBODY = "anonymous";

@@ -1,4 +1,3 @@
-import { Table } from "@mantine/core";
 import type { ReportRange } from "../../../client/admin/index.ts";
 
 export type Range = NonNullable<ReportRange["range"]>;
@@ -14,10 +13,3 @@ export const STEPS: Readonly<Record<Range, { groupBy: NonNullable<ReportRange["g
   "30d": { groupBy: "day", hint: "Numbers of the last day, UTC" },
   "90d": { groupBy: "day", hint: "Numbers of the last day, UTC" },
 };
-
-/** A number in a table. */
-export const Amount = ({ text }: { text: string }) => (
-  <Table.Td ta="right" className="number">
-    {text}
-  </Table.Td>
-);
