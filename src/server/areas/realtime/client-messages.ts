@@ -14,7 +14,7 @@ import {
   TRACKED_PER_CONNECTION_MAX,
 } from "./limits.ts";
 import { denied, type ErrorCode, type Failure, failure, otherChannel, type ServerMessage } from "./messages.ts";
-import type { Presence, Tracked } from "./presence/presence.ts";
+import type { Presence, Tracked } from "./topics/presence.ts";
 import type { Rights } from "./rights.ts";
 import type { RealtimeConnection, RealtimeState } from "./subscriptions/model.ts";
 import type { Subscribing } from "./subscriptions/subscribing.ts";

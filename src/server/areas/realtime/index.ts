@@ -17,7 +17,7 @@ import { Feeds } from "./changes/feeds.ts";
 import { realtimeEndpoints } from "./endpoints.ts";
 import { BATCH_THRESHOLD, connectionLimits, PENDING_PER_ADDRESS_MAX, PRESENCE_TTL_MS } from "./limits.ts";
 import { ChannelMeter } from "./meter.ts";
-import { Presence } from "./presence/presence.ts";
+import { Presence } from "./topics/presence.ts";
 import { createProtocol } from "./protocol.ts";
 import { Rights } from "./rights.ts";
 import { Askers } from "./subscriptions/askers.ts";

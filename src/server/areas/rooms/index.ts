@@ -8,7 +8,7 @@ import type { Endpoint } from "../../http/endpoint.ts";
 import type { AreaSockets } from "../../sockets/area-sockets.ts";
 import { presentUser } from "../../sockets/authentication.ts";
 import type { Sockets } from "../../sockets/index.ts";
-import { RoomsAdministration } from "./administration/administration.ts";
+import { RoomsAdministration } from "./administration.ts";
 import { roomAdministrationEndpoints } from "./administration/endpoints.ts";
 import { createProtocol } from "./connection/protocol.ts";
 import { SyncTurns } from "./connection/outbox.ts";

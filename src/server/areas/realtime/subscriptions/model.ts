@@ -1,7 +1,7 @@
 import type { Connection, Visiting } from "../../../sockets/connection.ts";
 import type { StandingRight } from "../../../sockets/standing-rights.ts";
 import type { Channel } from "../channel.ts";
-import type { Tracked } from "../presence/presence.ts";
+import type { Tracked } from "../topics/presence.ts";
 
 /** The state that realtime keeps for a connection. */
 export interface RealtimeState {

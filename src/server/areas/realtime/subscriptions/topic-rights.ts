@@ -3,7 +3,7 @@ import type { LookupWatch } from "../../../access/lookups/lookups.ts";
 import type { Visiting } from "../../../sockets/connection.ts";
 import type { StandingRight, StandingRights } from "../../../sockets/standing-rights.ts";
 import { Revoked } from "../messages.ts";
-import type { Presence } from "../presence/presence.ts";
+import type { Presence } from "../topics/presence.ts";
 import { LISTENING, type Rights } from "../rights.ts";
 import type { Broadcasts } from "../topics/broadcasts.ts";
 import { principalOf, type RealtimeConnection, type TopicChannel, userIdOf } from "./model.ts";

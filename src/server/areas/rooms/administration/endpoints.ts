@@ -7,7 +7,7 @@ import { OK } from "../../../http/reply.ts";
 import { ROOM_ID_LENGTH_MAX } from "../limits.ts";
 import type { RoomsService } from "../service.ts";
 import type { RecordChange } from "../types.ts";
-import { RoomList, type RoomsAdministration, RoomView } from "./administration.ts";
+import { RoomList, type RoomsAdministration, RoomView } from "../administration.ts";
 
 /** Rooms in one list. */
 const LISTED_ROOMS_DEFAULT = 100;

@@ -1,16 +1,16 @@
 import { type Static, Type } from "typebox";
-import type { Clock } from "../../../../kernel/clock.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../../kernel/json/json.ts";
-import { Largest } from "../../../../kernel/observing/largest.ts";
-import { AnyObject, nullable } from "../../../../kernel/schema/types.ts";
-import { nextTurn } from "../../../../kernel/time/scheduler.ts";
-import type { RoomStore } from "../lifecycle/store.ts";
-import { NEVER_EXPIRED, PLAYERS_LISTED_MAX, VIEW_MAX_BYTES } from "../limits.ts";
-import type { LiveRoom } from "../room/room.ts";
-import type { RoomsService } from "../service.ts";
-import type { RoomState } from "../state/room-state.ts";
-import { type StateKind, SYNCED, UNSYNCED, valueBytes } from "../state/state.ts";
-import type { RoomAddress } from "../types.ts";
+import type { Clock } from "../../../kernel/clock.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json/json.ts";
+import { Largest } from "../../../kernel/observing/largest.ts";
+import { AnyObject, nullable } from "../../../kernel/schema/types.ts";
+import { nextTurn } from "../../../kernel/time/scheduler.ts";
+import type { RoomStore } from "./lifecycle/store.ts";
+import { NEVER_EXPIRED, PLAYERS_LISTED_MAX, VIEW_MAX_BYTES } from "./limits.ts";
+import type { LiveRoom } from "./room/room.ts";
+import type { RoomsService } from "./service.ts";
+import type { RoomState } from "./state/room-state.ts";
+import { type StateKind, SYNCED, UNSYNCED, valueBytes } from "./state/state.ts";
+import type { RoomAddress } from "./types.ts";
 
 /** Rooms that are looked at in one turn of the event loop. */
 const ROOMS_LOOKED_PER_TURN = 5_000;

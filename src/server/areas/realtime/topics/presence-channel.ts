@@ -7,7 +7,7 @@ import {
   SYNC_AT_ONCE_MEMBERS_MAX,
 } from "../limits.ts";
 import type { LeaveReason } from "../messages.ts";
-import type { Listener, Topic } from "../topics/topic.ts";
+import type { Listener, Topic } from "./topic.ts";
 
 export interface PresenceListener extends Listener {
   sendText(text: string): void;
