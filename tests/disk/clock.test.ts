@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 import { createPlatform, type Platform } from "../../src/server/platform/index.ts";
-import { TokenBucket } from "../../src/server/sockets/token-bucket.ts";
+import { TokenBucket } from "../../src/server/sockets/clients.ts";
 import { JWT_SECRET, SERVICE_KEY, type TestClock, temporaryDirectory, testClock } from "../support/index.ts";
 
 const MINUTE_MS = 60_000;

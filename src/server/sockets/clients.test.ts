@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { testClock } from "../../../tests/support/clock.ts";
-import { Clients } from "./clients.ts";
+import { Clients, TokenBucket } from "./clients.ts";
 import {
   ANONYMOUS_PER_CLIENT_MAX,
   CLIENT_CHARS_AT_ONCE,
@@ -41,4 +41,25 @@ test("[SK1] long messages of all connections of a network are metered together, 
   clock.advance(500);
   expect(clients.takeChars("1.2.3.4", CLIENT_CHARS_PER_SECOND / 2)).toBe(true);
   expect(clients.takeChars("1.2.3.4", 5_000)).toBe(false);
+});
+
+test("[SK13] the message rate is a bucket that refills evenly", () => {
+  const rate = new TokenBucket({ perSecond: 100, atOnce: 100 }, 0);
+  const taken = (now: number) => Array.from({ length: 150 }, () => rate.take(1, now)).filter(Boolean).length;
+  expect(taken(0)).toBe(100);
+  expect(taken(100)).toBe(10);
+  // A clock that is set back gives nothing and takes nothing.
+  expect(taken(50)).toBe(0);
+  expect(taken(1_050)).toBe(100);
+});
+
+test("[SK1] a message longer than what is left is not counted", () => {
+  const chars = new TokenBucket({ perSecond: 10, atOnce: 100 }, 0);
+  expect([chars.take(80, 0), chars.take(80, 0), chars.take(20, 0), chars.take(1, 0)]).toEqual([
+    true,
+    false,
+    true,
+    false,
+  ]);
+  expect(chars.take(20, 2_000)).toBe(true);
 });

@@ -1,6 +1,7 @@
-import type { Clock } from "../../kernel/clock.ts";
+import type { Clock, Millis } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { clientNetwork } from "../../kernel/network/client-network.ts";
+import { SECOND_MS } from "../../kernel/time/duration.ts";
 import {
   ANONYMOUS_PER_CLIENT_MAX,
   CLIENT_CHARS_AT_ONCE,
@@ -10,7 +11,41 @@ import {
   LONG_MESSAGE_MIN_CHARS,
 } from "./limits.ts";
 import type { MessageTurns, Source } from "./message-turns.ts";
-import { TokenBucket } from "./token-bucket.ts";
+
+/** A bucket of up to `atOnce` tokens that refills evenly. Small, since every connection has two. */
+export class TokenBucket {
+  readonly #perSecond: number;
+  readonly #atOnce: number;
+  #left: number;
+  #at: Millis;
+
+  constructor(limits: { perSecond: number; atOnce: number }, now: Millis) {
+    this.#perSecond = limits.perSecond;
+    this.#atOnce = limits.atOnce;
+    this.#left = limits.atOnce;
+    this.#at = now;
+  }
+
+  /** Returns a bucket that holds what it is refilled with in a second. */
+  static ofRate(perSecond: number, now: Millis): TokenBucket {
+    return new TokenBucket({ perSecond, atOnce: perSecond }, now);
+  }
+
+  /** Takes `count` tokens; false: there are fewer, and none is taken. */
+  take(count: number, now: Millis): boolean {
+    const refill = (Math.max(0, now - this.#at) / SECOND_MS) * this.#perSecond;
+    this.#left = Math.min(this.#atOnce, this.#left + refill);
+    this.#at = now;
+    if (this.#left < count) return false;
+    this.#left -= count;
+    return true;
+  }
+
+  /** Gives all tokens back. */
+  refill(): void {
+    this.#left = this.#atOnce;
+  }
+}
 
 interface Client {
   openCount: number;

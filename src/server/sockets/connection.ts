@@ -3,13 +3,13 @@ import type { Principal } from "../access/principal.ts";
 import { DROPPED_PER_SECOND_MAX, LONG_MESSAGE_MIN_CHARS, SENT_AT_ONCE_MIN_BYTES, CLOSE } from "./limits.ts";
 import type { Release } from "./pending-places.ts";
 import type { Socket, SocketHandler, SocketServer } from "./socket-server.ts";
-import { TokenBucket } from "./token-bucket.ts";
+import { TokenBucket } from "./clients.ts";
 
 export type SignedIn = Extract<Principal, { kind: "user" }>;
-/** Who authenticated: a user, a visitor who said that there is none, or a service key by a ticket. */
+/** The caller who authenticated: a user, a visitor who said that there is none, or a service key by a ticket. */
 export type Visiting = Exclude<Principal, { kind: "server" }>;
 
-/** What one connection may do. */
+/** Bounds of one connection. */
 export interface ConnectionLimits {
   authTimeoutMs: number;
   messagesPerSecond: number;
@@ -21,7 +21,7 @@ export interface ConnectionLimits {
   backlogMaxBytes: number;
 }
 
-/** What the server does with a connection's events. */
+/** The server's side of a connection's events. */
 export interface ConnectionEvents<State> {
   opened(connection: Connection<State>): void;
   received(connection: Connection<State>, message: string | Buffer): void;
@@ -103,7 +103,7 @@ export class Connection<State> implements SocketHandler {
     this.#identity++;
   }
 
-  /** How often `principal` has changed: what was allowed to an earlier one may not be allowed now. */
+  /** Counts changes of `principal`: what was allowed to an earlier one may not be allowed now. */
   get identity(): number {
     return this.#identity;
   }

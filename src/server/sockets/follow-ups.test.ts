@@ -98,6 +98,35 @@ test("[SK224] what follows the end of many connections shares the same time, in 
   }
 });
 
+test("[SK224] connections that end in the same turn wait as one piece of work, and one that fails keeps no other from it", async () => {
+  let runs = 0;
+  const turns = new Scheduler();
+  const crashed: unknown[] = [];
+  const followUps = new FollowUps<number>({
+    protocol: { errorText: () => "", refreshed: () => null, userChanged: () => null },
+    answers: { crashed: ({ state }: Connection<number>) => void crashed.push(state) },
+    index: new SessionIndex(),
+    sessions: { find: () => null },
+    followUps: {
+      run(steps) {
+        runs++;
+        return turns.run(steps);
+      },
+    },
+  });
+  const ended: number[] = [];
+  function* steps(state: number): Steps {
+    yield;
+    if (state === 1) throw new Error("failed");
+    ended.push(state);
+  }
+  for (let state = 0; state < 3_000; state++) {
+    followUps.closed({ state } as unknown as Connection<number>, steps(state)); // the part that is read
+  }
+  while (ended.length < 2_999) await nextTurn();
+  expect([runs, crashed, ended.slice(0, 2)]).toEqual([1, [1], [0, 2]]);
+});
+
 const LIMITS = {
   authTimeoutMs: 1,
   messagesPerSecond: 1,

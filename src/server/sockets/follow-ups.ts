@@ -15,7 +15,7 @@ interface FollowUpsDeps<State> {
   index: SessionIndex<Connection<State>>;
   sessions: SessionLookup;
   /** Shared by all areas. */
-  followUps: Scheduler;
+  followUps: Pick<Scheduler, "run">;
 }
 
 /**
@@ -26,6 +26,8 @@ export class FollowUps<State> {
   readonly #deps: FollowUpsDeps<State>;
   /** Connections whose users have changed since the last batch began. */
   readonly #changed = new Set<Connection<State>>();
+  /** Connections that have ended since the last batch began: thousands may end in one turn. */
+  #ended: { readonly connection: Connection<State>; readonly steps: Steps }[] = [];
 
   constructor(deps: FollowUpsDeps<State>) {
     this.#deps = deps;
@@ -42,8 +44,8 @@ export class FollowUps<State> {
   /** Takes the steps that follow the end of a connection. */
   closed(connection: Connection<State>, steps: Steps | null): void {
     if (steps === null) return;
-    const { followUps, answers } = this.#deps;
-    followUps.run(inObject(steps)).catch((cause: unknown) => answers.crashed(connection, cause));
+    this.#ended.push({ connection, steps });
+    if (this.#ended.length === 1) void this.#deps.followUps.run(this.#finishEnded());
   }
 
   /** Makes the connections of this user those of the present user, and asks their rights again. */
@@ -64,6 +66,21 @@ export class FollowUps<State> {
   end(connections: readonly Connection<State>[]): void {
     const silent = connections.filter((connection) => connection.silence(CLOSE.sessionEnded));
     if (silent.length > 0) void this.#deps.followUps.run(this.#close(silent));
+  }
+
+  *#finishEnded(): Generator<void, void> {
+    const batch = this.#ended;
+    this.#ended = [];
+    for (const { connection, steps } of batch) {
+      const crashed = (cause: unknown): void => this.#deps.answers.crashed(connection, cause);
+      try {
+        const finished = yield* steps;
+        if (isPromise(finished)) finished.catch(crashed);
+      } catch (cause) {
+        crashed(cause);
+      }
+      yield;
+    }
   }
 
   *#close(silent: readonly Connection<State>[]): Generator<void, void> {

@@ -15,7 +15,7 @@ export const CLOSE = {
 export const CONNECTIONS_PER_CLIENT_MAX = 20_000;
 /** Those of them that have authenticated without a user, for which nobody had to sign in. */
 export const ANONYMOUS_PER_CLIENT_MAX = 5_000;
-/** What one unit of a JavaScript string takes in UTF-8, at most. */
+/** Bytes that one unit of a JavaScript string takes in UTF-8, at most. */
 export const CHARACTER_MAX_BYTES = 3;
 /** Before `auth`, a message has room for a token. */
 export const UNAUTHENTICATED_MESSAGE_MAX_CHARS = 32 * 1024;
@@ -63,11 +63,11 @@ export const BACKPRESSURE_MAX_BYTES = 16 * 1024 * 1024;
  */
 export const IDLE_TIMEOUT_SECONDS = 40;
 
-/** What waits to be sent to all sockets together. */
+/** Bytes that wait to be sent to all sockets together. */
 export const BACKLOGS_MAX_BYTES = 192 * 1024 * 1024;
 /** Above the bound, sockets are cut off until this is left, so that the next message does not exceed it again. */
 export const BACKLOGS_LEFT_BYTES = (BACKLOGS_MAX_BYTES / 4) * 3;
-/** What may wait for sockets that the server has closed: the close frame follows it, and Bun keeps both until they are read. */
+/** Bytes that may wait for sockets that the server has closed: the close frame follows them, and Bun keeps both until they are read. */
 export const CLOSING_MAX_BYTES = 64 * 1024 * 1024;
 /** How long Bun keeps them: 17 s, as measured. */
 export const CLOSING_MS = 20 * SECOND_MS;

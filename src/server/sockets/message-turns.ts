@@ -1,7 +1,7 @@
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { TURN_MS, WAITING_MAX_CHARS, WAITING_MESSAGES_MAX, WAITING_PER_CLIENT_MAX_CHARS } from "./limits.ts";
 
-/** Where work comes from. Its work is done in order, one piece after the other. */
+/** A source of work, which is done in order, one piece after the other. */
 export interface Source {
   /** The client network (`clientNetwork`): all networks have the same share of the event loop. */
   readonly client: string;
@@ -41,7 +41,7 @@ export class MessageTurns {
   readonly #clients = new Map<string, Client>();
   /** Clients with lines that are ready, in the order of their turns. */
   readonly #ready = new Set<Client>();
-  /** What is being done at this moment, before it has returned; null: nothing. */
+  /** The source of the work that is being done, before it has returned; null: none. */
   #current: Source | null = null;
   #waitingChars = 0;
   /** In this turn of the event loop. */
@@ -77,12 +77,12 @@ export class MessageTurns {
     return true;
   }
 
-  /** Whether something of it is under way or waits. */
+  /** Whether work of this source is under way or waits. */
   has(source: Source): boolean {
     return this.#current === source || this.#lines.has(source);
   }
 
-  /** Drops what waits. */
+  /** Drops the work of this source that waits. */
   drop(source: Source): void {
     const line = this.#lines.get(source);
     if (line === undefined) return;

@@ -9,7 +9,7 @@ import {
   PING_FRAMES_PER_SECOND_MAX,
   CLOSE,
 } from "./limits.ts";
-import { TokenBucket } from "./token-bucket.ts";
+import { TokenBucket } from "./clients.ts";
 
 /** One WebSocket's behaviour; the socket carries it, and the server passes events to it. */
 export interface SocketHandler {
@@ -18,9 +18,9 @@ export interface SocketHandler {
   message(socket: Socket, message: string | Buffer): void;
   /** Called once, however the connection ended. 1006: without a close frame. */
   close?(socket: Socket, code: number, reason: string): void;
-  /** What was waiting has been sent. */
+  /** Called when what was waiting has been sent. */
   drain?(socket: Socket): void;
-  /** What waits for all sockets together is too much, and most of it for this one: ends it by `SocketServer.drop`. */
+  /** Ends it by `SocketServer.drop`: too much waits for all sockets together, and most of it for this one. */
   tooSlow?(): void;
 }
 

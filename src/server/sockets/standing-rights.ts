@@ -74,8 +74,6 @@ export class StandingRight {
   commitCount = 0;
   /** null: its rule is not being awaited. */
   asking: Promise<void> | null = null;
-  /** The question after `asking`, for those who need an answer that is not older than a later commit. */
-  next: Promise<void> | null = null;
   #release: (() => void) | null = null;
   readonly #watches: LookupWatches<StandingRight>;
   readonly #sights: LookupWatches<StandingRight>;
@@ -259,12 +257,7 @@ export class StandingRights {
     if (right.isEnded || right.owner === null) return null;
     const { asking } = right;
     if (asking === null) return right.isStale ? this.#ask(right) : null;
-    if (!right.isStale) return asking;
-    right.next ??= asking.then(() => {
-      right.next = null;
-      return this.settle(right) ?? undefined;
-    });
-    return right.next;
+    return right.isStale ? asking.then(() => this.settle(right) ?? undefined) : asking;
   }
 
   /** Marks the right, and asks it in one of the next turns. */

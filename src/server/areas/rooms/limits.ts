@@ -3,7 +3,7 @@ import { DAY_MS, MINUTE_MS, SECOND_MS } from "../../../kernel/time/duration.ts";
 import type { RoomConfig, RoomsConfig } from "../../config/types.ts";
 import type { ConnectionLimits } from "../../sockets/connection.ts";
 
-// The first block are defaults of options that a namespace can set.
+// The first block has defaults of options that a namespace can set.
 const PLAYERS_MAX = 100;
 const STATE_MAX_BYTES = 1024 * 1024;
 /** The highest `maxStateSize`, and the bound of the server state. */
@@ -106,7 +106,7 @@ export interface RoomLimits {
   backlogMaxBytes: number;
 }
 
-/** The limits of a namespace: its config, or else the defaults. */
+/** Returns the limits of a namespace: its config, or else the defaults. */
 export function roomLimits(config: RoomConfig): RoomLimits {
   const stateMaxBytes = Math.min(config.maxStateSize ?? STATE_MAX_BYTES, STATE_CEILING_BYTES);
   return {
@@ -124,7 +124,7 @@ export function roomLimits(config: RoomConfig): RoomLimits {
   };
 }
 
-/** What a connection of a namespace may do. */
+/** Returns the bounds of a connection of a namespace. */
 export const connectionLimits = (limits: RoomLimits): ConnectionLimits => ({
   authTimeoutMs: limits.authTimeoutMs,
   messagesPerSecond: limits.messagesPerSecond,
@@ -134,12 +134,12 @@ export const connectionLimits = (limits: RoomLimits): ConnectionLimits => ({
   backlogMaxBytes: limits.backlogMaxBytes,
 });
 
-/** Bytes that may wait for a client of any namespace. 0 without rooms. */
+/** Returns the bytes that may wait for a client of any namespace. 0 without rooms. */
 export function roomBacklogMaxBytes(config: RoomsConfig): number {
   return Math.max(0, ...Object.values(config).map((one) => roomLimits(one).backlogMaxBytes));
 }
 
-/** The longest message that a client of any namespace may send. 0 without rooms. */
+/** Returns the bytes of the longest message that a client of any namespace may send. 0 without rooms. */
 export function roomMessageMaxBytes(config: RoomsConfig): number {
   const sizes = Object.values(config).map((one) => roomLimits(one).messageMaxBytes);
   return Math.max(0, ...sizes);

@@ -51,7 +51,7 @@ export class Announcer {
     return this.#round !== null && this.#round.players.size > 0;
   }
 
-  /** Call it after a change. */
+  /** Schedules a delta. Call it after a change. */
   schedule(state: RoomState): void {
     if (this.#cancelFlush !== null || !state.hasUnannounced) return;
     this.#cancelFlush = this.#clock.after(DELTA_INTERVAL_MS, () => this.flush(state));
@@ -112,7 +112,7 @@ export class Announcer {
     if (this.#round !== round) return;
     this.#round = null;
     const shared = syncPart("shared", texts.get(round.shared), round.sharedVersion);
-    /** By the player's part: players without a state share one text. */
+    /** Texts by the player's part: players without a state share one. */
     const messages = new Map<string, string>();
     for (const [connection, player] of round.players) {
       const part = syncPart("player", texts.get(player.state), player.version);

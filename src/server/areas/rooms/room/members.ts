@@ -32,7 +32,7 @@ export class Members {
     return this.#byUser.delete(member.player.userId);
   }
 
-  /** The player as of now: of an open connection, or else with what the session has of the user. */
+  /** Returns the present player: that of an open connection, or else with what the session has of the user. */
   playerOf(member: Member): Player {
     for (const connection of member.connections) {
       if (connection.closeCode !== null) continue;
@@ -50,7 +50,7 @@ export class Members {
     return Array.from(this.#byUser.values(), (member) => this.playerOf(member));
   }
 
-  /** The players as they are saved. */
+  /** Returns the players as they are saved. */
   present(): PresentPlayer[] {
     return Array.from(this.#byUser.values(), (member) => ({
       player: this.playerOf(member),

@@ -13,7 +13,7 @@ export class PlayerList {
   readonly #members: Members;
   readonly #clock: Clock;
   readonly #meter: RoomMeter;
-  /** By connection: the text that it was sent last; null: none yet. */
+  /** The text that each connection was sent last; null: none yet. */
   readonly #listeners = new Map<RoomConnection, string | null>();
   #cancel: (() => void) | null = null;
   #sentAt: Millis = 0;
@@ -25,7 +25,7 @@ export class PlayerList {
     this.#meter = deps.meter;
   }
 
-  /** From now on the connection gets the players; also when it has asked before. */
+  /** Sends the players to a connection from now on; also when it has asked before. */
   add(connection: RoomConnection): void {
     this.#listeners.set(connection, null);
     this.changed();
@@ -35,7 +35,7 @@ export class PlayerList {
     this.#listeners.delete(connection);
   }
 
-  /** The players may have changed. */
+  /** Call it when the players may have changed. */
   changed(): void {
     if (this.#listeners.size === 0 || this.#cancel !== null) return;
     // More than the pause, where the clock was set back.

@@ -25,7 +25,7 @@ interface StepRunner {
 
 /** JSON of synced states. A large state is serialised in slices, once for all connections. */
 export class StateTexts {
-  /** By state: a state never changes. */
+  /** Texts by state, which never changes. */
   readonly #recent = new LRUCache<JsonObject, string>({
     maxSize: SYNC_TEXTS_MAX_CHARS,
     sizeCalculation: (text) => text.length,
