@@ -92,7 +92,6 @@ export const createdUser = (passwordMinLength: number) =>
     /** `user` by default. */
     role: Role,
   });
-export type CreatedUser = Static<ReturnType<typeof createdUser>>;
 
 export const newUser = (passwordMinLength: number) =>
   Type.Object({
