@@ -201,7 +201,7 @@ describe("sources", () => {
     // Other servers are asked through one place, which bounds their answers. Commands ask the server that they are given.
     {
       call: /(?<![.\w#]|async )fetch(?:\(|\b(?=[,;\])}]))|\b(?:Bun|globalThis)\.fetch\b|"(?:node:https|undici|axios)"/,
-      but: /^src\/(?:server\/http\/outgoing\/call|client\/.+|dashboard\/.+|server\/cli\/running\/remote)\.tsx?$/,
+      but: /^src\/(?:server\/http\/outgoing\/call|client\/.+|dashboard\/.+|server\/cli\/remote)\.tsx?$/,
     },
   ];
   for (const { call, but } of BANNED) {

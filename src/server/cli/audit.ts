@@ -6,7 +6,7 @@ import { CommandError, UsageError } from "./errors.ts";
 import { AUDIT_PAGE_ENTRIES } from "./limits.ts";
 import { dataOption, keyOption, option, urlOption } from "./options.ts";
 import { printAnswer } from "./output.ts";
-import { type Remote, remoteOf } from "./running/remote.ts";
+import { type Remote, remoteOf } from "./remote.ts";
 
 export const auditCommand = new Command("audit")
   .description("Prints the audit log as NDJSON, newest first")

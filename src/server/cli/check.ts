@@ -4,11 +4,10 @@ import * as platformModule from "../../index.ts";
 import { loadConfig } from "../config/loading/load.ts";
 import { ownProduct } from "../config/loading/product.ts";
 import type { BackupsConfig, PlatformConfig, TableConfig } from "../config/types.ts";
-import { plural } from "./amounts.ts";
 import { CommandError } from "./errors.ts";
 import { configOption, DATA_DEFAULT, option } from "./options.ts";
-import { printAnswer, printNote } from "./output.ts";
-import { rehearseData, unfitText } from "./rehearsal/data-report.ts";
+import { plural, printAnswer, printNote } from "./output.ts";
+import { rehearseData, unfitText } from "./rehearsal/report.ts";
 import { rehearseRoutes } from "./rehearsal/routes.ts";
 
 export const checkCommand = new Command("check")

@@ -29,10 +29,10 @@ const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   "admin-link": async () => (await import("./admin-link.ts")).adminLinkCommand,
   import: async () => (await import("./transfer/import.ts")).importCommand,
   export: async () => (await import("./transfer/export.ts")).exportCommand,
-  health: async () => (await import("./running/health.ts")).healthCommand,
-  certificate: async () => (await import("./certificate/certificate.ts")).certificateCommand,
+  health: async () => (await import("./health.ts")).healthCommand,
+  certificate: async () => (await import("./certificate.ts")).certificateCommand,
   backup: async () => (await import("./backup/backup.ts")).backupCommand,
-  restore: async () => (await import("./backup/restore.ts")).restoreCommand,
+  restore: async () => (await import("./backup/backup.ts")).restoreCommand,
   "verify-backup": async () => (await import("./backup/verify-backup.ts")).verifyBackupCommand,
   doctor: async () => (await import("./doctor/doctor.ts")).doctorCommand,
   audit: async () => (await import("./audit.ts")).auditCommand,
@@ -41,8 +41,8 @@ const COMMANDS: Readonly<Record<string, LoadCommand>> = {
 /** Run by the server in processes of their own; the help does not show them. */
 const JOBS: Readonly<Record<string, LoadCommand>> = {
   [REHEARSAL_JOB_COMMAND]: async () => (await import("./rehearsal/job.ts")).rehearsalJobCommand,
-  [CERTIFICATE_JOB_COMMAND]: async () => (await import("./certificate/job.ts")).certificateJobCommand,
-  [BACKUP_JOB_COMMAND]: async () => (await import("./backup/scheduled-backup.ts")).backupJobCommand,
+  [CERTIFICATE_JOB_COMMAND]: async () => (await import("./certificate.ts")).certificateJobCommand,
+  [BACKUP_JOB_COMMAND]: async () => (await import("./backup/verify-backup.ts")).backupJobCommand,
 };
 
 /** Those that are about making a config: an executable that contains its config has no use for them. */

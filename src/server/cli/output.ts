@@ -26,3 +26,6 @@ export async function printNote(text: string): Promise<void> {
   errorOutput.write(`${text}\n`);
   await errorOutput.flush();
 }
+
+/** `2 files`, `1 file`. */
+export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;

@@ -1,11 +1,13 @@
 import { Command } from "@commander-js/extra-typings";
+import { systemClock } from "../../../kernel/clock.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import { verifyBackup } from "../../areas/backup/archive/verify.ts";
+import { BACKUP_JOB_COMMAND } from "../../areas/backup/job/job-process.ts";
+import { runBackupJob, verifyStored } from "../../areas/backup/job/job.ts";
 import { openPlatform } from "../../platform/open.ts";
-import { plural } from "../amounts.ts";
 import { CommandError } from "../errors.ts";
 import { option } from "../options.ts";
-import { printNote } from "../output.ts";
+import { plural, printAnswer, printNote } from "../output.ts";
 import { abortOnStop, explained, sizeText, stepBack } from "./backup.ts";
 
 export const verifyBackupCommand = new Command("verify-backup")
@@ -40,3 +42,18 @@ export async function tryOpening(dataDirectory: string): Promise<void> {
   }
   if (failures.length > 0) throw new CommandError(failures.join("; "));
 }
+
+/** One backup, or the verification of one. The server starts it; the job is on standard input, the result on standard output. */
+export const backupJobCommand = new Command(BACKUP_JOB_COMMAND)
+  .description("Makes or verifies one backup of a running server")
+  .action(async () => {
+    stepBack();
+    const signal = abortOnStop();
+    const job = JSON.parse(await Bun.stdin.text());
+    const deps = { clock: systemClock, signal, tryOpening };
+    const result =
+      "stored" in job
+        ? await explained(signal, "verification", () => verifyStored(job, deps))
+        : await explained(signal, "backup", () => runBackupJob(job, deps));
+    await printAnswer(JSON.stringify(result));
+  });

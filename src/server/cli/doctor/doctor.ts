@@ -5,7 +5,7 @@ import { isInUse, requireDataDirectory } from "../data-directory.ts";
 import { dataOption } from "../options.ts";
 import { printAnswer } from "../output.ts";
 import { DOCTOR_CHECKS, type DoctorCheck } from "./checks.ts";
-import { type Finding, finding, type Patient } from "./finding.ts";
+import { type Finding, finding, type Patient } from "./patient.ts";
 
 const EXIT_UNHEALTHY = 1;
 

@@ -1,11 +1,10 @@
 import type { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { objectPath, SYSTEM_FILE, scanFiles } from "../../areas/backup/layout.ts";
+import { objectPath, scanFiles, SYSTEM_FILE } from "../../areas/backup/layout.ts";
 import { OWNER_ID_FILE } from "../../disk/owner-id.ts";
 import { ORPHAN_AGE_MS } from "../limits.ts";
-import { type Finding, finding, type Patient } from "./finding.ts";
-import { openDatabase } from "./open-database.ts";
+import { type Finding, finding, openDatabase, type Patient } from "./patient.ts";
 
 /** Contents without a file that names them, and files whose content is missing. */
 export function checkStorage(patient: Patient): Finding {

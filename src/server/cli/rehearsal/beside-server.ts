@@ -6,8 +6,8 @@ import { ownCommand } from "../../../kernel/process/own-command.ts";
 import { declaredNamespaces } from "../../areas/tables/model/model.ts";
 import type { PlatformConfig } from "../../config/types.ts";
 import type { RehearsalJob } from "../../db/index.ts";
-import { plural } from "../amounts.ts";
 import { LOGGED_INSTANCES_MAX, SERVER_COPY_MAX_BYTES } from "../limits.ts";
+import { plural } from "../output.ts";
 import { REHEARSAL_JOB_COMMAND, type RehearsalLine } from "./protocol.ts";
 
 /** The directory of `NAME.db` and `NAME/INSTANCE.db`. */

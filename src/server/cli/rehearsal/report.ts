@@ -1,6 +1,9 @@
-import type { RehearsedFile } from "../../db/index.ts";
-import { plural } from "../amounts.ts";
-import { REPORTED_FILES_MAX, REPORTED_GROUPS_MAX } from "../limits.ts";
+import { declaredNamespaces } from "../../areas/tables/model/model.ts";
+import type { PlatformConfig } from "../../config/types.ts";
+import { type RehearsedFile, rehearseFiles } from "../../db/index.ts";
+import { CHECK_COPY_MAX_BYTES, REPORTED_FILES_MAX, REPORTED_GROUPS_MAX } from "../limits.ts";
+import { plural } from "../output.ts";
+import { databasesOf } from "./beside-server.ts";
 
 interface Group {
   namespace: string;
@@ -64,4 +67,23 @@ function heading({ namespace, names, count }: Group): string {
   if (names === null) return `databases.${namespace}:`;
   const more = count > names.length ? ` and ${count - names.length} more` : "";
   return `databases.${namespace}, ${plural(count, "instance")} (${names.join(", ")}${more}):`;
+}
+
+/** Tries the config on every database file of a data directory. Reads the files only, so that a running server is not affected. */
+export function rehearseData(config: PlatformConfig, dataDirectory: string): RehearsalReport {
+  const report = createReport();
+  const job = {
+    directory: databasesOf(dataDirectory),
+    namespaces: declaredNamespaces(config.databases ?? {}),
+    copyMaxBytes: CHECK_COPY_MAX_BYTES,
+    skipsWals: false,
+  };
+  for (const file of rehearseFiles(job)) report.add(file);
+  return report;
+}
+
+/** The files that would not open, why, and the migrations that they need. */
+export function unfitText(report: RehearsalReport, dataDirectory: string): string {
+  const files = `${report.unfit} of ${plural(report.looked, "database file")} in ${dataDirectory} would not open`;
+  return [`${files} with this config:`, ...report.lines()].join("\n");
 }

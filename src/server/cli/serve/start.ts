@@ -1,20 +1,22 @@
+import { Console } from "node:console";
+import { Writable } from "node:stream";
 import { Command } from "@commander-js/extra-typings";
 import * as platformModule from "../../../index.ts";
 import { systemClock } from "../../../kernel/clock.ts";
 import { systemIds } from "../../../kernel/ids.ts";
 import { STOP_MAX_MS } from "../../../kernel/limits.ts";
+import type { Logger } from "../../../kernel/logger.ts";
 import { endsWithin } from "../../../kernel/time/stop.ts";
 import { linkAt, noteAddress } from "../../areas/admin/links.ts";
 import { loadConfig } from "../../config/loading/load.ts";
 import type { PlatformConfig } from "../../config/types.ts";
 import type { OpenPlatform } from "../../platform/open.ts";
-import { plural } from "../amounts.ts";
 import { CommandError } from "../errors.ts";
 import { WARNINGS_LOGGED_MAX } from "../limits.ts";
 import { createLogger } from "../logs.ts";
 import { configOption, dataOption } from "../options.ts";
-import { printNote } from "../output.ts";
-import { redirectConsole } from "./console.ts";
+import { errorOutput, plural, printNote } from "../output.ts";
+import { StandardOutput } from "../standard-output.ts";
 import { drillOf, hostOption, logOption, portOption } from "./serve-options.ts";
 import { endOnRequest, isOfDev, stopSignal } from "./signals.ts";
 
@@ -92,7 +94,7 @@ const dashboardLine = (address: string, dataDirectory: string): string =>
 
 /** The error names the first file that does not fit the config; whoever develops it wants to know of all. */
 async function reportData(config: PlatformConfig, dataDirectory: string): Promise<void> {
-  const { rehearseData, unfitText } = await import("../rehearsal/data-report.ts");
+  const { rehearseData, unfitText } = await import("../rehearsal/report.ts");
   const report = rehearseData(config, dataDirectory);
   if (report.unfit > 0) await printNote(unfitText(report, dataDirectory));
 }
@@ -102,3 +104,28 @@ async function stopInTime(platform: OpenPlatform): Promise<void> {
   if (await endsWithin(platform.stop(), STOP_MAX_MS, systemClock)) return;
   throw new CommandError(`the stop took longer than ${STOP_MAX_MS} ms; what was answered is on disk`);
 }
+
+/**
+ * Lets `console` of a config's code write as the log does: Bun's own waits for the reader of standard output, and the whole
+ * server with it.
+ */
+export function redirectConsole(logger: Logger): StandardOutput {
+  const output = new StandardOutput(1);
+  output.onLost = (lines) => logger.warn("Lines of standard output are lost, as it could not be written", { lines });
+  const redirected = new Console({
+    stdout: writableOf(output),
+    stderr: writableOf(errorOutput),
+    colorMode: process.stdout.isTTY === true && process.env["NO_COLOR"] === undefined,
+  });
+  Object.assign(console, redirected);
+  return output;
+}
+
+const writableOf = (output: StandardOutput): Writable =>
+  new Writable({
+    decodeStrings: false,
+    write(text: string, _encoding, written) {
+      output.write(text);
+      written();
+    },
+  });

@@ -7,7 +7,7 @@ import type { FieldType, PlatformConfig } from "../../config/types.ts";
 import { requireDataDirectory } from "../data-directory.ts";
 import { CommandError } from "../errors.ts";
 import { createLogger } from "../logs.ts";
-import { type Remote, remoteOf } from "../running/remote.ts";
+import { type Remote, remoteOf } from "../remote.ts";
 import type { Target } from "./target.ts";
 
 export interface Reply {

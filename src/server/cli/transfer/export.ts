@@ -1,19 +1,17 @@
 import { once } from "node:events";
 import { createWriteStream, renameSync, rmSync, statSync } from "node:fs";
 import { Command } from "@commander-js/extra-typings";
+import { stringify } from "csv-stringify/sync";
 import { isJsonObject, type JsonObject } from "../../../kernel/json/json.ts";
-import { formatCell } from "../../../kernel/transfer/csv-cells.ts";
+import { CSV_STYLE, formatCell } from "../../../kernel/transfer/csv-cells.ts";
 import type { FieldType } from "../../config/types.ts";
-import { plural } from "../amounts.ts";
 import { CommandError } from "../errors.ts";
 import { PAGE_RECORDS_MAX } from "../limits.ts";
 import { configOption, dataOption, keyOption, urlOption } from "../options.ts";
-import { outputFailure, printNote } from "../output.ts";
+import { outputFailure, plural, printNote } from "../output.ts";
 import { type Client, openExisting, requireOk } from "./client.ts";
-import { formatRows } from "./csv-rows.ts";
-import { formatOf } from "./format.ts";
 import { createProgress } from "./progress.ts";
-import { parseTarget, type Target } from "./target.ts";
+import { formatOf, parseTarget, type Target } from "./target.ts";
 
 export const exportCommand = new Command("export")
   .description("Writes a table as NDJSON, or as CSV to a .csv file")
@@ -141,3 +139,5 @@ function write(stream: NodeJS.WritableStream, text: string): Promise<void> {
     stream.write(text, (cause) => (cause ? reject(cause) : resolve()));
   });
 }
+
+export const formatRows = (rows: readonly (readonly (string | null)[])[]): string => stringify([...rows], CSV_STYLE);

@@ -2,16 +2,14 @@ import { statSync } from "node:fs";
 import { Command } from "@commander-js/extra-typings";
 import { reasonOf } from "../../../kernel/errors.ts";
 import { isJsonObject } from "../../../kernel/json/json.ts";
-import { plural } from "../amounts.ts";
 import { CommandError } from "../errors.ts";
 import { BATCH_MAX_CHARACTERS, BATCH_RECORDS_MAX } from "../limits.ts";
 import { configOption, dataOption, keyOption, urlOption } from "../options.ts";
-import { printAnswer } from "../output.ts";
+import { plural, printAnswer } from "../output.ts";
 import { type Client, type FieldTypes, openClient, type Reply, requireOk } from "./client.ts";
-import { formatOf } from "./format.ts";
 import { createProgress } from "./progress.ts";
 import { readRecords, type SourceRecord } from "./records.ts";
-import { parseTarget, type Target } from "./target.ts";
+import { formatOf, parseTarget, type Target } from "./target.ts";
 
 const PAYLOAD_TOO_LARGE = 413;
 

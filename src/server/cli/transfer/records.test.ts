@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { FieldTypes } from "./client.ts";
-import { type Format, formatOf } from "./format.ts";
 import { readRecords, type SourceRecord } from "./records.ts";
+import { type Format, formatOf } from "./target.ts";
 
 const root = mkdtempSync(join(tmpdir(), "platform-records-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

@@ -6,11 +6,11 @@ import { reasonOf } from "../../../kernel/errors.ts";
 import { describeFault, isJsonObject, type JsonObject, type JsonValue } from "../../../kernel/json/json.ts";
 import { jsonTextFault } from "../../../kernel/json/text.ts";
 import { type Cell, headFault, parseCell, parseText } from "../../../kernel/transfer/csv-cells.ts";
-import { plural } from "../amounts.ts";
 import { CommandError } from "../errors.ts";
 import { LINE_MAX_CHARACTERS } from "../limits.ts";
+import { plural } from "../output.ts";
 import type { FieldTypes } from "./client.ts";
-import type { Format } from "./format.ts";
+import type { Format } from "./target.ts";
 
 export interface SourceRecord {
   /** `line 17`, or `element 17` of a JSON array; from 1. */

@@ -1,5 +1,5 @@
-import { CommandError, noAnswer, UsageError } from "../errors.ts";
-import { isHttpUrl } from "../options.ts";
+import { CommandError, noAnswer, UsageError } from "./errors.ts";
+import { isHttpUrl } from "./options.ts";
 
 /** A running server, and the service key for it. */
 export interface Remote {

@@ -1,4 +1,8 @@
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
 import type { JsonValue } from "../../../kernel/json/json.ts";
+import { LOCK_TIMEOUT_MS } from "../../areas/backup/limits.ts";
+import { openUnchanged } from "../../db/index.ts";
 import { PROBLEMS_SHOWN_MAX } from "../limits.ts";
 
 /** What a check found: figures, and what is wrong in words. */
@@ -15,4 +19,14 @@ export function finding(problems: readonly string[], figures: Record<string, Jso
   const shown = problems.slice(0, PROBLEMS_SHOWN_MAX);
   if (problems.length > shown.length) shown.push(`and ${problems.length - shown.length} more`);
   return { ...figures, ok: problems.length === 0, problems: shown };
+}
+
+/** A connection that changes nothing. Beside a running server it locks as others do, as the file may change meanwhile. */
+export function openDatabase({ dataDirectory, isRunning }: Patient, path: string): Database {
+  const file = join(dataDirectory, path);
+  if (!isRunning) return openUnchanged(file);
+  const sqlite = new Database(file, { readonly: true });
+  // The server locks a file for the moment in which it opens or closes it.
+  sqlite.run(`PRAGMA busy_timeout = ${LOCK_TIMEOUT_MS}`);
+  return sqlite;
 }

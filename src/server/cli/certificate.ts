@@ -1,21 +1,23 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { Argument, Command } from "@commander-js/extra-typings";
-import * as platformModule from "../../../index.ts";
-import { systemClock } from "../../../kernel/clock.ts";
-import { reasonOf } from "../../../kernel/errors.ts";
-import { AcmeFiles } from "../../areas/tls/acme/files.ts";
-import { issueCertificate } from "../../areas/tls/acme/issue.ts";
-import { orderOf } from "../../areas/tls/acme/renewal-time.ts";
-import { CertificateError, type CertificateFacts, factsOf } from "../../areas/tls/certificate.ts";
-import { HTTP_PORT_DEFAULT, type HttpPort, openHttpPort } from "../../areas/tls/http-port.ts";
-import { filesSource } from "../../areas/tls/source.ts";
-import { loadConfig } from "../../config/loading/load.ts";
-import type { AcmeConfig, CertificateFiles } from "../../config/types.ts";
-import { TLS_HOST_DEFAULT } from "../../http/listening/listener.ts";
-import { CommandError } from "../errors.ts";
-import { configOption, dataOption } from "../options.ts";
-import { printAnswer } from "../output.ts";
+import * as platformModule from "../../index.ts";
+import { systemClock } from "../../kernel/clock.ts";
+import { reasonOf } from "../../kernel/errors.ts";
+import { AcmeFiles } from "../areas/tls/acme/files.ts";
+import { issueCertificate } from "../areas/tls/acme/issue.ts";
+import { orderOf } from "../areas/tls/acme/renewal-time.ts";
+import { CertificateError, type CertificateFacts, factsOf } from "../areas/tls/certificate.ts";
+import { HTTP_PORT_DEFAULT, type HttpPort, openHttpPort } from "../areas/tls/http-port.ts";
+import { CERTIFICATE_JOB_COMMAND } from "../areas/tls/job/command.ts";
+import { runCertificateJob } from "../areas/tls/job/job.ts";
+import { filesSource } from "../areas/tls/source.ts";
+import { loadConfig } from "../config/loading/load.ts";
+import type { AcmeConfig, CertificateFiles } from "../config/types.ts";
+import { TLS_HOST_DEFAULT } from "../http/listening/listener.ts";
+import { CommandError } from "./errors.ts";
+import { configOption, dataOption } from "./options.ts";
+import { printAnswer } from "./output.ts";
 
 export const certificateCommand = new Command("certificate")
   .description("Shows the server's certificate, or renews it at once")
@@ -80,3 +82,16 @@ async function show(tls: AcmeConfig | CertificateFiles, data: string): Promise<n
 
 const describe = ({ names, validUntil }: CertificateFacts): string =>
   `${names.join(", ")}: valid until ${new Date(validUntil).toISOString()}`;
+
+/** Gets one certificate. The server starts it; the job is on standard input. */
+export const certificateJobCommand = new Command(CERTIFICATE_JOB_COMMAND)
+  .description("Gets one certificate")
+  .action(async () => {
+    const job = JSON.parse(await Bun.stdin.text());
+    try {
+      await runCertificateJob(job, systemClock);
+    } catch (cause) {
+      if (cause instanceof CertificateError) throw new CommandError(cause.message, { cause });
+      throw cause;
+    }
+  });

@@ -1,11 +1,11 @@
 import { Command } from "@commander-js/extra-typings";
-import { isJsonObject } from "../../../kernel/json/json.ts";
-import { HOST_DEFAULT, PORT_DEFAULT } from "../../http/listening/listener.ts";
-import { outgoingFetch } from "../../http/outgoing/call.ts";
-import { noAnswer, UsageError } from "../errors.ts";
-import { HEALTH_ANSWER_MAX_BYTES, HEALTH_TIMEOUT_MS } from "../limits.ts";
-import { isHttpUrl, option } from "../options.ts";
-import { printAnswer } from "../output.ts";
+import { isJsonObject } from "../../kernel/json/json.ts";
+import { HOST_DEFAULT, PORT_DEFAULT } from "../http/listening/listener.ts";
+import { outgoingFetch } from "../http/outgoing/call.ts";
+import { noAnswer, UsageError } from "./errors.ts";
+import { HEALTH_ANSWER_MAX_BYTES, HEALTH_TIMEOUT_MS } from "./limits.ts";
+import { isHttpUrl, option } from "./options.ts";
+import { printAnswer } from "./output.ts";
 
 /** For images without a shell, whose health check can run this executable only. */
 export const healthCommand = new Command("health")

@@ -1,4 +1,0 @@
-import { stringify } from "csv-stringify/sync";
-import { CSV_STYLE } from "../../../kernel/transfer/csv-cells.ts";
-
-export const formatRows = (rows: readonly (readonly (string | null)[])[]): string => stringify([...rows], CSV_STYLE);
