@@ -1,4 +1,4 @@
-import { clientNetwork } from "../../kernel/network/client-network.ts";
+import { clientNetwork } from "../../kernel/network/addresses.ts";
 import type { AuditActor } from "../../kernel/observing/request-trace.ts";
 import type { Auth } from "../config/types.ts";
 import { type Actor, SERVER_ACTOR, SERVER_CALLER } from "../db/index.ts";

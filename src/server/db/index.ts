@@ -1,4 +1,3 @@
-export { entryText, originOf, startOfAction, startOfTarget } from "./audit/entry-text.ts";
 export { auditRowsOf } from "./audit/file-audit.ts";
 export type {
   AuditEntry,
@@ -10,6 +9,7 @@ export type {
   AuditText,
   RecordChange,
 } from "./audit/types.ts";
+export { entryText, originOf, startOfAction, startOfTarget } from "./audit/write-audits.ts";
 export { createStorageEngine } from "./engine.ts";
 export { instanceBounds, socketsMax } from "./files/descriptors.ts";
 export { DirectoryInUse, type DirectoryLock, lockDirectory } from "./files/directory-lock.ts";
@@ -19,8 +19,7 @@ export { createInstanceFiles, type InstanceFiles } from "./instances/instance-fi
 export type { InstanceCreations } from "./instances/instance-quota.ts";
 export { layOut, NewerFileError, requireKnownVersion } from "./migrations.ts";
 export { openUnchanged } from "./open-unchanged.ts";
-export { mayHaveOutboxRows } from "./outbox/look.ts";
-export { deleteOutboxRows, readOutboxRows } from "./outbox/rows.ts";
+export { deleteOutboxRows, mayHaveOutboxRows, readOutboxRows } from "./outbox/rows.ts";
 export {
   type Actor,
   NO_ORIGIN,

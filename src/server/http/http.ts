@@ -2,7 +2,7 @@ import type { Clock } from "../../kernel/clock.ts";
 import { AppError, badRequest, type ErrorBody, insufficientStorage, isDiskFull } from "../../kernel/errors.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
-import { clientNetwork } from "../../kernel/network/client-network.ts";
+import { clientNetwork } from "../../kernel/network/addresses.ts";
 import { Scheduler } from "../../kernel/time/scheduler.ts";
 import { InvalidServiceKey } from "../access/keys/service-keys.ts";
 import { ANONYMOUS, type Principal } from "../access/principal.ts";

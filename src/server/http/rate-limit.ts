@@ -1,7 +1,7 @@
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";
-import { clientNetwork } from "../../kernel/network/client-network.ts";
+import { clientNetwork } from "../../kernel/network/addresses.ts";
 import { SECOND_MS } from "../../kernel/time/duration.ts";
 import type { RateLimit, RateLimitGroup } from "../config/types.ts";
 import { COUNTED_KEYS_MAX } from "./limits.ts";

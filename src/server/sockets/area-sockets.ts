@@ -3,7 +3,7 @@ import { serverStopping } from "../../kernel/errors.ts";
 import type { Ids } from "../../kernel/ids.ts";
 import type { Logger } from "../../kernel/logger.ts";
 import { chain, type MaybePromise } from "../../kernel/maybe-promise.ts";
-import { clientNetwork } from "../../kernel/network/client-network.ts";
+import { clientNetwork } from "../../kernel/network/addresses.ts";
 import type { Scheduler } from "../../kernel/time/scheduler.ts";
 import type { Principals } from "../access/principals.ts";
 import type { SessionEvents, SessionLookup, UserEvents } from "../access/sessions.ts";

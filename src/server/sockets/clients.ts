@@ -1,6 +1,6 @@
 import type { Clock, Millis } from "../../kernel/clock.ts";
 import { AppError } from "../../kernel/errors.ts";
-import { clientNetwork } from "../../kernel/network/client-network.ts";
+import { clientNetwork } from "../../kernel/network/addresses.ts";
 import { SECOND_MS } from "../../kernel/time/duration.ts";
 import {
   ANONYMOUS_PER_CLIENT_MAX,

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import { badField, unauthorized } from "../../../kernel/errors.ts";
-import { clientNetwork } from "../../../kernel/network/client-network.ts";
+import { clientNetwork } from "../../../kernel/network/addresses.ts";
 import { ROOT_KEY_NAME, type ServiceKeyPrincipal, type ServiceKeys } from "../../access/keys/service-keys.ts";
 import type { RateLimiter } from "../../http/rate-limit.ts";
 import { COOKIES_LENGTH_MAX, SESSION_TTL_MS } from "./limits.ts";

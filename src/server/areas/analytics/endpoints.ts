@@ -1,4 +1,4 @@
-import { clientNetwork } from "../../../kernel/network/client-network.ts";
+import { clientNetwork } from "../../../kernel/network/addresses.ts";
 import { requireServiceKey } from "../../access/service-key-right.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import type { RateLimiter } from "../../http/rate-limit.ts";

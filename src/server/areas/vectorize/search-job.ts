@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { unreachable } from "../../../kernel/errors.ts";
 import { serveJobs } from "../../db/processes/program.ts";
-import { sqliteFailure } from "../../db/processes/sqlite-failure.ts";
+import { sqliteFailure } from "../../db/processes/query-error.ts";
 import { sendText } from "../../db/processes/text-answer.ts";
 import { loadVectorExtension } from "./extension.ts";
 import { MMAP_MAX_BYTES } from "./limits.ts";

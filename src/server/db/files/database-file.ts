@@ -35,13 +35,11 @@ import type {
 import { Checkpoints } from "../writer/checkpoints.ts";
 import { CommitGate, type CommitOrder, type Commits } from "../writer/commit-gate.ts";
 import type { FileWork } from "../writer/file-work.ts";
-import { hasPendingTexts } from "../writer/pending-texts.ts";
 import { RowCounts } from "../writer/row-counts.ts";
 import { StatementCache } from "../writer/statement-cache.ts";
-import { TextIndexer } from "../writer/text-indexer.ts";
+import { hasPendingTexts, TextIndexer } from "../writer/text-indexer.ts";
 import { createWalLength, createWalSync, type SyncFile, type WalSync } from "../writer/wal-sync.ts";
 import { Writer, type WriterOptions } from "../writer/writer.ts";
-import { closeAsItIs } from "./close-as-it-is.ts";
 import type { DirectorySync } from "./directory-sync.ts";
 import { assertCreatable, assertOpenable, EMPTY_FILE, isEmptyFile, markFile } from "./file-identity.ts";
 import { createFile } from "./new-file.ts";
@@ -410,4 +408,20 @@ export class OpenFile implements OpenedFile {
     if (this.#newFileDescriptor !== null) closeSync(this.#newFileDescriptor);
     this.#dependencies.onClose();
   }
+}
+
+/**
+ * Closes without moving the WAL: moving it would make a write permanent that was answered with a failure. SQLite moves the
+ * WAL when the last connection is closed, unless that connection is read-only.
+ */
+export function closeAsItIs(path: string, sqlite: Database): void {
+  let last: Database | null = null;
+  try {
+    last = new Database(path, { readonly: true });
+    last.query("SELECT count(*) FROM sqlite_schema").get();
+  } catch {
+    // For example, no descriptor is left. Then the WAL is moved, although the write was answered with a failure.
+  }
+  sqlite.close();
+  last?.close();
 }

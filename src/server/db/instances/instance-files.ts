@@ -1,20 +1,20 @@
 import type { Database } from "bun:sqlite";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { insufficientStorage, isDiskFull } from "../../../kernel/errors.ts";
+import { AppError, insufficientStorage, isDiskFull, notFound } from "../../../kernel/errors.ts";
 import { type InstanceBounds, lacksDescriptors } from "../files/descriptors.ts";
 import { createTemplate } from "../files/new-file.ts";
 import { shortage } from "../files/sqlite-errors.ts";
-import { FACTS_AT_ONCE, INSTANCE_CACHE_KIB, INSTANCE_STATEMENTS_MAX } from "../limits.ts";
-import { mayHaveOutboxRows } from "../outbox/look.ts";
+import { DELETIONS_KNOWN_MAX, FACTS_AT_ONCE, INSTANCE_CACHE_KIB, INSTANCE_STATEMENTS_MAX } from "../limits.ts";
+import { readMeta, writeMeta } from "../meta.ts";
+import { mayHaveOutboxRows } from "../outbox/rows.ts";
 import { declaredMigration } from "../schema/declared.ts";
 import type { Declaration } from "../schema/types.ts";
 import type { Change, DatabaseFile, OpenedFile, OutboxOptions, StorageEngine, Sync, Transaction } from "../types.ts";
-import { type Commits, unnumbered } from "../writer/commit-gate.ts";
+import type { Commits } from "../writer/commit-gate.ts";
+import { unnumbered } from "../writer/commit-gate.ts";
 import { Rehearsal } from "../writer/rehearsal.ts";
-import { Deletions, deleted } from "./deletions.ts";
 import { type InstanceCreation, InstanceFile, type InstanceUses } from "./instance-file.ts";
-import { assertIdentity } from "./instance-identity.ts";
 import {
   type InstanceFacts,
   type InstanceQuery,
@@ -296,3 +296,35 @@ class Instances implements InstanceFiles, InstanceUses {
 export function createInstanceFiles(engine: StorageEngine, options: InstanceFilesOptions): InstanceFiles {
   return new Instances(engine, options);
 }
+
+/** On a case-insensitive file system, two instances could have the same file, and so the same records. */
+export function assertIdentity(sqlite: Database, instanceId: string, commits: Commits): void {
+  const owner = readMeta(sqlite, "instance");
+  if (owner === null) commits.transaction(() => writeMeta(sqlite, "instance", instanceId));
+  else if (owner !== instanceId) {
+    throw new AppError(409, `The instance "${instanceId}" has the same file name as "${owner}" on this file system`);
+  }
+}
+
+/** Knows which instances were deleted of late, so that what was got before then is refused. */
+export class Deletions {
+  readonly #known = new Map<string, number>();
+  /** The number of deletions. */
+  count = 0;
+
+  add(instanceId: string): void {
+    this.count += 1;
+    this.#known.delete(instanceId);
+    this.#known.set(instanceId, this.count);
+    const [oldest] = this.#known.keys();
+    if (oldest !== undefined && this.#known.size > DELETIONS_KNOWN_MAX) this.#known.delete(oldest);
+  }
+
+  /** `since`: what `count` was. Errors: 404 for an instance that was deleted later. */
+  refuse(instanceId: string, since: number): void {
+    if (this.#known.size === 0) return;
+    if ((this.#known.get(instanceId) ?? 0) > since) throw deleted(instanceId);
+  }
+}
+
+export const deleted = (instanceId: string): AppError => notFound(`The instance "${instanceId}" was deleted`);

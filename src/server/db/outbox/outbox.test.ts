@@ -8,8 +8,7 @@ import { createStorageEngine } from "../engine.ts";
 import { boundsOf } from "../files/descriptors.ts";
 import { createInstanceFiles } from "../instances/instance-files.ts";
 import type { DatabaseFile, OpenedFile, OutboxOptions, StorageEngine, Transaction } from "../types.ts";
-import { mayHaveOutboxRows } from "./look.ts";
-import { deleteOutboxRows, readOutboxRows } from "./rows.ts";
+import { deleteOutboxRows, mayHaveOutboxRows, readOutboxRows } from "./rows.ts";
 import type { OutboxRow } from "./types.ts";
 
 const CREATE = `CREATE TABLE IF NOT EXISTS items (id TEXT PRIMARY KEY NOT NULL) STRICT; ${tablesLayout.steps.join(";\n")}`;

@@ -1,4 +1,4 @@
-import type { SqliteFailure } from "./sqlite-failure.ts";
+import { reasonOf } from "../../../kernel/errors.ts";
 
 /** What SQLite said about a statement that ran in another process. */
 export class QueryError extends Error {
@@ -17,3 +17,14 @@ export function queryError(failure: unknown): QueryError {
   const { message, errorCode } = failure as SqliteFailure; // The failure of every program that calls `sqliteFailure`.
   return new QueryError(message, errorCode);
 }
+
+/** What SQLite said: its message, and its extended result code; 0 where SQLite did not see the statement. */
+export interface SqliteFailure {
+  message: string;
+  errorCode: number;
+}
+
+export const sqliteFailure = (cause: unknown): SqliteFailure => ({
+  message: reasonOf(cause),
+  errorCode: typeof cause === "object" && cause !== null && "errcode" in cause ? Number(cause.errcode) : 0,
+});

@@ -1,8 +1,8 @@
 import type { SQLInputValue } from "node:sqlite";
 import { READ_PART_BYTES, READ_RESULT_BYTES_MAX } from "../limits.ts";
 import { type JobContext, serveJobs } from "../processes/program.ts";
+import { sqliteFailure } from "../processes/query-error.ts";
 import { receivedValues } from "../processes/sent-values.ts";
-import { sqliteFailure } from "../processes/sqlite-failure.ts";
 import type { SqlValue } from "../types.ts";
 import { createConnections } from "./connections.ts";
 import { createHighlighter } from "./highlight.ts";

@@ -1,6 +1,6 @@
 import { quoteIdentifier as quote, quoteText } from "../identifiers.ts";
 import type { SqlValue } from "../types.ts";
-import { PENDING_TEXTS } from "../writer/pending-texts.ts";
+import { PENDING_TEXTS } from "../writer/text-indexer.ts";
 import { ftsTokenizer } from "./tokenizer.ts";
 import type { DeclaredColumn, DeclaredFts, DeclaredTable } from "./types.ts";
 

@@ -3,10 +3,10 @@ import { DatabaseSync } from "node:sqlite";
 import { unreachable } from "../../../kernel/errors.ts";
 import { INDEX_SLICE_MS, QUERY_LOCK_TIMEOUT_MS, RESTART_WAIT_MS } from "../limits.ts";
 import { serveJobs } from "../processes/program.ts";
-import { sqliteFailure } from "../processes/sqlite-failure.ts";
+import { sqliteFailure } from "../processes/query-error.ts";
 import { type CommitMark, commitStatement } from "./commit-gate.ts";
 import type { FileRequest } from "./file-work.ts";
-import { PENDING_TEXTS } from "./pending-texts.ts";
+import { PENDING_TEXTS } from "./text-indexer.ts";
 
 /** The program of the process that runs checkpoints and indexes texts for the server's writer. [DB13] [DB148] */
 export function start(): void {

@@ -6,8 +6,8 @@ import { INDEXED_NOW_LENGTH_MAX } from "../limits.ts";
 import { insertOutboxRow } from "../outbox/rows.ts";
 import { type Actor, type Cause, NO_ORIGIN, type Origin, type OutboxRow, SERVER_ACTOR } from "../outbox/types.ts";
 import type { Change, Row, Statement, Sync, Transaction } from "../types.ts";
-import { NOTE_PENDING_TEXT } from "./pending-texts.ts";
 import type { StatementCache } from "./statement-cache.ts";
+import { NOTE_PENDING_TEXT } from "./text-indexer.ts";
 
 /** One write()'s view of the transaction that it shares with other writes. */
 export class WriteTransaction implements Transaction {

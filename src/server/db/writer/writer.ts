@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { Clock, Millis } from "../../../kernel/clock.ts";
 import { AppError, isDiskFull, serverStopping } from "../../../kernel/errors.ts";
+import type { RequestTrace } from "../../../kernel/observing/request-trace.ts";
 import { currentTrace, traced } from "../../../kernel/observing/request-trace.ts";
 import type { FileAudit } from "../audit/file-audit.ts";
 import type { AuditText } from "../audit/types.ts";
@@ -13,11 +14,11 @@ import {
   WAITING_WRITES_MAX,
   WRITES_PER_TRANSACTION_MAX,
 } from "../limits.ts";
+import type { Origin } from "../outbox/types.ts";
 import { NO_ORIGIN } from "../outbox/types.ts";
 import type { ReadTransaction } from "../reads/read-transaction.ts";
 import type { Change, ChangeListener, CommitListener, OutboxOptions, Sync, Transaction } from "../types.ts";
 import type { CommitGate, CommitOrder } from "./commit-gate.ts";
-import { type Commit, type DoneWrite, NOT_RUN, type Outcome, type PendingWrite } from "./pending-write.ts";
 import type { RowCounts } from "./row-counts.ts";
 import type { StatementCache } from "./statement-cache.ts";
 import type { WalSync } from "./wal-sync.ts";
@@ -398,4 +399,38 @@ function seqsOf(groups: readonly (readonly Change[])[], place: number): number[]
 /** Whether a write failed by its own error. It is rejected with that error and not with the transaction's. */
 function hasOwnError(outcome: Outcome): outcome is { ok: false; error: unknown } {
   return !outcome.ok && !isFileError(outcome.error);
+}
+
+export interface PendingWrite {
+  work: (tx: Transaction) => unknown;
+  resolve: (result: unknown) => void;
+  reject: (error: unknown) => void;
+  origin: Origin;
+  needsSync: boolean;
+  /** The request that makes this write. */
+  trace: RequestTrace | undefined;
+}
+
+export type Outcome =
+  | { ok: true; result: unknown; changes: readonly Change[]; hasEnqueued: boolean; audits: readonly AuditText[] }
+  | { ok: false; error: unknown };
+
+export interface DoneWrite {
+  write: PendingWrite;
+  outcome: Outcome;
+}
+
+/** The outcome of a write that has not run yet. If the transaction fails, such a write fails with it, like a successful one. */
+export const NOT_RUN: Outcome = { ok: true, result: undefined, changes: [], hasEnqueued: false, audits: [] };
+
+/** A committed transaction that waits for its sync. */
+export interface Commit {
+  writes: readonly DoneWrite[];
+  groups: readonly (readonly Change[])[];
+  /** The number of the first change of each group. */
+  seqs: readonly number[];
+  /** The number of the last row of audit entries; 0: it has none. */
+  auditSeq: number;
+  /** False: all its writes failed, or none of them has to be on disk. */
+  needsSync: boolean;
 }

@@ -2,7 +2,7 @@ import type { Clock } from "../../../kernel/clock.ts";
 import { badRequest, forbidden, unauthorized } from "../../../kernel/errors.ts";
 import { isJsonObject } from "../../../kernel/json/json.ts";
 import { isPromise, type MaybePromise } from "../../../kernel/maybe-promise.ts";
-import { clientNetwork } from "../../../kernel/network/client-network.ts";
+import { clientNetwork } from "../../../kernel/network/addresses.ts";
 import { type Requester, RequestTrace, traced } from "../../../kernel/observing/request-trace.ts";
 import type { Scheduler } from "../../../kernel/time/scheduler.ts";
 import { ANONYMOUS, auditActorOf, callerNameOf, type Principal } from "../../access/principal.ts";

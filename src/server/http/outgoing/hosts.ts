@@ -1,6 +1,6 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
-import { unlessAborted } from "../../../kernel/time/unless-aborted.ts";
+import { unlessAborted } from "../../../kernel/time/deadline.ts";
 import { HOST_KNOWN_MS, HOSTS_KNOWN_MAX } from "../limits.ts";
 
 /** Whether Bun's `fetch` takes a proxy, which finds the hosts itself: this machine may know none of them. */

@@ -4,8 +4,8 @@ import { isoTime } from "../../../kernel/time/iso-datetime.ts";
 import type { Actor, AuditedChange, Transaction } from "../../db/index.ts";
 import { LIST_MAX_BYTES } from "../limits.ts";
 import type { QueueCore } from "../queue/core.ts";
-import { BEHIND, FAILED, type JobState, rowStates, stateName, WAITING } from "../queue/states.ts";
 import type { JobStore } from "../queue/store.ts";
+import { BEHIND, FAILED, type JobState, rowStates, stateName, WAITING } from "../types.ts";
 
 export interface JobListing {
   /** null: every job. */

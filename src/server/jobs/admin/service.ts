@@ -7,7 +7,7 @@ import type { RecordChange } from "../../db/index.ts";
 import type { ScheduleView } from "../cron/schedules.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from "../limits.ts";
 import type { QueueCore } from "../queue/core.ts";
-import { type JobState, RUNNING } from "../queue/states.ts";
+import { type JobState, RUNNING } from "../types.ts";
 import { auditedChange, type JobRecords, type JobRow, noSuchJob, wrongState } from "./records.ts";
 
 export interface JobQuery {

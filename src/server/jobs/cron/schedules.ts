@@ -2,10 +2,10 @@ import type { Clock, Millis } from "../../../kernel/clock.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import { isoTime } from "../../../kernel/time/iso-datetime.ts";
+import type { Transaction } from "../../db/index.ts";
 import { NEXT_RUNS_SHOWN, SLEEP_MAX_MS } from "../limits.ts";
 import type { QueueCore } from "../queue/core.ts";
 import type { JobRun } from "../types.ts";
-import { lastTime, noteTime } from "./last-times.ts";
 import { cronTimes } from "./next-time.ts";
 
 export interface ScheduledRun extends Pick<JobRun, "id" | "attempt" | "signal" | "log"> {
@@ -172,3 +172,16 @@ function nextRuns({ schedule, timezone }: Pick<Schedule, "schedule" | "timezone"
 
 /** Written by `enqueue` above. */
 const scheduledAtOf = (data: JsonValue): string => (data as { scheduledAt: string }).scheduledAt;
+
+const LAST = "SELECT last_at AS lastAt FROM schedules WHERE name = ?1";
+const NOTE = `INSERT INTO schedules (name, last_at) VALUES (?1, ?2)
+  ON CONFLICT (name) DO UPDATE SET last_at = max(last_at, ?2)`;
+
+/** The last time for which a schedule has made a job, or skipped one; null before the first. */
+export const lastTime = (from: Pick<Transaction, "query">, name: string): Millis | null =>
+  from.query<{ lastAt: number }>(LAST).get(name)?.lastAt ?? null;
+
+export function noteTime(tx: Transaction, name: string, at: Millis): null {
+  tx.query(NOTE).run(name, at);
+  return null;
+}

@@ -11,9 +11,8 @@ import { CACHE_KIB } from "../limits.ts";
 import type { EnqueueOptions, PassedJob, Queue } from "../types.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { createEnqueuing } from "./enqueuing.ts";
-import { dataText, dueTime, type NewJob, requireKey } from "./entry.ts";
+import { createJobSealing, dataText, dueTime, type NewJob, requireKey } from "./entry.ts";
 import { createPassing } from "./outbox.ts";
-import { createJobSealing } from "./sealing.ts";
 import { JobStore } from "./store.ts";
 import { startSweep } from "./sweep.ts";
 

@@ -1,5 +1,5 @@
 import type { Transaction } from "../../db/index.ts";
-import { DONE, FAILED, RUNNING } from "./states.ts";
+import { DONE, FAILED, RUNNING } from "../types.ts";
 
 const ADD = `INSERT INTO job_counts (name, waiting, running, done, failed, failed_total) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
   ON CONFLICT (name) DO UPDATE SET waiting = waiting + ?2, running = running + ?3, done = done + ?4, failed = failed + ?5,

@@ -8,15 +8,13 @@ import { nextTurn } from "../../../kernel/time/scheduler.ts";
 import { endsWithin } from "../../../kernel/time/stop.ts";
 import type { Transaction } from "../../db/index.ts";
 import { JOBS_PER_WRITE_MAX, SLEEP_MAX_MS, STEP_PAUSE_MS, WRITE_RETRY_MS } from "../limits.ts";
-import { backoffOf } from "../tries/backoff.ts";
 import { createDataParser } from "../tries/job-data.ts";
-import { jobLogger } from "../tries/job-logger.ts";
-import { interruptedOutcome, outcomeOf } from "../tries/outcomes.ts";
-import { startTry, type Try, type TryResult } from "../tries/trying.ts";
+import { backoffOf, interruptedOutcome, outcomeOf } from "../tries/outcomes.ts";
+import { jobLogger, startTry, type Try, type TryResult } from "../tries/trying.ts";
 import type { JobDefinition } from "../types.ts";
 import type { CountDeltas } from "./counts.ts";
+import type { JobSealing } from "./entry.ts";
 import { dataText } from "./entry.ts";
-import type { JobSealing } from "./sealing.ts";
 import type { ClaimedJob, JobStore, Outcome } from "./store.ts";
 
 interface Name {

@@ -1,7 +1,10 @@
+import { hkdfSync } from "node:crypto";
 import type { Millis } from "../../../kernel/clock.ts";
 import { badField, badRequest, noProblems, tooLarge } from "../../../kernel/errors.ts";
 import { throwProblems } from "../../../kernel/fields.ts";
+import type { Ids } from "../../../kernel/ids.ts";
 import type { JsonValue } from "../../../kernel/json/json.ts";
+import { NONCE_BYTES, openSealed, sealText } from "../../../kernel/sealing.ts";
 import { SECOND_MS } from "../../../kernel/time/duration.ts";
 import { isIsoDateTime, parseIsoDateTime } from "../../../kernel/time/iso-datetime.ts";
 import type { EnqueueJobOptions } from "../../config/app/index.ts";
@@ -66,4 +69,22 @@ function timeOf(at: Date | string): Millis {
     at instanceof Date ? at.getTime() : isIsoDateTime(String(at)) ? parseIsoDateTime(String(at)) : Number.NaN;
   if (!Number.isNaN(time)) return time;
   throw badField("at", "invalid_value", "at must be a valid Date, or a date and time in ISO 8601");
+}
+
+/** Encrypts secrets of jobs with a key that is derived from the server's secret. A sealed text opens only for its own job. */
+export interface JobSealing {
+  seal(jobId: string, text: string): Uint8Array;
+  /** null for what was sealed with another secret. */
+  unseal(jobId: string, sealed: Uint8Array): string | null;
+}
+
+export function createJobSealing(secret: string, ids: Ids): JobSealing {
+  const key = Buffer.from(hkdfSync("sha256", secret, "", "platform/jobs", 32));
+  return {
+    seal(jobId, text) {
+      const nonce = Buffer.from(ids.secret(NONCE_BYTES), "base64url");
+      return sealText(text, { key, nonce, context: jobId });
+    },
+    unseal: (jobId, sealed) => openSealed(sealed, { key, context: jobId }),
+  };
 }

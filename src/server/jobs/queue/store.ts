@@ -3,9 +3,9 @@ import { untilBytes } from "../../../kernel/time/sweeping.ts";
 import type { OpenedFile, Sync, Transaction } from "../../db/index.ts";
 import { CLAIM_BYTES, DATA_MAX_BYTES, FINISHED_MAX } from "../limits.ts";
 import type { NameCounts } from "../types.ts";
+import { BEHIND, DONE, FAILED, RUNNING, WAITING } from "../types.ts";
 import { CountDeltas } from "./counts.ts";
 import type { NewJob } from "./entry.ts";
-import { BEHIND, DONE, FAILED, RUNNING, WAITING } from "./states.ts";
 
 /** A job that has been started. */
 export interface ClaimedJob {

@@ -10,7 +10,7 @@ import {
   SWEEP_STEP_BYTES,
   SWEEP_STEP_JOBS,
 } from "../limits.ts";
-import { DONE, FAILED } from "./states.ts";
+import { DONE, FAILED } from "../types.ts";
 import type { JobStore } from "./store.ts";
 
 /** Removes finished jobs whose retention has ended, in steps of bounded size. */

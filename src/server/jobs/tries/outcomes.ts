@@ -1,9 +1,8 @@
 import type { Millis } from "../../../kernel/clock.ts";
 import { reasonOf } from "../../../kernel/errors.ts";
-import { ERROR_LENGTH_MAX } from "../limits.ts";
+import { BACKOFF_FIRST_MS, BACKOFF_MAX_MS, ERROR_LENGTH_MAX } from "../limits.ts";
 import type { ClaimedJob, Outcome } from "../queue/store.ts";
 import { FinalFailure, type JobDefinition } from "../types.ts";
-import { backoffOf } from "./backoff.ts";
 import type { TryResult } from "./trying.ts";
 
 const INTERRUPTED = "The server ended while the job was running";
@@ -64,4 +63,13 @@ export function interruptedOutcome(
 function errorText(cause: unknown): string {
   const text = reasonOf(cause);
   return text.length <= ERROR_LENGTH_MAX ? text : `${text.slice(0, ERROR_LENGTH_MAX - 1)}…`;
+}
+
+/**
+ * The delay after the failed try number `attempt`: 1 to 2 s after the first, doubling up to 30 to 60 min. Jobs that failed
+ * together are tried again apart from each other. `random` is at least 0 and less than 1.
+ */
+export function backoffOf(attempt: number, random: number): Millis {
+  const leastMs = Math.min(BACKOFF_FIRST_MS * 2 ** (attempt - 1), BACKOFF_MAX_MS / 2);
+  return Math.floor(leastMs * (1 + random));
 }

@@ -1,4 +1,5 @@
 import type { Clock } from "../../../kernel/clock.ts";
+import type { Logger } from "../../../kernel/logger.ts";
 import { SECOND_MS } from "../../../kernel/time/duration.ts";
 import type { JobDefinition, JobRun } from "../types.ts";
 
@@ -47,3 +48,22 @@ const REASONS: Readonly<Record<Ended, string>> = {
   cancelled: "The job was cancelled",
   stopped: "The server is stopping",
 };
+
+type Facts = Record<string, unknown>;
+
+/** A logger that adds the job's name and id to each entry. Whatever a job logs, this does not fail. */
+export function jobLogger(logger: Logger, { name, id }: { name: string; id: string }): Logger {
+  const withJob = (facts: Facts | undefined): Facts => {
+    const own = { job: name, id };
+    try {
+      return { ...own, ...facts };
+    } catch {
+      return { ...own, facts: "cannot be read" };
+    }
+  };
+  return {
+    info: (message, facts) => logger.info(message, withJob(facts)),
+    warn: (message, facts) => logger.warn(message, withJob(facts)),
+    error: (message, facts) => logger.error(message, withJob(facts)),
+  };
+}

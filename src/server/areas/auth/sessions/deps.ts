@@ -1,7 +1,7 @@
 import type { Clock } from "../../../../kernel/clock.ts";
 import type { Ids } from "../../../../kernel/ids.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
-import { clientNetwork } from "../../../../kernel/network/client-network.ts";
+import { clientNetwork } from "../../../../kernel/network/addresses.ts";
 import { projection } from "../../../../kernel/schema/projection.ts";
 import type { Lookups } from "../../../access/lookups/lookups.ts";
 import type { MfaRequired, Tokens } from "../../../config/shapes/sign-in.ts";

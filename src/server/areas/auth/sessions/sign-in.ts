@@ -1,6 +1,6 @@
 import { type AppError, conflict, unauthorized, unreachable } from "../../../../kernel/errors.ts";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
-import { clientNetwork } from "../../../../kernel/network/client-network.ts";
+import { clientNetwork } from "../../../../kernel/network/addresses.ts";
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
 import type { Account } from "../../../access/accounts.ts";
 import type { MfaRequired, Tokens } from "../../../config/shapes/sign-in.ts";

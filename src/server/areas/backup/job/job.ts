@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Clock, Millis } from "../../../../kernel/clock.ts";
 import { reasonOf } from "../../../../kernel/errors.ts";
-import { unlessAborted } from "../../../../kernel/time/unless-aborted.ts";
+import { unlessAborted } from "../../../../kernel/time/deadline.ts";
 import type { BackupsConfig } from "../../../config/types.ts";
 import type { Owner } from "../../../disk/owner-marker.ts";
 import { createBackup } from "../archive/create.ts";

@@ -1,7 +1,7 @@
 import { ParseError } from "elysia";
 import { type AppError, badRequest, tooLarge } from "../../../../kernel/errors.ts";
 import type { JsonValue } from "../../../../kernel/json/json.ts";
-import { clientNetwork } from "../../../../kernel/network/client-network.ts";
+import { clientNetwork } from "../../../../kernel/network/addresses.ts";
 import type { Principal } from "../../../access/principal.ts";
 import { type BodyRules, isBodyAbsent, readJson } from "../../../http/bodies/body.ts";
 import { parseJsonBody } from "../../../http/bodies/json-body.ts";

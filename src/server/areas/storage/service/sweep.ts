@@ -1,7 +1,7 @@
 import { type Clock, type Millis, pause } from "../../../../kernel/clock.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
+import { unlessAborted } from "../../../../kernel/time/deadline.ts";
 import type { Pace } from "../../../../kernel/time/scheduler.ts";
-import { unlessAborted } from "../../../../kernel/time/unless-aborted.ts";
 import type { FileLife } from "../contents/file-life.ts";
 import type { Thumbs } from "../contents/thumbs.ts";
 import {

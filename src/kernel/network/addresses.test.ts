@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { clientNetwork } from "./client-network.ts";
+import { clientNetwork } from "./addresses.ts";
 
 test.each([
   ["192.0.2.7", "192.0.2.7"],
