@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { CONFIG, fill, KINDS, type Kind, PAGE, RECORDS, VARIED } from "../cases/lists.ts";
 import { type Load, runLoad } from "../support/load.ts";
@@ -29,7 +29,8 @@ function processorTime(pid: number): number {
     .split(" ")
     .slice(11, 15)
     .reduce((sum, ticks) => sum + Number(ticks) * MICROS_PER_TICK, 0);
-  const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+  const threads = existsSync(`/proc/${pid}/task`) ? readdirSync(`/proc/${pid}/task`) : [];
+  const children = threads.flatMap((thread) =>
     procText(`/proc/${pid}/task/${thread}/children`)
       .split(" ")
       .filter((one) => one !== ""),
