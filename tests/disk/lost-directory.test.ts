@@ -1,11 +1,12 @@
+import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { existsSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type TestPlatform, testPlatform } from "../support/index.ts";
 import { attemptStart } from "../support/start-attempt.ts";
 import { until } from "../support/until.ts";
 
-const CONFIG = `{ databases: { shared: { tables: { notes: {} } } } }`;
+const CONFIG = `{ databases: { shared: { tables: { notes: {} } }, team: { instance: true, tables: { lines: {} } } } }`;
 const NOTES = "/api/db/shared/tables/notes";
 
 let platform: TestPlatform;
@@ -16,26 +17,30 @@ beforeEach(async () => {
 afterEach(() => platform.stop());
 
 const start = () => attemptStart({ configFile: platform.configFile, dataDirectory: platform.dataDirectory });
-const expectEnd = async () => {
-  await until("the server has said why it stops", () => platform.stderr().includes("moved, deleted or taken"));
-  expect(await platform.kill("SIGCONT")).toBe(1);
-};
+const write = (id: string) => platform.service.post(NOTES, { id });
+const isStatus = (status: number) => async () => (await write(crypto.randomUUID())).status === status;
 
-test("[DB301] a server whose data directory is moved stops, and what it has answered is in it", async () => {
+test("[DB301] while the data directory is elsewhere writes are refused, until it is back", async () => {
   const moved = `${platform.dataDirectory}-moved`;
   renameSync(platform.dataDirectory, moved);
-  const { status } = await platform.service.post(NOTES, { id: "meanwhile" });
-  await expectEnd();
+  await until("writes are refused", isStatus(503));
+  const refused = await write("refused");
+  expect(refused.body).toMatchObject({ message: expect.stringContaining("not where it was") });
+  expect((await platform.service.post("/api/db/team/new/tables/lines", { id: "one" })).status).toBe(503);
+  expect(await platform.service.get(`${NOTES}/first`)).toMatchObject({ status: 200, body: { id: "first" } });
   renameSync(moved, platform.dataDirectory);
+  await until("writes are taken again", isStatus(201));
   await platform.restart();
-  const { body } = await platform.service.get(NOTES);
-  const ids = status === 201 ? ["first", "meanwhile"] : ["first"];
-  expect(body).toMatchObject({ items: ids.map((id) => ({ id })), total: ids.length });
+  expect((await platform.service.get(`${NOTES}/first`)).status).toBe(200);
+  expect((await platform.service.get(`${NOTES}/refused`)).status).toBe(404);
 });
 
-test("[DB301] a server whose data directory is deleted stops", async () => {
+test("[DB301] a data directory that is deleted takes no writes", async () => {
   rmSync(platform.dataDirectory, { recursive: true });
-  await expectEnd();
+  await until("writes are refused", isStatus(503));
+  mkdirSync(platform.dataDirectory);
+  expect((await write("into another")).status).toBe(503);
+  expect(platform.stderr()).toContain("writes are refused until it is back");
 });
 
 test("[DB301] a lock file that is removed is made and locked again", async () => {
@@ -45,5 +50,15 @@ test("[DB301] a lock file that is removed is made and locked again", async () =>
   const second = await start();
   expect([second.hasStarted, second.exitCode]).toEqual([false, 1]);
   expect(second.stderr).toContain("in use by another process");
-  expect((await platform.service.post(NOTES, { id: "second" })).status).toBe(201);
+  expect((await write("second")).status).toBe(201);
+});
+
+test("[DB301] a server whose directory another process has taken stops", async () => {
+  const lock = join(platform.dataDirectory, "platform.lock");
+  rmSync(lock);
+  const other = new Database(lock, { create: true });
+  other.run("BEGIN EXCLUSIVE");
+  await until("the server has said why it stops", () => platform.stderr().includes("another process has taken"));
+  expect(await platform.kill("SIGCONT")).toBe(1);
+  other.close();
 });

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { Clock } from "../../kernel/clock.ts";
-import { serverStopping } from "../../kernel/errors.ts";
+import { type AppError, serverStopping } from "../../kernel/errors.ts";
 import { type Ids, systemIds } from "../../kernel/ids.ts";
 import { Scheduler } from "../../kernel/time/scheduler.ts";
 import type { AuditSink } from "./audit/types.ts";
@@ -49,6 +49,7 @@ class Engine implements StorageEngine {
   /** A separate process, because a file's writer waits for it. */
   readonly #indexer: FileWork;
   lastSync: LastSync = { at: null, durationMs: null };
+  refusal: AppError | null = null;
   readonly #indexing = new Scheduler();
   readonly #files = new Map<string, OpenFile>();
   #isStopped = false;
@@ -95,6 +96,7 @@ class Engine implements StorageEngine {
   open(path: string, options: OpenOptions): OpenFile {
     // The directory may be another process's by now.
     if (this.#isStopped) throw serverStopping();
+    if (this.refusal !== null) throw this.refusal;
     const absolute = resolve(path);
     // Two writers of one file in one process would block each other.
     if (this.#files.has(absolute)) throw new Error(`the database ${absolute} is open already`);
@@ -116,6 +118,7 @@ class Engine implements StorageEngine {
       checkpointer: this.#checkpointer,
       indexer: this.#indexer,
       order: this.#order,
+      refusal: () => this.refusal,
       inIndexTurn: (work) => this.#indexing.inTurn(work),
       onFailure: (failedPath, cause) => this.#options.onFailure?.(failedPath, cause),
       onClose: () => this.#files.delete(absolute),

@@ -1,5 +1,6 @@
 import type { Database, Statement as SqliteStatement } from "bun:sqlite";
 import type { Clock } from "../../kernel/clock.ts";
+import type { AppError } from "../../kernel/errors.ts";
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { AuditActor } from "../../kernel/observing/request-trace.ts";
 import type { AboutChange, AuditedChange } from "./audit/types.ts";
@@ -248,6 +249,8 @@ export interface StorageEngine {
   readonly openFiles: number;
   readonly load: EngineLoad;
   readonly lastSync: LastSync;
+  /** Why all files refuse writes, and no file is opened; null: they do not. Writes that have begun are still done. */
+  refusal: AppError | null;
   /** All changes up to this number have been announced to `onChange`; others will have higher ones. */
   readonly lastSeq: number;
   /** The open files. */

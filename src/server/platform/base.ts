@@ -9,14 +9,19 @@ import { roomBacklogMaxBytes, roomMessageMaxBytes } from "../areas/rooms/index.t
 import type { Guide } from "../areas/site/guide/source.ts";
 import { Outboxes, watchedNamespaces } from "../areas/triggers/index.ts";
 import type { PlatformConfig } from "../config/types.ts";
-import { createStorageEngine, openSystemFile, socketsMax } from "../db/index.ts";
+import { createStorageEngine, type DirectoryLock, openSystemFile, socketsMax } from "../db/index.ts";
 import { DRILL_HEADERS } from "../http/cors.ts";
 import { createListener } from "../http/listening/listener.ts";
+import { DirectoryWatch } from "./directory-watch.ts";
 import type { Stopping } from "./stopping.ts";
 
 export interface PlatformOptions {
   dataDirectory: string;
   secrets: { serviceKey: string; jwtSecret: string };
+  /** The lock of the data directory. Absent: nobody else can have it, as in tests of the code. */
+  lock?: DirectoryLock;
+  /** Called once, when another process has taken the lock. */
+  onTaken?: () => void;
   /** Changes nothing outside the data directory, and sends nothing: for a look at a restored copy. */
   isDrill?: boolean;
   /** Prefixes of object stores that belong to another data directory become this one's. */
@@ -50,6 +55,11 @@ export function openBase(config: PlatformConfig, options: PlatformOptions, stopp
     onFailure: (path, cause) => logger.error("a database file has a problem", { path, cause }),
   });
   stopping.add("databases", "databases", engine);
+  const { lock, onTaken } = options;
+  if (lock !== undefined) {
+    const watch = new DirectoryWatch({ clock, engine, logger, lock, onTaken });
+    stopping.add("databases", "the lock of the data directory", watch);
+  }
   const isTls = config.server?.tls !== undefined;
   const listener = createListener({
     clock,

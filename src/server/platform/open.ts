@@ -1,6 +1,5 @@
 import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { systemClock } from "../../kernel/clock.ts";
 import { reasonOf } from "../../kernel/errors.ts";
 import { systemIds } from "../../kernel/ids.ts";
 import { type Logger, silentLogger } from "../../kernel/logger.ts";
@@ -8,18 +7,17 @@ import { requireWhole } from "../areas/backup/work-folder.ts";
 import { readGuide } from "../areas/site/guide/source.ts";
 import { resolveSecrets } from "../config/secrets/secrets.ts";
 import type { PlatformConfig } from "../config/types.ts";
-import { type DirectoryLock, lockDirectory } from "../db/index.ts";
+import { lockDirectory } from "../db/index.ts";
 import { unsafeFileSystems } from "../disk/file-system.ts";
 import { removeLeftovers } from "../disk/small-file.ts";
 import { createPlatform, type Platform } from "./index.ts";
 
 const DIRECTORY_MODE = 0o700;
-const LOCK_CHECK_MS = 1000;
 
 export interface OpenPlatform extends Platform {
   /** The root service key. */
   readonly serviceKey: string;
-  /** Resolves when the data directory was moved, deleted, or taken by another process; the platform stops by itself then. */
+  /** Resolves when another process has taken the data directory; the platform stops by itself then. */
   readonly lost: Promise<void>;
 }
 
@@ -55,43 +53,33 @@ export async function openPlatform(
     const { secrets, newServiceKey, warnings } = resolveSecrets({ dataDirectory, environment, ids: systemIds });
     for (const warning of [...warnings, ...(await unsafeFileSystems(dataDirectory))]) logger.warn(warning);
     if (newServiceKey !== null) onNewServiceKey?.(newServiceKey);
-    const platform = await createPlatform(config, { dataDirectory, secrets, isDrill, takeOver, guide, logger });
-    const watch = watchLock(lock);
-    const stopAndRelease = async (): Promise<void> => {
-      watch.end();
+    const { promise: lost, resolve: lose } = Promise.withResolvers<void>();
+    const platform = await createPlatform(config, {
+      dataDirectory,
+      secrets,
+      isDrill,
+      takeOver,
+      guide,
+      logger,
+      lock,
+      onTaken() {
+        logger.error("another process has taken the data directory: the server stops", { path: dataDirectory });
+        stop().catch((cause: unknown) => logger.error("the server could not be stopped", { cause }));
+        lose();
+      },
+    });
+    const stop = async (): Promise<void> => {
       try {
         await platform.stop();
       } finally {
         lock.release();
       }
     };
-    let stopped: Promise<void> | null = null;
-    const stop = (): Promise<void> => (stopped ??= stopAndRelease());
-    const lost = watch.lost.then(() => {
-      logger.error("the data directory was moved, deleted or taken by another process: the server stops", {
-        path: dataDirectory,
-      });
-      stop().catch((cause: unknown) => logger.error("the server could not be stopped", { cause }));
-    });
     return { ...platform, serviceKey: secrets.serviceKey, lost, stop };
   } catch (cause) {
     lock.release();
     throw cause;
   }
-}
-
-/**
- * Asks each second whether the lock is still held. What is written meanwhile is in the files that are open, wherever they have
- * been moved to; but another server may have started at the path.
- */
-function watchLock(lock: DirectoryLock): { lost: Promise<void>; end(): void } {
-  const { promise: lost, resolve: lose } = Promise.withResolvers<void>();
-  let end = (): void => {};
-  const wait = (): void => {
-    end = systemClock.after(LOCK_CHECK_MS, () => (lock.isHeld() ? wait() : lose()));
-  };
-  wait();
-  return { lost, end: () => end() };
 }
 
 /** It will contain password hashes and all records: other accounts of the machine get no access. */

@@ -75,7 +75,7 @@ export const startCommand = new Command("start")
       Bun.unsafe.setJITPolicy(1);
       endRehearsal = rehearseBesideServer(config, data, logger);
       const isLost = await Promise.race([stopped.then(() => false), platform.lost.then(() => true)]);
-      if (isLost) throw new CommandError(`${data} is no longer this server's data directory`);
+      if (isLost) throw new CommandError(`${data} is now another server's data directory`);
     } catch (cause) {
       // A generated key is shown once, also when the start fails.
       if (keyLine !== "") output.write(`${keyLine.trimStart()}\n`);

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { closeSync, existsSync, rmSync } from "node:fs";
 import type { Clock } from "../../../kernel/clock.ts";
-import { isDiskFull, serverStopping } from "../../../kernel/errors.ts";
+import { type AppError, isDiskFull, serverStopping } from "../../../kernel/errors.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import { inPhase } from "../../../kernel/observing/request-trace.ts";
 import { FileAudit } from "../audit/file-audit.ts";
@@ -53,6 +53,8 @@ export interface FileDependencies {
   indexer: FileWork;
   /** Of the commits of all files. */
   order: CommitOrder;
+  /** Why no file takes writes; null: they do. */
+  refusal: () => AppError | null;
   /** Runs indexing slices of all files one at a time. */
   inIndexTurn: <T>(work: () => Promise<T>) => Promise<T>;
   onFailure: (path: string, cause: unknown) => void;
@@ -204,6 +206,7 @@ export class OpenFile implements OpenedFile {
       counts: this.#counts,
       gate,
       order: dependencies.order,
+      refusal: dependencies.refusal,
       reads: this.#reads,
       sync,
       clock: dependencies.clock,

@@ -17,7 +17,7 @@ export function lockDirectory(path: string): DirectoryLock {
 /**
  * An exclusive SQLite transaction on a file of its own in the directory, which the system ends with the process, for whatever
  * reason that ends. The lock is on the file and not on its name: who removes or moves the file can let another process in, so
- * the holder asks `isHeld` now and then.
+ * the holder asks for its `place` now and then.
  */
 export class DirectoryLock {
   readonly #directory: string;
@@ -37,20 +37,20 @@ export class DirectoryLock {
   }
 
   /**
-   * Returns whether the path still leads to the directory that was locked, and the lock to this process. A lock file that was
-   * removed is made and locked again; false where another process has locked it first.
+   * Returns where the lock is. `held`: at its path; a lock file that was removed is made and locked again. `away`: the path leads
+   * to another directory, or to none. `taken`: the lock file was removed, and another process has locked a new one.
    */
-  isHeld(): boolean {
-    if (idOf(this.#file) === this.#fileId) return true;
-    if (idOf(this.#directory) !== this.#directoryId) return false;
+  place(): "held" | "away" | "taken" {
+    if (idOf(this.#file) === this.#fileId) return "held";
+    if (idOf(this.#directory) !== this.#directoryId) return "away";
     try {
       const next = locked(this.#directory);
       this.#sqlite.close();
       this.#sqlite = next;
       this.#fileId = idOf(this.#file);
-      return true;
-    } catch {
-      return false;
+      return "held";
+    } catch (cause) {
+      return cause instanceof DirectoryInUse ? "taken" : "away";
     }
   }
 

@@ -264,6 +264,8 @@ class Instances implements InstanceFiles, InstanceUses {
     if (this.#deleting.has(instanceId)) throw deleted(instanceId);
     this.#unfit.refuseKnown(instanceId);
     this.#migrations.refuseUnderWay(instanceId);
+    // Before a folder is made at a path that leads elsewhere.
+    if (this.#engine.refusal !== null) throw this.#engine.refusal;
     try {
       mkdirSync(this.#options.directory, { recursive: true });
       return this.#engine.open(this.#pathOf(instanceId), {

@@ -34,6 +34,8 @@ export interface WriterOptions {
   counts: RowCounts;
   gate: CommitGate;
   order: CommitOrder;
+  /** Why no file takes writes; null: they do. */
+  refusal: () => AppError | null;
   reads: ReadTransaction;
   sync: WalSync;
   clock: Clock;
@@ -98,6 +100,8 @@ export class Writer {
   write<T>(work: (tx: Transaction) => Sync<T>, { needsSync = true } = {}): Promise<T> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
     if (this.#isClosed) return Promise.reject(serverStopping());
+    const refusal = this.#options.refusal();
+    if (refusal !== null) return Promise.reject(refusal);
     if (this.#slowness !== null) return Promise.reject(this.#slowness);
     if (this.waiting >= WAITING_WRITES_MAX) {
       return Promise.reject(new AppError(503, `Too many writes are waiting (at most ${WAITING_WRITES_MAX})`));
