@@ -413,6 +413,17 @@ describe("the house", () => {
     expect(kept).toEqual([]);
   });
 
+  test("files and folders that ARCHITECTURE.md and CONTRIBUTING.md name exist", () => {
+    const bases = ["", "src", "src/server", "src/server/areas"];
+    const missing = ["ARCHITECTURE.md", "CONTRIBUTING.md"].flatMap((path) =>
+      [...read(path).matchAll(/`((?:\.\.\/)?[a-z][a-z-]*(?:\/[a-z-]+)+(?:\.test)?\.tsx?)`/g)]
+        .map(([, name = ""]) => name)
+        .filter((name) => !bases.some((base) => existsSync(join(root, base, name))))
+        .map((name) => `${path} names ${name}`),
+    );
+    expect(missing).toEqual([]);
+  });
+
   test("links of the documents lead to files that exist", () => {
     const documents = [...files("*.md"), ...files("docs/**/*.md"), ...files("{src,schema,bench}/**/*.md")];
     /** As Markdown pages are addressed: lower case, words joined by hyphens, everything else gone. */
