@@ -3,7 +3,7 @@ import { existsSync, statSync } from "node:fs";
 import type { Ids } from "../../../kernel/ids.ts";
 import { assertOpenable, markFile } from "../../db/files/file-identity.ts";
 import { openError } from "../../db/files/sqlite-errors.ts";
-import { BUSY_TIMEOUT_MS, JOURNAL_MAX_BYTES } from "./limits.ts";
+import { BUSY_TIMEOUT_MS, LOG_KEPT_BYTES } from "./limits.ts";
 
 /**
  * Creates the file if it does not exist, in WAL mode, so that reads and a write can run concurrently. The WAL and its index
@@ -26,6 +26,8 @@ export function keepDatabaseFile(path: string, ids: Ids): Database {
   }
 }
 
-/** Whether the write-ahead log of a database is larger than a write leaves it. */
-export const hasLargeJournal = (path: string): boolean =>
-  (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > JOURNAL_MAX_BYTES;
+/** The size of a database's write-ahead log. */
+export const logBytes = (path: string): number => statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+
+/** Whether the write-ahead log is larger than a completed write leaves it. */
+export const hasLargeLog = (path: string): boolean => logBytes(path) > LOG_KEPT_BYTES;

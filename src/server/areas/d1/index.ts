@@ -12,7 +12,7 @@ import type { Endpoint } from "../../http/endpoint.ts";
 import { keepDatabaseFile } from "./database-file.ts";
 import { sqlEndpoints } from "./endpoints.ts";
 import { READERS_MAX_PER_DATABASE } from "./limits.ts";
-import { createQueries, createSqlAccessor, createSqlService, type SqlService } from "./service.ts";
+import { createSqlAccessor, Queries, SqlService } from "./service.ts";
 
 export interface SqlArea {
   endpoints: readonly Endpoint[];
@@ -41,9 +41,9 @@ export function createSqlArea(deps: {
   for (const name of databases) {
     const path = join(directory, `${name}.db`);
     kept.push(keepDatabaseFile(path, deps.ids));
-    const readers = createQueries({ path, role: "reader", processesMax: READERS_MAX_PER_DATABASE, room, clock });
-    const writer = createQueries({ path, role: "writer", processesMax: 1, room, clock });
-    services.set(name, createSqlService({ path, readers, writer, logger }));
+    const readers = new Queries({ path, role: "reader", processesMax: READERS_MAX_PER_DATABASE, room, clock });
+    const writer = new Queries({ path, role: "writer", processesMax: 1, room, clock });
+    services.set(name, new SqlService({ path, readers, writer, logger }));
   }
   return {
     endpoints: sqlEndpoints(services, { clock, audit: deps.audit }),

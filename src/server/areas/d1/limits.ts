@@ -22,8 +22,12 @@ export const RESULT_MAX_BYTES = 32 * 1024 * 1024;
 export const BUSY_TIMEOUT_MS = 5_000;
 /** How long running queries may continue when the server stops. */
 export const STOP_TIMEOUT_MS = 3_000;
-/** The size to which the WAL is truncated after a checkpoint. */
-export const JOURNAL_MAX_BYTES = 16 * 1024 * 1024;
+/** The size to which the write-ahead log is truncated after a checkpoint. */
+export const LOG_KEPT_BYTES = 16 * 1024 * 1024;
+/** How much larger than its database a write-ahead log may grow, while a statement writes or long reads keep it from being emptied. */
+export const LOG_OVER_DATABASE_MAX_BYTES = 1024 * 1024 * 1024;
+/** How often its size is checked while a statement writes. */
+export const LOG_CHECK_MS = 250;
 /** Bytes of one value, also in the middle of a computation. */
 export const VALUE_MAX_BYTES = 256 * 1024 * 1024;
 /** Bytes of a large body that are searched for the first word of its statement. */

@@ -46,7 +46,7 @@ export type ProgramRequest =
   | { kind: "parsed"; sql: string; params: SentValues<Binding> }
   /** The bytes of a body were sent before this request. */
   | { kind: "body" }
-  /** Nothing is to be run: opening the file cleans up. */
+  /** Runs nothing: shrinks the write-ahead log. */
   | { kind: "settle" };
 
 const Sql = refine(

@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,10 +10,10 @@ import { systemIds } from "../../../kernel/ids.ts";
 import { silentLogger } from "../../../kernel/logger.ts";
 import type { AnswerText } from "../../db/index.ts";
 import { createAnswerRoom } from "../../db/processes/answer-room.ts";
-import { keepDatabaseFile } from "./database-file.ts";
-import { JOURNAL_MAX_BYTES, PROCESS_IDLE_MS, QUERY_TIMEOUT_MS, QUEUE_MAX_QUERIES, QUEUE_TIMEOUT_MS } from "./limits.ts";
+import { keepDatabaseFile, logBytes } from "./database-file.ts";
+import { LOG_KEPT_BYTES, PROCESS_IDLE_MS, QUERY_TIMEOUT_MS, QUEUE_MAX_QUERIES, QUEUE_TIMEOUT_MS } from "./limits.ts";
 import { type Binding, failureOf, type ProcessRole, type QueryAnswer, QueryError } from "./query.ts";
-import { createQueries, createSqlService, type Queries } from "./service.ts";
+import { Queries, SqlService } from "./service.ts";
 
 const ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
 const ENDLESS_WRITE = `INSERT INTO t SELECT x FROM (${ENDLESS.replace("count(*)", "x")}) WHERE x % 1000000000 = 1`;
@@ -34,7 +35,7 @@ afterEach(async () => {
 });
 
 function pool(role: ProcessRole, processesMax = 1, clock = systemClock): Queries {
-  const made = createQueries({ path, role, processesMax, room: createAnswerRoom(), clock });
+  const made = new Queries({ path, role, processesMax, room: createAnswerRoom(), clock });
   pools.push(made);
   return made;
 }
@@ -90,24 +91,74 @@ test("[DQ7] a write that is cancelled has changed nothing", async () => {
 test("[DQ18] a write that is ended at its limit gives back what it has written to the write-ahead log", async () => {
   const clock = testClock();
   const writer = pool("writer", 1, clock);
-  const service = createSqlService({ path, readers: pool("reader"), writer, logger: silentLogger });
+  const service = new SqlService({ path, readers: pool("reader"), writer, logger: silentLogger });
   using _kept = keepDatabaseFile(path, systemIds);
   const query = (sql: string) => service.query({ sql, params: [] }, CALLER);
   await query("CREATE TABLE t (x)");
   const long = query(`INSERT INTO t SELECT randomblob(100000) FROM (${ENDLESS.replace("count(*)", "x")})`);
   long.catch(() => {});
   const sizeOf = () => statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
-  await until("the log is large", () => sizeOf() > 2 * JOURNAL_MAX_BYTES);
+  await until("the log is large", () => sizeOf() > 2 * LOG_KEPT_BYTES);
   clock.advance(QUERY_TIMEOUT_MS);
   await expect(long).rejects.toMatchObject({ status: 408 });
-  await until("the log is small", () => sizeOf() <= JOURNAL_MAX_BYTES);
+  await until("the log is small", () => sizeOf() <= LOG_KEPT_BYTES);
   await query("INSERT INTO t VALUES ('after')");
   expect(await rowsOf(pool("reader"), "SELECT x FROM t")).toEqual([{ x: "after" }]);
 });
 
+test("[DQ19] a write whose log outgrows the bound is ended and changes nothing, and the log is given back", async () => {
+  const room = createAnswerRoom();
+  const logOverDatabaseMaxBytes = 2 * LOG_KEPT_BYTES;
+  const writer = new Queries({
+    path,
+    role: "writer",
+    processesMax: 1,
+    room,
+    clock: systemClock,
+    logOverDatabaseMaxBytes,
+  });
+  pools.push(writer);
+  const service = new SqlService({ path, readers: pool("reader"), writer, logger: silentLogger });
+  using _kept = keepDatabaseFile(path, systemIds);
+  const query = (sql: string) => service.query({ sql, params: [] }, CALLER);
+  await query("CREATE TABLE t (x)");
+  const endless = `INSERT INTO t SELECT randomblob(100000) FROM (${ENDLESS.replace("count(*)", "x")})`;
+  await expect(query(endless)).rejects.toMatchObject({ status: 413 });
+  await until("the log is small", () => logBytes(path) <= LOG_KEPT_BYTES);
+  await query("INSERT INTO t VALUES ('after')");
+  expect(await rowsOf(pool("reader"), "SELECT x FROM t")).toEqual([{ x: "after" }]);
+});
+
+test("[DQ19] while long reads keep a large log from being emptied, writes are 503, and go on afterwards", async () => {
+  const writer = new Queries({
+    ...{ path, role: "writer", processesMax: 1, room: createAnswerRoom(), clock: systemClock },
+    logOverDatabaseMaxBytes: LOG_KEPT_BYTES,
+  });
+  pools.push(writer);
+  const service = new SqlService({ path, readers: pool("reader"), writer, logger: silentLogger });
+  using _kept = keepDatabaseFile(path, systemIds);
+  const write = (sql: string) => service.query({ sql, params: [] }, CALLER);
+  await write("CREATE TABLE t (x)");
+  const reader = new Database(path, { readonly: true });
+  reader.run("BEGIN");
+  reader.query("SELECT count(*) FROM t").get();
+  for (let n = 0; n < 20 && logBytes(path) <= 2 * LOG_KEPT_BYTES; n++) {
+    await write("INSERT INTO t VALUES (zeroblob(8000000))").catch(() => {});
+    await write("DELETE FROM t").catch(() => {});
+  }
+  await expect(write("INSERT INTO t VALUES (1)")).rejects.toMatchObject({ status: 503 });
+  reader.close();
+  await until("the write is carried out", () =>
+    write("INSERT INTO t VALUES (2)").then(
+      () => true,
+      () => false,
+    ),
+  );
+});
+
 test("[DQ1] the first read of a process is answered where virtual tables prepare what they write", async () => {
   const writer = pool("writer");
-  const warm = createSqlService({ path, readers: pool("reader"), writer, logger: silentLogger });
+  const warm = new SqlService({ path, readers: pool("reader"), writer, logger: silentLogger });
   await warm.query({ sql: "SELECT 1", params: [] }, CALLER);
   const made = [
     "CREATE VIRTUAL TABLE words USING fts5(text)",
@@ -122,7 +173,7 @@ test("[DQ1] the first read of a process is answered where virtual tables prepare
     ["SELECT text, id FROM words, places", [{ text: "heat", id: 1 }]],
   ];
   for (const [sql, rows] of reads) {
-    const fresh = createSqlService({ path, readers: pool("reader"), writer: pool("writer"), logger: silentLogger });
+    const fresh = new SqlService({ path, readers: pool("reader"), writer: pool("writer"), logger: silentLogger });
     for (const service of [warm, fresh, fresh]) {
       const answer = await service.query({ sql, params: [] }, CALLER);
       expect(JSON.parse(textOf(answer))).toMatchObject({ results: rows });
@@ -214,9 +265,9 @@ test("[DQ104] after a failed sync the database refuses everything", async () => 
   const failed = new QueryError({ status: 503, message: "disk I/O error", isFinal: true });
   const done: AnswerText = { parts: [Buffer.from("{}")], sizeBytes: 2, note: null, release() {} };
   const stop = async () => {};
-  const writer: Queries = { run: () => Promise.reject(failed), settle() {}, stop };
-  const readers: Queries = { run: async () => done, settle() {}, stop };
-  const service = createSqlService({ path, readers, writer, logger: silentLogger });
+  const writer = { run: () => Promise.reject(failed), settle() {}, stop };
+  const readers = { run: async () => done, settle() {}, stop };
+  const service = new SqlService({ path, readers, writer, logger: silentLogger });
   expect(await service.query({ sql: "SELECT 1", params: [] }, CALLER)).toEqual({ ...done, isWrite: false });
   const message = "until the server has been restarted";
   await expect(service.query({ sql: "INSERT INTO t VALUES (1)", params: [] }, CALLER)).rejects.toThrow(message);
@@ -234,7 +285,7 @@ test("[DQ103] an answer that waits for room is dropped with its process", async 
   const room = createAnswerRoom();
   const held = room.reserve("other", 60 * 1024 * 1024);
   const clock = testClock();
-  const reader = createQueries({ path, role: "reader", processesMax: 1, room, clock });
+  const reader = new Queries({ path, role: "reader", processesMax: 1, room, clock });
   pools.push(reader);
   const waiting = reader.run(queryOf("SELECT hex(zeroblob(10000000)) AS x"), CALLER);
   expect(await Promise.race([waiting, Bun.sleep(500).then(() => "waits")])).toBe("waits");

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import type { Clock } from "../../../kernel/clock.ts";
 import { AppError, clientGone } from "../../../kernel/errors.ts";
 import { freeBytes } from "../../../kernel/free-bytes.ts";
@@ -11,9 +12,11 @@ import type { Job } from "../../db/processes/job.ts";
 import { ProcessPool } from "../../db/processes/pool.ts";
 import { sentValues } from "../../db/processes/sent-values.ts";
 import { runForText, textOf } from "../../db/processes/text-answer.ts";
-import { hasLargeJournal } from "./database-file.ts";
+import { hasLargeLog, logBytes } from "./database-file.ts";
 import {
   BODY_START_BYTES,
+  LOG_CHECK_MS,
+  LOG_OVER_DATABASE_MAX_BYTES,
   PROCESS_IDLE_MS,
   QUERY_TIMEOUT_MS,
   QUEUE_MAX_QUERIES,
@@ -32,85 +35,215 @@ import {
   type QueryRequest,
 } from "./query.ts";
 
+/** Callers share the processes fairly. */
+interface QueryCaller {
+  callerName: string;
+  /** Ends the waiting or running query when it aborts; undefined for a query that runs to its end. */
+  signal: AbortSignal | undefined;
+}
+
+interface QueriesOptions {
+  path: string;
+  role: ProcessRole;
+  processesMax: number;
+  room: AnswerRoom;
+  clock: Clock;
+  /** Default: LOG_OVER_DATABASE_MAX_BYTES. */
+  logOverDatabaseMaxBytes?: number;
+}
+
+/** The processes of one role for one database. */
+export class Queries {
+  readonly #options: QueriesOptions;
+  readonly #pool: ProcessPool;
+
+  constructor(options: QueriesOptions) {
+    const { path, role, processesMax, clock } = options;
+    this.#options = options;
+    this.#pool = new ProcessPool({
+      clock,
+      program: "areas/d1/process/query-job",
+      settings: { path, role },
+      processesMax,
+      placesMax: QUEUE_MAX_QUERIES,
+      idleMs: PROCESS_IDLE_MS,
+    });
+  }
+
+  /**
+   * Runs one query. Errors: QueryError for what the process refuses; 408 after the time limit, when the query has really ended; 413
+   * for a write whose log grows too large; 503 when too many wait, or the process ended by itself or could not be started.
+   */
+  async run(query: Query, caller: QueryCaller): Promise<QueryAnswer> {
+    const { role, room } = this.#options;
+    const job = { ...jobOf(query, caller), room };
+    if (role === "reader") return runForText(this.#pool, job);
+    if (this.#isLogFull()) {
+      this.settle();
+      throw new AppError(503, "Long reads keep the database's log from being emptied; the query may be sent again");
+    }
+    const tooLarge = new AbortController();
+    let unwatch = (): void => {};
+    const watch = (): void => {
+      if (this.#isLogFull()) tooLarge.abort();
+      else unwatch = this.#options.clock.after(LOG_CHECK_MS, watch);
+    };
+    const signals = [...job.signals, { signal: tooLarge.signal, reason: logTooLarge }];
+    try {
+      return await runForText(this.#pool, { ...job, signals, onStart: watch });
+    } finally {
+      unwatch();
+    }
+  }
+
+  /** Gives back the space of the write-ahead log, where a write that was ended has left a large one. For the writer. */
+  settle(): void {
+    if (!hasLargeLog(this.#options.path)) return;
+    const request: ProgramRequest = { kind: "settle" };
+    // What fails, for instance because a read goes on, is done when the next write begins.
+    this.#pool.run({ ...JOB, request, caller: "server", places: 1 }).catch(() => {});
+  }
+
+  stop(): Promise<void> {
+    return this.#pool.stop({ graceMs: STOP_TIMEOUT_MS });
+  }
+
+  /** A VACUUM writes the whole database to the log once, so the bound grows with the database. */
+  #isLogFull(): boolean {
+    const { path, logOverDatabaseMaxBytes = LOG_OVER_DATABASE_MAX_BYTES } = this.#options;
+    const size = logBytes(path);
+    if (size <= logOverDatabaseMaxBytes) return false;
+    return size > logOverDatabaseMaxBytes + (statSync(path, { throwIfNoEntry: false })?.size ?? 0);
+  }
+}
+
+const logTooLarge = (): AppError =>
+  new AppError(413, "The statement writes too much at once and was ended: split it into several");
+
+function jobOf(query: Query, { callerName, signal }: QueryCaller): Job {
+  return {
+    request: requestOf(query),
+    ...(query.kind === "body" ? { attached: query.blocks } : null),
+    caller: callerName,
+    places: 1 + Math.floor(sizeOf(query) / QUEUE_PLACE_BYTES),
+    ...JOB,
+    signals: signal === undefined ? [] : [{ signal, reason: clientGone }],
+  };
+}
+
+function requestOf(query: Query): ProgramRequest {
+  if (query.kind === "body") return { kind: "body" };
+  const { sql, params } = query.query;
+  return { kind: "parsed", sql, params: sentValues(params) };
+}
+
+/** Roughly the memory that a waiting query takes. */
+function sizeOf(query: Query): number {
+  if (query.kind === "body") return query.blocks.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  const { sql, params } = query.query;
+  return params.reduce((sum: number, value) => sum + (typeof value === "string" ? value.length : 8), sql.length);
+}
+
+/** What all jobs have in common. */
+const JOB = {
+  waitMs: QUEUE_TIMEOUT_MS,
+  runMs: QUERY_TIMEOUT_MS,
+  signals: [],
+  refusals: {
+    queueFull: () => new AppError(503, "Too many queries are waiting for this database"),
+    waitedTooLong: () =>
+      new AppError(408, `The query waited ${QUEUE_TIMEOUT_MS / SECOND_MS} s for others and has not begun`),
+    ranTooLong: () => new AppError(408, `The query was ended after ${QUERY_TIMEOUT_MS / SECOND_MS} s`),
+    ended: () => new AppError(503, "The query process ended unexpectedly; the query may be sent again"),
+  },
+  failed: (failure: unknown) => new QueryError(failure as QueryFailure), // What the program's `failureOf` returns.
+} satisfies Partial<Job>;
+
 /** The JSON of the answer. */
 export interface SqlAnswer extends AnswerText {
-  /** The statement may have changed the database. */
+  /** Whether the statement may have changed the database. */
   isWrite: boolean;
 }
 
-export interface SqlService {
+type Processes = Pick<Queries, "run" | "settle" | "stop">;
+
+/** Runs the statements of one database. */
+export class SqlService {
+  readonly #path: string;
+  readonly #readers: Processes;
+  readonly #writer: Processes;
+  readonly #logger: Logger;
+  /** The error of all further queries, set by a failed sync. */
+  #failure: AppError | null = null;
+
+  constructor(deps: { path: string; readers: Processes; writer: Processes; logger: Logger }) {
+    this.#path = deps.path;
+    this.#readers = deps.readers;
+    this.#writer = deps.writer;
+    this.#logger = deps.logger;
+  }
+
   /**
    * Runs one statement. A write is on disk when it resolves. Errors: 400 with SQLite's message, 408 after 30 s, 413 for too many
-   * rows, 503, 507. The caller's signal ends a read; a write runs to its end.
+   * rows or a write that is too large, 503, 507. The caller's signal ends a read; a write runs to its end.
    */
-  query(query: QueryRequest, caller: QueryCaller): Promise<SqlAnswer>;
-  /** Like `query`, for the bytes of a request's body, which are freed. Errors: also 400 for a body that is not a query. */
-  queryBody(blocks: readonly Uint8Array<ArrayBuffer>[], caller: QueryCaller): Promise<SqlAnswer>;
-  stop(): Promise<void>;
-}
+  query(query: QueryRequest, caller: QueryCaller): Promise<SqlAnswer> {
+    return this.#answer({ kind: "parsed", query }, caller);
+  }
 
-export function createSqlService(deps: {
-  path: string;
-  readers: Queries;
-  writer: Queries;
-  logger: Logger;
-}): SqlService {
-  const { path, readers, writer, logger } = deps;
-  /** The error of all further queries, set by a failed sync. */
-  let failure: AppError | null = null;
-  const assertUsable = (): void => {
-    if (failure !== null) throw failure;
-  };
-  const errorOf = ({ status, message, data, isFinal }: QueryFailure): AppError => {
-    if (isFinal === true) {
-      logger.error("a sync of a d1 database failed", { path, message });
-      failure ??= new AppError(503, FAILED_MESSAGE);
-      return failure;
-    }
-    if (status !== 500) return new AppError(status, message, { data });
-    logger.error("a d1 query failed", { path, message });
-    return new AppError(500, "Internal error");
-  };
-  const runOn = (role: ProcessRole, query: Query, caller: QueryCaller): Promise<QueryAnswer> =>
-    role === "reader" ? readers.run(query, caller) : writer.run(query, { ...caller, signal: undefined });
-  /** null: the statement needs neither role. */
-  const run = async (query: Query, caller: QueryCaller): Promise<SqlAnswer | null> => {
-    const likely = likelyRole(query);
+  /** Like `query`, for the bytes of a request's body, which are freed. Errors: also 400 for a body that is not a query. */
+  async queryBody(blocks: readonly Uint8Array<ArrayBuffer>[], caller: QueryCaller): Promise<SqlAnswer> {
     try {
-      for (const role of [likely, likely === "reader" ? "writer" : "reader"] as const) {
-        const answer = await runOn(role, query, caller);
-        if (answer !== null) return { ...answer, isWrite: role === "writer" };
-      }
-      return null;
-    } catch (cause) {
-      writer.settle();
-      throw cause instanceof QueryError ? errorOf(cause.failure) : cause;
+      return await this.#answer({ kind: "body", blocks }, caller);
+    } finally {
+      for (const block of blocks) freeBytes(block);
     }
-  };
-  const answer = async (query: Query, caller: QueryCaller): Promise<SqlAnswer> => {
-    assertUsable();
-    const found = await run(query, caller);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#readers.stop(), this.#writer.stop()]);
+  }
+
+  async #answer(query: Query, caller: QueryCaller): Promise<SqlAnswer> {
+    if (this.#failure !== null) throw this.#failure;
+    const found = await this.#run(query, caller);
     if (found === null) {
       throw new AppError(503, "The database's schema changed while the query was read; it may be sent again");
     }
-    if (failure !== null) found.release();
-    assertUsable();
-    return found;
-  };
+    if (this.#failure === null) return found;
+    found.release();
+    throw this.#failure;
+  }
 
-  return {
-    query: (query, caller) => answer({ kind: "parsed", query }, caller),
-    async queryBody(blocks, caller) {
-      try {
-        return await answer({ kind: "body", blocks }, caller);
-      } finally {
-        for (const block of blocks) freeBytes(block);
+  /** Resolves to null where the statement needs neither role. */
+  async #run(query: Query, caller: QueryCaller): Promise<SqlAnswer | null> {
+    const likely = likelyRole(query);
+    try {
+      for (const role of [likely, likely === "reader" ? "writer" : "reader"] as const) {
+        const isWrite = role === "writer";
+        const answer = isWrite
+          ? await this.#writer.run(query, { ...caller, signal: undefined })
+          : await this.#readers.run(query, caller);
+        if (answer !== null) return { ...answer, isWrite };
       }
-    },
-    async stop() {
-      await Promise.all([readers.stop(), writer.stop()]);
-    },
-  };
+      return null;
+    } catch (cause) {
+      this.#writer.settle();
+      throw cause instanceof QueryError ? this.#errorOf(cause.failure) : cause;
+    }
+  }
+
+  #errorOf({ status, message, data, isFinal }: QueryFailure): AppError {
+    const path = this.#path;
+    if (isFinal === true) {
+      this.#logger.error("a sync of a d1 database failed", { path, message });
+      this.#failure ??= new AppError(503, FAILED_MESSAGE);
+      return this.#failure;
+    }
+    if (status !== 500) return new AppError(status, message, { data });
+    this.#logger.error("a d1 query failed", { path, message });
+    return new AppError(500, "Internal error");
+  }
 }
 
 const FAILED_MESSAGE =
@@ -141,97 +274,3 @@ export function createSqlAccessor(service: SqlService): SqlAccessor {
     },
   };
 }
-
-/** Callers share the processes fairly. */
-export interface QueryCaller {
-  callerName: string;
-  /** Ends the waiting or running query when it aborts; undefined for a query that runs to its end. */
-  signal: AbortSignal | undefined;
-}
-
-/** The processes of one role for one database. */
-export interface Queries {
-  /**
-   * Errors: QueryError for what the process refuses; 408 after the time limit, when the query has really ended; 503 when too many
-   * wait, or the process ended by itself or could not be started.
-   */
-  run(query: Query, caller: QueryCaller): Promise<QueryAnswer>;
-  /** Gives back the space of the write-ahead log, where a write that was ended has left a large one. Of the writer. */
-  settle(): void;
-  stop(): Promise<void>;
-}
-
-export function createQueries(options: {
-  path: string;
-  role: ProcessRole;
-  processesMax: number;
-  room: AnswerRoom;
-  clock: Clock;
-}): Queries {
-  const { path, role, processesMax, room, clock } = options;
-  const pool = new ProcessPool({
-    clock,
-    program: "areas/d1/process/query-job",
-    settings: { path, role },
-    processesMax,
-    placesMax: QUEUE_MAX_QUERIES,
-    idleMs: PROCESS_IDLE_MS,
-  });
-  return {
-    run: (query, caller) => runForText(pool, { ...jobOf(query, caller), room }),
-    settle() {
-      if (!hasLargeJournal(path)) return;
-      // What fails, as where a read goes on, is done when the next write begins.
-      pool
-        .run({ ...JOB, request: { kind: "settle" } satisfies ProgramRequest, caller: SETTLING, places: 1 })
-        .catch(() => {});
-    },
-    stop: () => pool.stop({ graceMs: STOP_TIMEOUT_MS }),
-  };
-}
-
-function jobOf(query: Query, { callerName, signal }: QueryCaller): Job {
-  return {
-    request: requestOf(query),
-    ...(query.kind === "body" ? { attached: query.blocks } : null),
-    caller: callerName,
-    places: 1 + Math.floor(sizeOf(query) / QUEUE_PLACE_BYTES),
-    ...JOB,
-    signals: signal === undefined ? [] : [{ signal, reason: clientGone }],
-  };
-}
-
-function requestOf(query: Query): ProgramRequest {
-  if (query.kind === "body") return { kind: "body" };
-  const { sql, params } = query.query;
-  return { kind: "parsed", sql, params: sentValues(params) };
-}
-
-const REFUSALS: Job["refusals"] = {
-  queueFull: () => new AppError(503, "Too many queries are waiting for this database"),
-  waitedTooLong: () =>
-    new AppError(408, `The query waited ${QUEUE_TIMEOUT_MS / SECOND_MS} s for others and has not begun`),
-  ranTooLong: () => new AppError(408, `The query was ended after ${QUERY_TIMEOUT_MS / SECOND_MS} s`),
-  ended: () => new AppError(503, "The query process ended unexpectedly; the query may be sent again"),
-};
-
-/** What all jobs have in common. */
-const JOB = {
-  waitMs: QUEUE_TIMEOUT_MS,
-  runMs: QUERY_TIMEOUT_MS,
-  signals: [],
-  refusals: REFUSALS,
-  failed: (failure: unknown) => new QueryError(failure as QueryFailure), // What the program's `failureOf` gives.
-} satisfies Partial<Job>;
-
-/** The caller of what the server does by itself. */
-const SETTLING = "server";
-
-/** Roughly the memory that a waiting query takes. */
-function sizeOf(query: Query): number {
-  if (query.kind === "body") return sizeOfBytes(query.blocks);
-  const { sql, params } = query.query;
-  return params.reduce((sum: number, value) => sum + (typeof value === "string" ? value.length : 8), sql.length);
-}
-
-const sizeOfBytes = (list: readonly Uint8Array[]): number => list.reduce((sum, { byteLength }) => sum + byteLength, 0);

@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { openError } from "../../../db/files/sqlite-errors.ts";
-import { hasLargeJournal } from "../database-file.ts";
-import { BUSY_TIMEOUT_MS, JOURNAL_MAX_BYTES, PARAMETERS_MAX, RESULT_MAX_BYTES, VALUE_MAX_BYTES } from "../limits.ts";
+import { hasLargeLog } from "../database-file.ts";
+import { BUSY_TIMEOUT_MS, LOG_KEPT_BYTES, PARAMETERS_MAX, RESULT_MAX_BYTES, VALUE_MAX_BYTES } from "../limits.ts";
 import { type Binding, EscapeError, failureOf, type ProcessRole, QueryError, type QueryRequest } from "../query.ts";
 import { createJudge, type Judge } from "./judge.ts";
 import { bindings, parseStatement, type Statement, StatementError } from "./statement.ts";
@@ -27,9 +27,8 @@ export function openConnection(path: string, role: ProcessRole): QueryConnection
     });
     database.exec("PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF");
     if (role === "writer") {
-      database.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${JOURNAL_MAX_BYTES}`);
-      // A write that was ended leaves what it has written, which no commit would cut off.
-      if (hasLargeJournal(path)) database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      database.exec(`PRAGMA synchronous = FULL; PRAGMA journal_size_limit = ${LOG_KEPT_BYTES}`);
+      shrinkLog(database, path);
     }
     const judge = createJudge();
     database.setAuthorizer((action, first, second, schema) => judge.authorize(action, first, second, schema));
@@ -42,6 +41,11 @@ export function openConnection(path: string, role: ProcessRole): QueryConnection
   } catch (cause) {
     throw new QueryError(failureOf(cause, (error) => openError(path, error).message));
   }
+}
+
+/** A write that was ended leaves what it has written in the write-ahead log, which no commit would cut off. */
+export function shrinkLog(database: DatabaseSync, path: string): void {
+  if (hasLargeLog(path)) database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
 /**

@@ -12,11 +12,11 @@ import {
   type QueryFailure,
   type QueryRequest,
 } from "../query.ts";
-import { executeQuery, openConnection, type QueryConnection } from "./execute.ts";
+import { executeQuery, openConnection, type QueryConnection, shrinkLog } from "./execute.ts";
 
 /** The program of queries: one connection to one database, for reads or for writes. */
 export function start(settings: unknown): void {
-  const { path, role } = settings as ProgramSettings; // What queries.ts gives.
+  const { path, role } = settings as ProgramSettings; // What service.ts passes.
   let connection: QueryConnection | null = null;
   const open = (): QueryConnection => {
     connection ??= openConnection(path, role);
@@ -37,7 +37,7 @@ export function start(settings: unknown): void {
   serveJobs<ProgramRequest>({
     run(request, context) {
       if (request.kind === "settle") {
-        open();
+        shrinkLog(open().database, path);
         return null;
       }
       const isBody = request.kind === "body";
