@@ -2,8 +2,6 @@ import type { MeterLimits } from "../../sockets/clients.ts";
 
 /** Default of a route's `timeout`. */
 export const TIMEOUT_SECONDS = 60;
-/** How often an awaited rule is asked again because what it looks at has changed. */
-export const ASKED_AGAIN_MAX = 5;
 /** Handlers that run at once, those included whose answer was 503 because they take too long: a route that never ends would otherwise fill the memory. */
 export const RUNNING_MAX = 10_000;
 /** Bytes of a body up to which it is read and parsed at once. */

@@ -1,44 +1,34 @@
 import type { Clock } from "../../../kernel/clock.ts";
-import { AppError, conflict, forbidden, notFound, unauthorized } from "../../../kernel/errors.ts";
+import { conflict, forbidden, notFound, unauthorized } from "../../../kernel/errors.ts";
 import { frozenJson } from "../../../kernel/json/frozen.ts";
 import type { Logger } from "../../../kernel/logger.ts";
 import { chain, isPromise, type MaybePromise } from "../../../kernel/maybe-promise.ts";
 import { inPhase } from "../../../kernel/observing/request-trace.ts";
 import { within } from "../../../kernel/time/deadline.ts";
 import { RULE_TIMEOUT_MS } from "../../access/limits.ts";
-import type { LookupCall, Lookups } from "../../access/lookups/lookups.ts";
+import type { LookupCall, Lookups, LookupWatch } from "../../access/lookups/lookups.ts";
 import { actorOf, authOf, type Principal } from "../../access/principal.ts";
 import type { Principals } from "../../access/principals.ts";
 import { createProbe, mayTakeMoreThan } from "../../access/probe.ts";
-import type { FileFacts } from "../../config/types.ts";
+import type { BucketRule, FileFacts } from "../../config/types.ts";
+import type { Actor } from "../../db/index.ts";
+import { judge } from "../../sockets/judge.ts";
 import type { StandingRights } from "../../sockets/standing-rights.ts";
 import { readOnly } from "./contents/object-stores.ts";
 import { RULE_ATTEMPTS_MAX } from "./limits.ts";
-import {
-  type Bucket,
-  type BucketAction,
-  factsOf,
-  type Gate,
-  type ObjectAddress,
-  type StoredObject,
-  type WatchedAnswer,
-} from "./model/types.ts";
+import { type Bucket, factsOf, type ObjectAddress, type StoredObject } from "./model/types.ts";
 import type { ObjectVersion, StorageStore, StorageWrite } from "./store/store.ts";
 
-export interface Gates {
-  /**
-   * Checks credentials, bucket, scope and, where the rule does not read the file, the rule, in this order. Errors: 401, 404,
-   * 403. `allowAnonymous`: the rule may allow callers without credentials (download and HEAD only). `eachFile`: a denial
-   * is reported when the gate is asked about a file, not at once.
-   */
-  enter(
-    principal: Principal,
-    bucket: string,
-    action: BucketAction,
-    options?: { allowAnonymous?: boolean; eachFile?: boolean },
-  ): Promise<Gate>;
-  /** The bucket alone, for a signed URL of an earlier version, and for the server itself. Errors: 404. */
-  bucket(name: string): Bucket;
+export type BucketAction = "read" | "write" | "delete";
+type FileRule = Extract<BucketRule, (...args: never[]) => unknown>;
+
+interface GatesDeps {
+  buckets: ReadonlyMap<string, Bucket>;
+  lookups: Lookups;
+  rights: Pick<StandingRights, "begin">;
+  requirePresent: Principals["requirePresent"];
+  clock: Clock;
+  logger: Logger;
 }
 
 /** Parameters of a rule without its context. */
@@ -54,105 +44,171 @@ const EMPTY_FILE: FileFacts = frozenJson({
   uploaded: new Date(0).toISOString(),
 });
 
-export function createGates(deps: {
-  buckets: ReadonlyMap<string, Bucket>;
-  lookups: Lookups;
-  rights: Pick<StandingRights, "begin">;
-  requirePresent: Principals["requirePresent"];
-  clock: Clock;
-  logger: Logger;
-}): Gates {
-  const bucketOf = (name: string): Bucket => {
-    const bucket = deps.buckets.get(name);
+/** Checks the rights of callers in buckets: every way to a file begins here. */
+export class Gates {
+  readonly #deps: GatesDeps;
+
+  constructor(deps: GatesDeps) {
+    this.#deps = deps;
+  }
+
+  /** The bucket alone, for a signed URL of an earlier version, and for the server itself. Errors: 404. */
+  bucket(name: string): Bucket {
+    const bucket = this.#deps.buckets.get(name);
     if (bucket === undefined) throw notFound(`There is no bucket "${name}"`);
     return bucket;
-  };
+  }
 
-  return {
-    bucket: bucketOf,
-    async enter(principal, name, action, options = {}) {
-      const isAnonymous = principal.kind === "anonymous";
-      if (isAnonymous && options.allowAnonymous !== true) throw unauthorized();
-      const bucket = bucketOf(name);
-      const actor = actorOf(principal);
-      if (principal.kind === "serviceKey" && !principal.scopes.allows("storage", "bucket", name, action)) {
-        throw forbidden();
-      }
-      if (bucket.isReadOnly && action !== "read") throw readOnly(`The bucket "${name}"`);
-      const enforce = (isAllowed: boolean): void => {
-        if (!isAllowed) throw isAnonymous ? unauthorized() : forbidden();
-      };
-      const decided = (isAllowed: boolean): Gate => {
-        if (options.eachFile !== true) enforce(isAllowed);
-        const askWatched = (): WatchedAnswer => ({ answer: isAllowed, isStale: () => false, end() {} });
-        return { bucket, actor, verdict: isAllowed, isAnonymous, ask: () => isAllowed, askWatched, enforce };
-      };
-      const passes = principal.kind === "serviceKey" || principal.kind === "server";
-      const rule = passes ? true : bucket.config.access?.[action];
-      if (typeof rule !== "function") return decided(rule === true);
-      // Only `true` allows. A rule that throws or does not answer in time denies.
-      const reading = deps.lookups.begin();
-      const answerOf = (file: FileFacts, isLogged: () => boolean, call: LookupCall): MaybePromise<boolean> => {
-        const denied = (cause: unknown): boolean => {
-          if (isLogged()) deps.logger.error("an access rule threw, which denies", { bucket: name, action, cause });
-          return false;
-        };
-        try {
-          const verdict = inPhase("rules", () => rule(authOf(principal), file, call.context(null)));
-          if (!isPromise(verdict)) return verdict === true;
-          return within(deps.clock, RULE_TIMEOUT_MS, verdict).then((value) => value === true, denied);
-        } catch (cause) {
-          return denied(cause);
-        }
-      };
-      const askWith = (call: LookupCall, file: FileFacts, isLogged: () => boolean): MaybePromise<boolean> => {
-        const answer = answerOf(file, isLogged, call);
-        return chain(answer, (isAllowed) => {
-          call.check();
-          // The session may have ended while the rule was awaited. [HT136]
-          if (isPromise(answer)) deps.requirePresent(principal);
-          return isAllowed;
-        });
-      };
-      // An upload may take hours, after which the rule is asked about what has been stored since.
-      const ask = (file: FileFacts): MaybePromise<boolean> =>
-        askWith(action === "read" ? reading : deps.lookups.begin(), file, () => true);
-      const askWatched = (file: FileFacts, isLogged = () => true): WatchedAnswer => {
-        const right = deps.rights.begin();
-        const isStale = (): boolean => right.isStale;
-        try {
-          const answer = askWith(deps.lookups.begin({ watch: right.watch }), file, isLogged);
-          return { answer, isStale, end: () => right.end() };
-        } catch (cause) {
-          right.end();
-          throw cause;
-        }
-      };
-      const undecided: Gate = { bucket, actor, verdict: null, isAnonymous, ask, askWatched, enforce };
-      if (rule.length === FILE_PARAMETERS && !mayTakeMoreThan(rule, FILE_PARAMETERS)) return undecided;
-      // A rule with a context may read the file or not, and one with fewer parameters may read it by rest parameters, defaults
-      // or `arguments`.
-      const probe = createProbe(EMPTY_FILE);
-      const verdict = await untilFresh(() => askWatched(probe.standIn, () => !probe.isSeen));
-      // What it has looked up may be gone when the body has arrived. [ST212]
-      const isAskedLater = verdict && action !== "read" && mayTakeMoreThan(rule, FILE_PARAMETERS);
-      return probe.isSeen || isAskedLater ? undecided : decided(verdict);
-    },
-  };
+  /**
+   * Checks credentials, bucket, scope and, where the rule does not read the file, the rule, in this order. Errors: 401, 404,
+   * 403. `allowAnonymous`: the rule may allow callers without credentials (download and HEAD only). `eachFile`: a denial
+   * is reported when the gate is asked about a file, not at once.
+   */
+  async enter(
+    principal: Principal,
+    name: string,
+    action: BucketAction,
+    options: { allowAnonymous?: boolean; eachFile?: boolean } = {},
+  ): Promise<Gate> {
+    if (principal.kind === "anonymous" && options.allowAnonymous !== true) throw unauthorized();
+    const bucket = this.bucket(name);
+    if (principal.kind === "serviceKey" && !principal.scopes.allows("storage", "bucket", name, action)) {
+      throw forbidden();
+    }
+    if (bucket.isReadOnly && action !== "read") throw readOnly(`The bucket "${name}"`);
+    const passes = principal.kind === "serviceKey" || principal.kind === "server";
+    const rule = passes ? true : bucket.config.access?.[action];
+    const asked =
+      typeof rule === "function" ? new AskedRule(this.#deps, { rule, principal, bucket: name, action }) : null;
+    const verdict = asked === null ? rule === true : await asked.verdict();
+    const gate = new Gate({ principal, bucket, asked, verdict });
+    if (verdict !== null && options.eachFile !== true) gate.enforce(verdict);
+    return gate;
+  }
 }
 
-/** The answer of a rule about the records of now. Errors: those of the rule's lookups; 503 where they change all the time. [ST215] */
-export async function untilFresh(ask: () => WatchedAnswer): Promise<boolean> {
-  for (let attempt = 0; attempt < RULE_ATTEMPTS_MAX; attempt++) {
-    const { answer, isStale, end } = ask();
+/** A bucket's rule for one caller and one action. Credentials, bucket and scope have been checked. */
+export class Gate {
+  readonly bucket: Bucket;
+  /** The caller, as triggers name it. */
+  readonly actor: Actor;
+  readonly isAnonymous: boolean;
+  /** What the rule says of every file in the bucket; null: it depends on the file. */
+  readonly verdict: boolean | null;
+  readonly #asked: AskedRule | null;
+
+  constructor(of: { principal: Principal; bucket: Bucket; asked: AskedRule | null; verdict: boolean | null }) {
+    this.bucket = of.bucket;
+    this.actor = actorOf(of.principal);
+    this.isAnonymous = of.principal.kind === "anonymous";
+    this.verdict = of.verdict;
+    this.#asked = of.asked;
+  }
+
+  /** Whether the file is allowed. */
+  ask(file: FileFacts): MaybePromise<boolean> {
+    return this.verdict ?? this.#rule.ask(file);
+  }
+
+  /** Like `ask`; what the rule looks at is watched while it is awaited, so that the answer is true of the present records. [ST215] */
+  askPresent(file: FileFacts): MaybePromise<boolean> {
+    return this.verdict ?? this.#rule.askPresent(file);
+  }
+
+  /** Like `ask`, and reports to `watch` what the rule looks at. */
+  askWatched(file: FileFacts, watch: LookupWatch): MaybePromise<boolean> {
+    return this.verdict ?? this.#rule.askWatched(file, watch);
+  }
+
+  /** Watches what the rule looks at. End it. */
+  beginWatching() {
+    return this.#rule.beginWatching();
+  }
+
+  /** Asks a rule that depends on the file. Errors: 401 without credentials, else 403. */
+  async require(file: () => FileFacts): Promise<void> {
+    if (this.verdict === null) this.enforce(await this.ask(file()));
+  }
+
+  /** Errors: 401 without credentials, else 403. */
+  enforce(isAllowed: boolean): void {
+    if (!isAllowed) throw this.isAnonymous ? unauthorized() : forbidden();
+  }
+
+  get #rule(): AskedRule {
+    if (this.#asked === null) throw new Error("a bucket without a rule has a verdict");
+    return this.#asked;
+  }
+}
+
+/** A rule that is a function. Only `true` allows: a rule that throws or does not answer in time denies. */
+class AskedRule {
+  readonly #deps: GatesDeps;
+  readonly #about: { rule: FileRule; principal: Principal; bucket: string; action: BucketAction };
+  readonly #call: LookupCall;
+
+  constructor(deps: GatesDeps, about: { rule: FileRule; principal: Principal; bucket: string; action: BucketAction }) {
+    this.#deps = deps;
+    this.#about = about;
+    this.#call = deps.lookups.begin();
+  }
+
+  /** What the rule says of every file; null: it reads the file, or has to be asked again when a body has arrived. */
+  async verdict(): Promise<boolean | null> {
+    const { rule, action } = this.#about;
+    const mayTakeContext = mayTakeMoreThan(rule, FILE_PARAMETERS);
+    if (rule.length === FILE_PARAMETERS && !mayTakeContext) return null;
+    // A rule with a context may read the file or not, and one with fewer parameters may read it by rest parameters, defaults
+    // or `arguments`.
+    const probe = createProbe(EMPTY_FILE);
+    const verdict = await this.askPresent(probe.standIn, () => !probe.isSeen);
+    // What it has looked up may be gone when the body has arrived. [ST212]
+    const isAskedLater = verdict && action !== "read" && mayTakeContext;
+    return probe.isSeen || isAskedLater ? null : verdict;
+  }
+
+  ask(file: FileFacts): MaybePromise<boolean> {
+    // An upload may take hours, after which the rule is asked about what has been stored since.
+    const call = this.#about.action === "read" ? this.#call : this.#deps.lookups.begin();
+    return this.#askWith(call, file);
+  }
+
+  askWatched(file: FileFacts, watch: LookupWatch, isLogged = () => true): MaybePromise<boolean> {
+    return this.#askWith(this.#deps.lookups.begin({ watch }), file, isLogged);
+  }
+
+  askPresent(file: FileFacts, isLogged = () => true): MaybePromise<boolean> {
+    return judge((watch) => this.askWatched(file, watch, isLogged), this.#deps.rights);
+  }
+
+  beginWatching() {
+    return this.#deps.rights.begin();
+  }
+
+  #askWith(call: LookupCall, file: FileFacts, isLogged = () => true): MaybePromise<boolean> {
+    const answer = this.#answerOf(call, file, isLogged);
+    return chain(answer, (isAllowed) => {
+      call.check();
+      // The session may have ended while the rule was awaited. [HT136]
+      if (isPromise(answer)) this.#deps.requirePresent(this.#about.principal);
+      return isAllowed;
+    });
+  }
+
+  #answerOf(call: LookupCall, file: FileFacts, isLogged: () => boolean): MaybePromise<boolean> {
+    const { rule, principal, bucket, action } = this.#about;
+    const denied = (cause: unknown): boolean => {
+      if (isLogged()) this.#deps.logger.error("an access rule threw, which denies", { bucket, action, cause });
+      return false;
+    };
     try {
-      const isAllowed = isPromise(answer) ? await answer : answer;
-      if (!isStale()) return isAllowed;
-    } finally {
-      end();
+      const verdict = inPhase("rules", () => rule(authOf(principal), file, call.context(null)));
+      if (!isPromise(verdict)) return verdict === true;
+      return within(this.#deps.clock, RULE_TIMEOUT_MS, verdict).then((value) => value === true, denied);
+    } catch (cause) {
+      return denied(cause);
     }
   }
-  throw new AppError(503, "What the rule looks up changes all the time, try again");
 }
 
 /**
@@ -177,8 +233,9 @@ export interface GuardedWork<T> {
 const CHANGED = Symbol("the file changed while an asynchronous rule was asked");
 
 /**
- * Asks the rule and writes; rule and write see the same file, [ST45], and the same records, [ST215]. Where these change in between, a synchronous rule is
- * asked again inside the write, and an asynchronous one by starting over. Errors: 401, 403; 409 when the file keeps changing.
+ * Asks the rule and writes: both see the same file, [ST45], and the same records, [ST215]. Where these change in between, a
+ * synchronous rule is asked again inside the write, and an asynchronous one by starting over. Errors: 401, 403; 409 when the file
+ * keeps changing.
  */
 export async function guardedWrite<T>(
   store: StorageStore,
@@ -193,11 +250,13 @@ export async function guardedWrite<T>(
   }
   for (let attempt = 0; attempt < RULE_ATTEMPTS_MAX; attempt++) {
     const seen = store.find(address);
-    const { answer, isStale, end } = gate.askWatched(work.facts(seen));
+    const facts = work.facts(seen);
+    const right = gate.beginWatching();
     try {
+      const answer = gate.askWatched(facts, right.watch);
       gate.enforce(isPromise(answer) ? await answer : answer);
       const outcome = await store.write((storage): { value: T } | typeof CHANGED => {
-        if (!isStale() && isSame(seen, storage.version(address))) return { value: work.write(storage, seen) };
+        if (!right.isStale && isSame(seen, storage.version(address))) return { value: work.write(storage, seen) };
         const present = storage.find(address);
         const again = gate.ask(work.facts(present));
         if (isPromise(again)) {
@@ -210,7 +269,7 @@ export async function guardedWrite<T>(
       });
       if (outcome !== CHANGED) return outcome.value;
     } finally {
-      end();
+      right.end();
     }
   }
   throw conflict(`"${address.key}" kept changing while the rule was asked about it`);

@@ -15,22 +15,22 @@ import type { BucketConfig, StorageConfig } from "../../config/types.ts";
 import type { OpenedFile } from "../../db/index.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
 import type { StandingRights } from "../../sockets/standing-rights.ts";
-import { createFileLife } from "./contents/file-life.ts";
+import { FileLife } from "./contents/file-life.ts";
 import { createLocalFiles } from "./contents/local-files.ts";
 import { type ObjectStoresMode, openObjectStores } from "./contents/object-stores.ts";
-import { createThumbs } from "./contents/thumbs.ts";
+import { Thumbs } from "./contents/thumbs.ts";
 import { storageEndpoints } from "./endpoints/index.ts";
-import { createGates } from "./gates.ts";
+import { Gates } from "./gates.ts";
 import { FILE_MAX_BYTES } from "./limits.ts";
 import { createListCursors } from "./model/cursors.ts";
 import type { Bucket, FileNotes, FileStore, SweptPlace } from "./model/types.ts";
 import { createBucketAccessor } from "./service/accessor.ts";
-import { createStorageService } from "./service/files.ts";
-import { createEndedUploads, createUploads } from "./service/multipart.ts";
-import { createPresentHolder, createSigning, createUrlSigner } from "./service/signing.ts";
+import { StorageService } from "./service/files.ts";
+import { EndedUploads, Uploads } from "./service/multipart.ts";
+import { Signing, UrlSigner } from "./service/signing.ts";
 import { startSweeps } from "./service/sweep.ts";
 import { openQuotas } from "./store/quotas.ts";
-import { createStorageStore } from "./store/store.ts";
+import { StorageStore } from "./store/store.ts";
 
 export interface StorageArea {
   endpoints: readonly Endpoint[];
@@ -76,9 +76,10 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
   mkdirSync(directory, { recursive: true });
   const local = createLocalFiles(join(directory, "objects"));
   const staging = createLocalFiles(join(directory, "parts"));
-  const thumbs = createThumbs({ directory: join(directory, "thumbs"), config: deps.thumbs, ids, clock });
-  const store = createStorageStore(deps.file, deps.notes, await openQuotas(deps.file, deps.buckets));
-  const stores = await openObjectStores({ ...deps, knows: store.hasFile });
+  const thumbs = new Thumbs({ directory: join(directory, "thumbs"), config: deps.thumbs, ids, clock });
+  const store = new StorageStore(deps.file, deps.notes, await openQuotas(deps.file, deps.buckets));
+  const knows = (fileId: string): boolean => store.hasFile(fileId);
+  const stores = await openObjectStores({ ...deps, knows });
   const buckets = new Map(
     Object.entries(deps.buckets).map(([name, config]): [string, Bucket] => {
       const remote = stores.of(config);
@@ -90,43 +91,24 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
   const scheduler = new Scheduler();
   const paces = () => scheduler.pace();
   const cursors = createListCursors(deps.secret);
-  const gates = createGates({ ...deps, buckets });
-  const life = createFileLife({ clock, ids, logger, isNamed: store.hasFile, onRemove: thumbs.remove });
-  const service = createStorageService({ store, gates, life, clock, paces });
-  const signer = createUrlSigner({ secret: deps.secret, nowMs: clock.now });
-  const signing = createSigning({
-    store,
-    gates,
-    service,
-    signer,
-    clock,
-    ids,
-    paces,
-    ...createPresentHolder(deps),
-  });
-  const ended = createEndedUploads({ store, life, staging, paces, logger });
-  const uploads = createUploads({ store, gates, service, life, ended, staging, paces, clock, ids });
+  const gates = new Gates({ ...deps, buckets });
+  const life = new FileLife({ clock, ids, logger, isNamed: knows, onRemove: (fileId) => thumbs.remove(fileId) });
+  const service = new StorageService({ store, gates, life, clock, paces });
+  const signer = new UrlSigner({ secret: deps.secret, nowMs: clock.now });
+  const { account, serviceKey } = deps;
+  const signing = new Signing({ store, gates, service, signer, account, serviceKey, clock, ids, paces });
+  const ended = new EndedUploads({ store, life, staging, paces, logger });
+  const uploads = new Uploads({ store, gates, service, life, ended, staging, paces, clock, ids });
   const places = [localPlace(local), localPlace(staging), ...stores.swept];
   const stopSweeps = startSweeps({ store, life, places, ended, thumbs, paces, clock, logger });
+  const shared = { service, store, gates, cursors, paces };
   const publicUrl = deps.publicUrl?.replace(/\/$/, "") ?? null;
 
   return {
-    endpoints: storageEndpoints({
-      store,
-      gates,
-      life,
-      clock,
-      paces,
-      service,
-      signing,
-      uploads,
-      thumbs,
-      cursors,
-      publicUrl,
-    }),
+    endpoints: storageEndpoints({ ...shared, life, signing, uploads, thumbs, clock, publicUrl }),
     accessor(principal, bucket) {
       if (!buckets.has(bucket)) throw notFound(`There is no bucket "${bucket}"`);
-      return createBucketAccessor({ service, store, gates, cursors, paces }, principal, bucket);
+      return createBucketAccessor(shared, principal, bucket);
     },
     async stop() {
       await Promise.all([stopSweeps(), ended.stop(), thumbs.stop()]);

@@ -59,8 +59,6 @@ export const UPLOAD_MIN_BYTES = 16 * 1024;
 /** Bytes collected before they are written to the disk. */
 export const WRITE_BUFFER_BYTES = 512 * 1024;
 
-/** Between the deletion of a file and its unlink, so that a download that has just begun can still open it. */
-export const UNLINK_DELAY_MS = SECOND_MS;
 /** Times a request starts over because the file changed while an asynchronous rule was asked about it. */
 export const RULE_ATTEMPTS_MAX = 10;
 

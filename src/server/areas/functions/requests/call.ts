@@ -4,9 +4,9 @@ import { RequestTrace } from "../../../../kernel/observing/request-trace.ts";
 import { ANONYMOUS, type Principal } from "../../../access/principal.ts";
 import type { HttpParts } from "../../../http/http.ts";
 import { NO_STORE, NOSNIFF } from "../../../http/security-headers.ts";
+import type { Ask } from "../../../sockets/judge.ts";
 import type { FormField } from "../forms/read-form.ts";
 import type { SocketOptions } from "../sockets/socket-options.ts";
-import type { Ask } from "./judge.ts";
 
 /** The pattern stands for the path: parameters of own routes may be secrets, as in a link to unsubscribe. */
 const NO_PARAMS: Readonly<Record<string, string>> = {};

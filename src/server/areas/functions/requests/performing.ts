@@ -7,13 +7,13 @@ import { authOf } from "../../../access/principal.ts";
 import type { RouteContext } from "../../../config/types.ts";
 import type { Unrouted } from "../../../http/exchange/unrouted.ts";
 import type { HttpParts } from "../../../http/http.ts";
+import { type Ask, judge } from "../../../sockets/judge.ts";
 import type { StandingRights } from "../../../sockets/standing-rights.ts";
 import { HELD_OPEN_FROM_SECONDS, TIMEOUT_SECONDS } from "../limits.ts";
 import type { Handle, RouteOptions } from "../routes/guarded.ts";
 import { createAccess } from "./access.ts";
 import type { createBodies } from "./bodies.ts";
 import { belongsTo, type Call, callOf } from "./call.ts";
-import { type Ask, judge } from "./judge.ts";
 import { checkCookies, decodeParams } from "./parts.ts";
 import type { Running } from "./running.ts";
 
@@ -64,6 +64,7 @@ export function createPerforming(deps: PerformingDeps) {
         if (call.refusal !== null) throw call.refusal;
         decodeParams(context.params);
         const about = () => ({ request: call.request, params: { ...context.params } });
+        // Whether the rules have looked records up.
         const ask: Ask = (watch) => mayCall(call.principal, about, watch);
         const allowed = (hasLookedUp: boolean): MaybePromise<Response> => {
           if (hasLookedUp) call.ask = ask;

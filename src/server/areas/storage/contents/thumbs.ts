@@ -33,71 +33,110 @@ import { type ThumbFailure, type ThumbRequest, TIME_OVER_EXIT_CODE } from "./thu
 const CONTENT_TYPE = "image/webp";
 const FOLDER_NAME_LENGTH = 2;
 
-export interface Thumbs {
+interface ThumbsDeps {
+  directory: string;
+  config: StorageConfig["thumbs"];
+  ids: Ids;
+  clock: Clock;
+}
+
+/**
+ * Thumbnails of pictures, kept as `directory/XX/FILE-ID/SIZE`; XX are the last two characters of the id. Pictures are decoded in
+ * processes that can be killed: how long one takes is known only when it is done. [ST330]
+ */
+export class Thumbs {
+  readonly #directory: string;
+  readonly #ids: Ids;
+  readonly #pixelsMax: number;
+  readonly #decodeMs: number;
+  readonly #pool: ProcessPool;
+  /** Files whose time to be decoded was over: a page that shows one would occupy a process for each of its visitors. */
+  readonly #refused = new LRUCache<string, AppError>({ max: THUMBS_REFUSED_MAX, ttl: THUMBS_REFUSED_MS });
+
+  constructor({ directory, config, ids, clock }: ThumbsDeps) {
+    const { atOnce = THUMBS_AT_ONCE_DEFAULT, maxMegapixels = THUMB_SOURCE_MEGAPIXELS_DEFAULT } = config ?? {};
+    this.#directory = directory;
+    this.#ids = ids;
+    this.#pixelsMax = maxMegapixels * PIXELS_PER_MEGAPIXEL;
+    this.#decodeMs = THUMB_PROCESSOR_MS * Math.max(1, maxMegapixels / THUMB_SOURCE_MEGAPIXELS_DEFAULT);
+    this.#pool = new ProcessPool({
+      clock,
+      program: "areas/storage/contents/thumb-job",
+      settings: null,
+      processesMax: atOnce,
+      placesMax: THUMBS_WAITING_MAX,
+      idleMs: THUMB_PROCESS_IDLE_MS,
+      // One process stays free for the pictures of others.
+      shareOf: (_, free) => Math.ceil(free / 2),
+    });
+    mkdirSync(directory, { recursive: true });
+  }
+
   /**
    * The picture made to fit into `size` (`200x200`), never enlarged, as WebP; made once and kept. Errors: 400 for a size
    * that the bucket does not declare, 415 for a file that is not a picture, 413 for one that is too large to decode or takes
    * too long, 503 when too many requests wait, 499 when the caller is gone.
    */
-  content(bucket: Bucket, object: StoredObject, size: string, caller: ReadCaller): Promise<Content>;
+  async content(bucket: Bucket, object: StoredObject, size: string, caller: ReadCaller): Promise<Content> {
+    if (bucket.config.thumbs?.includes(size) !== true) throw undeclared(bucket);
+    const path = join(this.#folderOf(object.fileId), size);
+    if (!(await isWholeWebp(path))) await this.#make({ bucket, object, size, path }, caller);
+    const file = Bun.file(path);
+    return {
+      etag: `"${object.fileId}-${size}"`,
+      size: file.size,
+      contentType: CONTENT_TYPE,
+      body: ({ start, end, size: whole }) => (start === 0 && end === whole ? file : file.slice(start, end)),
+    };
+  }
+
   /** Removes the thumbnails of a file, in every size. */
-  remove(fileId: string): Promise<void>;
+  async remove(fileId: string): Promise<void> {
+    const folder = this.#folderOf(fileId);
+    for (const name of await readdir(folder).catch(() => [])) await removeFile(join(folder, name));
+    await rmdir(folder).catch(() => {}); // Most files have no thumbnails.
+  }
+
   /** The files that have thumbnails, in groups: for the sweep. */
-  fileIds(): AsyncIterable<readonly StoredId[]>;
-  stop(): Promise<void>;
-}
+  async *fileIds(): AsyncGenerator<readonly StoredId[]> {
+    for (const name of await readdir(this.#directory)) {
+      // What a file manager leaves there, such as `.DS_Store`.
+      if (name.length !== FOLDER_NAME_LENGTH) continue;
+      yield (await readdir(join(this.#directory, name))).map((fileId) => ({ fileId, writtenAt: null }));
+    }
+  }
 
-/**
- * Kept as `directory/XX/FILE-ID/SIZE`; XX are the last two characters of the id. Pictures are decoded in processes that can be
- * killed: how long one takes is known only when it is done. [ST330]
- */
-export function createThumbs(deps: {
-  directory: string;
-  config: StorageConfig["thumbs"];
-  ids: Ids;
-  clock: Clock;
-}): Thumbs {
-  const { directory, ids, clock } = deps;
-  const { atOnce = THUMBS_AT_ONCE_DEFAULT, maxMegapixels = THUMB_SOURCE_MEGAPIXELS_DEFAULT } = deps.config ?? {};
-  const pixelsMax = maxMegapixels * PIXELS_PER_MEGAPIXEL;
-  const decodeMs = THUMB_PROCESSOR_MS * Math.max(1, maxMegapixels / THUMB_SOURCE_MEGAPIXELS_DEFAULT);
-  const pool = new ProcessPool({
-    clock,
-    program: "areas/storage/contents/thumb-job",
-    settings: null,
-    processesMax: atOnce,
-    placesMax: THUMBS_WAITING_MAX,
-    idleMs: THUMB_PROCESS_IDLE_MS,
-    // One process stays free for the pictures of others.
-    shareOf: (_, free) => Math.ceil(free / 2),
-  });
-  /** Files whose time to be decoded was over: a page that shows one would occupy a process for each of its visitors. */
-  const refused = new LRUCache<string, AppError>({ max: THUMBS_REFUSED_MAX, ttl: THUMBS_REFUSED_MS });
-  mkdirSync(directory, { recursive: true });
-  const folderOf = (fileId: string): string => join(directory, fileId.slice(-FOLDER_NAME_LENGTH), fileId);
+  stop(): Promise<void> {
+    return this.#pool.stop();
+  }
 
-  const make = async (
+  #folderOf(fileId: string): string {
+    return join(this.#directory, fileId.slice(-FOLDER_NAME_LENGTH), fileId);
+  }
+
+  async #make(
     { bucket, object, size, path }: { bucket: Bucket; object: StoredObject; size: string; path: string },
     { callerName, signal }: ReadCaller,
-  ): Promise<void> => {
+  ): Promise<void> {
     const { fileId } = object;
     const fit = parseSize(size);
     if (fit === null) throw undeclared(bucket);
     if (object.size > THUMB_SOURCE_MAX_BYTES) {
       throw tooLarge(`A picture must be at most ${THUMB_SOURCE_MAX_BYTES} bytes for a thumbnail, got ${object.size}`);
     }
-    const known = refused.get(fileId);
+    const known = this.#refused.get(fileId);
     if (known !== undefined) throw known;
     const encodeMs = THUMB_PROCESSOR_MS_PER_MEGAPIXEL * ((fit.width * fit.height) / PIXELS_PER_MEGAPIXEL);
-    const processorMs = decodeMs + encodeMs;
+    const processorMs = this.#decodeMs + encodeMs;
     const source = bucket.files.localPath(fileId);
-    const unfinishedPath = `${path}.${ids.uuid()}`;
+    const unfinishedPath = `${path}.${this.#ids.uuid()}`;
     const ended = (exit: string): AppError => {
       if (exit !== TIME_OVER_EXIT) return new AppError(503, "The process that makes thumbnails ended unexpectedly");
       const error = tooLarge(`This picture takes more than ${(processorMs / SECOND_MS).toFixed(1)} s to scale down`);
-      refused.set(fileId, error);
+      this.#refused.set(fileId, error);
       return error;
     };
+    const pixelsMax = this.#pixelsMax;
     const job: Job = {
       request: { source, size: fit, pixelsMax, processorMs, path, unfinishedPath } satisfies ThumbRequest,
       ...(source === null ? { attached: () => blocksOf(bucket, object) } : null),
@@ -110,40 +149,12 @@ export function createThumbs(deps: {
       failed: failureOf,
     };
     try {
-      await pool.run(job);
+      await this.#pool.run(job);
     } catch (cause) {
       await removeFile(unfinishedPath).catch(() => {});
       throw cause;
     }
-  };
-
-  return {
-    async content(bucket, object, size, caller) {
-      if (bucket.config.thumbs?.includes(size) !== true) throw undeclared(bucket);
-      const path = join(folderOf(object.fileId), size);
-      if (!(await isWholeWebp(path))) await make({ bucket, object, size, path }, caller);
-      const file = Bun.file(path);
-      return {
-        etag: `"${object.fileId}-${size}"`,
-        size: file.size,
-        contentType: CONTENT_TYPE,
-        body: ({ start, end, size: whole }) => (start === 0 && end === whole ? file : file.slice(start, end)),
-      };
-    },
-    async remove(fileId) {
-      const folder = folderOf(fileId);
-      for (const name of await readdir(folder).catch(() => [])) await removeFile(join(folder, name));
-      await rmdir(folder).catch(() => {}); // Most files have no thumbnails.
-    },
-    async *fileIds() {
-      for (const name of await readdir(directory)) {
-        // What a file manager leaves there, such as `.DS_Store`.
-        if (name.length !== FOLDER_NAME_LENGTH) continue;
-        yield (await readdir(join(directory, name))).map((fileId) => ({ fileId, writtenAt: null }));
-      }
-    },
-    stop: () => pool.stop(),
-  };
+  }
 }
 
 /** As `describeExit` says it. */

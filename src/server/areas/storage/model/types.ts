@@ -1,10 +1,9 @@
+import type { storageObjects, storageParts, storageUploads } from "../../../../../schema/storage.ts";
 import type { Millis } from "../../../../kernel/clock.ts";
 import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { AuditActor } from "../../../../kernel/observing/request-trace.ts";
 import type { Auth, BucketConfig, FileFacts } from "../../../config/types.ts";
 import type { Actor, Transaction } from "../../../db/index.ts";
-import type { ObjectRecord } from "../statements/objects.ts";
-import type { PartRecord, UploadRecord } from "../statements/uploads.ts";
 
 export type FileEvent = "upload" | "delete";
 
@@ -19,16 +18,16 @@ export interface FileNotes {
 }
 
 /** A stored file. Its `fileId` is its ETag too. */
-export type StoredObject = ObjectRecord;
+export type StoredObject = typeof storageObjects.$inferSelect;
 
 export interface ObjectAddress {
   bucket: string;
   key: string;
 }
 
-export type Upload = UploadRecord;
+export type Upload = typeof storageUploads.$inferSelect;
 /** Its `fileId` is its etag. */
-export type UploadPart = Omit<PartRecord, "uploadId">;
+export type UploadPart = Omit<typeof storageParts.$inferSelect, "uploadId">;
 
 /** The caller that asked for a signed upload URL. */
 export type GrantHolder =
@@ -132,30 +131,6 @@ export interface Bucket {
   files: FileStore;
   /** Its files are neither written nor deleted: in a drill its object store belongs to another server. */
   isReadOnly: boolean;
-}
-
-export type BucketAction = "read" | "write" | "delete";
-
-/** A bucket's rule for one caller and one action. Credentials, bucket and scope have been checked. */
-export interface Gate {
-  readonly bucket: Bucket;
-  /** The caller, as triggers name it. */
-  readonly actor: Actor;
-  /** What the rule says of every file in the bucket; null: it depends on the file. */
-  readonly verdict: boolean | null;
-  readonly isAnonymous: boolean;
-  ask(file: FileFacts): MaybePromise<boolean>;
-  /** The same, and what the rule looks at is watched until `end`: the answer may be as old as the records of before. */
-  askWatched(file: FileFacts): WatchedAnswer;
-  /** Errors: 401 without credentials, else 403. */
-  enforce(isAllowed: boolean): void;
-}
-
-export interface WatchedAnswer {
-  answer: MaybePromise<boolean>;
-  /** What the rule has looked up has changed since. */
-  isStale(): boolean;
-  end(): void;
 }
 
 /** What rules, triggers and webhooks see of a stored file. */

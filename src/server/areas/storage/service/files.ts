@@ -5,11 +5,11 @@ import type { Principal } from "../../../access/principal.ts";
 import type { StoredFile } from "../../../config/app/index.ts";
 import type { FileFacts } from "../../../config/types.ts";
 import type { FileLife } from "../contents/file-life.ts";
-import { factsOfNew, type Gates, guardedWrite, untilFresh } from "../gates.ts";
+import { factsOfNew, type Gate, type Gates, guardedWrite } from "../gates.ts";
 import { RULE_ATTEMPTS_MAX } from "../limits.ts";
 import { type Metadata, type MetadataChanges, mergeMetadata } from "../model/content.ts";
 import { parseKey } from "../model/keys.ts";
-import { type Bucket, factsOf, type Gate, type IncomingFile, type StoredObject } from "../model/types.ts";
+import { type Bucket, factsOf, type IncomingFile, type StoredObject } from "../model/types.ts";
 import type { StorageStore, StorageWrite } from "../store/store.ts";
 
 export interface StorageDeps {
@@ -28,7 +28,7 @@ export interface ReceivedFile {
   size: number;
 }
 
-export interface NewFile {
+interface NewFile {
   gate: Gate;
   uploadedBy: string | null;
   /** Fills the file. Where it throws, nothing is stored. */
@@ -39,154 +39,140 @@ export interface NewFile {
   within?(storage: StorageWrite, made: StoredObject): void;
 }
 
-export interface StorageService {
-  /** The file that a read asks for. Errors: 401, 403, 404. */
-  find(
-    principal: Principal,
-    bucket: string,
-    key: string,
-    options?: { allowAnonymous?: boolean; checkForm?: () => void },
-  ): Promise<FoundObject>;
-  /** The same for a signed URL of an earlier version, which does not say who asked for it. Errors: 404. */
-  findSigned(bucket: string, key: string): FoundObject;
-  /** Stores a file, in place of the one with its key. Errors: 401, 403, 413, 507, and what `receive` throws. */
-  put(file: NewFile): Promise<StoredObject>;
-  /** `checkForm` throws what is wrong with the form of the request; it is called once the caller may be there. */
-  remove(principal: Principal, bucket: string, key: string, checkForm?: () => void): Promise<void>;
-  removeBatch(
-    principal: Principal,
-    bucket: string,
-    keys: () => Promise<readonly string[]>,
-  ): Promise<{ deleted: string[]; failed: { key: string; error: string }[] }>;
-  /** Gives the file as it is then, and the members that the caller has set. */
-  patchMetadata(
-    principal: Principal,
-    bucket: string,
-    key: string,
-    changes: () => Promise<MetadataChanges>,
-  ): Promise<{ object: StoredObject; sent: Metadata }>;
-  /** For answers to writes: who may write a file need not be allowed to read it. */
-  mayRead(principal: Principal, object: StoredObject): Promise<boolean>;
-}
-
 export interface FoundObject {
   bucket: Bucket;
   object: StoredObject;
 }
 
-export function createStorageService({ store, gates, life, clock, paces }: StorageDeps): StorageService {
-  const removeOne = async (gate: Gate, key: string): Promise<void> => {
-    const removed = await guardedWrite(
-      store,
-      gate,
-      { bucket: gate.bucket.name, key },
-      {
-        facts: (present) => factsOf(existing(present, gate, key)),
-        write(storage, present) {
-          storage.remove({ bucket: gate.bucket.name, key }, gate.actor);
-          return existing(present, gate, key).fileId;
+/** Reads, stores, changes and removes files by the rules of their bucket. */
+export class StorageService {
+  readonly #deps: StorageDeps;
+
+  constructor(deps: StorageDeps) {
+    this.#deps = deps;
+  }
+
+  /** The file that a read asks for. Errors: 401, 403, 404. `checkForm`: as for `remove`. */
+  async find(
+    principal: Principal,
+    bucketName: string,
+    key: string,
+    options?: { allowAnonymous?: boolean; checkForm?: () => void },
+  ): Promise<FoundObject> {
+    const { store, gates } = this.#deps;
+    const gate = await gates.enter(principal, bucketName, "read", options);
+    options?.checkForm?.();
+    const address = { bucket: bucketName, key: parseKey(key) };
+    for (let attempt = 1; ; attempt++) {
+      const object = existing(store.find(address), gate, key);
+      gate.enforce(gate.verdict ?? (await gate.askPresent(factsOf(object))));
+      // A rule may take longer than the bytes stay of a file that is replaced or deleted meanwhile.
+      const isPresent = gate.verdict !== null || store.find(address)?.fileId === object.fileId;
+      if (isPresent || attempt === RULE_ATTEMPTS_MAX) return { bucket: gate.bucket, object };
+    }
+  }
+
+  /** The file of a signed URL of an earlier version, which does not say who asked for it. Errors: 404. */
+  findSigned(bucketName: string, key: string): FoundObject {
+    const bucket = this.#deps.gates.bucket(bucketName);
+    const object = this.#deps.store.find({ bucket: bucketName, key });
+    if (object === null) throw missing(key);
+    return { bucket, object };
+  }
+
+  /** Stores a file, in place of the one with its key. Errors: 401, 403, 413, 507, and what `receive` throws. */
+  put({ gate, uploadedBy, receive, within, isCounted = false }: NewFile): Promise<StoredObject> {
+    const { store, life, clock } = this.#deps;
+    return life.withNew(gate.bucket.files, async (incoming, fileId) => {
+      const { key, contentType, customMetadata, size } = await receive(incoming);
+      const address = { bucket: gate.bucket.name, key };
+      const facts = (present: StoredObject | null): FileFacts => factsOfNew({ key, size, contentType }, present);
+      // Asked before the sync as well: a refused upload costs no sync.
+      await gate.require(() => facts(store.find(address)));
+      if (!isCounted) store.requireRoom({ ...address, size, uploadedBy });
+      await incoming.finish();
+      const [object, replaced] = await guardedWrite(store, gate, address, {
+        facts,
+        write(storage, present): [StoredObject, string | null] {
+          const content = { fileId, size, contentType, customMetadata };
+          const made = { ...address, ...content, uploadedBy, uploaded: clock.now(), revision: 1 };
+          within?.(storage, made);
+          storage.upload(made, gate.actor);
+          return [made, present?.fileId ?? null];
         },
-      },
-    );
-    life.dispose(gate.bucket.files, [removed]);
-  };
+      });
+      if (replaced !== null) life.dispose(gate.bucket.files, [replaced]);
+      return object;
+    });
+  }
 
-  return {
-    async find(principal, bucketName, key, options) {
-      const gate = await gates.enter(principal, bucketName, "read", options);
-      options?.checkForm?.();
-      const address = { bucket: bucketName, key: parseKey(key) };
-      for (let attempt = 1; ; attempt++) {
-        const object = existing(store.find(address), gate, key);
-        gate.enforce(gate.verdict ?? (await untilFresh(() => gate.askWatched(factsOf(object)))));
-        // A rule may take longer than the bytes stay of a file that is replaced or deleted meanwhile.
-        const isPresent = gate.verdict !== null || store.find(address)?.fileId === object.fileId;
-        if (isPresent || attempt === RULE_ATTEMPTS_MAX) return { bucket: gate.bucket, object };
-      }
-    },
+  /** `checkForm` throws what is wrong with the form of the request; it is called once the caller may be there. */
+  async remove(principal: Principal, bucket: string, key: string, checkForm?: () => void): Promise<void> {
+    const gate = await this.#deps.gates.enter(principal, bucket, "delete");
+    checkForm?.();
+    await this.#removeOne(gate, parseKey(key));
+  }
 
-    findSigned(bucketName, key) {
-      const bucket = gates.bucket(bucketName);
-      const object = store.find({ bucket: bucketName, key });
-      if (object === null) throw missing(key);
-      return { bucket, object };
-    },
+  /** Removes several files. An expected failure concerns its key alone. */
+  async removeBatch(
+    principal: Principal,
+    bucket: string,
+    keys: () => Promise<readonly string[]>,
+  ): Promise<{ deleted: string[]; failed: { key: string; error: string }[] }> {
+    const gate = await this.#deps.gates.enter(principal, bucket, "delete", { eachFile: true });
+    return removeEach(await keys(), this.#deps.paces(), (key) => this.#removeOne(gate, parseKey(key)));
+  }
 
-    put: ({ gate, uploadedBy, receive, within, isCounted = false }) =>
-      life.withNew(gate.bucket.files, async (incoming, fileId) => {
-        const { key, contentType, customMetadata, size } = await receive(incoming);
-        const address = { bucket: gate.bucket.name, key };
-        const facts = (present: StoredObject | null): FileFacts => factsOfNew({ key, size, contentType }, present);
-        // Asked before the sync as well: a refused upload costs no sync.
-        if (gate.verdict === null) gate.enforce(await gate.ask(facts(store.find(address))));
-        if (!isCounted) store.requireRoom({ ...address, size, uploadedBy });
-        await incoming.finish();
-        const [object, replaced] = await guardedWrite(store, gate, address, {
-          facts,
-          write(storage, present): [StoredObject, string | null] {
-            const content = { fileId, size, contentType, customMetadata };
-            const made = { ...address, ...content, uploadedBy, uploaded: clock.now(), revision: 1 };
-            within?.(storage, made);
-            storage.upload(made, gate.actor);
-            return [made, present?.fileId ?? null];
-          },
-        });
-        if (replaced !== null) life.dispose(gate.bucket.files, [replaced]);
-        return object;
-      }),
-
-    async remove(principal, bucket, key, checkForm) {
-      const gate = await gates.enter(principal, bucket, "delete");
-      checkForm?.();
-      await removeOne(gate, parseKey(key));
-    },
-
-    async removeBatch(principal, bucket, keys) {
-      const gate = await gates.enter(principal, bucket, "delete", { eachFile: true });
-      return removeEach(await keys(), paces(), (key) => removeOne(gate, parseKey(key)));
-    },
-
-    patchMetadata: (...asked) => patchMetadata({ store, gates }, ...asked),
-    mayRead: (principal, object) => mayRead(gates, principal, object),
-  };
-}
-
-async function patchMetadata(
-  { store, gates }: Pick<StorageDeps, "store" | "gates">,
-  ...[principal, bucket, key, changes]: Parameters<StorageService["patchMetadata"]>
-): Promise<{ object: StoredObject; sent: Metadata }> {
-  const gate = await gates.enter(principal, bucket, "write");
-  const wanted = await changes();
-  const sent = mergeMetadata({}, wanted);
-  const object = await guardedWrite(
-    store,
-    gate,
-    { bucket, key: parseKey(key) },
-    {
+  /** Resolves to the changed file, and the members that the caller has set. */
+  async patchMetadata(
+    principal: Principal,
+    bucket: string,
+    key: string,
+    changes: () => Promise<MetadataChanges>,
+  ): Promise<{ object: StoredObject; sent: Metadata }> {
+    const { store, gates } = this.#deps;
+    const gate = await gates.enter(principal, bucket, "write");
+    const wanted = await changes();
+    const sent = mergeMetadata({}, wanted);
+    const address = { bucket, key: parseKey(key) };
+    const object = await guardedWrite(store, gate, address, {
       facts: (present) => factsOf(existing(present, gate, key)),
       write(storage) {
-        const object = existing(storage.find({ bucket, key }), gate, key);
+        const object = existing(storage.find(address), gate, key);
         const customMetadata = mergeMetadata(object.customMetadata, wanted);
         const changed = { ...object, customMetadata, revision: object.revision + 1 };
         storage.put(changed, gate.actor);
         return changed;
       },
-    },
-  );
-  return { object, sent };
-}
+    });
+    return { object, sent };
+  }
 
-async function mayRead(gates: Gates, principal: Principal, object: StoredObject): Promise<boolean> {
-  try {
-    const gate = await gates.enter(principal, object.bucket, "read");
-    return await (gate.verdict ?? gate.ask(factsOf(object)));
-  } catch (cause) {
-    if (cause instanceof AppError && cause.status < 500) return false;
-    throw cause;
+  /** For answers to writes: who may write a file need not be allowed to read it. */
+  async mayRead(principal: Principal, object: StoredObject): Promise<boolean> {
+    try {
+      const gate = await this.#deps.gates.enter(principal, object.bucket, "read");
+      return await gate.ask(factsOf(object));
+    } catch (cause) {
+      if (cause instanceof AppError && cause.status < 500) return false;
+      throw cause;
+    }
+  }
+
+  async #removeOne(gate: Gate, key: string): Promise<void> {
+    const { store, life } = this.#deps;
+    const address = { bucket: gate.bucket.name, key };
+    const removed = await guardedWrite(store, gate, address, {
+      facts: (present) => factsOf(existing(present, gate, key)),
+      write(storage, present) {
+        storage.remove(address, gate.actor);
+        return existing(present, gate, key).fileId;
+      },
+    });
+    life.dispose(gate.bucket.files, [removed]);
   }
 }
 
-/** An expected failure concerns its key alone. */
 async function removeEach(
   keys: readonly string[],
   pace: Pace,

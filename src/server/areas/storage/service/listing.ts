@@ -4,7 +4,7 @@ import { isPromise } from "../../../../kernel/maybe-promise.ts";
 import { optional } from "../../../../kernel/schema/types.ts";
 import type { Pace } from "../../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../../access/principal.ts";
-import type { Gates } from "../gates.ts";
+import type { Gate, Gates } from "../gates.ts";
 import {
   KEY_MAX_BYTES,
   LIST_CHUNK,
@@ -17,7 +17,7 @@ import {
   UPLOADS_SCAN_MAX,
 } from "../limits.ts";
 import type { ListCursors } from "../model/cursors.ts";
-import { factsOf, type Gate, type ObjectPage, type StoredObject, type Upload } from "../model/types.ts";
+import { factsOf, type ObjectPage, type StoredObject, type Upload } from "../model/types.ts";
 import type { SlimObject, StorageStore } from "../store/store.ts";
 
 const Prefix = Type.String({ description: "Keys that begin with this" });

@@ -31,7 +31,7 @@ export interface SweepDeps {
 
 /**
  * Removes files that no record names, which a crash leaves between a file and its record: at start and daily, with pauses.
- * Removes expired uploads and grants hourly. Gives a function that stops; it resolves when nothing is under way.
+ * Removes expired uploads and grants hourly. Returns a function that stops the sweeps; it resolves when nothing is under way.
  */
 export function startSweeps(deps: SweepDeps): () => Promise<void> {
   const { store, life, clock, logger } = deps;
@@ -83,7 +83,7 @@ export function startSweeps(deps: SweepDeps): () => Promise<void> {
         logger.error("storage: a place could not be swept; the next attempt is in a day", { cause });
       }
     }
-    await sweepPlace(deps.thumbs.fileIds(), deps.thumbs.remove);
+    await sweepPlace(deps.thumbs.fileIds(), (fileId) => deps.thumbs.remove(fileId));
   };
 
   const expire = async (): Promise<void> => {

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../../kernel/json/json.ts";
 import type { AuditActor } from "../../../../kernel/observing/request-trace.ts";
-import type { Auth } from "../../../config/types.ts";
+import type { Auth, FileFacts } from "../../../config/types.ts";
 import type { Actor, OpenedFile, Transaction } from "../../../db/index.ts";
 import type { Readable } from "../../../db/query.ts";
 import { RECEIPTS_PER_OWNER_MAX } from "../limits.ts";
@@ -52,52 +52,11 @@ import {
   uploadsBefore,
   uploadsUntil,
 } from "../statements/uploads.ts";
-import { heldAt } from "../statements/usage.ts";
-import { type Arrival, type Quotas, type QuotaUse, quotaWrites } from "./quotas.ts";
+import { heldAt, partSize } from "../statements/usage.ts";
+import type { Arrival, BucketQuota, Quotas, QuotaUse } from "./quotas.ts";
 
 export type ObjectVersion = Pick<StoredObject, "fileId" | "revision">;
 export type SlimObject = Pick<StoredObject, "key" | "size" | "contentType" | "uploaded">;
-
-export interface StorageReads {
-  find(address: ObjectAddress): StoredObject | null;
-  findReceipt(id: string): ReceiptRecord | null;
-  findUpload(id: string): Upload | null;
-  parts(uploadId: string): UploadPart[];
-  /** Bytes of all parts but this one; 0: of all. */
-  partsSize(uploadId: string, except: number): number;
-  /** Changes with every part that is uploaded or replaced. */
-  partsStamp(uploadId: string): string;
-}
-
-/** What can be done within one write; all of it happens or none. */
-export interface StorageWrite extends StorageReads {
-  /** What changes with every change of a file, without its metadata, which may be large. */
-  version(address: ObjectAddress): ObjectVersion | null;
-  /** Changes the metadata of a file. */
-  put(object: StoredObject, by: Actor): void;
-  /** Stores a file, in place of the one at its address. */
-  upload(object: StoredObject, by: Actor): void;
-  remove(address: ObjectAddress, by: Actor): void;
-  insertUpload(upload: Upload): void;
-  /** Unfinished uploads of one owner. */
-  uploadCount(bucket: string, ownerId: string | null): number;
-  /** From now on it counts as expired: what is left of it is removed in steps. */
-  endUpload(id: string): void;
-  /** The same for one that somebody ends unfinished. */
-  abortUpload(upload: Pick<Upload, "id" | "bucket" | "key" | "ownerId">, by: Actor): void;
-  /** With its parts. */
-  removeUpload(id: string): void;
-  /** Removes the first parts, at most `limit`, and gives them. */
-  takeParts(uploadId: string, limit: number): UploadPart[];
-  /** The bytes of one part; null: there is no such part. */
-  partFile(uploadId: string, partNumber: number): string | null;
-  putPart(uploadId: string, part: UploadPart): void;
-  /** Beyond the bound the owner's oldest receipts are removed. */
-  insertReceipt(receipt: ReceiptRecord): void;
-  insertGrant(grant: UploadGrant): void;
-  /** false: it has been used. */
-  consumeGrant(id: string): boolean;
-}
 
 interface ListRange {
   after: string;
@@ -105,165 +64,275 @@ interface ListRange {
   limit: number;
 }
 
-export interface StorageStore extends StorageReads {
+/** Reads that the store offers, and each write within its transaction. */
+export class StorageReads {
+  readonly #from: Readable;
+
+  constructor(from: Readable) {
+    this.#from = from;
+  }
+
+  find(address: ObjectAddress): StoredObject | null {
+    const row = objectAt.get(this.#from, address);
+    return row === null ? null : withMetadata(row);
+  }
+
+  findReceipt(id: string): ReceiptRecord | null {
+    return receiptById.get(this.#from, { id });
+  }
+
+  findUpload(id: string): Upload | null {
+    return uploadById.get(this.#from, { id });
+  }
+
+  parts(uploadId: string): UploadPart[] {
+    return partsOf.all(this.#from, { uploadId });
+  }
+
+  /** Bytes of all parts but one; `except` 0: of all. */
+  partsSize(uploadId: string, except: number): number {
+    return sizeOfOthers.get(this.#from, { uploadId, partNumber: except })?.size ?? 0;
+  }
+
+  /** Changes with every part that is uploaded or replaced. */
+  partsStamp(uploadId: string): string {
+    return stampOfParts.get(this.#from, { uploadId })?.stamp ?? "";
+  }
+}
+
+/** The records of files, uploads, grants and receipts, in system.db. */
+export class StorageStore extends StorageReads {
+  readonly #file: OpenedFile;
+  readonly #notes: FileNotes;
+  readonly #quotas: Quotas;
+
+  constructor(file: OpenedFile, notes: FileNotes, quotas: Quotas) {
+    super(file);
+    this.#file = file;
+    this.#notes = notes;
+    this.#quotas = quotas;
+  }
+
   /** Errors: 413 where a file would exceed a quota of its bucket. The write that stores it asks again. */
-  requireRoom(object: Pick<StoredObject, "bucket" | "key" | "size" | "uploadedBy">): void;
+  requireRoom({
+    uploadedBy: ownerId,
+    size,
+    ...address
+  }: Pick<StoredObject, "bucket" | "key" | "size" | "uploadedBy">): void {
+    this.#quotas.get(address.bucket)?.require(this.#file, heldAt.get(this.#file, address), { ownerId, size });
+  }
+
   /** For a body that begins to arrive; null: the bucket has no quota. End it when its bytes are stored, or gone. [ST309] */
-  arrival(bucket: string, ownerId: string | null): Arrival | null;
+  arrival(bucket: string, ownerId: string | null): Arrival | null {
+    return this.#quotas.get(bucket)?.arrive(this.#file, ownerId) ?? null;
+  }
+
   /** In order of key (UTF-8 bytes): those after `after` that are not before `from`. */
-  list(bucket: string, range: ListRange): StoredObject[];
-  /** The same, with what a list shows and nothing else: metadata may be large. */
-  listSlim(bucket: string, range: ListRange): SlimObject[];
-  findGrant(id: string): UploadGrant | null;
+  list(bucket: string, range: ListRange): StoredObject[] {
+    return objectsInOrder.all(this.#file, { bucket, ...range }).map(withMetadata);
+  }
+
+  /** Like `list`, with what a list shows and nothing else: metadata may be large. */
+  listSlim(bucket: string, range: ListRange): SlimObject[] {
+    return listedInOrder.all(this.#file, { bucket, ...range });
+  }
+
+  findGrant(id: string): UploadGrant | null {
+    const row = grantById.get(this.#file, { id });
+    return row === null ? null : grantOf(row);
+  }
+
   /** Whether a file or a part has these bytes. */
-  hasFile(fileId: string): boolean;
-  expiredUploads(createdUntil: number, limit: number): string[];
+  hasFile(fileId: string): boolean {
+    return ownerOfBytes.get(this.#file, { fileId }) !== null;
+  }
+
+  expiredUploads(createdUntil: number, limit: number): string[] {
+    return uploadsUntil.all(this.#file, { createdAt: createdUntil, limit }).map(({ id }) => id);
+  }
+
   /** Unfinished uploads of all buckets, newest first: those before this one. */
-  uploadsBefore(place: Pick<Upload, "createdAt" | "id">, limit: number): Upload[];
-  extentOfParts(uploadId: string): { count: number; size: number };
+  uploadsBefore(place: Pick<Upload, "createdAt" | "id">, limit: number): Upload[] {
+    return uploadsBefore.all(this.#file, { ...place, limit });
+  }
+
+  extentOfParts(uploadId: string): { count: number; size: number } {
+    return extentOfParts.get(this.#file, { uploadId }) ?? { count: 0, size: 0 };
+  }
+
   /** The quota of a bucket and what is used of it; null: it has none. */
-  quotaUse(bucket: string): QuotaUse | null;
+  quotaUse(bucket: string): QuotaUse | null {
+    return this.#quotas.get(bucket)?.use(this.#file) ?? null;
+  }
+
   /** Resolves to the number of removed grants. */
-  removeExpiredGrants(now: number, limit: number): Promise<number>;
+  removeExpiredGrants(now: number, limit: number): Promise<number> {
+    return this.#file.write((tx) => deleteExpiredGrants.run(tx, { now, limit }));
+  }
+
   /** Resolves to the number of removed receipts. */
-  removeReceipts(until: number, limit: number): Promise<number>;
+  removeReceipts(until: number, limit: number): Promise<number> {
+    return this.#file.write((tx) => deleteReceiptsUntil.run(tx, { until, limit }));
+  }
+
   /** Durable when it resolves. */
-  write<T>(work: (storage: StorageWrite) => T): Promise<T>;
-}
-
-export function createStorageStore(file: OpenedFile, notes: FileNotes, quotas: Quotas): StorageStore {
-  const deps: WriteDeps = { notes, quotas };
-  return {
-    requireRoom({ uploadedBy: ownerId, size, ...address }) {
-      quotas.of(address.bucket)?.require(file, heldAt.get(file, address), { ownerId, size });
-    },
-    arrival: (bucket, ownerId) => quotas.of(bucket)?.arrive(file, ownerId) ?? null,
-    ...readsOf(file),
-    list: (bucket, range) => objectsInOrder.all(file, { bucket, ...range }).map(withMetadata),
-    listSlim: (bucket, range) => listedInOrder.all(file, { bucket, ...range }),
-    findGrant(id) {
-      const row = grantById.get(file, { id });
-      return row === null ? null : grantOf(row);
-    },
-    hasFile: (fileId) => ownerOfBytes.get(file, { fileId }) !== null,
-    expiredUploads: (createdAt, limit) => uploadsUntil.all(file, { createdAt, limit }).map(({ id }) => id),
-    uploadsBefore: (place, limit) => uploadsBefore.all(file, { ...place, limit }),
-    extentOfParts: (uploadId) => extentOfParts.get(file, { uploadId }) ?? { count: 0, size: 0 },
-    quotaUse: (bucket) => quotas.of(bucket)?.use(file) ?? null,
-    removeExpiredGrants: (now, limit) => file.write((tx) => deleteExpiredGrants.run(tx, { now, limit })),
-    removeReceipts: (until, limit) => file.write((tx) => deleteReceiptsUntil.run(tx, { until, limit })),
+  write<T>(work: (storage: StorageWrite) => T): Promise<T> {
     // What `work` returns here is no promise: every caller's type says so, but a generic one cannot be shown to be.
-    write: <T>(work: (storage: StorageWrite) => T) =>
-      file.write<unknown>((tx) => work(writesOf(tx, deps)) as undefined) as Promise<T>,
-  };
+    return this.#file.write<unknown>(
+      (tx) => work(new StorageWrite(tx, this.#notes, this.#quotas)) as undefined,
+    ) as Promise<T>;
+  }
 }
 
-function readsOf(from: Readable): StorageReads {
-  return {
-    find(address) {
-      const row = objectAt.get(from, address);
-      return row === null ? null : withMetadata(row);
-    },
-    findReceipt: (id) => receiptById.get(from, { id }),
-    findUpload: (id) => uploadById.get(from, { id }),
-    parts: (uploadId) => partsOf.all(from, { uploadId }),
-    partsSize: (uploadId, partNumber) => sizeOfOthers.get(from, { uploadId, partNumber })?.size ?? 0,
-    partsStamp: (uploadId) => stampOfParts.get(from, { uploadId })?.stamp ?? "",
-  };
-}
+/** What can be done within one write; all of it happens or none. */
+export class StorageWrite extends StorageReads {
+  readonly #tx: Transaction;
+  readonly #notes: FileNotes;
+  readonly #quotas: Quotas;
 
-interface WriteDeps {
-  notes: FileNotes;
-  quotas: Quotas;
-}
+  constructor(tx: Transaction, notes: FileNotes, quotas: Quotas) {
+    super(tx);
+    this.#tx = tx;
+    this.#notes = notes;
+    this.#quotas = quotas;
+  }
 
-function writesOf(tx: Transaction, { notes, quotas }: WriteDeps): StorageWrite {
-  const reads = readsOf(tx);
+  /** What changes with every change of a file, without its metadata, which may be large. */
+  version(address: ObjectAddress): ObjectVersion | null {
+    return objectVersion.get(this.#tx, address);
+  }
+
+  /** Changes the metadata of a file. */
+  put(object: StoredObject, by: Actor): void {
+    this.#audit("file.metadata", object, by, object);
+    putObject.run(this.#tx, object);
+  }
+
+  /** Stores a file, in place of the one at its address. Errors: 413 over a quota. */
+  upload(object: StoredObject, by: Actor): void {
+    this.#audit("file.upload", object, by, object);
+    this.#noted("upload", object, by, () => {
+      const { bucket, key, size, uploadedBy: ownerId } = object;
+      this.#quotas.get(bucket)?.replace(this.#tx, heldAt.get(this.#tx, { bucket, key }), { ownerId, size });
+      putObject.run(this.#tx, object);
+      return object;
+    });
+  }
+
+  remove(address: ObjectAddress, by: Actor): void {
+    this.#audit("file.delete", address, by, null);
+    this.#noted("delete", address, by, () => {
+      const quota = this.#quotas.get(address.bucket);
+      const held = quota === undefined ? null : heldAt.get(this.#tx, address);
+      if (held !== null) quota?.release(this.#tx, held);
+      deleteObject.run(this.#tx, address);
+      return null;
+    });
+  }
+
+  insertUpload(upload: Upload): void {
+    insertUpload.run(this.#tx, upload);
+  }
+
+  /** Unfinished uploads of one owner. */
+  uploadCount(bucket: string, ownerId: string | null): number {
+    return countUploads.get(this.#tx, { bucket, ownerId })?.count ?? 0;
+  }
+
+  /** From here on the upload counts as expired: what is left of it is removed in steps. */
+  endUpload(id: string): void {
+    this.#releaseParts(id, () => this.partsSize(id, 0));
+    endUpload.run(this.#tx, { id });
+  }
+
+  /** Ends an upload that somebody does not finish. */
+  abortUpload({ id, bucket, key, ownerId }: Pick<Upload, "id" | "bucket" | "key" | "ownerId">, by: Actor): void {
+    this.#tx.causedBy(by);
+    const before = { uploadedBy: ownerId };
+    this.#tx.audit(() => ({ action: "file.abort", target: `storage/${bucket}/${key}`, before }));
+    this.endUpload(id);
+  }
+
+  /** Removes an upload with its parts. */
+  removeUpload(id: string): void {
+    deleteUpload.run(this.#tx, { id });
+  }
+
+  /** Removes the first parts, at most `limit`, and returns them. */
+  takeParts(uploadId: string, limit: number): UploadPart[] {
+    const taken = firstParts.all(this.#tx, { uploadId, limit });
+    const last = taken.at(-1);
+    this.#releaseParts(uploadId, () => taken.reduce((sum, { size }) => sum + size, 0));
+    if (last !== undefined) deleteParts.run(this.#tx, { uploadId, until: last.partNumber });
+    return taken;
+  }
+
+  /** The bytes of one part; null: there is no such part. */
+  partFile(uploadId: string, partNumber: number): string | null {
+    return partFile.get(this.#tx, { uploadId, partNumber })?.fileId ?? null;
+  }
+
+  /** Stores a part, in place of the one with its number. Errors: 413 over a quota. */
+  putPart(uploadId: string, part: UploadPart): void {
+    const { quota, ownerId } = this.#quotaOf(uploadId);
+    if (quota !== undefined) {
+      const { partNumber, size } = part;
+      const before = partSize.get(this.#tx, { uploadId, partNumber });
+      quota.replace(this.#tx, before === null ? null : { ownerId, size: before.size }, { ownerId, size });
+    }
+    putPart.run(this.#tx, { uploadId, ...part });
+  }
+
+  /** Beyond the bound the owner's oldest receipts are removed. */
+  insertReceipt(receipt: ReceiptRecord): void {
+    insertReceipt.run(this.#tx, receipt);
+    const { ownerId } = receipt;
+    const oldest = nthReceipt.get(this.#tx, { ownerId, nth: RECEIPTS_PER_OWNER_MAX });
+    if (oldest !== null) deleteReceiptsOf.run(this.#tx, { ownerId, before: oldest.uploaded + 1 });
+  }
+
+  insertGrant({ holder, actor, ...grant }: UploadGrant): void {
+    insertGrant.run(this.#tx, { ...grant, auth: recordOf(holder, actor) });
+  }
+
+  /** false: the grant has been used. */
+  consumeGrant(id: string): boolean {
+    return deleteGrant.run(this.#tx, { id }) === 1;
+  }
+
   /** Runs `change`, and notes it if something watches such events of the bucket. */
-  const noted = (event: FileEvent, address: ObjectAddress, by: Actor, change: () => StoredObject | null): void => {
-    const isWatched = notes.isWatched(address.bucket, event);
-    const before = isWatched ? reads.find(address) : null;
+  #noted(event: FileEvent, address: ObjectAddress, by: Actor, change: () => StoredObject | null): void {
+    const isWatched = this.#notes.isWatched(address.bucket, event);
+    const before = isWatched ? this.find(address) : null;
     const after = change();
     if (!isWatched || (before === null && after === null)) return;
-    const [was, is] = [before, after].map((object) => (object === null ? null : factsOf(object)));
-    notes.note(tx, { bucket: address.bucket, event, by, before: was ?? null, after: is ?? null });
-  };
-  /** Before the change. */
-  const audit = (action: string, { bucket, key }: ObjectAddress, by: Actor, after: StoredObject | null): void => {
-    tx.causedBy(by);
-    tx.audit(() => {
-      const present = reads.find({ bucket, key });
-      const [was, is] = [present, after].map((object) => (object === null ? null : factsOf(object)));
-      return { action, target: `storage/${bucket}/${key}`, before: was, after: is };
+    const states = { before: factsOrNull(before), after: factsOrNull(after) };
+    this.#notes.note(this.#tx, { bucket: address.bucket, event, by, ...states });
+  }
+
+  /** Call it before the change. */
+  #audit(action: string, { bucket, key }: ObjectAddress, by: Actor, after: StoredObject | null): void {
+    this.#tx.causedBy(by);
+    this.#tx.audit(() => {
+      const before = factsOrNull(this.find({ bucket, key }));
+      return { action, target: `storage/${bucket}/${key}`, before, after: factsOrNull(after) };
     });
-  };
-  const counted = quotaWrites(tx, quotas, reads.findUpload);
-  const end = (id: string): void => {
-    counted.releaseParts(id, () => reads.partsSize(id, 0));
-    endUpload.run(tx, { id });
-  };
-  return {
-    ...reads,
-    version: (address) => objectVersion.get(tx, address),
-    put(object, by) {
-      audit("file.metadata", object, by, object);
-      putObject.run(tx, object);
-    },
-    upload(object, by) {
-      audit("file.upload", object, by, object);
-      noted("upload", object, by, () => {
-        counted.store(object);
-        putObject.run(tx, object);
-        return object;
-      });
-    },
-    remove(address, by) {
-      audit("file.delete", address, by, null);
-      noted("delete", address, by, () => {
-        counted.remove(address);
-        deleteObject.run(tx, address);
-        return null;
-      });
-    },
-    insertUpload(upload) {
-      insertUpload.run(tx, upload);
-    },
-    uploadCount: (bucket, ownerId) => countUploads.get(tx, { bucket, ownerId })?.count ?? 0,
-    endUpload: end,
-    abortUpload({ id, bucket, key, ownerId }, by) {
-      tx.causedBy(by);
-      const before = { uploadedBy: ownerId };
-      tx.audit(() => ({ action: "file.abort", target: `storage/${bucket}/${key}`, before }));
-      end(id);
-    },
-    removeUpload(id) {
-      deleteUpload.run(tx, { id });
-    },
-    takeParts(uploadId, limit) {
-      const taken = firstParts.all(tx, { uploadId, limit });
-      const last = taken.at(-1);
-      // Those of an upload that has expired; one that has ended holds nothing.
-      counted.releaseParts(uploadId, () => taken.reduce((sum, { size }) => sum + size, 0));
-      if (last !== undefined) deleteParts.run(tx, { uploadId, until: last.partNumber });
-      return taken;
-    },
-    partFile: (uploadId, partNumber) => partFile.get(tx, { uploadId, partNumber })?.fileId ?? null,
-    putPart(uploadId, part) {
-      counted.putPart(uploadId, part);
-      putPart.run(tx, { uploadId, ...part });
-    },
-    insertReceipt(receipt) {
-      insertReceipt.run(tx, receipt);
-      const { ownerId } = receipt;
-      const oldest = nthReceipt.get(tx, { ownerId, nth: RECEIPTS_PER_OWNER_MAX });
-      if (oldest !== null) deleteReceiptsOf.run(tx, { ownerId, before: oldest.uploaded + 1 });
-    },
-    insertGrant({ holder, actor, ...grant }) {
-      insertGrant.run(tx, { ...grant, auth: recordOf(holder, actor) });
-    },
-    consumeGrant: (id) => deleteGrant.run(tx, { id }) === 1,
-  };
+  }
+
+  /** The quota that an unfinished upload counts for. An upload that has ended counts for none. */
+  #quotaOf(uploadId: string): { quota?: BucketQuota | undefined; ownerId: string | null } {
+    const upload = this.#quotas.size === 0 ? null : this.findUpload(uploadId);
+    if (upload === null || upload.createdAt === 0) return { ownerId: null };
+    return { quota: this.#quotas.get(upload.bucket), ownerId: upload.ownerId };
+  }
+
+  #releaseParts(uploadId: string, size: () => number): void {
+    const { quota, ownerId } = this.#quotaOf(uploadId);
+    quota?.release(this.#tx, { ownerId, size: size() });
+  }
 }
+
+const factsOrNull = (object: StoredObject | null): FileFacts | null => (object === null ? null : factsOf(object));
 
 /** A user as rules see one, or the name of a service key; with who is audited, if anybody is. */
 function recordOf(holder: GrantHolder, actor: AuditActor | null): JsonObject | null {
