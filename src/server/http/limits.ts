@@ -1,4 +1,4 @@
-import { SECOND_MS } from "../../kernel/time/duration.ts";
+import { MINUTE_MS, SECOND_MS } from "../../kernel/time/duration.ts";
 
 /** Default of `server.maxBodySize`: bytes of a JSON body. */
 export const BODY_MAX_BYTES = 10 * 1024 * 1024;
@@ -56,6 +56,12 @@ export const IDLE_TIMEOUT_SECONDS = 120;
 export const HEADERS_MAX_BYTES = 64 * 1024;
 /** Bytes of a small text that the server keeps in an object store. */
 export const S3_NOTE_MAX_BYTES = 64 * 1024;
+/** Bytes of an object store's answer about an upload, or with a page of keys: each takes up to 1 KiB and its escapes. */
+export const S3_ANSWER_MAX_BYTES = 8 * 1024 * 1024;
+/** Bytes of an object store's error that are read. */
+export const S3_ERROR_MAX_BYTES = 16 * 1024;
+/** How long an object store may take to receive a part and to answer. */
+export const S3_ANSWER_TIMEOUT_MS = 5 * MINUTE_MS;
 /** Bytes of a body that neither an upload (bounded by its bucket) nor a JSON parser (bounded by itself) reads. */
 export const REQUEST_MAX_BYTES = 1024 ** 4;
 export const MAX_AGE_SECONDS = 600;

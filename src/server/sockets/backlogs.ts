@@ -1,5 +1,5 @@
 import type { ServerWebSocket } from "bun";
-import { BACKLOGS_LEFT_BYTES, BACKLOGS_MAX_BYTES, CLOSING_MAX_BYTES, CLOSING_MS, CLOSE } from "./limits.ts";
+import { BACKLOGS_LEFT_BYTES, BACKLOGS_MAX_BYTES, CLOSE, CLOSING_MAX_BYTES, CLOSING_MS } from "./limits.ts";
 
 /** The part of a socket's handler that ends a connection for which too much waits, by `Backlogs.drop`. */
 export interface Slow {

@@ -1,6 +1,6 @@
 import type { Millis } from "../../kernel/clock.ts";
 import type { Principal } from "../access/principal.ts";
-import { DROPPED_PER_SECOND_MAX, LONG_MESSAGE_MIN_CHARS, SENT_AT_ONCE_MIN_BYTES, CLOSE } from "./limits.ts";
+import { CLOSE, DROPPED_PER_SECOND_MAX, LONG_MESSAGE_MIN_CHARS, SENT_AT_ONCE_MIN_BYTES } from "./limits.ts";
 import type { Release } from "./pending-places.ts";
 import type { Socket, SocketHandler, SocketServer } from "./socket-server.ts";
 import { TokenBucket } from "./clients.ts";

@@ -4,7 +4,7 @@ import type { Logger } from "../../kernel/logger.ts";
 import type { MaybePromise } from "../../kernel/maybe-promise.ts";
 import { createParser, type Parser } from "../../kernel/schema/parser.ts";
 import type { Connection, Visiting } from "./connection.ts";
-import { PROBLEM_SHOWN_LENGTH, CLOSE } from "./limits.ts";
+import { CLOSE, PROBLEM_SHOWN_LENGTH } from "./limits.ts";
 
 /** Error codes that have the same meaning in every area. */
 export type CommonErrorCode =

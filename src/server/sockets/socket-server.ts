@@ -4,10 +4,10 @@ import { UNDER_WAY_MAX_MS } from "../../kernel/limits.ts";
 import { Backlogs } from "./backlogs.ts";
 import {
   BACKPRESSURE_MAX_BYTES,
+  CLOSE,
   FRAME_MAX_BYTES,
   IDLE_TIMEOUT_SECONDS,
   PING_FRAMES_PER_SECOND_MAX,
-  CLOSE,
 } from "./limits.ts";
 import { TokenBucket } from "./clients.ts";
 

@@ -69,7 +69,7 @@ export interface BackupsAreaDeps {
 export function createBackupsArea(deps: BackupsAreaDeps): BackupsArea {
   const { config, clock, ids, queue, isDrill } = deps;
   const place = placeOf(config, deps.dataDirectory);
-  const destination = openDestination(place.to, place.dataDirectory);
+  const destination = openDestination(place.to, place.dataDirectory, clock);
   const runs = new Runs(clock);
   const startedAt = clock.now();
   const load: BackupsLoad = {

@@ -35,6 +35,8 @@ export const BACKUPS_LISTED_MAX = 100_000;
 export const S3_PART_BYTES = 8 * 1024 * 1024;
 export const S3_PARTS_AT_ONCE = 2;
 export const S3_RETRIES = 3;
+/** Keys of one page of a list. */
+export const S3_LIST_KEYS = 1000;
 
 /** How far the names of backups may run ahead of the clock, as each is later than the one before. */
 export const NAMES_AHEAD_MAX_MS = HOUR_MS;

@@ -106,9 +106,3 @@ export const THUMBS_REFUSED_MAX = 1_000;
 export const THUMBS_REFUSED_MS = 5 * MINUTE_MS;
 /** Times a request starts over because its picture was replaced while it waited for its turn to be decoded. */
 export const REPLACED_ATTEMPTS_MAX = 10;
-
-/** Bytes of one part of an upload to an object store. A smaller file is one request; this much is buffered per upload. */
-export const S3_PART_BYTES = 5 * 1024 * 1024;
-export const S3_RETRIES = 2;
-/** Keys of one page of an object store's list. */
-export const S3_LIST_KEYS = 1000;

@@ -20,6 +20,8 @@ export interface OutgoingAnswer {
   /** Whether the status is 200 to 299. */
   ok: boolean;
   headers: Headers;
+  /** The body as it is sent, for a reader that bounds it itself. */
+  body: ReadableStream<Uint8Array<ArrayBuffer>> | null;
   /** The first `maxBytes` bytes of the body, still encoded as `content-encoding` says, until `until` is aborted. No error. */
   read(bounds: { maxBytes: number; until?: AbortSignal }): Promise<Beginning>;
   /**
@@ -55,6 +57,7 @@ export async function outgoingCall(url: string, request: OutgoingRequest): Promi
     status,
     ok,
     headers: response.headers,
+    body,
     read: (bounds) => beginningOf(body, bounds),
     async whole({ maxBytes }) {
       const { bytes, isCut, cause } = await beginningOf(body, { maxBytes });

@@ -1,6 +1,9 @@
+import { createHash, createHmac } from "node:crypto";
 import { S3Client } from "bun";
-import { S3_NOTE_MAX_BYTES } from "../limits.ts";
-import { beginningOf } from "./call.ts";
+import type { Clock } from "../../../kernel/clock.ts";
+import { SECOND_MS } from "../../../kernel/time/duration.ts";
+import { S3_ANSWER_MAX_BYTES, S3_ANSWER_TIMEOUT_MS, S3_ERROR_MAX_BYTES, S3_NOTE_MAX_BYTES } from "../limits.ts";
+import { type OutgoingAnswer, outgoingCall } from "./call.ts";
 
 /** An S3-compatible object store; without `region` that of its endpoint. */
 export interface ObjectStoreAccess {
@@ -11,23 +14,330 @@ export interface ObjectStoreAccess {
   readonly secretAccessKey: string;
 }
 
-/** A client of an object store. It finds no host by itself without holding a thread: `findHost` comes first. */
-export function openObjectStore({
-  endpoint,
-  bucket,
-  region,
-  accessKeyId,
-  secretAccessKey,
-}: ObjectStoreAccess): S3Client {
-  const access = { endpoint, bucket, accessKeyId, secretAccessKey };
-  return new S3Client(region === undefined ? access : { ...access, region });
+/** What a store answers in place of what was asked for. `code` is its own, such as `NoSuchKey`. */
+class S3Error extends Error {
+  readonly code: string;
+  constructor(code: string, message: string) {
+    super(message === "" ? code : `${code}: ${message}`);
+    this.code = code;
+  }
 }
 
-/** A small text in an object store; null: there is no such object. Errors: those of the store; a longer text. */
-export async function readS3Note(file: Bun.S3File): Promise<string | null> {
-  const { bytes, isCut, cause } = await beginningOf(file.stream(), { maxBytes: S3_NOTE_MAX_BYTES });
-  if (cause instanceof Error && "code" in cause && cause.code === "NoSuchKey") return null;
-  if (cause !== undefined) throw cause;
-  if (isCut) throw new Error(`"${file.name}" in the object store has more than ${S3_NOTE_MAX_BYTES} bytes`);
-  return new TextDecoder().decode(bytes);
+interface S3Request {
+  method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
+  /** Empty: the bucket itself. */
+  key: string;
+  query?: Readonly<Record<string, string>>;
+  headers?: Readonly<Record<string, string>>;
+  body?: Uint8Array<ArrayBuffer> | string;
+  /** How often it is sent again where the store does not answer, or with 5xx. Default: 0. */
+  retries?: number;
+}
+
+export interface S3Page {
+  objects: { key: string; size: number; lastModified: string }[];
+  /** null: the last page. */
+  next: string | null;
+}
+
+/** An object that is uploaded in parts; one smaller than a part is one request. */
+interface UploadOptions {
+  type?: string;
+  partBytes: number;
+  /** Parts that are sent at once. */
+  atOnce: number;
+  retries: number;
+}
+
+/**
+ * A bucket of an S3-compatible store. Its answers are bounded and redirects are not followed, like those of every server that this
+ * one calls. Objects are addressed by path, as `ENDPOINT/BUCKET/KEY`. Errors of its methods: S3Error, and those of `outgoingCall`.
+ */
+export class S3Bucket {
+  readonly #store: ObjectStoreAccess;
+  readonly #region: string;
+  readonly #clock: Clock;
+  /** The buffer of an upload that has ended, for the next one: the pages of a new one cost as much as a small upload. */
+  #spare: Buffer<ArrayBuffer> | null = null;
+
+  constructor(store: ObjectStoreAccess, clock: Clock) {
+    this.#store = store;
+    this.#region = store.region ?? regionOf(store.endpoint);
+    this.#clock = clock;
+  }
+
+  /** The bytes from `start` up to `end`, as they arrive; whoever reads them bounds them. */
+  async read(
+    key: string,
+    range: { start: number; end: number } | null,
+  ): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+    const headers: Record<string, string> = range === null ? {} : { range: `bytes=${range.start}-${range.end - 1}` };
+    const { body } = await this.#timed((signal) => this.#ask({ method: "GET", key, headers }, signal));
+    return body ?? new Blob([]).stream();
+  }
+
+  /** A small text; null: there is no such object. Errors: also a longer text. */
+  async readNote(key: string): Promise<string | null> {
+    try {
+      return await this.#textOf({ method: "GET", key }, S3_NOTE_MAX_BYTES);
+    } catch (cause) {
+      if (cause instanceof S3Error && cause.code === "NoSuchKey") return null;
+      throw cause;
+    }
+  }
+
+  /** The bytes that an object has. */
+  async sizeOf(key: string): Promise<number> {
+    return Number((await this.#done({ method: "HEAD", key })).get("content-length"));
+  }
+
+  async put(key: string, body: Uint8Array<ArrayBuffer> | string, { type = "", retries = 0 } = {}): Promise<void> {
+    const headers: Record<string, string> = type === "" ? {} : { "content-type": type };
+    await this.#done({ method: "PUT", key, body, headers, retries });
+  }
+
+  /** Does nothing where there is no such object. */
+  async remove(key: string): Promise<void> {
+    await this.#done({ method: "DELETE", key });
+  }
+
+  /** A page of the objects whose keys begin with `prefix`. `after`: `next` of the page before. */
+  async list(prefix: string, { after, keysMax }: { after: string | null; keysMax: number }): Promise<S3Page> {
+    const page = { "list-type": "2", prefix, "max-keys": String(keysMax) };
+    const query = after === null ? page : { ...page, "continuation-token": after };
+    const text = await this.#textOf({ method: "GET", key: "", query }, S3_ANSWER_MAX_BYTES);
+    const objects = [...text.matchAll(/<Contents>(.*?)<\/Contents>/gs)].map(([, entry = ""]) => ({
+      key: memberOf(entry, "Key"),
+      size: Number(memberOf(entry, "Size")),
+      lastModified: memberOf(entry, "LastModified"),
+    }));
+    const isTruncated = memberOf(text, "IsTruncated") === "true";
+    return { objects, next: isTruncated ? memberOf(text, "NextContinuationToken") : null };
+  }
+
+  /** Begins an upload. Nothing is sent before the first part is full. */
+  upload(key: string, options: UploadOptions): S3Upload {
+    return new S3Upload(options, {
+      buffer: () => {
+        const spare = this.#spare;
+        this.#spare = null;
+        return spare?.byteLength === options.partBytes ? spare : Buffer.allocUnsafeSlow(options.partBytes);
+      },
+      release: (buffer) => {
+        this.#spare = buffer;
+      },
+      put: (body) => this.put(key, body, options),
+      begin: async () => {
+        const headers: Record<string, string> = options.type === undefined ? {} : { "content-type": options.type };
+        const begin = { method: "POST", key, query: { uploads: "" }, headers } as const;
+        return memberOf(await this.#textOf(begin, S3_ANSWER_MAX_BYTES), "UploadId");
+      },
+      part: async (uploadId, partNumber, body) => {
+        const query = { partNumber: String(partNumber), uploadId };
+        return (await this.#done({ method: "PUT", key, query, body, retries: options.retries })).get("etag") ?? "";
+      },
+      complete: async (uploadId, etags) => {
+        const parts = etags.map((etag, n) => `<Part><PartNumber>${n + 1}</PartNumber><ETag>${etag}</ETag></Part>`);
+        const body = `<CompleteMultipartUpload>${parts.join("")}</CompleteMultipartUpload>`;
+        const answer = await this.#textOf({ method: "POST", key, query: { uploadId }, body }, S3_ANSWER_MAX_BYTES);
+        // The status is sent before the parts are joined.
+        if (answer.includes("<Error>")) throw errorOf(answer, 200);
+      },
+      abort: async (uploadId) => void (await this.#done({ method: "DELETE", key, query: { uploadId } })),
+    });
+  }
+
+  #textOf(request: S3Request, maxBytes: number): Promise<string> {
+    return this.#timed(async (signal) => {
+      const answer = await this.#ask(request, signal);
+      return (await answer.whole({ maxBytes })).text();
+    });
+  }
+
+  /** Resolves to the headers of an answer whose body says nothing. */
+  #done(request: S3Request): Promise<Headers> {
+    return this.#timed(async (signal) => {
+      const answer = await this.#ask(request, signal);
+      answer.drop();
+      return answer.headers;
+    });
+  }
+
+  async #timed<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const timeout = new AbortController();
+    const reason = new Error(`The object store has not answered within ${S3_ANSWER_TIMEOUT_MS / SECOND_MS} s`);
+    const cancel = this.#clock.after(S3_ANSWER_TIMEOUT_MS, () => timeout.abort(reason));
+    try {
+      return await work(timeout.signal);
+    } finally {
+      cancel();
+    }
+  }
+
+  /** Resolves with the head of a 2xx answer. */
+  async #ask(request: S3Request, signal: AbortSignal): Promise<OutgoingAnswer> {
+    for (let left = request.retries ?? 0; ; left--) {
+      try {
+        const answer = await this.#send(request, signal);
+        if (answer.ok) return answer;
+        const { bytes } = await answer.read({ maxBytes: S3_ERROR_MAX_BYTES });
+        const failure = errorOf(new TextDecoder().decode(bytes), answer.status);
+        if (answer.status < 500 || left <= 0) throw failure;
+      } catch (cause) {
+        if (cause instanceof S3Error || signal.aborted || left <= 0) throw cause;
+      }
+    }
+  }
+
+  #send({ method, key, query = {}, headers = {}, body }: S3Request, signal: AbortSignal): Promise<OutgoingAnswer> {
+    const { endpoint, bucket } = this.#store;
+    const url = new URL(endpoint);
+    const names = key === "" ? [bucket] : [bucket, ...key.split("/")];
+    const path = [url.pathname.replace(/\/$/, ""), ...names.map(encoded)].join("/");
+    const pairs = Object.entries(query).map(([name, value]) => `${encoded(name)}=${encoded(value)}`);
+    const search = pairs.sort().join("&");
+    const signed = this.#signed({ method, host: url.host, path, search });
+    return outgoingCall(`${url.origin}${path}${search === "" ? "" : `?${search}`}`, {
+      method,
+      headers: { ...headers, ...signed },
+      ...(body === undefined ? {} : { body }),
+      signal,
+    });
+  }
+
+  /** The headers of AWS Signature Version 4. Bodies are not signed: TLS protects them, and they need not be read twice. */
+  #signed({ method, host, path, search }: Record<"method" | "host" | "path" | "search", string>) {
+    const { accessKeyId, secretAccessKey } = this.#store;
+    const time = new Date(this.#clock.now()).toISOString().replace(/[-:]|\.\d+/g, "");
+    const scope = `${time.slice(0, 8)}/${this.#region}/s3/aws4_request`;
+    const payload = "UNSIGNED-PAYLOAD";
+    const names = "host;x-amz-content-sha256;x-amz-date";
+    const canonical = `${method}\n${path}\n${search}\nhost:${host}\nx-amz-content-sha256:${payload}\nx-amz-date:${time}\n\n${names}\n${payload}`;
+    const text = `AWS4-HMAC-SHA256\n${time}\n${scope}\n${createHash("sha256").update(canonical).digest("hex")}`;
+    const key = scope
+      .split("/")
+      .reduce<string | Buffer>((secret, part) => hmac(secret, part), `AWS4${secretAccessKey}`);
+    const signature = hmac(key, text).toString("hex");
+    return {
+      "x-amz-date": time,
+      "x-amz-content-sha256": payload,
+      authorization: `AWS4-HMAC-SHA256 Credential=${accessKeyId}/${scope}, SignedHeaders=${names}, Signature=${signature}`,
+    };
+  }
+}
+
+/** An object that is read when its bytes are asked for, by Bun's own client: nothing else makes such a Blob. */
+export function lazyObject(
+  { endpoint, bucket, region, accessKeyId, secretAccessKey }: ObjectStoreAccess,
+  key: string,
+): Blob {
+  const access = { endpoint, bucket, accessKeyId, secretAccessKey };
+  return new S3Client(region === undefined ? access : { ...access, region }).file(key);
+}
+
+interface UploadCalls {
+  buffer(): Buffer<ArrayBuffer>;
+  /** Its bytes have been sent. */
+  release(buffer: Buffer<ArrayBuffer>): void;
+  put(body: Uint8Array<ArrayBuffer>): Promise<void>;
+  /** Resolves to the id of the upload. */
+  begin(): Promise<string>;
+  /** Resolves to the part's ETag. */
+  part(uploadId: string, partNumber: number, body: Uint8Array<ArrayBuffer>): Promise<string>;
+  complete(uploadId: string, etags: readonly string[]): Promise<void>;
+  abort(uploadId: string): Promise<void>;
+}
+
+/** An object that is being uploaded. The last call is either `finish` or `abort`. */
+class S3Upload {
+  readonly #options: UploadOptions;
+  readonly #calls: UploadCalls;
+  #buffer: Buffer<ArrayBuffer> | null = null;
+  #waitingBytes = 0;
+  #uploadId: Promise<string> | null = null;
+  readonly #parts: Promise<string>[] = [];
+
+  constructor(options: UploadOptions, calls: UploadCalls) {
+    this.#options = options;
+    this.#calls = calls;
+  }
+
+  /** Copies the chunk; resolves when there is room for more. */
+  async write(chunk: Uint8Array): Promise<void> {
+    for (let at = 0; at < chunk.byteLength; ) {
+      const some = chunk.subarray(at, at + this.#options.partBytes - this.#waitingBytes);
+      this.#buffer ??= this.#calls.buffer();
+      this.#buffer.set(some, this.#waitingBytes);
+      this.#waitingBytes += some.byteLength;
+      at += some.byteLength;
+      if (this.#waitingBytes === this.#options.partBytes) await this.#sendPart();
+    }
+  }
+
+  /** Resolves when the object is stored. */
+  async finish(): Promise<void> {
+    if (this.#uploadId === null) return this.#sent(this.#calls.put);
+    if (this.#waitingBytes > 0) await this.#sendPart();
+    await this.#calls.complete(await this.#uploadId, await Promise.all(this.#parts));
+  }
+
+  /** Gives the parts up. */
+  async abort(): Promise<void> {
+    if (this.#uploadId === null) return;
+    await Promise.allSettled(this.#parts);
+    await this.#calls.abort(await this.#uploadId);
+  }
+
+  async #sendPart(): Promise<void> {
+    this.#uploadId ??= this.#calls.begin();
+    const uploadId = await this.#uploadId;
+    const partNumber = this.#parts.length + 1;
+    const part = this.#sent((bytes) => this.#calls.part(uploadId, partNumber, bytes));
+    // Awaited by a later part or the end.
+    part.catch(() => {});
+    this.#parts.push(part);
+    await this.#parts.at(-this.#options.atOnce);
+  }
+
+  /** Sends what is in the buffer. */
+  async #sent<T>(send: (bytes: Uint8Array<ArrayBuffer>) => Promise<T>): Promise<T> {
+    const buffer = this.#buffer;
+    const bytes = buffer?.subarray(0, this.#waitingBytes) ?? new Uint8Array();
+    this.#buffer = null;
+    this.#waitingBytes = 0;
+    const result = await send(bytes);
+    if (buffer !== null) this.#calls.release(buffer);
+    return result;
+  }
+}
+
+const hmac = (key: string | Buffer, text: string): Buffer => createHmac("sha256", key).update(text).digest();
+
+/** RFC 3986: everything but unreserved characters. */
+const encoded = (text: string): string =>
+  encodeURIComponent(text).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
+
+/** Amazon's endpoints name their region. */
+function regionOf(endpoint: string): string {
+  const { hostname } = new URL(endpoint);
+  if (!hostname.endsWith(".amazonaws.com")) return "auto";
+  return /(?:^|\.)s3[.-](?:dualstack\.)?([a-z0-9-]+)\.amazonaws\.com$/.exec(hostname)?.[1] ?? "us-east-1";
+}
+
+function errorOf(text: string, status: number): S3Error {
+  if (status >= 300 && status < 400) return new S3Error(`HTTP${status}`, "redirects are not followed");
+  // A HEAD has no body.
+  const code = memberOf(text, "Code") || (status === 404 ? "NoSuchKey" : `HTTP${status}`);
+  return new S3Error(code, memberOf(text, "Message"));
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+
+/** The text of the first element of this name; empty: there is none. */
+function memberOf(xml: string, name: string): string {
+  const text = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1] ?? "";
+  return text.replace(/&(?:#x([0-9a-f]+)|#(\d+)|(\w+));/gi, (whole, hex, decimal, entity) => {
+    if (entity !== undefined) return ENTITIES[entity] ?? whole;
+    return String.fromCodePoint(hex === undefined ? Number(decimal) : Number.parseInt(hex, 16));
+  });
 }

@@ -3,14 +3,15 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import type { Clock } from "../../../../kernel/clock.ts";
 import { reasonOf } from "../../../../kernel/errors.ts";
 import type { BackupsConfig, ObjectStore } from "../../../config/types.ts";
 import { syncDirectorySync } from "../../../disk/directory-names.ts";
 import { replaceSmallFile } from "../../../disk/small-file.ts";
 import { openRemoteBody } from "../../../http/bodies/remote-body.ts";
-import { openObjectStore, readS3Note } from "../../../http/outgoing/object-store.ts";
+import { S3Bucket, type S3Page } from "../../../http/outgoing/object-store.ts";
 import { isMissing, UPLOAD_FOLDER } from "../layout.ts";
-import { BACKUPS_LISTED_MAX, S3_PART_BYTES, S3_PARTS_AT_ONCE, S3_RETRIES } from "../limits.ts";
+import { BACKUPS_LISTED_MAX, S3_LIST_KEYS, S3_PART_BYTES, S3_PARTS_AT_ONCE, S3_RETRIES } from "../limits.ts";
 import { BackupError } from "../types.ts";
 import { sweepWorkFolder } from "../work-folder.ts";
 import { isOwnName, isRemains } from "./names.ts";
@@ -48,8 +49,8 @@ export interface Destination {
   clean(): void;
 }
 
-export function openDestination(to: BackupsConfig["to"], dataDirectory: string): Destination {
-  return "folder" in to ? createFolder(to.folder) : createObjectStore(to.s3, join(dataDirectory, UPLOAD_FOLDER));
+export function openDestination(to: BackupsConfig["to"], dataDirectory: string, clock: Clock): Destination {
+  return "folder" in to ? createFolder(to.folder) : createObjectStore(to.s3, join(dataDirectory, UPLOAD_FOLDER), clock);
 }
 
 function createFolder(folder: string): Destination {
@@ -108,9 +109,9 @@ async function namesIn(folder: string): Promise<string[]> {
 }
 
 /** The archive is complete before the first byte is uploaded, so an interrupted upload leaves no object. */
-function createObjectStore(store: ObjectStore, folder: string): Destination {
+function createObjectStore(store: ObjectStore, folder: string, clock: Clock): Destination {
   const { endpoint, bucket, prefix = "" } = store;
-  const client = openObjectStore(store);
+  const objects = new S3Bucket(store, clock);
   const clean = () => rmSync(folder, { recursive: true, force: true });
   const prepare = () => {
     clean();
@@ -119,15 +120,25 @@ function createObjectStore(store: ObjectStore, folder: string): Destination {
   };
   return {
     name: `The object store ${endpoint}, bucket "${bucket}", prefix "${prefix}",`,
-    readNote: (name) => explained(readS3Note(client.file(prefix + name))),
-    async writeNote(name, text) {
-      await explained(client.write(prefix + name, text, { retry: S3_RETRIES, type: "application/json" }));
-    },
+    readNote: (name) => explained(objects.readNote(prefix + name)),
+    writeNote: (name, text) =>
+      explained(objects.put(prefix + name, text, { retries: S3_RETRIES, type: "application/json" })),
     prepare,
     async accept(path, name) {
-      const options = { partSize: S3_PART_BYTES, queueSize: S3_PARTS_AT_ONCE, retry: S3_RETRIES };
-      await explained(client.write(prefix + name, Bun.file(path), { ...options, type: "application/zstd" }));
-      const { size } = await explained(client.stat(prefix + name));
+      const upload = objects.upload(prefix + name, {
+        type: "application/zstd",
+        partBytes: S3_PART_BYTES,
+        atOnce: S3_PARTS_AT_ONCE,
+        retries: S3_RETRIES,
+      });
+      try {
+        for await (const chunk of Bun.file(path).stream()) await explained(upload.write(chunk));
+        await explained(upload.finish());
+      } catch (cause) {
+        await upload.abort().catch(() => {});
+        throw cause;
+      }
+      const size = await explained(objects.sizeOf(prefix + name));
       const sizeBytes = statSync(path).size;
       if (size !== sizeBytes) {
         throw new BackupError(`The object store has ${size} bytes of ${prefix + name} instead of ${sizeBytes}`);
@@ -136,41 +147,37 @@ function createObjectStore(store: ObjectStore, folder: string): Destination {
     async backups() {
       const found: StoredBackup[] = [];
       let listed = 0;
-      let continuationToken: string | undefined;
+      let after: string | null = null;
       do {
-        const page = await explained(
-          client.list(continuationToken === undefined ? { prefix } : { prefix, continuationToken }),
-        );
-        for (const { key, size = 0 } of page.contents ?? []) {
+        const page: S3Page = await explained(objects.list(prefix, { after, keysMax: S3_LIST_KEYS }));
+        for (const { key, size } of page.objects) {
           const name = key.slice(prefix.length);
           listed++;
           if (isOwnName(name)) found.push({ name, sizeBytes: size });
         }
-        continuationToken = page.isTruncated === true ? page.nextContinuationToken : undefined;
-      } while (continuationToken !== undefined && listed < BACKUPS_LISTED_MAX);
+        after = page.next;
+      } while (after !== null && listed < BACKUPS_LISTED_MAX);
       return found.sort((one, other) => (one.name < other.name ? -1 : 1));
     },
-    body(name, { start, end, size }) {
-      const file = client.file(prefix + name);
-      // As a stream: a response made of the file itself would send the client to the object store.
-      return openRemoteBody((start === 0 && end === size ? file : file.slice(start, end)).stream(), end - start);
+    async body(name, { start, end, size }) {
+      const range = start === 0 && end === size ? null : { start, end };
+      return openRemoteBody(await objects.read(prefix + name, range), end - start);
     },
     async fetch(name, signal) {
       const path = join(prepare(), name);
-      const object = client.file(prefix + name);
-      const { size } = await explained(object.stat());
-      const body = await explained(openRemoteBody(object.stream(), size));
+      const size = await explained(objects.sizeOf(prefix + name));
+      const body = await explained(openRemoteBody(await objects.read(prefix + name, null), size));
       // Types of the platform's streams; Bun's are the same.
       const source = Readable.fromWeb((body instanceof Blob ? body.stream() : body) as never);
       await explained(pipeline(source, createWriteStream(path, { mode: 0o600 }), { signal }));
       return path;
     },
-    remove: (name) => explained(client.delete(prefix + name)),
+    remove: (name) => explained(objects.remove(prefix + name)),
     clean,
   };
 }
 
-/** The library's messages are sometimes bare codes. */
+/** Names the object store, as its messages are sometimes bare codes. */
 async function explained<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

@@ -43,7 +43,7 @@ export async function runBackupJob(
   { dataDirectory, owner, keep, verify, to }: BackupJob,
   { clock, signal, tryOpening }: { clock: Clock; signal: AbortSignal; tryOpening: TryOpening },
 ): Promise<BackupResult> {
-  const destination = openDestination(to, dataDirectory);
+  const destination = openDestination(to, dataDirectory, clock);
   await claimDestination(destination, { owner, clock, takeOver: false });
   try {
     const folder = destination.prepare();
@@ -146,7 +146,7 @@ export async function verifyStored(
   { dataDirectory, to, stored }: VerifyJob,
   { clock, signal, tryOpening }: { clock: Clock; signal: AbortSignal; tryOpening: TryOpening },
 ): Promise<VerifyResult> {
-  const destination = openDestination(to, dataDirectory);
+  const destination = openDestination(to, dataDirectory, clock);
   try {
     const file = await destination.fetch(stored, signal);
     const { fileCount, contentBytes, databaseCount } = await verifyBackup({ file, tryOpening, signal });

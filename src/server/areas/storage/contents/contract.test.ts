@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { temporaryDirectory } from "../../../../../tests/support/index.ts";
 import { startS3Server } from "../../../../../tests/support/s3-server.ts";
+import { systemClock } from "../../../../kernel/clock.ts";
 import type { FileStore } from "../model/types.ts";
 import { createLocalFiles } from "./local-files.ts";
 import { createS3Files } from "./s3-files.ts";
@@ -11,7 +12,7 @@ const backend = { endpoint: s3.endpoint, bucket: "attic", region: "x", accessKey
 
 const STORES: [string, () => FileStore][] = [
   ["a local directory", () => createLocalFiles(temporaryDirectory())],
-  ["an S3-compatible store", () => createS3Files({ ...backend, prefix: `${crypto.randomUUID()}/` })],
+  ["an S3-compatible store", () => createS3Files({ ...backend, prefix: `${crypto.randomUUID()}/` }, systemClock)],
 ];
 
 const idsOf = async (files: FileStore): Promise<string[]> =>
@@ -76,7 +77,7 @@ for (const [name, open] of STORES) {
 }
 
 test("[ST82] an S3-compatible store that fails is 503", async () => {
-  const files = createS3Files(backend);
+  const files = createS3Files(backend, systemClock);
   s3.failing = true;
   const incoming = await files.create(Bun.randomUUIDv7());
   await incoming.write(bytes("x"));
@@ -86,7 +87,7 @@ test("[ST82] an S3-compatible store that fails is 503", async () => {
 });
 
 test("[ST83] a body of another size than its record is an error, not a shorter file", async () => {
-  const files = createS3Files(backend);
+  const files = createS3Files(backend, systemClock);
   const small = await store(files, [bytes("0123456789")]);
   const large = await store(files, [new Uint8Array(1_000_000)]);
   const problemOf = (work: Promise<unknown>) => work.catch((problem: unknown) => problem);

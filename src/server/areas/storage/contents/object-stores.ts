@@ -39,7 +39,7 @@ export async function openObjectStores(deps: Deps): Promise<ObjectStores> {
   for (const bucket of Object.values(deps.buckets)) {
     const name = nameOf(bucket);
     if (bucket.backend === undefined || name === null || opened.has(name)) continue;
-    const files = createS3Files(bucket.backend.s3);
+    const files = createS3Files(bucket.backend.s3, clock);
     if (objectStores.mode === "readOnly") {
       opened.set(name, readOnlyFiles(files));
       continue;
