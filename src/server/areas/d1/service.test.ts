@@ -131,7 +131,11 @@ test("[DQ19] a write whose log outgrows the bound is ended and changes nothing, 
 
 test("[DQ19] while long reads keep a large log from being emptied, writes are 503, and go on afterwards", async () => {
   const writer = new Queries({
-    ...{ path, role: "writer", processesMax: 1, room: createAnswerRoom(), clock: systemClock },
+    path,
+    role: "writer",
+    processesMax: 1,
+    room: createAnswerRoom(),
+    clock: systemClock,
     logOverDatabaseMaxBytes: LOG_KEPT_BYTES,
   });
   pools.push(writer);

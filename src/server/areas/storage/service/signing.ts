@@ -106,8 +106,12 @@ export class Signing {
     await gate.require(() => factsOfNew(expected, store.find({ bucket, key })));
     const expiresAtSeconds = this.#expiryAfter(expiresIn ?? SIGNED_URL_DEFAULT_SECONDS);
     const grant = {
-      ...{ id: ids.uuid(), bucket, key, expiresAt: expiresAtSeconds * SECOND_MS },
-      ...{ holder: holderOf(principal), actor: auditActorOf(principal) },
+      id: ids.uuid(),
+      bucket,
+      key,
+      holder: holderOf(principal),
+      actor: auditActorOf(principal),
+      expiresAt: expiresAtSeconds * SECOND_MS,
     };
     await store.write((storage) => storage.insertGrant(grant));
     const claim = { bucket, key, expiresAtSeconds, grantId: grant.id, contentType };
@@ -188,8 +192,13 @@ export class Signing {
 const gone = () => unauthorized("The user or service key that asked for this URL does not exist any more");
 
 const downloadOf = (principal: Principal, bucket: string, key: string, expiresAtSeconds: number): SignedClaim => ({
-  ...{ method: "GET", bucket, key, expiresAtSeconds },
-  ...{ grantId: null, contentType: null, signer: signerOf(principal) },
+  method: "GET",
+  bucket,
+  key,
+  expiresAtSeconds,
+  grantId: null,
+  contentType: null,
+  signer: signerOf(principal),
 });
 
 /** Callers without credentials get no URLs. */
