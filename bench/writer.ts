@@ -6,8 +6,8 @@ import { Database } from "bun:sqlite";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../src/kernel/clock.ts";
 import { tablesLayout } from "../schema/migrations/index.ts";
+import { systemClock } from "../src/kernel/clock.ts";
 import { createStorageEngine, layOut } from "../src/server/db/index.ts";
 
 const writers = Number(process.argv[2] ?? 32);

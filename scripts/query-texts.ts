@@ -8,10 +8,13 @@ import { Read, Write } from "../src/server/db/query.ts";
 export const queryTexts: BunPlugin = {
   name: "query-texts",
   setup(build) {
-    build.onLoad({ filter: /[\\/]src[\\/]server[\\/]areas[\\/]\w+[\\/]statements[\\/][^\\/]+(?<!\.test)\.ts$/ }, async ({ path }) => {
-      const queries: Record<string, unknown> = await import(path);
-      return { loader: "ts", contents: sourceOf(path, queries) };
-    });
+    build.onLoad(
+      { filter: /[\\/]src[\\/]server[\\/]areas[\\/]\w+[\\/]statements[\\/][^\\/]+(?<!\.test)\.ts$/ },
+      async ({ path }) => {
+        const queries: Record<string, unknown> = await import(path);
+        return { loader: "ts", contents: sourceOf(path, queries) };
+      },
+    );
   },
 };
 

@@ -45,7 +45,8 @@ const help = (...args: string[]): string => Bun.spawnSync([...platformCommand(),
 
 test("docs/command-line.md names every command and every option", () => {
   const code = codeOf(page("command-line.md"));
-  const commands = /^USAGE platform (\S+)/m.exec(help())?.[1]?.split("|") ?? [];
+  const [, listed = ""] = help().split("\nCommands:\n");
+  const commands = [...listed.matchAll(/^ {2}([a-z-]+)/gm)].map(([, command = ""]) => command);
   expect(commands.length).toBeGreaterThan(15);
   const missing = commands.flatMap((command) => {
     const options = [...help(command).matchAll(/^ +(--[a-z-]+)/gm)].map(([, option = ""]) => option);

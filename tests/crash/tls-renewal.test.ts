@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { platformCommand, type TestPlatform, testEnvironment, testPlatform, until } from "../support/index.ts";
+import { platformCommand, type TestPlatform, testEnvironment, testPlatform } from "../support/index.ts";
 import { random as seeded, testSeed } from "../support/random.ts";
 import { type Acme, hasAcme, startAcme } from "../support/tls/acme.ts";
 import { peerOf, untilPeers } from "../support/tls/peer.ts";

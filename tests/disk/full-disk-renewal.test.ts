@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { platformCommand, testEnvironment, testPlatform, until } from "../support/index.ts";
+import { platformCommand, testEnvironment, testPlatform } from "../support/index.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { hasAcme, startAcme } from "../support/tls/acme.ts";
 import { peerOf, untilPeers } from "../support/tls/peer.ts";

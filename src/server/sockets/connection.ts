@@ -1,9 +1,9 @@
 import type { Millis } from "../../kernel/clock.ts";
 import type { Principal } from "../access/principal.ts";
+import { TokenBucket } from "./clients.ts";
 import { CLOSE, DROPPED_PER_SECOND_MAX, LONG_MESSAGE_MIN_CHARS, SENT_AT_ONCE_MIN_BYTES } from "./limits.ts";
 import type { Release } from "./pending-places.ts";
 import type { Socket, SocketHandler, SocketServer } from "./socket-server.ts";
-import { TokenBucket } from "./clients.ts";
 
 export type SignedIn = Extract<Principal, { kind: "user" }>;
 /** The caller who authenticated: a user, a visitor who said that there is none, or a service key by a ticket. */

@@ -2,6 +2,7 @@ import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
 import { AppError, badRequest } from "../../kernel/errors.ts";
 import { UNDER_WAY_MAX_MS } from "../../kernel/limits.ts";
 import { Backlogs } from "./backlogs.ts";
+import { TokenBucket } from "./clients.ts";
 import {
   BACKPRESSURE_MAX_BYTES,
   CLOSE,
@@ -9,7 +10,6 @@ import {
   IDLE_TIMEOUT_SECONDS,
   PING_FRAMES_PER_SECOND_MAX,
 } from "./limits.ts";
-import { TokenBucket } from "./clients.ts";
 
 /** One WebSocket's behaviour; the socket carries it, and the server passes events to it. */
 export interface SocketHandler {

@@ -56,7 +56,6 @@ async function certificate(platform: TestPlatform, ...args: string[]) {
   return { stdout, stderr, code };
 }
 
-const isSigned = async (platform: TestPlatform) => (await peerOf(platform.url)).issuer.startsWith("Pebble");
 const trusted = (platform: TestPlatform) =>
   untilPeers("a certificate of the authority", platform.url, ({ issuer }) => issuer.startsWith("Pebble"));
 

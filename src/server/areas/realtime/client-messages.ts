@@ -14,12 +14,12 @@ import {
   TRACKED_PER_CONNECTION_MAX,
 } from "./limits.ts";
 import { denied, type ErrorCode, type Failure, failure, otherChannel, type ServerMessage } from "./messages.ts";
-import type { Presence, Tracked } from "./topics/presence.ts";
 import type { Rights } from "./rights.ts";
 import type { RealtimeConnection, RealtimeState } from "./subscriptions/model.ts";
 import type { Subscribing } from "./subscriptions/subscribing.ts";
 import type { TopicRights } from "./subscriptions/topic-rights.ts";
 import type { Broadcasts } from "./topics/broadcasts.ts";
+import type { Presence, Tracked } from "./topics/presence.ts";
 
 const Seq = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Filters = Type.Optional(Type.Unknown());

@@ -8,9 +8,9 @@ import type { ConnectionLimits } from "../../sockets/connection.ts";
 import type { PendingPlaces } from "../../sockets/pending-places.ts";
 import { BROADCAST_BODY_MAX_BYTES, CHANNEL_LENGTH_MAX } from "./limits.ts";
 import type { ChannelMeter } from "./meter.ts";
-import type { Presence } from "./topics/presence.ts";
 import type { RealtimeState } from "./subscriptions/model.ts";
 import { Broadcast, type Broadcasts, channelIsBusy, checkPayload } from "./topics/broadcasts.ts";
+import type { Presence } from "./topics/presence.ts";
 
 const LISTED_CHANNELS_DEFAULT = 100;
 const LISTED_CHANNELS_MAX = 500;

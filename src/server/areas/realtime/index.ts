@@ -17,7 +17,6 @@ import { Feeds } from "./changes/feeds.ts";
 import { realtimeEndpoints } from "./endpoints.ts";
 import { BATCH_THRESHOLD, connectionLimits, PENDING_PER_ADDRESS_MAX, PRESENCE_TTL_MS } from "./limits.ts";
 import { ChannelMeter } from "./meter.ts";
-import { Presence } from "./topics/presence.ts";
 import { createProtocol } from "./protocol.ts";
 import { Rights } from "./rights.ts";
 import { Askers } from "./subscriptions/askers.ts";
@@ -27,6 +26,7 @@ import { ReplayTime, TableSubscription } from "./subscriptions/table-subscriptio
 import { TopicRights } from "./subscriptions/topic-rights.ts";
 import { Views } from "./subscriptions/views.ts";
 import { Broadcast, Broadcasts, channelIsBusy, checkPayload } from "./topics/broadcasts.ts";
+import { Presence } from "./topics/presence.ts";
 import { FanOut } from "./topics/topic.ts";
 
 /** Random bytes of a feed's name, so that all are different. */

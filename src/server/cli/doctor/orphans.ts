@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { objectPath, scanFiles, SYSTEM_FILE } from "../../areas/backup/layout.ts";
+import { objectPath, SYSTEM_FILE, scanFiles } from "../../areas/backup/layout.ts";
 import { OWNER_ID_FILE } from "../../disk/owner-id.ts";
 import { ORPHAN_AGE_MS } from "../limits.ts";
 import { type Finding, finding, openDatabase, type Patient } from "./patient.ts";

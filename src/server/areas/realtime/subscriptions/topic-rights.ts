@@ -3,9 +3,9 @@ import type { LookupWatch } from "../../../access/lookups/lookups.ts";
 import type { Visiting } from "../../../sockets/connection.ts";
 import type { StandingRight, StandingRights } from "../../../sockets/standing-rights.ts";
 import { Revoked } from "../messages.ts";
-import type { Presence } from "../topics/presence.ts";
 import { LISTENING, type Rights } from "../rights.ts";
 import type { Broadcasts } from "../topics/broadcasts.ts";
+import type { Presence } from "../topics/presence.ts";
 import { principalOf, type RealtimeConnection, type TopicChannel, userIdOf } from "./model.ts";
 
 /** Times that a rule is asked at once for one subscription, where the data that it looks up changes while it is awaited. */

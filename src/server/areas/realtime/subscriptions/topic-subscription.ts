@@ -1,7 +1,7 @@
 import { isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { ChannelMeter } from "../meter.ts";
-import type { Presence } from "../topics/presence.ts";
 import type { Broadcasts } from "../topics/broadcasts.ts";
+import type { Presence } from "../topics/presence.ts";
 import { keyOf, type RealtimeConnection, type Subscription, type TopicChannel } from "./model.ts";
 import type { TopicRights } from "./topic-rights.ts";
 

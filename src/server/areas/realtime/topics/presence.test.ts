@@ -3,9 +3,9 @@ import { settle, testClock } from "../../../../../tests/support/clock.ts";
 import { HOUR_MS } from "../../../../kernel/time/duration.ts";
 import type { Socket } from "../../../sockets/socket-server.ts";
 import { PRESENCE_MEMBERS_MAX, PRESENCE_TTL_MS, SYNC_AT_ONCE_MEMBERS_MAX } from "../limits.ts";
-import { FanOut } from "./topic.ts";
 import { Presence, type Tracked } from "./presence.ts";
 import { PresenceChannel, type PresenceListener } from "./presence-channel.ts";
+import { FanOut } from "./topic.ts";
 
 const silentSockets = {
   upgrade: () => {

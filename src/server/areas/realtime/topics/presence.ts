@@ -1,8 +1,8 @@
 import { type Clock, type Millis, pause } from "../../../../kernel/clock.ts";
 import { PRESENCE_MEMBERS_MAX, SLICE_MS } from "../limits.ts";
 import type { LeaveReason } from "../messages.ts";
-import type { FanOut } from "./topic.ts";
 import { PresenceChannel, type PresenceListener } from "./presence-channel.ts";
+import type { FanOut } from "./topic.ts";
 
 /** The entries of one connection. They outlive a socket that is lost without a close, until the time to live is over. */
 export interface Tracked {

@@ -1,8 +1,8 @@
 import type { Clock } from "../../../../kernel/clock.ts";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { chain } from "../../../../kernel/maybe-promise.ts";
-import { playerDelta, sharedDelta, syncMessage, syncPart } from "../messages.ts";
 import { DELTA_INTERVAL_MS, SENT_CHARS_PER_MS } from "../limits.ts";
+import { playerDelta, sharedDelta, syncMessage, syncPart } from "../messages.ts";
 import type { RoomState } from "../state/room-state.ts";
 import type { StateTexts } from "../state/steps.ts";
 import type { RoomConnection } from "../types.ts";

@@ -1,5 +1,5 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { expect, test } from "bun:test";
+import { AsyncLocalStorage } from "node:async_hooks";
 import { MAILBOX_MAX, MAILBOX_MAX_CHARS, MAILBOXES_MAX_CHARS } from "../limits.ts";
 import { Mailbox } from "./mailbox.ts";
 import { LoopShare, RoomMeter } from "./room-meter.ts";

@@ -1,6 +1,6 @@
 import type { Clock, Millis } from "../../../../kernel/clock.ts";
-import { playersMessage } from "../messages.ts";
 import { PLAYERS_INTERVAL_MS, PLAYERS_LISTED_MAX, PLAYERS_SHARE, SEND_MS, SENT_CHARS_PER_MS } from "../limits.ts";
+import { playersMessage } from "../messages.ts";
 import type { RoomConnection } from "../types.ts";
 import type { Members } from "./members.ts";
 import type { RoomMeter } from "./room-meter.ts";
