@@ -10,21 +10,11 @@ import type {
   ListQuery as ListOptions,
   TableAccessor,
 } from "../../config/app/index.ts";
-import type { ReadCaller } from "../../db/index.ts";
 import { Query } from "../../http/exchange/query.ts";
 import { createQueryParser, type QueryParser } from "../../http/exchange/query-parser.ts";
-import {
-  AggregateQuery,
-  type Asked,
-  BatchBody,
-  CountQuery,
-  type GetValues,
-  ListQuery,
-  SearchQuery,
-} from "./model/requests.ts";
+import { AggregateQuery, BatchBody, CountQuery, ListQuery, type ReadRequest, SearchQuery } from "./model/requests.ts";
 import type { TableService } from "./service.ts";
 
-const NOTHING_ASKED: Asked<GetValues> = { query: () => ({}) };
 const listParser = createQueryParser(ListQuery, { takesOthers: true });
 const countParser = createQueryParser(CountQuery, { takesOthers: true });
 const aggregateParser = createQueryParser(AggregateQuery, { takesOthers: true });
@@ -48,21 +38,29 @@ export function createDatabaseAccessor(
 const NOBODY = "app";
 
 function createTableAccessor(service: TableService, principal: Principal, address: TableAddress): TableAccessor {
-  const caller: ReadCaller = { callerName: callerNameOf(principal, () => NOBODY), signal: undefined };
+  const asker = { principal, callerName: callerNameOf(principal, () => NOBODY), signal: undefined };
+  /** The options of a call as the query string that a client would send. */
+  const asked = <Values>(
+    parser: QueryParser,
+    options: (ListOptions & { q?: string }) | AggregateOptions,
+  ): ReadRequest<Values> => {
+    const text = queryOf(options);
+    // The parser's schema is the one that the values' type comes from.
+    return { ...asker, query: () => parser.parse(new Query(text)) as Values, queryText: () => text };
+  };
   return {
     async get(id) {
       try {
-        return await service.get(principal, address, id, NOTHING_ASKED, caller);
+        return await service.get({ ...asker, query: () => ({}) }, address, id);
       } catch (cause) {
         if (cause instanceof AppError && cause.status === 404) return null;
         throw cause;
       }
     },
-    list: async (options = {}) => service.list(principal, address, asked(listParser, options), caller),
-    count: async (options = {}) => (await service.count(principal, address, asked(countParser, options), caller)).total,
-    aggregate: async (options = {}) => service.aggregate(principal, address, asked(aggregateParser, options), caller),
-    search: async (q, options = {}) =>
-      service.search(principal, address, asked(searchParser, { ...options, q }), caller),
+    list: async (options = {}) => service.list(asked(listParser, options), address),
+    count: async (options = {}) => (await service.count(asked(countParser, options), address)).total,
+    aggregate: async (options = {}) => service.aggregate(asked(aggregateParser, options), address),
+    search: async (q, options = {}) => service.search(asked(searchParser, { ...options, q }), address),
     // Copies: the caller may change its object before the write runs, and the answer while it is announced to others.
     async insert(record) {
       const copy = jsonCopy(record);
@@ -87,13 +85,10 @@ function createTableAccessor(service: TableService, principal: Principal, addres
   };
 }
 
-/** The options of a call as the query string that a client would send. */
-function asked<Values>(parser: QueryParser, options: (ListOptions & { q?: string }) | AggregateOptions): Asked<Values> {
+function queryOf(options: (ListOptions & { q?: string }) | AggregateOptions): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(options)) {
     if (value !== undefined) parameters.set(name, typeof value === "object" ? JSON.stringify(value) : String(value));
   }
-  const text = parameters.toString();
-  // The parser's schema is the one that the values' type comes from.
-  return { query: () => parser.parse(new Query(text)) as Values, queryText: () => text };
+  return parameters.toString();
 }

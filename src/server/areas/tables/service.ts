@@ -7,43 +7,28 @@ import { chain, type MaybePromise } from "../../../kernel/maybe-promise.ts";
 import { Scheduler } from "../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../access/principal.ts";
 import type { Principals } from "../../access/principals.ts";
-import type { TableAddress, TableDoor } from "../../access/table-door.ts";
-import type { AppAccess, BatchResult, ListResult } from "../../config/app/index.ts";
+import type { TableAddress } from "../../access/table-door.ts";
+import type { AppAccess, BatchResult } from "../../config/app/index.ts";
 import type { TableRecord } from "../../config/types.ts";
 import type { ReadCaller } from "../../db/index.ts";
 import { createExpanding } from "./expand/expand.ts";
 import { startAnswerSweep } from "./idempotency/kept-answers.ts";
-import { createOnce, type Once } from "./idempotency/once.ts";
-import { createTableLookups, type TableLookups } from "./lookups/session.ts";
+import { createOnce } from "./idempotency/once.ts";
+import { createTableLookups } from "./lookups/session.ts";
 import type { TableModel } from "./model/model.ts";
 import { isLarge } from "./model/record-size.ts";
-import type {
-  AggregateValues,
-  Asked,
-  BatchBody,
-  ByFilterBody,
-  CountValues,
-  GetValues,
-  ListValues,
-  SearchValues,
-} from "./model/requests.ts";
-import { createAggregating, type Groups } from "./query/aggregate.ts";
-import type { ListText } from "./query/kept-lists.ts";
+import type { BatchBody, ByFilterBody, ReadRequest } from "./model/requests.ts";
+import { createAggregating } from "./query/aggregate.ts";
 import { createReads, type Source } from "./query/reads.ts";
 import { createSearch } from "./query/search.ts";
-import { createMeasuring, type MeasureTable } from "./query/size.ts";
+import { createMeasuring } from "./query/size.ts";
 import { createSources, type Sources } from "./query/sources.ts";
 import type { Namespace, Table } from "./records/namespaces.ts";
 import { type Asker, createRecordRights, denied } from "./rules/access.ts";
 import { createInstanceRights } from "./rules/instance-access.ts";
 import { createTableDoor } from "./table-door.ts";
 import type { PrepareJob } from "./transactions/handle.ts";
-import {
-  type AppTransactions,
-  createAppTransactions,
-  createTransactions,
-  type Transactions,
-} from "./transactions/transactions.ts";
+import { createAppTransactions, createTransactions } from "./transactions/transactions.ts";
 import { createAsking, type WriteGrants } from "./write/asking.ts";
 import {
   type Batch,
@@ -71,106 +56,17 @@ import { createWrites, type KeepAnswer, type Writes } from "./write/writes.ts";
 /** Reads the body of a request; called after the rules that need no record. */
 type Body<T = JsonObject> = () => MaybePromise<T>;
 
-interface TableReads {
-  get(
-    principal: Principal,
-    address: TableAddress,
-    id: string,
-    asked: Asked<GetValues>,
-    caller?: ReadCaller,
-  ): MaybePromise<TableRecord>;
-  list(
-    principal: Principal,
-    address: TableAddress,
-    asked: Asked<ListValues>,
-    caller?: ReadCaller,
-  ): MaybePromise<ListResult>;
-  /** The same, which may be a text that is kept for requests like it. */
-  listed(
-    principal: Principal,
-    address: TableAddress,
-    asked: Asked<ListValues>,
-    caller?: ReadCaller,
-  ): MaybePromise<ListResult | ListText>;
-  count(
-    principal: Principal,
-    address: TableAddress,
-    asked: Asked<CountValues>,
-    caller?: ReadCaller,
-  ): MaybePromise<{ total: number }>;
-  aggregate(
-    principal: Principal,
-    address: TableAddress,
-    asked: Asked<AggregateValues>,
-    caller?: ReadCaller,
-  ): MaybePromise<Groups>;
-  search(
-    principal: Principal,
-    address: TableAddress,
-    asked: Asked<SearchValues>,
-    caller?: ReadCaller,
-  ): MaybePromise<ListResult>;
-}
-
 export interface Upserted {
   record: TableRecord;
   isNew: boolean;
 }
 
-interface TableWrites {
-  insert(principal: Principal, address: TableAddress, body: Body, keep?: KeepAnswer<TableRecord>): Promise<TableRecord>;
-  upsert(
-    principal: Principal,
-    address: TableAddress,
-    body: Body,
-    options: { conflictTarget: string; keep?: KeepAnswer<Upserted> | undefined },
-  ): Promise<Upserted>;
-  /** `condition`: `if` of the request, as text; null: none. */
-  update(
-    principal: Principal,
-    address: TableAddress,
-    id: string,
-    body: Body,
-    options?: { condition: string | null; keep?: KeepAnswer<TableRecord> | undefined },
-  ): Promise<TableRecord>;
-  /** `checkForm` throws for a malformed request; called after the rights. */
-  delete(
-    principal: Principal,
-    address: TableAddress,
-    id: string,
-    options?: { condition: string | null; checkForm: () => unknown },
-  ): Promise<void>;
-}
-
-interface TableBatches {
-  batch(
-    principal: Principal,
-    address: TableAddress,
-    body: Body<BatchBody>,
-    options: { upsert: boolean; caller?: ReadCaller; keep?: KeepAnswer<BatchResult> | undefined },
-  ): Promise<BatchResult>;
-  batchByFilter(
-    principal: Principal,
-    address: TableAddress,
-    body: Body<ByFilterBody>,
-    options?: { caller?: ReadCaller; keep?: KeepAnswer<ByFilterResult> | undefined },
-  ): Promise<ByFilterResult>;
-}
+export type TableService = ReturnType<typeof createTableService>;
 
 /**
- * The operations of the table endpoints. `caller`: for whom long reads run; the server by default. Each method checks in
- * this order: address (404), rights (401, 403), the form of the request (400), the records (404, 409).
+ * The operations of the table endpoints. Each checks in this order: address (404), rights (401, 403), the form of the request
+ * (400), the records (404, 409).
  */
-export interface TableService extends TableReads, TableWrites, TableBatches, Transactions, AppTransactions {
-  readonly door: TableDoor;
-  /** Carries out requests with an idempotency key once. */
-  readonly once: Once;
-  readonly lookups: TableLookups;
-  readonly measure: MeasureTable;
-  /** Waits for the hooks after writes. */
-  stop(): Promise<void>;
-}
-
 export function createTableService(deps: {
   namespaces: ReadonlyMap<string, Namespace>;
   requirePresent: Principals["requirePresent"];
@@ -179,7 +75,7 @@ export function createTableService(deps: {
   logger: Logger;
   app: () => AppAccess;
   prepareJob: PrepareJob;
-}): TableService {
+}) {
   const rights = createRecordRights(deps);
   const instances = createInstanceRights(deps);
   const lookups = createTableLookups(deps);
@@ -195,31 +91,32 @@ export function createTableService(deps: {
   const reads = createReads({ rights, expanding });
   const aggregating = createAggregating({ reads });
   const search = createSearch({ reads, expanding });
-  const from = <T>(principal: Principal, address: TableAddress, read: (source: Source) => MaybePromise<T>) =>
-    chain(sources.forReading(principal, address), read);
+  /** Finds the source at an address for a read. */
+  const reading =
+    <Values, Rest extends unknown[], T>(
+      read: (asked: ReadRequest<Values>, source: Source, ...rest: Rest) => MaybePromise<T>,
+    ) =>
+    (asked: ReadRequest<Values>, address: TableAddress, ...rest: Rest): MaybePromise<T> =>
+      chain(sources.forReading(asked.principal, address), (source) => read(asked, source, ...rest));
   const turns = new Scheduler();
   const stopSweep = startAnswerSweep(deps);
   return {
-    get: (principal, address, id, asked, caller) =>
-      from(principal, address, (source) => reads.get(principal, source, id, asked, caller)),
-    list: (principal, address, asked, caller) =>
-      from(principal, address, (source) => reads.list(principal, source, asked, caller)),
-    listed: (principal, address, asked, caller) =>
-      from(principal, address, (source) => reads.listed(principal, source, asked, caller)),
-    count: (principal, address, asked, caller) =>
-      from(principal, address, (source) => reads.count(principal, source, asked, caller)),
-    aggregate: (principal, address, asked, caller) =>
-      from(principal, address, (source) => aggregating.aggregate(principal, source, asked, caller)),
-    search: (principal, address, asked, caller) =>
-      from(principal, address, (source) => search.search(principal, source, asked, caller)),
+    get: reading(reads.get),
+    list: reading(reads.list),
+    listed: reading(reads.listed),
+    count: reading(reads.count),
+    aggregate: reading(aggregating.aggregate),
+    search: reading(search.search),
     ...createTableWrites({ sources, writes, mutations, steps }),
     ...createTableBatches({ sources, writes, mutations, steps, rights, turns }),
     ...createTransactions({ sources, writes, mutations, turns, namespaces: deps.namespaces }),
     ...createAppTransactions({ ...deps, sources, writes, mutations, asking: createAsking(rights) }),
+    /** Carries out requests with an idempotency key once. */
     once: createOnce({ ...deps, instances, rights, lookups }),
     door: createTableDoor({ sources, namespaces: deps.namespaces, rights, instances, lookups }),
     lookups,
     measure: createMeasuring(sources),
+    /** Waits for the hooks after writes. */
     async stop() {
       await Promise.all([stopSweep(), afterHooks.ended()]);
     },
@@ -233,9 +130,14 @@ interface WriteDeps {
   steps: CascadeSteps;
 }
 
-function createTableWrites({ sources, writes, mutations, steps }: WriteDeps): TableWrites {
+function createTableWrites({ sources, writes, mutations, steps }: WriteDeps) {
   return {
-    async insert(principal, address, body, keep) {
+    async insert(
+      principal: Principal,
+      address: TableAddress,
+      body: Body,
+      keep?: KeepAnswer<TableRecord>,
+    ): Promise<TableRecord> {
       const { table, file, rules } = await sources.forInserting(principal, address);
       const asker = { principal, rules };
       const grants = await writes.grants(asker, table.model, ["insert"]);
@@ -244,7 +146,12 @@ function createTableWrites({ sources, writes, mutations, steps }: WriteDeps): Ta
       return writes.run(file, asker, insert, { keep });
     },
 
-    async upsert(principal, address, body, { conflictTarget, keep }) {
+    async upsert(
+      principal: Principal,
+      address: TableAddress,
+      body: Body,
+      { conflictTarget, keep }: { conflictTarget: string; keep?: KeepAnswer<Upserted> | undefined },
+    ): Promise<Upserted> {
       const { table, file, rules } = await sources.forInserting(principal, address);
       const asker = { principal, rules };
       const grants = await writes.grants(asker, table.model, ["insert", "update"], { demand: "either" });
@@ -256,7 +163,14 @@ function createTableWrites({ sources, writes, mutations, steps }: WriteDeps): Ta
       return writes.run(file, asker, upsert, { keep });
     },
 
-    async update(principal, address, id, body, options) {
+    /** `condition`: `if` of the request, as text; null: none. */
+    async update(
+      principal: Principal,
+      address: TableAddress,
+      id: string,
+      body: Body,
+      options?: { condition: string | null; keep?: KeepAnswer<TableRecord> | undefined },
+    ): Promise<TableRecord> {
       const { table, file, rules } = await sources.forReading(principal, address);
       const asker = { principal, rules };
       const grants = await writes.grants(asker, table.model, ["update"]);
@@ -267,7 +181,13 @@ function createTableWrites({ sources, writes, mutations, steps }: WriteDeps): Ta
       return writes.run(file, asker, update, { keep: options?.keep });
     },
 
-    async delete(principal, address, id, options) {
+    /** `checkForm` throws for a malformed request; called after the rights. */
+    async delete(
+      principal: Principal,
+      address: TableAddress,
+      id: string,
+      options?: { condition: string | null; checkForm: () => unknown },
+    ): Promise<void> {
       const { table, file, rules } = await sources.forReading(principal, address);
       const asker = { principal, rules };
       const grants = await writes.grants(asker, table.model, ["delete"]);
@@ -301,9 +221,18 @@ function createTableBatches({
   steps,
   rights,
   turns,
-}: WriteDeps & { rights: ReturnType<typeof createRecordRights>; turns: Scheduler }): TableBatches {
+}: WriteDeps & { rights: ReturnType<typeof createRecordRights>; turns: Scheduler }) {
   return {
-    async batch(principal, address, body, { caller, keep, ...options }) {
+    async batch(
+      principal: Principal,
+      address: TableAddress,
+      body: Body<BatchBody>,
+      {
+        caller,
+        keep,
+        ...options
+      }: { upsert: boolean; caller?: ReadCaller; keep?: KeepAnswer<BatchResult> | undefined },
+    ): Promise<BatchResult> {
       const { table, file, rules } = await sources.forInserting(principal, address);
       const asker = { principal, rules };
       // A caller without any of these rights learns nothing about the form of its body.
@@ -321,7 +250,12 @@ function createTableBatches({
       return result;
     },
 
-    async batchByFilter(principal, address, body, { caller, keep } = {}) {
+    async batchByFilter(
+      principal: Principal,
+      address: TableAddress,
+      body: Body<ByFilterBody>,
+      { caller, keep }: { caller?: ReadCaller; keep?: KeepAnswer<ByFilterResult> | undefined } = {},
+    ): Promise<ByFilterResult> {
       const { table, file, rules } = await sources.forReading(principal, address);
       const asker = { principal, rules };
       await writes.grants(asker, table.model, ["update", "delete"], { demand: "either" });

@@ -89,21 +89,21 @@ export function endpointsBelow(
   const { once } = service;
   return {
     list: endpoint(`GET ${base}`, declared.list, (context) =>
-      chain(service.listed(context.principal, addressOf(context.params), context, context), (answer) =>
+      chain(service.listed(context, addressOf(context.params)), (answer) =>
         answer instanceof ListText ? new JsonText(answer.text) : answer,
       ),
     ),
     count: endpoint(`GET ${base}/count`, declared.count, (context) =>
-      service.count(context.principal, addressOf(context.params), context, context),
+      service.count(context, addressOf(context.params)),
     ),
     aggregate: endpoint(`GET ${base}/aggregate`, declared.aggregate, (context) =>
-      service.aggregate(context.principal, addressOf(context.params), context, context),
+      service.aggregate(context, addressOf(context.params)),
     ),
     search: endpoint(`GET ${base}/search`, declared.search, (context) =>
-      service.search(context.principal, addressOf(context.params), context, context),
+      service.search(context, addressOf(context.params)),
     ),
     get: endpoint(`GET ${base}/:id`, declared.get, (context) =>
-      service.get(context.principal, addressOf(context.params), context.params.id, context, context),
+      service.get(context, addressOf(context.params), context.params.id),
     ),
     insert: endpoint(`POST ${base}`, declared.insert, (context) => {
       const { principal, params, peek, body } = context;

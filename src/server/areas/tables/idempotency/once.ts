@@ -34,7 +34,7 @@ export interface OnceOptions<T> {
 }
 
 /** Carries out a request with an `Idempotency-Key` once. */
-export interface Once {
+interface Once {
   /**
    * Without the header: `work(undefined)`. With it: the kept answer, or `work` with a function that keeps its answer, to be
    * called inside its transaction. Errors: 400, 409 while the first one is under way, 422 for another request. [TB320]

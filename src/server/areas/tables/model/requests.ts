@@ -1,6 +1,8 @@
 import { type Static, type TObject, type TSchema, Type } from "typebox";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { optional } from "../../../../kernel/schema/types.ts";
+import type { Principal } from "../../../access/principal.ts";
+import type { ReadCaller } from "../../../db/index.ts";
 import {
   AGGREGATE_GROUPS_DEFAULT,
   AGGREGATE_GROUPS_MAX,
@@ -179,9 +181,10 @@ export type CountValues = Static<TObject<typeof CountQuery>>;
 export type AggregateValues = Static<TObject<typeof AggregateQuery>>;
 export type SearchValues = Static<TObject<typeof SearchQuery>>;
 
-/** The query parameters of a request, parsed when `query` is called: after the rights. */
-export interface Asked<Values> {
-  /** Errors: 400 that names each parameter at fault. */
+/** A read: who asks, its parameters, and for whom long reads run. */
+export interface ReadRequest<Values> extends ReadCaller {
+  readonly principal: Principal;
+  /** The parameters. Called after the rights are known. Errors: 400 that names each parameter at fault. */
   query(): Values;
   /** The query string. Equal texts have equal parameters. */
   queryText?(): string;

@@ -2,30 +2,30 @@ import { badField, tooLarge } from "../../../../kernel/errors.ts";
 import type { JsonValue } from "../../../../kernel/json/json.ts";
 import { BUCKET_UNITS, type BucketUnit } from "../../../../kernel/time/buckets.ts";
 import { timeZone } from "../../../../kernel/time/time-zone.ts";
-import type { Principal } from "../../../access/principal.ts";
 import type { TableRecord } from "../../../config/types.ts";
-import { BUCKET_FUNCTION, type ReadCaller, type SqlValue } from "../../../db/index.ts";
+import { BUCKET_FUNCTION, type SqlValue } from "../../../db/index.ts";
 import { type Condition, NO_FILTER, type ParsedFilter } from "../filters/filter.ts";
 import type { SqlCondition } from "../filters/filter-sql.ts";
 import { AGGREGATE_GROUPS_DEFAULT, AGGREGATE_GROUPS_MAX, AGGREGATE_TERMS_MAX, PAGE_BYTES_MAX } from "../limits.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
-import type { AggregateValues, Asked } from "../model/requests.ts";
+import type { AggregateValues, ReadRequest } from "../model/requests.ts";
 import { parseFilters } from "./list-query.ts";
 import { matchesOf } from "./matches.ts";
 import { notByRecord, type Reads, type Source } from "./reads.ts";
 
-export interface Groups {
+interface Groups {
   groups: TableRecord[];
 }
 
 export interface Aggregating {
   /** Counts, sums and extremes of the records that the caller may read. Errors: 401, 403, 400, 408, 413. [TB410] */
-  aggregate(principal: Principal, source: Source, asked: Asked<AggregateValues>, caller?: ReadCaller): Promise<Groups>;
+  aggregate(asked: ReadRequest<AggregateValues>, source: Source): Promise<Groups>;
 }
 
 export function createAggregating(deps: { reads: Reads }): Aggregating {
   return {
-    async aggregate(principal, source, asked, caller) {
+    async aggregate(asked, source) {
+      const { principal } = asked;
       const granted = await deps.reads.grant(principal, source);
       if (granted.kind === "record") throw notByRecord(principal);
       const { table, file } = source;
@@ -39,7 +39,7 @@ export function createAggregating(deps: { reads: Reads }): Aggregating {
       const { sql, params } = aggregateSql(table.model, where, request, conditions);
       const names = JSON.stringify(terms.map(({ name }) => name));
       const { rows, isCut } = await file.readPage(sql, params, {
-        caller,
+        caller: asked,
         page: { bytesMax: PAGE_BYTES_MAX, rowBytes: names.length + terms.length, jsonColumns: [] },
         decode: (values) => groupOf(terms, values),
       });

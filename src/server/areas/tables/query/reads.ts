@@ -12,7 +12,7 @@ import { parseSort } from "../filters/sort.ts";
 import { RULE_RECORDS_MAX } from "../limits.ts";
 import type { RuleScope } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
-import type { Asked, CountValues, GetValues, ListValues } from "../model/requests.ts";
+import type { CountValues, GetValues, ListValues, ReadRequest } from "../model/requests.ts";
 import type { Table } from "../records/namespaces.ts";
 import { LongRecord } from "../records/store.ts";
 import { denied, type Grant, type RecordRights } from "../rules/access.ts";
@@ -61,45 +61,24 @@ export interface WritableSource extends Source {
   file: DatabaseFile;
 }
 
-export interface Reads {
-  get(
-    principal: Principal,
-    source: Source,
-    id: string,
-    asked: Asked<GetValues>,
-    caller?: ReadCaller,
-  ): MaybePromise<TableRecord>;
-  /** `caller`: for whom long reads run; the server by default. */
-  list(principal: Principal, source: Source, asked: Asked<ListValues>, caller?: ReadCaller): MaybePromise<ListResult>;
-  /** The same, which may be a text that is kept for requests like it. */
-  listed(
-    principal: Principal,
-    source: Source,
-    asked: Asked<ListValues>,
-    caller?: ReadCaller,
-  ): MaybePromise<ListResult | ListText>;
-  count(
-    principal: Principal,
-    source: Source,
-    asked: Asked<CountValues>,
-    caller?: ReadCaller,
-  ): MaybePromise<{ total: number }>;
-  /** The read grant, for a search. Errors: 401, 403. */
-  grant(principal: Principal, source: Source): MaybePromise<Grant>;
-  /** Errors: 403 when the rule denies one of the records. [TB49] */
-  allReadable(principal: Principal, source: Source, grant: Grant, records: readonly TableRecord[]): MaybePromise<void>;
-}
+type ReadRights = ReturnType<typeof createReadRights>;
 
-export function createReads(deps: { rights: RecordRights; expanding: Expanding }): Reads {
-  const { rights, expanding } = deps;
-
-  const grant: Reads["grant"] = (principal, { table, rules }) =>
+/** The rights to read the records of a source. */
+function createReadRights(rights: RecordRights) {
+  /** The read grant. Errors: 401, 403. */
+  const grant = (principal: Principal, { table, rules }: Source): MaybePromise<Grant> =>
     chain(rights.grant({ principal, rules }, table.model, "read"), (granted) => {
       if (granted.kind === "none") throw denied(principal);
       return granted;
     });
 
-  const allReadable: Reads["allReadable"] = (principal, { table, rules }, granted, records) => {
+  /** Errors: 403 when the rule denies one of the records. [TB49] */
+  const allReadable = (
+    principal: Principal,
+    { table, rules }: Source,
+    granted: Grant,
+    records: readonly TableRecord[],
+  ): MaybePromise<void> => {
     if (granted.kind !== "record") return;
     const refuse = (): never => {
       if (principal.kind === "anonymous") throw unauthorized();
@@ -121,12 +100,20 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
     });
   };
 
+  return { grant, allReadable };
+}
+
+export type Reads = ReturnType<typeof createReads>;
+
+export function createReads({ rights, expanding }: { rights: RecordRights; expanding: Expanding }) {
+  const { grant, allReadable } = createReadRights(rights);
   /** Lists do not wait for long records. */
   const listTurns = new Scheduler();
   const find = createFinding();
 
-  const get: Reads["get"] = (principal, source, id, asked, caller) =>
-    chain(grant(principal, source), (granted) => {
+  const get = (asked: ReadRequest<GetValues>, source: Source, id: string): MaybePromise<TableRecord> => {
+    const { principal } = asked;
+    return chain(grant(principal, source), (granted) => {
       const { model } = source.table;
       const query = asked.query();
       const fields = parseFields(model, query.fields);
@@ -145,41 +132,42 @@ export function createReads(deps: { rights: RecordRights; expanding: Expanding }
           if (!isAllowed) throw denied(principal);
           if (expand === null) return pick(record, fields);
           const shown = (one: TableRecord) => pick(one, fields);
-          const expanded = listTurns.soon(() => expanding.answers(principal, source, expand, [record], shown, caller));
+          const expanded = listTurns.soon(() => expanding.answers(principal, source, expand, [record], shown, asked));
           return chain(expanded, ([one = record]) => one);
         });
       });
     });
+  };
 
   const { listOf } = createListing(expanding, allReadable, listTurns);
-  const list: Reads["list"] = (principal, source, asked, caller) =>
-    chain(grant(principal, source), (granted) =>
-      listOf(principal, source, { request: parseListRequest(source.table.model, asked.query()), granted }, caller),
+  const list = (asked: ReadRequest<ListValues>, source: Source): MaybePromise<ListResult> =>
+    chain(grant(asked.principal, source), (granted) =>
+      listOf(asked, source, { request: parseListRequest(source.table.model, asked.query()), granted }),
     );
 
   const listed = createListed(grant, listOf);
 
-  const count: Reads["count"] = (principal, source, asked, caller) =>
-    chain(grant(principal, source), (granted) => {
+  const count = (asked: ReadRequest<CountValues>, source: Source): MaybePromise<{ total: number }> =>
+    chain(grant(asked.principal, source), (granted) => {
       const { table, file } = source;
-      if (granted.kind === "record") throw notByRecord(principal);
+      if (granted.kind === "record") throw notByRecord(asked.principal);
       const filter = parseFilters(table.model, asked.query());
       if (file === null) return { total: 0 };
-      const counted = () => pagesOf(table).count(file, preparedOf(table).count(filter, granted), caller);
+      const counted = () => pagesOf(table).count(file, preparedOf(table).count(filter, granted), asked);
       return chain(
         listTurns.soon(() => chain(file.ready(), counted)),
         (total) => ({ total }),
       );
     });
 
-  return { get, list, listed, count, grant, allReadable };
+  return { get, list, listed, count, grant };
 }
 
-/** Lists that may be kept as text. */
-function createListed(grant: Reads["grant"], listOf: ReturnType<typeof createListing>["listOf"]): Reads["listed"] {
+/** The list of a request, which may be a text that is kept for requests like it. */
+function createListed(grant: ReadRights["grant"], listOf: ReturnType<typeof createListing>["listOf"]) {
   const kept = new KeptLists();
-  return (principal, source, asked, caller) =>
-    chain(grant(principal, source), (granted) => {
+  return (asked: ReadRequest<ListValues>, source: Source): MaybePromise<ListResult | ListText> =>
+    chain(grant(asked.principal, source), (granted) => {
       const { file, table } = source;
       const text = file === null || granted.kind !== "all" ? undefined : asked.queryText?.();
       file?.assertReadable();
@@ -189,7 +177,7 @@ function createListed(grant: Reads["grant"], listOf: ReturnType<typeof createLis
         return known;
       }
       const request = parseListRequest(table.model, asked.query());
-      const found = listOf(principal, source, { request, granted }, caller);
+      const found = listOf(asked, source, { request, granted });
       // Related records change without their table.
       return known === null || request.expand !== null ? found : chain(found, known);
     });
@@ -212,20 +200,20 @@ function* decoded(record: LongRecord): Generator<void, TableRecord> {
 }
 
 /** Lists of a caller with its grant. */
-function createListing(expanding: Expanding, allReadable: Reads["allReadable"], turns: Scheduler) {
+function createListing(expanding: Expanding, allReadable: ReadRights["allReadable"], turns: Scheduler) {
   type Asking = { request: ListRequest; granted: Grant };
   /** Lists that are asked for at once take turns: each of them may take a few milliseconds. [TB106] */
-  const listOf = (principal: Principal, source: Source, asking: Asking, caller: ReadCaller | undefined) =>
-    turns.soon(() => chain(source.file?.ready(), () => read(principal, source, asking, caller)));
+  const listOf = (asked: ReadRequest<ListValues>, source: Source, asking: Asking) =>
+    turns.soon(() => chain(source.file?.ready(), () => read(asked, source, asking)));
 
   const read = (
-    principal: Principal,
+    asked: ReadRequest<ListValues>,
     source: Source,
     { request, granted }: Asking,
-    caller: ReadCaller | undefined,
   ): MaybePromise<ListResult> => {
+    const { principal } = asked;
     if (granted.kind === "record" && !isPlain(request)) throw notByRecord(principal);
-    return chain(find(source, request, granted, caller), ({ records, total, isCut }) => {
+    return chain(find(source, request, granted, asked), ({ records, total, isCut }) => {
       // With `total=false` the page may be complete, and only the record behind it does not fit.
       if (isCut && request.paging.mode === "offset" && records.length < request.limit) throw tooLargePage();
       // Without a total, one record more than requested shows whether there are more.
@@ -236,13 +224,13 @@ function createListing(expanding: Expanding, allReadable: Reads["allReadable"], 
         const answer = envelope(request, records, hasMore, total);
         if (request.expand === null) return answer;
         const shown = (record: TableRecord) => pick(record, request.fields);
-        const expanded = expanding.answers(principal, source, request.expand, records, shown, caller);
+        const expanded = expanding.answers(principal, source, request.expand, records, shown, asked);
         return chain(expanded, (items) => ({ ...answer, items }));
       });
     });
   };
 
-  const find = (source: Source, request: ListRequest, granted: Grant, caller: ReadCaller | undefined) => {
+  const find = (source: Source, request: ListRequest, granted: Grant, caller: ReadCaller) => {
     const { table, file } = source;
     if (file === null) return { records: [], total: isTotalWanted(request, granted) ? 0 : null, isCut: false };
     return pagesOf(table).list(file, preparedOf(table).list(request, granted), caller);

@@ -1,6 +1,5 @@
 import { badField, tooLarge } from "../../../../kernel/errors.ts";
 import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
-import type { Principal } from "../../../access/principal.ts";
 import type { ListResult } from "../../../config/app/index.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { DatabaseFile, HighlightRequest, ReadCaller } from "../../../db/index.ts";
@@ -11,7 +10,7 @@ import type { SqlCondition } from "../filters/filter-sql.ts";
 import { parseSort, type Sort } from "../filters/sort.ts";
 import { SEARCH_PAGE_BYTES_MAX, SEARCH_TIMEOUT_MS } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
-import type { Asked, SearchValues } from "../model/requests.ts";
+import type { ReadRequest, SearchValues } from "../model/requests.ts";
 import type { Table } from "../records/namespaces.ts";
 import { limitOf, parseFields, parseFilters, pick } from "./list-query.ts";
 import { notByRecord, type Reads, type Source } from "./reads.ts";
@@ -19,17 +18,13 @@ import { foundSql, pageSql, planSearch } from "./search-plan.ts";
 
 export interface Search {
   /** Errors: 400 without `q` or without full-text search, 413 for a page that is too large. [TB41] */
-  search(
-    principal: Principal,
-    source: Source,
-    asked: Asked<SearchValues>,
-    caller?: ReadCaller,
-  ): MaybePromise<ListResult>;
+  search(asked: ReadRequest<SearchValues>, source: Source): MaybePromise<ListResult>;
 }
 
 export function createSearch(deps: { reads: Reads; expanding: Expanding }): Search {
   return {
-    async search(principal, source, asked, caller) {
+    async search(asked, source) {
+      const { principal } = asked;
       const granted = await deps.reads.grant(principal, source);
       if (granted.kind === "record") throw notByRecord(principal);
       const { table, file } = source;
@@ -48,7 +43,7 @@ export function createSearch(deps: { reads: Reads; expanding: Expanding }): Sear
 
       const found = foundSql(model, { plan, filter, ruleFilter, isRanked: sort === null });
       const hits = await readHits(
-        { table, file, caller },
+        { table, file, caller: asked },
         pageSql(model, found, { sort, limit, offset }),
         plan.highlight,
       );
@@ -57,10 +52,10 @@ export function createSearch(deps: { reads: Reads; expanding: Expanding }): Sear
         ...pick(record, fields),
         highlights: hits[place]?.highlights ?? {},
       });
-      const items = await deps.expanding.answers(principal, source, expand, records, shown, caller);
+      const items = await deps.expanding.answers(principal, source, expand, records, shown, asked);
       if (hits.length > 0 || offset === 0) return { items, total: hits[0]?.total ?? 0, ...page };
       const counting = `SELECT count(*) FROM (${found.sql})`;
-      const counted = await file.read(counting, found.params, { timeoutMs: SEARCH_TIMEOUT_MS, caller });
+      const counted = await file.read(counting, found.params, { timeoutMs: SEARCH_TIMEOUT_MS, caller: asked });
       return { items, total: Number(counted[0]?.[0] ?? 0), ...page };
     },
   };

@@ -25,7 +25,7 @@ import type { KeepAnswer, Writes } from "../write/writes.ts";
 import { createTransactionHandle, type PrepareJob } from "./handle.ts";
 
 /** The transactions of the endpoints. */
-export interface Transactions {
+interface Transactions {
   /** Errors: in this order 404 of the namespace, 401, 403, 400, 404 of a table; then those of the operations. [TB304] */
   transact(
     principal: Principal,
@@ -215,7 +215,7 @@ function runStep(
 }
 
 /** Transactions of the server's own code. */
-export interface AppTransactions {
+interface AppTransactions {
   /** Runs `work` with the rights of `principal`. Errors: those of its operations; what `work` throws. [TB310] */
   transaction<T>(principal: Principal, address: FileAddress, work: (tx: DatabaseTransaction) => T): Promise<T>;
 }
