@@ -7,14 +7,20 @@ import type { FilterOperator } from "../../../config/types.ts";
 import { IN_VALUES_MAX, NEEDLE_LENGTH_MAX, SHOWN_LENGTH_MAX } from "../limits.ts";
 import { type FieldPath, resolveField } from "../model/field-path.ts";
 import type { TableModel } from "../model/model.ts";
+import { isFilterOperator, isListOperator, type ListOperator, OPERATOR_NAMES, OPERATORS } from "../model/operators.ts";
 
-const TEXT_OPERATORS: readonly string[] = ["contains", "icontains", "startsWith", "istartsWith"];
-const OPERATORS: readonly string[] = ["==", "!=", ">", ">=", "<", "<=", ...TEXT_OPERATORS, "in", "not in"];
+interface ListCondition {
+  field: FieldPath;
+  operator: ListOperator;
+  value: readonly JsonValue[];
+}
 
-/** A condition that was checked against its table. `value` is an array for `in` and `not in`. */
+/** A condition that was checked against its table. */
 export type Condition =
-  | { field: FieldPath; operator: Exclude<FilterOperator, "in" | "not in">; value: JsonValue }
-  | { field: FieldPath; operator: "in" | "not in"; value: readonly JsonValue[] };
+  | { field: FieldPath; operator: Exclude<FilterOperator, ListOperator>; value: JsonValue }
+  | ListCondition;
+
+export const isListCondition = (condition: Condition): condition is ListCondition => isListOperator(condition.operator);
 
 /** All of `all` must match, and one of `any` unless it is empty. */
 export interface ParsedFilter {
@@ -50,13 +56,8 @@ export function parseConditions(
  */
 export const withOwnValues = (conditions: readonly Condition[]): Condition[] =>
   conditions.map((condition): Condition => {
-    switch (condition.operator) {
-      case "in":
-      case "not in":
-        return { ...condition, value: condition.value.filter((one) => one !== undefined).map((one) => jsonCopy(one)) };
-      default:
-        return { ...condition, value: jsonCopy(condition.value) };
-    }
+    if (!isListCondition(condition)) return { ...condition, value: jsonCopy(condition.value) };
+    return { ...condition, value: condition.value.filter((one) => one !== undefined).map((one) => jsonCopy(one)) };
   });
 
 /** As `parseConditions`, for the text of a query parameter. */
@@ -87,11 +88,11 @@ function parseTuple(model: TableModel, tuple: unknown, name: string): Condition 
   const value = tuple[2] as JsonValue | undefined;
   const field = resolveField(model, fieldName);
   if (field === null) throw badField(name, "unknown_field", `${name}: ${fieldName} is not a field of ${model.name}`);
-  if (!OPERATORS.includes(operator)) {
-    throw badField(name, "invalid_value", `${name}: "${operator}" is not one of ${OPERATORS.join(", ")}`);
+  if (!isFilterOperator(operator)) {
+    throw badField(name, "invalid_value", `${name}: "${operator}" is not one of ${OPERATOR_NAMES}`);
   }
   if (value === undefined) throw badField(name, "invalid_value", `${name} must be [field, operator, value]`);
-  if (operator === "in" || operator === "not in") {
+  if (isListOperator(operator)) {
     if (!Array.isArray(value)) throw badField(name, "invalid_type", `${name}: ${operator} takes an array of values`);
     if (value.length > IN_VALUES_MAX) {
       throw badField(
@@ -103,10 +104,8 @@ function parseTuple(model: TableModel, tuple: unknown, name: string): Condition 
     for (const one of value) if (one !== null) checkValue(field, "==", one, name);
     return { field, operator, value };
   }
-  // One of OPERATORS other than the two above.
-  const single = operator as Exclude<FilterOperator, "in" | "not in">;
-  checkValue(field, single, value, name);
-  return { field, operator: single, value };
+  checkValue(field, operator, value, name);
+  return { field, operator, value };
 }
 
 function checkValue(field: FieldPath, operator: FilterOperator, value: JsonValue, name: string): void {
@@ -118,20 +117,20 @@ function checkValue(field: FieldPath, operator: FilterOperator, value: JsonValue
   if (typeof value === "number" && !Number.isFinite(value)) {
     throw badField(name, "invalid_value", `${name}: ${field.name} ${operator} takes a finite number, got ${value}`);
   }
-  const isText = TEXT_OPERATORS.includes(operator);
+  const { takes } = OPERATORS[operator];
+  const isText = takes === "text" || takes === "part";
   if (isText && typeof value === "string" && value.length > NEEDLE_LENGTH_MAX) {
     const message = `${name}: ${operator} takes at most ${NEEDLE_LENGTH_MAX} characters, got ${value.length}`;
     throw badField(name, "too_long", message);
   }
   if (value === null) {
-    if (operator !== "==" && operator !== "!=" && !(operator === "contains" && field.isJson))
-      wrong("a value that is not null");
+    if (takes !== "value" && !(takes === "part" && field.isJson)) wrong("a value that is not null");
     return;
   }
-  if (isText && operator !== "contains" && typeof value !== "string") wrong("text");
+  if (takes === "text" && typeof value !== "string") wrong("text");
   if (field.isJson) {
     const isOrdered = typeof value === "string" || typeof value === "number";
-    if (!isOrdered && [">", ">=", "<", "<="].includes(operator)) wrong("text or a number");
+    if (!isOrdered && takes === "ordered") wrong("text or a number");
     return;
   }
   const wanted = field.column.type === "boolean" ? "boolean" : isNumeric(field) ? "number" : "string";

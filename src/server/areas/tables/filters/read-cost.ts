@@ -1,4 +1,5 @@
 import type { SqlValue } from "../../../db/index.ts";
+import { OPERATORS } from "../model/operators.ts";
 import type { Condition } from "./filter.ts";
 import { lengthOf } from "./slots.ts";
 import type { Sort } from "./sort.ts";
@@ -41,10 +42,9 @@ export function scanCost(conditions: readonly Condition[], params: readonly SqlV
   for (const { field, operator, value } of conditions) {
     cost.rowNs += field.isJson ? JSON_CONDITION_NS : COLUMN_CONDITION_NS;
     isParsed ||= field.isJson;
-    if (operator === "contains" || operator === "icontains") {
-      cost.byteNs += SUBSTRING_BYTE_NS + lengthOf(value) * SUBSTRING_NEEDLE_NS;
-    }
-    if (operator === "icontains" || operator === "istartsWith") cost.byteNs += COPIED_BYTE_NS;
+    const { isSearch, isAnyCase } = OPERATORS[operator];
+    if (isSearch) cost.byteNs += SUBSTRING_BYTE_NS + lengthOf(value) * SUBSTRING_NEEDLE_NS;
+    if (isAnyCase) cost.byteNs += COPIED_BYTE_NS;
   }
   if (isParsed) cost.byteNs += JSON_PARSED_BYTE_NS;
   return cost;
@@ -68,7 +68,6 @@ export const isQuick = (cost: ReadCost, rows: number, bytes: number): boolean =>
 /** Whether it may run on the main thread where an index bounds the examined records. */
 export const isLight = ({ fixedNs }: ReadCost): boolean => fixedNs <= QUICK_READ_NS / 2;
 
-const HEAVY_OPERATORS: readonly string[] = ["contains", "icontains", "istartsWith"];
-
 /** Whether a condition may take long for one record. */
-export const isHeavy = ({ field, operator }: Condition): boolean => field.isJson || HEAVY_OPERATORS.includes(operator);
+export const isHeavy = ({ field, operator }: Condition): boolean =>
+  field.isJson || OPERATORS[operator].isSearch || OPERATORS[operator].isAnyCase;

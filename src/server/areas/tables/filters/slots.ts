@@ -1,7 +1,9 @@
+import { unreachable } from "../../../../kernel/errors.ts";
 import type { JsonValue } from "../../../../kernel/json/json.ts";
 import { endOfPrefix, lowerAscii } from "../../../../kernel/records/text-match.ts";
 import type { SqlValue } from "../../../db/index.ts";
 import { INT64_END } from "../limits.ts";
+import type { TextOperator } from "../model/operators.ts";
 
 /** What SQL depends on in a value of a JSON field. */
 export type ValueKind = "null" | "boolean" | "number" | "text" | "json";
@@ -22,8 +24,6 @@ export class Slot {
   }
 }
 
-export type TextOperator = "icontains" | "startsWith" | "istartsWith";
-
 /** What the SQL of a text operator compares with. `range`: from the text to the end of those that begin with it, if there is one. */
 export interface Needle {
   by: "range" | "beginning" | "anywhere";
@@ -43,15 +43,25 @@ export class NeedleSlots implements Needle {
   }
 }
 
-/** Of the value of a condition with a text operator. */
+/** The needle of a condition with a text operator. */
 export function needleOf(operator: TextOperator, value: unknown): Needle {
   if (value instanceof NeedleSlots) return value;
   const text = String(value);
-  if (operator === "icontains") return { by: "anywhere", values: [lowerAscii(text)] };
-  // `substr` of an empty blob is NULL, so the empty text takes the range.
-  if (operator === "istartsWith" && text !== "") {
-    return { by: "beginning", values: [Buffer.byteLength(text), lowerAscii(text)] };
+  switch (operator) {
+    case "icontains":
+      return { by: "anywhere", values: [lowerAscii(text)] };
+    case "istartsWith":
+      // `substr` of an empty blob is NULL, so the empty text takes the range.
+      if (text === "") return rangeOf(text);
+      return { by: "beginning", values: [Buffer.byteLength(text), lowerAscii(text)] };
+    case "startsWith":
+      return rangeOf(text);
+    default:
+      return unreachable(operator);
   }
+}
+
+function rangeOf(text: string): Needle {
   const end = endOfPrefix(text);
   return { by: "range", values: end === null ? [text] : [text, end] };
 }

@@ -18,6 +18,7 @@ import {
   QUERY_LENGTH_MAX,
   TRANSACTION_OPERATIONS_MAX,
 } from "../limits.ts";
+import { OPERATOR_NAMES } from "./operators.ts";
 
 // The query parameters and bodies of the table endpoints.
 
@@ -32,9 +33,8 @@ const whole = (description: string, minimum: number, maximum?: number) =>
   Type.Optional(Type.Integer(maximum === undefined ? { description, minimum } : { description, minimum, maximum }));
 
 const CONDITION = '[field, operator, value], such as ["year", ">=", 1999]';
-const OPERATORS = "==, !=, >, >=, <, <=, contains, icontains, startsWith, istartsWith, in, not in";
 const filter = text(
-  `JSON array of ${CONDITION}, with one of ${OPERATORS}; all must match; at most ${FILTER_CONDITIONS_MAX}`,
+  `JSON array of ${CONDITION}, with one of ${OPERATOR_NAMES}; all must match; at most ${FILTER_CONDITIONS_MAX}`,
 );
 const orFilter = text(`JSON array of conditions, of which one must match; at most ${OR_CONDITIONS_MAX}`);
 const sort = text(

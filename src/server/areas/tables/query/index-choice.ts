@@ -1,11 +1,11 @@
 import type { Condition } from "../filters/filter.ts";
 import type { Sort } from "../filters/sort.ts";
 import type { TableIndex, TableModel } from "../model/model.ts";
+import { OPERATORS } from "../model/operators.ts";
 
-const RANGES: readonly string[] = [">", ">=", "<", "<=", "startsWith"];
-/** The beginning of a text bounds a range on both sides. */
-const isLowerBound = ({ operator }: Condition): boolean => operator.startsWith(">") || operator === "startsWith";
-const isUpperBound = ({ operator }: Condition): boolean => operator.startsWith("<") || operator === "startsWith";
+const isRange = ({ operator }: Condition): boolean => OPERATORS[operator].bounds.length > 0;
+const isLowerBound = ({ operator }: Condition): boolean => OPERATORS[operator].bounds.includes("lower");
+const isUpperBound = ({ operator }: Condition): boolean => OPERATORS[operator].bounds.includes("upper");
 
 /**
  * `range`: the index has exactly the matches next to each other. `value`: it has at most one record for each value of a condition, on
@@ -50,8 +50,8 @@ export function enteringConditions(model: TableModel, conditions: readonly Condi
     const { field, operator } = condition;
     const isFirst = field.name === "id" || model.indexes.some(({ columns }) => columns[0] === field.name);
     const isEqual = operator === "==" || operator === "in";
-    if (field.isJson || !isFirst || (!isEqual && !RANGES.includes(operator))) continue;
-    const sides = isEqual ? ["=="] : operator === "startsWith" ? [">", "<"] : [operator.charAt(0)];
+    if (field.isJson || !isFirst || (!isEqual && !isRange(condition))) continue;
+    const sides = isEqual ? ["=="] : OPERATORS[operator].bounds;
     const keys = sides.map((side) => `${side} ${field.name}`);
     if (keys.some((key) => chosen.has(key))) continue;
     for (const key of keys) chosen.set(key, condition);
@@ -79,7 +79,7 @@ function covers({ columns }: TableIndex, conditions: readonly Condition[]): bool
 
 /** Whether there is at most one bound on either side. */
 function isOneRange(conditions: readonly Condition[]): boolean {
-  if (conditions.length === 0 || !conditions.every(({ operator }) => RANGES.includes(operator))) return false;
+  if (conditions.length === 0 || !conditions.every(isRange)) return false;
   return conditions.filter(isLowerBound).length <= 1 && conditions.filter(isUpperBound).length <= 1;
 }
 
@@ -112,9 +112,7 @@ export function walkOf(model: TableModel, conditions: readonly Condition[], sort
 
 /** At most one bound on either side of the first sorted column. */
 function boundsOf(conditions: readonly Condition[], { terms }: Sort): Condition[] {
-  const own = conditions.filter(
-    ({ field, operator }) => field.name === terms[0]?.field.name && RANGES.includes(operator),
-  );
+  const own = conditions.filter((one) => one.field.name === terms[0]?.field.name && isRange(one));
   const both = own.find((one) => isLowerBound(one) && isUpperBound(one));
   if (both !== undefined) return [both];
   return [own.find(isLowerBound), own.find(isUpperBound)].filter((one) => one !== undefined);

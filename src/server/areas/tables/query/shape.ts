@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../../../kernel/json/json.ts";
 import type { SqlValue } from "../../../db/index.ts";
-import type { Condition } from "../filters/filter.ts";
+import { type Condition, isListCondition } from "../filters/filter.ts";
 import { scalar, slotCount } from "../filters/filter-sql.ts";
 import {
   jsonNumber,
@@ -10,9 +10,9 @@ import {
   NeedleSlots,
   needleOf,
   Slot,
-  type TextOperator,
   type ValueKind,
 } from "../filters/slots.ts";
+import { isTextOperator, OPERATORS } from "../model/operators.ts";
 
 /**
  * What the statements of a request depend on, and the values that they do not depend on. Requests of equal keys have the same
@@ -52,14 +52,14 @@ export class Shape {
     const { field, operator, value } = condition;
     // Neither a quoted name nor a path has a line break, and a path ends with its last quote.
     this.key += `\n${field.column.sql}${field.isJson ? field.jsonPath : ""} ${operator}`;
-    if (operator === "in" || operator === "not in") {
-      if (field.isJson) this.#addJsonList(value);
-      else this.#addList(value);
+    if (isListCondition(condition)) {
+      if (field.isJson) this.#addJsonList(condition.value);
+      else this.#addList(condition.value);
     } else if (isTextOperator(operator)) {
       const { by, values } = needleOf(operator, value);
       this.key += ` ${by} ${values.length} ${by === "anywhere" ? lengthOf(value) : ""}`;
       this.values.push(...values);
-    } else if (operator === "contains") this.#addTyped(value as JsonValue, lengthOf(value));
+    } else if (OPERATORS[operator].takes === "part") this.#addTyped(value as JsonValue, lengthOf(value));
     else if (field.isJson) this.#addTyped(value as JsonValue, 0);
     else this.#addScalar(scalar(value as JsonValue));
   }
@@ -97,9 +97,6 @@ const LISTED_KINDS = ["text", "number", "json"] as const;
 const CONSTANTS = [null, true, false] as const;
 const isWritten = (kind: ValueKind): boolean => kind === "null" || kind === "boolean";
 
-const isTextOperator = (operator: Condition["operator"]): operator is TextOperator =>
-  operator === "icontains" || operator === "startsWith" || operator === "istartsWith";
-
 const boundValue = (value: JsonValue, kind: ValueKind): SqlValue =>
   kind === "json" ? jsonText(value) : jsonNumber(scalar(value));
 
@@ -129,8 +126,8 @@ export class Template {
     const { field, operator, value } = condition;
     // What takes the place of a value is only ever passed on, as a value is.
     const having = (slot: unknown) => ({ field, operator, value: slot }) as Condition;
-    if (operator === "in" || operator === "not in") {
-      return having(field.isJson ? this.#jsonList(value) : this.#list(value));
+    if (isListCondition(condition)) {
+      return having(field.isJson ? this.#jsonList(condition.value) : this.#list(condition.value));
     }
     if (isTextOperator(operator)) {
       const { by, values } = needleOf(operator, value);

@@ -3,9 +3,17 @@ import type { JsonValue } from "../../../../kernel/json/json.ts";
 import { matches } from "../../../../kernel/records/filter-match.ts";
 import { valueAt } from "../../../../kernel/records/value-path.ts";
 import type { TableRecord } from "../../../config/types.ts";
-import { type Condition, NO_FILTER, type ParsedFilter, parseConditions, parseFilterText } from "../filters/filter.ts";
+import {
+  type Condition,
+  isListCondition,
+  NO_FILTER,
+  type ParsedFilter,
+  parseConditions,
+  parseFilterText,
+} from "../filters/filter.ts";
 import { ANY_CASE_COST, CONDITION_COST_MAX, FILTER_CONDITIONS_MAX, LISTED_VALUE_COST, SAME_COST } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
+import { OPERATORS } from "../model/operators.ts";
 import { markPlaced } from "../model/problems.ts";
 import { roughBytes } from "../model/record-size.ts";
 import type { WriteContext } from "./write-context.ts";
@@ -62,20 +70,26 @@ export function costOf({ all, any }: ParsedFilter, record: TableRecord): number 
 }
 
 /** The characters that a condition looks at, each counted as often as it is looked at. */
-function costOfOne({ value: wanted, operator }: Condition, value: JsonValue): number {
-  const isList = operator === "in" || operator === "not in";
+function costOfOne(condition: Condition, value: JsonValue): number {
+  if (isListCondition(condition)) return costOfList(condition.value, value);
+  const { value: wanted, operator } = condition;
+  const { isSearch, isAnyCase } = OPERATORS[operator];
   if (typeof value !== "object" || value === null) {
     const length = typeof value === "string" ? value.length : 0;
-    if (isList) return wanted.length * (LISTED_VALUE_COST + length * SAME_COST);
-    const perCharacter = operator === "icontains" || operator === "istartsWith" ? ANY_CASE_COST : 1;
-    if (operator === "contains" || operator === "icontains") return 1 + length * perCharacter;
+    const perCharacter = isAnyCase ? ANY_CASE_COST : 1;
+    if (isSearch) return 1 + length * perCharacter;
     // Compared natively, or up to the length of the shorter one.
     return 1 + (typeof wanted === "string" ? Math.min(length, wanted.length) * perCharacter : 0);
   }
-  const isNested = (one: JsonValue) => typeof one === "object" && one !== null;
-  // Objects and arrays are compared as their JSON, which is made for each comparison.
-  if (isList) return roughBytes(value) * (1 + wanted.filter(isNested).length) + wanted.length;
-  const elements = Array.isArray(value) && isNested(wanted as JsonValue) ? value.length : 0;
-  const perCharacter = operator === "icontains" ? ANY_CASE_COST : 1;
-  return roughBytes(value) * perCharacter + elements * roughBytes(wanted as JsonValue);
+  const elements = Array.isArray(value) && isNested(wanted) ? value.length : 0;
+  const perCharacter = isSearch && isAnyCase ? ANY_CASE_COST : 1;
+  return roughBytes(value) * perCharacter + elements * roughBytes(wanted);
 }
+
+function costOfList(wanted: readonly JsonValue[], value: JsonValue): number {
+  // Objects and arrays are compared as their JSON, which is made for each comparison.
+  if (isNested(value)) return roughBytes(value) * (1 + wanted.filter(isNested).length) + wanted.length;
+  return wanted.length * (LISTED_VALUE_COST + (typeof value === "string" ? value.length * SAME_COST : 0));
+}
+
+const isNested = (value: JsonValue): boolean => typeof value === "object" && value !== null;

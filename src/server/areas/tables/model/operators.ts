@@ -1,0 +1,50 @@
+import type { FilterOperator } from "../../../config/types.ts";
+
+interface Operator {
+  /**
+   * The form of its value: any, one with an order, a part of a text or an element of a JSON array, a text, or a list of values.
+   */
+  takes: "value" | "ordered" | "part" | "text" | "list";
+  /** The sides on which its value bounds a range of an index. */
+  bounds: readonly ("lower" | "upper")[];
+  /** Whether it searches the whole text. */
+  isSearch: boolean;
+  /** Whether it compares A–Z without case, for which it copies the text. */
+  isAnyCase: boolean;
+}
+
+const PROPERTIES = {
+  "==": { takes: "value", bounds: [], isSearch: false, isAnyCase: false },
+  "!=": { takes: "value", bounds: [], isSearch: false, isAnyCase: false },
+  ">": { takes: "ordered", bounds: ["lower"], isSearch: false, isAnyCase: false },
+  ">=": { takes: "ordered", bounds: ["lower"], isSearch: false, isAnyCase: false },
+  "<": { takes: "ordered", bounds: ["upper"], isSearch: false, isAnyCase: false },
+  "<=": { takes: "ordered", bounds: ["upper"], isSearch: false, isAnyCase: false },
+  contains: { takes: "part", bounds: [], isSearch: true, isAnyCase: false },
+  icontains: { takes: "text", bounds: [], isSearch: true, isAnyCase: true },
+  // The beginning of a text bounds a range on both sides.
+  startsWith: { takes: "text", bounds: ["lower", "upper"], isSearch: false, isAnyCase: false },
+  istartsWith: { takes: "text", bounds: [], isSearch: false, isAnyCase: true },
+  in: { takes: "list", bounds: [], isSearch: false, isAnyCase: false },
+  "not in": { takes: "list", bounds: [], isSearch: false, isAnyCase: false },
+} as const satisfies Record<FilterOperator, Operator>;
+
+/** What depends on an operator alone. What each of them means is in `filters/filter-sql.ts` and the kernel's `matches`. */
+export const OPERATORS: Readonly<Record<FilterOperator, Operator>> = PROPERTIES;
+
+type Taking<Form extends Operator["takes"]> = {
+  [Name in FilterOperator]: (typeof PROPERTIES)[Name]["takes"] extends Form ? Name : never;
+}[FilterOperator];
+
+export type ListOperator = Taking<"list">;
+export type TextOperator = Taking<"text">;
+
+export const OPERATOR_NAMES = Object.keys(OPERATORS).join(", ");
+
+export const isFilterOperator = (name: string): name is FilterOperator => Object.hasOwn(OPERATORS, name);
+
+export const isListOperator = (operator: FilterOperator): operator is ListOperator =>
+  OPERATORS[operator].takes === "list";
+
+export const isTextOperator = (operator: FilterOperator): operator is TextOperator =>
+  OPERATORS[operator].takes === "text";
