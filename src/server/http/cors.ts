@@ -10,21 +10,21 @@ export interface Cors {
   decorate(headers: Record<string, string>, request: Request): void;
   /** Whether `decorate` adds anything. */
   isConcerned(request: Request): boolean;
-  /** The answer to a preflight. */
+  /** Returns the headers of the answer to a preflight. */
   preflight(request: Request, allow: string): Record<string, string>;
 }
 
 /** Sent with every answer of a drill, so that the copy is not mistaken for the server. */
 export const DRILL_HEADERS = { "x-platform-drill": "1" } as const;
 
-/** `always` are headers of every answer, with or without `Origin`. */
+/** Creates the CORS policy. `always` are headers of every answer, with or without `Origin`. */
 export function createCors(config: PlatformConfig["cors"] = {}, always: Readonly<Record<string, string>> = {}): Cors {
   const allowed = config.origin ?? "*";
   const anyOrigin = allowed === "*" || (Array.isArray(allowed) && allowed.includes("*"));
   const isByOrigin = !anyOrigin || config.credentials === true;
   const origins = new Set(typeof allowed === "string" ? [allowed] : allowed);
 
-  // Scripts read headers of ours only.
+  // Scripts read only the server's own headers.
   const shown = Object.keys(always).filter((name) => name.startsWith("x-"));
   const exposed = [EXPOSED_HEADERS, ...shown].join(", ");
   const isMarked = Object.keys(always).length > 0;
@@ -32,11 +32,11 @@ export function createCors(config: PlatformConfig["cors"] = {}, always: Readonly
   const decorate = (headers: Record<string, string>, request: Request): void => {
     if (isMarked) Object.assign(headers, always);
     const origin = request.headers.get("origin");
-    // Also without `Origin`: a cached answer to such a request must not be reused for one with an origin.
+    // Set also without `Origin`: a cached answer to such a request must not be reused for one with an origin.
     if (isByOrigin) headers["vary"] = "Origin";
     if (origin === null) return;
     if (!anyOrigin && !origins.has(origin)) return;
-    // A wildcard is not allowed together with credentials, so there the origin itself is named.
+    // CORS forbids a wildcard with credentials, so the origin itself is named.
     headers["access-control-allow-origin"] = anyOrigin && config.credentials !== true ? "*" : origin;
     if (config.credentials === true) headers["access-control-allow-credentials"] = "true";
     headers["access-control-expose-headers"] = exposed;

@@ -5,7 +5,7 @@ import type { RequestBasics } from "./exchange/request-context.ts";
 import type { RateLimiter } from "./rate-limit.ts";
 
 export type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
-/** `:name` is one segment of the path; `:name+`, one or more, in the last place or before a fixed ending. */
+/** A method and a path. `:name` is one segment of the path; `:name+` is one or more, in the last place or before a fixed ending. */
 export type Route = `${Method} /${string}`;
 
 /**
@@ -36,7 +36,7 @@ type PrincipalOf<C extends Caller> = C extends "user"
     ? Extract<Principal, { kind: "serviceKey" | "server" }>
     : Principal;
 
-/** `"POST /api/kv/:namespace"` has the parameter `namespace`. */
+/** The parameters of a path: `"/api/kv/:namespace"` has `namespace`. */
 export type ParametersOf<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
   ? BareName<Name> | ParametersOf<Rest>
   : Path extends `${string}:${infer Name}`
@@ -44,7 +44,7 @@ export type ParametersOf<Path extends string> = Path extends `${string}:${infer 
     : never;
 type BareName<Name extends string> = Name extends `${infer Bare}+` ? Bare : Name;
 
-/** An answer: a schema is JSON and its description the answer's. */
+/** An answer: a schema means JSON, with its description as the answer's. */
 export type Answer = TSchema | { description: string; schema?: TSchema; contentType?: string };
 
 export interface HeaderParameter {
@@ -58,38 +58,38 @@ export interface Declaration<Name extends string, C extends Caller, Query extend
   description?: string;
   caller: C;
   place: Place;
-  /** The query parameter with which an `open` endpoint looks at credentials after all, as a `public` one does. */
+  /** The query parameter that makes an `open` endpoint check credentials, as a `public` one does. */
   credentialsWith?: string;
-  /** What each parameter of the path is. */
+  /** A description of each path parameter. */
   path?: Readonly<Record<Name, string>>;
   /** The query parameters: strings, whole numbers, booleans, or unions of constants. Any other parameter is 400. */
   query?: Query;
-  /** What the parameters are that somebody else adds, such as an OAuth provider. No parameter is refused then. */
+  /** A description of parameters that a third party adds, such as an OAuth provider. No parameter is refused then. */
   otherQuery?: string;
   headers?: readonly HeaderParameter[];
   /** A JSON body. */
   body?: Body;
-  /** A request may come without its JSON body, which then is `{}`. */
+  /** true: the JSON body may be absent, which counts as `{}`. */
   isBodyOptional?: boolean;
-  /** A body of another kind, which the handler reads from the request itself. */
+  /** A body of another kind, which the handler reads from the request. */
   rawBody?: { contentType: string; schema: TSchema };
   answers: Readonly<Record<number, Answer>>;
   /**
-   * Statuses with an error body. These need not be named: 429 and 500; 400, 413 and 415 with a body; 401 and 403 unless
-   * the endpoint is `open`; 507 unless it is a GET.
+   * Statuses with an error body. These are implied: 429 and 500; 400, 413 and 415 with a body; 401 and 403 unless the endpoint is
+   * `open`; 507 unless it is a GET.
    */
   errors?: readonly number[];
   /** false: left out of the OpenAPI document. */
   isDocumented?: boolean;
-  /** Bytes of the JSON body, where it is small by its nature; never more than `server.maxBodySize`. */
+  /** The maximum size of a JSON body that is small by nature, in bytes; never more than `server.maxBodySize`. */
   bodyMaxBytes?: number;
-  /** Counts one request of the client's network, before credentials are looked at. Errors: 429. */
+  /** Counts one request of the client's network, before credentials are checked. Errors: 429. */
   limit?: (network: string) => void;
-  /** true: no scope covers it. A service key with scopes is 403, before anything else is looked at. */
+  /** true: no scope covers the endpoint. A service key with scopes is 403, before any other check. */
   refusesScopedKeys?: boolean;
   /** The status for a service key that is not valid; 401 by default. */
   wrongKeyStatus?: 401 | 403;
-  /** Refuses further service keys of a network that has shown wrong ones. Errors: 429. */
+  /** Refuses further service keys of a network that has sent wrong ones. Errors: 429. */
   wrongKeys?: Pick<RateLimiter, "check" | "count">;
   /** The status without a service key, where `caller` is `serviceKey`; 401 by default. */
   missingKeyStatus?: 401 | 403;
@@ -100,30 +100,30 @@ export interface EndpointContext<Name extends string, C extends Caller, Query ex
   readonly params: Readonly<Record<Name, string>>;
   readonly principal: PrincipalOf<C>;
   /**
-   * The query parameters. A handler calls it after the rights, also where it takes none: that refuses unknown ones.
-   * Errors: 400 that names each parameter at fault.
+   * Returns the query parameters. A handler calls it after the check of rights, even if it takes none: the call refuses unknown
+   * ones. Errors: 400 that names each invalid parameter.
    */
   query(): Static<TObject<Query>>;
-  /** One query parameter as it was sent, before rights are known; null when absent. For one that decides about the rights. */
+  /** Returns one raw query parameter before rights are known; null when absent. For one that decides which rights are needed. */
   peek(name: string): string | null;
-  /** The query as it was sent, without the question mark. */
+  /** Returns the raw query, without the question mark. */
   queryText(): string;
-  /** The body. Reads it, and refuses unknown query parameters. Errors: 400 that names each field at fault, 413, 415. */
+  /** Reads the body, and refuses unknown query parameters. Errors: 400 that names each invalid field, 413, 415. */
   body(): Promise<Static<Body>>;
 }
 
-/** One endpoint: what serves it, what parses its requests, and what describes it in the OpenAPI document. */
+/** One endpoint: its handler, the parsers of its requests, and its description in the OpenAPI document. */
 export interface Endpoint {
   readonly route: Route;
   readonly declaration: AnyDeclaration;
-  // The parser of `declaration` makes what `handle` takes.
+  // The parser of `declaration` produces the argument of `handle`.
   readonly handle: (context: never) => MaybePromise<unknown>;
 }
 export type AnyDeclaration = Declaration<string, Caller, TProperties, TSchema>;
 
 /**
- * Declares an endpoint. `handle` returns the value of a 200 JSON answer, a `Reply` with another status or headers, or a
- * `Response`. It asks for the rights first, then calls `query()` or `body()`: that is when a request's form is judged.
+ * Declares an endpoint. `handle` returns the value of a 200 JSON answer, a `Reply` with another status or headers, or a `Response`.
+ * It checks the rights first, then calls `query()` or `body()`, which validate the request.
  */
 export function endpoint<
   const Path extends Route,

@@ -41,36 +41,36 @@ export interface ElysiaContext {
 }
 
 export interface Http {
-  /** The route of an endpoint: limits, principal, its handler, serialisation, error bodies, request id, CORS. */
+  /** Creates the route of an endpoint: limits, principal, its handler, serialisation, error bodies, request id, CORS. */
   endpoint(endpoint: Endpoint): (context: ElysiaContext) => MaybePromise<Response>;
-  /** The answer to a thrown error. */
+  /** Answers a thrown error. */
   failure(cause: unknown, request: Request, requestId?: string): Response;
-  /** The answer to a request that no route took. */
+  /** Answers a request that no route matched. */
   refusal(cause: unknown, request: Request): Response;
   nextRequestId(): string;
   /** Treats `copy` as `original`: same address, same connection. Returns the copy. */
   inPlaceOf(original: Request, copy: Request): Request;
-  /** What routes that are not endpoints need, so that the same holds for them. */
+  /** Functions for routes that are not endpoints, so that they obey the same policies. */
   readonly parts: HttpParts;
 }
 
 export interface HttpParts {
   nextRequestId(): string;
-  /** The caller, after the limits of every request. Errors: 401, 403, 429. */
+  /** Resolves the caller, after the limits of every request. Errors: 401, 403, 429. */
   identify(request: Pick<Request, "headers">, address: () => string): MaybePromise<Principal>;
   /** Counts a request for which credentials do not matter. Errors: 429. */
   countRequest(request: Pick<Request, "headers">, address: () => string): void;
-  /** The answer to a thrown error, which is logged where it is not an `AppError`. */
+  /** Answers a thrown error, and logs it unless it is an `AppError`. */
   failure(cause: unknown, request: Request, requestId?: string): Response;
-  /** The same as a value, without the headers that every answer has. */
+  /** Returns the failure as a value, without the headers that every answer has. */
   failureReply(cause: unknown, request: Request, requestId: string): Reply;
-  /** After what was awaited. Errors: 401, see `Principals.requirePresent`. */
+  /** Checks the session after an await. Errors: 401, see `Principals.requirePresent`. */
   requirePresent(principal: Principal): void;
   decorate: Cors["decorate"];
-  /** See `CommonHeaders`: without a content type. */
+  /** The `CommonHeaders`, without a content type. */
   commonHeaders: CommonHeaders;
   addressOf(request: Request): string;
-  /** See `Listener.holdOpen`. */
+  /** Sets whether the request is held: see `Listener.holdOpen`. */
   holdOpen(request: Request, isHeld: boolean): void;
   inPlaceOf(original: Request, copy: Request): Request;
   bodyMaxBytes: number;
@@ -153,7 +153,7 @@ export function createHttp(deps: HttpDeps): Http {
   };
 }
 
-/** The principal of a request, after its limits. Errors: 401, 403, 429. */
+/** Creates the function that resolves the principal of a request, after its limits. Errors: 401, 403, 429. */
 function createIdentify(
   { principals, globalLimit }: HttpDeps,
   {
@@ -177,7 +177,7 @@ function createIdentify(
       if (hasKey && !principals.isKeyHolder(request.headers, address)) limitAddress(address);
       return ANONYMOUS;
     }
-    // The cookie of a session is no guess at a key.
+    // A session cookie is no guess at a key.
     if (request.headers.has(SERVICE_KEY_HEADER)) wrongKeys?.check(clientNetwork(address()));
     try {
       return principals.ofHeaders(request.headers, address);
@@ -191,8 +191,8 @@ function createIdentify(
 }
 
 /**
- * Bun reads no trailer: it answers the request, takes the trailer for another one, and answers that with 400, which the client may take for
- * the answer. Errors: 400.
+ * Refuses trailers. Bun reads none: it answers the request, then parses the trailer as another request and answers that with 400,
+ * which the client may take for the answer. Errors: 400.
  */
 function refuseTrailer(headers: Headers): void {
   if (headers.get("trailer") !== null) throw badRequest("A request must not have a trailer");
@@ -204,10 +204,10 @@ function hasParameter(request: Pick<Request, "headers"> & { url?: string }, name
   return start >= 0 && new URLSearchParams(url.slice(start + 1)).has(name);
 }
 
-/** `isLate`: in a later turn of the event loop than that of the request. */
+/** Builds an answer. `isLate`: in a later turn of the event loop than the request's. */
 type Respond = (request: Request, requestId: string, value: unknown, isLate: boolean) => Response;
 
-/** The answer to a thrown error as a value. What is not an `AppError` is logged, and its answer says nothing about it. */
+/** Maps a thrown error to an answer as a value. Anything but an `AppError` is logged, and its answer reveals nothing about it. */
 function createFailureReply(logger: Logger): HttpParts["failureReply"] {
   const failureReply: HttpParts["failureReply"] = (cause, request, requestId) => {
     if (!(cause instanceof AppError)) {
@@ -238,7 +238,7 @@ function createRespond(cors: Cors): Respond {
       cors.decorate(headers, request);
       if (!value.headers.has("cache-control")) Object.assign(headers, NO_STORE);
       for (const [name, text] of Object.entries(headers)) {
-        // A file may vary with the encodings that a client takes as well.
+        // A file may also vary with the client's accepted encodings.
         if (name === "vary") value.headers.append(name, text);
         else value.headers.set(name, text);
       }
@@ -255,10 +255,10 @@ function createRespond(cors: Cors): Respond {
   };
 }
 
-/** The last two digits of a request id. */
+/** The last two digits of request ids. */
 const ENDINGS = Array.from({ length: 36 ** 2 }, (_, index) => index.toString(36).padStart(2, "0"));
 
-/** Request ids: a random prefix per process, which makes them unique across processes, and a counter, which is cheap. */
+/** Generates request ids: a random prefix per process, which makes them unique across processes, and a counter, which is cheap. */
 function createRequestIds(): () => string {
   const prefix = Buffer.from(crypto.getRandomValues(new Uint8Array(6))).toString("hex");
   let count = 0;

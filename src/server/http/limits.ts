@@ -1,52 +1,55 @@
 import { MINUTE_MS, SECOND_MS } from "../../kernel/time/duration.ts";
 
-/** Default of `server.maxBodySize`: bytes of a JSON body. */
+/** The default of `server.maxBodySize`: bytes of a JSON body. */
 export const BODY_MAX_BYTES = 10 * 1024 * 1024;
-/** Bodies under `/api/auth`: an email, a password, tokens, 16 KB of metadata; and others that hold no more than names. */
+/**
+ * The maximum size of bodies under `/api/auth` (an email, a password, tokens, 16 KB of metadata), and of others that contain only
+ * names.
+ */
 export const SMALL_BODY_MAX_BYTES = 64 * 1024;
 
 /**
- * Bodies of which more than `SMALL_BODY_MAX_BYTES` has arrived, but not all: their bytes together, of one client address and
- * of all. A body takes its memory until it is complete, and who sends it decides when that is.
+ * Bytes of unfinished bodies, of which more than `SMALL_BODY_MAX_BYTES` has arrived: per client address and in total. A body
+ * occupies memory until it is complete, and its sender decides when that is.
  */
 export const UNFINISHED_PER_ADDRESS_MAX_BYTES = 64 * 1024 * 1024;
 export const UNFINISHED_MAX_BYTES = 256 * 1024 * 1024;
-/** What the answer to a body that came over these bounds says. */
+/** The `Retry-After` of answers beyond these bounds. */
 export const UNFINISHED_RETRY_SECONDS = 5;
 
-/** Characters of a body from which on it is parsed in steps, over several turns of the event loop. */
+/** Characters of a body from which it is parsed in steps, over several turns of the event loop. */
 export const SLICED_LENGTH_MIN = 128 * 1024;
 /**
- * Values (commas and opening brackets outside strings) and, of these, named members of a body over `SMALL_BODY_MAX_BYTES`. A
+ * Values (commas and opening brackets outside strings) of a body over `SMALL_BODY_MAX_BYTES`, and the named members among them. A
  * batch of 500 records has room for 100 fields each.
  */
 export const BODY_VALUES_MAX = 250_000;
 export const BODY_NAMES_MAX = 50_000;
-/** A body over `SMALL_BODY_MAX_BYTES` is kept in blocks of so many bytes until it is parsed. */
+/** The block size in which a body over `SMALL_BODY_MAX_BYTES` is kept until it is parsed. */
 export const BLOCK_BYTES = 64 * 1024;
-/** Bytes of complete bodies that wait to be parsed, from which on no further bytes of other bodies are read. */
+/** Bytes of complete bodies waiting to be parsed from which no further bytes of other bodies are read. */
 export const COMPLETE_MAX_BYTES = 16 * 1024 * 1024;
 /**
- * Bytes of parsed bodies over `SMALL_BODY_MAX_BYTES` after which garbage is collected: parsing leaves five times the bytes of a body, and
- * Bun itself collects them only when they are some hundred megabytes.
+ * Bytes of parsed bodies over `SMALL_BODY_MAX_BYTES` after which garbage is collected: parsing leaves five times the bytes of a
+ * body, and Bun collects only after some hundred megabytes.
  */
 export const GARBAGE_MAX_BYTES = 32 * 1024 * 1024;
-/** What is read of a body in one turn of the event loop. */
+/** Bytes of a body that are read in one turn of the event loop. */
 export const BYTES_PER_TURN_MAX = 256 * 1024;
-/** The same in chunks: a client may send each byte in a chunk of its own. */
+/** Chunks of a body that are read in one turn of the event loop: a client may send each byte in a chunk of its own. */
 export const CHUNKS_PER_TURN_MAX = 100;
 /**
- * Keys (such as addresses) that a rate limiter counts at once. Beyond it the least recently used key is forgotten: the limiter
- * then lets more requests through, not fewer.
+ * Keys (such as addresses) that a rate limiter counts at once. Beyond it, the least recently used key is evicted: the limiter then
+ * lets more requests through, not fewer.
  */
 export const COUNTED_KEYS_MAX = 100_000;
-/** Unknown parameters that an answer names: a query has room for thousands. */
+/** Unknown parameters that an answer names: a query may contain thousands. */
 export const UNKNOWN_NAMED_MAX = 20;
-/** A client that takes nothing more for so long is cut off: until then its answer is in memory. */
+/** The time without progress after which a client is disconnected: until then its answer is in memory. */
 export const STALL_TIMEOUT_MS = 20_000;
 /**
- * Longer than the slowest answer takes to begin (a query of 30 s that waited for 30 s). Bun closes a connection that is idle
- * for this long; a body slower than about 20 KiB/s counts as idle.
+ * The idle timeout of a connection, longer than the slowest answer takes to begin (a query of 30 s that waited for 30 s). Bun
+ * closes a connection that is idle for this long; a body slower than about 20 KiB/s counts as idle.
  */
 export const IDLE_TIMEOUT_SECONDS = 120;
 /**
@@ -54,15 +57,15 @@ export const IDLE_TIMEOUT_SECONDS = 120;
  * Bun's default. [HT35]
  */
 export const HEADERS_MAX_BYTES = 64 * 1024;
-/** Bytes of a small text that the server keeps in an object store. */
+/** Bytes of a small text in an object store. */
 export const S3_NOTE_MAX_BYTES = 64 * 1024;
-/** Bytes of an object store's answer about an upload, or with a page of keys: each takes up to 1 KiB and its escapes. */
+/** Bytes of an object store's answer about an upload, or with a page of keys: each key takes up to 1 KiB and its escapes. */
 export const S3_ANSWER_MAX_BYTES = 8 * 1024 * 1024;
-/** Bytes of an object store's error that are read. */
+/** Bytes of an object store's error body that are read. */
 export const S3_ERROR_MAX_BYTES = 16 * 1024;
-/** How long an object store may take to receive a part and to answer. */
+/** The timeout of an object store to receive a part and answer. */
 export const S3_ANSWER_TIMEOUT_MS = 5 * MINUTE_MS;
-/** Bytes of a body that neither an upload (bounded by its bucket) nor a JSON parser (bounded by itself) reads. */
+/** Bytes of a body that is read by neither an upload (bounded by its bucket) nor a JSON parser (bounded by itself). */
 export const REQUEST_MAX_BYTES = 1024 ** 4;
 export const MAX_AGE_SECONDS = 600;
 
@@ -73,28 +76,28 @@ if (UNFINISHED_PER_ADDRESS_MAX_BYTES < 2 * BODY_MAX_BYTES) {
 /** Characters of an `Idempotency-Key`. */
 export const IDEMPOTENCY_KEY_LENGTH_MAX = 128;
 
-/** JSON that another process made is sent in the parts in which it came, from this size on. */
+/** Bytes from which JSON of another process is sent in the parts in which it came. */
 export const PIECES_FROM_BYTES = 1024 * 1024;
-/** A client that reads nothing of such an answer for this time is cut off: its answer is in memory until then. */
+/** The time without progress after which a client of such an answer is disconnected: its answer is in memory until then. */
 export const STALLED_CLIENT_TIMEOUT_MS = 20_000;
 
-/** Entries of `X-Forwarded-For` that are looked at, from its end, where proxies are known by their addresses. */
+/** Entries of `X-Forwarded-For` that are examined, from its end, where proxies are known by their addresses. */
 export const FORWARDED_ENTRIES_MAX = 20;
-/** What `server.hsts: true` means: a year. */
+/** The seconds of `server.hsts: true`: a year. */
 export const HSTS_SECONDS = 365 * 24 * 60 * 60;
 
-/** After a renewal the old server goes on listening for so long, and tells connections that are used meanwhile to close. */
+/** The time for which an old server listens after a renewal, and tells connections in use to close. */
 export const RETIREMENT_MS = 5 * SECOND_MS;
-/** Old servers with connections: if more certificates come, the oldest one ends. */
+/** Old servers with open connections: beyond it, the oldest one is stopped. */
 export const RETIRED_MAX = 16;
 
-/** A body from an object store up to this size is read whole before it is answered, so that a failure is a status. */
+/** The largest body of an object store that is read whole before the answer, so that a failure becomes a status. */
 export const REMOTE_WHOLE_MAX_BYTES = 256 * 1024;
 
-/** How long a host counts as found before it is looked up again: less than the 30 s for which Bun remembers its address. */
+/** The time before a host is looked up again: less than the 30 s for which Bun caches its address. */
 export const HOST_KNOWN_MS = 20 * SECOND_MS;
 export const HOSTS_KNOWN_MAX = 1_000;
 
-/** Of the header of one part of a form; the rest of a longer one is ignored. */
+/** Bytes of the header of one part of a form; the rest of a longer one is ignored. */
 export const FORM_HEADER_MAX_BYTES = 8 * 1024;
 export const FORM_HEADER_LINES_MAX = 16;

@@ -5,10 +5,10 @@ import type { Endpoint } from "./endpoint.ts";
 import type { ElysiaContext, Http } from "./http.ts";
 import { groupWide, isWide, methodOf, pathAt, pathOf, restOfPath, type WideGroup } from "./wide-paths.ts";
 
-/** In the order in which `Allow` names them. */
+/** The methods in the order of `Allow`. */
 export const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 
-/** Adds the endpoints to `server` as routes of Elysia. What describes them is written when it is asked for (openapi/document.ts). */
+/** Adds the endpoints to `server` as routes of Elysia. Their descriptions are built on demand (openapi/document.ts). */
 export function mountEndpoints(server: Elysia, http: Http, endpoints: readonly Endpoint[]): void {
   for (const endpoint of endpoints) {
     if (isWide(endpoint)) continue;
@@ -39,16 +39,16 @@ function mountWide(server: Elysia, http: Http, group: WideGroup): void {
     }
     return handler({ request, params: Object.assign(params, at.params), route });
   };
-  // A method that none of the group has is refused by what its path ends in.
+  // A method that no endpoint of the group has is refused once the end of the path is known.
   for (const method of METHODS) {
-    // Elysia reads which members of its context a handler names, and parses the body for one that takes them all.
+    // Elysia detects which members of its context a handler names, and parses the body for one that takes them all.
     server.route(method, group.pattern, ({ request, params, route }) => serve({ request, params, route }));
   }
 }
 
 const nothingAt = (request: Request): AppError => notFound(`There is nothing at ${new URL(request.url).pathname}`);
 
-/** With those that the server answers by itself. */
+/** Returns the methods, with those that the server answers by itself. */
 export function methodsOf(declared: readonly string[]): string[] {
   if (declared.length === 0) return [];
   return [...new Set([...declared, ...(declared.includes("GET") ? ["HEAD"] : []), "OPTIONS"])];

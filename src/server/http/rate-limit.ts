@@ -6,7 +6,7 @@ import { SECOND_MS } from "../../kernel/time/duration.ts";
 import type { RateLimit, RateLimitGroup } from "../config/types.ts";
 import { COUNTED_KEYS_MAX } from "./limits.ts";
 
-/** The limits where `rateLimits` says nothing. [HT10] */
+/** The limits that apply where `rateLimits` sets none. [HT10] */
 export const RATE_LIMITS: Readonly<Record<RateLimitGroup, RateLimit>> = {
   global: { requests: 10_000_000, window: 60 },
   auth: { requests: 300, window: 60 },
@@ -24,7 +24,7 @@ interface Window {
 export interface RateLimiter {
   /** Counts one hit. Errors: 429 with `Retry-After` once the window is full. */
   hit(key: string): void;
-  /** Refuses without counting: for limits on failures, which are counted when they happen. */
+  /** Checks the limit without counting: for limits on failures, which are counted when they happen. */
   check(key: string): void;
   /** Counts without refusing. */
   count(key: string): void;
@@ -37,7 +37,7 @@ export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
     const now = clock.now();
     const window = windows.get(key);
     const endsAt = now + limit.window * SECOND_MS;
-    // A window that ends later than this began before the clock was set back. [HT15]
+    // A window with a later end began before the clock was set back. [HT15]
     if (window !== undefined && window.endsAt > now && window.endsAt <= endsAt) return window;
     const fresh = { endsAt, count: 0 };
     windows.set(key, fresh);
@@ -65,7 +65,7 @@ export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
 }
 
 /**
- * The limit of group `global`, counted for every request. While all clients together are below the limit, no single one
+ * Creates the limiter of group `global`, which counts every request. While all clients together are below the limit, no single one
  * exceeds it, so clients are counted one by one only above it: a request usually costs one addition.
  */
 export function createGlobalLimiter(limit: RateLimit, clock: Clock): (address: () => string) => void {

@@ -1,4 +1,4 @@
-/** The areas that the request log and the metrics count by; `other` where no route matched. */
+/** The areas by which the request log and the metrics count; `other` where no route matched. */
 export const ROUTE_AREAS = [
   "db",
   "storage",
@@ -20,7 +20,7 @@ export type RouteArea = (typeof ROUTE_AREAS)[number];
 
 /** Areas whose paths do not begin with their name. */
 const BY_FIRST_WORD: Readonly<Record<string, RouteArea>> = { room: "rooms" };
-/** By the word after `/api/admin`; others are of `auth`. */
+/** The areas by the word after `/api/admin`; others belong to `auth`. */
 const BY_ADMIN_WORD: Readonly<Record<string, RouteArea>> = {
   jobs: "jobs",
   "slow-requests": "analytics",
@@ -29,7 +29,7 @@ const BY_ADMIN_WORD: Readonly<Record<string, RouteArea>> = {
   backups: "system",
 };
 
-/** The area of a route's pattern; `route` null: no route matched. */
+/** Returns the area of a route's pattern; `route` null: no route matched. */
 export function areaOf(route: string | null): RouteArea {
   if (route === null) return "other";
   const [, first, word = "", next] = route.split("/");

@@ -16,7 +16,7 @@ const declared = ([path, handle]: [string, Endpoint["handle"]]): Endpoint => ({
   handle,
 });
 
-/** A server with these GET endpoints, to which every request that it is handed comes from 203.0.113.9. */
+/** Creates a server with these GET endpoints, where every request comes from 203.0.113.9. */
 function serve(handlers: { [path: `/${string}`]: Endpoint["handle"] }) {
   const logged: { message: string; facts: Record<string, unknown> | undefined }[] = [];
   const logger: Logger = { info() {}, warn() {}, error: (message, facts) => void logged.push({ message, facts }) };

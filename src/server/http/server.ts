@@ -7,15 +7,15 @@ import type { WideGroup } from "./wide-paths.ts";
 
 /** Files at `/`. */
 export interface Site {
-  /** The answer to GET or HEAD; null: there is nothing. Errors: 416, 429. */
+  /** Answers GET or HEAD; null: there is nothing. Errors: 416, 429. */
   answer(request: Request, url: URL): Response | null;
-  /** Whether a request by GET would find something. */
+  /** Whether a GET request would find something. */
   has(pathname: string): boolean;
 }
 
 /**
- * The Elysia instance to which areas add their routes. It answers what no route does: 404, 405 with `Allow`, preflights, and
- * HEAD where there is a GET.
+ * Creates the Elysia instance to which areas add their routes. It answers what no route does: 404, 405 with `Allow`, preflights,
+ * and HEAD where there is a GET.
  */
 export function createServer(
   http: Http,

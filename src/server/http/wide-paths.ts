@@ -4,12 +4,12 @@ import type { Endpoint, Method } from "./endpoint.ts";
 // Paths with a parameter that may hold slashes, such as `/api/storage/:bucket/:key+/metadata`. The router sees one
 // wildcard, `/api/storage/:bucket/*`; which endpoint is meant is decided here.
 
-/** `:name+` in a path, and what follows it. */
+/** Matches `:name+` in a path, and what follows it. */
 const WIDE = /^(?<base>[^+]*\/):(?<name>\w+)\+(?<ending>\/.*)?$/;
 
 type ByMethod = ReadonlyMap<string, Endpoint>;
 
-/** The wide paths of a group that end alike. */
+/** The endpoints of a group whose wide paths have the same ending. */
 interface WidePath {
   /** The name of the wide parameter. */
   name: string;
@@ -20,21 +20,21 @@ interface WidePath {
 
 /** A path without a wide parameter, under the same base as wide ones: `/api/storage/:bucket/upload`. */
 interface FixedPath {
-  /** Finds what follows the base. */
+  /** Matches what follows the base. */
   pattern: RegExp;
   endpoints: Map<Method, Endpoint>;
 }
 
-/** Endpoints whose paths are alike up to the wide parameter. */
+/** Endpoints whose paths are equal up to the wide parameter. */
 export interface WideGroup {
-  /** What the router sees: `/api/storage/:bucket/*`. */
+  /** The router's pattern: `/api/storage/:bucket/*`. */
   pattern: string;
-  /** The more specific ones first: those with a longer ending. */
+  /** The wide paths, longer endings first, as they are more specific. */
   wide: WidePath[];
   fixed: readonly FixedPath[];
 }
 
-/** The endpoints of one path, with what its last parameters are there. */
+/** The endpoints of one path, with the values of its last parameters. */
 interface PathEndpoints {
   endpoints: ByMethod;
   params: Readonly<Record<string, string>>;
@@ -75,14 +75,14 @@ function fixedUnder(base: string, endpoints: readonly Endpoint[]): FixedPath[] {
   return [...paths.values()];
 }
 
-/** The paths of endpoints have letters, digits, hyphens and slashes beside their parameters. */
+/** Compiles the pattern of a path. Paths of endpoints contain letters, digits, hyphens and slashes beside their parameters. */
 const patternOf = (path: string): RegExp => new RegExp(`^${path.replace(/:(\w+)/g, "(?<$1>[^/]+)")}$`);
 
 /**
- * The endpoints of the path that has `rest` after the group's base; null where there is none. The longest ending that fits
- * decides: where `…/metadata` is an endpoint of one method, it is none of the others. A fixed path with a method of the wide
- * one, such as `GET uploads/:id/parts`, is a path of its own; one that adds a method, such as `POST upload`, shares it with a
- * value of that name.
+ * Returns the endpoints of the path that has `rest` after the group's base; null where there is none. The longest matching ending
+ * decides: where `…/metadata` is an endpoint of one method, it is none of the others. A fixed path with a method of the wide one,
+ * such as `GET uploads/:id/parts`, is a path of its own; one that adds a method, such as `POST upload`, shares it with a value of
+ * that name.
  */
 export function pathAt({ wide, fixed }: WideGroup, rest: string): PathEndpoints | null {
   const path = wide.find(({ ending }) => rest.length > ending.length && rest.endsWith(ending));
@@ -95,12 +95,12 @@ export function pathAt({ wide, fixed }: WideGroup, rest: string): PathEndpoints 
 }
 
 /**
- * What follows the group's base in the path of a URL, decoded once. The router's own decoding would turn malformed escapes
+ * Returns what follows the group's base in the path of a URL, decoded once. The router's own decoding would turn malformed escapes
  * into other characters. Errors: 400 naming the wide parameter.
  */
 export function restOfPath(url: string, { pattern, wide }: WideGroup): string {
   let start = url.indexOf("://") + 2;
-  // As many slashes as the pattern has.
+  // Skips as many slashes as the pattern has.
   for (let at = pattern.indexOf("/"); at >= 0; at = pattern.indexOf("/", at + 1)) start = url.indexOf("/", start + 1);
   const query = url.indexOf("?", start);
   const path = query < 0 ? url.slice(start + 1) : url.slice(start + 1, query);

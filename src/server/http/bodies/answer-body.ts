@@ -5,8 +5,8 @@ import { PIECES_FROM_BYTES, STALLED_CLIENT_TIMEOUT_MS } from "../limits.ts";
 import { lateBody } from "./late-body.ts";
 
 /**
- * The answer as a body, sent as the client takes it. Its memory is given back piece by piece, and its room when it has been sent,
- * or its client is gone or takes nothing for a while.
+ * Builds the body of an answer, sent as the client reads it. Frees each piece once it is copied, and calls `release` when
+ * everything is sent, the client is gone, or it reads nothing for STALLED_CLIENT_TIMEOUT_MS.
  */
 export function answerBody(
   { parts, sizeBytes, release }: AnswerText,
@@ -27,7 +27,7 @@ export function answerBody(
     {
       pull(controller) {
         cancelStall();
-        // With nothing kept back by the stream, whoever asks for the next piece has copied the last one.
+        // The stream buffers nothing, so a pull means that the previous piece has been copied.
         if (sent !== null) freeBytes(sent);
         const { done, value } = waiting.next();
         if (done === true) {

@@ -14,31 +14,31 @@ import { faultError, notJson, notUtf8, parseJsonBody } from "./json-body.ts";
 import { JsonScan } from "./json-scan.ts";
 import type { UnfinishedBodies } from "./unfinished-bodies.ts";
 
-/** What a decoder throws. */
+/** The code of the error that a decoder throws for invalid UTF-8. */
 const NOT_UTF8 = "ERR_ENCODING_INVALID_ENCODED_DATA";
 
-/** For whole texts: it keeps nothing from one to the next. */
+/** Decodes whole texts; holds no state between them. */
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 export interface BodyRules {
-  /** Judged first: it belongs to the form as well. */
+  /** The query parameters. They are validated before the body, since both belong to one request. */
   query: Query;
   maxBytes: number;
   bodies: UnfinishedBodies;
   /** Large bodies are parsed one after the other, in steps. */
   turns: Scheduler;
-  /** Whose memory a large body counts as; null for a service key, whose values are not counted either. */
+  /** The sender whose memory quota a large body counts against; null for a service key, whose values are not counted either. */
   sender: () => string | null;
-  /** Takes the bytes as they are read; null or absent: nobody needs them. */
+  /** Receives the bytes as they are read; null or absent: no digest is needed. */
   digest?: BodyDigest | null;
 }
 
-/** A hash of the bytes of a body. */
+/** A hash of a body's bytes. */
 export interface BodyDigest {
   update(bytes: Uint8Array): unknown;
 }
 
-/** The body as JSON. Errors: 400 for an unknown query parameter, 415 for another or no content type, 413, 400 for what is not JSON. */
+/** Reads the body as JSON. Errors: 400 for an unknown query parameter, 415 for another or no content type, 413, 400 for invalid JSON. */
 export async function readJson(request: Request, rules: BodyRules): Promise<JsonValue> {
   assertJson(request, rules);
   const body = streamOf(request);
@@ -53,8 +53,8 @@ export async function readJson(request: Request, rules: BodyRules): Promise<Json
 }
 
 /**
- * The bytes of a JSON body over `SMALL_BODY_MAX_BYTES`, for handlers that have it parsed in another process (`parseJsonObjectBytes`);
- * null for a smaller one. Errors: as `readJson`, except for what parsing finds.
+ * Reads the bytes of a JSON body over `SMALL_BODY_MAX_BYTES`, for handlers that have it parsed in another process
+ * (`parseJsonObjectBytes`); null for a smaller one. Errors: those of `readJson`, except the ones of parsing.
  */
 export async function readLargeBody(request: Request, rules: BodyRules): Promise<Uint8Array<ArrayBuffer>[] | null> {
   assertJson(request, rules);
@@ -78,7 +78,10 @@ export async function readUnparsed(request: Request, rules: BodyRules): Promise<
   }
 }
 
-/** Errors: 400 for an unknown query parameter, 415, 413 for a declared length. */
+/**
+ * Checks the query, the content type and the declared length. Errors: 400 for an unknown query parameter, 415, 413 for a declared
+ * length.
+ */
 function assertJson(request: Request, { query, maxBytes }: BodyRules): void {
   const { headers } = request;
   query.assertValid();
@@ -91,14 +94,14 @@ function assertJson(request: Request, { query, maxBytes }: BodyRules): void {
   if (declared !== null && Number(declared) > maxBytes) throw over(maxBytes);
 }
 
-/** null: there is none, or it is small, which is quicker to read at once. */
+/** Returns the body's stream; null where there is no body, or a small one, which is quicker to read at once. */
 function streamOf(request: Request): Request["body"] {
-  // A declared length is the length: the server reads no further.
+  // The server reads no further than the declared length.
   const declared = request.headers.get("content-length");
   return declared !== null && Number(declared) <= SMALL_BODY_MAX_BYTES ? null : request.body;
 }
 
-/** The answer to what was thrown while a body was read. */
+/** Maps what was thrown while a body was read to an error of the API. */
 function refusalOf(cause: unknown): AppError {
   if (cause instanceof AppError) return cause;
   if (cause instanceof JsonRefused) return cause.fault === null ? notJson() : faultError(cause.fault);
@@ -106,7 +109,7 @@ function refusalOf(cause: unknown): AppError {
   return badRequest("The connection closed before the whole body arrived");
 }
 
-/** Frees the blocks as it decodes them. */
+/** Parses a body in steps, and frees its blocks as it decodes them. */
 function* parseInSteps(blocks: Uint8Array[]): Generator<void, JsonValue> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let text = "";
@@ -115,13 +118,13 @@ function* parseInSteps(blocks: Uint8Array[]): Generator<void, JsonValue> {
     yield;
   }
   text += decoder.decode();
-  // Anything but an array or object is no more than a long string.
+  // Any other value is at most one long string, which needs no slicing.
   const isSliced = text.length > SLICED_LENGTH_MIN && /^[ \t\n\r]*[[{]/.test(text);
   yield;
   return isSliced ? yield* parseInSlices(text) : parseJsonBody(text);
 }
 
-/** Errors: 415 for a compressed body: a small one can have any size. [HT23] */
+/** Refuses a compressed body: a small one can decompress to any size. Errors: 415. [HT23] */
 export function refuseCoding({ headers }: Request): void {
   const coding = headers.get("content-encoding");
   if (coding === null || /^\s*(?:identity)?\s*$/i.test(coding)) return;
@@ -130,7 +133,7 @@ export function refuseCoding({ headers }: Request): void {
   });
 }
 
-/** Errors: 400 for a request with a body. [HT141] */
+/** Refuses a request with a body. Errors: 400. [HT141] */
 export function refuseBody(request: Request): void {
   if (!isBodyAbsent(request)) throw badRequest(`${request.method} takes no body here; send none`);
 }
@@ -143,7 +146,7 @@ export function isBodyAbsent({ headers }: Request): boolean {
 
 const over = (maxBytes: number): AppError => tooLarge(`The body must be at most ${maxBytes} bytes`);
 
-/** A large body, or one of unknown length. Its bytes are held back while too many complete bodies wait for their turn. */
+/** Reads a large body, or one of unknown length. Backpressure applies while too many complete bodies wait to be parsed. */
 async function readLarge<T>(
   body: ReadableStream<Uint8Array>,
   rules: BodyRules,
@@ -154,7 +157,7 @@ async function readLarge<T>(
   const sender = rules.sender();
   const held = rules.bodies.begin(sender, (cause) => {
     refused = cause;
-    // The read that waits for more ends by it.
+    // Cancelling ends a pending read.
     void reader.cancel(cause).catch(() => {});
   });
   try {
@@ -178,7 +181,7 @@ async function readLarge<T>(
   }
 }
 
-/** The bytes in blocks of one size, however small the chunks are in which they arrive. */
+/** Reads the bytes into blocks of one size, however small the chunks in which they arrive. */
 async function readBlocks(
   reader: { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }> },
   options: {
@@ -197,7 +200,7 @@ async function readBlocks(
   while (true) {
     const { done, value } = await reader.read();
     chunkCount += 1;
-    // Chunks that are there already come without a turn of the event loop between them.
+    // Chunks that are already buffered arrive within one turn of the event loop.
     if (chunkCount >= CHUNKS_PER_TURN_MAX || byteCount - turnedAt >= BYTES_PER_TURN_MAX) {
       await nextTurn();
       chunkCount = 0;

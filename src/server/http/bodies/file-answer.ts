@@ -2,15 +2,15 @@ import { AppError } from "../../../kernel/errors.ts";
 import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
 import { chooseRange, isUnmodified, rangeStillValid } from "../exchange/range.ts";
 
-/** The bytes of an answer that a client may ask for in parts. */
+/** A file that a client may request in ranges. */
 export interface AnsweredFile {
-  /** With its quotes. */
+  /** The entity tag, with its quotes. */
   etag: string;
   size: number;
   lastModified: Date;
-  /** Further ones. `content-disposition` must be among them: Bun would name the file by its name on the disk. */
+  /** Further headers. `content-disposition` must be among them: Bun would name the file by its name on the disk. */
   headers: Readonly<Record<string, string>>;
-  /** `end` is exclusive. Not called for an empty file. */
+  /** Returns the bytes of a range; `end` is exclusive. Not called for an empty file. */
   body(range: { start: number; end: number; size: number }): MaybePromise<Blob | ReadableStream<Uint8Array>>;
 }
 
@@ -40,15 +40,15 @@ export async function answerFile(request: Request, file: AnsweredFile): Promise<
   const { start, end } = range.kind === "part" ? range : { start: 0, end: size };
   headers["content-length"] = String(end - start);
   if (range.kind === "part") headers["content-range"] = `bytes ${start}-${end - 1}/${size}`;
-  // Bun applies the header `Range` to a whole file by itself: one that is ignored is removed from the request.
+  // Bun applies the `Range` header to a whole file by itself, so an ignored one is removed from the request.
   if (range.kind === "whole" && header !== null) request.headers.delete("range");
   const body = size === 0 ? null : await file.body({ start, end, size });
   return new Response(body, { status: range.kind === "part" ? 206 : 200, headers });
 }
 
 /**
- * An answer without a body. To HEAD it has the Content-Length that GET would have, also where it is 304: the router sets it to that of
- * the body, which is empty. These headers keep the declared length.
+ * Builds an answer without a body. For HEAD it has the Content-Length that GET would have, also with 304: the router sets it to
+ * that of the body, which is empty. These headers preserve the declared length.
  */
 export function emptyAnswer(
   { method }: Request,

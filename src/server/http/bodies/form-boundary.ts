@@ -1,6 +1,6 @@
 import { badRequest, unsupportedMediaType } from "../../../kernel/errors.ts";
 
-/** The boundary of a form. Errors: 415 for another or no content type, 400 without a boundary. */
+/** Parses the boundary of a form. Errors: 415 for another or no content type, 400 without a boundary. */
 export function parseBoundary(contentType: string | null): string {
   if (contentType === null || !/^multipart\/form-data\s*(?:;|$)/i.test(contentType)) {
     throw unsupportedMediaType(`The body must be multipart/form-data, got ${contentType ?? "no content type"}`);

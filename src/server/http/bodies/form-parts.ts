@@ -3,32 +3,32 @@ import { badRequest } from "../../../kernel/errors.ts";
 import { FORM_HEADER_LINES_MAX, FORM_HEADER_MAX_BYTES } from "../limits.ts";
 
 export interface PartHeader {
-  /** null: the part has no name. */
+  /** The field's name; null: the part has no name. */
   name: string | null;
   isFile: boolean;
-  /** null: it is no file, or one without a name. */
+  /** The file's name; null: the part is no file, or a file without a name. */
   fileName: string | null;
-  /** As declared, with its parameters. */
+  /** The content type as declared, with its parameters. */
   contentType: string | undefined;
 }
 
-/** Takes the content of one part. What it throws refuses the form. */
+/** Receives the content of one part. An error that it throws refuses the form. */
 export interface PartReader {
   /** The bytes are valid until the next chunk is pushed. */
   take(bytes: Uint8Array): void;
   end(): void;
 }
 
-/** A form that is split into its parts as it arrives. Errors: 400, and what the readers of the parts throw. */
+/** A form that is split into its parts as it arrives. Errors: 400, and those that the parts' readers throw. */
 export interface FormParts {
-  /** Resolves when the chunk has been split and its bytes taken. */
+  /** Resolves when the chunk has been split and its bytes consumed. */
   push(chunk: Uint8Array): Promise<void>;
   /** Resolves when every part and the form itself have ended. */
   end(): Promise<void>;
 }
 
 /**
- * Reads with Dicer, the multipart parser under the package's Busboy. Busboy itself drops the parameters of a part's content
+ * Splits a form with Dicer, the multipart parser under the package's Busboy. Busboy itself drops the parameters of a part's content
  * type and skips parts without a name, which must be refused.
  */
 export function createFormParts(
@@ -36,14 +36,14 @@ export function createFormParts(
   partsMax: number,
   openPart: (header: PartHeader) => PartReader,
 ): FormParts {
-  // The parser knows maxHeaderSize, its types do not.
+  // Dicer supports maxHeaderSize; its types lack it.
   const bounds = { boundary, maxHeaderSize: FORM_HEADER_MAX_BYTES, maxHeaderPairs: FORM_HEADER_LINES_MAX };
   const dicer = new Dicer(bounds);
   const { promise: finished, resolve: finish, reject: fail } = Promise.withResolvers<void>();
-  // `push` and `end` report a failure; between two of them nothing awaits it.
+  // `push` and `end` report a failure; between two calls nothing awaits it.
   finished.catch(() => {});
   let partCount = 0;
-  // The form and its parts. The closing boundary may be read before the end of the last part is reported.
+  // Counts the open parts and the form. The closing boundary may be read before the end of the last part is reported.
   let openCount = 1;
   const close = (): void => {
     openCount -= 1;
@@ -57,14 +57,14 @@ export function createFormParts(
     }
   };
 
-  // Once: Dicer may emit it for the closing boundary and again for the end of the last part.
+  // `once`: Dicer may emit it for the closing boundary and again for the end of the last part.
   dicer.once("finish", close);
   dicer.on("error", () => fail(badRequest("The form is not valid multipart/form-data, or ends too early")));
   dicer.on("part", (part) => {
     let reader: PartReader | null = null;
     openCount += 1;
     partCount += 1;
-    // Thrown through the parser: one chunk may hold a hundred thousand parts, and it would go on to its end.
+    // Throws through the parser: one chunk may contain a hundred thousand parts, and Dicer would parse them all.
     if (partCount > partsMax) throw badRequest(`The form must have at most ${partsMax} parts`);
     part.on("header", (header) =>
       attempt(() => {
@@ -86,7 +86,7 @@ export function createFormParts(
     async push(chunk) {
       const { promise: written, resolve } = Promise.withResolvers<void>();
       attempt(() => dicer.write(chunk, () => resolve()));
-      // `finished` first: of two settled promises `race` takes the first, and the chunk may have failed.
+      // `finished` first: `race` prefers the first of two settled promises, and the chunk may have failed.
       await Promise.race([finished, written]);
     },
     async end() {
@@ -96,7 +96,7 @@ export function createFormParts(
   };
 }
 
-/** Dicer gives the values of each header as an array of strings under the header's name in lower case. */
+/** Parses Dicer's header, which maps each lower-case header name to an array of values. */
 function partHeader(header: object): PartHeader {
   const values = header as Record<string, string[] | undefined>;
   const found = parametersOf(values["content-disposition"]?.[0] ?? "");
@@ -110,12 +110,12 @@ function partHeader(header: object): PartHeader {
 }
 
 /**
- * A parameter: in quotes with escapes, as curl writes them; in quotes without, as browsers do, whose names may end with a backslash;
- * or without quotes.
+ * Matches a parameter: in quotes with escapes, as curl writes it; in quotes without escapes, as browsers do, whose names may end
+ * with a backslash; or without quotes.
  */
 const PARAMETER = /;\s*([\w*-]+)=(?:"((?:[^"\\]|\\.)*)"(?=\s*(?:;|$))|"([^"]*)"|([^\s;"]+))/g;
 
-/** Of a repeated one the first. */
+/** Returns the parameters by name; the first value wins. */
 function parametersOf(disposition: string): Map<string, string> {
   const found = new Map<string, string>();
   for (const [, name = "", escaped, quoted, bare = ""] of disposition.matchAll(PARAMETER)) {
@@ -125,7 +125,7 @@ function parametersOf(disposition: string): Map<string, string> {
   return found;
 }
 
-/** `filename*=UTF-8''…`, which stands beside the other one for names that are not ASCII; null: it cannot be read. */
+/** Decodes `filename*=UTF-8''…`, which accompanies `filename` for non-ASCII names; null: it cannot be decoded. */
 function decodeExtended(value: string): string | null {
   const [, encoded] = /^utf-8'[^']*'(.+)$/i.exec(value) ?? [];
   if (encoded === undefined) return null;

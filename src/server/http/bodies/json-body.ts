@@ -10,7 +10,7 @@ import {
 import { jsonTextFault } from "../../../kernel/json/text.ts";
 import { JSON_DEPTH_MAX } from "../../../kernel/limits.ts";
 
-/** Errors: 400 for a text that is not JSON, or that has a value which would be stored as another one. [HT3] [HT100] */
+/** Parses a JSON text. Errors: 400 for invalid JSON, and for a value that would be stored as a different one. [HT3] [HT100] */
 export function parseJsonBody(text: string): JsonValue {
   let value: JsonValue;
   try {
@@ -24,8 +24,8 @@ export function parseJsonBody(text: string): JsonValue {
 }
 
 /**
- * A large body whose bytes nothing has looked at yet (`RequestContext.largeBody`). It may take long: it is parsed in another
- * process. Errors: 400.
+ * Parses a large body whose bytes are unchecked (`RequestContext.largeBody`). It may take long, so it runs in another process.
+ * Errors: 400.
  */
 export function parseJsonObjectBytes(chunks: readonly Uint8Array[]): JsonObject {
   let text: string;

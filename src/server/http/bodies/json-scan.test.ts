@@ -3,7 +3,7 @@ import type { AppError } from "../../../kernel/errors.ts";
 import { BODY_NAMES_MAX, BODY_VALUES_MAX } from "../limits.ts";
 import { JsonScan } from "./json-scan.ts";
 
-/** The status of the refusal, 200 without one; in parts of this many bytes. */
+/** Returns the status of the refusal, 200 without one; `size` is the number of bytes per chunk. */
 function scan(text: string, size = text.length, areValuesCounted = true): number {
   const scanning = new JsonScan({ areValuesCounted });
   const bytes = new TextEncoder().encode(text);

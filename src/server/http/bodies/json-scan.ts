@@ -9,12 +9,12 @@ const COLON = 0x3a;
 const [OPENING_BRACKET, CLOSING_BRACKET] = [0x5b, 0x5d];
 const [OPENING_BRACE, CLOSING_BRACE] = [0x7b, 0x7d];
 
-/** Bytes of a string that are looked at one by one before its end is searched for, which is quicker in long strings only. */
+/** The number of bytes of a string that are scanned one by one before its end is searched for, which is quicker only in long strings. */
 const SEARCH_AFTER_BYTES = 64;
 
 /**
- * Looks at JSON in UTF-8 as it arrives, before anything is parsed: ten megabytes of brackets or tiny values would hold the event
- * loop for half a second in the parser and in what walks over the values later. Text that is not JSON may pass: the parser refuses it.
+ * Scans JSON in UTF-8 as it arrives, before it is parsed: ten megabytes of brackets or tiny values would block the event loop for
+ * half a second in the parser and in later walks over the values. Invalid JSON may pass: the parser refuses it.
  */
 export class JsonScan {
   readonly #areValuesCounted: boolean;
@@ -29,14 +29,14 @@ export class JsonScan {
     this.#areValuesCounted = options.areValuesCounted;
   }
 
-  /** Another text begins. Names and values go on being counted. */
+  /** Begins another text. The counts of names and values continue. */
   begin(): void {
     this.#isInString = false;
     this.#isEscaped = false;
     this.#depth = 0;
   }
 
-  /** The next part. Errors: 400 for what nests too deep, 413 for too many names or values. */
+  /** Scans the next chunk. Errors: 400 for excessive nesting, 413 for too many names or values. */
   take(bytes: Uint8Array): void {
     for (let at = 0; at < bytes.length; at++) {
       if (this.#isInString) at = this.#takeString(bytes, at);
@@ -54,7 +54,7 @@ export class JsonScan {
     if (this.#valueCount > BODY_VALUES_MAX) throw tooLarge(`The body must hold at most ${BODY_VALUES_MAX} values`);
   }
 
-  /** From inside a string: the place behind it, or the end of `bytes`. */
+  /** Scans from inside a string; returns the index behind it, or the length of `bytes`. */
   #takeString(bytes: Uint8Array, from: number): number {
     let isEscaped = this.#isEscaped;
     let searchAt = from + SEARCH_AFTER_BYTES;
@@ -69,7 +69,7 @@ export class JsonScan {
       } else if (at >= searchAt) {
         const found = bytes.indexOf(QUOTE, at);
         let next = found < 0 ? bytes.length : found;
-        // An escape may be in front of it, which is looked at again from its first backslash.
+        // An escape may precede the quote, so scanning resumes at the first of its backslashes.
         while (next > at + 1 && bytes[next - 1] === BACKSLASH) next--;
         at = next - 1;
         searchAt = next + SEARCH_AFTER_BYTES;

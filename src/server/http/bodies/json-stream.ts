@@ -2,10 +2,10 @@ import type { Clock } from "../../../kernel/clock.ts";
 import { nextTurn } from "../../../kernel/time/scheduler.ts";
 import { STALL_TIMEOUT_MS } from "../limits.ts";
 
-/** What is serialised in one turn of the event loop: about a millisecond. */
+/** The text serialised in one turn of the event loop: about a millisecond. */
 const PIECE_LENGTH = 128 * 1024;
 
-/** The places of large pages that one answer holds until it is sent: most hold none. */
+/** The slots of large pages that one answer holds until it is sent: most answers hold none. */
 export class LargeAnswer {
   #releases: (() => void)[] | null = null;
 
@@ -19,7 +19,7 @@ export class LargeAnswer {
     this.#releases = null;
   }
 
-  /** What to answer with: a stream in the place of a large page. */
+  /** Returns the value to answer with: a stream in place of a large page. */
   bodyOf(value: unknown, clock: Clock): unknown {
     if (this.#releases === null) return value;
     if (typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype) {
@@ -31,8 +31,8 @@ export class LargeAnswer {
 }
 
 /**
- * A large answer, serialised piece by piece as the client takes it. `onEnd` is called once: when all is sent, or the client
- * is gone, or takes nothing more. [HT90]
+ * Streams a large answer, serialised piece by piece as the client reads it. `onEnd` is called once: when everything is sent, the
+ * client is gone, or it stops reading. [HT90]
  */
 export function streamJson(body: object, { clock, onEnd }: { clock: Clock; onEnd: () => void }): ReadableStream {
   const pieces = jsonPieces(body);
@@ -46,7 +46,7 @@ export function streamJson(body: object, { clock, onEnd }: { clock: Clock; onEnd
     {
       async pull(controller) {
         cancelStall();
-        // The loop goes on between two pieces, also where the client takes them at once.
+        // Yields to the event loop between pieces, also when the client reads them at once.
         await nextTurn();
         try {
           const { value, done } = pieces.next();
@@ -72,8 +72,8 @@ export function streamJson(body: object, { clock, onEnd }: { clock: Clock; onEnd
 }
 
 /**
- * The text of JSON.stringify, in pieces: those of an array that is a member of the body end between its elements, and those
- * of a record with expanded records between these.
+ * Yields the text of JSON.stringify in pieces: an array that is a member of the body is split between its elements, a record with
+ * expanded records between those.
  */
 export function* jsonPieces(body: object): Generator<string, void> {
   let text = "";
@@ -86,7 +86,7 @@ export function* jsonPieces(body: object): Generator<string, void> {
   yield text;
 }
 
-/** The member of a record that has other records. */
+/** The member of a record that contains its expanded records. */
 const EXPANDED = "expand";
 
 function* membersOf(body: object): Generator<string, void> {
@@ -112,7 +112,7 @@ function* elementsOf(values: readonly unknown[]): Generator<string, void> {
   yield "]";
 }
 
-/** The members are records, pages of records, and null. */
+/** Yields the text of `expand`, whose members are records, pages of records, and null. */
 function* expandedOf(expanded: object): Generator<string, void> {
   let start = "{";
   for (const [name, value] of Object.entries(expanded)) {

@@ -5,9 +5,9 @@ export const storeFailed = (cause?: unknown): AppError =>
   new AppError(503, "The object store does not answer as it should", { cause });
 
 /**
- * Bytes from an object store as the body of an answer; resolves when the first ones have arrived. Errors: 503, also where there
- * are more or fewer than `sizeBytes`. A body of more than REMOTE_WHOLE_MAX_BYTES is a stream: where it fails the connection is
- * cut, so that a client does not take a part for the whole.
+ * Opens bytes of an object store as the body of an answer; resolves when the first ones have arrived. Errors: 503, also where there
+ * are more or fewer than `sizeBytes`. A body of more than REMOTE_WHOLE_MAX_BYTES is a stream: a failure cuts its connection, so
+ * that a client cannot take a part for the whole.
  */
 export async function openRemoteBody(
   source: ReadableStream<Uint8Array<ArrayBuffer>>,

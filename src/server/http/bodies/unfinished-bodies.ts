@@ -9,25 +9,28 @@ import {
 
 /** A body that is arriving. */
 export interface HeldBody {
-  /** That many bytes more have arrived. Errors: 429 when the sender's unfinished bodies are too large together, 503 when all are. */
+  /**
+   * Adds bytes that have arrived. Errors: 429 when the sender's unfinished bodies together are too large, 503 when those of all
+   * senders are.
+   */
   add(byteCount: number): void;
-  /** Its last byte has arrived: it counts for its sender no longer, but takes room until it is released. */
+  /** Marks the body as complete: it no longer counts against its sender, but occupies memory until it is released. */
   complete(): void;
-  /** It has been parsed, or given up. */
+  /** Frees the memory of a body that has been parsed or abandoned. */
   release(): void;
 }
 
 /**
- * The memory of bodies that have begun to arrive. What is over the bound of all is taken from the sender that holds most, so
- * that a few who send bodies without their ends do not keep others from sending theirs.
+ * The memory of bodies that are still arriving. Beyond the bound for all, the sender that holds most loses its newest body, so that
+ * a few senders of endless bodies cannot lock out the others.
  */
 export interface UnfinishedBodies {
   /**
-   * `sender`: a client's network; null for a service key, which only the bound of all concerns. `giveUp` is called when the
-   * body has to make room for others.
+   * Begins a body. `sender`: a client's network; null for a service key, which only the bound for all concerns. `giveUp` is called
+   * when the body has to make room for others.
    */
   begin(sender: string | null, giveUp: (cause: AppError) => void): HeldBody;
-  /** Resolves when further bytes may be read: no sender has to do anything for it. */
+  /** Resolves when further bytes may be read, without any action of a sender. */
   room(): Promise<void>;
 }
 
@@ -38,7 +41,7 @@ interface Body {
 
 interface Sender {
   byteCount: number;
-  /** In the order in which they began. */
+  /** The sender's bodies, oldest first. */
   readonly bodies: Set<Body>;
 }
 
@@ -47,14 +50,14 @@ const refusal = (status: 429 | 503): AppError =>
     headers: { "retry-after": String(UNFINISHED_RETRY_SECONDS) },
   });
 
-/** `bodyMaxBytes`: of one body; where the config allows large ones, the bounds have room for them. */
+/** Creates the accounting. `bodyMaxBytes`: of one body; where the config allows large ones, the bounds have room for them. */
 export function createUnfinishedBodies(bodyMaxBytes: number): UnfinishedBodies {
   const perAddressMaxBytes = Math.max(UNFINISHED_PER_ADDRESS_MAX_BYTES, 2 * bodyMaxBytes);
   const maxBytes = Math.max(UNFINISHED_MAX_BYTES, 4 * bodyMaxBytes);
   const senders = new Map<string | null, Sender>();
   let total = 0;
   let completeBytes = 0;
-  /** Since the last garbage collection that was asked for here. */
+  /** The bytes parsed since the last garbage collection requested here. */
   let parsedBytes = 0;
   const waiting: (() => void)[] = [];
 
@@ -77,13 +80,13 @@ export function createUnfinishedBodies(bodyMaxBytes: number): UnfinishedBodies {
     parsedBytes += byteCount;
     if (parsedBytes > GARBAGE_MAX_BYTES) {
       parsedBytes = 0;
-      // Beside the event loop, for the most part.
+      // Mostly runs beside the event loop.
       Bun.gc(false);
     }
-    // All of them at once: each looks again.
+    // Wakes all of them: each checks again.
     for (const resume of waiting.splice(0)) resume();
   };
-  /** The newest body of the sender who holds most. */
+  /** Finds the newest body of the sender that holds most. */
   const largest = (): { name: string | null; body: Body } | null => {
     let name: string | null = null;
     let most: Sender | null = null;

@@ -2,7 +2,7 @@ import type { Logger } from "../../../kernel/logger.ts";
 import { callerNameOf } from "../../access/principal.ts";
 import type { AnswerListener } from "./request-context.ts";
 
-/** Writes a line for each answer. The query is left out: it may contain the token of a signed URL. [HT303] */
+/** Logs a line per answer. The query is left out: it may contain the token of a signed URL. [HT303] */
 export function createAccessLog(deps: { logger: Logger; addressOf(request: Request): string }): AnswerListener {
   return ({ request, status, durationMs, principal, trace }) => {
     const address = trace?.requester.address() ?? deps.addressOf(request);

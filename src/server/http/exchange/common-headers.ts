@@ -2,12 +2,13 @@ import type { Cors } from "../cors.ts";
 import { NOSNIFF } from "../security-headers.ts";
 
 /**
- * The headers of an answer that has no others than every answer has. `Response` copies them, so one object serves all answers:
- * Bun copies `Headers` six times as quickly as it reads an object with the same members. null: this answer has others as well.
+ * Returns the headers of an answer that has no others than every answer has. `Response` copies them, so one object serves all
+ * answers: Bun copies `Headers` six times as quickly as it reads an object with the same members. null: this answer needs other
+ * headers as well.
  */
 export type CommonHeaders = (request: Request, requestId: string) => Headers | null;
 
-/** `others`: such as a content type. */
+/** Creates the common headers. `others`: further headers, such as a content type. */
 export function createCommonHeaders(cors: Cors, others: Readonly<Record<string, string>> = {}): CommonHeaders {
   const shared = new Headers({ ...NOSNIFF, ...others });
   return (request, requestId) => {

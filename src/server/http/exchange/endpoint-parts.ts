@@ -4,20 +4,20 @@ import type { JsonSchema } from "../../../kernel/schema/strict.ts";
 import type { AnyDeclaration, Caller, Endpoint } from "../endpoint.ts";
 import { createQueryParser, type QueryParser } from "./query-parser.ts";
 
-/** What the exchanges of one endpoint share. */
+/** The parts of one endpoint that its exchanges share. */
 export interface EndpointParts {
   handle: Endpoint["handle"];
   caller: Caller;
   missingKeyStatus: 401 | 403;
   refusesScopedKeys: boolean;
   query: QueryParser;
-  /** Whether a body is declared, JSON or other. Any body is refused otherwise. */
+  /** Whether a body is declared, JSON or other. Otherwise any body is refused. */
   takesBody: boolean;
-  /** null: no JSON body is declared. */
+  /** The parser of the JSON body; null: none is declared. */
   body: { parser: Parser<TSchema>; isObject: boolean; isOptional: boolean } | null;
 }
 
-/** What the exchanges of an endpoint share, made from its declaration. */
+/** Builds the parts that the exchanges of an endpoint share from its declaration. */
 export function partsOf({ declaration, handle }: Endpoint): EndpointParts {
   return {
     handle,

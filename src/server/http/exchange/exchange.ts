@@ -24,30 +24,30 @@ import type { EndpointParts } from "./endpoint-parts.ts";
 import { type Query, queryOf } from "./query.ts";
 import type { AnswerListener, BodyHash, RequestBasics } from "./request-context.ts";
 
-/** What the exchanges of one endpoint share: what its declaration says, and what the server gives. */
+/** The context that the exchanges of one endpoint share: its declaration's parts, and the server's functions. */
 export interface ExchangeRoute {
   endpoint: EndpointParts;
-  /** The principal of a request, after its limits. Errors: 401, 403, 429. */
+  /** Resolves the principal of a request, after its limits. Errors: 401, 403, 429. */
   identify(request: Request, address: () => string): MaybePromise<Principal>;
-  /** Errors: 401 if the session or key of the principal has ended since. */
+  /** Checks that the principal's session or key is still valid. Errors: 401. */
   requirePresent(principal: Principal): void;
   bodyMaxBytes: number;
   bodies: UnfinishedBodies;
   turns: Scheduler;
   clock: Clock;
-  /** The request that came over the connection: see `Http.inPlaceOf`. */
+  /** Returns the request that came over the connection: see `Http.inPlaceOf`. */
   originalOf(request: Request): Request;
   addressOf(request: Request): string;
   holdOpen(request: Request, isHeld: boolean): void;
-  /** `isLate`: in a later turn of the event loop than that of the request. */
+  /** Builds the answer. `isLate`: in a later turn of the event loop than the request's. */
   respond(request: Request, requestId: string, value: unknown, isLate: boolean): Response;
   failure(cause: unknown, request: Request, requestId: string): Response;
   onAnswer: AnswerListener | undefined;
 }
 
 /**
- * One request and its answer. Handlers destructure what they need (`({ params, query }) => …`), so functions are created by
- * getters: most requests need one or two of them.
+ * One request and its answer. Handlers destructure the functions that they need (`({ params, query }) => …`), so getters create
+ * them: most requests need one or two.
  */
 export class Exchange implements RequestBasics, Requester {
   readonly request: Request;
@@ -81,7 +81,7 @@ export class Exchange implements RequestBasics, Requester {
     return traced(this.#trace, answerOf, this);
   }
 
-  /** `answer`, in the trace of this request. */
+  /** Runs `answer` in the trace of this request. */
   answerInTrace(): MaybePromise<Response> {
     try {
       checkEncoding(this.params);
@@ -96,7 +96,7 @@ export class Exchange implements RequestBasics, Requester {
     }
   }
 
-  /** Asked for once: of a connection that has been closed meanwhile, Bun does not know it. */
+  /** Memoized: Bun does not know the address of a connection that has closed meanwhile. */
   get address(): () => string {
     return () => {
       this.#address ??= this.#route.addressOf(this.#original);
@@ -158,7 +158,7 @@ export class Exchange implements RequestBasics, Requester {
     return callerNameOf(this.principal, this.address);
   }
 
-  /** Used by long reads only: Bun creates the signal on first access. */
+  /** Bun creates the signal on first access, so only long reads use it. */
   get signal(): AbortSignal {
     return this.#original.signal;
   }
@@ -184,13 +184,16 @@ export class Exchange implements RequestBasics, Requester {
     return body.parser.parse(value);
   }
 
-  /** What has been read: a client may take minutes to send it, and its session may have ended meanwhile. [HT135] */
+  /**
+   * Returns what was read, once the session is checked again: a client may take minutes to send, and its session may end meanwhile.
+   * [HT135]
+   */
   #arrived<T>(read: T): T {
     this.#route.requirePresent(this.principal);
     return read;
   }
 
-  /** What has been read for an answer: a rule or a query may have taken long, and the session may have ended meanwhile. [HT136] */
+  /** Returns the result, once the session is checked again: a rule or a query may take long, and the session may end meanwhile. [HT136] */
   #shown(result: unknown): unknown {
     if (this.request.method !== "GET" && this.request.method !== "HEAD") return result;
     try {
@@ -215,7 +218,7 @@ export class Exchange implements RequestBasics, Requester {
     if (refusesScopedKeys) refuseScopedKey(principal);
     if (caller === "user") requireUser(principal, this.request.method);
     if (caller === "serviceKey") requireAnyServiceKey(principal, missingKeyStatus);
-    // The declaration's types say what its handler takes; `EndpointParts` is made from the same declaration.
+    // The declaration's types describe the argument of its handler; `EndpointParts` is built from the same declaration.
     return handle(this as never);
   }
 
@@ -247,14 +250,17 @@ export class Exchange implements RequestBasics, Requester {
 
 const answerOf = (exchange: Exchange): MaybePromise<Response> => exchange.answerInTrace();
 
-/** Errors: 401 without a user; 403 for what only the user may do, where somebody acts as them. [AD9] */
+/** Requires a user. Errors: 401 without one; 403 for actions of the user alone when somebody acts as them. [AD9] */
 function requireUser(principal: Principal, method: string): void {
   if (principal.kind !== "user") throw unauthorized();
   if (principal.actedBy === undefined || method === "GET" || method === "HEAD") return;
   throw forbidden("Acting as a user does not cover what changes their account");
 }
 
-/** Elysia's router gives null for a parameter that it cannot decode, contrary to its types. Errors: 400. */
+/**
+ * Checks that every parameter was decoded: Elysia's router returns null for one that it cannot decode, contrary to its types.
+ * Errors: 400.
+ */
 function checkEncoding(params: Readonly<Record<string, string | null>>): void {
   for (const name in params) if (params[name] === null) throw badRequest("The path is not valid percent-encoding");
 }

@@ -5,15 +5,15 @@ import type { JsonSchema } from "../../../kernel/schema/strict.ts";
 import type { KnownParameters, Query } from "./query.ts";
 
 export interface QueryParser {
-  /** The names of the declared parameters; null where others may come. */
+  /** The names of the declared parameters; null where others are allowed. */
   known: KnownParameters;
-  /** The parameters that were sent, with the types of their schemas. Errors: 400 that names each one at fault. */
+  /** Parses the parameters to the types of their schemas. Errors: 400 that names each invalid one. */
   parse(query: Query): Record<string, unknown>;
 }
 
 const NOTHING: Record<string, unknown> = Object.freeze({});
 
-/** `properties` are strings, numbers, booleans or unions of constants. */
+/** Creates the parser. `properties` are strings, numbers, booleans or unions of constants. */
 export function createQueryParser(properties: TProperties, { takesOthers = false } = {}): QueryParser {
   const schemas = new Map<string, JsonSchema>(Object.entries(properties) as [string, JsonSchema][]);
   let parser: Parser<TObject> | null = null;
@@ -34,7 +34,7 @@ export function createQueryParser(properties: TProperties, { takesOthers = false
   };
 }
 
-/** The text as a value of the schema's type; the text itself where it is none, so that the parser refuses it. */
+/** Converts the text to the schema's type; returns the text where that fails, so that the parser refuses it. */
 function queryValue({ type }: JsonSchema, text: string): JsonValue {
   if ((type === "integer" || type === "number") && /^-?\d+(?:\.\d+)?$/.test(text)) {
     // A number beyond a double is out of any bounds, or counts as the largest.

@@ -6,7 +6,7 @@ export type KnownParameters = ReadonlySet<string> | null;
 
 /** The query of a request, parsed at the first access: many requests have none. */
 export class Query {
-  /** The query as it was sent, without the question mark. */
+  /** The raw query, without the question mark. */
   readonly text: string;
   readonly #known: KnownParameters;
   #parameters: ReadonlyMap<string, string> | null = null;
@@ -18,20 +18,23 @@ export class Query {
     this.#known = known;
   }
 
-  /** What was sent, by name. Errors: 400 as `assertValid`. */
+  /** The parameters by name. Errors: those of `assertValid`. */
   get sent(): ReadonlyMap<string, string> {
     this.assertValid();
     return this.#parse();
   }
 
-  /** null when absent. Without a check: for a parameter that decides which rights are needed. Of a repeated one the first. */
+  /**
+   * Returns a parameter without validation, for one that decides which rights are needed; null when absent, the first value when
+   * repeated.
+   */
   peek(name: string): string | null {
     return this.#parse().get(name) ?? null;
   }
 
   /**
-   * Errors: 400 that names each parameter that is not declared (`unknown_field`) or was sent more than once (`invalid_value`): of two
-   * conditions, one would be ignored. [HT110] [HT140]
+   * Validates the names. Errors: 400 that names each parameter that is undeclared (`unknown_field`) or repeated (`invalid_value`):
+   * of two conditions, one would be ignored. [HT110] [HT140]
    */
   assertValid(): void {
     if (this.#isChecked || this.text === "" || this.#known === null) return;
@@ -69,7 +72,10 @@ export class Query {
   }
 }
 
-/** As `URLSearchParams` decodes, which takes several times as long: most texts have nothing to decode, and nearly all others are valid. */
+/**
+ * Decodes like `URLSearchParams`, which takes several times as long: most texts have nothing to decode, and nearly all others are
+ * valid.
+ */
 function decoded(text: string): string {
   const spaced = text.includes("+") ? text.replaceAll("+", " ") : text;
   if (!spaced.includes("%")) return spaced;

@@ -1,11 +1,14 @@
 import { SECOND_MS } from "../../../kernel/time/duration.ts";
 
-/** Which bytes of a file an answer has; `end` is exclusive. */
+/** The bytes of a file to answer with; `end` is exclusive. */
 export type RangeChoice = { kind: "whole" } | { kind: "part"; start: number; end: number } | { kind: "unsatisfiable" };
 
 const WHOLE: RangeChoice = { kind: "whole" };
 
-/** RFC 9110, 14: one range of bytes. Several ranges, other units and malformed headers are ignored, as the RFC allows. */
+/**
+ * Chooses the bytes by RFC 9110, 14: one range of bytes. Several ranges, other units and malformed headers are ignored, as the RFC
+ * allows.
+ */
 export function chooseRange(header: string | null, sizeBytes: number): RangeChoice {
   const match = header === null ? null : /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(header);
   if (match === null) return WHOLE;
@@ -22,17 +25,17 @@ export function chooseRange(header: string | null, sizeBytes: number): RangeChoi
   return { kind: "part", start, end: last === "" ? sizeBytes : Math.min(sizeBytes, Number(last) + 1) };
 }
 
-/** `If-None-Match`: weak comparison, a list, or `*`. RFC 9110, 13.1.2. */
+/** Evaluates `If-None-Match`: weak comparison, a list, or `*`. RFC 9110, 13.1.2. */
 export function matchesEtag(header: string | null, etag: string): boolean {
   if (header === null) return false;
-  // A header with thousands of other tags is not split.
+  // Prevents splitting a header with thousands of other tags.
   if (!header.includes(etag) && header.trim() !== "*") return false;
   if (header.trim() === "*") return true;
   return header.split(",").some((one) => one.trim().replace(/^W\//, "") === etag);
 }
 
 /**
- * Whether the client has the file: by `If-None-Match`, and by `If-Modified-Since` only where the request has no such header.
+ * Whether the client's copy is current: by `If-None-Match`, and by `If-Modified-Since` only where the request has no such header.
  * `modifiedMs` null: unknown. RFC 9110, 13.2.2.
  */
 export function isUnmodified(
@@ -42,11 +45,11 @@ export function isUnmodified(
   const tags = headers.get("if-none-match");
   if (tags !== null || modifiedMs === null) return matchesEtag(tags, etag);
   const since = Date.parse(headers.get("if-modified-since") ?? "");
-  // Dates of headers have whole seconds. NaN is less than nothing.
+  // Dates of headers have whole seconds. A comparison with NaN is false.
   return Math.floor(modifiedMs / SECOND_MS) * SECOND_MS <= since;
 }
 
-/** Whether a `Range` counts with this `If-Range`, which must be the exact entity tag or date. RFC 9110, 13.1.5. */
+/** Whether `If-Range`, which must be the exact entity tag or date, lets a `Range` apply. RFC 9110, 13.1.5. */
 export function rangeStillValid(ifRange: string | null, etag: string, lastModified: string): boolean {
   return ifRange === null || ifRange === etag || ifRange === lastModified;
 }

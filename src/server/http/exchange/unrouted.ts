@@ -5,15 +5,15 @@ import { NOSNIFF } from "../security-headers.ts";
 import { pathAt, restOfPath, type WideGroup } from "../wide-paths.ts";
 
 export interface Unrouted {
-  /** The methods of the routes at a path, in the order in which `Allow` names them; none: there is no route. */
+  /** Returns the methods of the routes at a path, in the order of `Allow`; empty: there is no route. */
   methodsAt(path: string): string[];
-  /** The answer to a preflight. Errors: 404; 405 with `Allow`. */
+  /** Answers a preflight. Errors: 404; 405 with `Allow`. */
   answer(request: Request, path: string): Response;
 }
 
 /**
- * What answers requests that the router does not find, from the routes that it has. `wide`: those that the router has by every
- * method, of which the rest of the path decides.
+ * Creates the answers to requests that the router does not match, from its routes. `wide`: groups that the router has for every
+ * method, where the rest of the path decides.
  */
 export function createUnrouted(
   { nextRequestId }: { nextRequestId(): string },
@@ -56,11 +56,11 @@ interface Pattern {
   segments: readonly string[];
 }
 
-/** Whether the router finds the pattern at the path. */
+/** Whether the router matches the pattern with the path. */
 function isAt(wanted: readonly string[], given: readonly string[]): boolean {
   if (wanted.at(-1) === "*" ? given.length < wanted.length : given.length !== wanted.length) return false;
   return wanted.every((segment, index) => segment === "*" || segment.startsWith(":") || segment === given[index]);
 }
 
-/** A slash at the end makes no difference. */
+/** Splits a path; a trailing slash makes no difference. */
 const segmentsOf = (path: string): string[] => path.replace(/\/$/, "").split("/");

@@ -3,7 +3,7 @@ import { createClientAddress, type ProxyTrust } from "./client-address.ts";
 
 const PEER = "10.0.0.1";
 
-/** [what, trust, X-Forwarded-For, the connection's address, the client's] */
+/** [case, trust, X-Forwarded-For, the connection's address, the client's address] */
 const CASES: [what: string, trust: ProxyTrust["trustProxy"], forwarded: string | null, peer: string, client: string][] =
   [
     ["no proxy: the header is not read", false, "192.0.2.1", PEER, PEER],

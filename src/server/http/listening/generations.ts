@@ -9,7 +9,7 @@ interface Generation {
   readonly retirement: Retirement;
 }
 
-/** Set: there is a newer server, and connections of this one are told to close with their next answer. */
+/** The retirement of a server. Set: a newer server exists, and connections of this one are told to close with their next answer. */
 export interface Retirement {
   isRetired: boolean;
 }
@@ -17,14 +17,14 @@ export interface Retirement {
 type OpenServer = (retirement: Retirement) => Server<SocketHandler>;
 
 /**
- * The servers of one port. Bun cannot change the certificate of a server, so a renewal opens another one on the same port. The
- * old one shares new connections with it for RETIREMENT_MS, and closes those that are used, each after an answer. To stop listening
- * closes what is idle, on which a client could just be sending a request, and the system resets connections that wait in the queue:
- * about three of a renewal under load. WebSockets go on.
+ * The servers of one port. Bun cannot change the certificate of a server, so a renewal opens another one on the same port. The old
+ * one shares new connections with it for RETIREMENT_MS, and closes those in use after their next answer. When it then stops
+ * listening, Bun closes idle connections, on which a client may be sending a request, and the system resets connections in the
+ * accept queue: about three per renewal under load. WebSockets stay open.
  */
 export class Generations {
   readonly #clock: Clock;
-  /** Oldest first. */
+  /** The servers that are not stopped, oldest first. */
   #known: Generation[] = [];
   readonly #timers = new Set<() => void>();
 
@@ -41,7 +41,7 @@ export class Generations {
     return this.#known.map(({ server }) => server);
   }
 
-  /** Opens a server and retires the one before. Errors: those of `open`; nothing has changed then. */
+  /** Opens a server and retires the previous one. Errors: those of `open`, which leave everything unchanged. */
   open(open: OpenServer): void {
     const retirement = { isRetired: false };
     const server = open(retirement);
@@ -51,7 +51,7 @@ export class Generations {
     for (const each of this.#known.slice(0, -RETIRED_MAX)) void each.server.stop(true);
   }
 
-  /** Cancels what is left to do: the servers are stopped. */
+  /** Cancels the pending timers once the servers are stopped. */
   end(): void {
     for (const cancel of this.#timers) cancel();
     this.#timers.clear();

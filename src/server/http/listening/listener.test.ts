@@ -5,7 +5,7 @@ import { systemClock } from "../../../kernel/clock.ts";
 import { createSocketServer } from "../../sockets/socket-server.ts";
 import { createListener, type Listener } from "./listener.ts";
 
-/** Bun looks at its timeouts every four seconds. */
+/** Bun checks its timeouts every four seconds. */
 const IDLE_SECONDS = 4;
 const SOCKET_IDLE_SECONDS = 8;
 const GIVE_UP_MS = 40_000;
@@ -14,7 +14,7 @@ const LARGE = "x".repeat(64 * 1024 * 1024);
 
 let listener: Listener;
 let port: number;
-/** The handler's end of a body that did not come whole. */
+/** The errors of handlers whose body arrived incomplete. */
 const brokenBodies: string[] = [];
 const closedSockets: number[] = [];
 
@@ -105,7 +105,7 @@ test.concurrent("[HT31] a connection that its handler holds open outlives the ti
 test.concurrent("[HT30] a client that stops reading a long answer is disconnected", async () => {
   const { socket, received } = client("GET /large HTTP/1.1\r\nHost: x\r\n\r\n");
   socket.pause();
-  // Long enough for any timeout to strike; then what is left in the pipes is read to the end.
+  // Long enough for any timeout to fire; then the remaining bytes of the pipes are read to the end.
   await Bun.sleep(3 * IDLE_SECONDS * 1_000);
   let byteCount = 0;
   socket.on("data", (bytes) => {

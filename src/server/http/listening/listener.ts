@@ -23,39 +23,40 @@ export interface ListenOptions {
   host?: string | undefined;
   /** 8787 by default, with `tls` 443. */
   port?: number | undefined;
-  /** null: HTTP. `publicHost` is the host in `origin()`, null: the one of the connection. */
+  /** The certificate; null: HTTP. `publicHost` is the host in `origin()`; null: the host of the connection. */
   tls?: (Certificate & { publicHost: string | null }) | null;
   routes?: NativeRoutes;
   failure(cause: unknown): Response;
 }
 
-/** The network side of a platform. Before it listens there are no sockets; requests come from the process itself. */
+/** The network side of a platform. Before it listens there are no sockets; requests then come from the process itself. */
 export interface Listener {
   readonly sockets: SocketServer;
-  /** The client's address. */
+  /** Returns the client's address. */
   addressOf(request: Request): string;
-  /** While a request is held, only its handler ends its connection. */
+  /** Holds a request: until it is released, only its handler ends its connection. */
   holdOpen(request: Request, isHeld: boolean): void;
-  /** `http://HOST:PORT`, `https://HOST:PORT`; null while not listening. */
+  /** Returns `http://HOST:PORT` or `https://HOST:PORT`; null while not listening. */
   origin(): string | null;
-  /** A request that does not come from the network, in the form of those that do. */
+  /** Completes a request that does not come from the network, so that it has the form of those that do. */
   complete(request: Request): Request;
   /**
-   * `routes`: what Bun's own router finds does not go through `server`, which must answer it in the same way. Errors: already
-   * listening, already stopped, or the port is not available.
+   * Listens on a port. `routes`: requests that Bun's own router matches bypass `server`, which must answer them in the same way.
+   * Errors: already listening, already stopped, or the port is not available.
    */
   listen(server: AnyElysia, options: ListenOptions): { url: string; port: number };
-  /** New connections get this certificate; open ones go on. Errors: it listens without TLS, or the certificate is not usable. */
+  /** Replaces the certificate for new connections; open ones continue. Errors: it listens without TLS, or the certificate is invalid. */
   renew(certificate: Certificate): void;
   /** Stops accepting connections; requests in progress continue. */
   refuse(): void;
-  /** The same; then closes sockets with 1001, and resolves when requests in progress are answered. */
+  /** Stops accepting connections, closes sockets with 1001, and resolves when requests in progress are answered. */
   stop(): Promise<void>;
 }
 
 /**
- * `proxies`: whose headers say the client's address. `messageMaxBytes`: size of a WebSocket message; `waitingMaxBytes`: unsent
- * bytes of a WebSocket that reads slowly; for areas that need more than the default. Tests alone change the other two.
+ * Creates the listener. `proxies`: whose headers name the client's address. `messageMaxBytes`: the size of a WebSocket message;
+ * `waitingMaxBytes`: unsent bytes of a WebSocket that reads slowly; for areas that need more than the default. Only tests change
+ * the two idle timeouts.
  */
 export function createListener(options: {
   clock: Clock;
@@ -66,7 +67,7 @@ export function createListener(options: {
   waitingMaxBytes?: number;
   idleTimeoutSeconds?: number;
   socketIdleSeconds?: number;
-  /** Headers of the answer to an upgrade. */
+  /** The headers of the answer to an upgrade. */
   upgradeHeaders?: Readonly<Record<string, string>>;
 }): Listener {
   const { idleTimeoutSeconds = IDLE_TIMEOUT_SECONDS } = options;
@@ -82,7 +83,7 @@ export function createListener(options: {
     },
     options,
   );
-  /** null: not stopping. */
+  /** Resolves when all requests are answered; null: not stopping. */
   let answered: Promise<void> | null = null;
   let isStopped = false;
   const refuse = (): void => {
@@ -102,13 +103,13 @@ export function createListener(options: {
     origin: () => origin,
     complete: (request) => requests.withHost(request),
     listen(server, { host: wantedHost, port: wantedPort, tls = null, routes = {}, failure }) {
-      // A second server would not be stopped, and its sockets would receive nothing that is published.
+      // A second server would never be stopped, and its sockets would receive no published messages.
       if (generations !== null) throw new Error(`It listens already, on ${origin}`);
       if (isStopped) throw new Error("It was stopped, and cannot listen again");
       const host = (wantedHost ?? (tls === null ? HOST_DEFAULT : TLS_HOST_DEFAULT)).replace(/^\[(.*)\]$/, "$1");
       let port = wantedPort ?? (tls === null ? PORT_DEFAULT : TLS_PORT_DEFAULT);
       const { fetch: serve } = server;
-      // Read-only in the types, but settable in Bun, and the only way. It applies to all servers of the process.
+      // Read-only in the types, but settable in Bun, and the only way to set it. It applies to all servers of the process.
       Object.assign(http, { maxHeaderSize: HEADERS_MAX_BYTES });
       const opened = new Generations(options.clock);
       const open = (certificate: Certificate | null): void =>
@@ -116,7 +117,7 @@ export function createListener(options: {
           Bun.serve<SocketHandler>({
             hostname: host,
             port,
-            // Two servers with one port, for as long as a renewal takes.
+            // Two servers share the port during a renewal.
             reusePort: certificate !== null && process.platform !== "win32",
             ...(certificate === null ? {} : { tls: { cert: certificate.cert, key: certificate.key } }),
             idleTimeout: idleTimeoutSeconds,
@@ -162,12 +163,15 @@ const publicOrigin = (host: string | null, port: number): string | null =>
 const urlOf = (scheme: string, host: string, port: number): string =>
   `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 
-/** Servers that share ports would otherwise share this one with any other process of the user. Errors: EADDRINUSE. */
+/**
+ * Checks that the port is free: servers that share ports would otherwise share this one with any other process of the user. Errors:
+ * EADDRINUSE.
+ */
 function requireFree(hostname: string, port: number): void {
   Bun.listen({ hostname, port, socket: { data() {} } }).stop(true);
 }
 
-/** Names the address and the reason, which system errors lack. */
+/** Describes a listen error with the address and the reason, which system errors lack. */
 function listenError(cause: unknown, host: string, port: number): Error {
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
   const reason = LISTEN_REASONS[code] ?? "it is not an address of this machine";

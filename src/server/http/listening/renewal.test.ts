@@ -24,7 +24,7 @@ interface Served {
   listener: Listener;
   port: number;
   clock: ReturnType<typeof testClock>;
-  /** The body of /slow goes on. */
+  /** Continues the body of /slow. */
   more: () => void;
 }
 
@@ -64,7 +64,7 @@ function serve(): Served {
   return { listener, port, clock, more: () => more() };
 }
 
-/** The name in the certificate of a new connection. */
+/** Returns the name in the certificate of a new connection. */
 async function nameAt(port: number): Promise<string> {
   const socket = await connectTo(port);
   const name = socket.getPeerCertificate().subject.CN;
@@ -79,7 +79,7 @@ async function connectTo(port: number): Promise<TLSSocket> {
   return promise;
 }
 
-/** One request on a connection of its own. Errors: it was not answered. */
+/** Sends one request on a connection of its own. Errors: it was not answered. */
 async function request(port: number): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let text = "";
@@ -112,14 +112,14 @@ test("[TL20] a connection that a renewal resets succeeds at once when it is made
   for (let turn = 1; turn <= RENEWALS; turn++) {
     const before = answered;
     await until("requests between renewals", () => answered > before + 2 * CLIENTS);
-    // Old servers end, one or several at once.
+    // Stops old servers, one or several at once.
     if (turn % 3 === 0) clock.advance(RETIREMENT_MS);
     listener.renew(pairs[turn % 2] ?? pairs[0]);
   }
   isDone = true;
   await clients;
   clock.advance(RETIREMENT_MS);
-  // Those that waited to be accepted, of all that were made.
+  // Counts connections that waited in the accept queue, of all that were made.
   expect(resets).toBeLessThanOrEqual(RENEWALS * CLIENTS);
   expect(await nameAt(port)).toBe("one.example");
 });

@@ -4,29 +4,29 @@ import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
 import type { SocketHandler } from "../../sockets/socket-server.ts";
 import type { Retirement } from "./generations.ts";
 
-/** Where Elysia begins to look for the path of a URL, with its option `standardHostname`, and without it. */
+/** The index from which Elysia searches a URL for its path, with its option `standardHostname`, and without it. */
 const PATH_AT_MIN = { https: 11, http: 7 } as const;
 
 /**
- * Elysia's options for what answers under this listener. Its default skips the first 11 characters of a URL, which are more than
- * `http://a/` has; the alternative, 7, ends within `https://`.
+ * Returns Elysia's options for a server under this listener. Elysia's default skips the first 11 characters of a URL, which are
+ * more than `http://a/` has; the alternative, 7, ends within `https://`.
  */
 export const hostnameOptions = ({ isTls }: { isTls: boolean }) => ({ standardHostname: isTls });
 
-/** The status of an answer that became a WebSocket. */
+/** The status of an answer that upgrades to a WebSocket. */
 const SWITCHED = 101;
 
 export type NativeHandler = (request: BunRequest) => MaybePromise<Response>;
 
-/** Handlers by path, as Bun's router takes it, and method. */
+/** Handlers by path, in the syntax of Bun's router, and method. */
 export type NativeRoutes = Readonly<Record<string, Readonly<Record<string, NativeHandler>>>>;
 
 type Fetch = (request: Request) => MaybePromise<Response>;
 
-/** What is known of requests beside what they say. */
+/** Facts about requests beyond their content: original, server, hold. */
 export class Requests {
   readonly #originals = new WeakMap<Request, Request>();
-  /** Servers of requests that the current server did not receive. */
+  /** Servers of requests that another server than the current one received. */
   readonly #owners = new WeakMap<Request, Server<SocketHandler>>();
   readonly #pathAtMin: number;
   #knownOrigin: string | null = null;
@@ -36,19 +36,20 @@ export class Requests {
     this.#pathAtMin = isTls ? PATH_AT_MIN.https : PATH_AT_MIN.http;
   }
 
-  /** The request as Bun received it. */
+  /** Returns the request as Bun received it. */
   originalOf(request: Request): Request {
     return this.#originals.get(request) ?? request;
   }
 
-  /** The server that received it; null: the current one. */
+  /** Returns the server that received the request; null: the current one. */
   ownerOf(request: Request): Server<SocketHandler> | null {
     return this.#owners.get(request) ?? null;
   }
 
   /**
-   * A request without a readable `Host` (HTTP/1.0), and with TLS one to a host of one or two characters, is treated as one to
-   * `localhost`. Errors: 400 for two `Host` headers, which Bun joins by a comma: a proxy may go by the other one. [HT21]
+   * Normalizes the host. A request without a readable `Host` (HTTP/1.0), and with TLS one to a host of one or two characters, is
+   * treated as one to `localhost`. Errors: 400 for two `Host` headers, which Bun joins by a comma: a proxy may route by the other
+   * one. [HT21]
    */
   withHost(request: Request): Request {
     if (request.headers.get("host")?.includes(",") === true)
@@ -67,13 +68,13 @@ export class Requests {
     return complete;
   }
 
-  /** Routes for Bun's own router: their handlers answer what needs no more, and `serve` everything else. */
+  /** Builds routes for Bun's own router: their handlers answer requests that need nothing more, and `serve` answers the others. */
   native(routes: NativeRoutes, { retirement, serve }: { retirement: Retirement; serve: Fetch }) {
     const guarded =
       (handle: NativeHandler) =>
       (request: BunRequest, receiver: Server<SocketHandler>): MaybePromise<Response> => {
         if (retirement.isRetired) return this.answerLast(request, receiver, serve);
-        // Most requests have the same one, and it is read more quickly than the URL.
+        // Most requests have the same host, and the header is read more quickly than the URL.
         const host = request.headers.get("host");
         if (host === null || host !== this.#knownHost) {
           const complete = this.withHost(request);
@@ -85,7 +86,7 @@ export class Requests {
     return mapValues(routes, (methods) => mapValues(methods, guarded));
   }
 
-  /** Answers on a connection of a retired server, which the answer closes: the next request then comes to the new one. */
+  /** Answers on a connection of a retired server and closes it: the next request then comes to the new server. */
   async answerLast(request: Request, receiver: Server<SocketHandler>, serve: Fetch): Promise<Response> {
     const complete = this.withHost(request);
     this.#owners.set(complete, receiver);

@@ -23,7 +23,7 @@ const TAGS = [
   { name: "System", description: "Health, schema, public configuration" },
 ];
 
-/** The declared tables in OpenAPI's form, where `api.schemaEndpoint` lets them be seen. */
+/** The declared tables in OpenAPI's form, where `api.schemaEndpoint` exposes them. */
 export interface DeclaredTables {
   schemaEndpoint: SchemaEndpoint;
   describe(): Described;
@@ -36,17 +36,17 @@ export interface Described {
 }
 
 export interface ApiDocument {
-  /** Whether credentials matter to what the document has. */
+  /** Whether credentials affect the content of the document. */
   caller: "open" | "public";
-  /** The OpenAPI document as JSON text. */
+  /** Returns the OpenAPI document as JSON text. */
   jsonFor(principal: Principal): Promise<string>;
 }
 
-/** The OpenAPI document of the endpoints that serve, written when it is first asked for. */
+/** Creates the OpenAPI document of the served endpoints; it is built on the first request. */
 export function createApiDocument(deps: {
   endpoints: readonly Endpoint[];
   tables?: DeclaredTables;
-  /** Routes of the config, for those who see the tables. */
+  /** The routes of the config, for callers who may see the tables. */
   functions?: (() => Promise<Described>) | undefined;
 }): ApiDocument {
   const schemaEndpoint = deps.tables?.schemaEndpoint ?? false;
@@ -70,7 +70,7 @@ async function writeDocument(
   const ofConfig = hasTables ? await functions?.() : undefined;
   const documented = endpoints.filter(({ declaration }) => declaration.isDocumented !== false);
   return JSON.stringify({
-    // 3.1 takes JSON Schema as it is: null, const and patterns of property names included.
+    // 3.1 accepts JSON Schema unchanged: null, const and patterns of property names included.
     openapi: "3.1.0",
     info: { title: "Platform", version: VERSION, description: "A whole backend in one executable." },
     tags: TAGS,

@@ -12,7 +12,7 @@ const SECURITY: Readonly<Record<Caller, readonly object[]>> = {
   serviceKey: [{ serviceKey: [] }],
 };
 
-/** The OpenAPI operation of an endpoint. */
+/** Returns the OpenAPI operation of an endpoint. */
 export function operationOf({ route, declaration }: Endpoint): Record<string, unknown> {
   const { tag, summary, description, caller, body, rawBody, isBodyOptional = false } = declaration;
   return {
@@ -27,10 +27,10 @@ export function operationOf({ route, declaration }: Endpoint): Record<string, un
   };
 }
 
-/** The path in OpenAPI's form: `/api/kv/{namespace}`. */
+/** Returns the path in OpenAPI's form: `/api/kv/{namespace}`. */
 export const documentedPath = (endpoint: Endpoint): string => pathOf(endpoint.route).replace(/:(\w+)\+?/g, "{$1}");
 
-/** As Elysia's plugin names operations: `getApiStorageByBucketByKeyMetadata`. */
+/** Names the operation as Elysia's plugin does: `getApiStorageByBucketByKeyMetadata`. */
 export function operationIdOf(endpoint: Endpoint): string {
   const words = documentedPath(endpoint)
     .split("/")
@@ -45,7 +45,7 @@ function parametersOf({ path = {}, query = {}, otherQuery, headers = [] }: Endpo
     return { name, in: "path", required: true, description, schema: { type: "string" } };
   });
   const ofQuery = Object.entries(query).map(([name, schema]) => {
-    // Its description is the parameter's.
+    // The schema's description becomes the parameter's.
     const { description, ...bare } = schema as TSchema & { description?: string };
     const described = description === undefined ? {} : { description };
     return { name, in: "query", required: !Type.IsOptional(schema), ...described, schema: bare };
@@ -55,7 +55,7 @@ function parametersOf({ path = {}, query = {}, otherQuery, headers = [] }: Endpo
   return [...ofPath, ...ofQuery, ...ofOthers, ...ofHeaders];
 }
 
-/** OpenAPI's form for parameters of any name: an object whose members are parameters. */
+/** Returns OpenAPI's form for parameters of any name: an object whose members are parameters. */
 function anyParameters(description: string): object {
   const schema = Type.Record(Type.String(), Type.String());
   return { name: "*", in: "query", required: false, description, style: "form", explode: true, schema };
@@ -72,7 +72,7 @@ function responsesOf(method: string, declaration: Endpoint["declaration"]): Reco
   for (const [status, answer] of Object.entries(answers)) responses[status] = responseOf(answer);
   const ofBodies = body === undefined && rawBody === undefined ? [] : [400, 413, 415];
   const ofCredentials = caller === "open" ? [] : [401, 403];
-  // Every write may find the disk full.
+  // Every write may fail on a full disk.
   const ofWrites = method === "GET" || method === "HEAD" ? [] : [507];
   for (const status of [...errors, ...ofBodies, ...ofCredentials, ...ofWrites, 429, 500]) {
     responses[status] ??= errorAnswer(status);

@@ -8,7 +8,7 @@ import { type UiFile, uiAnswer } from "./ui-files.ts";
 const SCRIPT =
   'SwaggerUIBundle({ url: "/swagger/json", dom_id: "#api", deepLinking: true, displayRequestDuration: true });';
 
-/** Nothing on this page comes from elsewhere: it works on a machine without internet. */
+/** The page loads nothing from other servers: it works on a machine without internet. */
 const PAGE = `<!doctype html>
 <html lang="en">
   <head>
@@ -36,7 +36,7 @@ const hidden = {
   answers: { 200: Type.Unknown() },
 } satisfies Declaration<never, "open", Record<never, never>, TSchema>;
 
-/** `/swagger`, what it loads, and `/swagger/json`. */
+/** The endpoints of `/swagger`, its files, and `/swagger/json`. */
 export function documentationEndpoints(document: ApiDocument): readonly Endpoint[] {
   const headers = pageHeaders(SCRIPT);
   const file =

@@ -1,7 +1,7 @@
 import { packedAnswer } from "../packed/answers.ts";
 import { type Pack, readPack } from "../packed/pack.ts";
 
-/** What the page of `/swagger` loads: where the package has it, and its type. */
+/** The files of the `/swagger` page: their places in the package, and their types. */
 export const UI_FILES = {
   "ui.js": { source: "swagger-ui-dist/swagger-ui-bundle.js", contentType: "text/javascript" },
   "ui.css": { source: "swagger-ui-dist/swagger-ui.css", contentType: "text/css" },
@@ -11,13 +11,13 @@ export type UiFile = keyof typeof UI_FILES;
 
 let opening: Promise<Pack> | null = null;
 
-/** The path of the files in the executable, compressed; null for a server that runs from its sources. */
+/** Returns the path of the files in the executable, compressed; null for a server that runs from its sources. */
 export async function pathOfUi(): Promise<string | null> {
   if (!Bun.isStandaloneExecutable) return null;
   return (await import("platform:swagger-ui", { with: { type: "file" } })).default;
 }
 
-/** Nothing is read before it is asked for. */
+/** Answers with a file; it is read on the first request. */
 export async function uiAnswer(request: Request, name: UiFile): Promise<Response> {
   const { source, contentType } = UI_FILES[name];
   const headers = { "content-type": contentType, "cache-control": "no-cache" };

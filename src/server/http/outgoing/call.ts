@@ -2,12 +2,12 @@ import { promisify } from "node:util";
 import { brotliDecompress, unzip } from "node:zlib";
 import { findHost } from "./hosts.ts";
 
-/** A request to another server. `signal` bounds its time, until the last byte of the answer that is read. */
+/** A request to another server. `signal` bounds its time, up to the last byte of the answer that is read. */
 export type OutgoingRequest = Pick<BunFetchRequestInit, "method" | "headers" | "body" | "tls"> & {
   signal: AbortSignal;
 };
 
-/** `isCut`: there was more than the bound, the time was over, or the connection broke off, for which `cause` is the reason. */
+/** The beginning of a body. `isCut`: the body exceeds the bound, the time is over, or the connection broke, with `cause` as the reason. */
 interface Beginning {
   bytes: Uint8Array<ArrayBuffer>;
   isCut: boolean;
@@ -20,16 +20,16 @@ export interface OutgoingAnswer {
   /** Whether the status is 200 to 299. */
   ok: boolean;
   headers: Headers;
-  /** The body as it is sent, for a reader that bounds it itself. */
+  /** The body as sent, for a reader that bounds it itself. */
   body: ReadableStream<Uint8Array<ArrayBuffer>> | null;
-  /** The first `maxBytes` bytes of the body, still encoded as `content-encoding` says, until `until` is aborted. No error. */
+  /** Reads the first `maxBytes` bytes of the body, still encoded as `content-encoding` says, until `until` is aborted. Never rejects. */
   read(bounds: { maxBytes: number; until?: AbortSignal }): Promise<Beginning>;
   /**
-   * The answer with its body decoded, which has at most `maxBytes` bytes as sent and decoded. Errors: a longer body, or one that
-   * breaks off; a content coding other than gzip, deflate and br; the signal's reason.
+   * Reads the answer with its body decoded, which has at most `maxBytes` bytes both as sent and decoded. Errors: a longer or
+   * truncated body; a content coding other than gzip, deflate and br; the signal's reason.
    */
   whole(bounds: { maxBytes: number }): Promise<Response>;
-  /** Gives up the body. */
+  /** Abandons the body. */
   drop(): void;
 }
 
@@ -42,9 +42,9 @@ const DECODERS: Readonly<Record<string, (bytes: Uint8Array, options: { maxOutput
 const BODILESS: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /**
- * Sends a request and waits for the head of the answer: the only call of `fetch` to servers elsewhere. It follows no redirect,
- * which could lead into this network and take credentials along, and decodes no body: a few bytes may become gigabytes. Errors:
- * those of `fetch` and `findHost`; the signal's reason.
+ * Sends a request and waits for the head of the answer: the only call of `fetch` to other servers. It follows no redirect, which
+ * could lead into this network and carry credentials along, and decodes no body: a few bytes may become gigabytes. Errors: those of
+ * `fetch` and `findHost`; the signal's reason.
  */
 export async function outgoingCall(url: string, request: OutgoingRequest): Promise<OutgoingAnswer> {
   const headers = new Headers(request.headers);
@@ -79,7 +79,7 @@ export async function outgoingFetch(url: string, request: OutgoingRequest & { ma
   return answer.whole({ maxBytes });
 }
 
-/** The first `maxBytes` bytes of a body, until `until` is aborted. No error. */
+/** Reads the first `maxBytes` bytes of a body, until `until` is aborted. Never rejects. */
 export async function beginningOf(
   body: ReadableStream<Uint8Array> | null,
   { maxBytes, until }: { maxBytes: number; until?: AbortSignal },
@@ -89,7 +89,7 @@ export async function beginningOf(
   const chunks: Uint8Array[] = [];
   let length = 0;
   const end = (): void => void reader.cancel().catch(() => {});
-  // Ends a read that waits.
+  // Ends a pending read.
   until?.addEventListener("abort", end, { once: true });
   let cause: unknown;
   try {
@@ -109,7 +109,7 @@ export async function beginningOf(
   return { bytes, isCut: length > maxBytes || until?.aborted === true || cause !== undefined, cause };
 }
 
-/** Servers are asked for `identity`; some encode all the same. */
+/** Decodes a body. Servers are asked for `identity`; some encode regardless. */
 async function decode(
   bytes: Uint8Array<ArrayBuffer>,
   { host, headers, maxBytes }: { host: string; headers: Headers; maxBytes: number },

@@ -5,7 +5,7 @@ export type SmtpConfig = NonNullable<NonNullable<AuthConfig["mail"]>["smtp"]>;
 
 const TIMEOUT_MS = 20 * SECOND_MS;
 
-/** A pool of connections to a mail server, which are opened when a mail is sent. */
+/** Opens a pool of connections to a mail server; each connects when a mail is sent. */
 export async function openMailServer(smtp: SmtpConfig, { connectionsMax }: { connectionsMax: number }) {
   const { createTransport } = await import("nodemailer");
   return createTransport({

@@ -4,7 +4,7 @@ import { S3_ANSWER_MAX_BYTES } from "../limits.ts";
 import { S3Bucket } from "./object-store.ts";
 
 let answer: (request: Request) => Response = () => new Response();
-/** Copies: a request is empty once it is answered. */
+/** Copies of the requests: a request is empty once it is answered. */
 const requests: { url: string; headers: Headers }[] = [];
 const server = Bun.serve({
   hostname: "127.0.0.1",

@@ -5,7 +5,7 @@ import { SECOND_MS } from "../../../kernel/time/duration.ts";
 import { S3_ANSWER_MAX_BYTES, S3_ANSWER_TIMEOUT_MS, S3_ERROR_MAX_BYTES, S3_NOTE_MAX_BYTES } from "../limits.ts";
 import { type OutgoingAnswer, outgoingCall } from "./call.ts";
 
-/** An S3-compatible object store; without `region` that of its endpoint. */
+/** The access to an S3-compatible object store; without `region`, that of its endpoint applies. */
 export interface ObjectStoreAccess {
   readonly endpoint: string;
   readonly bucket: string;
@@ -14,7 +14,7 @@ export interface ObjectStoreAccess {
   readonly secretAccessKey: string;
 }
 
-/** What a store answers in place of what was asked for. `code` is its own, such as `NoSuchKey`. */
+/** An error that a store answers with. `code` is the store's own, such as `NoSuchKey`. */
 class S3Error extends Error {
   readonly code: string;
   constructor(code: string, message: string) {
@@ -25,22 +25,22 @@ class S3Error extends Error {
 
 interface S3Request {
   method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE";
-  /** Empty: the bucket itself. */
+  /** The object's key; empty: the bucket itself. */
   key: string;
   query?: Readonly<Record<string, string>>;
   headers?: Readonly<Record<string, string>>;
   body?: Uint8Array<ArrayBuffer> | string;
-  /** How often it is sent again where the store does not answer, or with 5xx. Default: 0. */
+  /** The number of retries after no answer or 5xx. Default: 0. */
   retries?: number;
 }
 
 export interface S3Page {
   objects: { key: string; size: number; lastModified: string }[];
-  /** null: the last page. */
+  /** The key to continue after; null: the last page. */
   next: string | null;
 }
 
-/** An object that is uploaded in parts; one smaller than a part is one request. */
+/** Options of a multipart upload; an object smaller than a part is one request. */
 interface UploadOptions {
   type?: string;
   partBytes: number;
@@ -50,14 +50,14 @@ interface UploadOptions {
 }
 
 /**
- * A bucket of an S3-compatible store. Its answers are bounded and redirects are not followed, like those of every server that this
- * one calls. Objects are addressed by path, as `ENDPOINT/BUCKET/KEY`. Errors of its methods: S3Error, and those of `outgoingCall`.
+ * A bucket of an S3-compatible store. Its answers are bounded and redirects are not followed, as for every outgoing call. Objects
+ * are addressed by path, as `ENDPOINT/BUCKET/KEY`. Errors of its methods: S3Error, and those of `outgoingCall`.
  */
 export class S3Bucket {
   readonly #store: ObjectStoreAccess;
   readonly #region: string;
   readonly #clock: Clock;
-  /** The buffer of an upload that has ended, for the next one: the pages of a new one cost as much as a small upload. */
+  /** The buffer of a finished upload, reused by the next one: mapping a new one's pages costs as much as a small upload. */
   #spare: Buffer<ArrayBuffer> | null = null;
 
   constructor(store: ObjectStoreAccess, clock: Clock) {
@@ -66,7 +66,7 @@ export class S3Bucket {
     this.#clock = clock;
   }
 
-  /** The bytes from `start` up to `end`, as they arrive; whoever reads them bounds them. */
+  /** Reads the bytes from `start` up to `end` as a stream, which the reader bounds. */
   async read(
     key: string,
     range: { start: number; end: number } | null,
@@ -76,7 +76,7 @@ export class S3Bucket {
     return body ?? new Blob([]).stream();
   }
 
-  /** A small text; null: there is no such object. Errors: also a longer text. */
+  /** Reads a small text; null: no such object. Errors: also a longer text. */
   async readNote(key: string): Promise<string | null> {
     try {
       return await this.#textOf({ method: "GET", key }, S3_NOTE_MAX_BYTES);
@@ -86,7 +86,7 @@ export class S3Bucket {
     }
   }
 
-  /** The bytes that an object has. */
+  /** Returns the size of an object in bytes. */
   async sizeOf(key: string): Promise<number> {
     return Number((await this.#done({ method: "HEAD", key })).get("content-length"));
   }
@@ -96,12 +96,12 @@ export class S3Bucket {
     await this.#done({ method: "PUT", key, body, headers, retries });
   }
 
-  /** Does nothing where there is no such object. */
+  /** Removes an object; does nothing if it does not exist. */
   async remove(key: string): Promise<void> {
     await this.#done({ method: "DELETE", key });
   }
 
-  /** A page of the objects whose keys begin with `prefix`. `after`: `next` of the page before. */
+  /** Lists a page of the objects whose keys begin with `prefix`. `after`: `next` of the previous page. */
   async list(prefix: string, { after, keysMax }: { after: string | null; keysMax: number }): Promise<S3Page> {
     const page = { "list-type": "2", prefix, "max-keys": String(keysMax) };
     const query = after === null ? page : { ...page, "continuation-token": after };
@@ -140,7 +140,7 @@ export class S3Bucket {
         const parts = etags.map((etag, n) => `<Part><PartNumber>${n + 1}</PartNumber><ETag>${etag}</ETag></Part>`);
         const body = `<CompleteMultipartUpload>${parts.join("")}</CompleteMultipartUpload>`;
         const answer = await this.#textOf({ method: "POST", key, query: { uploadId }, body }, S3_ANSWER_MAX_BYTES);
-        // The status is sent before the parts are joined.
+        // The store sends the status before it joins the parts.
         if (answer.includes("<Error>")) throw errorOf(answer, 200);
       },
       abort: async (uploadId) => void (await this.#done({ method: "DELETE", key, query: { uploadId } })),
@@ -154,7 +154,7 @@ export class S3Bucket {
     });
   }
 
-  /** Resolves to the headers of an answer whose body says nothing. */
+  /** Sends a request whose answer has no relevant body; resolves to the headers. */
   #done(request: S3Request): Promise<Headers> {
     return this.#timed(async (signal) => {
       const answer = await this.#ask(request, signal);
@@ -174,7 +174,7 @@ export class S3Bucket {
     }
   }
 
-  /** Resolves with the head of a 2xx answer. */
+  /** Sends a request; resolves to the head of a 2xx answer. */
   async #ask(request: S3Request, signal: AbortSignal): Promise<OutgoingAnswer> {
     for (let left = request.retries ?? 0; ; left--) {
       try {
@@ -205,7 +205,7 @@ export class S3Bucket {
     });
   }
 
-  /** The headers of AWS Signature Version 4. Bodies are not signed: TLS protects them, and they need not be read twice. */
+  /** Returns the headers of AWS Signature Version 4. Bodies are not signed: TLS protects them, and they need not be read twice. */
   #signed({ method, host, path, search }: Record<"method" | "host" | "path" | "search", string>) {
     const { accessKeyId, secretAccessKey } = this.#store;
     const time = new Date(this.#clock.now()).toISOString().replace(/[-:]|\.\d+/g, "");
@@ -226,7 +226,7 @@ export class S3Bucket {
   }
 }
 
-/** An object that is read when its bytes are asked for, by Bun's own client: nothing else makes such a Blob. */
+/** Returns an object that is read on demand, by Bun's own client: no other API creates such a Blob. */
 export function lazyObject(
   { endpoint, bucket, region, accessKeyId, secretAccessKey }: ObjectStoreAccess,
   key: string,
@@ -237,18 +237,18 @@ export function lazyObject(
 
 interface UploadCalls {
   buffer(): Buffer<ArrayBuffer>;
-  /** Its bytes have been sent. */
+  /** Takes back a buffer whose bytes have been sent. */
   release(buffer: Buffer<ArrayBuffer>): void;
   put(body: Uint8Array<ArrayBuffer>): Promise<void>;
-  /** Resolves to the id of the upload. */
+  /** Begins the multipart upload; resolves to its id. */
   begin(): Promise<string>;
-  /** Resolves to the part's ETag. */
+  /** Sends a part; resolves to its ETag. */
   part(uploadId: string, partNumber: number, body: Uint8Array<ArrayBuffer>): Promise<string>;
   complete(uploadId: string, etags: readonly string[]): Promise<void>;
   abort(uploadId: string): Promise<void>;
 }
 
-/** An object that is being uploaded. The last call is either `finish` or `abort`. */
+/** A multipart upload. The last call is either `finish` or `abort`. */
 class S3Upload {
   readonly #options: UploadOptions;
   readonly #calls: UploadCalls;
@@ -274,14 +274,14 @@ class S3Upload {
     }
   }
 
-  /** Resolves when the object is stored. */
+  /** Sends the rest; resolves when the object is stored. */
   async finish(): Promise<void> {
     if (this.#uploadId === null) return this.#sent(this.#calls.put);
     if (this.#waitingBytes > 0) await this.#sendPart();
     await this.#calls.complete(await this.#uploadId, await Promise.all(this.#parts));
   }
 
-  /** Gives the parts up. */
+  /** Aborts the upload and discards its parts. */
   async abort(): Promise<void> {
     if (this.#uploadId === null) return;
     await Promise.allSettled(this.#parts);
@@ -293,13 +293,13 @@ class S3Upload {
     const uploadId = await this.#uploadId;
     const partNumber = this.#parts.length + 1;
     const part = this.#sent((bytes) => this.#calls.part(uploadId, partNumber, bytes));
-    // Awaited by a later part or the end.
+    // A later part or the end awaits it.
     part.catch(() => {});
     this.#parts.push(part);
     await this.#parts.at(-this.#options.atOnce);
   }
 
-  /** Sends what is in the buffer. */
+  /** Sends the content of the buffer. */
   async #sent<T>(send: (bytes: Uint8Array<ArrayBuffer>) => Promise<T>): Promise<T> {
     const buffer = this.#buffer;
     const bytes = buffer?.subarray(0, this.#waitingBytes) ?? new Uint8Array();
@@ -313,11 +313,11 @@ class S3Upload {
 
 const hmac = (key: string | Buffer, text: string): Buffer => createHmac("sha256", key).update(text).digest();
 
-/** RFC 3986: everything but unreserved characters. */
+/** Encodes by RFC 3986: everything but unreserved characters. */
 const encoded = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
 
-/** Amazon's endpoints name their region. */
+/** Returns the region, which Amazon's endpoints name. */
 function regionOf(endpoint: string): string {
   const { hostname } = new URL(endpoint);
   if (!hostname.endsWith(".amazonaws.com")) return "auto";
@@ -333,7 +333,7 @@ function errorOf(text: string, status: number): S3Error {
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
-/** The text of the first element of this name; empty: there is none. */
+/** Returns the text of the first element of this name; empty: there is none. */
 function memberOf(xml: string, name: string): string {
   const text = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1] ?? "";
   return text.replace(/&(?:#x([0-9a-f]+)|#(\d+)|(\w+));/gi, (whole, hex, decimal, entity) => {

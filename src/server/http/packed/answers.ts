@@ -7,7 +7,7 @@ import type { Pack, PackedFile } from "./pack.ts";
 const IMMUTABLE = `public, max-age=${IMMUTABLE_SECONDS}, immutable`;
 
 /**
- * The answer with a file of a pack, in the smallest form that the client accepts, uncompressed where it accepts none; null: the
+ * Answers with a file of a pack, in the smallest encoding that the client accepts, uncompressed where it accepts none; null: the
  * pack has no such file.
  */
 export async function packedAnswer(
@@ -24,10 +24,10 @@ export async function packedAnswer(
   return fileAnswer(request, { headers: all, etag, content });
 }
 
-/** `representation`: null for the uncompressed file. */
+/** Describes the file in the smallest accepted encoding. `representation`: null for the uncompressed file. */
 function described(file: PackedFile, accepted: string | null) {
   const representation = file.representations.find(({ encoding }) => acceptsEncoding(accepted, encoding)) ?? null;
-  // Each representation has its own, as a strong tag is of bytes.
+  // A strong tag identifies bytes, so each representation has its own.
   const etag = `"${file.etag}${representation === null ? "" : `-${representation.encoding}`}"`;
   const own: Record<string, string> = {
     "cache-control": file.isImmutable ? IMMUTABLE : "no-cache",
@@ -38,7 +38,7 @@ function described(file: PackedFile, accepted: string | null) {
   return { own, etag, representation };
 }
 
-/** 304 where the client has it. */
+/** Answers with a file; 304 if the client's copy is current. */
 export function fileAnswer(
   request: Request,
   { headers, etag, content }: { headers: Record<string, string>; etag: string; content: Blob },
@@ -46,7 +46,7 @@ export function fileAnswer(
   if (isUnmodified(request.headers, { etag, modifiedMs: null })) {
     return emptyAnswer(request, { status: 304, headers, sizeBytes: content.size });
   }
-  // Bun applies the header `Range` to a file by itself, and a part of a compressed file is of no use.
+  // Bun applies the `Range` header to a file by itself, and a part of a compressed file is useless.
   request.headers.delete("range");
   return new Response(content, { headers: { ...headers, "content-length": String(content.size) } });
 }

@@ -1,6 +1,6 @@
 import type { Encoding } from "./pack.ts";
 
-/** Whether `Accept-Encoding` names it with a weight other than 0. `*` alone names none: few clients mean it. */
+/** Whether `Accept-Encoding` names the encoding with a weight other than 0. `*` alone names none: few clients mean it. */
 export function acceptsEncoding(header: string | null, encoding: Encoding): boolean {
   if (header === null || !header.includes(encoding)) return false;
   return header.split(",").some((part) => {

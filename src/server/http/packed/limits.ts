@@ -1,2 +1,2 @@
-/** How long browsers keep files whose names have a hash. */
+/** The time for which browsers cache files whose names contain a hash. */
 export const IMMUTABLE_SECONDS = 31_536_000;

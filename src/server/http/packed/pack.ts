@@ -1,25 +1,25 @@
 import { gunzip } from "node:zlib";
 
-// Files for browsers in one file: the length of the header in 4 bytes, the header as JSON, then the representations of the
+// Packs files for browsers into one file: the length of the header in 4 bytes, the header as JSON, then the representations of the
 // files one after another. `scripts/client/packing.ts` writes it.
 
 export const ENCODINGS = ["br", "zstd", "gzip"] as const;
-/** As `Accept-Encoding` names it; the smallest one comes first. */
+/** An encoding, as `Accept-Encoding` names it; the smallest one comes first. */
 export type Encoding = (typeof ENCODINGS)[number];
 
 export interface Representation {
   encoding: Encoding;
-  /** Behind the header, in bytes. */
+  /** The offset behind the header, in bytes. */
   start: number;
   size: number;
 }
 
-/** It is there in compressed forms only, gzip among them. */
+/** A packed file, stored in compressed forms only, gzip among them. */
 export interface PackedFile {
   etag: string;
-  /** Its name has a hash of its content. */
+  /** Whether its name contains a hash of its content. */
   isImmutable: boolean;
-  /** Uncompressed, in bytes. */
+  /** The uncompressed size in bytes. */
   size: number;
   representations: readonly Representation[];
 }
@@ -28,7 +28,7 @@ export type PackHeader = Readonly<Record<string, PackedFile>>;
 
 const LENGTH_BYTES = 4;
 
-/** `encodings`: what each file is kept in. */
+/** Writes a pack. `encodings`: the encodings of each file. */
 export function writePack(
   files: ReadonlyMap<string, { content: Uint8Array; isImmutable: boolean; etag: string }>,
   encodings: readonly Encoding[],
@@ -56,7 +56,7 @@ export function writePack(
 export interface Pack {
   header: PackHeader;
   contentOf(representation: Representation): Blob;
-  /** Uncompressed, by another thread. */
+  /** Decompresses a file on another thread. */
   plainOf(file: PackedFile): Promise<Blob>;
 }
 
