@@ -27,9 +27,9 @@ export interface OpeningRequest {
 
 export interface Opening<State> {
   limits: ConnectionLimits;
-  /** Bounds the unauthenticated connections that this one counts with. */
+  /** Bounds the unauthenticated connections, this one included. */
   places: PendingPlaces;
-  /** Makes what the area keeps for the connection. Called when the connection has its place. */
+  /** Creates the area's state for the connection. Called once the connection has its place. */
   state(): State;
 }
 
@@ -46,7 +46,7 @@ interface AreaSocketsDeps {
   logger: Logger;
 }
 
-/** Where a connection comes from: the address, and its network. */
+/** Address of a connection, and its client network. */
 type Origin = { readonly address: string; readonly client: string };
 
 /** The WebSocket connections of one area. */
@@ -87,9 +87,9 @@ export class AreaSockets<State> implements ConnectionEvents<State> {
   }
 
   /**
-   * Upgrades a request, once it has a place among the unauthenticated connections of its client network. Errors: 400 when the
-   * request asks for no upgrade; 429 when the network has too many connections, or none of its places becomes free; 503 while
-   * the area stops.
+   * Upgrades a request once its client network has a free place for an unauthenticated connection. Errors: 400 when the request
+   * asks for no upgrade; 429 when the network has too many connections, or no place becomes free in time; 503 while the area
+   * stops.
    */
   open({ request, address }: OpeningRequest, opening: Opening<State>): MaybePromise<Response> {
     this.#checkOpen();
@@ -109,7 +109,7 @@ export class AreaSockets<State> implements ConnectionEvents<State> {
     return this.#connections.size;
   }
 
-  /** Counts different users who have authenticated. */
+  /** Counts distinct users with an authenticated connection. */
   get userCount(): number {
     return this.#index.userCount;
   }
@@ -119,12 +119,12 @@ export class AreaSockets<State> implements ConnectionEvents<State> {
     return this.#index.ofKeys.size;
   }
 
-  /** Opens no connection any more, and hears no message. */
+  /** Refuses new connections and ignores further messages. */
   refuse(): void {
     this.#isRefusing = true;
   }
 
-  /** Refuses, and closes every connection with 1001. */
+  /** Refuses new connections and messages, and closes every connection with 1001. */
   stop(): void {
     this.refuse();
     this.#unwatch();
@@ -132,7 +132,7 @@ export class AreaSockets<State> implements ConnectionEvents<State> {
     this.each((connection) => connection.end(CLOSE.goingAway, "The server is stopping"));
   }
 
-  // What connections report
+  // Events of connections
 
   opened(connection: Connection<State>): void {
     const { authTimeoutMs } = connection.limits;

@@ -11,7 +11,7 @@ import type { SessionIndex } from "./session-index.ts";
 
 const NOBODY: Visiting = { kind: "anonymous" };
 
-/** Returns the user with the present role, email and its verification; null when the session has ended. */
+/** Returns the principal with the user's current role, email and email verification; null when the session has ended. */
 export function presentUser(sessions: SessionLookup, principal: SignedIn): SignedIn | null {
   const { auth, sessionId } = principal;
   const session = sessions.find(sessionId, auth.id);
@@ -27,21 +27,21 @@ export function presentUser(sessions: SessionLookup, principal: SignedIn): Signe
     : { ...principal, auth: Object.freeze({ ...auth, role, email, emailVerified, isAnonymous }) };
 }
 
-/** Whether a connection of the one may become one of the other: only nobody becomes somebody else. */
+/** Whether a connection of `before` may become one of `principal`: the same user or key, or anyone after an anonymous one. */
 function isSuccessor(before: Visiting, principal: Visiting): boolean {
   if (before.kind === "anonymous") return true;
   if (before.kind === "user") return principal.kind === "user" && principal.auth.id === before.auth.id;
   return principal.kind === "serviceKey" && principal.name === before.name;
 }
 
-/** Returns what handles `auth` messages: the first one, and those that refresh. */
+/** Returns the handler of `auth` messages: the first one, and later ones that refresh. */
 export function createAuthentication<State>(deps: {
   protocol: Protocol<State>;
   answers: Answers<State>;
   index: SessionIndex<Connection<State>>;
   principals: Pick<Principals, "ofToken" | "ofTicket">;
   clients: Pick<Clients, "enterAnonymously" | "leaveAnonymously">;
-  /** Re-evaluates the rights of the connection's user, and answers. */
+  /** Re-evaluates the rights of the connection's user and replies. */
   refresh(connection: Connection<State>, principal: Visiting): MaybePromise<void>;
   /** Called when a connection has authenticated as a service key. */
   onKey: () => void;
@@ -60,7 +60,7 @@ export function createAuthentication<State>(deps: {
     if (before !== null && !isSuccessor(before, principal)) {
       return refuse(connection, "The token belongs to another user", about);
     }
-    // Its pending place is given back below, so that what needs no credentials has a bound of its own.
+    // The pending place is released below: connections without credentials need a bound of their own.
     if (before === null && principal.kind === "anonymous" && !clients.enterAnonymously(connection.client)) {
       return refuse(connection, "Too many anonymous connections of one address", about);
     }
@@ -100,7 +100,7 @@ export function createAuthentication<State>(deps: {
       if (keyHolder !== null) return accept(connection, keyHolder, message);
       const principal = principals.ofToken(token);
       if (!isPromise(principal)) return accept(connection, principal, message);
-      // Verified now; the session may have ended meanwhile, when this connection was not known as one of its own.
+      // Verified a second time: the session may have ended while this connection was not yet in its index.
       return principal
         .then(() => principals.ofToken(token))
         .then((present) => accept(connection, present, message))

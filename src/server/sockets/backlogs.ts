@@ -1,27 +1,27 @@
 import type { ServerWebSocket } from "bun";
 import { BACKLOGS_LEFT_BYTES, BACKLOGS_MAX_BYTES, CLOSE, CLOSING_MAX_BYTES, CLOSING_MS } from "./limits.ts";
 
-/** The part of a socket's handler that ends a connection for which too much waits, by `Backlogs.drop`. */
+/** Handler of a socket that ends it through `Backlogs.drop` when too much waits for it. */
 export interface Slow {
   tooSlow?(): void;
 }
 type AnySocket = Pick<ServerWebSocket<Slow>, "data" | "getBufferedAmount" | "close" | "terminate">;
 
-/** Bounds what waits to be sent to all sockets together. */
+/** Bounds the bytes that wait to be sent to all sockets together. */
 export class Backlogs {
   readonly #after: (delayMs: number, work: () => void) => void;
-  /** Bytes that waited for each socket when it was looked at last, where there were any. */
+  /** Waiting bytes of each socket when last measured; sockets without any are absent. */
   readonly #known = new Map<AnySocket, number>();
   #knownBytes = 0;
   #closingBytes = 0;
   #isShort = false;
 
-  /** `after`: a timer that does not keep the process from ending. */
+  /** `after`: a timer that does not keep the process alive. */
   constructor(after: (delayMs: number, work: () => void) => void) {
     this.#after = after;
   }
 
-  /** Returns the bytes that wait for this socket. May end sockets, this one too, when all together are over their bound. */
+  /** Returns the bytes that wait for this socket. Ends sockets, possibly this one, when all together exceed their bound. */
   look(socket: AnySocket): number {
     const bytes = socket.getBufferedAmount();
     this.#note(socket, bytes);
@@ -29,7 +29,7 @@ export class Backlogs {
     return bytes;
   }
 
-  /** Ends a socket that does not read: by 1013 behind what waits, or at once where there is no memory for that. */
+  /** Ends a socket that does not read: with 1013 behind the waiting bytes, or at once when there is no memory for that. */
   drop(socket: AnySocket): void {
     const bytes = socket.getBufferedAmount();
     this.#note(socket, 0);
@@ -59,7 +59,7 @@ export class Backlogs {
   }
 
   #shed(): void {
-    // Sockets drain without a word: what is known is an upper bound.
+    // Sockets drain without an event, so the known bytes are an upper bound.
     for (const socket of [...this.#known.keys()]) this.#note(socket, socket.getBufferedAmount());
     if (this.#knownBytes <= BACKLOGS_MAX_BYTES) return;
     this.#isShort = true;

@@ -48,7 +48,7 @@ test("[SK13] the message rate is a bucket that refills evenly", () => {
   const taken = (now: number) => Array.from({ length: 150 }, () => rate.take(1, now)).filter(Boolean).length;
   expect(taken(0)).toBe(100);
   expect(taken(100)).toBe(10);
-  // A clock that is set back gives nothing and takes nothing.
+  // A clock that is set back adds and removes no tokens.
   expect(taken(50)).toBe(0);
   expect(taken(1_050)).toBe(100);
 });

@@ -12,7 +12,7 @@ import {
 } from "./limits.ts";
 import type { MessageTurns, Source } from "./message-turns.ts";
 
-/** A bucket of up to `atOnce` tokens that refills evenly. Small, since every connection has two. */
+/** Token bucket of up to `atOnce` tokens that refills evenly. Small, since every connection has two. */
 export class TokenBucket {
   readonly #perSecond: number;
   readonly #atOnce: number;
@@ -26,12 +26,12 @@ export class TokenBucket {
     this.#at = now;
   }
 
-  /** Returns a bucket that holds what it is refilled with in a second. */
+  /** Returns a bucket whose capacity is one second's refill. */
   static ofRate(perSecond: number, now: Millis): TokenBucket {
     return new TokenBucket({ perSecond, atOnce: perSecond }, now);
   }
 
-  /** Takes `count` tokens; false: there are fewer, and none is taken. */
+  /** Takes `count` tokens; false, taking none, when there are fewer. */
   take(count: number, now: Millis): boolean {
     const refill = (Math.max(0, now - this.#at) / SECOND_MS) * this.#perSecond;
     this.#left = Math.min(this.#atOnce, this.#left + refill);
@@ -41,7 +41,7 @@ export class TokenBucket {
     return true;
   }
 
-  /** Gives all tokens back. */
+  /** Refills the bucket completely. */
   refill(): void {
     this.#left = this.#atOnce;
   }
@@ -55,7 +55,7 @@ interface Client {
 
 const CHARS = { perSecond: CLIENT_CHARS_PER_SECOND, atOnce: CLIENT_CHARS_AT_ONCE };
 
-/** Counts what the connections of each client network do together, over all areas. */
+/** Counts the connections and long messages of each client network, over all areas. */
 export class Clients {
   readonly #clock: Clock;
   readonly #clients = new Map<string, Client>();
@@ -64,7 +64,7 @@ export class Clients {
     this.#clock = clock;
   }
 
-  /** Counts a connection that is about to open. Errors: 429 when its network has too many. */
+  /** Counts a connection before it opens. Errors: 429 when its network has too many. */
   enter(name: string): void {
     const client = this.#clients.get(name) ?? {
       openCount: 0,
@@ -78,13 +78,13 @@ export class Clients {
     this.#clients.set(name, client);
   }
 
-  /** Counts a connection that has closed, or was not opened. */
+  /** Uncounts a connection that has closed, or was not opened. */
   leave(name: string): void {
     const client = this.#clients.get(name);
     if (client !== undefined && --client.openCount === 0) this.#clients.delete(name);
   }
 
-  /** Counts an open connection that has authenticated without a user; false: its network has too many. */
+  /** Counts a connection that has authenticated without a user; false when its network has too many. */
   enterAnonymously(name: string): boolean {
     const client = this.#clients.get(name);
     if (client === undefined || client.anonymousCount >= ANONYMOUS_PER_CLIENT_MAX) return false;
@@ -92,13 +92,13 @@ export class Clients {
     return true;
   }
 
-  /** Counts an anonymous connection that has closed, or has a user now. */
+  /** Uncounts an anonymous connection that has closed, or has authenticated as a user. */
   leaveAnonymously(name: string): void {
     const client = this.#clients.get(name);
     if (client !== undefined) client.anonymousCount--;
   }
 
-  /** Counts the characters of a long message; false: it is over the rate. */
+  /** Counts the characters of a long message; false when it exceeds the rate. */
   takeChars(name: string, chars: number): boolean {
     return chars < LONG_MESSAGE_MIN_CHARS || this.#clients.get(name)?.chars.take(chars, this.#clock.now()) !== false;
   }
@@ -106,22 +106,22 @@ export class Clients {
 
 export interface MeterLimits {
   messagesPerSecond: number;
-  /** Characters of messages of LONG_MESSAGE_MIN_CHARS and more. */
+  /** Rate for the characters of messages of at least LONG_MESSAGE_MIN_CHARS. */
   charsPerSecond: number;
   charsAtOnce: number;
 }
 
-/** Bounds what one WebSocket may send whose messages are not a protocol of the server, together with all others. */
+/** Bounds what one WebSocket outside the server's protocols may send, together with all others. */
 export interface Meter {
-  /** Handles a message of so many characters or bytes, now or in its turn. false: over a rate, or too much waits; it is dropped. */
+  /** Handles a message of `chars` characters or bytes, now or in its turn. false: dropped, over a rate or behind a full queue. */
   take(chars: number, work: () => void): boolean;
-  /** Counts a message that is dropped; false: so many are that the WebSocket is to be closed. [SK222] */
+  /** Counts a dropped message; false when so many were dropped that the WebSocket must be closed. [SK222] */
   takeDropped(): boolean;
-  /** Drops what waits. Call it when the WebSocket has closed, or was not opened. */
+  /** Drops the waiting messages. Call it when the WebSocket has closed, or was not opened. */
   end(): void;
 }
 
-/** Begins to count a WebSocket. Errors: 429 when its client network has too many. */
+/** Returns the meter of a new WebSocket. Errors: 429 when its client network has too many. */
 export type MeterSocket = (address: string, limits: MeterLimits) => Meter;
 
 export const createMeters =

@@ -6,7 +6,7 @@ import type { Release } from "./pending-places.ts";
 import type { Socket, SocketHandler, SocketServer } from "./socket-server.ts";
 
 export type SignedIn = Extract<Principal, { kind: "user" }>;
-/** The caller who authenticated: a user, a visitor who said that there is none, or a service key by a ticket. */
+/** The authenticated caller: a user, an anonymous visitor, or a service key by a ticket. */
 export type Visiting = Exclude<Principal, { kind: "server" }>;
 
 /** Bounds of one connection. */
@@ -14,26 +14,26 @@ export interface ConnectionLimits {
   authTimeoutMs: number;
   messagesPerSecond: number;
   messageMaxBytes: number;
-  /** Characters of long messages, in a second and at once. */
+  /** Rate and burst for the characters of long messages. */
   charsPerSecond: number;
   charsAtOnce: number;
-  /** With more waiting to be sent, the next message closes the connection. */
+  /** Bytes waiting to be sent above which the next message closes the connection. */
   backlogMaxBytes: number;
 }
 
-/** The server's side of a connection's events. */
+/** The server's handlers of a connection's events. */
 export interface ConnectionEvents<State> {
   opened(connection: Connection<State>): void;
   received(connection: Connection<State>, message: string | Buffer): void;
-  /** Called once, however the connection ended. 1006: without a close frame. */
+  /** Called once, however the connection ended. Code 1006: without a close frame. */
   closed(connection: Connection<State>, code: number): void;
 }
 
 /** A connection that has not authenticated yet. */
 interface Pending {
-  /** Gives its place among the unauthenticated connections back. */
+  /** Releases the connection's place among the unauthenticated ones. */
   release: Release;
-  /** Ends the timeout; null before the socket is open. */
+  /** Cancels the timeout; null before the socket is open. */
   cancelTimeout: (() => void) | null;
 }
 
@@ -49,12 +49,12 @@ interface ConnectionParts<State> {
   now: Millis;
 }
 
-/** One WebSocket. A class, since ten thousand of them share its functions. `State` is what the area keeps for it. */
+/** One WebSocket. A class, since ten thousand of them share its functions. `State` is the area's state of the connection. */
 export class Connection<State> implements SocketHandler {
   readonly id: string;
   /** The client's address. */
   readonly address: string;
-  /** The client network (`clientNetwork`), by which it is counted. */
+  /** The client network (`clientNetwork`) that the connection counts in. */
   readonly client: string;
   readonly state: State;
   readonly limits: ConnectionLimits;
@@ -63,14 +63,14 @@ export class Connection<State> implements SocketHandler {
   readonly #sockets: ConnectionParts<State>["sockets"];
   readonly #messages: TokenBucket;
   readonly #chars: TokenBucket;
-  /** Counts dropped messages; made with the first one. */
+  /** Rate of dropped messages; created with the first one. */
   #dropped: TokenBucket | null = null;
   #principal: Visiting | null = null;
   #identity = 0;
   #socket: Socket | null = null;
   #closeCode: number | null = null;
   #onDrain: (() => void)[] = [];
-  /** The last text that was sent to it is still waiting, wholly or in part. */
+  /** Whether part of the last text sent is still waiting. */
   #isBehind = false;
   #refusals: { readonly client: string } | null = null;
 
@@ -93,7 +93,7 @@ export class Connection<State> implements SocketHandler {
     return this.#socket;
   }
 
-  /** The present caller; null before authentication. */
+  /** The current caller; null before authentication. */
   get principal(): Visiting | null {
     return this.#principal;
   }
@@ -103,7 +103,7 @@ export class Connection<State> implements SocketHandler {
     this.#identity++;
   }
 
-  /** Counts changes of `principal`: what was allowed to an earlier one may not be allowed now. */
+  /** Counts changes of `principal`. A right granted under an earlier number is void until it is evaluated again. */
   get identity(): number {
     return this.#identity;
   }
@@ -112,12 +112,12 @@ export class Connection<State> implements SocketHandler {
     return this.#closeCode !== null;
   }
 
-  /** null while it is open. */
+  /** The close code; null while the connection is open. */
   get closeCode(): number | null {
     return this.#closeCode;
   }
 
-  // What the socket reports
+  // Socket events
 
   open(socket: Socket): void {
     this.#socket = socket;
@@ -144,38 +144,38 @@ export class Connection<State> implements SocketHandler {
     this.closeAsSlow();
   }
 
-  // What its client may send
+  // Incoming messages
 
-  /** Counts one message; false: it is over the rate. */
+  /** Counts one message; false when it exceeds the rate. */
   takeMessage(now: Millis): boolean {
     return this.#messages.take(1, now);
   }
 
-  /** Counts the characters of a long message; false: it is over the rate. */
+  /** Counts the characters of a long message; false when it exceeds the rate. */
   takeChars(chars: number, now: Millis): boolean {
     return chars < LONG_MESSAGE_MIN_CHARS || this.#chars.take(chars, now);
   }
 
-  /** Counts a message that is dropped; false: so many are that nothing more is heard. */
+  /** Counts a dropped message; false when so many were dropped that no further message is handled. */
   takeDropped(now: Millis): boolean {
     this.#dropped ??= TokenBucket.ofRate(DROPPED_PER_SECOND_MAX, now);
     return this.#dropped.take(1, now);
   }
 
-  /** A source with turns of its own: what refuses messages over the rate does not wait for what is under way. */
+  /** Work source for refusals, with turns of its own: refusing messages over the rate does not wait for work in progress. */
   get refusals(): { readonly client: string } {
     this.#refusals ??= { client: this.client };
     return this.#refusals;
   }
 
-  /** Refills the rate: messages of a handshake do not count afterwards. */
+  /** Refills the message rate, so that the messages of a handshake do not count afterwards. */
   forgetMessages(): void {
     this.#messages.refill();
   }
 
-  // What it is sent
+  // Outgoing messages
 
-  /** Bytes that have been sent to it and not yet left the server. */
+  /** Bytes sent to the connection that have not left the server. */
   get waitingBytes(): number {
     return this.isClosed ? 0 : this.#sockets.waitingBytes(this.socket);
   }
@@ -186,19 +186,20 @@ export class Connection<State> implements SocketHandler {
 
   sendText(text: string): void {
     if (this.isClosed || (this.#isBehind && this.closeIfSlow())) return;
-    // Bytes that were sent; -1: they wait; 0: they were dropped, and what follows would not fit what the client knows.
+    // `send` returns the bytes sent; -1 when they wait; 0 when they were dropped, after which later messages would not fit the
+    // client's state.
     const sent = this.socket.send(text);
     if (sent < 0) this.#isBehind = true;
     if (sent === 0) this.closeAsSlow();
     else if (text.length >= SENT_AT_ONCE_MIN_BYTES) this.countWaiting();
   }
 
-  /** Looks at what waits, so that it counts towards what may wait for all sockets together. */
+  /** Measures the waiting bytes, so that they count towards the bound of all sockets together. */
   countWaiting(): void {
     if (!this.isClosed) this.#sockets.waitingBytes(this.socket);
   }
 
-  /** Closes it when too much waits for it already; true when it did. */
+  /** Closes the connection when too much waits for it; true when it did. */
   closeIfSlow(): boolean {
     if (this.waitingBytes <= this.limits.backlogMaxBytes) return false;
     this.closeAsSlow();
@@ -211,7 +212,7 @@ export class Connection<State> implements SocketHandler {
     if (this.#socket !== null) this.#sockets.drop(this.#socket);
   }
 
-  /** Resolves when what waits has been sent, or the connection has ended. */
+  /** Resolves when the waiting bytes have been sent, or the connection has ended. */
   drained(): Promise<void> {
     return new Promise((resolve) => {
       if (this.isClosed) resolve();
@@ -219,7 +220,7 @@ export class Connection<State> implements SocketHandler {
     });
   }
 
-  /** Closes the connection: from now on nothing is delivered or heard, whenever the peer notices. */
+  /** Closes the connection. Nothing is delivered or handled from then on, whenever the peer notices. */
   end(code: number, reason: string): void {
     if (this.isClosed) return;
     this.#ended(code);
@@ -227,8 +228,8 @@ export class Connection<State> implements SocketHandler {
   }
 
   /**
-   * Begins an end whose other part, `finish`, takes a turn of its own: from now on nothing is delivered or heard, and its rights
-   * are void. false: it has ended already.
+   * Silences a connection that `finish` closes in a later turn: nothing is delivered or handled from then on, and its rights are
+   * void. false: it has ended already.
    */
   silence(code: number): boolean {
     if (this.isClosed) return false;
@@ -237,7 +238,7 @@ export class Connection<State> implements SocketHandler {
     return true;
   }
 
-  /** Ends a connection that is silenced, behind this text. */
+  /** Closes a silenced connection behind this text. */
   finish(text: string, reason: string): void {
     const code = this.#closeCode;
     if (code === null) throw new Error("the connection has not been silenced");

@@ -14,13 +14,13 @@ interface FollowUpsDeps<State> {
   answers: Pick<Answers<State>, "crashed">;
   index: SessionIndex<Connection<State>>;
   sessions: SessionLookup;
-  /** Shared by all areas. */
+  /** Scheduler of all areas. */
   followUps: Pick<Scheduler, "run">;
 }
 
 /**
- * Follows changes of users, and the ends of sessions and connections. Thousands of connections may be concerned at the same
- * moment: each is silent at once, and the rest happens step by step, in the order of the events. [SK223] [SK224] [SK225]
+ * Follows changes of users, and the ends of sessions and connections. Thousands of connections may be affected at the same
+ * moment: each is silenced at once, and the rest happens step by step, in the order of the events. [SK223] [SK224] [SK225]
  */
 export class FollowUps<State> {
   readonly #deps: FollowUpsDeps<State>;
@@ -33,7 +33,7 @@ export class FollowUps<State> {
     this.#deps = deps;
   }
 
-  /** Answers an `auth` that refreshes. */
+  /** Handles an `auth` that refreshes. */
   refresh(connection: Connection<State>, principal: Visiting): MaybePromise<void> {
     const steps = this.#deps.protocol.refreshed(connection, principal);
     if (steps === null) return;
@@ -41,14 +41,14 @@ export class FollowUps<State> {
     return refreshed.catch((cause: unknown) => this.#failed(connection, cause));
   }
 
-  /** Takes the steps that follow the end of a connection. */
+  /** Queues the steps that follow the end of a connection. */
   closed(connection: Connection<State>, steps: Steps | null): void {
     if (steps === null) return;
     this.#ended.push({ connection, steps });
     if (this.#ended.length === 1) void this.#deps.followUps.run(this.#finishEnded());
   }
 
-  /** Makes the connections of this user those of the present user, and asks their rights again. */
+  /** Updates the principal of this user's connections, and re-evaluates their rights. */
   userChanged(userId: string): void {
     const { index, sessions, followUps } = this.#deps;
     const isAwaited = this.#changed.size > 0;
@@ -95,7 +95,7 @@ export class FollowUps<State> {
     }
   }
 
-  /** Reviews a batch, so that an `auth` does not wait for changes that follow it. */
+  /** Reviews a batch, so that an `auth` does not wait for later changes. */
   *#reviewChanged(): Generator<void, void> {
     const batch = [...this.#changed];
     this.#changed.clear();
@@ -119,12 +119,12 @@ export class FollowUps<State> {
 
   #failed(connection: Connection<State>, cause: unknown): void {
     this.#deps.answers.crashed(connection, cause);
-    // It would be sent nothing by the rights that have not been asked, and others would wait with it.
+    // Its unevaluated rights would deliver nothing, and other connections would wait with it.
     connection.closeAsSlow();
   }
 }
 
-/** Wraps the result of steps, because the next work does not wait for what is awaited. */
+/** Wraps the result of steps: the next work must not wait for a promise in it. */
 function* inObject(steps: Steps): Generator<void, { result: MaybePromise<void> }> {
   return { result: yield* steps };
 }

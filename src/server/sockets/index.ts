@@ -20,7 +20,7 @@ export interface SocketsDeps {
   logger: Logger;
 }
 
-/** WebSocket connections of all areas, which share the client networks and the turns of the event loop. */
+/** WebSocket connections of all areas, which share the counts of client networks and the turns of the event loop. */
 export class Sockets {
   readonly #deps: SocketsDeps;
   readonly #clients: Clients;
@@ -28,14 +28,14 @@ export class Sockets {
   readonly #slices = new Scheduler();
   /** Publishes to native topics of the sockets. */
   readonly server: SocketServer;
-  /** Rights that last as long as what they were granted to. */
+  /** Rights that outlast one request. */
   readonly rights: StandingRights;
   /**
-   * Runs the steps that follow when users change and connections end. They have turns of their own: no client delays a change
-   * of rights by sending messages.
+   * Runs the steps that follow changes of users and ends of connections. Its turns are its own: no client delays a change of
+   * rights by sending messages.
    */
   readonly followUps: Scheduler = new Scheduler();
-  /** Counts WebSockets without a protocol of the server. */
+  /** Creates meters for WebSockets outside the server's protocols. */
   readonly meter: MeterSocket;
 
   constructor(deps: SocketsDeps) {
@@ -46,7 +46,7 @@ export class Sockets {
     this.meter = createMeters({ clients: this.#clients, turns: this.#turns, clock: deps.clock });
   }
 
-  /** Begins to serve the connections of one area. */
+  /** Serves the connections of one area. */
   serve<State>(protocol: Protocol<State>): AreaSockets<State> {
     return new AreaSockets(protocol, {
       ...this.#deps,

@@ -3,15 +3,15 @@ import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import type { LookupWatch } from "../access/lookups/lookups.ts";
 import type { StandingRight, StandingRights } from "./standing-rights.ts";
 
-/** How often an awaited rule is asked again because what it looks at has changed. */
+/** Retries of an awaited rule because the data it looks up has changed. */
 const ASKED_AGAIN_MAX = 10;
 
-/** Asks the rules of one request. What they look at is reported to `watch`. */
+/** Evaluates the rules of one request, and reports their lookups to `watch`. */
 export type Ask = (watch: LookupWatch) => MaybePromise<boolean>;
 
 /**
- * Asks the rules of one request, for an answer that is true of the present records: rules that are awaited are asked again where what
- * they have looked at changes meanwhile. Errors: those of `ask`; 503 where it always does.
+ * Evaluates the rules of one request against the current records: awaited rules are evaluated again when the data they looked up
+ * changes meanwhile. Errors: those of `ask`; 503 after ASKED_AGAIN_MAX retries.
  */
 export function judge(ask: Ask, rights: Pick<StandingRights, "begin">): MaybePromise<boolean> {
   const right = rights.begin();

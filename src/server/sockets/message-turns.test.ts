@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { TURN_MS, WAITING_MESSAGES_MAX, WAITING_PER_CLIENT_MAX_CHARS } from "./limits.ts";
 import { MessageTurns, type Source } from "./message-turns.ts";
 
-/** Turns with a clock that only work moves, and an event loop that goes on when it is told to. */
+/** Turns with a clock that only work advances, and an event loop that advances on demand. */
 function begin() {
   let now = 0;
   const due: (() => void)[] = [];
@@ -15,7 +15,7 @@ function begin() {
   const nextTurn = (): void => {
     for (const run of due.splice(0)) run();
   };
-  /** What was done in the turn that begins now. */
+  /** Returns the work done in the turn that begins now. */
   const turn = (): string[] => {
     done.length = 0;
     nextTurn();

@@ -1,13 +1,13 @@
 import { isPromise, type MaybePromise } from "../../kernel/maybe-promise.ts";
 import { TURN_MS, WAITING_MAX_CHARS, WAITING_MESSAGES_MAX, WAITING_PER_CLIENT_MAX_CHARS } from "./limits.ts";
 
-/** A source of work, which is done in order, one piece after the other. */
+/** A source of work, which runs in order, one piece after the other. */
 export interface Source {
-  /** The client network (`clientNetwork`): all networks have the same share of the event loop. */
+  /** The client network (`clientNetwork`). All networks have the same share of the event loop. */
   readonly client: string;
 }
 
-/** Must not throw or reject. */
+/** Work of a source. Must not throw or reject. */
 type Work = () => MaybePromise<void>;
 
 interface Waiting {
@@ -15,36 +15,36 @@ interface Waiting {
   work: Work;
 }
 
-/** A source with work that is under way or waits. */
+/** Queue of a source whose work is running or waiting. */
 interface Line {
   readonly source: Source;
   waiting: Waiting[];
   isBusy: boolean;
 }
 
-/** A client network with work that waits. */
+/** A client network with waiting work. */
 interface Client {
   chars: number;
-  /** Lines whose next piece of work can begin, in the order of their turns. */
+  /** Lines whose next work can begin, in the order of their turns. */
   readonly ready: Set<Line>;
 }
 
 /**
- * Handles the messages of all connections in turns. Many sockets may have messages at the same moment, and an event loop
- * would handle all of them before anything else: here messages take at most TURN_MS of one turn, and the rest waits. Client
- * networks take turns, and so do the connections of one network. [SK2]
+ * Handles the messages of all connections in fair turns. Many sockets may have messages at the same moment, and the event loop
+ * would handle all of them before anything else: here messages take at most TURN_MS of one turn, and the rest waits. Turns go
+ * round robin over client networks, and over the connections of one network. [SK2]
  */
 export class MessageTurns {
   readonly #now: () => number;
   readonly #nextTurn: (work: () => void) => void;
   readonly #lines = new Map<Source, Line>();
   readonly #clients = new Map<string, Client>();
-  /** Clients with lines that are ready, in the order of their turns. */
+  /** Clients with ready lines, in the order of their turns. */
   readonly #ready = new Set<Client>();
-  /** The source of the work that is being done, before it has returned; null: none. */
+  /** Source of the work that is running and has not returned; null when there is none. */
   #current: Source | null = null;
   #waitingChars = 0;
-  /** In this turn of the event loop. */
+  /** Time spent in this turn of the event loop. */
   #spentMs = 0;
   #isScheduled = false;
 
@@ -52,7 +52,7 @@ export class MessageTurns {
     now = () => performance.now(),
     nextTurn = (work) => setImmediate(work),
   }: {
-    /** Milliseconds with fractions. */
+    /** Returns the time in milliseconds with fractions. */
     now?: () => number;
     /** Runs `work` in the next turn of the event loop. */
     nextTurn?: (work: () => void) => void;
@@ -61,7 +61,7 @@ export class MessageTurns {
     this.#nextTurn = nextTurn;
   }
 
-  /** Handles a message of so many characters, now or in its turn. false: too much waits already, and it is dropped. */
+  /** Handles a message of `chars` characters, now or in its turn. false: dropped, because too much waits already. */
   take(source: Source, chars: number, work: Work): boolean {
     const line = this.#lines.size === 0 ? undefined : this.#lines.get(source);
     if (line === undefined && this.#spentMs < TURN_MS && this.#current !== source) {
@@ -77,12 +77,12 @@ export class MessageTurns {
     return true;
   }
 
-  /** Whether work of this source is under way or waits. */
+  /** Whether work of this source is running or waiting. */
   has(source: Source): boolean {
     return this.#current === source || this.#lines.has(source);
   }
 
-  /** Drops the work of this source that waits. */
+  /** Drops the waiting work of this source. */
   drop(source: Source): void {
     const line = this.#lines.get(source);
     if (line === undefined) return;
@@ -98,7 +98,7 @@ export class MessageTurns {
     const line = this.#lines.get(source) ?? { source, waiting: [], isBusy: this.#current === source };
     this.#lines.set(source, line);
     line.waiting.push(waiting);
-    // One more than it has: a client is known while more than nothing waits for it.
+    // Counted with one more than its length, so that a client with an empty message waiting is known.
     const client = this.#count(source.client, waiting.chars + 1);
     if (!line.isBusy) this.#makeReady(client, line);
   }
@@ -136,7 +136,7 @@ export class MessageTurns {
       this.#ready.delete(client);
       if (line === undefined || next === undefined) continue;
       client.ready.delete(line);
-      // Behind the other networks.
+      // Last in turn, behind the other networks.
       if (client.ready.size > 0) this.#ready.add(client);
       this.#count(line.source.client, -next.chars - 1);
       line.isBusy = true;
@@ -145,7 +145,7 @@ export class MessageTurns {
     if (this.#ready.size > 0) this.#schedule();
   }
 
-  /** Nearly all work is done when it returns: only work that is awaited, or has others behind it, needs a line. */
+  /** Runs work. Nearly all is done when it returns: only work that is awaited, or has others behind it, needs a line. */
   #begin(source: Source, work: Work): void {
     const around = this.#current;
     if (around !== null && !this.#lines.has(around)) {
@@ -156,8 +156,8 @@ export class MessageTurns {
     const running = work();
     this.#spentMs += this.#now() - startedAt;
     this.#current = around;
-    // Work of earlier turns may be counted in this one, which makes it shorter, but not longer. To count each turn by
-    // itself would need a callback in each, which costs many short messages a tenth of their time.
+    // Work of earlier turns may be counted in this one, which makes it shorter, but not longer. Counting each turn by itself
+    // would need a callback in each, which costs many short messages a tenth of their time.
     if (this.#spentMs >= TURN_MS / 2) this.#schedule();
     if (isPromise(running)) {
       const line = this.#lines.get(source) ?? { source, waiting: [], isBusy: true };

@@ -4,20 +4,20 @@ import type { MaybePromise } from "../../kernel/maybe-promise.ts";
 import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { PLACE_TIMEOUT_MS, PLACE_WAITING_MAX, PLACE_WAITING_PER_CLIENT_MAX } from "./limits.ts";
 
-/** Gives a place back; further calls have no effect. */
+/** Releases a place; further calls have no effect. */
 export type Release = () => void;
 
 type Waiter = () => void;
 
 interface Client {
   taken: number;
-  /** Gives a place to each upgrade that waits, in order of arrival. */
+  /** Callbacks of waiting upgrades, in order of arrival. Each takes a place. */
   readonly waiting: Set<Waiter>;
 }
 
 /**
- * Places for sockets that have not authenticated yet, a few for each client (`clientNetwork`). An upgrade that finds none
- * waits for one: players behind one address arrive together, and each needs its place for a round trip only.
+ * Places for unauthenticated sockets, a few per client network (`clientNetwork`). An upgrade that finds none waits for one:
+ * players behind one address arrive together, and each needs its place for a round trip only.
  */
 export class PendingPlaces {
   readonly #clock: Clock;
@@ -30,7 +30,10 @@ export class PendingPlaces {
     this.#perClientMax = perClientMax;
   }
 
-  /** Errors: 429 when too many wait, and when none becomes free in time; 408 when the request is aborted. */
+  /**
+   * Takes a place, at once or when one becomes free. Errors: 429 when too many wait, or none becomes free in time; 408 when the
+   * request is aborted.
+   */
   take(name: string, signal: AbortSignal): MaybePromise<Release> {
     const client = this.#clients.get(name) ?? { taken: 0, waiting: new Set<Waiter>() };
     if (client.taken < this.#perClientMax) {
@@ -55,7 +58,7 @@ export class PendingPlaces {
     return () => {
       if (!isTaken) return;
       isTaken = false;
-      // Handed on: nobody who comes in between goes first.
+      // Handed on directly, so that a later upgrade cannot overtake.
       for (const give of client.waiting) return give();
       if (--client.taken === 0) this.#clients.delete(name);
     };

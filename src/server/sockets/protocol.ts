@@ -19,7 +19,7 @@ export type CommonErrorCode =
   | "RATE_LIMITED"
   | "SESSION_REVOKED";
 
-/** Why a message was refused. */
+/** Code and message of a refusal. */
 export interface Failure<Code extends string> {
   code: Code;
   message: string;
@@ -28,9 +28,9 @@ export interface Failure<Code extends string> {
 /** A message that clients may send, and its handler. */
 export interface MessageType<State, Code extends string = string> {
   readonly type: string;
-  /** Returns what is wrong with the message's members; null: nothing. */
+  /** Returns a problem of the message's members, or null when they are valid. */
   problemOf(message: JsonObject): string | null;
-  // Takes messages without a problem. `chars`: the length of the message's text.
+  // Handles a message without problems. `chars`: the length of the message's text.
   handle(
     connection: Connection<State>,
     message: never,
@@ -40,42 +40,45 @@ export interface MessageType<State, Code extends string = string> {
 }
 
 /**
- * Work that follows the end of a connection or a change of its user, one right in each step. What it returns may still be
- * awaited. Until then, rights of the previous `connection.identity` are void.
+ * Work that follows the end of a connection or a change of its user, one right in each step. The returned promise may be pending.
+ * Until it resolves, rights of the previous `connection.identity` are void.
  */
 export type Steps = Generator<void, MaybePromise<void>>;
 
-/** The messages of one area. `auth`, and everything before it, is the same for all. */
+/** The messages of one area. `auth`, and everything before it, is common to all areas. */
 export interface Protocol<State, Code extends string = string> {
   /** Names the protocol in the log. */
   readonly name: string;
   readonly messages: readonly MessageType<State, Code>[];
-  /** Members that any message may have. */
+  /** Optional members of every message. */
   readonly envelope: TProperties;
-  /** Returns the text of an error. `about`: the message that it answers; null where it answers none, or one that was not parsed. */
+  /**
+   * Returns the text of an error. `about`: the message that it answers; null when it answers none, or one that could not be
+   * parsed.
+   */
   errorText(failure: Failure<Code | CommonErrorCode>, about: JsonObject | null, connection: Connection<State>): string;
-  /** Whether a connection may authenticate without a user: as nobody, or with a service key's ticket. */
+  /** Whether a connection may authenticate without a user: anonymously, or with a service key's ticket. */
   readonly allowsAnonymous: boolean;
-  /** Answers the first `auth` that is accepted. */
+  /** Answers the first accepted `auth`. */
   authenticated(connection: Connection<State>, principal: Visiting): void;
-  /** Answers another `auth` of the same user, or of the user of a connection that had none. */
+  /** Answers a later `auth` of the same user, or the first one of a user on an anonymous connection. */
   refreshed(connection: Connection<State>, principal: Visiting): Steps | null;
-  /** Follows a change of the user's role, email or its verification. */
+  /** Follows a change of the user's role, email or email verification. */
   userChanged(connection: Connection<State>, principal: Visiting): Steps | null;
-  /** Answers a `ping`, also before authentication and while an earlier message is under way. */
+  /** Answers a `ping`, also before authentication and while an earlier message is being handled. */
   pinged(connection: Connection<State>): void;
-  /** Follows the end of the connection. 1006: it was lost without a close frame. */
+  /** Follows the end of the connection. Code 1006: lost without a close frame. */
   closed(connection: Connection<State>, code: number): Steps | null;
 }
 
-/** Returns a parser of messages with these members. Other members are refused, but for those of the envelope. */
+/** Returns a parser of messages with these members and those of the envelope. Other members are refused. */
 export function messageParser<Members extends TProperties>(
   type: string,
   members: Members,
   envelope: TProperties,
 ): Parser<TObject<Members>> {
   const schema = Type.Object({ ...envelope, type: Type.Literal(type), ...members });
-  // The members of `schema` are those of `Members` and others that handlers do not read.
+  // `schema` has the members of `Members` and others that handlers do not read.
   return createParser(schema, { member: `a member of "${type}"` }) as unknown as Parser<TObject<Members>>;
 }
 
@@ -96,12 +99,12 @@ export function declareMessages<State, Code extends string>(envelope: TPropertie
   };
 }
 
-/** Returns the first thing that is wrong with the message; null: nothing is. */
+/** Returns the first problem of the message, or null when it is valid. */
 export function problemWith(parser: Parser<TObject>, message: JsonObject): string | null {
   const problems = parser.problemsOf(message);
   if (problems === null) return null;
   const [first] = Object.values(problems);
-  // A name that the client chose may be as long as its message.
+  // The problem may quote a member name, which is as long as the client likes.
   return (first?.message ?? "The message is not valid").slice(0, PROBLEM_SHOWN_LENGTH);
 }
 
@@ -128,7 +131,7 @@ export class Answers<State> {
     connection.end(closeCode, failure.message);
   }
 
-  /** Logs a fault of the server, and answers it without internals. */
+  /** Logs a fault of the server, and answers without internals. */
   crashed(connection: Connection<State>, cause: unknown): void {
     this.#logger.error(`A ${this.#protocol.name} message failed`, { cause });
     this.fail(connection, { code: "INTERNAL", message: "Internal error" });

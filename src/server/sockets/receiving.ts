@@ -39,10 +39,10 @@ const NOT_AUTHENTICATED: Failure<"NOT_AUTHENTICATED"> = {
 };
 const INVALID_JSON: Failure<"INVALID_JSON"> = { code: "INVALID_JSON", message: "The message is not valid JSON" };
 
-/** Handles a message of so many characters, once its text is parsed. */
+/** Handles a parsed message of `chars` characters. */
 type Judge<State> = (connection: Connection<State>, said: MessageText, chars: number) => MaybePromise<void>;
 
-/** Takes the messages of connections: counts, queues, parses and hands them to what their type declares. */
+/** Receives the messages of connections: counts, queues and parses them, and calls the handler of their type. */
 export function createReceiving<State>(deps: {
   protocol: Protocol<State>;
   answers: Answers<State>;
@@ -70,7 +70,7 @@ export function createReceiving<State>(deps: {
     if (problem !== null) return invalid(connection, message, problem);
     const { principal } = connection;
     if (principal === null) return;
-    // It holds to the schema that declares what `handle` takes.
+    // The message holds to the schema that declares the parameter of `handle`.
     const failed = declared.handle(connection, message as never, principal, chars);
     if (failed === null) return;
     return chain(failed, (failure) => {
@@ -100,7 +100,7 @@ export function createReceiving<State>(deps: {
   const handle = (connection: Connection<State>, raw: string | Buffer, then: Judge<State>): MaybePromise<void> => {
     if (connection.isClosed) return;
     try {
-      // Whatever a binary frame holds, it is no JSON object in a text frame.
+      // A binary frame is refused like a message that is no JSON object.
       const text = typeof raw === "string" ? raw : "null";
       const said = parseMessage(text, deps.slices);
       const handled = isPromise(said)
@@ -135,7 +135,7 @@ export function createReceiving<State>(deps: {
     }
     const isOverRate = !connection.takeMessage(now);
     if (isOverRate && isFlood(answers, connection, now)) return;
-    // A ping asks whether the connection lives, and does not wait for what is under way on it.
+    // A ping asks whether the connection lives: it does not wait for messages in progress.
     if (!isOverRate && chars < LONG_MESSAGE_MIN_CHARS && typeof raw === "string" && isPing(raw)) {
       return protocol.pinged(connection);
     }
@@ -146,19 +146,19 @@ export function createReceiving<State>(deps: {
   };
 }
 
-/** Counts a message that is about to be dropped; true: too many are, and the connection is closed. [SK222] */
+/** Counts a message that is about to be dropped; true when too many were, and the connection is closed. [SK222] */
 function isFlood<State>(answers: Answers<State>, connection: Connection<State>, now: Millis): boolean {
   if (connection.takeDropped(now)) return false;
   answers.failAndClose(connection, FLOOD, CLOSE.flood);
   return true;
 }
 
-/** A parsed message. `fault`: what it holds that no message may; `value` is null where that was found before the end. */
+/** A parsed message. `fault`: forbidden content; `value` is null when it was found before the end. */
 type MessageText = { isJson: false } | { isJson: true; value: JsonValue; fault: JsonFault | null };
 
 const NOT_JSON: MessageText = { isJson: false };
 
-/** Parses a message, over several turns of the event loop where it is long. */
+/** Parses a message; a long one over several turns of the event loop. */
 function parseMessage(text: string, turns: Scheduler): MaybePromise<MessageText> {
   if (text.length >= SLICED_LENGTH_MIN && /^[ \t\n\r]*[[{]/.test(text)) {
     return turns.run(parseInSlices(text)).then((value) => ({ isJson: true, value, fault: null }), refused);

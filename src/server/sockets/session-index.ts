@@ -3,13 +3,13 @@ import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { keyBehind, type Principal } from "../access/principal.ts";
 import type { Principals } from "../access/principals.ts";
 
-/** Finds authenticated connections: of users by their session and their user, and those with a service key behind them. */
+/** Index of authenticated connections: of users by session and by user, and of service keys. */
 export class SessionIndex<Connection> {
   readonly #bySession = new Map<string, Set<Connection>>();
   readonly #byUser = new Map<string, Set<Connection>>();
   readonly ofKeys = new Set<Connection>();
 
-  /** Counts different users. */
+  /** Counts distinct users. */
   get userCount(): number {
     return this.#byUser.size;
   }
@@ -49,12 +49,12 @@ function deleteFrom<Value>(sets: Map<string, Set<Value>>, key: string, value: Va
   if (set?.size === 0) sets.delete(key);
 }
 
-/** Time between two looks at whether the keys of connections still count. */
+/** Interval between two checks of the connections' service keys. */
 const KEYS_CHECKED_EVERY_MS = SECOND_MS;
 
 /**
- * Ends connections whose service key, or its session, no longer counts. It has a timer only while there are `connections`:
- * few servers have any.
+ * Ends connections whose service key, or its session, is no longer valid. Its timer runs only while there are `connections`: few
+ * servers have any.
  */
 export class KeyWatch<Connection extends { readonly principal: Principal | null }> {
   readonly #deps: {
@@ -69,13 +69,13 @@ export class KeyWatch<Connection extends { readonly principal: Principal | null 
     connections: ReadonlySet<Connection>;
     principals: Pick<Principals, "isPresent">;
     clock: Clock;
-    /** Ends connections whose keys no longer count. */
+    /** Ends connections whose keys are no longer valid. */
     end(connections: readonly Connection[]): void;
   }) {
     this.#deps = deps;
   }
 
-  /** Call it when there is such a connection. */
+  /** Starts the checks. Call it when a connection of a service key is added. */
   begin(): void {
     this.#cancel ??= this.#deps.clock.after(KEYS_CHECKED_EVERY_MS, () => this.#check());
   }

@@ -14,13 +14,13 @@ import {
 /** One WebSocket's behaviour; the socket carries it, and the server passes events to it. */
 export interface SocketHandler {
   open?(socket: Socket): void;
-  /** Text frames as strings, binary ones as bytes. */
+  /** Handles a message: text frames as strings, binary ones as bytes. */
   message(socket: Socket, message: string | Buffer): void;
-  /** Called once, however the connection ended. 1006: without a close frame. */
+  /** Called once, however the connection ended. Code 1006: without a close frame. */
   close?(socket: Socket, code: number, reason: string): void;
-  /** Called when what was waiting has been sent. */
+  /** Called when the waiting bytes have been sent. */
   drain?(socket: Socket): void;
-  /** Ends it by `SocketServer.drop`: too much waits for all sockets together, and most of it for this one. */
+  /** Ends the socket through `SocketServer.drop`: too much waits for all sockets together, and most of it for this one. */
   tooSlow?(): void;
 }
 
@@ -28,40 +28,43 @@ export type Socket = ServerWebSocket<SocketHandler>;
 
 /** The listening server as areas see it; before it listens nothing is upgraded and publishing reaches nobody. */
 export interface SocketServer {
-  /** Errors: 400 when the request asks for no upgrade, 503 when as many sockets are open as may be. The handler returns what this returns. */
+  /**
+   * Upgrades a request. The endpoint's handler returns the response. Errors: 400 when the request asks for no upgrade, 503 when
+   * too many sockets are open.
+   */
   upgrade(request: Request, handler: SocketHandler, headers?: Readonly<Record<string, string>>): Response;
-  /** One message to every socket subscribed to `topic`, serialised once. */
+  /** Sends one message to every socket subscribed to `topic`, serialised once. */
   publish(topic: string, message: string): void;
-  /** Bytes that wait to be sent to this socket. What waits for all together is bounded: this may end sockets. */
+  /** Returns the bytes that wait to be sent to this socket. May end sockets, since what waits for all together is bounded. */
   waitingBytes(socket: Socket): number;
-  /** Ends a socket that does not read, with 1013 where there is memory for what is sent before that. */
+  /** Ends a socket that does not read: with 1013 behind the waiting bytes, or at once when there is no memory for that. */
   drop(socket: Socket): void;
 }
 
-/** The answer to a request that has become a socket. Only the request log reads it. */
+/** Response to an upgraded request. Only the request log reads it. */
 const UPGRADED = new Response(null, { status: 101 });
 
 export interface SocketServerOwner extends SocketServer {
   readonly handlers: WebSocketHandler<SocketHandler>;
-  /** Stops accepting, and leaves what is there; resolves when nothing is, and after UNDER_WAY_MAX_MS. */
+  /** Stops accepting, and lets open requests finish; resolves when none is left, or after UNDER_WAY_MAX_MS. */
   refuse(): Promise<void>;
-  /** Closes sockets with 1001 and lets answers finish; `answered` is what `refuse` gave. */
+  /** Closes sockets with 1001 and lets answers finish; `answered` is the promise of `refuse`. */
   stop(answered: Promise<void>): Promise<void>;
 }
 
 interface SocketLimits {
-  /** Sockets open at once; default: no bound but the system's. */
+  /** Sockets open at once. Default: bounded by the system only. */
   socketsMax?: number;
   messageMaxBytes?: number;
   waitingMaxBytes?: number;
   socketIdleSeconds?: number;
-  /** Headers of the answer to an upgrade. */
+  /** Headers of the upgrade's response. */
   upgradeHeaders?: Readonly<Record<string, string>>;
 }
 
-/** The servers of the port: more than one after a renewal of the certificate. None before it listens. */
+/** The servers of the port: none before it listens, more than one after a renewal of the certificate. */
 export interface ListeningServers {
-  /** Returns the one that received the request. */
+  /** Returns the server that received the request. */
   of(request: Request): Server<SocketHandler> | null;
   all(): readonly Server<SocketHandler>[];
 }
@@ -76,9 +79,9 @@ export function createSocketServer(
     upgradeHeaders = {},
   }: SocketLimits = {},
 ): SocketServerOwner {
-  // Every open socket, so that all can be told when the server goes.
+  // Every open socket, closed when the server stops.
   const open = new Set<Socket>();
-  /** Counts the frames of sockets that have sent a ping frame. */
+  /** Rates of ping frames; only sockets that have sent one have an entry. */
   const pings = new WeakMap<Socket, TokenBucket>();
   const backlogs = new Backlogs((delayMs, work) => setTimeout(work, delayMs).unref());
   return {

@@ -32,7 +32,7 @@ function world() {
   const asked: string[] = [];
   const answered: string[] = [];
   const log: string[] = [];
-  /** A right whose rule looks at one member. */
+  /** Returns a right whose rule looks up one member. */
   const grant = (name: string, member: string, ask: () => void | Promise<void> = () => {}): StandingRight => {
     const right = rights.begin();
     right.watch.lookedAt(place(member));
@@ -86,7 +86,7 @@ test("[SK221] many rights are asked over several turns, each once, and held unti
   rights.announced(FILE, change("a"));
   const held = log.filter((entry) => entry.endsWith("held")).length;
   expect(held).toBe(10 - asked.length);
-  // A right that is needed now does not wait for its turn.
+  // A right that is needed now is evaluated ahead of the queue.
   const last = all[9];
   if (last === undefined) throw new Error("ten rights were granted");
   expect(rights.settle(last)).toBeNull();
@@ -142,7 +142,7 @@ test("[SK221] a right whose question no longer looks at what has changed is aske
   };
   rights.committed(FILE, change("a"));
   rights.announced(FILE, change("a"));
-  // Its file is synced while the rule answers.
+  // The commit's file is synced while the rule is awaited.
   rights.committed(FILE, change("a"));
   const { asking } = right;
   first.resolve();

@@ -6,28 +6,28 @@ import { type EndingWatch, LookupWatches } from "../access/lookups/watches.ts";
 import type { Change } from "../db/index.ts";
 import { RIGHTS_TURN_MS } from "./limits.ts";
 
-/** The holder of a right that lasts, who asks its rule and follows the answers. */
+/** The holder of a standing right, which evaluates its rule and applies the answers. */
 export interface RightOwner {
   /**
-   * Asks the rule again. `watch` learns what the rule looks at. Returns a function that applies the answer, which is called
-   * unless the right has ended meanwhile; null: there is nothing to ask for.
+   * Evaluates the rule again, and reports its lookups to `watch`. Returns a function that applies the answer, which is called
+   * unless the right has ended meanwhile; null when there is nothing to evaluate.
    */
   ask(watch: LookupWatch): MaybePromise<(() => void) | null>;
-  /** Called when a commit has changed what the rule looked at, before it is announced. */
+  /** Called when a commit has changed the rule's lookups, before it is announced. */
   touched(): void;
   /**
-   * Called when a commit that is announced has changed what the rule looks at with each record (`StandingRight.sight`), or a file
-   * of it was deleted. The answer of the rule is as good as before. Absent: nothing uses `sight`.
+   * Called when an announced commit has changed what the rule looks up with each record (`StandingRight.sight`), or a file of it
+   * was deleted. The rule's answer stays valid. Absent: nothing uses `sight`.
    */
   sightTouched?(): void;
   /**
-   * The rule is not answered at once: holds back what is delivered by this right, until the function returned is called.
-   * Absent: what is delivered waits for `StandingRights.review`.
+   * Called when the rule is awaited: holds back deliveries by this right until the returned function is called. Absent:
+   * deliveries wait for `StandingRights.review`.
    */
   hold?(): () => void;
 }
 
-/** The lookups that one answer of a rule rests on. Nothing is kept for a rule that looks at nothing. */
+/** Lookups behind one answer of a rule. Nothing is kept for a rule that looks nothing up. */
 class Looked implements LookupWatch {
   readonly #begin: () => EndingWatch;
   #inner: EndingWatch | null = null;
@@ -42,13 +42,13 @@ class Looked implements LookupWatch {
   }
 
   lookedAt(place: LookedAt): void {
-    // A rule that was given up may still look at something.
+    // An abandoned rule may still look something up.
     if (this.#isOver) return;
     this.#inner ??= this.#begin();
     this.#inner.lookedAt(place);
   }
 
-  /** Whether this one has looked at something that the other one has not. */
+  /** Whether this evaluation has looked something up that `other` has not. */
   isBeyond(other: Looked): boolean {
     if (this.#inner === null) return false;
     return other.#inner === null || !this.#inner.isWithin(other.#inner);
@@ -62,23 +62,23 @@ class Looked implements LookupWatch {
 }
 
 /**
- * A right that lasts longer than one request: its rule is asked again when what it looked at changes (`StandingRights`). It
- * watches from before the first question, so that no commit is missed while a rule is awaited.
+ * A right that outlasts one request: its rule is evaluated again when its lookups change (`StandingRights`). Lookups are watched
+ * from before the first evaluation, so that no commit is missed while a rule is awaited.
  */
 export class StandingRight {
-  /** null: nobody holds the right yet. */
+  /** Holder of the right; null until it is granted. */
   owner: RightOwner | null = null;
-  /** Something that its rule looked at has changed since it was asked last. */
+  /** Whether data that the rule looked up has changed since its last evaluation. */
   isStale = false;
-  /** Counts the commits that have changed what its rule looked at, since the first question. */
+  /** Counts the commits that have changed the rule's lookups since the first evaluation. */
   commitCount = 0;
-  /** null: its rule is not being awaited. */
+  /** Pending evaluation of the rule; null when none is awaited. */
   asking: Promise<void> | null = null;
   #release: (() => void) | null = null;
   readonly #watches: LookupWatches<StandingRight>;
   readonly #sights: LookupWatches<StandingRight>;
   #looked: Looked;
-  /** The lookups of the question before the one that is being answered; null: none is. */
+  /** Lookups of the evaluation before the pending one; null when none is pending. */
   #before: Looked | null = null;
   #sight: Looked | null = null;
   #isEnded = false;
@@ -90,17 +90,17 @@ export class StandingRight {
     this.#looked = this.#newLooked();
   }
 
-  /** Whether the rule has looked something up, in the latest question or with a record. */
+  /** Whether the rule has looked something up, in the latest evaluation or with a record. */
   get hasLooked(): boolean {
     return this.#looked.hasLooked || this.#sight?.hasLooked === true;
   }
 
-  /** Whether the question that is being answered has looked at something that the one before had not. */
+  /** Whether the pending evaluation has looked something up that the previous one had not. */
   get looksElsewhere(): boolean {
     return this.#before !== null && this.#looked.isBeyond(this.#before);
   }
 
-  /** Learns what the rule looks at with each record. It is kept until the right ends. */
+  /** Records what the rule looks up with each record, until the right ends. */
   get sight(): LookupWatch {
     this.#sight ??= new Looked(() => this.#sights.watch(this));
     return this.#sight;
@@ -110,12 +110,12 @@ export class StandingRight {
     return this.#isEnded;
   }
 
-  /** Learns what the rule looks at for the first question. */
+  /** Records the lookups of the first evaluation. */
   get watch(): LookupWatch {
     return this.#looked;
   }
 
-  /** Begins another question. Call the function returned when it is answered: until then, the earlier one is watched too. */
+  /** Begins another evaluation. Call `answered` when it is done: until then, the lookups of the earlier one are watched too. */
   renew(): { watch: LookupWatch; answered(): void } {
     const before = this.#looked;
     this.#before = before;
@@ -127,21 +127,21 @@ export class StandingRight {
     return { watch: this.#looked, answered };
   }
 
-  /** Marks the right for a commit that has changed what the rule looked at. May be called more than once for a commit. */
+  /** Marks the right stale after a commit that changed its lookups. May be called more than once per commit. */
   committed(commit: number): void {
     if (commit !== this.#lastCommit) this.commitCount++;
     this.#lastCommit = commit;
     this.touch();
   }
 
-  /** Marks the right: its rule has to be asked again. */
+  /** Marks the right stale: its rule has to be evaluated again. */
   touch(): void {
     if (this.#isEnded || this.isStale) return;
     this.isStale = true;
     this.owner?.touched();
   }
 
-  /** Holds back what is delivered by this right, until `release` or its end. */
+  /** Holds back deliveries by this right until `release` or its end. */
   hold(): void {
     this.#release ??= this.owner?.hold?.() ?? null;
   }
@@ -164,17 +164,17 @@ export class StandingRight {
   }
 }
 
-/** Resolves when everything that was queued before it has been asked. */
+/** Resolves when everything queued before it has been evaluated. */
 interface Barrier {
   at: number;
   resolve(): void;
 }
 
 /**
- * The rights of one area that last: subscriptions, and players in rooms. A commit marks the rights whose rules looked at what
- * it changed, before anything else runs. When commits are announced, in whatever order their files reach the disk, marked
- * rights are asked before anything is delivered by them: what is delivered is then never of a later commit than the answer.
- * Many are asked over several turns of the event loop. [SK221]
+ * Standing rights of one area: subscriptions, and players in rooms. A commit marks the rights whose lookups it changed as stale,
+ * before anything else runs. When commits are announced, in whatever order their files reach the disk, stale rights are evaluated
+ * before they deliver anything: a delivery is never of a later commit than the answer that allows it. Many evaluations are spread
+ * over several turns of the event loop. [SK221]
  */
 export class StandingRights {
   readonly #watches = new LookupWatches<StandingRight>();
@@ -183,12 +183,12 @@ export class StandingRights {
   readonly #clock: Clock;
   readonly #logger: Logger;
   #barriers: Barrier[] = [];
-  /** Numbers the commits that may concern a right. */
+  /** Number of the latest commit that may concern a right. */
   #commit = 0;
-  /** Count the rights that were ever queued, and those that were taken from the queue. */
+  /** Totals of rights ever queued, and ever taken from the queue. */
   #queued = 0;
   #taken = 0;
-  /** When the time of this turn of the event loop is over; null: nothing has been asked in it. */
+  /** End of the time in this turn of the event loop; null when nothing has been evaluated in it. */
   #until: Millis | null = null;
   #isAsking = false;
   #isScheduled = false;
@@ -198,19 +198,19 @@ export class StandingRights {
     this.#logger = deps.logger;
   }
 
-  /** Begins a right whose rule is about to be asked. Give its `watch` to the rule, then set its owner, or end it. */
+  /** Returns a right whose rule is about to be evaluated. Pass its `watch` to the rule, then set its owner, or end it. */
   begin(): StandingRight {
     return new StandingRight(this.#watches, this.#sights);
   }
 
-  /** Marks the rights that this commit concerns. Call it as soon as the commit can be seen by rules. */
+  /** Marks the rights that this commit concerns as stale. Call it as soon as rules can see the commit. */
   committed(address: RuleAddress, groups: readonly (readonly Change[])[]): void {
     if (this.#watches.isUnwatched(address)) return;
     const commit = ++this.#commit;
     this.#watches.touched(address, groups, (right) => right.committed(commit));
   }
 
-  /** Asks the marked rights that this commit concerns, which is on disk and about to be delivered. */
+  /** Evaluates the stale rights that this commit concerns, which is on disk and about to be delivered. */
   announced(address: RuleAddress, groups: readonly (readonly Change[])[]): void {
     if (!this.#watches.isUnwatched(address)) {
       const held: StandingRight[] = [];
@@ -223,7 +223,7 @@ export class StandingRights {
     this.#sights.touched(address, groups, (right) => right.owner?.sightTouched?.());
   }
 
-  /** Asks the rights that looked at a file that was deleted. */
+  /** Evaluates the rights that looked up something in a deleted file. */
   deleted(address: RuleAddress): void {
     const held: StandingRight[] = [];
     const commit = ++this.#commit;
@@ -235,7 +235,10 @@ export class StandingRights {
     this.#sights.touchedFile(address, (right) => right.owner?.sightTouched?.());
   }
 
-  /** Asks those that are marked. Resolves when they have answers that are not older than this call; null: they have. */
+  /**
+   * Evaluates the stale ones of these rights. Resolves when their answers are at least as new as this call; null when they
+   * already are.
+   */
   review(rights: Iterable<StandingRight>): Promise<void> | null {
     const waiting: StandingRight[] = [];
     for (const right of rights) {
@@ -252,7 +255,10 @@ export class StandingRights {
     );
   }
 
-  /** Asks one right where it is marked, before those that wait. Resolves when it has an answer that is not older than this call; null: it has. */
+  /**
+   * Evaluates one right if it is stale, ahead of the queue. Resolves when its answer is at least as new as this call; null when
+   * it already is.
+   */
   settle(right: StandingRight): Promise<void> | null {
     if (right.isEnded || right.owner === null) return null;
     const { asking } = right;
@@ -260,7 +266,7 @@ export class StandingRights {
     return right.isStale ? asking.then(() => this.settle(right) ?? undefined) : asking;
   }
 
-  /** Marks the right, and asks it in one of the next turns. */
+  /** Marks the right stale, and evaluates it in one of the next turns. */
   askSoon(right: StandingRight): void {
     right.touch();
     if (!right.isStale) return;
@@ -274,7 +280,10 @@ export class StandingRights {
     this.#queued++;
   }
 
-  /** Queues a right in few steps, as a commit may concern all connections. `held` gets those whose deliveries have to be held. */
+  /**
+   * Queues a right in few steps, as a commit may concern all connections. Appends rights whose deliveries have to be held to
+   * `held`.
+   */
   #reviewSoon(right: StandingRight, held: StandingRight[]): void {
     if (right.isEnded) return;
     this.#enqueue(right);
@@ -328,7 +337,7 @@ export class StandingRights {
     right.isStale = false;
     const { watch, answered } = right.renew();
     const failed = (cause: unknown): void => this.#logger.error("A right could not be asked again", { cause });
-    // After its end nothing is watched, and the answer may be outdated by the time it arrives.
+    // An ended right watches nothing, so that the answer may be outdated when it arrives.
     const apply = (answer: (() => void) | null): void => {
       if (!right.isEnded) answer?.();
     };
@@ -338,7 +347,7 @@ export class StandingRights {
         right.asking = asking.catch(failed).then(() => {
           right.asking = null;
           answered();
-          // A commit came meanwhile. When it is announced, it may concern nothing that the rule looks at now.
+          // Stale by a commit during the evaluation. Its announcement may not concern the present lookups.
           if (right.isStale) void this.settle(right);
           else right.release();
         });
