@@ -9,7 +9,9 @@ export type Channel =
 
 export type TableChannel = Channel & { kind: "table" };
 
-/** Parses a name. null: no known pattern, too long, an undeclared namespace or table, or not an instance's id. [RT13] */
+/**
+ * Parses a channel's name. null: no known pattern, too long, an undeclared namespace or table, or not an instance's id. [RT13]
+ */
 export function parseChannel(
   name: string,
   tables: Pick<TableDoor, "find" | "isDynamic" | "isInstanceId">,
@@ -33,6 +35,6 @@ export function parseChannel(
 
 const isNamed = (name: string, prefix: string): boolean => name.startsWith(prefix) && name.length > prefix.length;
 
-/** Whether this is a broadcast channel. [RT35] */
+/** Whether the name is that of a broadcast channel. [RT35] */
 export const isBroadcastChannel = (name: string): boolean =>
   isNamed(name, "broadcast:") && name.length <= CHANNEL_LENGTH_MAX;

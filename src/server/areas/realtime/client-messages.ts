@@ -23,19 +23,22 @@ import type { Presence, Tracked } from "./topics/presence.ts";
 
 const Seq = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Filters = Type.Optional(Type.Unknown());
-/** Any name: one that is no channel is INVALID_CHANNEL. */
+/** Channel name of any form: one that cannot be parsed is INVALID_CHANNEL. */
 const Channel = Type.String();
-/** Defaults to the connection's own channel. */
+/** Channel name that defaults to the connection's own channel. */
 const OwnChannel = optional(Type.String());
 
-/** The client's own name of a subscription. */
+/** Client-chosen id of a subscription. */
 const Id = optional(Type.String({ minLength: 1, maxLength: SUBSCRIPTION_ID_LENGTH_MAX }));
 
 const Subscribe = { channel: Channel, id: Id, filters: Filters, orFilters: Filters, since: optional(Seq) };
-/** An absent member keeps the filters in force, null clears them. A subscription with an id needs no channel. */
+/**
+ * Members of a filter update: an absent one keeps the filters in force, null clears them. A subscription with an id needs no
+ * channel.
+ */
 const UpdateFilters = { channel: optional(Channel), id: Id, filters: Filters, orFilters: Filters };
 const Unsubscribe = { channel: optional(Channel), id: Id };
-/** Asks for an answer: `done`, or an error that repeats it. */
+/** Id that requests an answer: `done`, or an error that repeats it. */
 const RequestId = optional(Type.String({ minLength: 1, maxLength: REQUEST_ID_LENGTH_MAX }));
 const Flush = {
   channel: optional(Channel),
@@ -63,7 +66,7 @@ export interface MessageDeps {
   broadcasts: Broadcasts;
 }
 
-/** Declares the messages of clients, beside `auth` and `ping`. */
+/** Declares the messages of clients, except `auth` and `ping`. */
 export function createMessages(deps: MessageDeps): readonly MessageType<RealtimeState, ErrorCode>[] {
   const { subscribing, broadcasts, rights, tables } = deps;
   return [
@@ -96,7 +99,7 @@ export function createMessages(deps: MessageDeps): readonly MessageType<Realtime
   ];
 }
 
-/** Asks until the answer is about the connection's present user. [RT228] */
+/** Evaluates the broadcast rule until the answer is about the connection's current user. [RT228] */
 function mayBroadcast(
   rights: Rights,
   connection: RealtimeConnection,
@@ -110,7 +113,7 @@ function mayBroadcast(
   });
 }
 
-/** Ends a subscription. One with an id is answered, so that a client may use the id again. */
+/** Ends a subscription. One with an id is confirmed, so that the client may reuse the id. */
 function unsubscribe(
   subscribing: Subscribing,
   connection: RealtimeConnection,
@@ -126,7 +129,7 @@ function unsubscribe(
   return typeof channel === "string" ? null : failure("INVALID_MESSAGE", "channel or id is required");
 }
 
-/** Calls `work` with the channel that the message names, or with the connection's own; answers one that has a `requestId`. */
+/** Calls `work` with the channel that the message names, or with the connection's own; confirms a message with a `requestId`. */
 function onChannel(
   connection: RealtimeConnection,
   { channel, requestId }: { channel?: string | null; requestId?: string | null },

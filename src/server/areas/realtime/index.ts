@@ -29,7 +29,7 @@ import { Broadcast, Broadcasts, channelIsBusy, checkPayload } from "./topics/bro
 import { Presence } from "./topics/presence.ts";
 import { FanOut } from "./topics/topic.ts";
 
-/** Random bytes of a feed's name, so that all are different. */
+/** Random bytes in a feed's name, which make it unique. */
 const FEED_NAME_BYTES = 9;
 
 const broadcastParser = createParser(Broadcast, { member: "an argument of broadcast" });
@@ -49,9 +49,9 @@ export class RealtimeArea {
     config: RealtimeConfig;
     sockets: Sockets;
     tables: TableDoor;
-    /** For the context of rules. */
+    /** Lookups for the context of rules. */
     lookups: Lookups;
-    /** Numbers the changes. */
+    /** Source of the changes' sequence numbers. */
     engine: Pick<StorageEngine, "lastSeq">;
     clock: Clock;
     ids: Ids;
@@ -87,7 +87,7 @@ export class RealtimeArea {
     this.endpoints = realtimeEndpoints({ connections, limits, places, broadcasts, meter, presence });
   }
 
-  /** Takes committed changes, in order, one inner array per request. `seqs`: the number of the first of each. */
+  /** Publishes committed changes, in order, one inner array per request. `seqs`: the number of the first change of each. */
   publishChanges(
     file: { namespace: string; instanceId: string | null },
     groups: readonly (readonly Change[])[],
@@ -96,7 +96,7 @@ export class RealtimeArea {
     this.#feeds.publishChanges(file, groups, { seqs, review: (table) => this.#askers.review(table) });
   }
 
-  /** Ends all subscriptions to the tables of a deleted instance, and forgets its changes. */
+  /** Ends all subscriptions to the tables of a deleted instance, and drops its changes. */
   endInstance({ namespace, instanceId }: { namespace: string; instanceId: string }): void {
     this.#connections.each(({ state }) => {
       for (const subscription of [...state.subscriptions.values()]) {

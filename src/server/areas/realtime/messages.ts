@@ -12,7 +12,7 @@ export type ServerMessage =
   | { type: "presence_leave"; channel: string; userId: string; connectionId: string; reason: LeaveReason }
   | { type: "pong" };
 
-/** Names a subscription; `id` and `feed` are there where the client has given it an id. */
+/** Name of a subscription; `id` and `feed` are present when the client has given it an id. */
 interface Subscribed {
   channel: string;
   id?: string;
@@ -33,7 +33,7 @@ export type ErrorCode =
   | "TOO_MANY_TRACKED"
   | "CHANNEL_FULL";
 
-/** Why a message was refused. */
+/** Code and message of a refusal. */
 export type Failure = SocketFailure<ErrorCode>;
 
 export const failure = (code: ErrorCode, message: string): Failure => ({ code, message });
@@ -44,13 +44,13 @@ const CHANNELS =
 export const unknownChannel = (name: string): Failure =>
   failure("INVALID_CHANNEL", `There is no channel "${name}": expected ${CHANNELS}`);
 
-/** Refuses a channel that the message is not for, or a name that is none. */
+/** Refuses a channel of the wrong kind for the message, or a name that is no channel. */
 export const otherChannel = (name: string, expected: "presence" | "broadcast"): Failure =>
   failure("INVALID_CHANNEL", `"${name}" is no channel for this: expected ${expected}:NAME`);
 
 export const denied = (code: "SUBSCRIBE_DENIED" | "ACCESS_DENIED"): Failure => failure(code, "Access denied");
 
-/** Rights that a connection has lost, as `auth_refreshed` names them. */
+/** Rights that a connection has lost, as named in `auth_refreshed`. */
 export class Revoked {
   readonly #channels = new Set<string>();
   readonly #ids: string[] = [];

@@ -13,9 +13,9 @@ interface MeteredChannel {
   name: string;
   kind: Kind;
   subscribers: number;
-  /** Messages since its first subscriber. */
+  /** Messages since the first subscriber. */
   messages: number;
-  /** Messages, lately. */
+  /** Messages per second over the last RATE_WINDOW_MS. */
   perSecond: number;
 }
 
@@ -27,8 +27,8 @@ interface Counted {
 }
 
 /**
- * Counts subscriptions of channels, and messages on those that have any. It counts as they happen, so that a list costs nothing
- * for each subscriber.
+ * Counts the subscriptions of channels, and the messages on those that have any. Counters are kept as events happen, so that a
+ * list costs nothing per subscriber.
  */
 export class ChannelMeter {
   readonly #clock: Clock;
@@ -53,7 +53,7 @@ export class ChannelMeter {
     if (--channel.subscribers === 0) this.#channels.delete(name);
   }
 
-  /** Counts messages. Has no effect where nobody listens. */
+  /** Counts messages. Has no effect on a channel without subscribers. */
   sent(name: string, messages: number): void {
     const channel = this.#channels.get(name);
     if (channel === undefined) return;
@@ -61,7 +61,7 @@ export class ChannelMeter {
     channel.rate.add(messages, this.#clock.now());
   }
 
-  /** Lists channels that begin with `prefix`, the largest first; `total` counts those beyond `limit`. */
+  /** Lists channels whose names begin with `prefix`, the largest first; `total` includes those beyond `limit`. */
   async list({ prefix, sort, limit }: { prefix: string; sort: "subscribers" | "rate"; limit: number }): Promise<{
     channels: MeteredChannel[];
     total: number;
@@ -84,7 +84,9 @@ export class ChannelMeter {
   }
 }
 
-/** A rate over the last RATE_WINDOW_MS: the count of the window that is under way, and the share of the one before that still counts. */
+/**
+ * Sliding-window rate over RATE_WINDOW_MS: the count of the current window, and the share of the previous one that still counts.
+ */
 class Rate {
   #window = 0;
   #count = 0;

@@ -8,7 +8,7 @@ import { CHANNEL_LENGTH_MAX, REQUEST_ID_LENGTH_MAX, SUBSCRIPTION_ID_LENGTH_MAX }
 import { type ErrorCode, Revoked, type ServerMessage } from "./messages.ts";
 import { type Naming, type RealtimeConnection, type RealtimeState, userIdOf } from "./subscriptions/model.ts";
 
-/** Returns realtime's protocol. */
+/** Returns the protocol of realtime connections. */
 export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, ErrorCode> {
   const { presence } = deps;
   const send = (connection: RealtimeConnection, message: ServerMessage): void => connection.send(message);
@@ -58,8 +58,8 @@ export function createProtocol(deps: MessageDeps): Protocol<RealtimeState, Error
 }
 
 /**
- * Asks every right of a connection again that was given to its previous user, one in each step: ends, and returns, what is no
- * longer allowed. Nothing is sent by a right that waits for that. [RT6]
+ * Re-evaluates every right that was granted to the connection's previous user, one per step; ends and returns those that are no
+ * longer allowed. Until then, a right delivers nothing. [RT6]
  */
 function* review(deps: MessageDeps, connection: RealtimeConnection): Generator<void, MaybePromise<Revoked>> {
   const { subscriptions, tracked } = connection.state;
@@ -71,11 +71,11 @@ function* review(deps: MessageDeps, connection: RealtimeConnection): Generator<v
     });
     if (!isPromise(noted)) return;
     awaited.push(noted);
-    // It may fail before all are awaited.
+    // Prevents an unhandled rejection: it may fail before all are awaited.
     noted.catch(() => {});
   };
   for (const [key, subscription] of [...subscriptions]) {
-    // It may have ended, and the user may have changed again, since the step before.
+    // Since the previous step, it may have ended, and the user may have changed again.
     if (subscriptions.get(key) !== subscription || !subscription.isOutdated) continue;
     note(subscription, deps.subscribing.review(subscription));
     yield;
@@ -87,7 +87,7 @@ function* review(deps: MessageDeps, connection: RealtimeConnection): Generator<v
   return awaited.length === 0 ? revoked : Promise.all(awaited).then(() => revoked);
 }
 
-/** false: the connection may no longer be tracked on the channel, and its entry has ended by that. */
+/** Re-evaluates the right to be tracked on the channel. false: it is denied, and the entry has ended. */
 function reviewEntry(
   { topicRights, presence }: MessageDeps,
   connection: RealtimeConnection,
@@ -103,11 +103,11 @@ function reviewEntry(
   });
 }
 
-/** Returns an id that a message has, for the error that answers it; undefined: none. */
+/** Returns the id of a message, for the error that answers it; undefined when it has none. */
 const idOf = (id: unknown, lengthMax: number): string | undefined =>
   typeof id === "string" && id.length <= lengthMax ? id : undefined;
 
-/** Returns the channel that a message is about, for the error that answers it; undefined: none. */
+/** Returns the channel that a message concerns, for the error that answers it; undefined when there is none. */
 function channelOf({ type, channel }: JsonObject, ownChannel: string | null): string | undefined {
   const actsOnOwn = type === "track" || type === "untrack" || type === "broadcast";
   const name = channel ?? (actsOnOwn ? ownChannel : null);

@@ -12,7 +12,7 @@ import type { RealtimeConfig, RuleContext } from "../../config/types.ts";
 import type { Visiting } from "../../sockets/connection.ts";
 import type { TableChannel } from "./channel.ts";
 
-/** The `event` that a broadcast rule gets where a client subscribes: no broadcast has this name. [RT16] */
+/** The `event` of the broadcast rule when a client subscribes: no broadcast has this name. [RT16] */
 export const LISTENING = "";
 
 interface RightsDeps {
@@ -24,8 +24,8 @@ interface RightsDeps {
 }
 
 /**
- * Evaluates rules. One that throws or takes too long denies. Broadcast and presence are for users: absent rules allow any, and
- * a connection without a user is denied. For service keys scopes decide. [RT16, RT40, RT220, RT250]
+ * Evaluates rules. One that throws or takes too long denies. Broadcast and presence are for users: absent rules allow every user,
+ * and a connection without a user is denied. For service keys scopes decide. [RT16, RT40, RT220, RT250]
  */
 export class Rights {
   readonly #deps: RightsDeps;
@@ -34,7 +34,7 @@ export class Rights {
     this.#deps = deps;
   }
 
-  /** Asks the read rule of a table; null: it denies. `options`: as for `TableDoor.readAccess`. */
+  /** Evaluates the read rule of a table; null when it denies. `options`: as for `TableDoor.readAccess`. */
   readTable(principal: Visiting, { address }: TableChannel, options?: AccessOptions): MaybePromise<ReadAccess | null> {
     const { tables, clock, logger } = this.#deps;
     const denied = (cause: unknown): null => {
@@ -52,7 +52,7 @@ export class Rights {
     }
   }
 
-  /** Asks the rule of presence. `watch` learns what it looks at. */
+  /** Evaluates the rule of presence, and reports its lookups to `watch`. */
   presence(principal: Visiting, channel: string, watch?: LookupWatch): MaybePromise<boolean> {
     if (principal.kind === "serviceKey") return mayAsKey(principal, "read");
     const rule = this.#deps.access.presence ?? true;
@@ -61,7 +61,7 @@ export class Rights {
     return typeof rule === "boolean" ? rule : this.#ask("presence", () => rule(auth, channel, this.#context(watch)));
   }
 
-  /** Asks the rule of broadcasts. `watch` learns what it looks at. */
+  /** Evaluates the rule of broadcasts, and reports its lookups to `watch`. */
   broadcast(principal: Visiting, channel: string, event: string, watch?: LookupWatch): MaybePromise<boolean> {
     if (principal.kind === "serviceKey") return mayAsKey(principal, event === LISTENING ? "read" : "broadcast");
     const rule = this.#deps.access.broadcast ?? true;

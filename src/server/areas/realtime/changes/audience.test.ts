@@ -15,7 +15,7 @@ const silentSockets = {
   drop: () => {},
 };
 
-/** An audience, and what commits the changes of one request to its log. */
+/** Returns an audience, and a function that commits the changes of one request to its log. */
 function begin(view: Shown) {
   const log = new TableLog({ namespace: "shared", instanceId: null, table: "t" }, 0);
   const topic = new FanOut(testClock(), silentSockets).topic();

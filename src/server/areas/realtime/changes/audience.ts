@@ -17,34 +17,34 @@ interface AudienceParts {
   log: TableLog;
   topic: Topic;
   batchThreshold: number;
-  /** Called when it was waiting for a rule, and can deliver again. */
+  /** Called when an awaited rule has answered, and the audience can deliver again. */
   onReady(audience: Audience): void;
 }
 
-/** One request's changes. */
+/** Queued changes of one request. */
 interface Waiting {
   readonly entries: readonly Entry[];
   ready: Promise<void> | null;
-  /** null: their evaluation has not begun. */
+  /** Evaluation of the changes; null before it has begun. */
   types: ChangeTypes | null;
 }
 
-/** The subscribers of one channel that see every change alike: it is evaluated and serialised once for all. */
+/** The subscribers of one channel that see every change alike: a change is evaluated and serialised once for all. */
 export class Audience {
   readonly key: string;
-  /** The channel of its subscriptions. */
+  /** Channel of the subscriptions. */
   readonly channel: string;
-  /** Its name in the changes; null: they carry none. */
+  /** Feed name in the changes; null when they carry none. */
   readonly feed: string | null;
   readonly topic: Topic;
   readonly view: Shown;
-  /** Counts its subscriptions, those that are still catching up included. */
+  /** Counts the subscriptions, including those still catching up. */
   holders = 0;
   readonly #parts: AudienceParts;
   readonly #waiting = new Requests();
   #isAwaiting = false;
   #delivered: number;
-  /** null: no caller waits for it. */
+  /** Promise of `advanced`; null when nobody waits for it. */
   #advance: PromiseWithResolvers<void> | null = null;
 
   constructor(parts: AudienceParts) {
@@ -57,7 +57,7 @@ export class Audience {
     this.#delivered = parts.log.head;
   }
 
-  /** The number of the last change that it has delivered. Behind the log's while a rule is awaited or changes wait. */
+  /** The `seq` of the last delivered change. Behind the log's head while a rule is awaited or changes wait. */
   get position(): number {
     return this.#waiting.isEmpty && !this.#isAwaiting ? this.#parts.log.head : this.#delivered;
   }
@@ -73,7 +73,7 @@ export class Audience {
     this.#announceAdvance();
   }
 
-  /** Delivers the changes of the oldest request, or goes on with them until `isOver`; true when more can be delivered. */
+  /** Delivers the changes of the oldest request, or continues with them until `isOver`; true when more can be delivered. */
   deliverNext(isOver: () => boolean): boolean {
     const { next } = this.#waiting;
     if (this.#isAwaiting || next === null) return false;
@@ -110,7 +110,7 @@ export class Audience {
     return false;
   }
 
-  /** Resolves when it has delivered, or dropped, further changes. */
+  /** Resolves when further changes have been delivered or dropped. */
   advanced(): Promise<void> {
     this.#advance ??= Promise.withResolvers<void>();
     return this.#advance.promise;
@@ -123,7 +123,7 @@ export class Audience {
     return encodeChanges(channel, entries, types, batchThreshold);
   }
 
-  /** Closes the connections of its subscribers, who have missed changes: they have to reconnect with `since`. */
+  /** Closes the connections of the subscribers, who have missed changes: they have to reconnect with `since`. */
   drop(): void {
     for (const member of [...this.topic.members]) member.closeAsSlow();
   }
@@ -149,7 +149,7 @@ export class Audience {
   }
 }
 
-/** Requests whose changes wait, counted by changes and bytes. */
+/** Queue of requests whose changes wait, bounded by changes and bytes. */
 class Requests {
   #waiting: Waiting[] = [];
   #count = 0;
@@ -163,7 +163,7 @@ class Requests {
     return this.#waiting.length === 0;
   }
 
-  /** The changes of a single request are never too many. */
+  /** Whether the queue exceeds its bounds. The changes of a single request never do. */
   get isOverfull(): boolean {
     const isOver = this.#count > AUDIENCE_WAITING_MAX || this.#bytes > AUDIENCE_WAITING_MAX_BYTES;
     return isOver && this.#waiting.length > 1;

@@ -6,7 +6,7 @@ import { NamespaceLog, TableLog } from "./change-log.ts";
 const address = (table: string) => ({ namespace: "shared", instanceId: null, table });
 const change = (id: string, text = "") => ({ table: "t", id, before: null, after: { id, text } });
 let lastSeq = 0;
-/** Numbers of other files lie between those of this one. */
+/** Numbers between those of this file belong to other files. */
 const about = (group: number, at = 0) => {
   lastSeq += 10;
   return { seq: lastSeq, group, at, timestamp: "" };

@@ -6,9 +6,9 @@ import { EVENT_DATA_MAX_BYTES, LOG_AGE_MAX_MS, LOG_CHANGES_MAX, LOG_MAX_BYTES } 
 
 /** One change in the log. */
 export interface Entry {
-  /** Grows with each change of the file, across restarts. */
+  /** Sequence number, which grows with each change of the file, across restarts. */
   seq: number;
-  /** Equal for the entries of one request. */
+  /** Number of the request, equal for all entries of one. */
   group: number;
   at: Millis;
   timestamp: string;
@@ -21,7 +21,7 @@ export interface Entry {
 
 type AboutEntry = Pick<Entry, "seq" | "group" | "at" | "timestamp">;
 
-/** Serialises its record when the first event needs it. */
+/** Log entry that serialises its record when the first event needs it. */
 class LoggedChange implements Entry {
   readonly seq: number;
   readonly group: number;
@@ -40,7 +40,7 @@ class LoggedChange implements Entry {
     this.timestamp = about.timestamp;
     const afterBytes = recordBytes(change.after);
     this.#isTooLarge = afterBytes > EVENT_DATA_MAX_BYTES;
-    // The record before counts as large as the one after; a removed one is measured.
+    // The record before is assumed as large as the one after; a removed one is measured.
     this.bytes = afterBytes + (change.after === null ? recordBytes(change.before) : afterBytes);
   }
 
@@ -54,27 +54,27 @@ class LoggedChange implements Entry {
   }
 }
 
-/** Places of evicted entries at the front of an array before it is copied without them. */
+/** Evicted places at the front of the array before it is compacted. */
 const COMPACT_AFTER = 1_024;
 
-/** The changes of one table that are kept. */
+/** Kept changes of one table. */
 export class TableLog {
   readonly address: TableAddress;
-  /** Empty at the places of evicted entries, whose records would stay in memory otherwise. */
+  /** Entries in order. Evicted places are empty, since their records would stay in memory otherwise. */
   #entries: (Entry | undefined)[] = [];
   #evicted = 0;
   #head: number;
-  /** The number of the last change that is not kept. */
+  /** The `seq` of the last change that is not kept. */
   #floor: number;
 
-  /** `seq`: all changes of the table up to this number happened before the log began, and none of a higher one. */
+  /** `seq`: every change of the table up to this number happened before the log began, and none with a higher one. */
   constructor(address: TableAddress, seq: number) {
     this.address = address;
     this.#head = seq;
     this.#floor = seq;
   }
 
-  /** The number of the latest change. */
+  /** The `seq` of the latest change. */
   get head(): number {
     return this.#head;
   }
@@ -87,19 +87,19 @@ export class TableLog {
   }
 
   /**
-   * Whether `seq` is the number of a change, or of the log's beginning, and all changes after it are kept. Other numbers are of
+   * Whether `seq` is the number of a change or of the log's beginning, and all changes after it are kept. Other numbers belong to
    * another history of the file, as before a backup was restored.
    */
   reaches(seq: number): boolean {
     return seq === this.#floor || this.#entries[this.#indexAfter(seq) - 1]?.seq === seq;
   }
 
-  /** The number before that of an entry. */
+  /** Returns the number of the change before an entry. */
   before(seq: number): number {
     return this.#entries[this.#indexAfter(seq - 1) - 1]?.seq ?? this.#floor;
   }
 
-  /** The place of the first entry after `seq`. */
+  /** Returns the index of the first entry after `seq`. */
   #indexAfter(seq: number): number {
     let [low, high] = [this.#evicted, this.#entries.length];
     while (low < high) {
@@ -110,7 +110,7 @@ export class TableLog {
     return low;
   }
 
-  /** The next changes of one request after `seq`; empty when there are none. `reaches(seq)` must hold. */
+  /** Returns the changes of the next request after `seq`; empty when there are none. `reaches(seq)` must hold. */
   groupAfter(seq: number): Entry[] {
     const first = this.#indexAfter(seq);
     const group: Entry[] = [];
@@ -139,9 +139,9 @@ export class TableLog {
   }
 }
 
-/** Bounds the changes that the tables of one namespace keep together, by number, bytes and age. */
+/** Bounds the kept changes of all tables of one namespace together, by number, bytes and age. */
 export class NamespaceLog {
-  /** The table of each entry, oldest first. */
+  /** Table of each entry, oldest entry first. */
   #order: TableLog[] = [];
   #evicted = 0;
   #bytes = 0;
@@ -174,16 +174,13 @@ export class NamespaceLog {
   }
 }
 
-/** Values of a record that are counted to estimate its size; a record with more counts with the assumed size. */
+/** Values counted to estimate the size of a record; one with more counts with the assumed size. */
 const RECORD_NODES_MAX = 131_072;
 const RECORD_ASSUMED_BYTES = 5 * 1024 * 1024;
 /** Estimated bytes of a number, `true`, or a pair of brackets. */
 const SMALL_BYTES = 8;
 
-/**
- * Estimates the bytes of a record as JSON without serialising it. A record with more than RECORD_NODES_MAX values is not
- * counted to the end.
- */
+/** Estimates the bytes of a record as JSON without serialising it. Counting stops after RECORD_NODES_MAX values. */
 function recordBytes(record: JsonObject | null): number {
   if (record === null) return SMALL_BYTES;
   let bytes = 0;
@@ -200,7 +197,7 @@ function recordBytes(record: JsonObject | null): number {
     }
     for (const key in value) {
       bytes += key.length + 2;
-      waiting.push((value as JsonObject)[key]); // Its own keys: a record's prototype has none.
+      waiting.push((value as JsonObject)[key]); // Own keys only: a record's prototype has none.
     }
   }
   return bytes;

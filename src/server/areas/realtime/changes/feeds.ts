@@ -10,19 +10,22 @@ import { type Entry, NamespaceLog, TableLog } from "./change-log.ts";
 import type { Shown } from "./visibility.ts";
 
 const LOG_SWEEP_INTERVAL_MS = MINUTE_MS;
-/** Tables without subscriptions whose log is still kept. */
+/** Tables without subscriptions whose log is kept. */
 const IDLE_FEEDS_MAX = 10_000;
 
 /** A table with subscriptions, or whose last one ended less than ten minutes ago. */
 export interface Feed {
   readonly log: TableLog;
-  /** By key. Those of single records are apart, so that a change is evaluated for the audiences that it concerns. */
+  /**
+   * Audiences by key. Those of single records are kept apart, so that a change is evaluated only for the audiences that it
+   * concerns.
+   */
   readonly audiences: Map<string, Audience>;
   readonly documents: Map<string, Map<string, Audience>>;
   holders: number;
 }
 
-/** Audiences with members whose rule is still being asked. */
+/** Audiences with members whose rule is still being evaluated. */
 export interface Held {
   readonly ready: Promise<void>;
   readonly audiences: ReadonlySet<Audience>;
@@ -30,7 +33,7 @@ export interface Held {
 
 interface NamespaceFeeds {
   readonly log: NamespaceLog;
-  /** By instance id (empty in a static namespace), then by table. */
+  /** Feeds by instance id (empty in a static namespace), then by table. */
   readonly instances: Map<string, Map<string, Feed>>;
 }
 
@@ -39,20 +42,20 @@ interface FeedsDeps {
   logger: Logger;
   topics: FanOut;
   batchThreshold: number;
-  /** Returns the number up to which all changes have been published. */
+  /** Returns the sequence number up to which all changes have been published. */
   lastSeq(): number;
-  /** Learns of the changes on each channel with subscribers. */
+  /** Called with the number of changes sent on a channel with subscribers. */
   onSent(channel: string, changes: number): void;
-  /** Makes a name that says nothing about other feeds. */
+  /** Returns a name that reveals nothing about other feeds. */
   feedName(): string;
 }
 
-/** Keeps the changes of tables that have subscriptions, and delivers them to their audiences. */
+/** Keeps the changes of tables that have subscriptions, and delivers them to audiences. */
 export class Feeds {
   readonly #deps: FeedsDeps;
   readonly #delivery: Delivery;
   readonly #namespaces = new Map<string, NamespaceFeeds>();
-  /** Feeds without subscriptions, the longest idle first. */
+  /** Feeds without subscriptions, longest idle first. */
   readonly #idle = new Map<Feed, Millis>();
   #groupCount = 0;
   #cancelSweep: () => void;
@@ -71,9 +74,9 @@ export class Feeds {
   }
 
   /**
-   * Takes committed changes, in order, one inner array per request, and delivers them. `seqs`: the number of the first of each.
-   * `review` asks the rules of a changed table again where that is due; changes for these audiences wait for it. null: nothing is
-   * to be waited for.
+   * Takes committed changes, in order, one inner array per request, and delivers them. `seqs`: the number of the first change of
+   * each. `review` re-evaluates the rules of a changed table when that is due, and returns the audiences whose changes wait for
+   * it; null when none do.
    */
   publishChanges(
     { namespace, instanceId }: { namespace: string; instanceId: string | null },
@@ -111,8 +114,8 @@ export class Feeds {
   }
 
   /**
-   * Returns the audience of this view, to be released when the subscription ends. From now on changes of the table are kept. Its
-   * changes carry the name of a feed where `isNamed`.
+   * Returns the audience of this view, to be released when the subscription ends. Changes of the table are kept from then on. The
+   * audience's changes carry a feed name when `isNamed`.
    */
   acquire(
     channel: AudienceChannel & { address: TableAddress },
@@ -200,7 +203,7 @@ export class Feeds {
         this.#delivery.add(audience);
         channel = audience.channel;
       }
-      // Audiences of the same records are of one channel.
+      // Audiences of the same records share a channel.
       if (channel !== null) this.#deps.onSent(channel, own.length);
     };
     add(feed.audiences, entries);
@@ -221,12 +224,12 @@ function audiencesOf(feed: Feed, channel: AudienceChannel): Map<string, Audience
 
 interface DeliveryDeps {
   clock: Clock;
-  /** Whether delivered changes are still to be sent: the others stay in the logs of their tables meanwhile. */
+  /** Whether delivered changes are still to be sent: further ones stay in the logs of their tables meanwhile. */
   isBehind: () => boolean;
   onFailure: (audience: Audience, cause: unknown) => void;
 }
 
-/** Delivers in turns of the event loop: the changes of one request for each audience in turn. */
+/** Delivers in turns of the event loop: the changes of one request to each audience, round robin. */
 class Delivery {
   readonly #deps: DeliveryDeps;
   readonly #waiting = new Set<Audience>();
@@ -237,19 +240,19 @@ class Delivery {
     this.#deps = deps;
   }
 
-  /** Takes an audience that has changes, for the next `run`. */
+  /** Queues an audience that has changes for the next `run`. */
   add(audience: Audience): void {
     this.#waiting.add(audience);
   }
 
-  /** Takes an audience that has changes, and schedules a run. */
+  /** Queues an audience that has changes, and schedules a run. */
   readonly wake = (audience: Audience): void => {
     this.#waiting.add(audience);
     this.#runSoon();
   };
 
   run(): void {
-    // A run that was interrupted continues in its turn, so that many commits in a row take no more of the event loop.
+    // An interrupted run continues in its own turn, so that many commits in a row take no more of the event loop.
     if (this.#cancelNext === null) this.#run();
   }
 
@@ -265,7 +268,7 @@ class Delivery {
     for (const audience of this.#waiting) {
       if (isBehind()) break;
       this.#waiting.delete(audience);
-      // Added again behind the others. A failure of one audience must not affect the others, or the writer.
+      // Queued again behind the others. A failure of one audience must not affect the others, or the writer.
       try {
         if (audience.deliverNext(isOver)) this.#waiting.add(audience);
       } catch (cause) {

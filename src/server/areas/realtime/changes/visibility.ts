@@ -7,14 +7,16 @@ import type { Entry } from "./change-log.ts";
 
 export type ChangeType = "added" | "modified" | "removed";
 
-/** What decides which records a subscription shows: the read rule, and the client's filters. */
+/** Read rule and client filters, which decide the records that a subscription shows. */
 export interface Shown {
   access: ReadAccess;
-  /** null: every record. */
+  /** Client filters; null shows every record. */
   filter: RecordFilter | null;
 }
 
-/** Returns `added` for a record that enters the view, `removed` for one that leaves it; null: it is not in the view. [RT19] */
+/**
+ * Returns `added` for a record that enters the view, `removed` for one that leaves it, or null when it is not in the view. [RT19]
+ */
 function changeTypeFor(view: Shown, entry: Entry): MaybePromise<ChangeType | null> {
   const { before, after } = entry.change;
   if (view.access.kind === "all" && view.filter === null) return changeType(before !== null, after !== null);
@@ -46,7 +48,7 @@ function isSeen(view: Shown, record: JsonObject | null): MaybePromise<boolean> {
   }
 }
 
-/** Evaluates the changes of one request, in order, and in steps: one large record may take milliseconds. */
+/** Evaluates the changes of one request in order, in steps: one large record may take milliseconds. */
 export class ChangeTypes {
   readonly #view: Shown;
   readonly #entries: readonly Entry[];
@@ -57,7 +59,7 @@ export class ChangeTypes {
     this.#entries = entries;
   }
 
-  /** Evaluates one more at least, and further ones until `isOver`. Returns whether all are evaluated. */
+  /** Evaluates at least one more change, and further ones until `isOver`. Returns whether all are evaluated. */
   advance(isOver: () => boolean): boolean {
     do {
       const entry = this.#entries[this.#types.length];
@@ -67,16 +69,16 @@ export class ChangeTypes {
     return false;
   }
 
-  /** The types, once all are evaluated. A promise only where a rule returned one. */
+  /** Types of the changes, once all are evaluated. A promise only when a rule returned one. */
   get all(): MaybePromise<(ChangeType | null)[]> {
     const types = this.#types;
-    return types.some((type) => isPromise(type)) ? Promise.all(types) : (types as (ChangeType | null)[]); // None is a promise.
+    return types.some((type) => isPromise(type)) ? Promise.all(types) : (types as (ChangeType | null)[]); // Checked: none is a promise.
   }
 }
 
 /**
- * Returns the messages for one request's changes of a channel: one for each, or a single one from `batchThreshold` on. Records are
- * JSON already. Those that are too large, or beyond EVENTS_DATA_MAX_BYTES together, are left out and marked. [RT18, RT100]
+ * Returns the messages for one request's changes on a channel: one per change, or a single one from `batchThreshold` on. Records
+ * are JSON already. Those that are too large, or beyond EVENTS_DATA_MAX_BYTES together, are left out and marked. [RT18, RT100]
  */
 export function encodeChanges(
   channel: { name: string; table: string; feed: string | null },

@@ -12,24 +12,24 @@ import type { TableChannel } from "../channel.ts";
 import { ASKER_MEMBERS_MAX, RESYNC_INTERVAL_MS, RESYNC_SUBSCRIPTIONS } from "../limits.ts";
 import type { Rights } from "../rights.ts";
 
-/** The answer of a table's rule, and the right that follows what it looked up. */
+/** Answer of a table's rule, and the standing right that follows its lookups. */
 export interface Asked {
   readonly access: ReadAccess;
-  /** To be given to `join`, or ended. */
+  /** The right. Pass it to `join`, or end it. */
   readonly right: StandingRight;
 }
 
-/** A subscription, as an asker sees it. */
+/** An asker's view of a subscription. */
 export interface Member {
   readonly access: ReadAccess;
   readonly audience: Audience;
-  /** Its user has changed, and its rule is about to be asked for the present one. */
+  /** Whether the user has changed, and the rule has yet to be evaluated for the current one. */
   readonly isOutdated: boolean;
-  /** The client may have records of a view that the subscription has not had. */
+  /** Whether the client may have records of a view that the subscription never had. */
   hasMissedView: boolean;
   /**
-   * Takes what the rule returns now; null: it denies. `isAnotherView`: the client's records may be others, although the answer
-   * is equal.
+   * Adopts the rule's current answer; null when it denies. `isAnotherView`: the client's records may be others, although the
+   * answer is equal.
    */
   follow(access: ReadAccess | null, about: { isAnotherView: boolean }): void;
   /** Ends a subscription that cannot follow its rule. */
@@ -43,13 +43,13 @@ interface AskersDeps {
   logger: Logger;
 }
 
-/** The askers of one table. */
+/** Askers of one table. */
 class AskedTable {
-  /** By what the rule sees of the user. */
+  /** Askers by the rule's view of the user. */
   readonly byAuth = new Map<string, Asker[]>();
-  /** Those that return filters without having looked anything up. */
+  /** Askers whose rule returned a filter without a lookup. */
   readonly unwatched = new Set<Asker>();
-  /** Those whose answers may be outdated. */
+  /** Askers whose answers may be outdated. */
   readonly pending = new Set<Asker>();
   subscriptionCount = 0;
   readonly #onEmpty: () => void;
@@ -58,7 +58,7 @@ class AskedTable {
     this.#onEmpty = onEmpty;
   }
 
-  /** Returns an asker with room for another subscription; null: there is none. */
+  /** Returns an asker with room for another subscription, or null. */
   withRoom(auth: string): Asker | null {
     return this.byAuth.get(auth)?.find((asker) => asker.hasRoom) ?? null;
   }
@@ -80,8 +80,8 @@ class AskedTable {
 }
 
 /**
- * Subscriptions to a table, of users that are equal to its rule: it is asked again once for all of them. At most
- * ASKER_MEMBERS_MAX; further ones have another asker.
+ * Evaluates a table's rule once for all subscriptions whose users are equal to the rule: at most ASKER_MEMBERS_MAX; further ones
+ * have another asker.
  */
 export class Asker implements RightOwner {
   readonly #deps: AskersDeps;
@@ -89,21 +89,21 @@ export class Asker implements RightOwner {
   readonly #principal: Visiting;
   readonly #channel: TableChannel;
   readonly #members = new Set<Member>();
-  /** What its rule sees of the user, as JSON, and the channel's record where the rule looks at records. */
+  /** The rule's view of the user, as JSON, and the channel's record when the rule looks at records. */
   readonly auth: string;
-  /** Follows what the rule looked up. */
+  /** Standing right that follows the rule's lookups. */
   readonly right: StandingRight;
-  /** The last answer: an equal filter is not compiled again. */
+  /** The latest answer. An equal filter is not compiled again. */
   access: ReadAccess;
-  /** Changes with each view that equal answers do not show to be the same. */
+  /** Serial of the view, which changes with each view that equal answers do not prove to be the same. */
   viewSerial: number;
-  /** Its records may have been others between two equal answers, and its subscriptions have not been told. */
+  /** Whether the records may have been others between two equal answers, of which the subscriptions have not been told. */
   hasMissedView = false;
-  /** `right.commitCount` when the latest question began. */
+  /** Value of `right.commitCount` when the latest evaluation began. */
   #askedAt = 0;
-  /** When the subscriptions were told of another view last. The first one is told at once. */
+  /** When the subscriptions were last told of another view. The first one is told at once. */
   #toldAt: Millis = Number.NEGATIVE_INFINITY;
-  /** Ends the wait for the next time; null: none is due. */
+  /** Cancels the wait for the next telling; null when none is scheduled. */
   #cancelTelling: (() => void) | null = null;
   static #serial = 0;
 
@@ -130,7 +130,7 @@ export class Asker implements RightOwner {
     return this.#members.size < ASKER_MEMBERS_MAX;
   }
 
-  /** Whether its answer may be outdated. */
+  /** Whether the answer may be outdated. */
   get isUnsettled(): boolean {
     return this.right.isStale || this.right.asking !== null;
   }
@@ -144,7 +144,7 @@ export class Asker implements RightOwner {
     this.#members.add(member);
   }
 
-  /** Ends with its last member. */
+  /** Removes a subscription. The asker ends with the last one. */
   remove(member: Member): void {
     if (this.#members.delete(member)) this.#table.subscriptionCount--;
     if (this.#members.size > 0) return;
@@ -153,10 +153,10 @@ export class Asker implements RightOwner {
     this.#table.delete(this);
   }
 
-  // For its right
+  // RightOwner
 
   ask(watch: StandingRight["watch"]): ReturnType<RightOwner["ask"]> {
-    // Its last subscription may have ended meanwhile.
+    // The last subscription may have ended meanwhile.
     if (this.#members.size === 0) return null;
     const { right, access: before } = this;
     const sight = { ...sightOf(this.#principal, this.#channel, right), isKnown: before.kind === "record" };
@@ -164,8 +164,8 @@ export class Asker implements RightOwner {
     this.#askedAt = right.commitCount;
     const asked = this.#deps.rights.readTable(this.#principal, this.#channel, { before, watch, sight });
     return chain(asked, (access) => () => {
-      // After the first of two commits the rule may have shown other records, to a list that the client has asked for. What the
-      // first one has made it look at, the second one may have changed.
+      // After the first of two commits, the rule may have shown other records to a list that the client has requested. The second
+      // one may have changed data that the rule looks up only since the first.
       if (right.commitCount - askedAt > 1 || right.looksElsewhere) this.hasMissedView = true;
       this.#follow(access);
     });
@@ -180,7 +180,7 @@ export class Asker implements RightOwner {
   }
 
   #follow(access: ReadAccess | null): void {
-    // Another answer tells by itself that the records are others.
+    // A different answer itself tells that the records are others.
     if (access === null || !isEqual(access, this.access)) this.hasMissedView = false;
     this.access = access ?? this.access;
     const isAnotherView = access?.kind === "record" || this.hasMissedView;
@@ -189,7 +189,7 @@ export class Asker implements RightOwner {
     else if (isAnotherView) this.#tellSoon();
     if (access !== null) this.#classify();
     for (const member of [...this.#members]) {
-      // Nearly always: nothing has changed.
+      // The usual case: nothing has changed.
       if (member.access === access && !isTold) continue;
       if (member.isOutdated) {
         member.hasMissedView = true;
@@ -212,7 +212,10 @@ export class Asker implements RightOwner {
     this.#cancelTelling = null;
   }
 
-  /** Asks again, and tells the subscriptions of another view then, so that no client loads its list again and again. [RT227] */
+  /**
+   * Evaluates the rule again, throttled, and then tells the subscriptions of another view, so that no client reloads its list
+   * again and again. [RT227]
+   */
   #tellSoon(): void {
     if (this.#members.size === 0 || this.#cancelTelling !== null) return;
     const ask = (): void => {
@@ -239,7 +242,7 @@ export class Asker implements RightOwner {
 }
 
 /**
- * Rules of tables that are asked again, before changes are delivered: one that looked something up when that changes, one that
+ * Askers of all tables. Rules are evaluated again before changes are delivered: one with lookups when these change, one that
  * returned a filter without a lookup with each change of its table. [RT37, RT224]
  */
 export class Askers {
@@ -250,7 +253,7 @@ export class Askers {
     this.#deps = deps;
   }
 
-  /** Asks the rule for a subscription; null: it denies. `before`: as for `TableDoor.readAccess`. */
+  /** Evaluates the rule for a subscription; null when it denies. `before`: as for `TableDoor.readAccess`. */
   ask(principal: Visiting, channel: TableChannel, before: ReadAccess | null = null): MaybePromise<Asked | null> {
     const right = this.#deps.standing.begin();
     const options = { before, watch: right.watch, sight: { ...sightOf(principal, channel, right), isKnown: false } };
@@ -262,8 +265,8 @@ export class Askers {
   }
 
   /**
-   * Returns the asker of a subscription, whose answer may be an earlier one that is equal; null: it needs none. `current`: the
-   * asker that the subscription has, if any.
+   * Returns the asker of a subscription, whose answer may be an earlier, equal one; null when it needs none. `current`: the asker
+   * that the subscription has, if any.
    */
   join(principal: Visiting, channel: TableChannel, asked: Asked, current: Asker | null = null): Asker | null {
     const { access, right } = asked;
@@ -271,7 +274,7 @@ export class Askers {
       right.end();
       return null;
     }
-    // With a rule that looks at records, what it looks at depends on the channel's record.
+    // A rule that looks at records may look up other data for each channel's record.
     const facts = access.kind === "record" ? [authOf(principal), channel.docId] : [authOf(principal)];
     const auth = JSON.stringify(facts);
     const table = this.#tableOf(channel.address);
@@ -281,13 +284,16 @@ export class Askers {
       return known;
     }
     const asker = new Asker({ principal, channel, auth, table }, asked, this.#deps);
-    // It answers otherwise now: the others are asked again.
+    // The answer has changed, so that the other members' answer is outdated.
     known?.right.touch();
     if (known !== null) void this.#deps.standing.review([known.right]);
     return asker;
   }
 
-  /** Asks those whose answers are outdated, before changes of the table are delivered. null: all answers are current. */
+  /**
+   * Evaluates outdated rules before changes of the table are delivered. Returns the audiences to hold; null when all answers are
+   * current.
+   */
   review(address: TableAddress): Held | null {
     const table = this.#tables.get(keyOf(address));
     if (table === undefined) return null;
@@ -302,7 +308,7 @@ export class Askers {
     return ready === null ? null : { ready, audiences };
   }
 
-  /** Resolves when a subscription with this asker has its present rights; null: it has them. */
+  /** Resolves when the rights of a subscription with this asker are current; null when they are. */
   settle(asker: Asker | null): Promise<void> | null {
     return asker === null ? null : this.#deps.standing.settle(asker.right);
   }
@@ -315,19 +321,19 @@ export class Askers {
   }
 }
 
-// Neither a namespace, nor an instance's id, nor a table has a slash.
+// Unambiguous: neither a namespace, nor an instance's id, nor a table has a slash.
 const keyOf = ({ namespace, instanceId, table }: TableAddress): string => `${namespace}/${instanceId ?? ""}/${table}`;
 
 const isFilter = (access: ReadAccess): boolean =>
   access.kind === "filter" || (access.kind === "all" && access.saidBy === "filter");
 
-/** Learns what the rule looks at with the record of the channel, or with each record of the table. */
+/** Records what the rule looks up with the channel's record, or with each record of the table. */
 function sightOf(principal: Visiting, { address, docId }: TableChannel, right: StandingRight): Omit<Sight, "isKnown"> {
   if (docId !== null) return { about: docId, watch: () => right.sight };
   return { about: null, watch: () => sightWatch(right.sight, address, authOf(principal)?.id ?? null) };
 }
 
-/** Whether both show the same records to the same user. */
+/** Whether both answers show the same records to the same user. */
 function isEqual(one: ReadAccess, other: ReadAccess): boolean {
   if (one.kind === "filter" && other.kind === "filter") return one.filter.key === other.filter.key;
   if (one.kind === "all" && other.kind === "all") return one.saidBy === other.saidBy;

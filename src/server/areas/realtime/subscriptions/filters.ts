@@ -5,9 +5,9 @@ import { FILTERS_LENGTH_MAX } from "../limits.ts";
 
 /** The filters of a subscription. */
 export interface Filters {
-  /** What the client sent, as the JSON of `[filters, orFilters]`. */
+  /** JSON of `[filters, orFilters]` as the client sent them. */
   text: string;
-  /** null: no filters in force. */
+  /** Compiled filters; null when none are in force. */
   filter: RecordFilter | null;
 }
 
@@ -17,7 +17,7 @@ export interface SentFilters {
   orFilters?: unknown;
 }
 
-/** Returns the filters, or what the client reads where they are refused; `known` itself where the same was sent. */
+/** Returns the parsed filters, or a message for the client when they are refused; `known` itself when the same were sent. */
 export function parseFilters(
   tables: Pick<TableDoor, "parseFilter">,
   channel: TableChannel,
@@ -39,7 +39,7 @@ export function parseFilters(
   }
 }
 
-/** Returns the filters with those in force in place of absent members. */
+/** Returns the sent filters, with absent members replaced by those in force. */
 export function mergeFilters({ filters, orFilters }: SentFilters, known: Filters): SentFilters {
   if (filters !== undefined && orFilters !== undefined) return { filters, orFilters };
   const [knownFilters, knownOrFilters]: unknown[] = JSON.parse(known.text);

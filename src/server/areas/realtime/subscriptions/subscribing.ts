@@ -17,7 +17,7 @@ import {
 import { TableSubscription, type TableSubscriptionDeps } from "./table-subscription.ts";
 import { TopicSubscription, type TopicSubscriptionDeps } from "./topic-subscription.ts";
 
-/** The name of a subscription in a message. */
+/** Name of a subscription in a message. */
 interface SentName {
   channel?: string | null | undefined;
   id?: string | null | undefined;
@@ -33,11 +33,11 @@ interface SubscribeRequest extends SentFilters, SentName {
 
 interface SubscribingDeps extends TableSubscriptionDeps, TopicSubscriptionDeps {
   tables: TableDoor;
-  /** Takes turns with the steps that follow the ends of connections. */
+  /** Shared turns with the steps that follow the ends of connections. */
   followUps: Pick<Scheduler, "soon">;
 }
 
-/** Subscriptions to channels of every kind. Functions with a `Failure` return null when they have succeeded. */
+/** Manages subscriptions to channels of every kind. Functions with a `Failure` return null on success. */
 export class Subscribing {
   readonly #deps: SubscribingDeps;
 
@@ -59,7 +59,7 @@ export class Subscribing {
       : this.#subscribeToTopic(connection, { ...request, channel, id });
   }
 
-  /** Returns the subscription with this id, or the one to this channel without an id; null: there is none. */
+  /** Returns the subscription with this id, or the one to this channel without an id; null when there is none. */
   find({ state }: RealtimeConnection, { channel, id }: SentName): Subscription | null {
     return state.subscriptions.get(keyOf({ name: channel ?? "", id: id ?? null })) ?? null;
   }
@@ -75,14 +75,14 @@ export class Subscribing {
     return null;
   }
 
-  /** Sends all changes that were committed before. */
+  /** Sends all changes that were committed before the call. */
   flush(connection: RealtimeConnection, named: SentName): MaybePromise<Failure | null> {
     const refusal = failure("INVALID_CHANNEL", "Only channels of tables can be flushed");
     const found = this.#findTable(connection, { ...named, refusal });
     return "code" in found ? found : found.flush().then(() => null);
   }
 
-  /** Asks the rule for the present user. false: it denies, and the subscription has ended by that. */
+  /** Evaluates the rule for the current user. false: it denies, and the subscription has ended. */
   review(subscription: Subscription): MaybePromise<boolean> {
     if (subscription instanceof TopicSubscription) return subscription.review();
     if (!(subscription instanceof TableSubscription)) throw new Error("a subscription is to a table or to a topic");
@@ -122,7 +122,7 @@ export class Subscribing {
     const { channel, id, since = null, filters: all, orFilters: any } = request;
     const { tables, meter, followUps } = this.#deps;
     const ask = (): MaybePromise<Asked | null> => this.#ask(connection, channel);
-    // Whoever reconnects goes on where an earlier subscription has ended.
+    // A client that reconnects may resume only after the end of its earlier subscription.
     return chain(since === null ? ask() : followUps.soon(ask), (asked) => {
       const own = connection.state.subscriptions;
       const key = keyOf({ name: channel.name, id });
@@ -136,7 +136,7 @@ export class Subscribing {
       }
       before?.end();
       const subscription = new TableSubscription(connection, { channel, id, filters, asked, since }, this.#deps);
-      // Sending may have closed it as too slow.
+      // Sending may have closed the connection as too slow.
       if (connection.isClosed) subscription.end();
       else {
         meter.begun(subscription);
@@ -147,13 +147,13 @@ export class Subscribing {
     });
   }
 
-  /** Ends an earlier subscription too: the right to it is gone. */
+  /** Refuses, and ends an earlier subscription of this name: its right is gone. */
   #refuse({ state }: RealtimeConnection, named: Naming): Failure {
     state.subscriptions.get(keyOf(named))?.end();
     return denied("SUBSCRIBE_DENIED");
   }
 
-  /** Asks the rule of a table until the answer is about the connection's present user. [RT6] */
+  /** Evaluates the rule of a table until the answer is about the connection's current user. [RT6] */
   #ask(
     connection: RealtimeConnection,
     channel: TableChannel,
@@ -167,7 +167,7 @@ export class Subscribing {
     });
   }
 
-  /** Returns the subscription to a table that a message names. `refusal`: the answer where it is to a channel of another kind. */
+  /** Returns the subscription to a table that a message names. `refusal`: the failure for a channel of another kind. */
   #findTable(
     connection: RealtimeConnection,
     { channel, id, refusal }: SentName & { refusal: Failure },

@@ -8,7 +8,7 @@ import { ReplayTime, TableSubscription, type TableSubscriptionDeps } from "./tab
 
 const access: ReadAccess = { kind: "all", saidBy: "config" };
 
-/** Begins subscriptions that replay what follows the beginning of a log. */
+/** Returns a function that begins subscriptions, which replay a log from its beginning. */
 function world(clock: Clock, changeCount: number) {
   const log = new TableLog({ namespace: "shared", instanceId: null, table: "t" }, 0);
   const start = log.head;

@@ -14,7 +14,7 @@ import type { Filters } from "./filters.ts";
 import { keyOf, principalOf, type RealtimeConnection, type Subscription, userIdOf } from "./model.ts";
 import { type View, type Views, viewOf } from "./views.ts";
 
-/** What all subscriptions to tables share. */
+/** Dependencies of all subscriptions to tables. */
 export interface TableSubscriptionDeps {
   feeds: Feeds;
   views: Views;
@@ -23,10 +23,10 @@ export interface TableSubscriptionDeps {
   meter: ChannelMeter;
 }
 
-/** The time that all replays together take in one turn of the event loop. [RT26] */
+/** Bounds the time of all replays together in one turn of the event loop. [RT26] */
 export class ReplayTime {
   readonly #clock: Clock;
-  /** When this turn's time is over; null: no replay has begun in it. */
+  /** End of this turn's time; null when no replay has begun in it. */
   #until: Millis | null = null;
 
   constructor(clock: Clock) {
@@ -50,8 +50,8 @@ export class ReplayTime {
 }
 
 /**
- * A subscription to a table or to one of its records. It gets the changes of its audience, which follow its filters and rights;
- * whenever these change, it goes on in another audience from the same position, so that nothing is missed in between.
+ * A subscription to a table or to one of its records. It receives the changes of its audience, which follows from its filters and
+ * rights; when these change, it continues in another audience from the same position, so that nothing is missed in between.
  */
 export class TableSubscription implements Subscription, Member {
   readonly kind = "table";
@@ -63,26 +63,26 @@ export class TableSubscription implements Subscription, Member {
   filters: Filters;
   access: ReadAccess;
   audience: Audience;
-  /** null: its rule is not asked again before the next `subscribe`. */
+  /** Asker of the rule; null when the rule is not evaluated again before the next `subscribe`. */
   asker: Asker | null;
   #viewKey: string;
   #view: View | null;
-  /** The key that its audience shares with those of equal subscriptions with ids, and its number among them. */
+  /** Audience key shared with equal subscriptions with ids, and the number of this subscription among them. */
   #base = "";
   #copy = 0;
-  /** `connection.identity` when the rights were given. */
+  /** Value of `connection.identity` when the rights were granted. */
   #identity: number;
   hasMissedView = false;
   #isCatchingUp = false;
   #isEnded = false;
-  /** Settled when it has caught up, or has ended; null: nobody waits for that. */
+  /** Settled when the replay has caught up, or the subscription has ended; null when nobody waits for that. */
   #caughtUp: PromiseWithResolvers<void> | null = null;
-  /** Settled when it is no longer outdated, or has ended; null: nobody waits for that. */
+  /** Settled when the subscription is no longer outdated, or has ended; null when nobody waits for that. */
   #renewed: PromiseWithResolvers<void> | null = null;
 
   /**
-   * Starts with what follows `since`, or with the next change (null), behind `subscribed`, which says where that is, and
-   * whether changes that were missed are no longer known.
+   * Starts with the changes after `since`, or with the next change (null). Sends `subscribed` first, which tells the position,
+   * and whether missed changes are no longer known.
    */
   constructor(
     connection: RealtimeConnection,
@@ -125,7 +125,7 @@ export class TableSubscription implements Subscription, Member {
     return this.#isEnded;
   }
 
-  /** Confirms these filters, and goes on with them. Messages that wait are sent before. */
+  /** Confirms these filters and continues with them. Waiting messages are sent first. */
   filter(filters: Filters): void {
     const known = this.filters;
     this.filters = filters;
@@ -146,7 +146,7 @@ export class TableSubscription implements Subscription, Member {
     this.connection.send(new Revoked().add(this).message(userIdOf(principal)));
   }
 
-  /** Goes on with the answer that the rule gave to the present user. Ends a pause. */
+  /** Continues with the rule's answer for the current user. Ends a pause. */
   renew(asked: Asked): void {
     const { askers } = this.#deps;
     const before = this.asker;
@@ -160,12 +160,12 @@ export class TableSubscription implements Subscription, Member {
     this.#identity = this.connection.identity;
     this.hasMissedView = false;
     this.#adopt(asker?.access ?? asked.access, { isAnotherView });
-    // What waits for it may be sent.
+    // Its waiting messages may be sent.
     if (!this.#isCatchingUp && !this.#isEnded) this.audience.topic.join(this.connection);
     this.#settleRenewed();
   }
 
-  /** Leaves the audience's topic, where others would wait with it, and goes on when it is no longer outdated. [RT6] */
+  /** Leaves the audience's topic, where others would wait with it, until the subscription is no longer outdated. [RT6] */
   pause(): void {
     if (this.#isCatchingUp) return;
     const { position } = this.audience;
@@ -173,7 +173,7 @@ export class TableSubscription implements Subscription, Member {
     this.#replay(position);
   }
 
-  /** Sends what was committed before the call. Resolves when that is done, or the subscription has ended. [RT241] */
+  /** Sends the changes committed before the call. Resolves when that is done, or the subscription has ended. [RT241] */
   async flush(): Promise<void> {
     const { head } = this.feed.log;
     while (!this.#isEnded) {
@@ -187,7 +187,7 @@ export class TableSubscription implements Subscription, Member {
     audience.topic.join(connection);
   }
 
-  /** Resolves when the rule has been asked where its data changed while it was awaited; null: it needs not. */
+  /** Resolves when a rule whose data changed while it was awaited has been evaluated again; null when that is not needed. */
   settle(): Promise<void> | null {
     return this.#deps.askers.settle(this.asker);
   }
@@ -214,8 +214,8 @@ export class TableSubscription implements Subscription, Member {
   }
 
   /**
-   * Goes on with these rights. Where they show other records, or did for a while (`isAnotherView`), the client's records are no
-   * longer right: it is sent `subscribed` with `resync` first.
+   * Adopts these rights. When they show other records, or did for a while (`isAnotherView`), the client's records are outdated:
+   * `subscribed` with `resync` is sent first.
    */
   #adopt(access: ReadAccess, { isAnotherView }: { isAnotherView: boolean }): void {
     const viewKey = viewKeyOf(access, this.asker);
@@ -235,8 +235,8 @@ export class TableSubscription implements Subscription, Member {
   }
 
   /**
-   * Continues from the same position in the audience of the present filters and rights. `announce` tells the client. What it has
-   * not been sent of the earlier view is sent before that, or dropped.
+   * Continues from the same position in the audience of the current filters and rights. `announce` tells the client. Unsent
+   * messages of the earlier view are sent before that, or dropped.
    */
   #change({ announce, unsent }: { announce(position: number): void; unsent: "sent" | "dropped" }): void {
     const old = this.audience;
@@ -245,19 +245,19 @@ export class TableSubscription implements Subscription, Member {
     if (unsent === "sent") this.#leave(old);
     else old.topic.leave(this.connection);
     announce(position);
-    // A replay reads the audience anew with each step. Sending may have closed the connection as too slow.
+    // A replay looks up its audience in each step. Sending may have closed the connection as too slow.
     if (!this.#isCatchingUp && !this.#isEnded) this.#replay(position);
     this.#deps.feeds.release(this.feed, this.channel, old);
   }
 
-  /** Returns the audience of the present filters and rights, to be released. */
+  /** Returns the audience of the current filters and rights, to be released. */
   #acquire(): { feed: Feed; audience: Audience } {
     const { channel, access, id } = this;
     const { filter } = this.filters;
     const view = { access, filter };
     const key = JSON.stringify([channel.name, this.#viewKey, filter?.key ?? null]);
     if (id === null) return this.#deps.feeds.acquire(channel, { key, isNamed: false, view });
-    // Equal subscriptions of one connection have feeds of their own: each is sent the changes from its own position on.
+    // Equal subscriptions of one connection have feeds of their own, since each has its own position.
     const taken = new Set<number>();
     for (const other of this.connection.state.subscriptions.values()) {
       if (other instanceof TableSubscription && other !== this && other.#base === key) taken.add(other.#copy);
@@ -268,7 +268,7 @@ export class TableSubscription implements Subscription, Member {
     return this.#deps.feeds.acquire(channel, { key: `${key}${this.#copy}`, isNamed: true, view });
   }
 
-  /** Sends what the topic has not sent yet, unless it was shown to the previous user of the connection. */
+  /** Sends the topic's unsent messages, unless they were meant for the connection's previous user. */
   #leave({ topic }: Audience): void {
     const waiting = topic.unsent(this.connection);
     topic.leave(this.connection);
@@ -276,7 +276,7 @@ export class TableSubscription implements Subscription, Member {
     else if (waiting.length > 0) this.hasMissedView = true;
   }
 
-  /** Returns what keeps the changes up to `head` from having been delivered to the topic; null: nothing. */
+  /** Returns a promise for the delivery of the changes up to `head` to the topic; null when nothing delays it. */
   #waitFor(head: number): Promise<void> | null {
     if (this.isOutdated) return this.#untilRenewed();
     if (this.#isCatchingUp) {
@@ -302,8 +302,8 @@ export class TableSubscription implements Subscription, Member {
   }
 
   /**
-   * Sends what follows `position`, at the pace of the client, and joins the audience where the two meet. Every subscription
-   * starts here, also one that starts with the next change.
+   * Sends the changes after `position` at the pace of the client, and joins the audience where the two meet. Every subscription
+   * starts here, even one that starts with the next change.
    */
   #replay(position: number): void {
     this.#catchUp(position).catch(() => this.connection.closeAsSlow());
@@ -320,7 +320,7 @@ export class TableSubscription implements Subscription, Member {
         await wait;
         continue;
       }
-      // The bounded log has dropped what it needs. Only a new subscription can tell the client so.
+      // The bounded log has dropped changes that the replay needs. Only a new subscription can tell the client so.
       if (!this.feed.log.reaches(at)) return connection.closeAsSlow();
       const group = this.feed.log.groupAfter(at);
       const { docId } = this.channel;
@@ -331,7 +331,7 @@ export class TableSubscription implements Subscription, Member {
       const { all } = types;
       const settled = isPromise(all) ? await all : all;
       if (this.#isEnded) return;
-      // Other rights or filters have come meanwhile.
+      // Rights or filters have changed meanwhile.
       if (this.audience !== audience || this.isOutdated) continue;
       for (const message of audience.encode(entries, settled)) connection.sendText(message);
       at = group.at(-1)?.seq ?? this.audience.position;
@@ -344,27 +344,27 @@ export class TableSubscription implements Subscription, Member {
     this.#settleCaughtUp();
   }
 
-  /** Returns what keeps a replay from going on behind this change; null: nothing. */
+  /** Returns a promise for what delays a replay after this change; null when nothing does. */
   #waitToReplay(at: number): Promise<void> | null {
     if (this.isOutdated) return this.#untilRenewed();
     const asked = this.settle();
     if (asked !== null) return asked;
-    // It has been sent what its audience has not delivered yet: joined now, it would get that twice.
+    // The replay is ahead of its audience: if it joined now, it would get changes twice.
     if (at > this.audience.position) return this.audience.advanced();
     return this.#deps.replayTime.isOver() ? this.#deps.replayTime.nextTurn() : null;
   }
 
-  /** Whether the client may have records of a view that the subscription has not had. */
+  /** Whether the client may have records of a view that the subscription never had. */
   get #mayHaveMissedView(): boolean {
-    // The user may have been another one in between, for whom the rule was not asked.
+    // In between, the connection may have had another user, for whom the rule was not evaluated.
     return this.hasMissedView || (this.#view !== null && this.connection.identity - this.#identity > 1);
   }
 
-  /** Whether the client of a subscription that ends may have records of another view. */
+  /** Whether the client of an ending subscription may have records of another view. */
   get #isDoubtful(): boolean {
     if (this.#mayHaveMissedView) return true;
     if (this.asker === null) return false;
-    // Which records it shows depends on data that nobody watches from now on.
+    // The records that it shows depend on data that nobody watches from now on.
     if (this.access.kind === "record") return this.asker.right.hasLooked;
     return this.asker.hasMissedView || this.asker.isUnsettled;
   }
@@ -380,7 +380,10 @@ export class TableSubscription implements Subscription, Member {
   }
 }
 
-/** Equal for rights that show the same records. A rule that looks at records depends on the user, and on what it looks up. */
+/**
+ * Returns a key that is equal for rights that show the same records. A rule that looks at records depends on the user and its
+ * lookups.
+ */
 function viewKeyOf(access: ReadAccess, asker: Asker | null): string {
   switch (access.kind) {
     case "all":

@@ -8,10 +8,10 @@ import type { Broadcasts } from "../topics/broadcasts.ts";
 import type { Presence } from "../topics/presence.ts";
 import { principalOf, type RealtimeConnection, type TopicChannel, userIdOf } from "./model.ts";
 
-/** Times that a rule is asked at once for one subscription, where the data that it looks up changes while it is awaited. */
+/** Retries of a rule for one subscription whose data changes while it is awaited. */
 const ASKED_AGAIN_MAX = 20;
 
-/** Rights to presence and broadcast channels: to subscribe, and to be tracked. [RT226] */
+/** Rights to subscribe to presence and broadcast channels, and to be tracked on them. [RT226] */
 export class TopicRights {
   readonly #deps: {
     rights: Pick<Rights, "presence" | "broadcast">;
@@ -30,8 +30,8 @@ export class TopicRights {
   }
 
   /**
-   * Asks the rule for the connection's user. It is asked again when what it looked at changes, until `follow` finds the right
-   * unused. `timesLeft`: for a rule whose data changes whenever it is awaited. Such a right is asked again by `follow`.
+   * Evaluates the rule for the connection's user, and again when its lookups change, until `follow` finds the right unused.
+   * `timesLeft`: retries left for a rule whose data changes whenever it is awaited; after these, `follow` evaluates it again.
    */
   ask(
     connection: RealtimeConnection,
@@ -41,7 +41,7 @@ export class TopicRights {
     const right = this.#deps.standing.begin();
     const principal = principalOf(connection);
     return chain(this.#mayUse(principal, channel, right.watch), (isAllowed) => {
-      // Its answer is about the previous user.
+      // The answer is about the previous user.
       if (connection.principal !== principal) {
         right.end();
         return this.ask(connection, channel, timesLeft);
@@ -51,18 +51,18 @@ export class TopicRights {
         return true;
       }
       right.end();
-      // Nothing is sent by an outdated answer.
+      // An outdated answer must deliver nothing.
       return isAllowed && this.ask(connection, channel, timesLeft - 1);
     });
   }
 
-  /** Call it when a use of the right has begun, was not begun after all, or has ended. */
+  /** Follows the use of a right. Call it when the use has begun, was not begun after all, or has ended. */
   follow(connection: RealtimeConnection, channel: TopicChannel): void {
     const own = connection.state.topicRights;
     const right = own.get(keyOf(channel));
     if (right === undefined) return;
     if (isUsed(connection, channel)) {
-      // Where data changed while the rule was awaited.
+      // For data that changed while the rule was awaited.
       void this.#deps.standing.settle(right);
       return;
     }
@@ -70,7 +70,7 @@ export class TopicRights {
     right.end();
   }
 
-  /** Sends nothing on the channel until the function returned is called. */
+  /** Holds the channel's messages until the returned function is called. */
   hold({ kind, name }: TopicChannel): () => void {
     return kind === "presence" ? this.#deps.presence.hold(name) : this.#deps.broadcasts.hold(name);
   }
@@ -96,7 +96,7 @@ export class TopicRights {
       ask: (watch) => {
         const { principal } = connection;
         if (principal === null || !isUsed(connection, channel)) {
-          // Its use has not begun: `follow` asks then.
+          // The use has not begun: `follow` evaluates then.
           right.touch();
           return null;
         }
@@ -109,7 +109,7 @@ export class TopicRights {
     };
   }
 
-  /** Ends what the rule denies now, and tells the client. */
+  /** Ends what the rule no longer allows, and tells the client. */
   #revoke(connection: RealtimeConnection, { kind, name }: TopicChannel): void {
     const revoked = new Revoked().add({ name, id: null });
     for (const subscription of [...connection.state.subscriptions.values()]) {

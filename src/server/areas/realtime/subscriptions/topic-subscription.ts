@@ -5,7 +5,7 @@ import type { Presence } from "../topics/presence.ts";
 import { keyOf, type RealtimeConnection, type Subscription, type TopicChannel } from "./model.ts";
 import type { TopicRights } from "./topic-rights.ts";
 
-/** What all subscriptions to presence and broadcast channels share. */
+/** Dependencies of all subscriptions to presence and broadcast channels. */
 export interface TopicSubscriptionDeps {
   topicRights: TopicRights;
   presence: Presence;
@@ -13,14 +13,14 @@ export interface TopicSubscriptionDeps {
   meter: ChannelMeter;
 }
 
-/** A subscription to a presence or broadcast channel. Those of one connection to the same channel listen together. */
+/** A subscription to a presence or broadcast channel. Those of one connection to the same channel share one listener. */
 export class TopicSubscription implements Subscription {
   readonly kind: "presence" | "broadcast";
   readonly connection: RealtimeConnection;
   readonly channel: TopicChannel;
   readonly id: string | null;
   readonly #deps: TopicSubscriptionDeps;
-  /** `connection.identity` when the right was given. */
+  /** Value of `connection.identity` when the right was granted. */
   #identity: number;
 
   constructor(
@@ -48,16 +48,16 @@ export class TopicSubscription implements Subscription {
     return this.connection.state.subscriptions.get(keyOf(this)) !== this;
   }
 
-  /** Takes the place of an earlier one of the same name, behind `subscribed`. */
+  /** Sends `subscribed`, and replaces an earlier subscription of the same name. */
   begin(): void {
     const { connection, name, id } = this;
     const own = connection.state.subscriptions;
     const earlier = own.get(keyOf(this));
-    // One to the same channel goes on.
+    // An earlier subscription to the same channel continues.
     const goesOn = earlier?.kind === this.kind && earlier.name === name;
     if (!goesOn) earlier?.end();
     connection.send({ type: "subscribed", channel: name, serverFilter: false, ...(id === null ? {} : { id }) });
-    // Sending may have closed it as too slow.
+    // Sending may have closed the connection as too slow.
     if (connection.isClosed) return;
     if (!goesOn) this.#deps.meter.begun(this);
     own.set(keyOf(this), this);
@@ -65,17 +65,17 @@ export class TopicSubscription implements Subscription {
       this.#deps.broadcasts.listen(name, connection);
       return;
     }
-    // Each `subscribed` is followed by the present entries, also on a channel that the connection listens to already.
+    // Each `subscribed` is followed by the current entries, even on a channel that the connection already listens to.
     this.#deps.presence.unlisten(name, connection);
     this.#deps.presence.listen(name, connection);
   }
 
-  /** Asks the rule for the present user. false: it denies, and the subscription has ended by that. */
+  /** Evaluates the rule for the current user. false: it denies, and the subscription has ended. */
   review(): MaybePromise<boolean> {
     const { connection, kind, name } = this;
     const { topicRights, presence, broadcasts } = this.#deps;
     const answered = (isAllowed: boolean): boolean => {
-      // It may have ended while the rule was awaited.
+      // The subscription may have ended while the rule was awaited.
       const { isEnded } = this;
       if (!isEnded && !isAllowed) this.end();
       if (!isEnded && isAllowed) {
@@ -98,7 +98,7 @@ export class TopicSubscription implements Subscription {
     const own = connection.state.subscriptions;
     own.delete(keyOf(this));
     meter.ended(this);
-    // Unless another subscription of this connection listens to the same channel.
+    // Another subscription of this connection may listen to the same channel.
     if (own.values().some((other) => other.kind === kind && other.name === name)) return;
     if (kind === "presence") presence.unlisten(name, connection);
     else broadcasts.unlisten(name, connection);

@@ -6,13 +6,15 @@ import { VIEWS_MAX } from "../limits.ts";
 
 /** The records that a channel shows to a user. */
 export interface View {
-  /** The channel, and all that its rule sees of the user. */
+  /** Channel, and the rule's view of the user. */
   readonly place: string;
-  /** Equal for views of a place that show the same records. */
+  /** Key that is equal for views of a place that show the same records. */
   readonly key: string;
 }
 
-/** Returns the view of a channel; null: its read rule is a constant of the config, and shows the same to everybody. */
+/**
+ * Returns the view of a channel; null when its read rule is a constant of the config, which shows the same records to everybody.
+ */
 export function viewOf(principal: Visiting, channel: string, access: ReadAccess): View | null {
   if (access.kind === "all" && access.saidBy === "config") return null;
   const place = JSON.stringify([channel, authOf(principal)]);
@@ -23,23 +25,23 @@ export function viewOf(principal: Visiting, channel: string, access: ReadAccess)
 const digest = (text: string): string => new Bun.CryptoHasher("sha256").update(text).digest("base64");
 
 /**
- * Knows since which change each place has had its present view, and no other. A client that reconnects with `since` has the
- * records that its view of that time showed: under another view, the changes that followed do not bring them up to date. [RT39]
+ * Remembers from which change on each place has had its current view only. A client that reconnects with `since` has the records
+ * of its view at that time: under another view, the changes that followed do not bring them up to date. [RT39]
  */
 export class Views {
   readonly #places = new BoundedMap<string, { readonly key: string; from: number }>(VIEWS_MAX);
 
-  /** Whether a client that has every event up to `since` has the records that `view` showed then. */
+  /** Whether a client with every event up to `since` has the records that `view` showed then. */
   covers({ place, key }: View, since: number): boolean {
     const known = this.#places.get(place);
     return known?.key === key && known.from <= since;
   }
 
-  /** Begins a subscription with this view, which is sent the changes after `position`. */
+  /** Begins a subscription with this view, which receives the changes after `position`. */
   begin({ place, key }: View, position: number): void {
     const known = this.#places.get(place);
     if (known === undefined) this.#places.set(place, { key, from: position });
-    // Up to this change, the place had another view.
+    // The place had another view up to this change.
     else if (known.key !== key) this.#places.set(place, { key, from: position + 1 });
   }
 

@@ -24,7 +24,7 @@ test("[RT103] listeners that arrive together get one text, a few at a time, the 
     // A turn of the event loop takes a millisecond here.
     pause: (delayMs) => pause(clock, Math.max(1, delayMs)),
   });
-  // The part of a listener that arrivals look at.
+  // The part of a listener that arrivals use.
   const listeners = Array.from({ length: 100 }, () => ({ isClosed: false, identity: 1, closeAsSlow() {} }));
   for (const listener of listeners) arrivals.add(listener);
   const [gone] = listeners.splice(50, 1);

@@ -6,7 +6,7 @@ import { isBroadcastChannel } from "../channel.ts";
 import { CHANNEL_LENGTH_MAX, EVENT_LENGTH_MAX, MESSAGE_MAX_BYTES } from "../limits.ts";
 import type { FanOut, Listener, Topic } from "./topic.ts";
 
-/** A broadcast, as the endpoint and `app.broadcast` take it. */
+/** Body of a broadcast, for the endpoint and `app.broadcast`. */
 export const Broadcast = Type.Object({
   channel: refine(
     Type.String({ description: "With its prefix `broadcast:`" }),
@@ -30,16 +30,16 @@ function invalid(wanted: string): FieldRule["problem"] {
 export class Broadcasts {
   readonly #topics: FanOut;
   readonly #onSent: (channel: string) => void;
-  /** By channel, where it has subscribers. */
+  /** Topics by channel; only channels with subscribers have one. */
   readonly #channels = new Map<string, Topic>();
 
-  /** `onSent` learns of each message that subscribers are sent. */
+  /** `onSent` is called for each message that subscribers are sent. */
   constructor(topics: FanOut, onSent: (channel: string) => void) {
     this.#topics = topics;
     this.#onSent = onSent;
   }
 
-  /** Sends to this listener from now on. Called again, it goes on as its present user. */
+  /** Starts sending to this listener. When called again, continues with the listener's current user. */
   listen(name: string, listener: Listener): void {
     const topic = this.#channels.get(name) ?? this.#topics.topic();
     this.#channels.set(name, topic);
@@ -52,12 +52,12 @@ export class Broadcasts {
     if (topic?.size === 0) this.#channels.delete(name);
   }
 
-  /** Sends nothing on the channel until the function returned is called. */
+  /** Holds the channel's messages until the returned function is called. */
   hold(name: string): () => void {
     return this.#channels.get(name)?.hold() ?? (() => {});
   }
 
-  /** Sends to every subscriber of the channel but `except`. false: too much waits there already, and it is not sent. */
+  /** Sends to every subscriber of the channel except `except`. false: not sent, because too much waits there. */
   send({ channel, event, payload }: Broadcast, except: Listener | null = null): boolean {
     const topic = this.#channels.get(channel);
     if (topic === undefined) return true;
@@ -68,11 +68,11 @@ export class Broadcasts {
   }
 }
 
-/** Returns the answer where `Broadcasts.send` returns false. */
+/** Returns the error for a broadcast that `Broadcasts.send` has refused. */
 export const channelIsBusy = (): AppError =>
   new AppError(503, "The channel has more to send than it can", { headers: { "retry-after": "1" } });
 
-/** Errors: 413 for a payload over MESSAGE_MAX_BYTES. */
+/** Checks the size of a payload. Errors: 413 for one over MESSAGE_MAX_BYTES. */
 export function checkPayload({ payload }: Broadcast): void {
   if (Buffer.byteLength(JSON.stringify(payload)) > MESSAGE_MAX_BYTES) {
     throw tooLarge(`payload must have at most ${MESSAGE_MAX_BYTES} bytes`);

@@ -11,25 +11,25 @@ import type { Listener, Topic } from "./topic.ts";
 
 export interface PresenceListener extends Listener {
   sendText(text: string): void;
-  /** Resolves when what waits has been sent, or the connection has ended. */
+  /** Resolves when the waiting bytes have been sent, or the connection has ended. */
   drained(): Promise<void>;
 }
 
-/** Never changed in place: an entry has changed when its object is another. */
+/** Presence entry. Immutable: a change replaces the object. */
 interface Entry {
   userId: string;
   connectionId: string;
-  /** The object of `presence_sync` as JSON, without its opening brace. */
+  /** JSON of the entry in `presence_sync`, without its opening brace. */
   text: string;
 }
 
-/** The entries and the listeners of one channel. */
+/** Entries and listeners of one channel. */
 export class PresenceChannel {
-  /** The name as JSON. */
+  /** Channel name as JSON. */
   readonly #name: string;
   readonly #topic: Topic;
   readonly #entries = new Map<string, Entry>();
-  /** Listeners that are still reading a long `presence_sync`, each with its attempt. */
+  /** Listeners still reading a long `presence_sync`, each with its attempt. */
   readonly #catchingUp = new Map<PresenceListener, { readonly identity: number }>();
   readonly #arrivals: Arrivals<PresenceListener>;
 
@@ -64,7 +64,7 @@ export class PresenceChannel {
     return this.#entries.has(connectionId);
   }
 
-  /** Adds or changes an entry. `state` is JSON. */
+  /** Adds or replaces an entry. `state` is JSON. */
   set(userId: string, connectionId: string, state: string): void {
     const text = `"userId":${JSON.stringify(userId)},"connectionId":"${connectionId}","state":${state}}`;
     const type = this.#entries.has(connectionId) ? "presence_update" : "presence_join";
@@ -80,18 +80,21 @@ export class PresenceChannel {
     this.#topic.publish(this.#departure(entry, reason));
   }
 
-  /** Sends no changes, and to listeners that wait for it no long sync, until the function returned is called. */
+  /** Holds changes, and the long syncs of waiting listeners, until the returned function is called. */
   hold(): () => void {
     return this.#topic.hold();
   }
 
-  /** Sends the `presence_sync`, then the changes that follow it. */
+  /** Sends the `presence_sync`, then the changes after it. */
   listen(listener: PresenceListener): void {
     if (this.size <= SYNC_AT_ONCE_MEMBERS_MAX && this.#arrivals.isEmpty) this.#greet(listener, this.#sync());
     else this.#arrivals.add(listener);
   }
 
-  /** Goes on with a listener that is of another user, who may listen as well. A sync that it had not got is sent anew. */
+  /**
+   * Continues with a listener whose user has changed and who may listen as well. A `presence_sync` that the listener has yet to
+   * receive is sent anew.
+   */
   renew(listener: PresenceListener): void {
     if (this.#topic.has(listener)) this.#topic.join(listener);
     else {
@@ -111,7 +114,7 @@ export class PresenceChannel {
     this.#catchUp(listener).catch(() => listener.closeAsSlow());
   }
 
-  /** Holds changes back until a long sync has been read: the first one would otherwise close the connection as too slow. */
+  /** Holds back changes until a long sync has been read: the first one would otherwise close the connection as too slow. */
   async #catchUp(listener: PresenceListener): Promise<void> {
     const { identity } = listener;
     const attempt = { identity };
@@ -131,7 +134,7 @@ export class PresenceChannel {
     this.#topic.join(listener);
   }
 
-  /** Returns the messages that lead from the known entries to the present ones. */
+  /** Returns the messages that lead from the known entries to the current ones. */
   #differences(known: ReadonlyMap<string, Entry>): string[] {
     const messages: string[] = [];
     for (const [id, entry] of known) if (!this.#entries.has(id)) messages.push(this.#departure(entry, "disconnect"));
@@ -165,24 +168,24 @@ interface Reader {
 }
 
 interface ArrivalsDeps<Arriving> {
-  /** Returns the present `presence_sync`. */
+  /** Returns the current `presence_sync`. */
   sync(): string;
-  /** Sends it to a listener, and changes after it. */
+  /** Sends the sync to a listener, and changes after it. */
   send(listener: Arriving, sync: string): void;
   /** Counts listeners that have not read their sync yet. */
   readingCount(): number;
-  /** Resolves when something may be sent on the channel; null: it may. */
+  /** Resolves when the channel may send; null when it may already. */
   released(): Promise<void> | null;
   pause(delayMs: number): Promise<void>;
 }
 
 /**
- * Sends long syncs in turns: listeners that arrive together get one text, a few listeners at a time, and the next ones when
+ * Sends long syncs in turns: listeners that arrive together get one text, a few listeners at a time, and the next ones after
  * these have read it. Ten thousand clients that reconnect would otherwise each need a list of ten thousand in memory. [RT103]
  */
 export class Arrivals<Arriving extends Reader> {
   readonly #deps: ArrivalsDeps<Arriving>;
-  /** Listeners, with the identity of each when it was added. */
+  /** Waiting listeners, with the identity of each when it was added. */
   readonly #waiting = new Map<Arriving, number>();
   #isRunning = false;
 
@@ -194,7 +197,7 @@ export class Arrivals<Arriving extends Reader> {
     return this.#waiting.size === 0;
   }
 
-  /** Takes a listener. One whose identity changes before it has the text is not sent it. */
+  /** Queues a listener. If its identity changes before the text is sent, it is skipped. */
   add(listener: Arriving): void {
     this.#waiting.set(listener, listener.identity);
     if (this.#isRunning) return;

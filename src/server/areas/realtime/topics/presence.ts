@@ -4,13 +4,13 @@ import type { LeaveReason } from "../messages.ts";
 import { PresenceChannel, type PresenceListener } from "./presence-channel.ts";
 import type { FanOut } from "./topic.ts";
 
-/** The entries of one connection. They outlive a socket that is lost without a close, until the time to live is over. */
+/** Entries of one connection. They outlive a socket that is lost without a close, until their time to live is over. */
 export interface Tracked {
   readonly connectionId: string;
   readonly userId: string;
   readonly channels: Set<string>;
   lastSeen: Millis;
-  /** Called when its entry on this channel has ended. */
+  /** Called when the connection's entry on this channel has ended. */
   left(channel: string): void;
 }
 
@@ -18,7 +18,7 @@ interface PresenceDeps {
   clock: Clock;
   topics: FanOut;
   ttlMs: number;
-  /** Learns of each message that listeners are sent. */
+  /** Called for each message that listeners are sent. */
   onSent: (channel: string) => void;
 }
 
@@ -26,7 +26,7 @@ interface PresenceDeps {
 export class Presence {
   readonly #deps: PresenceDeps;
   readonly #channels = new Map<string, PresenceChannel>();
-  /** Connections with entries, in the order in which their time to live is over. */
+  /** Connections with entries, ordered by the end of their time to live. */
   readonly #seen = new Set<Tracked>();
   #cancelExpiry: (() => void) | null = null;
 
@@ -34,12 +34,12 @@ export class Presence {
     this.#deps = deps;
   }
 
-  /** Sends the `presence_sync`, then the changes that follow it. */
+  /** Sends the `presence_sync`, then the changes after it. */
   listen(name: string, listener: PresenceListener): void {
     this.#channelOf(name).listen(listener);
   }
 
-  /** Goes on with a listener that is of another user, who may listen as well. */
+  /** Continues with a listener whose user has changed and who may listen as well. */
   renew(name: string, listener: PresenceListener): void {
     this.#channelOf(name).renew(listener);
   }
@@ -50,12 +50,12 @@ export class Presence {
     if (channel?.isUnused === true) this.#channels.delete(name);
   }
 
-  /** Sends no changes of the channel until the function returned is called. */
+  /** Holds the channel's changes until the returned function is called. */
   hold(name: string): () => void {
     return this.#channels.get(name)?.hold() ?? (() => {});
   }
 
-  /** Adds or changes an entry. `full`: the channel has no room; `busy`: it has too much to send. */
+  /** Adds or replaces an entry. `full`: the channel has no room; `busy`: it has too much to send. */
   track(tracked: Tracked, name: string, state: string): "tracked" | "full" | "busy" {
     const channel = this.#channelOf(name);
     const { userId, connectionId } = tracked;
@@ -80,7 +80,7 @@ export class Presence {
     return this.#channels.get(name)?.size ?? 0;
   }
 
-  /** Extends the time to live of its entries. */
+  /** Extends the time to live of a connection's entries. */
   touch(tracked: Tracked): void {
     tracked.lastSeen = this.#deps.clock.now();
     if (this.#seen.delete(tracked)) this.#seen.add(tracked);

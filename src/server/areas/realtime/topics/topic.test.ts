@@ -4,7 +4,7 @@ import type { Socket } from "../../../sockets/socket-server.ts";
 import { SHARD_MEMBERS_MAX } from "../limits.ts";
 import { FanOut, type Listener } from "./topic.ts";
 
-/** Sockets by their native topics, as Bun keeps them. */
+/** Sockets by their native topics, as in Bun. */
 function world() {
   const subscribed = new Map<string, Set<string[]>>();
   const clock = testClock();

@@ -17,14 +17,14 @@ import {
 export interface Listener {
   readonly socket: Socket;
   readonly isClosed: boolean;
-  /** Changes with its user: it is sent nothing until it joins again, or leaves. [RT6] */
+  /** Number that changes with the listener's user: nothing is sent until the listener joins again, or leaves. [RT6] */
   readonly identity: number;
-  /** Bytes that have been sent to it and have not left the server. */
+  /** Bytes sent to the listener that have not left the server. */
   readonly waitingBytes: number;
-  /** Closes the socket when too much waits for it already; true when it did. [SK15] */
+  /** Closes the socket when too much waits for it; true when it did. [SK15] */
   closeIfSlow(): boolean;
   closeAsSlow(): void;
-  /** Looks at what waits, so that it counts towards what may wait for all sockets together. [SK16] */
+  /** Measures the waiting bytes, so that they count towards the bound of all sockets together. [SK16] */
   countWaiting(): void;
 }
 
@@ -32,25 +32,25 @@ const NOTHING: readonly string[] = [];
 
 interface Message {
   text: string;
-  /** A listener that is not sent the message. */
+  /** Listener that is not sent the message. */
   except: Listener | null;
-  /** Shards that have not been sent it. */
+  /** Shards that have yet to be sent the message. */
   shardsLeft: number;
 }
 
-/** Members that share one native topic, and the number of their next message. */
+/** Members that share one native topic, with a common position in the messages. */
 interface Shard {
   readonly name: string;
-  /** The members, with the identity of each when it joined. */
+  /** Members, with the identity of each when it joined. */
   readonly members: Map<Listener, number>;
   /** The number of the next message. */
   next: number;
 }
 
 /**
- * Listeners that get the same messages. A message is serialised once and published natively, to a few members in each turn:
- * to send it to ten thousand sockets takes a hundred milliseconds. Each shard of members has its own position in the
- * messages; a new member starts behind the last one. [RT102]
+ * Listeners of the same messages. A message is serialised once and published natively, to a few members in each turn: sending it
+ * to ten thousand sockets takes a hundred milliseconds. Each shard of members has its own position in the messages; a new member
+ * starts behind the last one. [RT102]
  */
 export class Topic {
   readonly #name: string;
@@ -59,15 +59,15 @@ export class Topic {
   readonly #shardOf = new Map<Listener, Shard>();
   #shards: Shard[] = [];
   #shardCount = 0;
-  /** Messages that some shard has not been sent. The first has the number `#first`. */
+  /** Messages that some shard has yet to be sent. The first has the number `#first`. */
   #messages: Message[] = [];
   #first = 0;
   #waitingBytes = 0;
-  /** Nothing is sent while there are any. */
+  /** Holds in force; with any, nothing is sent. */
   #holds = 0;
-  /** null: nobody waits for the end of the holds. */
+  /** Promise of `released`; null when nobody waits for it. */
   #released: PromiseWithResolvers<void> | null = null;
-  /** The index of the shard whose turn it was last. */
+  /** Index of the shard whose turn was last. */
   #turn = 0;
 
   constructor(name: string, sockets: SocketServer, turns: FanOut) {
@@ -84,12 +84,12 @@ export class Topic {
     return this.#shardOf.keys();
   }
 
-  /** Whether messages are published faster than they can be sent: publishers that can should stop for now. */
+  /** Whether messages are published faster than they can be sent: publishers that can pause should. */
   get isBehind(): boolean {
     return this.#waitingBytes > TOPIC_BEHIND_BYTES || (this.#holds > 0 && this.#turns.isHoldingTooMuch);
   }
 
-  /** Sends nothing until the function returned is called: the right of a member is being asked again. [RT226] */
+  /** Sends nothing until the returned function is called: the right of a member is being re-evaluated. [RT226] */
   hold(): () => void {
     if (this.#holds++ === 0) this.#moveCount();
     return () => {
@@ -101,7 +101,7 @@ export class Topic {
     };
   }
 
-  /** Resolves when nothing holds the topic; null: nothing does. For what is sent to a member beside its messages. */
+  /** Resolves when nothing holds the topic; null when nothing does. For texts sent to a member outside the topic's messages. */
   released(): Promise<void> | null {
     if (this.#holds === 0) return null;
     this.#released ??= Promise.withResolvers<void>();
@@ -118,7 +118,7 @@ export class Topic {
     return this.#shardOf.has(listener);
   }
 
-  /** Delivers to this listener from now on. Called again, it gets what waits for it as its present user. */
+  /** Starts the delivery to this listener. When called again, the listener gets its waiting messages as its current user. */
   join(listener: Listener): void {
     if (listener.isClosed) return;
     const { identity } = listener;
@@ -135,7 +135,10 @@ export class Topic {
     listener.socket.subscribe(shard.name);
   }
 
-  /** Ends the delivery. It looks at messages for the last member of a shard only: thousands may leave in a turn in which as many wait. */
+  /**
+   * Ends the delivery. Looks at messages for the last member of a shard only: thousands may leave in a turn in which as many
+   * messages wait.
+   */
   leave(listener: Listener): void {
     const shard = this.#shardOf.get(listener);
     if (shard === undefined) return;
@@ -153,7 +156,7 @@ export class Topic {
     this.#forgetSent();
   }
 
-  /** Returns the messages that a member has not been sent. */
+  /** Returns the messages that a member has yet to be sent. */
   unsent(listener: Listener): readonly string[] {
     const shard = this.#shardOf.get(listener);
     if (shard === undefined) return NOTHING;
@@ -161,7 +164,7 @@ export class Topic {
     return waiting.filter(({ except }) => except !== listener).map(({ text }) => text);
   }
 
-  /** `except` is not sent the message. */
+  /** Publishes a message to all members except `except`. */
   publish(text: string, except: Listener | null = null): void {
     if (this.#shardOf.size === 0) return;
     this.#messages.push({ text, except, shardsLeft: this.#shards.length });
@@ -174,14 +177,14 @@ export class Topic {
   }
 
   /**
-   * Sends to one shard what waits for it, as much as fits into a turn. Returns its members, and the bytes sent to each; null:
+   * Sends waiting messages to one shard, as many as fit into a turn. Returns its members, and the bytes sent to each; null when
    * nothing can be sent before the topic wakes.
    */
   sendSome(): { members: number; bytes: number } | null {
     const shard = this.#holds > 0 ? null : this.#nextShard();
     if (shard === null) return null;
     const { members } = shard;
-    // A member that is closed leaves, also while something is sent. The shard ends with its last member.
+    // A closed member leaves, even while the topic sends. The shard ends with its last member.
     for (const member of members.keys()) member.closeIfSlow();
     let bytes = 0;
     while (members.size > 0 && bytes < SHARD_TURN_MAX_BYTES) {
@@ -198,7 +201,7 @@ export class Topic {
   }
 
   #publishTo(shard: Shard, { text, except }: Message): void {
-    // A closed socket publishes nothing any more.
+    // A closed socket can publish nothing.
     if (except === null || except.isClosed || !shard.members.has(except)) this.#sockets.publish(shard.name, text);
     else except.socket.publish(shard.name, text);
   }
@@ -207,7 +210,7 @@ export class Topic {
     if (this.hasWaiting) this.#turns.wake(this);
   }
 
-  /** Returns the next shard in turn that messages wait for, and whose members may have them. */
+  /** Returns the next shard in turn that has waiting messages and members who may receive them; null when there is none. */
   #nextShard(): Shard | null {
     const end = this.#first + this.#messages.length;
     for (let looked = 0; looked < this.#shards.length; looked++) {
@@ -258,8 +261,8 @@ function isCurrent({ members }: Shard): boolean {
 const MICROSECONDS_PER_MS = 1_000;
 
 /**
- * Sends what waits in topics, in turns of bounded cost. Bun hands small messages to the system after the turn, where a clock
- * here does not measure them: their cost is estimated from the number of sockets and bytes, and from how long the last turn
+ * Sends the waiting messages of topics, in turns of bounded cost. Bun hands small messages to the system after the turn, where a
+ * clock here does not measure them: their cost is estimated from the number of sockets and bytes, and from how long the last turn
  * took until the loop came back. [RT102] [RT260]
  */
 export class FanOut {
@@ -286,28 +289,28 @@ export class FanOut {
     return new Topic(`realtime/${this.#topicCount++}`, this.#sockets, this);
   }
 
-  /** Whether so much waits in topics that publishers that can wait should. */
+  /** Whether so much waits in topics that publishers that can pause should. */
   get isBehind(): boolean {
     return this.#waitingBytes > FAN_OUT_BEHIND_BYTES;
   }
 
-  /** Whether so much waits in topics that are held that no more is taken. */
+  /** Whether so much waits in held topics that no more is accepted. */
   get isHoldingTooMuch(): boolean {
     return this.#heldBytes > FAN_OUT_BEHIND_BYTES;
   }
 
-  /** Takes a topic that has something to send. */
+  /** Queues a topic that has something to send. */
   wake(topic: Topic): void {
     this.#waiting.add(topic);
     if (this.#spentUs < FAN_OUT_TURN_US) this.#run();
   }
 
-  /** Counts bytes of messages that wait in topics: positive when published, negative when sent. */
+  /** Adds to the bytes waiting in topics that are not held; negative when they are sent or held. */
   count(bytes: number): void {
     this.#waitingBytes += bytes;
   }
 
-  /** Counts bytes of messages that wait in topics that are held. */
+  /** Adds to the bytes waiting in held topics; negative when they are released or dropped. */
   countHeld(bytes: number): void {
     this.#heldBytes += bytes;
   }
@@ -330,7 +333,7 @@ export class FanOut {
       this.#turn.members += members;
       const seenUs = (this.#clock.now() - startedAt) * MICROSECONDS_PER_MS;
       this.#spentUs += Math.max(members * (this.#sendUs + bytes / SEND_BYTES_PER_US), seenUs);
-      // Added again behind the others.
+      // Queued again behind the others.
       if (topic.hasWaiting) this.#waiting.add(topic);
     }
     this.#isRunning = false;
@@ -341,7 +344,7 @@ export class FanOut {
     this.#cancelNext = null;
     this.#spentUs = 0;
     const { members, startedAt } = this.#turn;
-    // Whatever else the loop did meanwhile counts too, so that the estimate is too high rather than too low.
+    // Other work of the loop counts too, so that the estimate is too high rather than too low.
     const tookUs = (this.#clock.now() - startedAt) * MICROSECONDS_PER_MS;
     if (members >= SEND_MEASURED_MIN) this.#sendUs = Math.min(SEND_US_MAX, Math.max(SEND_US_MIN, tookUs / members));
     this.#turn = { members: 0, startedAt: 0 };
