@@ -4,44 +4,44 @@ import { PlatformError } from "./transport/errors.ts";
 
 export type EventProperties = { readonly [name: string]: string | number | boolean };
 
-/** Events of the app. */
+/** Analytics events of the app. */
 export interface Analytics {
   /**
-   * Records an event, of the signed-in user if there is one. Events are sent together, some seconds later and as the page goes; an
-   * event that the server refuses is a warning on the console.
+   * Records an event of the signed-in user, if any. Events are sent in batches, some seconds later and when the page is left. An
+   * event that the server refuses is logged as a warning on the console.
    */
   track(name: string, properties?: EventProperties): void;
-  /** Resolves when all events have been sent. Errors: `PlatformError`; the events wait for the next try. */
+  /** Sends all waiting events. Errors: `PlatformError`; the events wait for the next attempt. */
   flush(): Promise<void>;
 }
 
-/** An event that waits to be sent. */
+/** Event that waits to be sent. */
 export interface Tracked {
   readonly name: string;
   readonly properties: EventProperties | undefined;
   readonly at: number;
-  /** The user who was signed in at `track`. */
+  /** Id of the user signed in at `track`; null without one. */
   readonly userId: string | null;
 }
 
-/** Events are sent together, this long after the first of them. */
+/** Delay from the first event of a batch to its sending. */
 const FLUSH_AFTER_MS = 5_000;
-/** What the server takes in one request. */
+/** Number of events that the server accepts in one request. */
 const EVENTS_AT_ONCE_MAX = 100;
-/** Browsers send at most this much after a page has gone. */
+/** Browsers limit the bodies of `keepalive` requests to this size. */
 const KEEPALIVE_MAX_BYTES = 64 * 1024;
-/** Of one request, so that most are within it. */
+/** Body limit of one request, so that most fit into `keepalive`. */
 const BODY_MAX_CHARACTERS = 50_000;
-/** An event that waited for longer has its time with it; others get the server's, as the clock of a device may be wrong. */
+/** Events older than this are sent with their time. Newer ones get the server's, as the clock of a device may be wrong. */
 const RECENT_MS = 10_000;
-/** While the server cannot be reached; beyond it the oldest are dropped. */
+/** Bound of the queue while the server cannot be reached; the oldest events are dropped. */
 const WAITING_MAX = 1_000;
 
-/** Sends the events that `track` collects in `waiting`, together, and again where the server could not be reached. */
+/** Sends the events that `track` queues in `waiting`, in batches, with retries while the server cannot be reached. */
 export function createSending({ transport, runtime, onClose }: ClientContext, waiting: Tracked[]) {
   let cancel: (() => void) | null = null;
   let sending: Promise<void> | null = null;
-  /** How often the page was left: a browser may keep it, and show it again. */
+  /** Number of times the page was left. A browser may keep the page and show it again. */
   let departures = 0;
 
   const later = () => {
@@ -61,7 +61,7 @@ export function createSending({ transport, runtime, onClose }: ClientContext, wa
     });
     return waiting.splice(0, count === -1 ? waiting.length : count);
   };
-  /** Events that can be recorded later wait again. Errors: no answer, or one that passes. */
+  /** Sends one batch, and requeues events that can be recorded later. Errors: no response, or a temporary failure. */
   const send = async (events: readonly Tracked[]): Promise<void> => {
     const userId = events[0]?.userId ?? null;
     const sentAs = transport.userId();
@@ -71,18 +71,19 @@ export function createSending({ transport, runtime, onClose }: ClientContext, wa
         const timestamp = runtime.now() - at < RECENT_MS ? undefined : at;
         return { name, properties, timestamp };
       });
-      // What JSON does not have is the server's to refuse, which names the event.
+      // Values without a JSON form are left for the server to refuse, as it names the event.
       const body = new Blob([JSON.stringify({ events: sent })], { type: "application/json" });
       await transport.request("POST", "/api/analytics/track", {
         body,
-        // Events of somebody who has signed out since are nobody's.
+        // Events of a user who has since signed out are sent anonymously.
         auth: userId === sentAs,
-        // Browsers refuse it for a larger body, which would be in the way of all others.
+        // Browsers reject larger `keepalive` bodies, which would block all later events.
         keepalive: body.size <= KEEPALIVE_MAX_BYTES,
       });
     } catch (error) {
       const status = error instanceof PlatformError ? error.status : 0;
-      // The browser goes on sending what was under way when the page was left, and does not tell the page: sent again, it would count twice.
+      // The browser completes requests in flight when the page is left, without telling the page. Sending again would count
+      // events twice.
       if (status === 0 && before !== departures) return;
       later();
       if (
@@ -91,7 +92,7 @@ export function createSending({ transport, runtime, onClose }: ClientContext, wa
         status < 429 &&
         (userId === sentAs) === (userId === transport.userId())
       ) {
-        // The server would refuse them again: those at fault are named by their places.
+        // The server would refuse them again. The fields name the invalid events by index.
         console.warn(`Events were not recorded: ${error.message}`, error.fields);
         const faulty = new Set(Object.keys(error.fields).map((field) => Number(field.split(".")[1])));
         const others = events.filter((_, index) => !faulty.has(index));
@@ -111,12 +112,12 @@ export function createSending({ transport, runtime, onClose }: ClientContext, wa
     });
     return sending;
   };
-  /** All at once: a page that goes away awaits nothing. */
+  /** Sends all batches at once: a page being left cannot await anything. */
   const sendNow = () => {
     while (waiting.length > 0) void send(take()).catch(() => {});
   };
   const stopListening = together([
-    // A page may go without further notice, as on phones.
+    // Phones may discard a page without further events.
     listen(globalThis.document, "visibilitychange", () => {
       if (document.visibilityState === "hidden") sendNow();
     }),

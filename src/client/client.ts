@@ -16,28 +16,28 @@ import { createSend } from "./transport/send.ts";
 import { createTransport } from "./transport/transport.ts";
 import type { Database } from "./types/table.ts";
 
-/** A client of one server. Its types are those of a config. */
+/** Client of one server, typed by its config. */
 export interface Client<Config = unknown> extends Features<TypesOf<Config>> {
-  /** The tables of a namespace; with `instanceId`, those of one instance of it. */
+  /** Returns the tables of a namespace; with `instanceId`, those of one instance. */
   db<Namespace extends keyof TypesOf<Config>["databases"] & string>(
     namespace: Namespace,
     instanceId?: string,
   ): Database<TypesOf<Config>["databases"][Namespace]>;
   readonly auth: Auth;
-  /** Of a client with the option `offline`. */
+  /** Writes that wait for a connection. Needs the option `offline`. */
   readonly offline: Offline;
   /** Ends connections, timers and listeners. The session stays in the store. */
   close(): void;
 }
 
 /**
- * A client of the server at `url`, typed by a config: `createClient<typeof config>({ url })`. Without a type everything is any
- * JSON. Errors: `TypeError` for a `url` that is none.
+ * Creates a client of the server at `url`, typed by a config: `createClient<typeof config>({ url })`. Without a type, all values
+ * are plain JSON. Errors: `TypeError` for an invalid `url`.
  */
 export const createClient = <Config = unknown>(options: ClientOptions): Client<Config> =>
   clientOf(createContext(options, systemRuntime));
 
-/** The client of a context. */
+/** Creates the client of a context. */
 export function clientOf<Config>(context: ClientContext): Client<Config> {
   return {
     ...createFeatures<TypesOf<Config>>(context),
@@ -49,9 +49,9 @@ export function clientOf<Config>(context: ClientContext): Client<Config> {
   };
 }
 
-/** The parts that all features share. `runtime` is an argument for tests. */
+/** Creates the parts that all features share. `runtime` is an argument for tests. */
 export function createContext(options: ClientOptions, runtime: Runtime): ClientContext {
-  // As the base of another address, "localhost:8787" is refused: it is of the protocol "localhost:".
+  // `new URL("localhost:8787")` parses as the protocol "localhost:". Parsed as a base it is refused.
   const address = new URL("", options.url);
   const base = address.origin + address.pathname.replace(/\/+$/, "");
   const store = options.store ?? defaultStore();
@@ -71,7 +71,7 @@ export function createContext(options: ClientOptions, runtime: Runtime): ClientC
     socket: () => Promise.resolve(socketOf(context)),
     onClose,
     close() {
-      // What is still loading ends as soon as it begins.
+      // Work registered after the close, by code that was still loading, ends at once.
       context.onClose = (work) => {
         work();
         return () => {};

@@ -7,22 +7,22 @@ import type { LocalWrites, TableWrite } from "./tables/writes.ts";
 import type { Transport } from "./transport/types.ts";
 
 export interface ClientOptions {
-  /** The address of the server, such as `https://api.example.com`. A path in it counts. */
+  /** Address of the server, such as `https://api.example.com`. It may have a path. */
   url: string;
-  /** Where the session is kept; `localStorage` in browsers, memory elsewhere by default. */
+  /** Store of the session; by default `localStorage` in browsers, memory elsewhere. */
   store?: Store;
-  /** The class for WebSockets where the environment has none, such as that of the package `ws`. */
+  /** WebSocket class for environments without one, such as that of the package `ws`. */
   webSocket?: new (
     url: string,
     protocols?: string[],
   ) => WebSocket;
-  /** Keeps what live queries have seen, and writes that could not be sent yet, in this browser. */
+  /** Keeps the records of live queries, and unsent writes, in this browser. */
   offline?: OfflineOptions;
 }
 
 /**
- * What the parts of the client share. A feature that a page may not need is a function of the context in a module that is
- * loaded by `import()` when it is used first.
+ * Parts that all features of the client share. Optional features are functions of the context, in modules loaded by `import()` on
+ * first use.
  */
 export interface ClientContext {
   readonly options: ClientOptions;
@@ -30,13 +30,13 @@ export interface ClientContext {
   readonly store: Store;
   readonly transport: Transport;
   readonly session: Session;
-  /** Hears of local writes. Live queries put theirs here when they are loaded. */
+  /** Observer of local writes. Live queries install theirs when they are loaded. */
   writes: LocalWrites;
-  /** Sends a write, and gives its answer. Offline puts its queue here. */
+  /** Sends a write, and returns its response. Offline support installs its queue here. */
   deliver(write: TableWrite): Promise<unknown>;
-  /** The connection that everything live shares. It is opened when it is held. */
+  /** Returns the connection that all realtime features share. It opens when held. */
   socket(): Promise<Socket>;
-  /** Runs `work` at `client.close()`; at once after it. The function ends that. */
+  /** Runs `work` at `client.close()`; immediately if already closed. Returns a function that cancels this. */
   onClose(work: () => void): () => void;
   close(): void;
 }

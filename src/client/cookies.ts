@@ -3,24 +3,24 @@ import { listen } from "./listeners.ts";
 import { pause, systemRuntime } from "./runtime.ts";
 import type { Store } from "./store.ts";
 
-/** Of one cookie; browsers take 4,096 with its name and attributes. Longer values take several. */
+/** Limit of one cookie's value; browsers take 4,096 characters including name and attributes. Longer values are split. */
 const COOKIE_VALUE_MAX_CHARACTERS = 3_600;
-/** For how long a tab looks for a cookie that another one says it has set, at most about twice this. */
+/** Limit of the wait for a cookie that another tab reports as set; the total is at most about twice this. */
 const COOKIE_WAIT_MAX_MS = 5_000;
 
 export interface CookieOptions {
-  /** false: also over plain http. On a server true by default; in a page as the page itself. */
+  /** Whether cookies need https. Default: true on a server, the protocol of the page in a browser. */
   secure?: boolean;
-  /** `/` by default. */
+  /** Path of the cookies; `/` by default. */
   path?: string;
-  /** Seconds; 28 days by default, as long as a session lasts that is not used. */
+  /** Lifetime in seconds; 28 days by default, the lifetime of an unused session. */
   maxAge?: number;
-  /** The host alone by default; a domain for its subdomains too. */
+  /** Domain whose subdomains share the cookies. Default: the host alone. */
   domain?: string;
 }
 
 export interface CookieStore extends Store {
-  /** The values of `Set-Cookie` for what has changed since the request; empty where nothing has. */
+  /** Returns the values of `Set-Cookie` for changes since the request; empty without changes. */
   setCookies(): string[];
 }
 
@@ -43,9 +43,10 @@ const parsed = (header: string): Map<string, string> =>
   );
 
 /**
- * A session in cookies, which a server that renders pages shares with its pages. On the server: `cookieStore(header)` with the
- * `Cookie` of the request, one store and one client for each request; `setCookies` gives what the answer has to set. In a page:
- * `cookieStore()`. The cookies have the session for one server; pages of their host can read them, as `localStorage`.
+ * Creates a store that keeps a session in cookies, shared by a server that renders pages and its pages. On the server:
+ * `cookieStore(header)` with the `Cookie` header of the request, one store and one client per request; `setCookies` returns what
+ * the response must set. In a page: `cookieStore()`. The cookies hold the session of one server; pages of their host can read
+ * them, like `localStorage`.
  */
 export function cookieStore(header?: string | null, options: CookieOptions = {}): CookieStore {
   const isPage = header === undefined && typeof document !== "undefined";
@@ -67,7 +68,7 @@ export function cookieStore(header?: string | null, options: CookieOptions = {})
     if (value === "") given.delete(name);
     else given.set(name, value);
   };
-  /** The host of the key is left out: a server may know the same API by another address than its pages. */
+  /** The host in the key is left out: server and pages may reach the same API under different addresses. */
   const nameOf = (key: string, part: number) => `${key.split("@")[0]}${part === 0 ? "" : `.${part}`}`;
   const write = (key: string, value: string) => {
     const cookies = jar();
@@ -76,7 +77,7 @@ export function cookieStore(header?: string | null, options: CookieOptions = {})
     }
   };
   const change = (key: string, value: string | null) => {
-    // Cookies cannot have all characters of JSON, and percent-encoding triples its quotes.
+    // Cookies cannot hold every character of JSON, and percent-encoding triples its quotes.
     write(key, value === null ? "" : encoded(new TextEncoder().encode(value)));
     channel?.postMessage({ key, value } satisfies Change);
   };
@@ -103,7 +104,7 @@ interface Change {
 
 const heard = (channel: BroadcastChannel, store: Store, listener: (key: string) => void): (() => void) =>
   listen(channel, "message", async ({ data: { key, value } }: MessageEvent<Change>) => {
-    // A tab may hear of another one's cookie before it sees it.
+    // A tab may be notified of another tab's cookie before it can read it.
     for (let waitMs = 1; store.get(key) !== value && waitMs < COOKIE_WAIT_MAX_MS; waitMs *= 2) {
       await pause(systemRuntime, waitMs);
     }

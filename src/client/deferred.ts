@@ -1,4 +1,4 @@
-/** What `load` gives, loaded at the first call. A load that failed is tried again by the next one. */
+/** Memoizes `load`. A failed load is retried by the next call. */
 export function once<T>(load: () => Promise<T>): () => Promise<T> {
   let loading: Promise<T> | null = null;
   return () => {
@@ -10,9 +10,9 @@ export function once<T>(load: () => Promise<T>): () => Promise<T> {
   };
 }
 
-/** Methods of what `load` gives, which is loaded when one of them is called. Each gives a promise. */
+/** Returns lazy methods of an object that is loaded on the first call. Each returns a promise. */
 export const deferred = <T, Name extends keyof T & string>(load: () => Promise<T>, ...names: Name[]): Pick<T, Name> =>
-  // A method of `T` by its name, with a promise of what it gives, as its type says already.
+  // Each method of `T` returns a promise already, as its type says.
   Object.fromEntries(
     names.map((name) => [
       name,
@@ -20,7 +20,7 @@ export const deferred = <T, Name extends keyof T & string>(load: () => Promise<T
     ]),
   ) as Pick<T, Name>;
 
-/** Runs `work` with what is being loaded. The function ends what it began, now or as soon as it has begun. */
+/** Runs `work` once loaded. Returns a function that ends what `work` started, or will start. */
 export function whenLoaded<T>(loading: Promise<T>, work: (loaded: T) => () => void): () => void {
   let isOver = false;
   let end: () => void = () => {
@@ -30,7 +30,7 @@ export function whenLoaded<T>(loading: Promise<T>, work: (loaded: T) => () => vo
     (loaded) => {
       if (!isOver) end = work(loaded);
     },
-    // Without a network the code may not load; the caller hears of it by what it awaits.
+    // The code may fail to load without a network; the caller sees the failure in the promise it awaits.
     () => {},
   );
   return () => end();

@@ -12,23 +12,23 @@ import type { Rooms } from "./rooms/types.ts";
 import { createBucket } from "./storage/bucket.ts";
 import type { Bucket } from "./storage/types.ts";
 
-/** What a client has beside tables and accounts. The code of each is loaded when it is used. */
+/** Features of a client besides tables and accounts. The code of each is loaded on first use. */
 export interface Features<Types extends ConfigTypes> {
-  /** The files of a bucket. */
+  /** Returns the files of a bucket. */
   storage(bucket: keyof Types["buckets"] & string): Bucket;
-  /** The rooms of one kind. */
+  /** Returns the rooms of one kind. */
   rooms<Name extends keyof Types["rooms"] & string>(name: Name): Rooms<Types["rooms"][Name]>;
-  /** Who is on the channel `presence:NAME`. The same object each time. */
+  /** Returns the presence channel `presence:NAME`; the same object each time. */
   presence<State = JsonObject>(name: string): Presence<State>;
-  /** Messages on the channel `broadcast:NAME`. The same object each time. */
+  /** Returns the broadcast channel `broadcast:NAME`; the same object each time. */
   broadcast(name: string): Broadcast;
-  /** The config's `routes`, by Eden Treaty. */
+  /** Routes of the config, called as with Eden Treaty. */
   readonly functions: FunctionsOf<Types["routes"]>;
   readonly push: Push;
   readonly analytics: Analytics;
 }
 
-/** One object for each name. */
+/** Memoizes one object per name. */
 function byName<T>(make: (name: string) => T): (name: string) => T {
   const made = new Map<string, T>();
   return (name) => {
@@ -38,12 +38,12 @@ function byName<T>(make: (name: string) => T): (name: string) => T {
   };
 }
 
-/** Collects events with their time and user. The code that sends them together is loaded with the first one. */
+/** Queues events with their time and user. The code that sends them is loaded with the first one. */
 function createAnalytics(context: ClientContext): Analytics {
   const { runtime, transport } = context;
   const waiting: Tracked[] = [];
   const load = once(async () => (await import("./small-features.ts")).createSending(context, waiting));
-  // A page that is left before the code has come sends each by itself.
+  // If the page is left before that code is loaded, each event is sent on its own.
   const stop = listen(globalThis, "pagehide", () => {
     for (const { userId, name, properties } of waiting.splice(0)) {
       const options = {
@@ -81,7 +81,7 @@ export function createFeatures<Types extends ConfigTypes>(context: ClientContext
   return features as unknown as Features<Types>;
 }
 
-/** What a page without rooms loads of them. */
+/** Creates the rooms of one kind; joining loads the rest of the code. */
 const createRooms = (context: ClientContext, name: string): Rooms => ({
   name,
   join: async (id) => (await import("./socket-features.ts")).joinRoom(context, name, id),

@@ -1,4 +1,4 @@
-// Everything that a page or a program can import from "platform/client".
+// Public exports of "platform/client".
 export type { Analytics, EventProperties } from "./analytics.ts";
 export type {
   Auth,

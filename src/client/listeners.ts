@@ -1,10 +1,10 @@
 /**
- * Functions that are called together. The same one may be added twice; one that another one has removed is not called. What one
- * throws is not caught by its caller, and keeps neither the others nor what told them from going on.
+ * Set of functions that are called together. The same one may be added twice; one removed during a call is not called. Exceptions
+ * are isolated: they affect neither other listeners nor the caller.
  */
 export interface Listeners<Given extends unknown[]> {
   readonly size: number;
-  /** The function ends it; calling it again does nothing. Gives whether it had not ended before. */
+  /** Adds a listener. Returns a function that removes it, and that returns whether it was still there. */
   add(listener: (...given: Given) => void): () => boolean;
   tell(...given: Given): void;
 }
@@ -34,26 +34,26 @@ export function createListeners<Given extends unknown[] = []>(): Listeners<Given
   };
 }
 
-/** Listens to an event of the environment, some of which have no such target. The function ends that. */
+/** Listens to an event of the environment, whose target may be missing. Returns a function that unsubscribes. */
 export function listen<Given extends Event>(
   target: unknown,
   type: string,
   listener: (event: Given) => void,
 ): () => void {
-  // Each event has the type that its listener takes.
+  // The event type is the listener's.
   const events = target as Partial<EventTarget> | null | undefined;
   events?.addEventListener?.(type, listener as EventListener);
   return () => events?.removeEventListener?.(type, listener as EventListener);
 }
 
-/** Ends all of them. */
+/** Combines functions into one that calls all of them. */
 export const together =
   (ends: readonly (() => void)[]): (() => void) =>
   () => {
     for (const end of ends) end();
   };
 
-/** Calls back when the browser says that the network is there again, that the page is seen again, or that the network is gone. */
+/** Calls back when the browser reports that the network is back, that the page is visible again, or that the network is lost. */
 export function onWake({ isBack, isLost }: { isBack: () => void; isLost: () => void }): () => void {
   return together([
     listen(globalThis, "online", isBack),

@@ -1,7 +1,7 @@
 import type { ClientContext } from "./context.ts";
 import { statusError } from "./transport/errors.ts";
 
-/** A device without Web Push, such as a phone with a token of FCM. */
+/** Device without Web Push, such as a phone with an FCM token. */
 export interface DeviceToken {
   token: string;
   platform: "android" | "ios" | "web";
@@ -15,23 +15,23 @@ export interface RegisteredDevice {
   createdAt: string;
 }
 
-/** Push messages to this device. All of it needs a signed-in user. Errors of all: `PlatformError`. */
+/** Push notifications to this device. Needs a signed-in user. All methods reject with `PlatformError`. */
 export interface Push {
   /**
-   * Registers this browser, or this app with the token of its provider, for the signed-in user: call it at each start. A browser
-   * asks the visitor for the permission, so the first call belongs into a click. `deviceId` is made and kept in the client's
-   * store if there is none. Errors: `unavailable` where the server has no `push.webPush`; what the browser throws where the visitor
+   * Registers this browser, or this app with its provider's token, for the signed-in user. Call it at each start. A browser asks
+   * the visitor for permission, so the first call belongs in a click handler. `deviceId` is generated and kept in the client's
+   * store by default. Errors: `unavailable` where the server has no `push.webPush`; the browser's own error if the visitor
    * refuses.
    */
   register(device: ServiceWorkerRegistration | DeviceToken, options?: { deviceId?: string }): Promise<RegisteredDevice>;
-  /** Before signing out: messages do not reach this device any more. */
+  /** Unregisters this device, so that messages no longer reach it. Call it before signing out. */
   unregister(): Promise<void>;
   /** Subscribes all devices of the user to a topic. Errors: `not_found` without devices. */
   subscribe(topic: string): Promise<void>;
   unsubscribe(topic: string): Promise<void>;
 }
 
-/** The subscription of a browser as the server takes it. */
+/** Returns the browser's subscription, as the server takes it. */
 async function subscriptionOf(
   { transport }: ClientContext,
   { pushManager }: ServiceWorkerRegistration,
@@ -43,7 +43,7 @@ async function subscriptionOf(
   }
   const options = { userVisibleOnly: true, applicationServerKey: push.publicKey };
   const subscribe = () => pushManager.subscribe(options);
-  // A subscription with another key, of before the server's was replaced, must go first.
+  // A subscription with a previous key of the server must be removed first.
   const subscription = await subscribe().catch(async (error: unknown) => {
     const present = await pushManager.getSubscription();
     if (present === null) throw error;

@@ -1,18 +1,21 @@
 import { listen } from "./listeners.ts";
 
-/** Time and chance, which tests replace. Everything else of the client takes them from here. */
+/** Time and randomness, which tests replace. The rest of the client takes them from here. */
 export interface Runtime {
   /** Milliseconds since the Unix epoch by this machine's clock, which may be wrong. */
   now(): number;
   /** Runs `work` once after `delayMs`. The returned function cancels it. */
   after(delayMs: number, work: () => void): () => void;
-  /** 0 to less than 1. */
+  /** Returns a number from 0 to less than 1. */
   random(): number;
-  /** A random UUID. */
+  /** Returns a random UUID. */
   uuid(): string;
 }
 
-/** 0 to 15. `crypto.randomUUID` is missing on insecure origins, and React Native may have no `crypto` at all. */
+/**
+ * Returns a random digit from 0 to 15. `crypto.randomUUID` is missing on insecure origins, and React Native may have no `crypto`
+ * at all.
+ */
 function randomDigit(): number {
   const { crypto } = globalThis as { crypto?: Crypto };
   return (crypto?.getRandomValues(new Uint8Array(1))[0] ?? Math.random() * 16) & 15;
@@ -27,12 +30,12 @@ export const systemRuntime: Runtime = {
   random: () => Math.random(),
   uuid: () =>
     "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx".replace(/[xy]/g, (place) =>
-      // The first bits of `y` are those of the variant.
+      // The first bits of `y` are the variant's.
       (place === "x" ? randomDigit() : (randomDigit() & 3) | 8).toString(16),
     ),
 };
 
-/** From half of `delayMs` to all of it, by chance, so that clients which a restart has cut off do not come back together. */
+/** Adds jitter: returns half of `delayMs` to all of it, so that clients disconnected by a restart do not reconnect together. */
 export const jittered = (runtime: Runtime, delayMs: number): number => (delayMs * (1 + runtime.random())) / 2;
 
 /** Resolves after `delayMs`; rejects with the signal's reason when it is aborted. */

@@ -1,4 +1,4 @@
-// One file: each of them alone is so small that another request costs more than its bytes.
+// One file, because each of these is so small that another request costs more than its bytes.
 export { createSending } from "./analytics.ts";
 export { cookieStore } from "./cookies.ts";
 export { createExpansions } from "./live/expansions.ts";

@@ -1,4 +1,4 @@
-// One file for what talks over the socket: presence, broadcasts and rooms have most of their code in common.
+// One file for features that use the socket: presence, broadcasts and rooms share most of their code.
 
 export { createBroadcast } from "./channels/broadcast.ts";
 export { createPresence } from "./channels/presence.ts";

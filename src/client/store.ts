@@ -1,31 +1,28 @@
 import { createListeners, listen } from "./listeners.ts";
 
-/** A value, or a promise of it. */
+/** Value, or a promise of it. */
 export type MaybePromise<T> = T | Promise<T>;
 
 /**
- * Where the client keeps the session. Clients with the same store, such as the tabs of a browser, share one session: they sign
- * out together, and only one of them refreshes it.
+ * Storage of the session. Clients with the same store, such as the tabs of a browser, share one session: they sign out together,
+ * and only one of them refreshes it.
  */
 export interface Store {
-  /** null when there is none. */
+  /** Returns a value; null if there is none. */
   get(key: string): MaybePromise<string | null>;
   set(key: string, value: string): MaybePromise<void>;
   remove(key: string): MaybePromise<void>;
-  /**
-   * Runs `work` while no other client of this store runs work under that name. Without it clients take turns by a lease, which
-   * they keep in the store.
-   */
+  /** Runs `work` exclusively among the clients of this store, per name. Without this method clients use a lease in the store. */
   lock?<T>(name: string, work: () => Promise<T>): Promise<T>;
-  /** Calls the listener when another client of this store has changed a key. The function ends that. */
+  /** Calls the listener when another client of this store has changed a key. Returns a function that unsubscribes. */
   subscribe?(listener: (key: string) => void): () => void;
 }
 
-/** Keeps everything in memory. */
+/** Creates a store in memory. */
 export function memoryStore(): Store {
   const values = new Map<string, string>();
   const { add: subscribe, tell } = createListeners<[key: string]>();
-  /** The last work under each name. */
+  /** Last work under each name. */
   const last = new Map<string, Promise<unknown>>();
   return {
     get: (key) => values.get(key) ?? null,
@@ -49,7 +46,7 @@ export function memoryStore(): Store {
   };
 }
 
-/** `localStorage`, which the tabs of an origin share. Its `storage` event tells them of each other's changes. */
+/** Creates a store in `localStorage`, shared by the tabs of an origin. The `storage` event reports changes of other tabs. */
 export function browserStore(storage: Storage): Store {
   const locks = typeof navigator === "undefined" ? undefined : navigator.locks;
   const store: Store = {
@@ -61,14 +58,14 @@ export function browserStore(storage: Storage): Store {
         if (storageArea === storage && key !== null) listener(key);
       }),
   };
-  // Missing on insecure origins, as plain http in a LAN.
+  // Web Locks are missing on insecure origins, such as plain http in a LAN.
   if (locks !== undefined) store.lock = async (name, work) => await locks.request(name, work);
   return store;
 }
 
 /**
- * `localStorage` of a page where it works, else memory: a browser may refuse it, and one process of a server has many users, whose
- * sessions it must not share.
+ * Returns a store in the page's `localStorage` if that works, else in memory: a browser may refuse it, and a server process must
+ * not share sessions among its users.
  */
 export function defaultStore(): Store {
   try {

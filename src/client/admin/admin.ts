@@ -8,24 +8,24 @@ import { type Administration, createAdministration } from "./administration.ts";
 import { keyContext } from "./context.ts";
 
 export interface AdminOptions {
-  /** The address of the server. */
+  /** Address of the server. */
   url: string;
-  /** The root key, or one of the config's `serviceKeys`. What its scopes do not allow is `forbidden`. */
+  /** The root key, or one of the config's `serviceKeys`. Anything outside its scopes fails with `forbidden`. */
   serviceKey: string;
 }
 
-/** A client with the rights of a service key: no rule is asked. Errors of all: `PlatformError`. */
+/** Client with the rights of a service key: no rules are evaluated. All methods reject with `PlatformError`. */
 export interface AdminClient<Config = unknown>
   extends Administration,
     Pick<Features<TypesOf<Config>>, "storage" | "functions"> {
-  /** The tables of a namespace; with `instanceId`, those of one instance of it. They cannot be live. */
+  /** Returns the tables of a namespace; with `instanceId`, those of one instance. They do not support live queries. */
   db<Namespace extends keyof TypesOf<Config>["databases"] & string>(
     namespace: Namespace,
     instanceId?: string,
   ): Database<TypesOf<Config>["databases"][Namespace]>;
 }
 
-/** Whether people can look into this program: every visitor of a page, or who has the app, would have the key. */
+/** Returns whether this program's code is public: every visitor of a page, or user of an app, could read the key. */
 function isPublic(): boolean {
   const { document, navigator } = globalThis as { document?: unknown; navigator?: Partial<Navigator> };
   const isPage = document !== undefined || /^Mozilla\//.test(navigator?.userAgent ?? "");
@@ -33,8 +33,8 @@ function isPublic(): boolean {
 }
 
 /**
- * A client for servers and scripts. Errors: `Error` in a browser or an app, where whoever uses it could read the key;
- * `TypeError` for a `url` that is none.
+ * Creates a client for servers and scripts. Errors: `Error` in a browser or an app, where any user could read the key;
+ * `TypeError` for an invalid `url`.
  */
 export function createAdminClient<Config = unknown>({ url, serviceKey }: AdminOptions): AdminClient<Config> {
   if (isPublic()) {

@@ -13,24 +13,27 @@ import { createBuckets, createKeyValue, createSql, createVectors } from "./store
 import { type AdminTables, createAdminTables } from "./tables.ts";
 import { type AdminUsers, createUsers } from "./users.ts";
 
-/** What a service key may do beside tables and files: the same in scripts and in the dashboard. Errors of all: `PlatformError`. */
+/**
+ * Operations of a service key besides tables and files, shared by scripts and the dashboard. All methods reject with
+ * `PlatformError`.
+ */
 export interface Administration {
   readonly users: AdminUsers;
-  /** Sizes of tables, and what their rules say; their records are `db`. */
+  /** Sizes of tables, and evaluation of their rules. For records, use `db`. */
   readonly tables: AdminTables;
   kv(namespace: string): KeyValue;
   sql(database: string): Sql;
   vectors(index: string): Vectors;
-  /** Limits, quotas and unfinished uploads of buckets; their files are `storage`. */
+  /** Limits, quotas and unfinished uploads of buckets. For files, use `storage`. */
   readonly buckets: AdminBuckets;
   readonly push: AdminPush;
   broadcast(name: string): AdminBroadcast;
   readonly jobs: AdminJobs;
   instances(namespace: string): Instances;
-  /** What keys and administrators have changed, and who has signed in. */
+  /** Changes made by keys and administrators, and sign-ins. */
   readonly audit: AdminAudit;
   readonly analytics: AdminAnalytics;
-  /** Rooms that are live now. */
+  /** Rooms that are live. */
   readonly rooms: AdminRooms;
   readonly realtime: AdminRealtime;
   readonly backups: AdminBackups;

@@ -10,32 +10,35 @@ import type { Method, RequestOptions, Transport } from "../transport/types.ts";
 import { type Administration, createAdministration } from "./administration.ts";
 import { keyContext } from "./context.ts";
 
-/** The service key that an administrator has signed in with. */
+/** Service key that an administrator has signed in with. */
 export interface SignedInKey {
   name: string;
   scopes: readonly string[];
 }
 
-/** A server's administration in a browser, with a session instead of a service key. */
+/** Administration of a server from a browser, with a session instead of a service key. */
 export interface Administrator extends Administration {
-  /** The key of the session; null when there is none. */
+  /** Returns the key of the session; null without a session. */
   current(): Promise<SignedInKey | null>;
-  /** With a service key, or the code of a link. Errors: `PlatformError`. */
+  /** Signs in with a service key, or with the code of a link. Errors: `PlatformError`. */
   signIn(credentials: { key: string } | { code: string }): Promise<SignedInKey>;
   signOut(): Promise<void>;
-  /** Any endpoint, with the rights of the key, or of whom it acts as. */
+  /** Requests any endpoint, with the rights of the key, or of the user it acts as. */
   request<T = unknown>(method: Method, path: string, options?: RequestOptions): Promise<T>;
-  /** The tables of a namespace, or of one instance. */
+  /** Returns the tables of a namespace, or of one instance. */
   db(namespace: string, instanceId?: string): AnyDatabase;
-  /** The files of a bucket. Uploads that were broken off go on after a reload, where there is a `store`. */
+  /** Returns the files of a bucket. With a `store`, interrupted uploads resume after a reload. */
   storage(bucket: string): Bucket;
-  /** The same server as a user sees it; null: as nobody. Needs the root key. */
+  /** Returns a client that sees the server as this user does; null: anonymously. Needs the root key. */
   as(userId: string | null): Administrator;
-  /** Realtime, with the rights of the key. */
+  /** Realtime connection, with the rights of the key. */
   readonly socket: Socket;
-  /** Another WebSocket of the server that takes tickets, such as `/api/admin/logs/live`. Nothing is opened before it is held. */
+  /**
+   * Returns a connection to another WebSocket endpoint that takes tickets, such as `/api/admin/logs/live`. It opens at the first
+   * `hold`.
+   */
   openSocket(path: string): Socket;
-  /** The address of a path, for links and pictures. */
+  /** Returns the address of a path, for links and images. */
   url: Transport["url"];
   close(): void;
 }
@@ -45,8 +48,8 @@ const SESSION = "/api/admin/session";
 const NOBODY = "anonymous";
 
 /**
- * `url`: the origin of the page, as the session's cookie is sent nowhere else. `store`: where the ids of unfinished uploads are kept,
- * in memory by default.
+ * Creates the client of a page. `url`: the page's own origin, as the session cookie is sent nowhere else. `store`: holds the ids
+ * of unfinished uploads; in memory by default.
  */
 export function createAdministrator({
   url,
@@ -65,12 +68,12 @@ interface AdministratorDeps {
   runtime: Runtime;
   store: Store;
   headers: Record<string, string>;
-  /** Whom it acts as. */
+  /** User whom the client acts as; null: nobody. */
   userId: string | null;
 }
 
 function administratorOf(deps: AdministratorDeps): Administrator {
-  /** A connection keeps its ticket: the next one needs another. */
+  /** Returns a source of tickets. A ticket stays with its connection: each new connection needs another. */
   const ticketsFor = (connection: () => Socket): Transport["token"] => {
     let ticket: string | null = null;
     return async () => {

@@ -6,60 +6,63 @@ import type { Transport } from "../transport/types.ts";
 export interface Backup {
   name: string;
   createdAt: string;
-  /** Bytes. */
+  /** Size in bytes. */
   size: number;
-  /** When it last held; null: unknown. */
+  /** Time of the last successful verification; null: unknown. */
   verifiedAt: string | null;
-  /** It did not hold when it was made, and is kept all the same. */
+  /** Verification failed when the backup was made. The backup is kept all the same. */
   failed: boolean;
 }
 
-/** A backup that is made, or verified, since the start of the server. */
+/** Creation or verification of a backup since the server started. */
 export interface BackupRun {
   id: string;
   action: "create" | "verify";
-  /** The name of the backup, once it has one. */
+  /** Name of the backup; null until it has one. */
   backup: string | null;
   state: "waiting" | "running" | "done" | "failed";
   startedAt: string | null;
   endedAt: string | null;
-  /** Why it has failed: of a verification, everything that was found. */
+  /** Cause of the failure; for a verification, every problem found. */
   error: string | null;
   files: number | null;
   contentBytes: number | null;
-  /** Those that were checked; null: the backup was not verified. */
+  /** Number of databases checked; null: the backup was not verified. */
   databases: number | null;
 }
 
 export interface BackupList {
-  /** Where they are stored, in words. */
+  /** Human-readable description of where backups are stored. */
   place: string;
-  /** null without a schedule. */
+  /** Cron schedule; null without one. */
   schedule: string | null;
-  /** The newest backups that are kept. */
+  /** Number of newest backups that are kept. */
   keep: number;
-  /** Newest first. */
+  /** Backups, newest first. */
   backups: Backup[];
-  /** Newest first. */
+  /** Runs, newest first. */
   runs: BackupRun[];
 }
 
 export interface AdminBackups {
   list(): Promise<BackupList>;
   /**
-   * Makes a backup, and resolves when it is stored. The end of `signal` ends the wait only. Errors: `conflict` while one is made
-   * or verified, `unavailable` in a drill, `internal` where it fails.
+   * Makes a backup, and resolves when it is stored. Aborting `signal` ends only the wait. Errors: `conflict` while another backup
+   * is made or verified, `unavailable` in a drill, `internal` on failure.
    */
   create(options?: { signal?: AbortSignal }): Promise<BackupRun & { backup: string }>;
-  /** Restores it into a scratch folder and checks everything: `state` is `done` if it holds, else `failed`. Errors: as `create`. */
+  /**
+   * Restores a backup into a scratch folder and checks everything. `state` is `done` on success, else `failed`. Errors: as
+   * `create`.
+   */
   verify(name: string, options?: { signal?: AbortSignal }): Promise<BackupRun>;
-  /** An address with which a browser downloads it, once, within a minute. */
+  /** Returns an address from which a browser can download the backup, once, within a minute. */
   link(name: string): Promise<string>;
-  /** Its bytes. Errors: `not_found`. */
+  /** Streams the bytes of a backup. Errors: `not_found`. */
   download(name: string, options?: { signal?: AbortSignal }): Promise<ReadableStream<Uint8Array>>;
 }
 
-/** How often it is asked whether a backup is done. */
+/** Interval between polls for the end of a run. */
 const RUN_POLL_MS = 500;
 
 const BACKUPS = "/api/admin/backups";

@@ -9,25 +9,25 @@ import type { Transport } from "../transport/types.ts";
 interface Server {
   url: string;
   runtime: Runtime;
-  /** Of every request: they say who asks. */
+  /** Headers of every request, which authenticate the caller. */
   headers: Readonly<Record<string, string>>;
-  /** For what is under way, such as uploads; in memory by default. */
+  /** Store for state of unfinished work, such as uploads; in memory by default. */
   store?: Store;
-  /** Whom it acts as; null: nobody. */
+  /** User whom the client acts as; null: nobody. */
   userId?: string | null;
 }
 
-/** A client's context without a session of a user. `live` is what its live queries would connect with. */
+/** Creates a client context without a user's session. `live` provides the connection of its live queries. */
 export function keyContext(
   { url, runtime, headers, store = memoryStore(), userId = null }: Server,
   live: Pick<ClientContext, "socket"> & Pick<Transport, "token">,
 ): ClientContext {
-  // With a store of its own: a session of the site on the same origin is none of this client's.
+  // The store is separate, so that a user's session on the same origin is not picked up.
   const context = createContext({ url, store: memoryStore() }, runtime);
   const send = createSend({ base: context.transport.url(""), runtime });
   const transport: Transport = {
     ...context.transport,
-    // A type of the caller's choice: the answers of the server are not checked again.
+    // The type is the caller's choice: responses are not validated again.
     request: async <T>(...[method, path, given = {}]: Parameters<Transport["request"]>) => {
       const options = asGiven(given);
       const idempotent = options.idempotent === true ? runtime.uuid() : options.idempotent;

@@ -1,7 +1,7 @@
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { Transport } from "../transport/types.ts";
 
-/** A page of a list; `cursor` is null on the last one. */
+/** Page of a list; `cursor` is null on the last one. */
 export interface AdminPage<Item> {
   items: Item[];
   cursor: string | null;
@@ -11,52 +11,52 @@ export interface AuditEntry {
   at: string;
   actor: {
     kind: "serviceKey" | "admin" | "user" | "anonymous";
-    /** The name of the key, or the user's id. */
+    /** Name of the key, or the user's id. */
     name: string | null;
-    /** Whom the actor acted as: a user's id, or `anonymous`. */
+    /** User whom the actor acted as: a user's id, or `anonymous`. */
     as?: string;
   };
   address: string | null;
   action: string;
   target: string;
-  /** Without secrets; null where there was nothing. */
+  /** Previous value, without secrets; null if there was none. */
   before: JsonValue;
   after: JsonValue;
   requestId: string | null;
 }
 
 export interface AdminAudit {
-  /** Newest first. `action` and `target` take the beginning of one, such as `record` or `db/shared/notes`. */
+  /** Returns audit entries, newest first. `action` and `target` are prefixes, such as `record` or `db/shared/notes`. */
   list(options?: {
     actor?: string;
     action?: string;
     target?: string;
-    /** The first moment: milliseconds since 1970, or ISO 8601. */
+    /** Start of the range: milliseconds since 1970, or ISO 8601. */
     after?: string | number;
     limit?: number;
     cursor?: string | null;
   }): Promise<AdminPage<AuditEntry>>;
 }
 
-/** Milliseconds, at most 1/16 off. */
+/** Latencies in milliseconds, within 1/16. */
 export interface Percentiles {
   p50: number;
   p95: number;
   p99: number;
 }
 
-/** `range` is `24h` by default; `start` and `end` are milliseconds since 1970 or ISO 8601. */
+/** Time range of a report. `range` is `24h` by default; `start` and `end` are milliseconds since 1970 or ISO 8601. */
 export interface ReportRange {
   range?: "1h" | "6h" | "24h" | "7d" | "30d" | "90d";
   start?: string | number;
   end?: string | number;
-  /** The steps of series: `hour` by default. */
+  /** Step of time series: `hour` by default. */
   groupBy?: "minute" | "hour" | "day";
 }
 
-/** `errors` are answers with a 5xx status. */
+/** Requests in one step of a time series. `errors` counts 5xx responses. */
 export interface RequestPoint extends Percentiles {
-  /** Milliseconds since 1970: the beginning of the step. */
+  /** Start of the step, in milliseconds since 1970. */
   timestamp: number;
   requests: number;
   errors: number;
@@ -76,7 +76,7 @@ export interface RequestSummary extends Percentiles {
 export interface RequestTarget extends Percentiles {
   method: string;
   route: string;
-  /** A table, bucket or other resource of the config; null without one. */
+  /** Table, bucket or other resource of the config; null without one. */
   target: string | null;
   requests: number;
   errors4xx: number;
@@ -93,15 +93,15 @@ export interface SlowRequest {
   status: number;
   principal: { kind: "anonymous" | "user" | "serviceKey" | "server"; name: string | null };
   ms: number;
-  /** Milliseconds. */
+  /** Time per phase, in milliseconds. */
   phases: { rules: number; database: number; hooks: number; answer: number };
-  /** Records that it has read or changed. */
+  /** Number of records read or changed. */
   rows: number;
 }
 
 export interface TrackedEvent {
   id: string;
-  /** Milliseconds since 1970. */
+  /** Time of the event, in milliseconds since 1970. */
   timestamp: number;
   userId: string | null;
   eventName: string;
@@ -114,24 +114,24 @@ interface EventOptions extends ReportRange {
 }
 
 export interface AdminAnalytics {
-  /** Requests of a range, and its points in order. */
+  /** Returns the totals of a range, and its time series in order. */
   requests(options?: ReportRange): Promise<{ summary: RequestSummary; timeSeries: RequestPoint[] }>;
-  /** By endpoint and resource, most requests first, at most 1,000. */
+  /** Returns requests by endpoint and resource, most requests first, at most 1,000. */
   targets(options?: ReportRange): Promise<RequestTarget[]>;
-  /** Newest first. */
+  /** Returns slow requests, newest first. */
   slowRequests(options?: { limit?: number; cursor?: string | null }): Promise<AdminPage<SlowRequest>>;
-  /** Newest first. */
+  /** Returns events, newest first. */
   events(options?: EventOptions & { limit?: number; cursor?: string | null }): Promise<AdminPage<TrackedEvent>>;
-  /** Most frequent first. */
+  /** Returns event names, most frequent first. */
   topEvents(
     options?: EventOptions & { limit?: number },
   ): Promise<{ eventName: string; count: number; uniqueUsers: number }[]>;
   /**
-   * How many users have done the first of two to five events in the range, and each further one after the one before it. Of days
-   * that are summarised nothing is known.
+   * Counts the users who did each of two to five events in the range, in this order. Days that are already summarised are not
+   * included.
    */
   funnel(steps: readonly string[], options?: ReportRange): Promise<{ eventName: string; users: number }[]>;
-  /** How many events each step has, in order. */
+  /** Returns the number of events in each step, in order. */
   eventSeries(options?: EventOptions): Promise<{ timestamp: number; count: number }[]>;
 }
 

@@ -1,4 +1,4 @@
-// Everything that a server or a script can import from "platform/admin".
+// Public exports of "platform/admin".
 export { deleteField, increment } from "../tables/writes.ts";
 export { type ErrorCode, type FieldProblem, PlatformError } from "../transport/errors.ts";
 export type { InsertOf, RecordOf } from "../types/records.ts";

@@ -1,25 +1,25 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { Transport } from "../transport/types.ts";
 
-/** A live room in a list. */
+/** Live room in a list. */
 export interface RoomEntry {
   namespace: string;
   id: string;
   players: number;
   connections: number;
-  /** false: it has hibernated behind its connections. */
+  /** Whether the room is in memory; false: it hibernates while its connections stay open. */
   isInMemory: boolean;
-  /** Of the shared state and those of players; null while it hibernates. */
+  /** Size of the shared and players' states in bytes; null while the room hibernates. */
   stateBytes: number | null;
 }
 
-/** A room as administrators see it. */
+/** Room as administrators see it. */
 export interface RoomState {
   namespace: string;
   id: string;
-  /** `live`: in memory. `hibernating`: with players, and not in memory. `saved`: in the file only, as it was saved last. */
+  /** `live`: in memory. `hibernating`: with players, but not in memory. `saved`: only in the file, as last saved. */
   status: "live" | "hibernating" | "saved";
-  /** At most 1,000. Without connections the place is kept for a reconnect. */
+  /** Players, at most 1,000. A player without connections has a seat reserved for a reconnect. */
   players: { userId: string; role: string; connections: number; state: JsonObject | null }[];
   playerCount: number;
   metadata: JsonObject;
@@ -28,46 +28,49 @@ export interface RoomState {
   serverState: JsonObject | null;
   stateBytes: number | null;
   timers: { name: string; dueAt: string }[];
-  /** The states have more than 256 KiB, and parts of them are left out. */
+  /** Whether the states exceed 256 KiB, so that parts of them are left out. */
   isTruncated: boolean;
 }
 
-/** A channel of realtime that has subscribers. */
+/** Realtime channel that has subscribers. */
 export interface ChannelEntry {
   name: string;
   kind: "table" | "presence" | "broadcast";
   subscribers: number;
-  /** Since its first subscriber. */
+  /** Number of messages since the first subscriber. */
   messages: number;
-  /** Messages a second, over the last ten seconds. */
+  /** Messages a second, averaged over the last ten seconds. */
   perSecond: number;
-  /** Of a presence channel; else null. */
+  /** Number of presence entries; null for other channels. */
   entries: number | null;
 }
 
 export interface AdminRealtime {
-  /** What is connected now, and the channels with the most subscribers, or messages (`limit`: 100 by default, at most 500). */
+  /**
+   * Returns the current connections, and the channels with the most subscribers or messages (`limit`: 100 by default, at most
+   * 500).
+   */
   overview(options?: { prefix?: string; sort?: "subscribers" | "rate"; limit?: number }): Promise<{
     connections: { total: number; users: number; serviceKeys: number };
     subscriptions: number;
     channels: ChannelEntry[];
-    /** Channels beyond `limit` included. */
+    /** Number of channels, including those beyond `limit`. */
     total: number;
   }>;
 }
 
 export interface AdminRooms {
-  /** Live rooms, the fullest first. `total` counts those beyond `limit` (100 by default, at most 500). */
+  /** Returns live rooms, the fullest first. `total` includes those beyond `limit` (100 by default, at most 500). */
   list(options?: { namespace?: string; prefix?: string; limit?: number }): Promise<{
     namespaces: { name: string; rooms: number; players: number }[];
     rooms: RoomEntry[];
     total: number;
   }>;
-  /** Errors: `not_found` for a room that is neither live nor saved. */
+  /** Returns the state of a room. Errors: `not_found` for a room that is neither live nor saved. */
   get(namespace: string, id: string): Promise<RoomState>;
-  /** Errors: `not_found` for somebody who is no player. */
+  /** Kicks a player. Errors: `not_found` for a user who is not a player. */
   kick(namespace: string, id: string, userId: string): Promise<void>;
-  /** Kicks everybody, and gives how many they were. Errors: `not_found` for a room that is not live. */
+  /** Kicks all players, and returns their number. Errors: `not_found` for a room that is not live. */
   close(namespace: string, id: string): Promise<number>;
 }
 

@@ -7,14 +7,14 @@ export interface JobRecord {
   id: string;
   name: string;
   state: JobState;
-  /** `drill`: it waits because the server is a drill, in which no job runs. */
+  /** `drill`: the job waits because the server is a drill, in which no job runs. */
   waitingFor: "drill" | null;
-  /** The tries that have begun. */
+  /** Number of attempts started. */
   attempt: number;
   data: JsonValue;
-  /** Of the latest try that failed. */
+  /** Error of the latest failed attempt; null without one. */
   error: string | null;
-  /** Of a webhook: what its receiver answered to the latest try that had an answer, with the beginning of the body. */
+  /** For a webhook: the receiver's latest response, with the beginning of its body; null without one. */
   answer: { status: number; contentType: string | null; body: string; isCut: boolean } | null;
   createdAt: string;
   dueAt: string;
@@ -23,28 +23,28 @@ export interface JobRecord {
 }
 
 export interface ScheduleRecord {
-  /** Of its jobs: `cron:NAME`. */
+  /** Name of the schedule's jobs: `cron:NAME`. */
   name: string;
   schedule: string;
   timezone: string;
-  /** The next 5 runs; none in a drill. */
+  /** Times of the next 5 runs; empty in a drill. */
   next: string[];
   lastAt: string | null;
 }
 
 export interface AdminJobs {
-  /** Newest first. */
+  /** Returns jobs, newest first. */
   list(options?: {
     name?: string;
     state?: JobState;
     limit?: number;
     cursor?: string | null;
   }): Promise<{ items: JobRecord[]; cursor: string | null }>;
-  /** Errors: `conflict` for a job that has not failed. */
+  /** Retries a failed job. Errors: `conflict` for a job that has not failed. */
   retry(id: string): Promise<void>;
   cancel(id: string): Promise<void>;
   schedules(): Promise<ScheduleRecord[]>;
-  /** Runs a schedule now; gives the id of its job, or of the one that waits or runs. Errors: `not_found`. */
+  /** Runs a schedule now. Returns the id of the new job, or of one that already waits or runs. Errors: `not_found`. */
   runSchedule(name: string): Promise<string>;
   /** Runs a waiting job now. */
   runNow(id: string): Promise<void>;
@@ -54,18 +54,18 @@ export interface InstanceEntry {
   id: string;
   bytes: number;
   createdAt: string;
-  /** The last write, or a little later. */
+  /** Time of the last write, or slightly later. */
   writtenAt: string;
 }
 
 export interface Instances {
-  /** In order of their ids. */
+  /** Returns instances, ordered by id. */
   list(options?: {
     prefix?: string;
     limit?: number;
     cursor?: string | null;
   }): Promise<{ items: InstanceEntry[]; cursor: string | null }>;
-  /** With all of its records. */
+  /** Deletes an instance with all of its records. */
   delete(id: string): Promise<void>;
 }
 
@@ -105,9 +105,9 @@ export function createInstances({ request }: Transport, namespace: string): Inst
   };
 }
 
-/** Messages to those who listen on a broadcast channel. */
+/** Sends messages to the listeners of a broadcast channel. */
 export interface AdminBroadcast {
-  /** Resolves when the server has sent it. */
+  /** Sends a message. Resolves when the server has sent it. */
   send(event: string, payload?: JsonObject): Promise<void>;
 }
 

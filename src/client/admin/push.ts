@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { Transport } from "../transport/types.ts";
 
-/** A notification; with `silent` nothing is shown, and the app gets only `data`. */
+/** Push notification. With `silent` nothing is shown, and the app receives only `data`. */
 export interface PushMessage {
   title?: string;
   body?: string;
@@ -11,9 +11,9 @@ export interface PushMessage {
   badge?: number;
   data?: JsonObject;
   collapseId?: string;
-  /** Seconds. */
+  /** Time to live in seconds. */
   ttl?: number;
-  /** Raw members of an FCM message. */
+  /** Raw members of the FCM message. */
   fcm?: JsonObject;
 }
 
@@ -23,17 +23,17 @@ interface Counts {
 }
 
 export interface AdminPush {
-  /** Errors: `not_found` for a user without devices. */
+  /** Sends a message to all devices of a user. Errors: `not_found` for a user without devices. */
   send(userId: string, message: PushMessage): Promise<Counts>;
   sendMany(userIds: readonly string[], message: PushMessage): Promise<Counts>;
   sendToToken(token: string, message: PushMessage, options?: { platform?: PushPlatform }): Promise<Counts>;
-  /** Resolves when the message is queued. */
+  /** Queues a message for the subscribers of a topic. Resolves when it is queued. */
   sendToTopic(topic: string, message: PushMessage): Promise<void>;
-  /** To all devices. Resolves when the message is queued. */
+  /** Queues a message for all devices. Resolves when it is queued. */
   broadcast(message: PushMessage): Promise<void>;
   devices(userId: string): Promise<{ id: string; token: string; platform: string; createdAt: string }[]>;
   setMetadata(userId: string, deviceId: string, metadata: JsonObject): Promise<void>;
-  /** Devices of everybody, or those that fulfil all of these, newest first. */
+  /** Returns devices that match all of the options, newest first. */
   listDevices(options?: {
     userId?: string;
     token?: string;
@@ -42,13 +42,13 @@ export interface AdminPush {
     limit?: number;
     cursor?: string | null;
   }): Promise<{ items: PushDevice[]; cursor: string | null }>;
-  /** By name. */
+  /** Returns topics, ordered by name. */
   topics(options?: {
     prefix?: string;
     limit?: number;
     cursor?: string | null;
   }): Promise<{ items: { topic: string; devices: number }[]; cursor: string | null }>;
-  /** What was sent in the last day, newest first. */
+  /** Returns the messages sent within the last day, newest first. */
   logs(options?: {
     userId?: string;
     status?: PushLog["status"];
@@ -60,7 +60,7 @@ export interface AdminPush {
 export type PushPlatform = "android" | "ios" | "web";
 
 export interface PushDevice {
-  /** Among those of the user. */
+  /** Id of the device, unique per user. */
   id: string;
   userId: string;
   token: string;
@@ -68,7 +68,7 @@ export interface PushDevice {
   metadata: JsonObject;
   topics: string[];
   createdAt: string;
-  /** The latest registration. */
+  /** Time of the latest registration. */
   registeredAt: string;
 }
 

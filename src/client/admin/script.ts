@@ -1,21 +1,21 @@
 import { isWord, type SqlToken, splitStatements, tokenizeSql, withoutExplain } from "../../kernel/sql/tokens.ts";
 
-/** A part of a script, in characters. */
+/** Range of a script, in characters. */
 export interface SqlPlace {
   from: number;
   to: number;
 }
 
-/** A statement of a script, and its place in it. */
+/** Statement of a script, with its range. */
 export interface SqlStatement extends SqlPlace {
-  /** Without the semicolon behind it. */
+  /** Statement without its trailing semicolon. */
   text: string;
-  /** By its first word: what is explained reads. The server decides for itself. */
+  /** Guess from the first keyword; `EXPLAIN` counts as a read. The server decides for itself. */
   kind: "read" | "write";
   isExplained: boolean;
 }
 
-/** The statements of a script, cut where SQLite cuts them. `POST /api/d1/:database` takes one at a time. */
+/** Splits a script into statements, as SQLite does. `POST /api/d1/:database` takes one at a time. */
 export function sqlStatements(script: string): readonly SqlStatement[] {
   return splitStatements(tokenizeSql(script)).flatMap((tokens) => {
     const [first, last] = [tokens[0], tokens.at(-1)];
@@ -27,8 +27,8 @@ export function sqlStatements(script: string): readonly SqlStatement[] {
 }
 
 /**
- * Where in a script SQLite found the error of a statement, as far as its message names it by a word that the statement has once;
- * null otherwise.
+ * Returns the range of a script where SQLite found the error of a statement: the word its message names, if it occurs once in the
+ * statement; null otherwise.
  */
 export function sqlErrorPlace(script: string, { from, to }: SqlPlace, message: string): SqlPlace | null {
   const named = /near "(.+)": syntax error|unrecognized token: "(.+)"|: (?:[^\s:]+\.)?([^\s:]+)$/s.exec(message);

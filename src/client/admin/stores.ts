@@ -3,9 +3,9 @@ import { bucketPath } from "../storage/paths.ts";
 import type { Transport } from "../transport/types.ts";
 
 export interface KeyValue {
-  /** null when missing or expired. */
+  /** Returns the value of a key; null when missing or expired. */
   get<T = JsonValue>(key: string): Promise<T | null>;
-  /** `ttl` in seconds; without it the key stays. */
+  /** Sets a key. `ttl` is in seconds; without it the key does not expire. */
   set(key: string, value: JsonValue, options?: { ttl?: number }): Promise<void>;
   delete(key: string): Promise<void>;
   list(options?: {
@@ -16,7 +16,7 @@ export interface KeyValue {
 }
 
 export interface Sql {
-  /** One statement; `?` are bound in order. `signal` ends a read. */
+  /** Executes one statement; the `?` parameters are bound in order. Aborting `signal` ends a read. */
   query<Row = JsonObject>(
     sql: string,
     params?: readonly (string | number | boolean | null)[],
@@ -24,19 +24,19 @@ export interface Sql {
   ): Promise<{ results: Row[]; meta: { changes: number; rows_read: number; duration: number } }>;
 }
 
-/** What the config says of a bucket, and what is used of its quota. All sizes are bytes. */
+/** Configuration of a bucket, and its use of the quota. All sizes are in bytes. */
 export interface BucketDescription {
   name: string;
-  /** Its files are in an object store. */
+  /** Whether files are in an object store. */
   external: boolean;
-  /** In a drill. */
+  /** Whether the bucket is read-only, as in a drill. */
   readOnly: boolean;
-  /** Files of every type are shown in browsers: `true` in a sandbox, `"sameOrigin"` as pages of the server's origin. */
+  /** Whether browsers show files of every type: `true` in a sandbox, `"sameOrigin"` as pages of the server's origin. */
   inline: boolean | "sameOrigin";
   maxFileSize: number;
-  /** Such as `200x200`. */
+  /** Thumbnail sizes, such as `200x200`. */
   thumbs: string[];
-  /** null: not limited. */
+  /** Quota and use; null: none is configured. A null member is unlimited. */
   quota: { total: number | null; perUser: number | null; used: number } | null;
 }
 
@@ -44,9 +44,9 @@ export interface UnfinishedUpload {
   uploadId: string;
   key: string;
   contentType: string;
-  /** A user; null: a service key. */
+  /** Id of the uploading user; null: a service key. */
   ownerId: string | null;
-  /** Those that have arrived, and their bytes. */
+  /** Number of parts received; `size` is their total in bytes. */
   parts: number;
   size: number;
   createdAt: string;
@@ -55,12 +55,12 @@ export interface UnfinishedUpload {
 
 export interface AdminBuckets {
   describe(bucket: string): Promise<BucketDescription>;
-  /** Newest first. */
+  /** Returns unfinished uploads, newest first. */
   uploads(
     bucket: string,
     options?: { limit?: number; cursor?: string | null },
   ): Promise<{ items: UnfinishedUpload[]; cursor: string | null }>;
-  /** Ends an unfinished upload and removes its parts. Errors: `not_found`. */
+  /** Aborts an unfinished upload and removes its parts. Errors: `not_found`. */
   abort(bucket: string, upload: Pick<UnfinishedUpload, "uploadId" | "key">): Promise<void>;
 }
 
@@ -78,20 +78,20 @@ export interface VectorMatch {
 }
 
 export interface Vectors {
-  /** Gives how many were stored. */
+  /** Stores vectors, and returns their number. */
   upsert(vectors: readonly Vector[]): Promise<number>;
-  /** The nearest first. */
+  /** Returns matches, nearest first. */
   search(
     vector: readonly number[],
     options?: { topK?: number; filter?: JsonObject; returnValues?: boolean },
   ): Promise<VectorMatch[]>;
   get(ids: readonly string[]): Promise<Required<Vector>[]>;
-  /** By id, without values. */
+  /** Returns vectors without values, ordered by id. */
   list(options?: { prefix?: string; limit?: number; cursor?: string | null }): Promise<{
     items: { id: string; metadata: JsonObject }[];
     cursor: string | null;
   }>;
-  /** Gives how many there were. */
+  /** Deletes vectors, and returns how many existed. */
   delete(ids: readonly string[]): Promise<number>;
   describe(): Promise<{ vectorCount: number; dimensions: number; metric: string }>;
 }

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
 import type { Transport } from "../transport/types.ts";
 
-/** A table, of an instance where its namespace has them. */
+/** Table of a namespace; `instanceId` is needed where the namespace has instances. */
 export interface TableName {
   namespace: string;
   instanceId?: string | undefined;
@@ -10,59 +10,60 @@ export interface TableName {
 
 export interface TableSize {
   rows: number;
-  /** About, without indexes. */
+  /** Approximate size in bytes, without indexes. */
   bytes: number;
-  /** Of the file, which has all tables of the namespace or instance. */
+  /** Size of the file in bytes. The file holds all tables of the namespace or instance. */
   fileBytes: number;
 }
 
 export type RuleOperation = "read" | "insert" | "update" | "delete";
 type RuleName = "open" | "create" | RuleOperation;
 
-/** What a rule looked up. */
+/** Lookup that a rule made. */
 export interface TriedLookup {
   rule: RuleName;
   namespace: string;
   instanceId: string | null;
   table: string;
   method: "get" | "first" | "list" | "exists";
-  /** Of `get`. */
+  /** Id passed to `get`; null for other methods. */
   id: string | null;
-  /** As JSON, cut after 1,000 characters. */
+  /** Filter as JSON, cut after 1,000 characters. */
   filter: string | null;
-  /** Records; of `exists` 1 where there is one. */
+  /** Number of records found; `exists` counts at most 1. */
   found: number;
   ms: number;
   error: string | null;
 }
 
-/** What the rules of a table say to one operation on a record. */
+/** Result of a table's rules for one operation on a record. */
 export interface TriedRule {
   operation: RuleOperation;
   allowed: boolean;
-  /** Of the answer to such a request, as far as rules decide it. */
+  /** Status of the response to such a request, as far as rules decide it. */
   status: number;
-  /** The rule that decided: update and delete are 404 for a record that the read rule hides. */
+  /** Name of the deciding rule. The read rule decides updates and deletes of a record it hides: they are 404. */
   decidedBy: RuleName;
-  /** Its source; null: there is none, which denies. */
+  /** Source of the rule; null: the table has none, which denies. */
   rule: string | null;
-  /** The filter that it returned, or whether it allows. */
+  /** Filter that the rule returned, or whether it allows. */
   answer: JsonValue;
-  /** At most 200. */
+  /** Lookups, at most 200. */
   lookups: TriedLookup[];
-  /** All of them. */
+  /** Number of all lookups. */
   lookupCount: number;
   ms: number;
-  /** Why the rule failed, which denies. */
+  /** Why the rule threw, which denies; null if it did not. */
   error: string | null;
 }
 
 export interface AdminTables {
-  /** Nothing is counted: it takes the same time for any table. Errors: `not_found`. */
+  /** Returns the size of a table. No rows are counted, so it takes the same time for any table. Errors: `not_found`. */
   size(table: TableName): Promise<TableSize>;
   /**
-   * Which rule allows or denies operations on one record to a user, or to `anonymous`. Nothing is written. `id`: a stored record;
-   * `record`: one that does not exist; `data`: the changes of an update. All four operations by default. Needs the root key.
+   * Returns which rules allow or deny operations on one record to a user, or to `anonymous`. Nothing is written. `id`: a stored
+   * record; `record`: one that does not exist; `data`: the changes of an update. All four operations by default. Needs the root
+   * key.
    */
   tryRules(
     table: TableName,

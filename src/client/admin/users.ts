@@ -2,10 +2,10 @@ import type { JsonObject } from "../../kernel/json/json.ts";
 import { orNull } from "../transport/errors.ts";
 import type { Transport } from "../transport/types.ts";
 
-/** A user in a list. */
+/** User in a list. */
 export interface UserEntry {
   id: string;
-  /** null for anonymous users. */
+  /** Email address; null for anonymous users. */
   email: string | null;
   displayName: string | null;
   role: string;
@@ -15,13 +15,13 @@ export interface UserEntry {
   createdAt: string;
 }
 
-/** A user as administrators see one. */
+/** User as administrators see one. */
 export interface AdminUser extends UserEntry {
   avatarUrl: string | null;
   emailVisibility: "public" | "private";
-  /** Written by the user. */
+  /** Metadata that the user can write. */
   metadata: JsonObject;
-  /** Never sent to clients. */
+  /** Metadata that is never sent to clients. */
   appMetadata: JsonObject;
   customClaims: JsonObject;
 }
@@ -30,51 +30,54 @@ export interface NewUser {
   email: string;
   password: string;
   displayName?: string | null;
-  /** `user` by default. */
+  /** Role; `user` by default. */
   role?: string;
 }
 
 export interface ImportedUser {
   id?: string;
   email: string;
-  /** At most one of this and `passwordHash`; without both the user signs in by link, code or provider. */
+  /** Password, mutually exclusive with `passwordHash`. Without either, the user signs in by link, code or provider. */
   password?: string;
-  /** bcrypt, or `pbkdf2:sha256:ITERATIONS:BASE64_SALT:BASE64_HASH`. */
+  /** Password hash: bcrypt, or `pbkdf2:sha256:ITERATIONS:BASE64_SALT:BASE64_HASH`. */
   passwordHash?: string;
   displayName?: string | null;
   avatarUrl?: string | null;
   role?: string;
   verified?: boolean;
-  /** ISO 8601; now by default. */
+  /** Creation time, ISO 8601; now by default. */
   createdAt?: string;
-  /** Users at providers of `auth.oauth`, by the providers' ids of them. */
+  /** Identities at providers of `auth.oauth`. `subject` is the provider's id of the user. */
   identities?: { provider: string; subject: string; email?: string | null; emailVerified?: boolean }[];
   metadata?: JsonObject;
   appMetadata?: JsonObject;
 }
 
-/** Absent members stay; `metadata` and `appMetadata` are replaced as a whole. */
+/** Changes of a user. Absent members stay; `metadata` and `appMetadata` are replaced as a whole. */
 export interface UserChanges {
   displayName?: string | null;
   avatarUrl?: string | null;
   role?: string;
   emailVisibility?: "public" | "private";
-  /** true ends every session. */
+  /** Whether the user is disabled; true ends every session. */
   disabled?: boolean;
   metadata?: JsonObject;
   appMetadata?: JsonObject;
-  /** These three need the scope `auth:credentials:*:write`. Another address or password ends every session. */
+  /**
+   * New address. This, `emailVerified` and `password` need the scope `auth:credentials:*:write`. A new address or password ends
+   * every session.
+   */
   email?: string;
-  /** false after a change of `email` unless given. */
+  /** Whether the address is verified; false by default after a change of `email`. */
   emailVerified?: boolean;
   password?: string;
-  /** true: the passkeys stay where a password is set. */
+  /** true: setting a password keeps the passkeys. */
   keepPasskeys?: boolean;
 }
 
-/** What a user is signed in with, and can sign in with. */
+/** Sessions of a user, and all ways to sign in. */
 export interface SignInMeans {
-  /** Live ones, newest first, at most 100. */
+  /** Live sessions, newest first, at most 100. */
   sessions: {
     id: string;
     createdAt: string;
@@ -88,10 +91,10 @@ export interface SignInMeans {
   passkeys: { id: string; name: string | null; deviceType: string; createdAt: string; lastUsedAt: string | null }[];
 }
 
-/** A mail that waits in the outbox: no mail server is configured, or the server runs as a drill. */
+/** Mail held in the outbox: no mail server is configured, or the server runs as a drill. */
 export interface OutboxEntry {
   id: string;
-  /** Such as `invite`; `app` for mails of the config's code. */
+  /** Kind of mail, such as `invite`; `app` for mails sent by the config's code. */
   kind: string;
   from: string;
   to: string;
@@ -99,26 +102,26 @@ export interface OutboxEntry {
   sentAt: string;
 }
 
-/** `[hidden]` in place of its link and code. */
+/** Mail with its content. Links and codes are replaced with `[hidden]`. */
 export interface OutboxMail extends OutboxEntry {
   text: string;
   html: string | null;
 }
 
 export interface AdminUsers {
-  /** null when there is no such user. */
+  /** Returns a user; null when there is no such user. */
   get(id: string): Promise<AdminUser | null>;
-  /** In order of creation; with `q`, those whose address or name begins so. */
+  /** Returns users in order of creation; with `q`, those whose address or name starts with it. */
   list(options?: { limit?: number; cursor?: string | null; q?: string }): Promise<{
     items: UserEntry[];
-    /** For the next page; null on the last one. */
+    /** Cursor of the next page; null on the last one. */
     cursor: string | null;
   }>;
-  /** Errors: `conflict` for a known address. */
+  /** Creates a user. Errors: `conflict` for a known address. */
   create(user: NewUser): Promise<AdminUser>;
-  /** Mails a link at which the user sets a password. */
+  /** Mails a link with which the user sets a password. */
   invite(invitation: { email: string; role?: string; metadata?: JsonObject; redirectUrl?: string }): Promise<AdminUser>;
-  /** Up to 1,000 users, all or none. Gives their ids in order. */
+  /** Imports up to 1,000 users, all or none. Returns their ids in order. */
   import(users: readonly ImportedUser[]): Promise<string[]>;
   update(id: string, changes: UserChanges): Promise<AdminUser>;
   delete(id: string): Promise<void>;
@@ -128,18 +131,18 @@ export interface AdminUsers {
   revokeSessions(id: string): Promise<void>;
   /** Mails the user a link that sets a new password (`reset`) or verifies the address. Errors: `conflict`. */
   sendMail(id: string, mail: "reset" | "verification", redirectUrl?: string): Promise<void>;
-  /** Removes the second factors and recovery codes. */
+  /** Removes all second factors and recovery codes of a user. */
   removeFactors(id: string): Promise<void>;
-  /** Newest first. */
+  /** Returns mails in the outbox, newest first. */
   outbox(options?: {
     limit?: number;
     cursor?: string | null;
   }): Promise<{ items: OutboxEntry[]; cursor: string | null }>;
-  /** Errors: `not_found`. */
+  /** Returns one mail of the outbox. Errors: `not_found`. */
   outboxMail(id: string): Promise<OutboxMail>;
-  /** Errors: `not_found`. */
+  /** Returns a user's sessions and ways to sign in. Errors: `not_found`. */
   signInMeans(id: string): Promise<SignInMeans>;
-  /** Ends a session, or removes an identity or a passkey, also the last way to sign in. Errors: `not_found`. */
+  /** Ends a session, or removes an identity or a passkey, even if it is the last way to sign in. Errors: `not_found`. */
   removeSignInMeans(id: string, kind: "session" | "identity" | "passkey", removedId: string): Promise<void>;
 }
 

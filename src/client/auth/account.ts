@@ -5,7 +5,7 @@ import { createPasskeys } from "./passkeys.ts";
 import type { SignInAnswer, SignIns, SignUpAnswer } from "./sign-in.ts";
 import type { Auth, Identity, Passkey, SessionInfo, User } from "./types.ts";
 
-/** What most pages do not do, or do once: other ways to sign in, and changes of an account. */
+/** Rare operations, loaded on first use: other ways to sign in, and changes of an account. */
 export type Account = Omit<
   Auth,
   "user" | "ready" | "subscribe" | "signUp" | "signIn" | "signInAnonymously" | "signOut"
@@ -14,14 +14,14 @@ export type Account = Omit<
 export function createAccount(context: ClientContext, signIns: SignIns): Account {
   const { transport, session } = context;
   const { post, complete } = signIns;
-  /** A request of the signed-in user. */
+  /** Sends a request as the signed-in user. */
   const own = <T = unknown>(method: Method, path: string, body?: object) =>
     transport.request<T>(method, `/api/auth/${path}`, { body });
   const done = async (request: Promise<unknown>) => void (await request);
   const enter = async (path: string, body: object) => complete(await post<SignInAnswer>(path, body));
   const { register, signIn } = createPasskeys(context, signIns);
   const { begin, redirectResult } = createOAuth(context, signIns);
-  /** Nothing where another one has signed in, or the user has signed out, while the server was asked. */
+  /** Takes the updated user. Does nothing if the user signed out, or another one signed in, during the request. */
   const takeUser = async (answer: { user: User }) => {
     await session.update(answer);
     return answer.user;
@@ -40,7 +40,7 @@ export function createAccount(context: ClientContext, signIns: SignIns): Account
       request: (mail) => done(post("signin/email-otp", mail)),
       use: (email, code) => enter("verify-email-otp", { email, code }),
     },
-    // One function for both signatures: with `popup` it ends with a result, without it never.
+    // One function implements both signatures: with `popup` it resolves, without it the page is left.
     oauth: begin as Auth["oauth"],
     redirectResult,
     passkeys: {

@@ -4,7 +4,7 @@ import type { Account } from "./account.ts";
 import { createSignIns, type SignInAnswer } from "./sign-in.ts";
 import type { Auth, Tokens } from "./types.ts";
 
-/** `auth` of a client. What is not sign-in with a password, or without any, is loaded when it is used. */
+/** Creates `auth` of a client. Everything besides password and anonymous sign-in is loaded on first use. */
 export function createAuth(context: ClientContext): Auth {
   const { transport, session } = context;
   const signIns = createSignIns(transport, session);
@@ -28,7 +28,7 @@ export function createAuth(context: ClientContext): Auth {
       const refreshToken = await session.refreshToken();
       await session.forget();
       if (refreshToken === null) return;
-      // The session has ended here. Without a connection it goes on at the server, where nobody has its tokens.
+      // The session has ended here. Without a connection it stays on the server, where nobody has its tokens.
       await post("signout", { refreshToken }).catch(() => {});
     },
     ...deferred(

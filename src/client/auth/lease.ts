@@ -1,26 +1,26 @@
 import { pause, type Runtime } from "../runtime.ts";
 import type { Store } from "../store.ts";
 
-/** A client that refreshes holds the lease of its store for at most this long. Longer than the tries of one refresh. */
+/** Lease duration. Longer than all attempts of one refresh. */
 const REFRESH_LEASE_MS = 15_000;
-/** How often a client that waits for another one's refresh looks into the store. */
+/** Interval at which a waiting client reads the store during another client's refresh. */
 const REFRESH_POLL_MS = 100;
-/** After which the holder of a lease looks whether another client took it at the same moment. */
+/** Delay after which the holder of a lease checks whether another client took it at the same moment. */
 const REFRESH_SETTLE_MS = 30;
 
 interface Turn<T> {
   store: Store;
   runtime: Runtime;
-  /** Where the lease is kept. */
+  /** Store key of the lease. */
   key: string;
   work: () => Promise<T>;
-  /** Asked while another client has the lease: what is not undefined ends the wait, and is the result. Default: nothing is. */
+  /** Called while another client holds the lease. A result other than undefined ends the wait and is returned. Default: none. */
   outcome?: () => Promise<T | undefined>;
 }
 
 /**
- * Runs `work` while no other client of the store does: by the lock of the store, or else by a lease in it. The lease of a client
- * that has died ends by itself; so does one whose end is further away than a lease is long, which a changed clock leaves behind.
+ * Runs `work` exclusively among the clients of the store: under the store's lock, or else under a lease in the store. The lease
+ * of a crashed client expires. One that ends later than a lease can last, after a change of the clock, counts as expired.
  */
 export async function inTurn<T>({ store, runtime, key, work, outcome }: Turn<T>): Promise<T> {
   if (store.lock !== undefined) return store.lock(key, work);
@@ -31,7 +31,7 @@ export async function inTurn<T>({ store, runtime, key, work, outcome }: Turn<T>)
     const leftMs = Number(until ?? 0) - runtime.now();
     if (leftMs <= 0 || leftMs > REFRESH_LEASE_MS) {
       await store.set(key, `${id} ${runtime.now() + REFRESH_LEASE_MS}`);
-      // A store cannot compare and set: of two clients that write at the same moment, the later one keeps the lease.
+      // The store has no compare-and-set: of two clients that write at the same moment, the later one holds the lease.
       await pause(runtime, REFRESH_SETTLE_MS);
       if ((await holder())[0] === id) break;
     }

@@ -4,7 +4,7 @@ import { localError } from "../transport/errors.ts";
 import type { SignIns } from "./sign-in.ts";
 import type { SignInResult, User } from "./types.ts";
 
-/** How often it is looked whether the window of a sign-in is back. */
+/** Interval between checks whether the sign-in window has returned. */
 const OAUTH_POPUP_POLL_MS = 100;
 
 interface Options {
@@ -13,13 +13,13 @@ interface Options {
 }
 
 /**
- * Says in this tab that it has left for a provider. Without it, tokens in an address are not looked at: anybody can make a link
- * that would sign its reader in as somebody else.
+ * Returns the session-storage key that marks this tab as having left for a provider. Without the mark, tokens in an address are
+ * ignored: anyone can make a link that would sign its reader in as somebody else.
  */
 export const oauthMark = (url: string): string => `platform.oauth@${new URL(url).host}`;
 
 export function createOAuth({ options: { url }, transport, runtime }: ClientContext, { complete }: SignIns) {
-  /** Signs in with what a provider has led back with; null for a fragment of something else. */
+  /** Signs in with the fragment that a provider redirected to; null for an unrelated fragment. */
   async function finish(fragment: string): Promise<SignInResult | null> {
     const given = new URLSearchParams(fragment.replace(/^#/, ""));
     const [accessToken, refreshToken] = [given.get("access_token"), given.get("refresh_token")];
@@ -34,7 +34,7 @@ export function createOAuth({ options: { url }, transport, runtime }: ClientCont
     return complete({ user, accessToken, refreshToken });
   }
 
-  /** Waits until the window is back at this origin, where its address can be read. */
+  /** Waits until the window is back at this origin, where its address is readable. */
   async function fragmentOf(popup: Window): Promise<string> {
     for (;;) {
       await pause(runtime, OAUTH_POPUP_POLL_MS);
@@ -43,7 +43,7 @@ export function createOAuth({ options: { url }, transport, runtime }: ClientCont
         const { hash } = popup.location;
         if (hash !== "") return hash;
       } catch {
-        // It is at the provider.
+        // The window is at the provider.
       }
     }
   }
@@ -72,7 +72,7 @@ export function createOAuth({ options: { url }, transport, runtime }: ClientCont
       if (sessionStorage.getItem(oauthMark(url)) === null || location.hash === "") return null;
       const { hash } = location;
       sessionStorage.removeItem(oauthMark(url));
-      // Tokens do not stay in the history.
+      // Keeps the tokens out of the history.
       history.replaceState(history.state, "", location.pathname + location.search);
       return finish(hash);
     },

@@ -7,11 +7,14 @@ type Json = Record<string, unknown>;
 
 const toText = (bytes: ArrayBuffer): string => encoded(new Uint8Array(bytes));
 
-/** Credentials of options, whose ids are base64url. */
+/** Decodes the base64url ids of credential descriptors. */
 const credentials = (list: unknown): PublicKeyCredentialDescriptor[] =>
   ((list ?? []) as (PublicKeyCredentialDescriptor & { id: string })[]).map((one) => ({ ...one, id: bytesOf(one.id) }));
 
-/** A response of an authenticator as the server takes it: bytes as base64url. `toJSON` is younger than passkeys are. */
+/**
+ * Encodes an authenticator's response for the server, with bytes as base64url. The built-in `toJSON` is missing in older browsers
+ * that have passkeys.
+ */
 function toJson(credential: PublicKeyCredential): Json {
   const { id, rawId, type, authenticatorAttachment, response } = credential;
   const { clientDataJSON } = response;
@@ -35,10 +38,10 @@ function toJson(credential: PublicKeyCredential): Json {
   };
 }
 
-/** What the browser gives; it rejects with `NotAllowedError` when the user declines. */
+/** Returns the browser's credential. Rejects with `NotAllowedError` when the user declines. */
 async function asked(request: Promise<Credential | null>): Promise<Json> {
   const credential = await request;
-  // `publicKey` was asked for.
+  // Only `publicKey` credentials are requested.
   if (credential !== null) return toJson(credential as PublicKeyCredential);
   throw new DOMException("The browser gave no passkey", "NotAllowedError");
 }

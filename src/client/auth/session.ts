@@ -7,21 +7,21 @@ import { asGiven, type Send, withRetries } from "../transport/send.ts";
 import { inTurn } from "./lease.ts";
 import type { Tokens, User } from "./types.ts";
 
-/** An access token is replaced when less than this, or than a fifth of its lifetime, is left. */
+/** Access tokens are refreshed when less than this, or than a fifth of their lifetime, is left. */
 const REFRESH_MARGIN_MS = 60_000;
 
 /**
- * A session as the store has it. Its times are by this machine's clock, which may be wrong: they follow from when the tokens
- * arrived and from how long they are valid, never from the times in them.
+ * Session as stored. Its times use this machine's clock, which may be wrong: they derive from the arrival of the tokens and their
+ * validity, never from timestamps in the tokens.
  */
 interface StoredSession extends Tokens {
-  /** When the tokens arrived. */
+  /** Arrival of the tokens, in milliseconds. */
   takenAt: number;
-  /** How long the access token was valid then, in milliseconds. */
+  /** Validity of the access token on arrival, in milliseconds. */
   lifetimeMs: number;
 }
 
-/** The lifetime that an access token says; 0 for one that cannot be read, which is then refreshed at each use. */
+/** Returns the lifetime stated by an access token; 0 for an unreadable one, which is then refreshed at each use. */
 function lifetimeMsOf(accessToken: string): number {
   try {
     const payload = accessToken.split(".")[1] ?? "";
@@ -40,7 +40,7 @@ const stored = ({ user, accessToken, refreshToken }: Tokens, now: number): Store
   lifetimeMs: lifetimeMsOf(accessToken),
 });
 
-/** null for a text that is not a session. */
+/** Parses a stored session; null if the text is not one. */
 function parseStored(text: string | null): StoredSession | null {
   try {
     const session = JSON.parse(text ?? "null");
@@ -50,30 +50,30 @@ function parseStored(text: string | null): StoredSession | null {
   }
 }
 
-/** Milliseconds for which the access token is still valid; none if the clock was set back behind its arrival. */
+/** Returns the remaining validity of the access token in milliseconds; none if the clock was set back to before its arrival. */
 const leftMs = ({ takenAt, lifetimeMs }: StoredSession, now: number): number =>
   now < takenAt ? 0 : takenAt + lifetimeMs - now;
 
 const isValid = (session: StoredSession, now: number): boolean => leftMs(session, now) > 0;
 
-/** Whether it is time for the next access token. */
+/** Returns whether the access token is due for a refresh. */
 const isDue = (session: StoredSession, now: number): boolean =>
   leftMs(session, now) <= Math.min(REFRESH_MARGIN_MS, session.lifetimeMs / 5);
 
 type UserListener = (user: User | null) => void;
 
-/** The stored session as this client knows it, and who hears of its changes. */
+/** Cached stored session, and the listeners of its changes. */
 interface KeptSession {
   current(): StoredSession | null;
-  /** Reads the store again. */
+  /** Rereads the store. */
   read(): Promise<StoredSession | null>;
   keep(session: StoredSession): Promise<StoredSession>;
   forget(): Promise<void>;
-  /** Called at each change of the user's data, of the user, and at the end of the session. */
+  /** Subscribes to changes of the user's data, of the user, and to the end of the session. */
   subscribe(listener: UserListener): () => void;
-  /** Called when another user is signed in, or none any more. */
+  /** Subscribes to the sign-in of another user, and to sign-out. */
   onUser(listener: UserListener): () => void;
-  /** Resolves when the store has been read for the first time. */
+  /** Resolves after the first read of the store. */
   readonly ready: Promise<void>;
   close(): void;
 }
@@ -121,20 +121,20 @@ function createKept(store: Store, key: string): KeptSession {
   };
 }
 
-/** One try of a refresh. Ends within the lease. */
+/** Timeout of one refresh attempt. Ends within the lease. */
 const REFRESH_TIMEOUT_MS = 10_000;
 
-/** The session of this client, which it shares with all clients of its store. */
+/** Session of this client, shared with all clients of its store. */
 export interface Session extends Pick<KeptSession, "subscribe" | "onUser" | "forget" | "ready" | "close"> {
   user(): User | null;
-  /** A valid access token, refreshed if it is due; null when nobody is signed in. Errors: `PlatformError`. */
+  /** Returns a valid access token, refreshed if due; null when nobody is signed in. Errors: `PlatformError`. */
   token(): Promise<string | null>;
-  /** Replaces an access token that the server has refused. false when there is no other one. */
+  /** Replaces an access token that the server refused. Returns false when there is no other one. */
   replaceRefused(token: string): Promise<boolean>;
   refreshToken(): Promise<string | null>;
-  /** Begins a session. */
+  /** Starts a session. */
   adopt(tokens: Tokens): Promise<void>;
-  /** Takes what the server answers about the user, with other tokens or without. Another user than the signed-in one is ignored. */
+  /** Takes a changed user or changed tokens from a response. Ignored unless they belong to the signed-in user. */
   update(answer: { user: User } | Tokens): Promise<void>;
 }
 
@@ -142,7 +142,7 @@ interface Deps {
   store: Store;
   runtime: Runtime;
   send: Send;
-  /** The host of the server: one store may have sessions of several servers. */
+  /** Host of the server: one store may hold sessions of several servers. */
   host: string;
 }
 
@@ -152,15 +152,15 @@ export function createSession({ store, runtime, send, host }: Deps): Session {
   let renewal: Promise<StoredSession | null> | null = null;
 
   /**
-   * The session that another client has stored meanwhile, null if it ended; undefined while it is still the stale one. Access
-   * tokens of the same second are equal, refresh tokens never are.
+   * Returns the session that another client has stored meanwhile; null if it ended, undefined while the store still has the stale
+   * one. Access tokens of the same second are equal, refresh tokens never are.
    */
   const replaced = async (stale: StoredSession) => {
     const session = await kept.read();
     return session?.refreshToken === stale.refreshToken ? undefined : session;
   };
 
-  /** One refresh at a time: in this client by the promise, in all clients of the store by its lock. */
+  /** Refreshes the session, one refresh at a time: by the promise within this client, by the lock across clients of the store. */
   const renew = (stale: StoredSession): Promise<StoredSession | null> => {
     const work = () => refresh(stale);
     const outcome = () => replaced(stale);
@@ -175,12 +175,12 @@ export function createSession({ store, runtime, send, host }: Deps): Session {
     if (other !== undefined) return other;
     const { refreshToken } = stale;
     const options = asGiven({ body: { refreshToken }, timeoutMs: REFRESH_TIMEOUT_MS });
-    // For 30 s the server gives the same tokens again, so that a lost answer loses nothing.
+    // The server returns the same tokens again for 30 s, so a lost response loses nothing.
     const tokens = await withRetries(() => send("POST", "/api/auth/refresh", options), runtime).catch((error) => {
       if (error instanceof PlatformError && [400, 401, 403].includes(error.status)) return null;
       throw error;
     });
-    // A sign-out, or another sign-in, while the server was asked counts.
+    // A sign-out, or another sign-in, during the request takes precedence.
     const meanwhile = await replaced(stale);
     if (meanwhile !== undefined) return meanwhile;
     if (tokens !== null) return kept.keep(stored(tokens as Tokens, runtime.now()));
@@ -195,7 +195,7 @@ export function createSession({ store, runtime, send, host }: Deps): Session {
     try {
       return await renew(session);
     } catch (error) {
-      // It was early: the present token serves until the server can be reached.
+      // The refresh was early: the present token stays in use until the server is reachable.
       if (isValid(session, runtime.now())) return session;
       throw error;
     }

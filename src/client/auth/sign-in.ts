@@ -2,17 +2,17 @@ import type { Transport } from "../transport/types.ts";
 import type { Session } from "./session.ts";
 import type { SignInResult, SignUpResult, Tokens, User } from "./types.ts";
 
-/** What the server answers to a sign-in. */
+/** Server response to a sign-in. */
 export type SignInAnswer = Tokens | { mfaRequired: true; mfaTicket: string; factors?: { id: string; type: "totp" }[] };
 export type SignUpAnswer = Tokens | { user: User; verificationRequired: true };
 
-/** What every way of signing in goes through. */
+/** Steps shared by all ways to sign in. */
 export interface SignIns {
-  /** Posts without the tokens of a user who is already signed in: they have nothing to do with it. */
+  /** Posts without the access token of a signed-in user, which is unrelated. */
   post<T>(path: string, body?: object): Promise<T>;
-  /** Signs in with an answer, or gives what is still missing. */
+  /** Completes a sign-in from a response, or returns the missing second step. */
   complete(answer: SignInAnswer): Promise<SignInResult>;
-  /** Begins a session. */
+  /** Starts a session. */
   begin(tokens: Tokens): Promise<{ user: User }>;
   completeSignUp(answer: SignUpAnswer): Promise<SignUpResult>;
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
 
-/** A user, as the server shows them to themselves. */
+/** User, as visible to themselves. */
 export interface User {
   id: string;
   email: string | null;
@@ -12,30 +12,30 @@ export interface User {
   createdAt: string;
   emailVisibility: "public" | "private";
   metadata: JsonObject;
-  /** The claims that an administrator has set. */
+  /** Custom claims, set by an administrator. */
   customClaims: JsonObject;
 }
 
-/** What a sign-in or a refresh answers. */
+/** Tokens of a sign-in or a refresh. */
 export interface Tokens {
   user: User;
   accessToken: string;
   refreshToken: string;
 }
 
-/** The second step of a sign-in. It can be completed within 5 minutes, in 5 attempts. */
+/** Second step of a sign-in. It must be completed within 5 minutes, in 5 attempts. */
 export interface MfaChallenge {
   factors: { id: string; type: "totp" }[];
-  /** With a code of the user's app. Errors: `invalid`, `unauthenticated`. */
+  /** Verifies a code of the user's authenticator app. Errors: `invalid`, `unauthenticated`. */
   verify(code: string): Promise<{ user: User }>;
-  /** With one of the recovery codes, each of which is valid once. */
+  /** Verifies a recovery code, each of which is valid once. */
   recover(recoveryCode: string): Promise<{ user: User }>;
 }
 
-/** The signed-in user, or what is still missing. */
+/** Signed-in user, or the missing second step. */
 export type SignInResult = { user: User; mfa?: undefined } | { user?: undefined; mfa: MfaChallenge };
 
-/** `verificationRequired`: nobody is signed in before the mailed link was used. */
+/** Result of a sign-up. `verificationRequired`: the user is not signed in until the mailed link is used. */
 export interface SignUpResult {
   user: User;
   verificationRequired: boolean;
@@ -44,14 +44,14 @@ export interface SignUpResult {
 export interface Credentials {
   email: string;
   password: string;
-  /** Where a mailed link leads; must match `auth.redirectUrls`. */
+  /** Address that a mailed link leads to; must match `auth.redirectUrls`. */
   redirectUrl?: string;
 }
 
 export interface MailRequest {
   email: string;
   redirectUrl?: string;
-  /** Where the config declares a CAPTCHA. */
+  /** Token of the CAPTCHA, required where the config declares one. */
   captchaToken?: string;
 }
 
@@ -61,7 +61,7 @@ export interface SessionInfo {
   lastUsedAt: string;
   ip: string | null;
   userAgent: string | null;
-  /** Whether it is the session of this client. */
+  /** Whether this is the client's own session. */
   current: boolean;
 }
 
@@ -89,60 +89,63 @@ export interface Identity {
   lastSignInAt: string;
 }
 
-/** Signing in and out, and the account of the signed-in user. What fails is a `PlatformError`. */
+/** Sign-in, sign-out, and the account of the signed-in user. All methods reject with `PlatformError`. */
 export interface Auth {
-  /** The signed-in user; null when there is none, and before `ready` if the store is asynchronous. */
+  /** Signed-in user; null without one, and before `ready` if the store is asynchronous. */
   readonly user: User | null;
-  /** Resolves when the stored session is known. */
+  /** Resolves when the stored session has been read. */
   readonly ready: Promise<void>;
-  /** Calls the listener at each change of `user`. The function ends that. */
+  /** Calls the listener at each change of `user`. Returns a function that unsubscribes. */
   subscribe(listener: (user: User | null) => void): () => void;
 
-  /** Errors: `conflict` for a known address; `forbidden` where nobody may sign up. */
+  /** Creates an account. Errors: `conflict` for a known address; `forbidden` where sign-up is closed. */
   signUp(
     account: Credentials & { displayName?: string; metadata?: JsonObject; captchaToken?: string },
   ): Promise<SignUpResult>;
-  /** Errors: `unauthenticated` for a wrong address or password. */
+  /** Signs in with a password. Errors: `unauthenticated` for a wrong address or password. */
   signIn(credentials: Credentials): Promise<SignInResult>;
-  /** As a new user without an address, who keeps everything at `link`. */
+  /** Signs in as a new user without an address. `link` later keeps all of the user's data. */
   signInAnonymously(options?: { captchaToken?: string }): Promise<{ user: User }>;
-  /** Gives the anonymous user an address and a password. */
+  /** Sets an address and a password for the anonymous user. */
   link(credentials: Credentials): Promise<SignUpResult>;
-  /** A mailed link, whose page calls `use` with the `token` of its address. */
+  /** Sign-in by mailed link. The page it leads to calls `use` with the `token` of its address. */
   readonly magicLink: {
     request(mail: MailRequest): Promise<void>;
     use(token: string): Promise<SignInResult>;
   };
-  /** A mailed code of six digits. */
+  /** Sign-in by a mailed code of six digits. */
   readonly code: {
     request(mail: MailRequest): Promise<void>;
     use(email: string, code: string): Promise<SignInResult>;
   };
   /**
-   * Signs in with a provider. Leaves the page, comes back to `redirectTo`, by default this page, and signs in there: see
-   * `redirectResult`. With `popup` the page stays; then it has to be called in an event of the user, such as a click. Errors:
-   * what the provider refused is `forbidden`; a closed popup rejects with `AbortError`.
+   * Signs in with a provider. Leaves the page, returns to `redirectTo` (default: this page) and signs in there: see
+   * `redirectResult`. With `popup` the page stays; call it from a user event then, such as a click. Errors: `forbidden` for a
+   * refusal by the provider; a closed popup rejects with `AbortError`.
    */
   oauth(provider: string, options: { redirectTo?: string; popup: true }): Promise<SignInResult>;
   oauth(provider: string, options?: { redirectTo?: string; popup?: false }): Promise<never>;
-  /** How the sign-in ended that led back to this page; null where none did. */
+  /** Returns the outcome of the sign-in that led back to this page; null without one. */
   redirectResult(): Promise<SignInResult | null>;
   readonly passkeys: {
-    /** Asks the browser for a new passkey of the signed-in user. */
+    /** Asks the browser for a new passkey for the signed-in user. */
     register(options?: { name?: string }): Promise<Passkey>;
     signIn(): Promise<SignInResult>;
     list(): Promise<Passkey[]>;
     remove(id: string): Promise<void>;
   };
-  /** The second factor of the signed-in user. */
+  /** Second factor of the signed-in user. */
   readonly mfa: {
-    /** `uri` is for a QR code. The recovery codes are shown only here. The factor counts once it is verified. */
+    /**
+     * Enrolls a TOTP factor. `uri` is for a QR code. The recovery codes are shown only here. The factor takes effect once
+     * verified.
+     */
     enroll(): Promise<{ factorId: string; secret: string; uri: string; recoveryCodes: string[] }>;
     verify(factorId: string, code: string): Promise<void>;
     factors(): Promise<Factor[]>;
     remove(proof: { code: string } | { password: string }): Promise<void>;
   };
-  /** The ways in by other providers. */
+  /** Identities of the signed-in user at other providers. */
   readonly identities: {
     list(): Promise<Identity[]>;
     remove(id: string): Promise<void>;
@@ -151,9 +154,9 @@ export interface Auth {
     list(): Promise<SessionInfo[]>;
     end(id: string): Promise<void>;
   };
-  /** Ends the session here and on the server, in every tab. Without a connection it ends here only. */
+  /** Ends the session here and on the server, in every tab. Without a connection it ends only here. */
   signOut(): Promise<void>;
-  /** Asks the server for the user. null when nobody is signed in. */
+  /** Fetches the user from the server; null when nobody is signed in. */
   reload(): Promise<User | null>;
   updateMe(profile: {
     displayName?: string | null;
@@ -161,24 +164,24 @@ export interface Auth {
     emailVisibility?: "public" | "private";
     metadata?: JsonObject;
   }): Promise<User>;
-  /** Every other session ends. Errors: `unauthenticated` for a wrong password. */
+  /** Changes the password and ends every other session. Errors: `unauthenticated` for a wrong password. */
   changePassword(passwords: { currentPassword: string; newPassword: string }): Promise<void>;
-  /** A mailed link proves the address of the signed-in user. */
+  /** Verification of the signed-in user's address by a mailed link. */
   readonly emailVerification: {
     request(options?: { redirectUrl?: string }): Promise<void>;
     use(token: string): Promise<void>;
   };
-  /** A mailed link changes the address. Every session ends when it is used. */
+  /** Change of the address by a mailed link. Using it ends every session. */
   readonly emailChange: {
     request(change: { newEmail: string; password: string; redirectUrl?: string }): Promise<void>;
     use(token: string): Promise<void>;
   };
-  /** A mailed link sets a new password. Every session ends when it is used. */
+  /** Reset of the password by a mailed link. Using it ends every session. */
   readonly passwordReset: {
     request(mail: MailRequest): Promise<void>;
     use(reset: { token: string; newPassword: string; keepPasskeys?: boolean }): Promise<void>;
   };
   acceptInvite(invitation: { token: string; password?: string; displayName?: string }): Promise<SignInResult>;
-  /** Deletes the account for good. Errors: `unauthenticated` unless the user has signed in within the last 10 minutes. */
+  /** Deletes the account permanently. Errors: `unauthenticated` unless the user has signed in within the last 10 minutes. */
   deleteMe(): Promise<void>;
 }

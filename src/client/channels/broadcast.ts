@@ -4,7 +4,7 @@ import { createListeners } from "../listeners.ts";
 import { ask, createTopic } from "./topic.ts";
 import type { Broadcast } from "./types.ts";
 
-/** A broadcast channel. Nothing is sent before it is used. */
+/** Creates a broadcast channel. It connects on first use. */
 export function createBroadcast(context: ClientContext, name: string): Broadcast {
   const channel = `broadcast:${name}`;
   const events = createListeners<[event: unknown, payload: unknown]>();

@@ -6,7 +6,7 @@ type Code = typeof import("../socket-features.ts");
 
 const LOADING: Pick<Presence, "status" | "error" | "users"> = { status: "loading", error: null, users: [] };
 
-/** A channel whose code is loaded with the first use. `own` has the methods that only its kind has. */
+/** Creates a channel whose code is loaded on first use. `own` has the methods specific to its kind. */
 function createLazy<Channel extends Presence | Broadcast>(
   create: (code: Code) => Channel,
   own: (load: () => Promise<Channel>) => Partial<Channel>,
@@ -24,13 +24,13 @@ function createLazy<Channel extends Presence | Broadcast>(
     get error() {
       return channel.error;
     },
-    /** Undefined for a broadcast, whose type has none. */
+    /** Users of a presence channel; undefined for a broadcast, whose type lacks it. */
     get users() {
       return channel.users;
     },
     subscribe: (listener: () => void) => whenLoaded(load(), (loaded) => loaded.subscribe(listener)),
   };
-  // Both together are all members of the channel.
+  // Together they have all members of the channel.
   return Object.assign(lazy, own(load)) as unknown as Channel;
 }
 

@@ -6,16 +6,16 @@ import { PlatformError } from "../transport/errors.ts";
 import { ask, createTopic } from "./topic.ts";
 import type { Presence, PresentUser } from "./types.ts";
 
-/** What this client shows of itself on a presence channel. */
+/** State that this client shows on a presence channel. */
 interface Tracking {
   track(state: JsonObject): Promise<void>;
   untrack(): Promise<void>;
 }
 
 function createTracking(context: ClientContext, channel: string): Tracking {
-  /** null: nothing. */
+  /** State to track; null: none. */
   let tracked: JsonObject | null = null;
-  /** It was sent once, so that each new connection is sent it again. */
+  /** The state was sent once, so each new connection sends it again. */
   let isRepeated = false;
   let end: (() => void) | null = null;
 
@@ -25,7 +25,7 @@ function createTracking(context: ClientContext, channel: string): Tracking {
     end?.();
     end = null;
   };
-  /** Keeps the connection. */
+  /** Keeps the connection open and repeats the state. */
   const keep = async () => {
     const socket = await context.socket();
     if (tracked === null || end !== null) return;
@@ -41,14 +41,14 @@ function createTracking(context: ClientContext, channel: string): Tracking {
     async track(state) {
       tracked = state;
       await keep();
-      // Untracked meanwhile, which is sent first.
+      // `untrack` was called meanwhile; it is sent first.
       if (tracked === null) return;
       try {
         const message = { type: "track", channel, state };
         await ask(context, message);
         isRepeated = tracked !== null;
       } catch (error) {
-        // A lost connection comes back; a refusal stays one.
+        // A lost connection is restored and the state sent again; a refusal is final.
         const isLost = error instanceof PlatformError && error.status === 0;
         if (isLost) isRepeated = tracked !== null;
         else if (tracked === state) stop();
@@ -63,7 +63,7 @@ function createTracking(context: ClientContext, channel: string): Tracking {
   };
 }
 
-/** A presence channel. Nothing is sent before it is used. */
+/** Creates a presence channel. It connects on first use. */
 export function createPresence(context: ClientContext, name: string): Presence {
   const channel = `presence:${name}`;
   const listeners = createListeners();

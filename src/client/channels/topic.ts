@@ -4,7 +4,7 @@ import type { ServerMessage } from "../socket/types.ts";
 import { deniedError, localError, type PlatformError, statusError } from "../transport/errors.ts";
 import type { ChannelStatus } from "./types.ts";
 
-/** The statuses that HTTP would answer with, by what the code of a message contains. */
+/** HTTP statuses, by what the code of an error message contains. */
 const STATUSES = [
   [/^AUTH_FAILED|AUTHENTICATED$|REVOKED$/, 401],
   [/DENIED$/, 403],
@@ -15,7 +15,7 @@ const STATUSES = [
   [/INTERNAL/, 500],
 ] as const;
 
-/** The error that a message of a WebSocket describes, to this user; null: to nobody. */
+/** Returns the error that a WebSocket message describes to this user; null: nobody is signed in. */
 export function socketError({ code, message }: ServerMessage, userId: string | null): PlatformError {
   const [, status = 400] = STATUSES.find(([known]) => known.test(String(code))) ?? [];
   return status === 403 && userId === null ? deniedError(null) : statusError(status, String(message));
@@ -23,12 +23,12 @@ export function socketError({ code, message }: ServerMessage, userId: string | n
 
 export const lostError = (message: string): PlatformError => localError("network", message);
 
-/** How long a message waits for a connection and its answer. */
+/** Timeout of a message, including the wait for a connection. */
 const ANSWER_TIMEOUT_MS = 15_000;
 
 /**
- * Sends a message once there is a connection, and resolves when the server has done it. It is not sent again: where the
- * connection is lost before the answer, nobody knows whether it was done. Errors: `PlatformError`.
+ * Sends a message once connected, and resolves when the server has acknowledged it. Never retried: if the connection is lost
+ * before the acknowledgement, the outcome is unknown. Errors: `PlatformError`.
  */
 export async function ask(context: ClientContext, message: { type: string; channel: string }): Promise<void> {
   const { runtime } = context;
@@ -50,7 +50,7 @@ export async function ask(context: ClientContext, message: { type: string; chann
           if (socket.error !== null) reject(socket.error);
           else if (isSent && status !== "connected") reject(lostError("The connection was lost before the answer"));
         }),
-        // What one user began is not sent as another one.
+        // A message of one user is not sent as another one.
         context.transport.onAuth(() => reject(statusError(401, "Another user"))),
         runtime.after(ANSWER_TIMEOUT_MS, () => reject(lostError("The server cannot be reached"))),
         socket.onConnected(() => {
@@ -65,18 +65,18 @@ export async function ask(context: ClientContext, message: { type: string; chann
   }
 }
 
-/** A subscription to a presence or broadcast channel, which is there while somebody uses it. */
+/** Subscription to a presence or broadcast channel, active while in use. */
 interface Topic {
   readonly status: ChannelStatus;
   readonly error: PlatformError | null;
-  /** Follows the channel until the function is called. */
+  /** Follows the channel. Returns a function that ends this. */
   use(): () => void;
 }
 
 interface Events {
-  /** The status or the error has changed. */
+  /** Called after changes of the status or the error. */
   onChange(): void;
-  /** What to do with messages of the channel, by their types. */
+  /** Handlers of the channel's messages, by type. */
   messages: Readonly<Record<string, (message: ServerMessage) => void>>;
 }
 
@@ -108,7 +108,7 @@ export function createTopic(context: ClientContext, channel: string, { onChange,
       socket.on(
         "error",
         own((message) => {
-          // Errors of other messages about the channel have the id that those carry.
+          // Errors about a single message carry its id; those without one are about the channel.
           if (message["requestId"] === undefined && message["id"] === undefined) become("denied", errorOf(message));
         }),
       ),

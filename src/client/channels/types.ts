@@ -1,40 +1,45 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
 import type { PlatformError } from "../transport/errors.ts";
 
-/** `denied`: a rule refuses the channel; `offline`: the connection is lost and comes back by itself. */
+/** Status of a channel. `denied`: a rule refuses the channel; `offline`: the connection is lost and reconnects automatically. */
 export type ChannelStatus = "loading" | "live" | "offline" | "denied";
 
 interface Channel {
-  /** `loading` before anybody listens. */
+  /** Status; `loading` before the first listener. */
   readonly status: ChannelStatus;
-  /** Why it is `denied`; null otherwise. */
+  /** Reason for `denied`; null otherwise. */
   readonly error: PlatformError | null;
 }
 
-/** One connection that is tracked on a channel: a user with two tabs has two. */
+/** Connection tracked on a channel: a user with two tabs has two. */
 export interface PresentUser<State = JsonObject> {
   userId: string;
   connectionId: string;
   state: State;
 }
 
-/** Who is on a channel. It needs a signed-in user. */
+/** Presence on a channel. Needs a signed-in user. */
 export interface Presence<State = JsonObject> extends Channel {
-  /** Those that are tracked, while somebody listens. Another array after each change; while offline, the last ones. */
+  /** Tracked connections, while there is a listener. Each change creates a new array; while offline it keeps the last one. */
   readonly users: readonly PresentUser<State>[];
-  /** Follows the channel, and calls the listener when `users`, `status` or `error` changes. The function ends that. */
+  /**
+   * Follows the channel, and calls the listener when `users`, `status` or `error` changes. Returns a function that unsubscribes.
+   */
   subscribe(listener: () => void): () => void;
-  /** Makes this client visible with a state of at most 1 KB, also after each reconnect, until `untrack`. Errors: `PlatformError`. */
+  /** Shows this client with a state of at most 1 KB, also after each reconnect, until `untrack`. Errors: `PlatformError`. */
   track(state: State): Promise<void>;
   untrack(): Promise<void>;
 }
 
-/** Messages that are sent to all who listen, and not stored. It needs a signed-in user. */
+/** Messages to all listeners of a channel, which are not stored. Needs a signed-in user. */
 export interface Broadcast extends Channel {
-  /** Resolves when the server has sent it. Without a connection it waits for one, 15 s at most. Errors: `PlatformError`. */
+  /**
+   * Sends a message, and resolves when the server has sent it. Without a connection it waits for one, at most 15 s. Errors:
+   * `PlatformError`.
+   */
   send(event: string, payload?: JsonObject, options?: { toSelf?: boolean }): Promise<void>;
-  /** Calls the listener with the payload of each such event of others. The function ends that. */
+  /** Calls the listener with the payload of each such event from others. Returns a function that unsubscribes. */
   on<Payload = JsonObject>(event: string, listener: (payload: Payload) => void): () => void;
-  /** Calls the listener when `status` or `error` changes. The function ends that. */
+  /** Calls the listener when `status` or `error` changes. Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void;
 }

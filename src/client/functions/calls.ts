@@ -2,7 +2,7 @@ import type { ClientContext } from "../context.ts";
 import { PlatformError } from "../transport/errors.ts";
 import type { Method } from "../transport/types.ts";
 
-/** Numbers, booleans, objects and lists are read; other texts stay as they are, also those that look like dates. */
+/** Parses numbers, booleans, objects and lists. Other texts stay unchanged, including date-like ones. */
 function readText(text: string): unknown {
   if (!/^\s*[[{\d.tf-]/.test(text)) return text;
   try {
@@ -12,13 +12,13 @@ function readText(text: string): unknown {
   }
 }
 
-/** The content of an answer by its type. A stream is an async generator: of events, or of pieces as they come. */
+/** Reads the content of a response by its type. A stream becomes an async generator of events, or of chunks as they arrive. */
 async function contentOf(response: Response): Promise<unknown> {
   const { headers } = response;
   const [type = ""] = (headers.get("content-type") ?? "").split(";");
   if (type === "text/event-stream") return eventsOf(response);
   if (type === "application/octet-stream") return response.arrayBuffer();
-  // Of several parts with one name the last counts.
+  // Of several parts with the same name the last one wins.
   if (type === "multipart/form-data") return Object.fromEntries(await response.formData());
   const isStream = headers.get("transfer-encoding") === "chunked" && !headers.has("content-length");
   if (isStream && type.startsWith("text/")) return valuesOf(response);
@@ -38,7 +38,7 @@ async function* piecesOf({ body }: Response): AsyncGenerator<string> {
       yield decoder.decode(value, { stream: true });
     }
   } finally {
-    // Who stops reading wants no more of it.
+    // An abandoned iteration cancels the stream.
     void reader.cancel().catch(() => {});
   }
 }
@@ -47,7 +47,7 @@ async function* valuesOf(response: Response): AsyncGenerator<unknown> {
   for await (const piece of piecesOf(response)) yield readText(piece);
 }
 
-/** Server-sent events, as objects with their fields. */
+/** Parses server-sent events into objects with their fields. */
 async function* eventsOf(response: Response): AsyncGenerator<unknown> {
   let waiting = "";
   for await (const piece of piecesOf(response)) {
@@ -58,7 +58,7 @@ async function* eventsOf(response: Response): AsyncGenerator<unknown> {
   yield* eventOf(waiting);
 }
 
-/** One event; none for a block of comments. */
+/** Parses one event; empty for a block of comments. */
 function eventOf(block: string): Record<string, unknown>[] {
   const fields = block.split("\n").flatMap((line) => {
     const at = line.indexOf(":");
@@ -67,7 +67,7 @@ function eventOf(block: string): Record<string, unknown>[] {
   return fields.length === 0 ? [] : [Object.fromEntries(fields)];
 }
 
-/** What a call takes beside its body. */
+/** Options of a call besides its body. */
 interface CallOptions {
   query?: Readonly<Record<string, unknown>>;
   headers?: HeadersInit;
@@ -83,7 +83,7 @@ interface Outcome {
   headers: Headers | undefined;
 }
 
-/** Of an answer other than 2xx, with its content; or of a request that nothing answered, with the `PlatformError`. */
+/** Error of a response outside 2xx, with its content; or of a request without a response, with the `PlatformError`. */
 class RouteError extends Error {
   readonly status: number;
   readonly value: unknown;
@@ -95,7 +95,7 @@ class RouteError extends Error {
   }
 }
 
-/** Calls a route as Eden Treaty does, whose types it has: `path` ends with the method. */
+/** Calls a route as Eden Treaty does, whose types it has. `path` ends with the method. */
 export async function call(
   context: ClientContext,
   path: readonly string[],
@@ -103,7 +103,7 @@ export async function call(
 ): Promise<Outcome> {
   const method = path.at(-1) ?? "";
   const hasBody = method !== "get" && method !== "head";
-  // What Eden's types let pass.
+  // Eden's types check the arguments.
   const [body, options = {}] = (hasBody ? given : [undefined, given[0]]) as [unknown, CallOptions?];
   const outcome = await send(context, path, body, options).then(
     async (response) => {
@@ -131,7 +131,7 @@ export async function call(
   return outcome;
 }
 
-/** The answer, whatever its status. Errors: `PlatformError` where there is none. */
+/** Returns the response, whatever its status. Errors: `PlatformError` without a response. */
 async function send(
   { transport }: ClientContext,
   path: readonly string[],
@@ -144,7 +144,7 @@ async function send(
   const declared = given === undefined || body instanceof FormData ? {} : { "content-type": type };
   try {
     return await transport.request<Response>(
-      // The last name of a path is a method of HTTP in small letters.
+      // The last path segment is the HTTP method in lower case.
       (path.at(-1) ?? "").toUpperCase() as Method,
       `${["/api/functions", ...path.slice(0, -1)].join("/")}${queryText(query)}`,
       {
@@ -152,7 +152,7 @@ async function send(
         headers: { ...declared, ...Object.fromEntries(new Headers(headers)) },
         signal: init?.signal ?? undefined,
         raw: true,
-        // A stream of the route's may take any time.
+        // Streaming responses have no time limit.
         timeoutMs: 0,
         async fetch(address, sent) {
           const response = await fetch(address, { ...init, ...sent });
@@ -162,13 +162,13 @@ async function send(
       },
     );
   } catch (error) {
-    // What another try was answered counts only if this one was not.
+    // A refusal is the outcome only of the last attempt: one that was followed by a lost connection does not count.
     if (error instanceof PlatformError && error.status !== 0 && refusal !== null) return refusal;
     throw error;
   }
 }
 
-/** Lists repeat their name; null and undefined are left out. */
+/** Builds a query string. Lists repeat their name; null and undefined are left out. */
 function queryText(query: Readonly<Record<string, unknown>>): string {
   const parameters = new URLSearchParams();
   for (const [name, given] of Object.entries(query)) {
@@ -186,7 +186,7 @@ const isList = (value: unknown): value is Iterable<unknown> =>
   Array.isArray(value) || (typeof FileList !== "undefined" && value instanceof FileList);
 const isFile = (value: unknown): value is Blob => value instanceof Blob;
 
-/** An object with files is a form, any other one JSON. */
+/** Encodes a body: an object with files as a form, any other as JSON. */
 function bodyOf(given: unknown): string | FormData | undefined {
   if (given === undefined || given instanceof FormData) return given;
   const members = Object.entries(typeof given === "object" ? (given ?? {}) : {});
@@ -194,7 +194,7 @@ function bodyOf(given: unknown): string | FormData | undefined {
   const form = new FormData();
   const add = (name: string, value: unknown) => form.append(name, isFile(value) ? value : textOf(value));
   for (const [name, value] of members) {
-    // A list of objects is one field.
+    // A list of objects is one JSON field.
     const isSplit = isList(value) && ![...value].some((one) => typeof one === "object" && one !== null && !isFile(one));
     for (const one of isSplit ? value : [value]) add(name, one);
   }
@@ -208,13 +208,13 @@ const parsed = (data: unknown): unknown => {
   return typeof data === "string" ? readText(data) : data;
 };
 
-/** A message with its content. */
+/** Adds the parsed content to a message event. */
 const heard = (event: Parameters<Listener>[0]) =>
   event.type === "message"
     ? ({ ...event, type: "message", data: parsed(event.data), rawData: event.data } as never)
     : event;
 
-/** A WebSocket of a route, with the members of Eden's. */
+/** WebSocket of a route, with the members of Eden's. */
 class RouteSocket {
   readonly url: string;
   readonly ws: WebSocket;
@@ -227,7 +227,7 @@ class RouteSocket {
     this.url = ws.url;
   }
 
-  /** Waits until the socket is open. */
+  /** Sends data once the socket is open. */
   send(data: unknown): this {
     for (const one of Array.isArray(data) ? data : [data]) {
       const text = typeof one === "object" ? JSON.stringify(one) : String(one);
@@ -242,7 +242,7 @@ class RouteSocket {
   }
 
   addEventListener(type: string, listener: Listener, options?: AddEventListenerOptions): this {
-    // One for all types, as the socket itself tells them apart.
+    // One wrapper serves all event types, as the socket itself distinguishes them.
     const own: Listener = this.#heard.get(listener) ?? ((event) => listener(heard(event)));
     this.#heard.set(listener, own);
     this.ws.addEventListener(type, own as EventListener, options);
@@ -260,13 +260,13 @@ class RouteSocket {
   }
 }
 
-/** Pages cannot send headers with a WebSocket: the token is its protocol. */
+/** Opens the WebSocket of a route. Pages cannot send headers with a WebSocket, so the token is sent as its subprotocol. */
 export async function openRouteSocket(
   { transport, options }: ClientContext,
   path: readonly string[],
   given: unknown,
 ): Promise<RouteSocket> {
-  // Without the token that it should have, the server refuses it, which the socket reports as any other refusal.
+  // Without its token the server refuses the connection, which the socket reports like any other refusal.
   const token = await transport.token().catch(() => "none");
   const { query = {} } = (given ?? {}) as { query?: Record<string, string> };
   const url = transport.url(`/api/functions/${path.join("/")}`, query).replace(/^http/, "ws");
@@ -274,4 +274,4 @@ export async function openRouteSocket(
   return new RouteSocket(token === null ? new WebSocketClass(url) : new WebSocketClass(url, ["bearer", token]));
 }
 
-// One file: a page that opens a socket also calls routes.
+// This stays in one file: a page that opens a socket also calls routes.

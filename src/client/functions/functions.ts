@@ -4,7 +4,7 @@ import type { ClientContext } from "../context.ts";
 
 type Mounted<Api> = Api extends { api: { functions: infer Functions } } ? Functions : unknown;
 
-/** The routes of a config as Eden Treaty has them. */
+/** Routes of a config, with Eden Treaty's types. */
 export type FunctionsOf<Routes> =
   Awaited<Routes> extends infer Api
     ? unknown extends Api
@@ -14,21 +14,24 @@ export type FunctionsOf<Routes> =
         : unknown
     : unknown;
 
-/** The last names of a path, at which a request is sent instead of adding a parameter to the path. */
+/** Path endings that send a request instead of adding a parameter to the path. */
 const METHODS = new Set(["get", "post", "put", "patch", "delete", "head", "options"]);
 
-/** Members of the socket that `subscribe` gives which are no methods; `then`: it is none, and no promise. */
+/**
+ * Members of the socket returned by `subscribe` that are not methods. `then` is included, so that the socket does not look like a
+ * promise.
+ */
 const VALUES = new Set(["url", "ws", "then"]);
 
 /**
- * The routes of a config: a path is written as members and calls, `functions.orders({ id }).get()`. The path is kept until a
- * method is called; what does the rest is loaded then. It does what Eden Treaty does, whose types it has.
+ * Creates the routes of a config. A path is written as members and calls, `functions.orders({ id }).get()`, and collected until a
+ * method is called; the rest of the code is loaded then. It behaves like Eden Treaty, whose types it has.
  */
 export function createFunctions(context: ClientContext): unknown {
   const node = (path: readonly string[]): unknown =>
     new Proxy(() => {}, {
       get(_, name) {
-        // What is awaited by mistake is no route `then`.
+        // Awaiting the object by mistake must not call a route `then`.
         if (name === "~path") return `/api/functions/${path.join("/")}`;
         if (typeof name === "symbol" || (name === "then" && path.length === 0)) return undefined;
         return node([...path, name]);
@@ -44,7 +47,7 @@ export function createFunctions(context: ClientContext): unknown {
   return node([]);
 }
 
-/** A socket whose calls wait until its code is loaded. */
+/** Creates a socket whose calls wait until its code is loaded. */
 function lazySocket(context: ClientContext, path: readonly string[], given: readonly unknown[]): unknown {
   const opened = import("./calls.ts").then(({ openRouteSocket }) => openRouteSocket(context, path, given[0]));
   let socket: Awaited<typeof opened> | null = null;

@@ -4,14 +4,15 @@ import type { Retries } from "./failures.ts";
 import type { Plan } from "./plan.ts";
 import type { RecordWindow } from "./window.ts";
 
-/** The records with these ids and what they refer to, as far as they may be read. */
+/** Reads the records with these ids and their expansions, as far as the user may read them. */
 async function readRelated(transport: Transport, plan: Plan, ids: readonly string[]): Promise<JsonObject[]> {
   const { fields, expand } = plan.parameters;
   const query = { fields, expand, filter: JSON.stringify([["id", "in", ids]]), limit: ids.length, total: false };
   try {
     return (await transport.request<{ items: JsonObject[] }>("GET", plan.path, { query })).items;
   } catch (error) {
-    // A rule that looks at each record denies lists with a filter, and large expansions are too large together.
+    // Lists with a filter are denied by rules that look at each record, and many large expansions exceed the limit together.
+    // Single reads then work.
     if (![403, 413].includes(statusOf(error))) throw error;
     return (await Promise.all(ids.map((id) => readOne(transport, plan, id)))).flat();
   }
@@ -28,31 +29,31 @@ async function readOne(transport: Transport, plan: Plan, id: string): Promise<Js
   }
 }
 
-/** Of a `PlatformError`. */
+/** Returns the status of a `PlatformError`. */
 const statusOf = (error: unknown): number => Number((error as { status?: number }).status);
 
-/** Records of which it is known what they refer to: beyond it, those that have left the query are forgotten. */
+/** Bound of the records whose expansions are known; beyond it, those that have left the query are dropped. */
 export const KNOWN_MAX = 2_000;
 
-/** Records whose references are read with one request. */
+/** Number of records whose references are read with one request. */
 const EXPANDED_AT_ONCE = 100;
 
 interface Expansion {
-  /** What the record refers to. */
+  /** References of the record. */
   readonly key: string;
   readonly expand: JsonObject;
-  /** The last record that was shown with it, and as what. */
+  /** Last record shown with this expansion, and its shown form. */
   record?: JsonObject;
   shown?: JsonObject;
 }
 
-/** What the records of one query refer to. It is read again for a record that refers to others than before. */
+/** Cache of the expansions of one query's records. Reread when a record's references change. */
 export interface Expansions {
   /** Takes `expand` out of the records of a list. */
   learn(records: readonly JsonObject[]): JsonObject[];
   /**
-   * The record with its `expand`, or as it was shown last while that is being read; null: not to be shown yet. `isOwn`: it is a
-   * write of this client, which is shown without it.
+   * Returns the record with its `expand`, or as last shown while that is being read; null: not to be shown yet. `isOwn`: a write
+   * of this client, which is shown without `expand`.
    */
   shown(record: JsonObject, isOwn: boolean): JsonObject | null;
   stop(): void;
@@ -61,17 +62,19 @@ export interface Expansions {
 interface Parts {
   transport: Transport;
   plan: Plan;
-  /** Stopped by who gives it. */
+  /** Retries, stopped by the caller. */
   retries: Retries;
-  /** What the query has. */
+  /** Records of the query. */
   window: Pick<RecordWindow, "get">;
-  /** Called when more is known. */
+  /** Called after more has become known. */
   changed(): void;
 }
 
 const idOf = (record: JsonObject): string => String(record["id"]);
 
-/** Imports no value that the live queries have, so that the bundle of a page without `expand` stays one file. */
+/**
+ * Creates the cache of a query. This module imports no values of the live queries, so that pages without `expand` load one file.
+ */
 export function createExpansions({ transport, plan, retries, window, changed }: Parts): Expansions {
   const { expand: paths } = plan.query;
   const known = new Map<string, Expansion>();
@@ -79,7 +82,7 @@ export function createExpansions({ transport, plan, retries, window, changed }: 
   let isReading = false;
   let isStopped = false;
 
-  // `comments(postId)` depends on the id alone.
+  // The expansion of `comments(postId)` depends on the id alone.
   const fields = paths.map((path) => path.split(".", 1)[0] ?? path).filter((name) => !name.includes("("));
   const keyOf = (record: JsonObject) => JSON.stringify(fields.map((name) => record[name] ?? null));
   const nothing: JsonObject = {};
@@ -107,7 +110,7 @@ export function createExpansions({ transport, plan, retries, window, changed }: 
       retries.succeeded();
       for (const [id, key] of asked) {
         missing.delete(id);
-        // It may be gone meanwhile. A change says so, as it does where a newer record refers to others.
+        // The record may be deleted by now. A change reports that, or newer references.
         known.set(id, { key, expand: nothing });
       }
       learn(records);
@@ -132,7 +135,7 @@ export function createExpansions({ transport, plan, retries, window, changed }: 
       if (found === undefined || found.key !== key) {
         if (isOwn) return { ...record, expand: nothing };
         missing.set(id, key);
-        // All that one look at the items asks for is read together.
+        // All requests made during one read of the items are batched.
         queueMicrotask(() => void read());
         return found?.shown ?? null;
       }

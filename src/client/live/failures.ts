@@ -2,11 +2,11 @@ import { jittered, type Runtime } from "../runtime.ts";
 import { isPassing, type PlatformError } from "../transport/errors.ts";
 import type { LiveStatus } from "./types.ts";
 
-/** The wait before a list or a subscription is tried again after a failure, twice as long each time. */
+/** Initial backoff after a failed list or subscription; it doubles each time. */
 const RETRY_MS = 1_000;
 const RETRY_MAX_MS = 30_000;
 
-/** What a failure makes of a live query. All but `error` are tried again. */
+/** Effect of a failure on a live query. All but `error` are retried. */
 export type Failure = { status: Extract<LiveStatus, "denied" | "offline" | "error">; error: PlatformError | null };
 
 export function failureOf(error: PlatformError): Failure {
@@ -14,11 +14,11 @@ export function failureOf(error: PlatformError): Failure {
   return isPassing(error) ? { status: "offline", error: null } : { status: "error", error };
 }
 
-/** Tries again after waits that double. */
+/** Retries with exponential backoff. */
 export interface Retries {
-  /** Replaces the try that waits. */
+  /** Schedules a retry, in place of a waiting one. */
   later(work: () => void): void;
-  /** It works: the next wait is short again. */
+  /** Resets the backoff. */
   succeeded(): void;
   stop(): void;
 }

@@ -3,7 +3,7 @@ import { testClock } from "../../../tests/support/clock.ts";
 import type { ServerMessage, Socket } from "../socket/types.ts";
 import { type FeedMember, Feeds, SUBSCRIBE_TIMEOUT_MS } from "./feeds.ts";
 
-/** A connected socket whose server is the test. */
+/** Connected socket whose server is the test. */
 function socketOfTest() {
   const listeners = new Map<string, (message: ServerMessage) => void>();
   const sent: ServerMessage[] = [];
@@ -27,7 +27,7 @@ function socketOfTest() {
   return { socket, sent, receive, reconnect: () => connected() };
 }
 
-/** Counts as another query with the same conditions each time. */
+/** Creates a member that counts as another query with the same conditions each time. */
 const memberOf = (heard: unknown[]): FeedMember => ({
   subscribed: (isWhole) => heard.push(isWhole ? "whole" : "list"),
   changed: (changes) => heard.push(changes.map(({ id }) => id)),

@@ -5,15 +5,15 @@ import { deniedError, type PlatformError, statusError } from "../transport/error
 import { createRetries, type Retries } from "./failures.ts";
 import type { Plan } from "./plan.ts";
 
-/** What a subscription says about one record: its state from now on. */
+/** Change of one record in a subscription: its state from now on. */
 export type Change =
   | { readonly id: string; readonly kind: "put"; readonly record: JsonObject }
-  /** It is gone, or no longer matches. */
+  /** The record was deleted, or no longer matches. */
   | { readonly id: string; readonly kind: "remove" }
-  /** It has changed, and is too large for a message. */
+  /** The record has changed, and is too large for a message. */
   | { readonly id: string; readonly kind: "reread" };
 
-/** `db_change`, and a member of `batch_changes`. */
+/** `db_change` message, or a member of `batch_changes`. */
 interface ChangeMessage {
   changeType: "added" | "modified" | "removed";
   docId: string;
@@ -26,25 +26,25 @@ function changeOf({ docId: id, changeType, data }: ChangeMessage): Change {
   return data === null ? { id, kind: "reread" } : { id, kind: "put", record: data };
 }
 
-/** The changes of a message, in order, and the number of the last one. */
+/** Returns the changes of a message in order, and the sequence number of the last one. */
 function changesOf(message: ServerMessage): { changes: Change[]; seq: number } {
-  // Of the server, which the types of its messages describe.
+  // The server's message types describe the fields.
   const all = (message.type === "batch_changes" ? message["changes"] : [message]) as readonly ChangeMessage[];
   return { changes: all.map(changeOf), seq: all.at(-1)?.seq ?? 0 };
 }
 
-/** No answer to `subscribe` came: the server dropped it, as one over its rate. */
+/** Timeout of `subscribe`: without a reply, the server has dropped it because of its rate limit. */
 export const SUBSCRIBE_TIMEOUT_MS = 10_000;
 
-/** What uses a subscription. */
+/** User of a subscription. */
 export interface FeedMember {
-  /** It begins, or goes on. `isWhole`: nothing was missed since the last change; else the list has to be loaded. */
+  /** Called when the subscription starts or resumes. `isWhole`: no change was missed; otherwise the list must be reloaded. */
   subscribed(isWhole: boolean): void;
-  /** In the order of their commits. */
+  /** Called with changes in commit order. */
   changed(changes: readonly Change[]): void;
-  /** The connection is lost. */
+  /** Called when the connection is lost. */
   lost(): void;
-  /** Refused, or ended. `denied` is tried again. */
+  /** Called when the subscription is refused or revoked. `denied` is retried. */
   refused(error: PlatformError): void;
 }
 
@@ -53,24 +53,24 @@ interface Feed {
   readonly subscription: Plan["subscription"];
   readonly members: Set<FeedMember>;
   readonly retries: Retries;
-  /** The server's name for it, which its changes carry; null: it is not in force. */
+  /** Name that the server gave the feed, carried by its changes; null: not subscribed. */
   name: unknown;
-  /** The number of the last change that is known, to go on from; null: none. */
+  /** Sequence number of the last known change, from which to resume; null: none. */
   seq: unknown;
-  /** Whether all that it was asked for since the connection was made goes on behind such a number. */
+  /** Whether the latest `subscribe` resumes from a sequence number. */
   isResumed: boolean;
-  /** Why it was refused; null: it was not, or is asked for again. */
+  /** Reason of the refusal; null: not refused, or requested again. */
   error: PlatformError | null;
   cancelTimeout: () => void;
-  /** The `flush` that has not been answered, and who waits for it; null: none. */
+  /** Unanswered `flush` and its listeners; null: none. */
   flush: { readonly requestId: string; readonly waiting: readonly (() => void)[] } | null;
-  /** Those who wait for the next one. */
+  /** Listeners of the next `flush`. */
   waiting: (() => void)[];
 }
 
 const NOT_DENIED = new Set<unknown>(["INVALID_FILTER", "INVALID_CHANNEL", "INVALID_MESSAGE", "TOO_MANY_SUBSCRIPTIONS"]);
 
-/** The subscriptions of a client, one for all equal ones. */
+/** Subscriptions of a client, shared by equal ones. */
 export class Feeds {
   readonly #socket: Socket;
   readonly #runtime: Runtime;
@@ -99,11 +99,11 @@ export class Feeds {
     });
   }
 
-  /** The function leaves it. */
+  /** Joins a subscription, starting it if needed. Returns a function that leaves it. */
   join(subscription: Plan["subscription"], member: FeedMember): () => void {
     const feed = this.#byKey.get(subscription.key) ?? this.#begin(subscription);
     feed.members.add(member);
-    // What it missed is in the list that it loads now.
+    // The new member loads its list now, which has everything before.
     if (feed.name !== null) member.subscribed(false);
     else if (feed.error !== null) member.refused(feed.error);
     return () => {
@@ -112,12 +112,12 @@ export class Feeds {
   }
 
   /**
-   * Calls the listener when every change that was committed before this call has been given to the members, unless the subscription
-   * is lost or loaded anew before, as its members hear.
+   * Calls the listener when every change committed before this call has been delivered to the members. If the subscription is
+   * lost or reloaded first, its members are told instead.
    */
   flush({ key }: Plan["subscription"], listener: () => void): void {
     const feed = this.#byKey.get(key);
-    // Those that are asked for in one turn share a message.
+    // Flushes requested in the same turn share a message.
     if (feed !== undefined && feed.name !== null && feed.waiting.push(listener) === 1)
       queueMicrotask(() => this.#flush(feed));
   }
@@ -130,7 +130,7 @@ export class Feeds {
     this.#socket.send({ type: "flush", id: feed.id, requestId });
   }
 
-  /** `error`: the server does not know what was asked, as one of an earlier version, or has dropped it. */
+  /** Handles the reply to a `flush`. `error`: the server is an earlier version that does not know `flush`, or has dropped it. */
   #flushed({ requestId, type }: ServerMessage): void {
     for (const feed of this.#byKey.values()) {
       if (feed.flush === null || feed.flush.requestId !== requestId) continue;
@@ -142,7 +142,7 @@ export class Feeds {
     }
   }
 
-  /** Another user: nothing of what was sent before counts. */
+  /** Forgets the state of all feeds when the user changes. */
   forget(): void {
     for (const feed of this.#byKey.values()) {
       this.#unname(feed);
@@ -198,7 +198,7 @@ export class Feeds {
     feed.isResumed = feed.seq !== null;
     this.#socket.send({ type: "subscribe", channel, id: feed.id, ...filters, ...since });
     feed.cancelTimeout = this.#runtime.after(SUBSCRIBE_TIMEOUT_MS, () => {
-      // Should both be answered, the second answer drops what the first one had still to send: neither goes on from anything.
+      // If both requests are answered, the second answer discards pending changes of the first, so neither may resume.
       feed.seq = null;
       if (this.#socket.status === "connected") this.#ask(feed);
     });
@@ -236,7 +236,7 @@ export class Feeds {
     const { id, code, message } = answer;
     const feed = this.#byId.get(id);
     if (answer["requestId"] !== undefined) this.#flushed(answer);
-    // After RATE_LIMITED it is asked for again when its time is over.
+    // After RATE_LIMITED, the timeout of the request retries it.
     else if (feed !== undefined && code !== "RATE_LIMITED") this.#refuse(feed, code, String(message));
   }
 
@@ -254,7 +254,7 @@ export class Feeds {
     const error = isDenied ? deniedError(this.#userId()) : statusError(400, message);
     feed.error = error;
     for (const member of [...feed.members]) member.refused(error);
-    // No message says that a right has come back.
+    // No message reports that a right was restored.
     if (isDenied || code === "TOO_MANY_SUBSCRIPTIONS") feed.retries.later(() => this.#ask(feed));
   }
 }

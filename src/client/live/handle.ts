@@ -3,7 +3,7 @@ import type { Runtime } from "../runtime.ts";
 import type { LiveQuery } from "./types.ts";
 import type { View } from "./view.ts";
 
-/** A live query ends this long after its last listener. */
+/** Delay after the last listener before a live query ends. */
 const IDLE_END_MS = 5_000;
 
 interface Held {
@@ -12,24 +12,24 @@ interface Held {
 }
 
 export interface Holding {
-  /** What a new view goes on from. */
+  /** Previous view, from which a new one continues. */
   before: View | null;
-  /** Ends it when the client is closed. */
+  /** Ends the query when the client is closed. */
   end: () => void;
 }
 
 interface HandleParts {
   runtime: Runtime;
-  /** The view of the query. */
+  /** Holds the view of the query. */
   hold(holding: Holding): Held;
-  /** A view that nobody holds, and that shows nothing. */
+  /** Returns an empty view that is not held. */
   blank(): View;
   userCount(): number;
 }
 
-/** One `live()`. Equal queries have the same view. */
+/** Creates the handle of one `live()` call. Equal queries share a view. */
 export function openHandle({ runtime, hold, blank, userCount }: HandleParts): LiveQuery<JsonObject> {
-  /** Each ends one listener. */
+  /** Functions that remove one listener each. */
   const stops = new Set<() => void>();
   let cancelEnd: () => void = () => {};
 
@@ -44,7 +44,7 @@ export function openHandle({ runtime, hold, blank, userCount }: HandleParts): Li
   };
   let held: Held | null = hold({ before: null, end });
   let { view } = held;
-  /** When it was held last. */
+  /** User count at the last hold. */
   let seenBy = userCount();
   const endLater = () => {
     cancelEnd();
@@ -54,7 +54,7 @@ export function openHandle({ runtime, hold, blank, userCount }: HandleParts): Li
     held = hold({ before: seenBy === userCount() ? view : null, end });
     view = held.view;
   };
-  /** What an ended query has shown to one user is not shown to the next. */
+  /** Records shown to one user are not shown to the next, even after the query has ended. */
   const shown = () => {
     if (held === null && seenBy !== userCount()) {
       view = blank();

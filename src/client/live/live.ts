@@ -11,18 +11,18 @@ import { type Plan, planOf, tableKey } from "./plan.ts";
 import type { LiveQuery } from "./types.ts";
 import { createNotify, type Seen, View } from "./view.ts";
 
-/** What live queries start from while the server has not answered. */
+/** Cache of records from which live queries start until the server responds. */
 export interface SeenQueries {
-  /** null: it was never seen. */
+  /** Returns the cached records of a query; null: never seen. */
   read(key: string): Promise<Seen | null>;
-  /** The view has other records now. */
+  /** Reports that a view has other records. */
   changed(view: View): void;
 }
 
-/** The live queries of one client. */
+/** Live queries of one client. */
 export interface Live extends LocalWrites {
   open(query: QueryDescription): LiveQuery<JsonObject>;
-  /** Live queries that work already take it too. */
+  /** Installs the cache, also for live queries that already run. */
   useSeen(seen: SeenQueries): void;
 }
 
@@ -31,7 +31,7 @@ interface Shared {
   holders: number;
 }
 
-/** A write under way, and what shows it. */
+/** Write in flight, and the overlays that show it. */
 interface OwnWrite {
   readonly write: TableWrite;
   readonly overlays: Map<View, readonly Overlay[]>;
@@ -39,7 +39,7 @@ interface OwnWrite {
 
 const lives = new WeakMap<ClientContext, Live>();
 
-/** The client's own. Its local writes are heard from the first call on. */
+/** Returns the client's live queries. From the first call on they observe its local writes. */
 export function liveOf(context: ClientContext): Live {
   const known = lives.get(context);
   if (known !== undefined) return known;
@@ -63,11 +63,11 @@ function createLive(context: ClientContext, socket: Socket): Live {
   const notify = createNotify(runtime);
   const shared = new Map<string, Shared>();
   const writes = new Set<OwnWrite>();
-  /** Of the live queries that have not ended. */
+  /** End functions of the live queries that have not ended. */
   const ends = new Set<() => void>();
   let seen: SeenQueries | null = null;
   let userId = transport.userId();
-  /** Grows with each user: what one has seen is not shown to the next. */
+  /** Counter that grows with each user: records seen by one are not shown to the next. */
   let userCount = 0;
 
   const viewDeps = { runtime, transport, socket, feeds, notify, loaded: (view: View) => seen?.changed(view) };

@@ -6,7 +6,7 @@ import type { Change } from "./feeds.ts";
 import { type Plan, RECORDS_MAX } from "./plan.ts";
 import type { Page } from "./window.ts";
 
-/** Changes that are kept while a list is under way. Beyond it the list is asked for again. */
+/** Bound of the changes buffered while a list is loading. Beyond it the list is reloaded. */
 const QUEUED_CHANGES_MAX = 10_000;
 
 interface ListAnswer {
@@ -15,25 +15,25 @@ interface ListAnswer {
   cursor: string | null;
 }
 
-/** Where the pages go. */
+/** Receiver of the pages. */
 interface Target {
-  /** `after` null: the first page; then the changes that came since it was asked for, in order. */
+  /** Takes a page, then the changes that came since it was requested, in order. */
   take(page: Page, about: { isFirst: boolean; changes: readonly Change[] }): void;
   failed(failure: Failure): void;
-  /** What is still to be loaded; null: nothing. */
+  /** Returns what is still to be loaded; null: nothing. */
   wanted(): { count: number; after: string | null } | null;
 }
 
 /**
- * Reads the pages of a query. A list may be newer than the changes that have arrived, but never older than those that had
- * arrived when it was asked for. So those that arrive from then on are applied to it, in order.
+ * Loads the pages of a query. A list may be newer than the changes that have arrived, but never older than those that had arrived
+ * when it was requested. So changes that arrive from then on are applied to it, in order.
  */
 export interface Loading {
-  /** Loads everything anew; what is under way is given up. */
+  /** Reloads everything, and cancels the current request. */
   begin(): void;
-  /** Loads what is wanted, unless something is under way. */
+  /** Loads what is wanted, unless a request is in flight. */
   continue(): void;
-  /** Changes that have arrived. */
+  /** Buffers changes that have arrived. */
   note(changes: readonly Change[]): void;
   stop(): void;
 }

@@ -6,14 +6,16 @@ import type { RecordWindow } from "./window.ts";
 
 const MILLISECOND = 1;
 
-/** This client's writes over the records of one query: those under way, and those whose change has not come yet. */
+/** Overlays of this client's writes on the records of one query: writes in flight, and those whose change has not arrived. */
 export class LocalState {
   readonly #plan: Plan;
   readonly #window: RecordWindow;
   #overlays: Overlay[] = [];
-  /** What was shown of records with writes, so that they keep their identity. */
+  /** Shown forms of records with writes, which keep their identity. */
   #shown = new Map<string, JsonObject>();
-  /** Whether a write of a record is under way. Another function whenever the writes under way are others. */
+  /**
+   * Returns whether a write of a record is in flight. Replaced by a new function whenever the set of writes in flight changes.
+   */
   isPending = this.#pending();
 
   constructor(plan: Plan, window: RecordWindow) {
@@ -25,7 +27,7 @@ export class LocalState {
     return this.#overlays.length === 0;
   }
 
-  /** `now`: the time of this machine, which may be wrong. */
+  /** Adds an overlay. `now`: the time of this machine, which may be wrong. */
   add(operation: WriteOperation, about: { newId: string; now: number }): Overlay {
     const overlay = new Overlay(operation, { id: this.#idFor(operation, about.newId), now: this.#timeOf(about.now) });
     this.#overlays.push(overlay);
@@ -33,12 +35,12 @@ export class LocalState {
     return overlay;
   }
 
-  /** `result`: the server's record; null for a deleted one. true: its change is still to come. */
+  /** Completes a write. `result`: the server's record; null for a deleted one. Returns true if its change is still to come. */
   done(overlay: Overlay, result: JsonObject | null): boolean {
     if (!this.#overlays.includes(overlay)) return false;
     const base = this.#window.get(overlay.id) ?? null;
     const kept = result === null ? null : this.#plan.kept(result);
-    // A caller that may not read the record gets a part of it.
+    // A caller that may not read the record receives only parts of it.
     if (kept !== null && (Object.keys(kept).length < 2 || (base !== null && isPart(kept, base)))) {
       this.drop(overlay);
       return false;
@@ -59,7 +61,7 @@ export class LocalState {
     if (!this.#overlays.some(({ id }) => id === overlay.id)) this.#shown.delete(overlay.id);
   }
 
-  /** The writes that are done, and whose change has not come. A list that is asked for now has them. */
+  /** Returns completed writes whose change has not arrived. A list requested now includes them. */
   expecting(): readonly Overlay[] {
     return this.#overlays.filter(({ result }) => result !== undefined);
   }
@@ -75,8 +77,8 @@ export class LocalState {
   }
 
   /**
-   * The server has sent a state of a record; null: it is not in the subscription. Gives the state to keep: the one that was
-   * shown already, where both are equal.
+   * Notes a state of a record from the server; null: not in the subscription. Returns the state to keep: the shown object, if
+   * both are equal.
    */
   note(id: string, state: JsonObject | null): JsonObject | null {
     if (this.isEmpty) return state;
@@ -92,7 +94,7 @@ export class LocalState {
     return kept;
   }
 
-  /** The records of the window with the writes. */
+  /** Returns the records of the window with the overlays applied. */
   over(records: readonly JsonObject[]): JsonObject[] {
     const shown = [...records];
     for (const id of new Set(this.#overlays.map((overlay) => overlay.id))) {
@@ -116,7 +118,7 @@ export class LocalState {
     return next;
   }
 
-  /** The state that the subscription sends after the write, wherever the window ends; null: not this record. */
+  /** Returns the state that the subscription will send after the write, wherever the window ends; null: not this record. */
   #expected({ result = null }: Overlay): JsonObject | null {
     return result !== null && this.#plan.matches(result) ? result : null;
   }
@@ -132,7 +134,10 @@ export class LocalState {
     return typeof id === "string" ? id : newId;
   }
 
-  /** Not before what is known already, so that a new record is the newest also where this machine's clock is late. */
+  /**
+   * Returns a time no earlier than that of any known record, so that a new record is the newest even if this machine's clock is
+   * slow.
+   */
   #timeOf(now: number): string {
     let latest = new Date(now).toISOString();
     for (const { createdAt } of this.#window.records) {

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../kernel/json
 import type { WriteOperation } from "../tables/writes.ts";
 import { isSame } from "./plan.ts";
 
-/** The record after an operation of this client, as far as the client can tell. null: none. */
+/** Returns the record after an operation of this client, as far as the client can predict it; null: none. */
 function applyOperation(operation: WriteOperation, record: JsonObject | null, now: string): JsonObject | null {
   switch (operation.type) {
     case "delete":
@@ -10,7 +10,7 @@ function applyOperation(operation: WriteOperation, record: JsonObject | null, no
     case "update":
       return record === null ? null : changed(record, operation.changes, now);
     case "insert":
-      // The server's own record has what the client cannot know.
+      // The server's record has fields that the client cannot know.
       return record ?? { createdAt: now, updatedAt: now, ...operation.record };
     case "upsert":
       return record === null
@@ -28,39 +28,41 @@ function changed(record: JsonObject, changes: JsonObject, now: string): JsonObje
 
 const isOperator = (value: JsonValue): value is JsonObject => isJsonObject(value) && typeof value["$op"] === "string";
 
-/** `increment` and `deleteField` are objects with `$op`. */
+/** Applies a value to a field. `increment` and `deleteField` are objects with `$op`. */
 function valueAfter(before: JsonValue, value: JsonValue): JsonValue {
   if (!isOperator(value)) return value;
   if (value["$op"] === "deleteField") return null;
   return (typeof before === "number" ? before : 0) + Number(value["value"]);
 }
 
-/** Whether a state that the server sends looks like the result of the operation: what it sets is as expected. */
+/**
+ * Returns whether a state from the server looks like the result of the operation: the fields it sets have the expected values.
+ */
 function isEchoOf(operation: WriteOperation, before: JsonObject | null, state: JsonObject | null): boolean {
   if (operation.type === "delete" || state === null) return operation.type === "delete" && state === null;
   if (operation.type === "insert") return before === null;
   const set = operation.type === "update" ? operation.changes : operation.record;
   return Object.keys(set).every((name) => {
     const value = set[name] ?? null;
-    // What an increment makes of a value that is not known cannot be told.
+    // The result of an increment of an unknown value is unpredictable.
     return (before === null && isOperator(value)) || isSame(valueAfter(before?.[name] ?? null, value), state[name]);
   });
 }
 
-/** States of a record that a write under way remembers, to find its own among them. */
+/** Bound of the states that an overlay remembers, to recognise its own among them. */
 const SEEN_STATES_MAX = 16;
 
-/** One operation of this client over the records of one query, until the query has its result from the server. */
+/** One operation of this client on a record of one query, until the query has its result from the server. */
 export class Overlay {
   readonly operation: WriteOperation;
   readonly #now: string;
-  /** Of the record. An upsert may find another one when it is done. */
+  /** Id of the record. An upsert may turn out to affect another one. */
   id: string;
-  /** The server's record, null for a deleted one; undefined: it is under way. */
+  /** Record from the server; null for a deleted one, undefined while in flight. */
   result: JsonObject | null | undefined;
-  /** A change that looks like its own has come before its answer. */
+  /** Whether a change that looks like its own has arrived before its response. */
   #isEchoed = false;
-  /** The states of the record that were sent since it began. */
+  /** States of the record that were sent since the write began. */
   #seen: (JsonObject | null)[] = [];
 
   constructor(operation: WriteOperation, about: { id: string; now: string }) {
@@ -74,7 +76,7 @@ export class Overlay {
     return this.#isEchoed ? record : applyOperation(this.operation, record, this.#now);
   }
 
-  /** The server has sent a state of its record, which was `before` here. */
+  /** Notes a state of the record from the server, and the one `before` it. */
   note(state: JsonObject | null, before: JsonObject | null): void {
     if (this.result !== undefined) return;
     this.#isEchoed ||= isEchoOf(this.operation, before, state);
@@ -82,7 +84,7 @@ export class Overlay {
     if (this.#seen.length > SEEN_STATES_MAX) this.#seen.shift();
   }
 
-  /** Whether the result was among the states that were sent while the write was under way. */
+  /** Returns whether the result was among the states sent while the write was in flight. */
   hasSeen(state: JsonObject | null): boolean {
     return this.#seen.some((one) => isSame(one, state));
   }

@@ -9,36 +9,36 @@ import {
   tablePath,
 } from "../tables/description.ts";
 
-/** Records of a query without a limit, and the most that one may have: the longest page of a list. */
+/** Maximum number of records, and default for a query without a limit: the longest page of a list. */
 export const RECORDS_MAX = 1_000;
 
-/** Records behind the limit that are kept, so that a window that loses some is whole at once: a tenth of the limit. */
+/** Fraction of the limit that is loaded beyond it, so that a window that loses records is refilled at once: a tenth. */
 const SPARE_PARTS = 10;
 const SPARE_MIN = 3;
-/** What a subscription takes, and below the length from which the server meters messages. */
+/** Number of conditions that a subscription takes; the filter length stays below that from which the server meters messages. */
 const CONDITIONS_MAX = 5;
 const CONDITIONS_LENGTH_MAX = 3_000;
 
-/** How a query is kept up to date. */
+/** Plan of how a query is kept up to date. */
 export interface Plan {
   readonly query: QueryDescription;
-  /** Equal for equal queries. */
+  /** Key, equal for equal queries. */
   readonly key: string;
   readonly path: string;
-  /** What the server is asked to send. Queries with the same subscription share it. */
+  /** Subscription of the query. Queries with equal subscriptions share it. */
   readonly subscription: { readonly key: string; readonly channel: string; readonly filters: object };
   readonly limit: number;
   readonly spare: number;
-  /** The parameters of its lists, but for `limit` and `after`. */
+  /** Parameters of its lists, without `limit` and `after`. */
   readonly parameters: ReturnType<typeof listParameters>;
   compare(left: JsonObject, right: JsonObject): number;
-  /** Whether a record that the subscription shows belongs to the query. */
+  /** Returns whether a record of the subscription belongs to the query. */
   belongs(record: JsonObject): boolean;
-  /** Whether a record matches all conditions of the query. */
+  /** Returns whether a record matches all conditions of the query. */
   matches(record: JsonObject): boolean;
-  /** The members of a record that are kept: those that are shown, compared or sorted by. */
+  /** Returns the members of a record that are kept: those shown, compared or sorted by. */
   kept(record: JsonObject): JsonObject;
-  /** The members that are shown. */
+  /** Returns the members of a record that are shown. */
   shown(record: JsonObject): JsonObject;
 }
 
@@ -80,7 +80,7 @@ const lengthOf = (value: unknown): number => JSON.stringify(value).length;
 const fitting = (conditions: readonly Condition[]): boolean =>
   conditions.length <= CONDITIONS_MAX && lengthOf(conditions) <= CONDITIONS_LENGTH_MAX;
 
-/** As many as a subscription takes, equality first, as it leaves out most. */
+/** Selects as many conditions as a subscription takes, equality first, as it excludes most records. */
 function conditionsToSend(conditions: readonly Condition[], lengthMax: number): Condition[] {
   const chosen: Condition[] = [];
   let lengthLeft = lengthMax;
@@ -94,7 +94,7 @@ function conditionsToSend(conditions: readonly Condition[], lengthMax: number): 
   return chosen;
 }
 
-/** Gives the same object for the same record. */
+/** Memoizes the projection of each record. */
 function picking(names: ReadonlySet<string>): (record: JsonObject) => JsonObject {
   const known = new WeakMap<JsonObject, JsonObject>();
   return (record) => {
@@ -106,11 +106,14 @@ function picking(names: ReadonlySet<string>): (record: JsonObject) => JsonObject
 
 const pathOf = (name: string) => ({ keys: name.split(".") });
 
-/** The types of a query's builder, or the server, have checked that the values fit the operators. */
+/** The types of the query's builder, or the server, have checked that values fit operators. */
 const filterOf = (conditions: readonly Condition[]): MatchCondition[] =>
   conditions.map(([field, operator, value]) => ({ field: pathOf(field), operator, value }) as MatchCondition);
 
-/** As the server completes a sort: a field counts once, what follows the id has no effect, and the id has the direction of the last term. */
+/**
+ * Completes a sort as the server does: a field counts once, terms after the id have no effect, and the id has the direction of
+ * the last term.
+ */
 function termsOf(sort: QueryDescription["sort"]): OrderTerm[] {
   const terms: OrderTerm[] = [];
   const seen = new Set<string>();
@@ -130,7 +133,7 @@ function keptFields({ conditions, or, sort }: QueryDescription, fields: readonly
 
 export const idOf = (record: JsonObject): string => String(record["id"]);
 
-/** Whether two values have the same JSON, whatever the order of members. */
+/** Returns whether two values have equal JSON, in any order of members. */
 export function isSame(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
   if (left === right) return true;
   if (typeof left !== "object" || typeof right !== "object" || left === null || right === null) return false;
@@ -145,7 +148,7 @@ export function isSame(left: JsonValue | undefined, right: JsonValue | undefined
   );
 }
 
-/** The record with these members only. */
+/** Projects a record to the named members. */
 function pick(record: JsonObject, names: ReadonlySet<string>): JsonObject {
   const picked: JsonObject = {};
   for (const name of Object.keys(record)) if (names.has(name)) picked[name] = record[name] ?? null;

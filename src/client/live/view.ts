@@ -15,12 +15,12 @@ import { idOf, type Plan } from "./plan.ts";
 import type { LiveQuery, LiveStatus } from "./types.ts";
 import { type Page, RecordWindow } from "./window.ts";
 
-/** Listeners are called at once after a pause, else this long after the last time: once in a frame. */
+/** Throttle interval of listeners: about one frame. */
 const NOTIFY_EVERY_MS = 16;
 
 /**
- * Returns what calls listeners of all live queries together: at once after a pause, else once in a frame. One that is given several
- * times is called once.
+ * Creates a throttle that calls the listeners of all live queries together: at once after a pause, else once per frame. A
+ * listener scheduled several times is called once.
  */
 export function createNotify(runtime: Runtime): (work: () => void) => void {
   const due = new Set<() => void>();
@@ -49,18 +49,18 @@ export function createNotify(runtime: Runtime): (work: () => void) => void {
   };
 }
 
-/** Records of one message that are read one by one where it left them out; with more the list is asked for again. */
+/** Number of records left out of one message that are reread one by one; with more the list is reloaded. */
 const REREADS_MAX = 20;
 
 interface ViewDeps extends Pick<ClientContext, "runtime" | "transport"> {
   socket: Socket;
   feeds: Feeds;
   notify: ReturnType<typeof createNotify>;
-  /** It has other records of the server. */
+  /** Reports that a view has other records of the server. */
   loaded(view: View): void;
 }
 
-/** The records of a query as they were seen, with their `expand`. */
+/** Records of a query as last seen, with their `expand`. */
 export interface Seen {
   readonly records: readonly JsonObject[];
   readonly hasMore: boolean;
@@ -68,31 +68,31 @@ export interface Seen {
 
 const NONE: readonly never[] = [];
 
-/** One query that is kept up to date, for all live queries that are equal. */
+/** State of one query that is kept up to date, shared by all equal live queries. */
 export class View implements FeedMember {
   readonly plan: Plan;
   readonly #deps: ViewDeps;
   readonly #window: RecordWindow;
   readonly #local: LocalState;
   readonly #loading: Loading;
-  /** Of a query with `expand`, once they are loaded. */
+  /** Expansions of a query with `expand`, once their code is loaded. */
   #expansions: Expansions | null = null;
   readonly #retries: Retries;
   readonly #listeners = createListeners();
-  /** Large records that are being read one by one. */
+  /** Large records that are being reread one by one. */
   readonly #rereads = new Map<string, object>();
   #leave: (() => void) | null = null;
   #hasEnded = false;
   #isSubscribed = false;
-  /** What is shown when the expansions are loaded. */
+  /** Cached records to show once the expansions are loaded. */
   #seed: Seen | null = null;
   #failure: Failure | null = null;
-  /** The items have been those of the server. */
+  /** Whether the items have ever been loaded from the server. */
   #hasLoaded = false;
-  /** They are, and changes keep them so. */
+  /** Whether the items match the server, and changes keep them so. */
   #isCurrent = false;
   #needsList = true;
-  /** Writes that were done when the list was asked for. */
+  /** Writes that were completed when the list was requested. */
   #inList: readonly Overlay[] = [];
   #items: readonly JsonObject[] = NONE;
   #isStale = false;
@@ -176,7 +176,7 @@ export class View implements FeedMember {
       if (!this.#hasEnded) this.#leave = this.#deps.feeds.join(this.plan.subscription, this);
     };
     const failed = () => {
-      // Without a network the code may not load.
+      // The code may fail to load without a network.
       this.#fail({ status: "offline", error: null });
       if (!this.#hasEnded) this.#retries.later(() => this.start());
     };
@@ -205,7 +205,7 @@ export class View implements FeedMember {
     if (this.#seed !== null) this.seed(this.#seed);
   }
 
-  /** Another user may see other records. Those that a visitor saw stay until the user's are known. */
+  /** Resets the view when the user changes. Records that an anonymous visitor saw stay until the user's are loaded. */
   forget({ wasVisitor }: { wasVisitor: boolean }): void {
     this.#stop();
     this.#failure = null;
@@ -214,13 +214,13 @@ export class View implements FeedMember {
       this.#hasLoaded = false;
       this.#window.clear();
       this.#seed = null;
-      // Others, which know nothing.
+      // The new user's expansions start empty.
       if (this.#expansions !== null) void this.#expand();
     }
     this.#changed();
   }
 
-  /** Shows what was seen last, until the server says more. */
+  /** Shows cached records until the server responds. */
   seed({ records, hasMore }: Seen): void {
     if (this.#hasLoaded || this.#window.records.length > 0) return;
     if (this.plan.query.expand.length > 0 && this.#expansions === null) {
@@ -232,7 +232,7 @@ export class View implements FeedMember {
     this.#changed();
   }
 
-  /** The records of the server, to be seen at the next start. */
+  /** Returns the records of the server, to be cached for the next start. */
   get seen(): Seen {
     const records = this.#window.records.slice(0, this.plan.limit);
     const seen = this.#expansions === null ? records : this.#asShown(records);
@@ -246,7 +246,7 @@ export class View implements FeedMember {
     this.#rereads.clear();
   }
 
-  /** Nothing follows the server any more. */
+  /** Marks the view as no longer following the server. */
   #leaveBehind(): void {
     this.#isSubscribed = false;
     this.#isCurrent = false;
@@ -300,7 +300,7 @@ export class View implements FeedMember {
     this.#hasLoaded = true;
     this.#isCurrent = this.#isSubscribed;
     this.#apply(changes);
-    // What was written while the list was under way may be missing in it.
+    // Writes made while the list was loading may be missing from it.
     this.#settle();
     this.#changed();
     this.#deps.loaded(this);
@@ -337,7 +337,7 @@ export class View implements FeedMember {
     return hasChanged || hadWrites;
   }
 
-  /** A change that arrives meanwhile is newer than what was asked for, or is followed by what makes it so. */
+  /** Rereads a large record. A change that arrives meanwhile is newer than the response, or is followed by one that is. */
   async #reread(id: string): Promise<void> {
     const token = {};
     this.#rereads.set(id, token);
@@ -374,20 +374,20 @@ export class View implements FeedMember {
   }
 
   /**
-   * Ends writes that are done as soon as all changes up to now are here: what has not come by then is not shown by the
-   * subscription, or has been overtaken.
+   * Ends completed writes once all changes up to now have arrived: those still without a change are not visible in the
+   * subscription, or have been superseded.
    */
   #settle(writes = this.#local.expecting()): void {
     if (!this.#isCurrent || writes.length === 0) return;
     this.#deps.feeds.flush(this.plan.subscription, () => {
-      // A large record is still being read.
+      // A large record is still being reread.
       for (const overlay of writes) if (!this.#rereads.has(overlay.id)) this.#local.drop(overlay);
       this.#changed();
     });
   }
 }
 
-/** The state of a record in the query; null: it is not in it. */
+/** Returns the state of a record in the query; null: not in it. */
 function stateOf(plan: Plan, change: Exclude<Change, { kind: "reread" }>): JsonObject | null {
   return change.kind === "put" && plan.belongs(change.record) ? plan.kept(change.record) : null;
 }

@@ -1,25 +1,25 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
 import { idOf, isSame } from "./plan.ts";
 
-/** What a list answered: consecutive records in order. */
+/** Page of a list: consecutive records in order. */
 export interface Page {
   readonly records: readonly JsonObject[];
-  /** Where the next page begins; null: there is none. */
+  /** Cursor of the next page; null: there is none. */
   readonly cursor: string | null;
 }
 
 interface Parts {
-  /** A total order. */
+  /** Compares two records in a total order. */
   compare(left: JsonObject, right: JsonObject): number;
-  /** Records that are shown. */
+  /** Number of records shown. */
   limit: number;
-  /** Further records that are kept, at least one: with it `hasMore` is known. */
+  /** Number of further records kept, at least one, which determines `hasMore`. */
   spare: number;
 }
 
 /**
- * The first records of an order, as far as they are known: every record up to `#end` is here, and what is behind it is not
- * known. Changes that are applied in order keep that true, so the records are those of the server in the end.
+ * First records of an order, as far as they are known: every record up to `#end` is present, and records beyond it are unknown.
+ * Changes applied in order maintain this invariant, so the records converge to the server's.
  */
 export class RecordWindow {
   readonly #compare: Parts["compare"];
@@ -27,7 +27,7 @@ export class RecordWindow {
   readonly #spare: number;
   #records: JsonObject[] = [];
   readonly #byId = new Map<string, JsonObject>();
-  /** A record at the last known place; null: all records are known. */
+  /** Record at the last known position; null: all records are known. */
   #end: JsonObject | null = null;
   #cursor: string | null = null;
 
@@ -37,7 +37,7 @@ export class RecordWindow {
     this.#spare = spare;
   }
 
-  /** All that are known, in order: the spare ones too. Changed by the next change. */
+  /** All known records in order, including the spare ones. Mutated by the next change. */
   get records(): readonly JsonObject[] {
     return this.#records;
   }
@@ -46,12 +46,12 @@ export class RecordWindow {
     return this.#end !== null || this.#records.length > this.#limit;
   }
 
-  /** Whether more records are to be loaded. */
+  /** Whether more records must be loaded. */
   get isShort(): boolean {
     return this.#end !== null && this.#records.length <= this.#limit;
   }
 
-  /** What the next page has to have. null for `after`: it has to be the first page again, as the end was cut off. */
+  /** Size and cursor of the page to load next. `after` null: the first page must be reloaded, as the end was cut off. */
   get wanted(): { count: number; after: string | null } {
     const whole = this.#limit + this.#spare;
     if (this.#cursor === null) return { count: whole, after: null };
@@ -62,12 +62,12 @@ export class RecordWindow {
     return this.#byId.get(id);
   }
 
-  /** Whether a record at this place would be among the known ones. */
+  /** Returns whether a record at this position is within the known range. */
   covers(record: JsonObject): boolean {
     return this.#end === null || this.#compare(record, this.#end) <= 0;
   }
 
-  /** Takes the first page of a new list. Records that have not changed keep their identity. */
+  /** Takes the first page of a new list. Unchanged records keep their identity. */
   replace(page: Page): void {
     const known = new Map(this.#byId);
     this.#records = [];
@@ -76,7 +76,7 @@ export class RecordWindow {
     this.#extend(page, known);
   }
 
-  /** There may be more after the records of now. */
+  /** Marks that more records may follow the present ones. */
   leaveOpen(): void {
     this.#end = this.#records.at(-1) ?? null;
     this.#cursor = null;
@@ -84,7 +84,7 @@ export class RecordWindow {
 
   /** Takes the page after the cursor. */
   extend(page: Page): void {
-    // A record that has moved behind the end meanwhile is in both.
+    // A record that has moved past the end meanwhile is in both.
     for (const record of page.records) this.#delete(idOf(record));
     this.#extend(page, new Map());
   }
@@ -101,7 +101,7 @@ export class RecordWindow {
     this.#end = cursor === null ? null : (records.at(-1) ?? this.#end);
   }
 
-  /** The record is now this one. false: that changes nothing here. */
+  /** Inserts or replaces a record. Returns false if nothing changed here. */
   put(record: JsonObject): boolean {
     const id = idOf(record);
     const before = this.#byId.get(id);
@@ -114,7 +114,7 @@ export class RecordWindow {
     return true;
   }
 
-  /** The record does not match any more, or is gone. false: it was not here. */
+  /** Removes a record that no longer matches, or was deleted. Returns false if it was not here. */
   remove(id: string): boolean {
     return this.#delete(id);
   }
@@ -123,7 +123,7 @@ export class RecordWindow {
     this.replace({ records: [], cursor: null });
   }
 
-  /** The index of a record, or that at which it would be. */
+  /** Returns the index of a record, or its insertion point. */
   placeOf(record: JsonObject, records: readonly JsonObject[] = this.#records): number {
     let low = 0;
     let high = records.length;
@@ -141,7 +141,7 @@ export class RecordWindow {
     if (record === undefined) return false;
     this.#byId.delete(id);
     const place = this.placeOf(record);
-    // Elsewhere only where numbers are beyond what a double tells apart.
+    // They differ only for numbers beyond a double's precision.
     this.#records.splice(this.#records[place] === record ? place : this.#records.indexOf(record), 1);
     return true;
   }

@@ -4,12 +4,12 @@ import type { TableWrite } from "../tables/writes.ts";
 import { type PlatformError, statusError } from "../transport/errors.ts";
 import type { Offline, RefusedListener } from "./types.ts";
 
-/** `client.offline`. What it needs is loaded for clients that ask for it. */
+/** Creates `client.offline`. Its code is loaded only for clients with that option. */
 export function createOffline(context: ClientContext): Offline {
   const listeners = createListeners<Parameters<RefusedListener>>();
   const unheard: [TableWrite, PlatformError][] = [];
   const refused: RefusedListener = (write, error) => {
-    // What a session that has ended leaves behind is nothing for the next user's listeners.
+    // Writes lost at the end of a session are not reported to the next user's listeners.
     if (listeners.size === 0 && error.code !== "unauthenticated") unheard.push([write, error]);
     listeners.tell(write, error);
   };
@@ -23,14 +23,14 @@ export function createOffline(context: ClientContext): Offline {
       const { startOffline, openIndexedDb } = await import("./offline.ts");
       return startOffline(context, { name: offline.name, storage: await openIndexedDb(offline.name), refused, direct });
     };
-    // A browser may refuse its database, as private windows of some do: then writes go as they do without it.
+    // A browser may refuse IndexedDB, as in some private windows: writes then go directly.
     const started = start().catch(() => direct);
     context.deliver = async (write) => {
       const { session, transport } = context;
       await session.ready;
       const userId = transport.userId();
       const deliver = await started;
-      // What one user began is neither kept nor sent as another one's.
+      // A write of one user is neither kept nor sent as another one's.
       if (userId !== null && transport.userId() !== userId) throw statusError(401, "Another user");
       return deliver(write);
     };

@@ -9,22 +9,22 @@ import { joinTabs, type News, WriteQueue } from "./queue.ts";
 import type { OfflineStorage } from "./storage.ts";
 import type { RefusedListener } from "./types.ts";
 
-/** The characters of the JSON of a query's records; larger ones are not kept. */
+/** Limit of the JSON of a query's records, in characters; larger results are not kept. */
 export const SEEN_LENGTH_MAX = 4_000_000;
 
-/** Queries whose records are kept for the next start; those that were seen longest ago go first. */
+/** Number of queries whose records are kept for the next start, by LRU. */
 export const SEEN_QUERIES_MAX = 100;
 
-/** Records are stored this long after a change, together with those that follow it. */
+/** Debounce of storing records after a change. */
 const STORE_AFTER_MS = 1_000;
 
-/** Keeps the records of live queries as they were seen last. */
+/** Store of the records that live queries last showed. */
 export interface KeptQueries extends SeenQueries {
-  /** What has changed is not stored any more. */
+  /** Discards changes that are not stored yet. */
   drop(): void;
 }
 
-/** `userId`: for whom they are kept; null: for nobody. */
+/** Creates the store. `userId`: the owner of the records; null: nobody. */
 export function keepQueries(
   storage: OfflineStorage,
   runtime: Runtime,
@@ -32,7 +32,7 @@ export function keepQueries(
 ): KeptQueries {
   const changed = new Set<View>();
   let cancel: (() => void) | null = null;
-  /** A tab that has not heard yet of another user may still store what the one before has seen. */
+  /** A tab that is not yet aware of another user may still store the previous user's records. */
   const keyOf = (key: string) => `${userId()} ${key}`;
 
   const store = async (view: View) => {
@@ -48,7 +48,7 @@ export function keepQueries(
     const views = [...changed];
     changed.clear();
     if (userId() === null) return;
-    // A full disk costs what would have been seen at the next start.
+    // A full disk only costs the records of the next start.
     for (const view of views) store(view).catch(() => {});
   };
   return {
@@ -67,7 +67,7 @@ export function keepQueries(
 
 export { openIndexedDb } from "./storage.ts";
 
-/** Sends a write now or when it can be sent, and gives its answer. */
+/** Sends a write now, or once it can be sent, and returns its response. */
 export type Deliver = ClientContext["deliver"];
 
 interface Parts {
@@ -78,7 +78,7 @@ interface Parts {
   direct: Deliver;
 }
 
-/** Takes over the writes of a client, and what its live queries start from. */
+/** Starts offline support: takes over the client's writes, and provides cached records to its live queries. */
 export async function startOffline(context: ClientContext, parts: Parts): Promise<Deliver> {
   const { name, storage, refused, direct } = parts;
   const { session, transport, runtime } = context;
@@ -93,7 +93,7 @@ export async function startOffline(context: ClientContext, parts: Parts): Promis
   const tabs = joinTabs({ runtime, store, name, hear });
   const queue = new WriteQueue({ context, live, retries: createRetries(runtime), storage, tabs, refused });
 
-  /** What belongs to another user, or to one who has signed out, goes. */
+  /** Deletes the data of another user, or of one who has signed out. */
   const settleOwner = async () => {
     const userId = transport.userId();
     if ((await storage.owner()) === userId && userId !== null) return;
@@ -105,7 +105,7 @@ export async function startOffline(context: ClientContext, parts: Parts): Promis
     seen.drop();
     queue.forget();
     settled = settled.then(settleOwner, settleOwner);
-    // The next write is sent without being kept then.
+    // On failure, the next write is sent without being kept.
     settled.catch(() => {});
   });
   await settled;
@@ -129,7 +129,7 @@ export async function startOffline(context: ClientContext, parts: Parts): Promis
 
   return async (write: TableWrite) => {
     const userId = transport.userId();
-    // Only a user's writes can be sent twice and be done once.
+    // Only a user's writes can be retried safely: the server stores no idempotent responses for anonymous callers.
     return userId === null ? direct(write) : queue.add(write, userId, settled);
   };
 }

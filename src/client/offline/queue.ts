@@ -6,7 +6,7 @@ import { type BegunWrite, sendWrite, type TableWrite } from "../tables/writes.ts
 import { type ErrorFacts, isPassing, localError, PlatformError } from "../transport/errors.ts";
 import type { OfflineStorage, WaitingWrite } from "./storage.ts";
 
-/** How a write has ended in the tab that sent it. */
+/** Outcome of a write, told by the tab that sent it. */
 interface Outcome {
   readonly type: "ended";
   readonly serial: number;
@@ -16,10 +16,10 @@ interface Outcome {
 
 export type News = Outcome | { readonly type: "added" };
 
-/** The other pages of this browser that have the same storage. */
+/** Other pages of this browser with the same storage. */
 interface Tabs {
   tell(news: News): void;
-  /** Runs `work` while no other tab runs its own. */
+  /** Runs `work` exclusively among the tabs. */
   inTurn<T>(work: () => Promise<T>): Promise<T>;
   close(): void;
 }
@@ -40,13 +40,13 @@ export function joinTabs({ runtime, store, name, hear }: TabsParts): Tabs {
   };
 }
 
-/** The server keeps the answer of a write for 24 h: until then it can be sent again and is done once. */
+/** The server keeps idempotent responses for 24 h. Until then a write can be retried safely. */
 export const UNKNOWN_AFTER_MS = 23 * 60 * 60 * 1_000;
 
-/** Writes that wait for a connection. A further one is refused. */
+/** Bound of the waiting writes. Further ones are refused. */
 export const WAITING_WRITES_MAX = 1_000;
 
-/** The characters of the JSON of one write that can wait. */
+/** Limit of the JSON of one waiting write, in characters. */
 const WRITE_LENGTH_MAX = 1_000_000;
 
 interface Parts {
@@ -58,30 +58,30 @@ interface Parts {
   refused(write: TableWrite, error: PlatformError): void;
 }
 
-/** Writes in order, each kept until the server has answered it. */
+/** Queue of writes in order, each kept until the server has responded. */
 export class WriteQueue {
   readonly #parts: Parts;
-  /** How writes end here: for callers that wait for them, or for what shows them after a reload. */
+  /** Settles writes in this tab: for callers that wait for them, or for overlays restored after a reload. */
   readonly #endings = new Map<number, BegunWrite & { readonly write: TableWrite }>();
-  /** Writes that are being stored, which their callers show. */
+  /** Writes being stored, which their callers already show. */
   readonly #adding = new Set<string>();
   #isSending = false;
   #hasMore = false;
-  /** The number of the last write that has ended, here or in another tab. */
+  /** Serial number of the last write that has ended, here or in another tab. */
   #endedUpTo = 0;
-  /** Of one user's writes. What is under way when it is aborted ends, and changes nothing. Stays so at the end. */
+  /** Aborted when the user changes. Work in flight then ends without effect. After `stop` it stays aborted. */
   #present = new AbortController();
 
   constructor(parts: Parts) {
     this.#parts = parts;
   }
 
-  /** Shows and sends what waits since an earlier page, or in another tab. */
+  /** Restores and sends writes left by an earlier page, or by another tab. */
   async resume(): Promise<void> {
     const { signal } = this.#present;
     const before = this.#endedUpTo;
     for (const [serial, { write }] of await this.#ownWaiting()) {
-      // Writes end in order: one that has ended while they were read is not shown again.
+      // Writes end in order. One that ended while they were read is not shown again.
       const isOver = serial <= this.#endedUpTo && this.#endedUpTo > before;
       const isKnown = this.#endings.has(serial) || this.#adding.has(keyOf(write));
       if (!signal.aborted && !isOver && !isKnown)
@@ -90,7 +90,7 @@ export class WriteQueue {
     this.send();
   }
 
-  /** Keeps it once `ready`. Resolves with the server's answer, whenever it comes. */
+  /** Stores a write once `ready`. Resolves with the server's response, whenever it arrives. */
   async add(write: TableWrite, userId: string, ready: Promise<void>): Promise<unknown> {
     const { context, storage, tabs } = this.#parts;
     if (
@@ -110,7 +110,7 @@ export class WriteQueue {
       if (serial !== null) await storage.remove(serial);
       throw signedOut();
     }
-    // The disk is full, or the browser has closed the database, as when its data are cleared: it goes as without one.
+    // The disk is full, or the browser has closed the database, as when its data are cleared: the write is sent directly.
     if (serial === null) return sendWrite(context.transport, write);
     tabs.tell({ type: "added" });
     return new Promise((confirm, undo) => {
@@ -119,7 +119,7 @@ export class WriteQueue {
     });
   }
 
-  /** One of them has been answered, here or in another tab. */
+  /** Handles the response to a write, received here or by another tab. */
   ended({ serial, answer, error }: Outcome): void {
     const ending = this.#endings.get(serial);
     this.#endings.delete(serial);
@@ -128,7 +128,7 @@ export class WriteQueue {
     else ending?.undo(new PlatformError(error));
   }
 
-  /** Sends what waits; the same when it is called while something is sent. */
+  /** Sends the waiting writes. A call during sending makes it continue afterwards. */
   send(): void {
     this.#hasMore = true;
     if (this.#isSending || this.#present.signal.aborted) return;
@@ -136,7 +136,7 @@ export class WriteQueue {
     void this.#sendAll();
   }
 
-  /** The user of the writes is another one, or nobody: they are undone, and reported where this page has shown them. */
+  /** Undoes the writes of a user who signed out or was replaced, and reports those that this page has shown. */
   forget(): void {
     this.stop();
     this.#present = new AbortController();
@@ -157,24 +157,27 @@ export class WriteQueue {
     const { signal } = this.#present;
     this.#hasMore = false;
     try {
-      // One tab at a time, and each write by itself, so that no tab keeps the others waiting.
+      // One tab sends at a time, one write per turn, so that no tab blocks the others.
       while (!signal.aborted && (await this.#parts.tabs.inTurn(() => this.#sendFirst(signal))));
       this.#parts.retries.succeeded();
     } catch {
       if (!signal.aborted) this.#parts.retries.later(() => this.send());
     }
     this.#isSending = false;
-    // Asked for meanwhile, perhaps by the next user while a request of the one before was under way.
+    // Requested meanwhile, perhaps by the next user during a request of the previous one.
     if (this.#hasMore) this.send();
   }
 
-  /** What of the oldest `count`, by default of all, waits for the user of now. A tab that has not heard of a sign-out yet may have stored more. */
+  /**
+   * Returns the current user's writes among the oldest `count` (default: all). A tab unaware of a sign-out may have stored
+   * another user's.
+   */
   async #ownWaiting(count?: number): Promise<[serial: number, write: WaitingWrite][]> {
     const { context, storage } = this.#parts;
     return (await storage.waiting(count)).filter(([, { userId }]) => userId === context.transport.userId());
   }
 
-  /** false: nothing waits. Errors: what passes. */
+  /** Sends the oldest write. Returns false if nothing waits. Errors: temporary failures. */
   async #sendFirst(signal: AbortSignal): Promise<boolean> {
     const { storage, tabs } = this.#parts;
     const [first = (await this.#ownWaiting())[0]] = await this.#ownWaiting(1);
@@ -191,7 +194,7 @@ export class WriteQueue {
     return true;
   }
 
-  /** Errors: what passes, after which the write still waits. */
+  /** Attempts one write. Errors: temporary failures, after which the write still waits. */
   async #attempt(serial: number, waiting: WaitingWrite, signal: AbortSignal): Promise<[unknown, PlatformError | null]> {
     const { context, storage } = this.#parts;
     const { write, sentAt } = waiting;
@@ -206,7 +209,7 @@ export class WriteQueue {
       return [await sendWrite(context.transport, write, signal), null];
     } catch (error) {
       if (!(error instanceof PlatformError)) throw error;
-      // It may have been done by a try whose answer was lost: browsers try again by themselves too.
+      // An attempt whose response was lost may have deleted it: browsers also retry on their own.
       if (request.method === "DELETE" && error.status === 404) return [undefined, null];
       if (isPassing(error)) throw error;
       return [null, error];
@@ -216,8 +219,8 @@ export class WriteQueue {
 
 const signedOut = (): PlatformError => localError("unauthenticated", "The user has signed out");
 
-/** Different for two writes, but for two equal deletions. */
+/** Returns a key of a write. Equal deletions share one, other writes never do. */
 const keyOf = ({ request }: TableWrite): string => JSON.stringify(request);
 
-/** Its message is no member that a spread copies. */
+/** Copies the error's members. A spread leaves out `message`. */
 const factsOf = (error: PlatformError) => ({ ...error, message: error.message });

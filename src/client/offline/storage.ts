@@ -1,11 +1,11 @@
 import type { Seen } from "../live/view.ts";
 import type { TableWrite } from "../tables/writes.ts";
 
-/** A write that waits, or whose answer does. */
+/** Write that waits to be sent, or for its response. */
 export interface WaitingWrite {
   readonly write: TableWrite;
   readonly userId: string;
-  /** When it was sent first; null: it was not. */
+  /** Time of the first attempt; null: not sent. */
   readonly sentAt: number | null;
 }
 
@@ -14,19 +14,19 @@ export interface SeenRecords extends Seen {
   readonly at: number;
 }
 
-/** What outlives the page. Writes are numbered in order. */
+/** Storage that outlives the page. Writes are numbered in order. */
 export interface OfflineStorage {
-  /** Whose it is; null: nobody's. */
+  /** Returns the owner of the data; null: nobody. */
   owner(): Promise<string | null>;
   setOwner(userId: string): Promise<void>;
   add(write: WaitingWrite): Promise<number>;
   put(serial: number, write: WaitingWrite): Promise<void>;
   remove(serial: number): Promise<void>;
-  /** Those that wait, oldest first; at most `count`, by default all. */
+  /** Returns waiting writes, oldest first; at most `count` (default: all). */
   waiting(count?: number): Promise<[serial: number, write: WaitingWrite][]>;
   seen(key: string): Promise<SeenRecords | null>;
   setSeen(records: SeenRecords): Promise<void>;
-  /** The keys of all, the oldest first. */
+  /** Returns the keys of all kept queries, oldest first. */
   seenKeys(): Promise<string[]>;
   forget(key: string): Promise<void>;
   clear(): Promise<void>;
@@ -53,13 +53,13 @@ function open(name: string): Promise<IDBDatabase> {
   return done(request);
 }
 
-/** In this browser's database of that name. */
+/** Opens a storage in this browser's IndexedDB database of that name. */
 export async function openIndexedDb(name: string): Promise<OfflineStorage> {
   const database = await open(name);
-  // A page that deletes it, or one with a later version of it, would wait for this one.
+  // A page that deletes or upgrades the database would otherwise wait for this one.
   database.onversionchange = () => database.close();
   const reading = (store: string) => database.transaction(store).objectStore(store);
-  /** Resolves when it is stored, and not only asked for. */
+  /** Resolves when the transaction is committed. */
   const writing = async <T>(stores: string[], work: (...all: IDBObjectStore[]) => IDBRequest<T>): Promise<T> => {
     const transaction = database.transaction(stores, "readwrite", { durability: "strict" });
     const request = work(...stores.map((store) => transaction.objectStore(store)));
@@ -80,7 +80,7 @@ export async function openIndexedDb(name: string): Promise<OfflineStorage> {
     remove: async (serial) => change(WRITES, (store) => store.delete(serial)),
     async waiting(count) {
       const store = reading(WRITES);
-      // Both are in the order of the keys.
+      // Both are ordered by key.
       const [serials, writes] = await Promise.all([
         done(store.getAllKeys(null, count)),
         done(store.getAll(null, count)),

@@ -1,5 +1,5 @@
 "use client";
-// Everything that a page can import from "platform/react".
+// Public exports of "platform/react".
 export { type LiveResult, type RecordResult, useLive, useRecord } from "./live.ts";
 export { type PresenceResult, usePresence } from "./presence.ts";
 export { type AuthResult, PlatformProvider, useAuth, useClient } from "./provider.ts";

@@ -6,20 +6,20 @@ import type { PlatformError } from "../transport/errors.ts";
 import type { Table } from "../types/table.ts";
 import { keepEqual, useProvidedClient } from "./provider.ts";
 
-/** A query of a table. Those with the same description are the same, so that it may be written inside a component. */
+/** Query of a table. Equal descriptions are the same query, so it may be created inside a component. */
 interface LiveSource<Item> {
   readonly description: QueryDescription;
   live(): LiveQuery<Item>;
 }
 
 export interface LiveResult<Item> {
-  /** Another array after each change; records that have not changed stay the same objects. */
+  /** Items; each change creates a new array, in which unchanged records are the same objects. */
   items: readonly Item[];
   status: LiveStatus;
-  /** Why the status is `denied` or `error`; null otherwise. */
+  /** Reason for the status `denied` or `error`; null otherwise. */
   error: PlatformError | null;
   hasMore: boolean;
-  /** Whether a write of this client to the record is under way. */
+  /** Returns whether a write of this client to the record is in flight. */
   isPending: LiveQuery<Item>["isPending"];
 }
 
@@ -36,7 +36,7 @@ interface Store<Snapshot> {
   read(): Snapshot;
 }
 
-/** Begins the query when it is read first, which servers do not; it ends by itself when a render comes to nothing. */
+/** Creates a store that starts the query on the first read, which servers skip. It ends by itself if the render is discarded. */
 function createStore<Item>(query: LiveSource<Item> | null): Store<LiveResult<Item>> {
   if (query === null) return { subscribe: () => () => {}, read: () => NOTHING };
   let begun: LiveQuery<Item> | null = null;
@@ -55,8 +55,8 @@ function createStore<Item>(query: LiveSource<Item> | null): Store<LiveResult<Ite
 }
 
 /**
- * The items of a query, which follow the server while the component is shown. null: nothing, for a query that is not known yet.
- * On a server it is `loading` without items, and nothing is opened.
+ * Returns the items of a query, which follow the server while the component is mounted. null: no query yet. On a server the
+ * status is `loading` without items, and no connection opens.
  */
 export function useLive<Item>(query: LiveSource<Item> | null): LiveResult<Item> {
   const key = query === null ? null : JSON.stringify(query.description);
@@ -67,18 +67,18 @@ export function useLive<Item>(query: LiveSource<Item> | null): LiveResult<Item> 
 }
 
 export interface RecordResult<Row> {
-  /** null while it is loading, and when there is none that the user may read. */
+  /** Record; null while it is loading, and if there is none that the user may read. */
   record: Row | null;
   status: LiveStatus;
   error: PlatformError | null;
 }
 
-/** One record by its id, which follows the server. null: none. */
+/** Returns one record by its id, which follows the server. null: no id yet. */
 export function useRecord<Tables, Name extends keyof Tables & string>(
   table: Table<Tables, Name>,
   id: string | null,
 ): RecordResult<RecordOf<Tables[Name]>> {
-  // The types of `where` know the fields of a table, not those of any table; every table has ids.
+  // `where` is typed by the fields of one table; every table has ids.
   const any = table as unknown as {
     where(...condition: [string, string, string]): { limit(count: number): LiveSource<RecordOf<Tables[Name]>> };
   };

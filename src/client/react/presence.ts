@@ -7,15 +7,15 @@ import { keepEqual, useUserId } from "./provider.ts";
 export interface PresenceResult<State> {
   users: readonly PresentUser<State>[];
   status: ChannelStatus;
-  /** Why the channel is denied, or why this client is not shown on it. */
+  /** Reason why the channel is denied, or why this client is not shown on it; null otherwise. */
   error: PlatformError | null;
 }
 
 const NOBODY: PresenceResult<never> = { users: [], status: "loading", error: null };
 
 /**
- * Who is on a channel: `usePresence(client.presence("lobby"), { mood })`. With a state this client is shown too, until the
- * component is gone. On a server there is nobody.
+ * Returns the users on a channel: `usePresence(client.presence("lobby"), { mood })`. With a state this client is shown too, until
+ * the component unmounts. On a server there are no users.
  */
 export function usePresence<State = JsonObject>(presence: Presence<State>, state?: State): PresenceResult<State> {
   const [refusal, setRefusal] = useState<PlatformError | null>(null);
@@ -34,7 +34,7 @@ export function usePresence<State = JsonObject>(presence: Presence<State>, state
     if (text === null) return;
     let isCurrent = true;
     presence.track(JSON.parse(text)).catch((error: unknown) => {
-      // A lost connection is told by the status.
+      // A lost connection shows in the status.
       if (isCurrent && error instanceof PlatformError && error.status !== 0) setRefusal(error);
     });
     return () => {

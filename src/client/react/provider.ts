@@ -4,26 +4,25 @@ import type { Client } from "../client.ts";
 
 interface Provided {
   client: { readonly auth: Auth };
-  /** Who was signed in when the page was rendered on the server. */
+  /** User of the server-side render. */
   renderedUser: User | null;
 }
 
 const Context = createContext<Provided | null>(null);
 
 interface PlatformProviderProps {
-  /** Made once, outside of components; on a server one for each request. */
+  /** Client, created once outside of components; on a server once per request. */
   client: { readonly auth: Auth };
   /**
-   * What `client.auth.user` was when the server rendered the page, on both sides, so that the first render of the browser is the
-   * server's. Default: nobody.
+   * Value of `client.auth.user` during the server-side render, passed on both sides, so that hydration matches. Default: nobody.
    */
   user?: User | null;
   children?: ReactNode;
 }
 
-/** Gives the client to the hooks below it. */
+/** Provides the client to the hooks below it. */
 export function PlatformProvider({ client, user = null, children }: PlatformProviderProps): ReactNode {
-  // Without a memo: a provider renders when its owner does, which gives it other children anyway.
+  // Not memoized: a provider renders with its owner, which passes new children anyway.
   return createElement(Context.Provider, { value: { client, renderedUser: user } }, children);
 }
 
@@ -33,29 +32,31 @@ function useProvided(): Provided {
   return provided;
 }
 
-/** The client of the provider. Errors: `Error` without one. */
+/** Returns the client of the provider. Errors: `Error` without one. */
 export function useClient<Config = unknown>(): Client<Config> {
-  // The provider has the whole client, whose type is the caller's.
+  // The provider holds the whole client, whose type is the caller's.
   return useProvided().client as Client<Config>;
 }
 
 export interface AuthResult {
-  /** The signed-in user; null when nobody is. */
+  /** Signed-in user; null without one. */
   user: User | null;
-  /** `client.auth`, to sign in and out. */
+  /** `client.auth`, for signing in and out. */
   auth: Auth;
 }
 
-/** Who is signed in, on the server and in the first render of a browser too. Errors: `Error` without a provider. */
+/**
+ * Returns the signed-in user, including on the server and in the first render of a browser. Errors: `Error` without a provider.
+ */
 export function useAuth(): AuthResult {
   const provided = useProvided();
   return { user: useUser(provided), auth: provided.client.auth };
 }
 
-/** The provider's client, by which queries of two servers differ; null without a provider. */
+/** Returns the provider's client, which distinguishes queries of two servers; null without a provider. */
 export const useProvidedClient = (): object | null => useContext(Context)?.client ?? null;
 
-/** The id of who is signed in; null without a provider, too. */
+/** Returns the id of the signed-in user; null without one, or without a provider. */
 export const useUserId = (): string | null => useUser(useContext(Context))?.id ?? null;
 
 function useUser(provided: Provided | null): User | null {
@@ -68,7 +69,7 @@ function useUser(provided: Provided | null): User | null {
   );
 }
 
-/** What React reads: the same object until one of its members has changed. */
+/** Returns the previous object while all of its members are equal, as React requires of snapshots. */
 export function keepEqual<Result extends object>(): (next: Result) => Result {
   let last: Result | null = null;
   return (next) => {

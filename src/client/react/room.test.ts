@@ -10,7 +10,7 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-/** Rooms of which each join, leave and action is noted, and is answered by `answer`. */
+/** Rooms that record each join, leave and action, and reply with `answer`. */
 function countedRooms(answer: { join(): Promise<void>; act(): Promise<unknown> }) {
   const counts = { joined: 0, left: 0 };
   const room = {

@@ -4,13 +4,13 @@ import { systemRuntime } from "../runtime.ts";
 import { PlatformError } from "../transport/errors.ts";
 import { useUserId } from "./provider.ts";
 
-/** A component that is gone may be back at once: React mounts twice in development, and routes change. */
+/** Delay before leaving. An unmounted component may return at once: React mounts twice in development, and routes change. */
 const LEAVE_AFTER_MS = 250;
-/** A room that could not be reached is joined again. */
+/** Delay before an unreachable room is joined again. */
 const JOIN_AGAIN_MS = 2_000;
 
 interface RoomSnapshot {
-  /** `joining`: for the first time, also while the server cannot be reached. `refused`: see `error`. */
+  /** Status of the room. `joining`: for the first time, or while the server is unreachable. `refused`: see `error`. */
   status: RoomStatus | "joining" | "refused";
   error: PlatformError | null;
   shared: Room["shared"];
@@ -20,13 +20,13 @@ interface RoomSnapshot {
 
 const JOINING: RoomSnapshot = { status: "joining", error: null, shared: {}, mine: {}, players: [] };
 
-/** A room that is joined while somebody subscribes, or waits for the answer of an action. */
+/** Store of a room that stays joined while there are subscribers or pending actions. */
 interface RoomStore<Actions> {
   subscribe(listener: () => void): () => void;
   read(): RoomSnapshot;
   act: Room<Actions>["act"];
   on: Room<Actions>["on"];
-  /** Joins again after it was left or refused. */
+  /** Joins again after the room was left or refused. */
   join(): void;
 }
 
@@ -37,7 +37,7 @@ export function createRoomStore<Actions>(rooms: Rooms<Actions>, id: string): Roo
   let room: Room<Actions> | null = null;
   let snapshot = JOINING;
   let cancel: () => void = () => {};
-  /** Actions without an answer yet. */
+  /** Number of pending actions. */
   let acting = 0;
 
   const changed = (next: RoomSnapshot) => {
@@ -64,7 +64,7 @@ export function createRoomStore<Actions>(rooms: Rooms<Actions>, id: string): Roo
         if (joining !== own) return;
         joining = null;
         const isLost = error instanceof PlatformError && error.code === "network";
-        // Only mistakes of a program are no such error.
+        // Any other error is a bug in the program.
         const because = error instanceof PlatformError ? error : null;
         changed({ ...JOINING, status: isLost ? "joining" : "refused", error: because });
         if (isLost && listeners.size > 0) cancel = systemRuntime.after(JOIN_AGAIN_MS, () => void join());
@@ -94,7 +94,7 @@ export function createRoomStore<Actions>(rooms: Rooms<Actions>, id: string): Roo
       };
     },
     read: () => snapshot,
-    // Also when nobody subscribes, as by a component that sends something when it goes.
+    // Works without subscribers too, as for a component that sends something when it unmounts.
     async act(...given) {
       acting += 1;
       try {
@@ -132,9 +132,9 @@ const nowhere: RoomStore<never> = {
 };
 
 /**
- * A room: `useRoom(client.rooms("quiz"), id)`. It is joined while a component shows it, and left soon after the last one is gone.
- * Below a provider it is joined again as whoever signs in. null: none yet. On a server it is `joining`, and nothing is opened. The
- * functions are the same in each render.
+ * Returns a room: `useRoom(client.rooms("quiz"), id)`. It is joined while a component shows it, and left soon after the last one
+ * unmounts. Below a provider it is joined again when another user signs in. null: no room yet. On a server the status is
+ * `joining`, and no connection opens. The functions are stable across renders.
  */
 export function useRoom<Actions>(rooms: Rooms<Actions>, id: string | null): RoomResult<Actions> {
   const store = useMemo(() => (id === null ? nowhere : createRoomStore(rooms, id)), [rooms, id]);
@@ -142,15 +142,15 @@ export function useRoom<Actions>(rooms: Rooms<Actions>, id: string | null): Room
   const { act, on, join } = store;
   const userId = useUserId();
   const isUnauthenticated = snapshot.error?.code === "unauthenticated";
-  /** Who was signed in when the room was joined. */
+  /** Id of the user who was signed in at the join. */
   const joinedAs = useRef(userId);
   useEffect(() => {
     if (userId === null) joinedAs.current = null;
-    // Once: whoever is refused stays so.
+    // Joins again once: a user who is refused stays refused.
     if (!isUnauthenticated || userId === joinedAs.current) return;
     joinedAs.current = userId;
     join();
   }, [userId, isUnauthenticated, join]);
-  // Without an id there are no actions, whatever they are.
+  // Without an id there are no actions of any type.
   return { ...snapshot, act, on, join } as RoomResult<Actions>;
 }

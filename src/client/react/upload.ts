@@ -4,24 +4,24 @@ import { PlatformError } from "../transport/errors.ts";
 
 interface UploadState {
   status: "idle" | "uploading" | "done" | "failed";
-  /** Of the upload under way, or of the last one. */
+  /** Progress of the current or last upload. */
   progress: UploadProgress;
-  /** The stored file, once it is. */
+  /** Stored file; null until the upload is complete. */
   file: FileEntry | null;
-  /** Why it failed; null for an upload that was cancelled, too. */
+  /** Reason of the failure; null otherwise, also after a cancelled upload. */
   error: PlatformError | null;
 }
 
 export interface UploadResult extends UploadState {
-  /** As that of the bucket, and rejects as that does. Another call cancels the one before. */
+  /** Uploads a file like `upload` of the bucket, including its errors. A further call cancels the previous upload. */
   upload(key: string, file: Uploadable, options?: Omit<UploadOptions, "onProgress" | "signal">): Promise<FileEntry>;
-  /** Ends the upload under way. */
+  /** Cancels the current upload. */
   cancel(): void;
 }
 
 const IDLE: UploadState = { status: "idle", progress: { loaded: 0, total: 0 }, file: null, error: null };
 
-/** An upload with its progress: `useUpload(client.storage("posters"))`. It goes on when the component is gone. */
+/** Returns an upload with its progress: `useUpload(client.storage("posters"))`. Uploads continue after the component unmounts. */
 export function useUpload(bucket: Bucket): UploadResult {
   const [state, setState] = useState(IDLE);
   const current = useRef<AbortController | null>(null);
@@ -31,7 +31,7 @@ export function useUpload(bucket: Bucket): UploadResult {
       current.current?.abort();
       const own = new AbortController();
       current.current = own;
-      // What an earlier upload still has to say is not shown.
+      // Updates of an earlier upload are ignored.
       const show = (next: UploadState) => {
         if (current.current === own) setState(next);
       };

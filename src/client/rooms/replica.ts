@@ -13,11 +13,11 @@ function withPath(state: JsonObject, keys: readonly string[], value: JsonValue):
   return value === null ? others : { ...state, [key]: value };
 }
 
-/** The state after a delta: dot-paths to new values, null deletes. What it does not touch stays the same object. */
+/** Applies a delta of dot-paths to new values, in which null deletes. Untouched parts stay the same objects. */
 const followDelta = (state: JsonObject, delta: JsonObject): JsonObject =>
   Object.entries(delta).reduce((next, [path, value]) => withPath(next, path.split("."), value), state);
 
-/** What the server has of a room, as far as this client is sent it. */
+/** Replica of the part of a room's state that this client receives. */
 interface Replica {
   readonly shared: JsonObject;
   readonly mine: JsonObject;
@@ -25,7 +25,7 @@ interface Replica {
   stop(): void;
 }
 
-/** Follows the messages of a room. `resync` asks for the whole state. */
+/** Creates a replica that follows the messages of a room. `resync` requests the whole state. */
 export function createReplica(
   socket: Socket,
   { onSync, onChange, resync }: { onSync(): void; onChange(): void; resync(): void },
@@ -34,15 +34,15 @@ export function createReplica(
   let shared: JsonObject = {};
   let mine: JsonObject = {};
   let players: readonly RoomPlayer[] = [];
-  /** Whether the delta follows what is known. */
+  /** Returns whether the delta is the next version. */
   const isNext = (name: "shared" | "player", { version }: ServerMessage) => {
     const isFollowing = version === versions[name] + 1;
     if (isFollowing) versions[name]++;
-    // The server sends every delta in order: one that is missing is a fault, and the whole state mends it.
+    // The server sends every delta in order. A gap is a fault, which the whole state repairs.
     else if (Number(version) > versions[name]) resync();
     return isFollowing;
   };
-  // The messages have the form that the protocol declares.
+  // The protocol declares the form of the messages.
   const stop = together([
     socket.on("sync", (message) => {
       shared = message["sharedState"] as JsonObject;

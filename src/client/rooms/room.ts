@@ -8,9 +8,9 @@ import { PlatformError, statusError } from "../transport/errors.ts";
 import { createReplica } from "./replica.ts";
 import type { Room, RoomStatus } from "./types.ts";
 
-/** How long an action waits for the connection. */
+/** Timeout of an action's wait for the connection. */
 const WAIT_MS = 10_000;
-/** Actions that wait for the connection. */
+/** Bound of the actions that wait for the connection. */
 const WAITING_MAX = 100;
 
 interface Pending {
@@ -19,7 +19,7 @@ interface Pending {
   settle(error: PlatformError | null, result?: JsonValue): void;
 }
 
-/** The actions of one room that are under way, in order. */
+/** Queue of the pending actions of one room, in order. */
 function createActs({ runtime, transport }: ClientContext, socket: Socket, status: () => RoomStatus) {
   const pending = new Map<unknown, Pending>();
   const send = (act: Pending) => {
@@ -28,7 +28,7 @@ function createActs({ runtime, transport }: ClientContext, socket: Socket, statu
   };
   const stopListening = together([
     socket.on("action_result", ({ requestId, result }) => pending.get(requestId)?.settle(null, result as JsonValue)),
-    // What the action itself says, such as a `Refusal`.
+    // The action threw this itself, for example as a `Refusal`.
     socket.on("action_error", ({ requestId, message }) =>
       pending.get(requestId)?.settle(statusError(400, String(message))),
     ),
@@ -59,11 +59,11 @@ function createActs({ runtime, transport }: ClientContext, socket: Socket, statu
         if (status() === "joined") send(act);
       });
     },
-    /** Sends what waits. */
+    /** Sends the waiting actions. */
     joined() {
       for (const act of [...pending.values()]) if (!act.isSent) send(act);
     },
-    /** Whether those that were sent have run is not known. */
+    /** Rejects the sent actions, whose outcome is unknown. */
     lost() {
       for (const act of [...pending.values()]) {
         if (act.isSent) act.settle(lostError("The connection was lost before the answer"));
@@ -76,13 +76,13 @@ function createActs({ runtime, transport }: ClientContext, socket: Socket, statu
   };
 }
 
-/** How long the first `sync` may take. */
+/** Timeout of the first `sync`. */
 const JOIN_TIMEOUT_MS = 15_000;
 
-/** Errors of the room itself, and not of one of its messages. */
+/** Errors of the room as a whole, rather than of one message. */
 const ENDING = new Set<unknown>(["JOIN_DENIED", "ROOM_FULL", "SESSION_REVOKED", "AUTH_FAILED"]);
 
-/** Resolves with the first state. */
+/** Joins a room. Resolves with its first state. */
 export async function joinRoom(context: ClientContext, name: string, id: string): Promise<Room> {
   const connection = ownConnection(context, `/api/room?${new URLSearchParams({ namespace: name, id })}`);
   const { runtime, transport } = context;
@@ -93,7 +93,7 @@ export async function joinRoom(context: ClientContext, name: string, id: string)
       const onJoined = () => resolve(opened);
       const opened = openRoom(context, { id, ...connection, onJoined, onLeft: reject });
       room = opened;
-      // Pages are not told why a WebSocket was refused: this says so.
+      // Browsers do not tell pages why a WebSocket was refused. This request does.
       const explain = async () => {
         await transport.request("GET", "/api/room/metadata", { query: { namespace: name, id } }).catch((error) => {
           if (error instanceof PlatformError && isMistake(error)) reject(error);
@@ -117,7 +117,7 @@ export async function joinRoom(context: ClientContext, name: string, id: string)
 
 const isMistake = ({ status }: PlatformError): boolean => status === 400 || status === 404;
 
-/** A connection for one room, which ends with the room, or with the client. */
+/** Opens a connection for one room. It ends with the room, or with the client. */
 function ownConnection(context: ClientContext, path: string): { socket: Socket; close(): void } {
   const { add: onClose, tell: end } = createListeners();
   const socket = new SharedSocket({ ...context, onClose }, path);

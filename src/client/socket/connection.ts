@@ -4,26 +4,26 @@ import { localError, type PlatformError } from "../transport/errors.ts";
 import type { ServerMessage } from "./types.ts";
 
 /**
- * A connection without a message for one beat is asked by a ping, and counts as lost after one more and a half without an
- * answer: within 10 s together.
+ * Heartbeat interval. A connection that received nothing for one beat is pinged, and counts as lost after another one and a half
+ * without a reply: within 10 s in total.
  */
 const BEAT_MS = 3_000;
 const PONG_TIMEOUT_MS = 3_500;
-/** Presence ends on the server without pings, however much else is received. */
+/** Presence on the server expires without pings, however much else the connection receives. */
 const PING_EVERY_BEATS = 8;
-/** After the browser says that it has lost the network, or that the page is seen again. */
+/** Timeout of a probe, sent after the browser reports a lost network or a page that is visible again. */
 const PROBE_TIMEOUT_MS = 2_000;
 
-/** Finds out that a connection is lost, although nothing has closed it. */
+/** Detects a lost connection that was never closed. */
 interface Heartbeat {
-  /** Something was received. */
+  /** Notes that something was received. */
   heard(): void;
-  /** Asks at once, and waits for less time. */
+  /** Pings at once, with a shorter timeout. */
   probe(): void;
   stop(): void;
 }
 
-/** Counts beats instead of reading the clock, which may be changed while the connection is open. */
+/** Starts a heartbeat. It counts beats instead of reading the clock, which may be changed while the connection is open. */
 function startHeartbeat(
   runtime: Runtime,
   { ping, onBeat, onLost }: { ping: () => void; onBeat: () => void; onLost: () => void },
@@ -63,15 +63,17 @@ function startHeartbeat(
   };
 }
 
-/** Messages at once, and then in a second: below what the server accepts from one connection. */
+/** Burst, and rate per second, of the token bucket: below what the server accepts from one connection. */
 const MESSAGES_AT_ONCE = 60;
 const MESSAGES_PER_SECOND = 60;
-/** Messages that wait for their turn. Beyond it the oldest are dropped, as the server drops those over its rate. */
+/** Bound of the queue. Beyond it the oldest messages are dropped, as the server drops those over its rate. */
 const WAITING_MESSAGES_MAX = 1_000;
 
 const SECOND_PARTS = 10;
 
-/** Sends texts in order, at a pace that the server accepts: a page that comes back subscribes to 200 channels at once. */
+/**
+ * Throttle that sends texts in order, within the server's rate limit: a page that reconnects subscribes to 200 channels at once.
+ */
 interface Pace {
   send(text: string): void;
   stop(): void;
@@ -110,28 +112,28 @@ function createPace(runtime: Runtime, sendNow: (text: string) => void): Pace {
 }
 
 /**
- * The close code of a connection that does not answer: a room keeps the place of its player, as it does not where a client closes
+ * Close code of an unresponsive connection. With it a room reserves the player's seat, which it does not if a client closes
  * without a code.
  */
 const CLOSE_LOST = 4900;
-/** From the start of a connection to the answer to `auth`. */
+/** Timeout from the start of a connection to the reply to `auth`. */
 const CONNECT_TIMEOUT_MS = 8_000;
 
-/** What a connection tells. Each of the last two is called at most once, and nothing after `onClosed`. */
+/** Events of a connection. The last two are called at most once each, and nothing after `onClosed`. */
 interface ConnectionEvents {
   onMessage(message: ServerMessage): void;
-  /** It is authenticated. */
+  /** Called when the connection is authenticated. */
   onOpen(): void;
-  /** `error`: the server cannot be used with this client, or not by this user. null: it was lost. */
+  /** Called when the connection ends. `error`: the server refuses this client, or this user; null: the connection was lost. */
   onClosed(error: PlatformError | null): void;
 }
 
 /** One WebSocket, from its start to its loss. */
 export interface Connection {
   send(message: object): void;
-  /** Asks at once whether the connection is still there. */
+  /** Checks at once whether the connection is alive. */
   probe(): void;
-  /** Ends it; `onClosed` is not called. */
+  /** Closes the connection without calling `onClosed`. */
   close(): void;
 }
 
@@ -139,7 +141,7 @@ type Parts = Pick<ClientContext, "options" | "runtime" | "transport"> & { versio
 
 const majorOf = (version: string): string => version.split(".", 1)[0] ?? "";
 
-/** Connects as the user of now. */
+/** Connects as the current user. */
 export function connect({ options, runtime, transport, version, path }: Parts, events: ConnectionEvents): Connection {
   let socket: WebSocket | null = null;
   let heartbeat: Heartbeat | null = null;
@@ -157,7 +159,7 @@ export function connect({ options, runtime, transport, version, path }: Parts, e
     socket.onclose = null;
     socket.onerror = null;
     const own = socket;
-    // A WebSocket that is still connecting reports an error when it is closed.
+    // Closing a WebSocket that is still connecting would log an error.
     if (own.readyState === 0) own.onopen = () => own.close();
     else own.close(code);
   };
@@ -171,7 +173,7 @@ export function connect({ options, runtime, transport, version, path }: Parts, e
     sentToken = token;
     sendNow(token === null ? { type: "auth", anonymous: true } : { type: "auth", token });
   };
-  /** The server judges by the newest claims, and a token that is kept up to date is at hand when the connection is lost. */
+  /** Sends fresh tokens: the server evaluates the newest claims, and a valid token is ready when the connection is lost. */
   const renew = async () => {
     const token = await transport.token().catch(() => sentToken);
     if (!isEnded && token !== null && token !== sentToken) authenticate(token);
@@ -191,7 +193,7 @@ export function connect({ options, runtime, transport, version, path }: Parts, e
     events.onOpen();
   };
   const refused = async (message: string) => {
-    // A request with the same token finds out whether it is the session that has ended.
+    // A request with the same token determines whether the session has ended.
     if (sentToken !== null) await transport.request("GET", "/api/auth/me").catch(() => {});
     lose(localError("unauthenticated", message));
   };

@@ -6,15 +6,15 @@ import type { PlatformError } from "../transport/errors.ts";
 import { type Connection, connect } from "./connection.ts";
 import type { ServerMessage, Socket, SocketStatus } from "./types.ts";
 
-/** The connection is closed this long after nothing uses it any more. */
+/** Delay after the last hold before the connection is closed. */
 const IDLE_CLOSE_MS = 5_000;
-/** The wait before the first new connection; each next one is twice as long, less up to a half by chance. */
+/** Initial backoff of reconnects, with jitter; it doubles each time. */
 const RECONNECT_MS = 400;
 const RECONNECT_MAX_MS = 15_000;
 
 const sockets = new WeakMap<object, Socket>();
 
-/** The client's own. Opens nothing yet. */
+/** Returns the client's socket. It opens nothing yet. */
 export function socketOf(context: ClientContext): Socket {
   const known = sockets.get(context) ?? new SharedSocket(context, "/api/realtime");
   sockets.set(context, known);
@@ -23,7 +23,7 @@ export function socketOf(context: ClientContext): Socket {
 
 type Listener<Value> = (value: Value) => void;
 
-/** A connection that comes back by itself. Opens nothing yet. It ends with the context. */
+/** Connection that reconnects automatically. It opens nothing before the first hold, and ends with the context. */
 export class SharedSocket implements Socket {
   status: SocketStatus = "closed";
   error: PlatformError | null = null;
@@ -34,11 +34,11 @@ export class SharedSocket implements Socket {
   readonly #connectedListeners = createListeners<[Connection]>();
   #connection: Connection | null = null;
   #holds = 0;
-  /** Tries since the last connection. */
+  /** Number of losses since the last connection. */
   #losses = 0;
   #isEnded = false;
   #cancelRetry: () => void = () => {};
-  /** Of the end of what nothing holds. */
+  /** Cancels the end of an unheld connection. */
   #cancelEnd: () => void = () => {};
   #stopWaking: () => void = () => {};
 
@@ -64,7 +64,7 @@ export class SharedSocket implements Socket {
     let isHeld = true;
     this.#holds++;
     this.#cancelEnd();
-    // What was still loading when the client was closed opens nothing.
+    // Code that was still loading when the client was closed must not open a connection.
     if (this.status === "closed" && !this.#isEnded) this.#begin();
     return () => {
       if (!isHeld) return;
@@ -133,12 +133,12 @@ export class SharedSocket implements Socket {
       return;
     }
     const longMs = Math.min(RECONNECT_MAX_MS, RECONNECT_MS * 2 ** this.#losses++);
-    // By chance, so that clients which a restart has cut off do not come back together.
+    // The jitter prevents clients disconnected by a restart from reconnecting together.
     this.#cancelRetry = runtime.after(jittered(runtime, longMs), () => this.#open());
     this.#become("waiting", error);
   }
 
-  /** Connects again at once: as another user, or because the network is back. */
+  /** Reconnects at once: as another user, or because the network is back. */
   #restart(): void {
     if (this.#holds === 0) {
       this.#shut();

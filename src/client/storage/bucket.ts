@@ -3,7 +3,7 @@ import { deferred } from "../deferred.ts";
 import { bucketPath, filePath } from "./paths.ts";
 import type { Bucket } from "./types.ts";
 
-/** What a page without uploads loads of files: their addresses. */
+/** Creates a bucket with addresses only. The other operations are loaded on first use. */
 export function createBucket(context: ClientContext, name: string): Bucket {
   const path = bucketPath(name);
   const load = async () => (await import("./operations.ts")).createOperations(context, path);

@@ -9,7 +9,7 @@ interface StoredFile extends FileEntry {
   customMetadata: { [name: string]: string };
 }
 
-/** Without what the caller may not read. */
+/** Response of a metadata change, without what the caller may not read. */
 type ChangedFile = Pick<StoredFile, "key" | "customMetadata"> & Partial<StoredFile>;
 
 type Paging = Parameters<Bucket["list"]>[0] & { delimiter?: string };
@@ -25,11 +25,11 @@ const metadataOf = <File extends ChangedFile>({ httpMetadata, customMetadata, ..
   metadata: customMetadata,
 });
 
-/** A signed address is that of the thumbnails too: their size is not signed. */
+/** Adds the thumbnail size. A signed address is valid for thumbnails too, as their size is not signed. */
 const withThumb = (url: string, thumb: string | undefined): string =>
   thumb === undefined ? url : `${url}&thumb=${encodeURIComponent(thumb)}`;
 
-/** Everything but addresses. `bucket` is its path. */
+/** Creates all operations but addresses. `bucket` is the path of the bucket. */
 export function createOperations(context: ClientContext, bucket: string): Omit<Bucket, "url"> {
   const { transport } = context;
   const metadataPath = (key: string) => `${filePath(bucket, key)}/metadata`;
@@ -54,7 +54,7 @@ export function createOperations(context: ClientContext, bucket: string): Omit<B
       const path = filePath(bucket, key);
       const headers = maxBytes === undefined ? {} : { range: `bytes=0-${maxBytes - 1}` };
       const asked = transport.request<Response>("GET", path, { query: { thumb }, headers, signal, raw: true });
-      // An empty file has no range of bytes.
+      // A range request for an empty file is answered with 416.
       const response = (await orNull(asked, 416)) ?? new Response();
       try {
         return await response.blob();
@@ -67,7 +67,7 @@ export function createOperations(context: ClientContext, bucket: string): Omit<B
     browse: (query) => pageOf<FolderPage>({ ...query, delimiter: "/" }),
     async metadata(key) {
       const file = await orNull(transport.request<StoredFile>("GET", metadataPath(key)));
-      // The whole file has a type.
+      // Responses for whole files have a type.
       return file && (metadataOf(file) as FileMetadata);
     },
     async setMetadata(key, changes) {

@@ -1,5 +1,5 @@
 export const bucketPath = (bucket: string): string => `/api/storage/${encodeURIComponent(bucket)}`;
 
-/** The slashes of a key stay, so that addresses can be read. */
+/** Returns the path of a file. Slashes of the key are not escaped, which keeps addresses readable. */
 export const filePath = (bucket: string, key: string): string =>
   `${bucket}/${key.split("/").map(encodeURIComponent).join("/")}`;

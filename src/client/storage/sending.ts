@@ -5,38 +5,40 @@ import { isPassing, PlatformError, statusError } from "../transport/errors.ts";
 import type { RequestOptions } from "../transport/types.ts";
 import type { UploadOptions } from "./types.ts";
 
-/** What is uploaded where. */
+/** Upload of one file. */
 export interface UploadTask {
-  /** The path of the bucket. */
+  /** Path of the bucket. */
   bucket: string;
   key: string;
   file: Blob;
   contentType: string;
   metadata: UploadOptions["metadata"];
-  /** Bytes of the file that have been sent. */
+  /** Reports the number of bytes of the file that have been sent. */
   onLoaded(bytes: number): void;
   signal: AbortSignal;
 }
 
-/** A request of which nothing moves for this long is taken for lost, and while the server works after the last byte. */
+/**
+ * Stall timeout: a request without progress for this long counts as lost. It also limits the server's work after the last byte.
+ */
 const STALL_MS = 30_000;
-/** The same where the environment does not tell how far a request is: it has this long, and this much for each byte. */
+/** Minimum rate for environments without upload progress: a request may take the stall timeout, and this long for its bytes. */
 const SLOWEST_BYTES_PER_MS = 16;
 
 type Fetch = NonNullable<RequestOptions["fetch"]>;
 
-/** How a body is sent: with `fetch`, which does not say how far it is, or with an XMLHttpRequest, which does. */
+/** Returns how to send a body: with `fetch`, which reports no upload progress, or with an XMLHttpRequest, which does. */
 export function sendingOf(
   context: ClientContext,
   bytes: number,
   onLoaded: (bytes: number) => void,
 ): Pick<RequestOptions, "fetch" | "timeoutMs"> {
-  // Missing in service workers, Node, Bun and Deno.
+  // XMLHttpRequest is missing in service workers, Node, Bun and Deno.
   if (typeof XMLHttpRequest === "undefined") return { timeoutMs: STALL_MS + bytes / SLOWEST_BYTES_PER_MS };
   return { fetch: sendByXhr(context, (loaded) => onLoaded(Math.min(loaded, bytes))), timeoutMs: 0 };
 }
 
-/** `fetch` with an XMLHttpRequest. Rejects when nothing of the body has moved for a while. */
+/** Implements `fetch` with an XMLHttpRequest. Rejects when the body stalls. */
 const sendByXhr =
   ({ runtime }: ClientContext, onLoaded: (bytes: number) => void): Fetch =>
   (url, { method = "GET", headers, body, signal }) =>
@@ -75,14 +77,14 @@ const sendByXhr =
       xhr.send(body as XMLHttpRequestBodyInit);
     });
 
-/** Tries of one request of an upload; the wait doubles from the first to the longest. A success of any part begins anew. */
+/** Attempts per request of an upload, with exponential backoff up to the longest wait. A success of any part resets the count. */
 const FAILURES_MAX = 10;
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
 
 const isTriedAgain = (error: unknown): error is PlatformError => error instanceof PlatformError && isPassing(error);
 
-/** Resolves when the browser says that it is online, or after `ms`. */
+/** Resolves when the browser reports that it is online, or after `ms`. */
 async function untilOnline({ runtime }: ClientContext, ms: number, signal: AbortSignal): Promise<void> {
   const back = new AbortController();
   const wake = () => back.abort();
@@ -91,9 +93,12 @@ async function untilOnline({ runtime }: ClientContext, ms: number, signal: Abort
   for (const end of ends) end();
 }
 
-/** What the requests of one upload share: a success of one means that the others may go on trying. */
+/** Shared retries of one upload's requests: a success of one resets the failures of all. */
 interface Patience {
-  /** Runs `work` until it succeeds. Errors: what does not pass; that another user has signed in; the last error after ten failures in a row; the signal's reason. */
+  /**
+   * Runs `work` until it succeeds. Errors: permanent failures; a change of the user; the last error after ten failures in a row;
+   * the signal's reason.
+   */
   run<T>(work: () => Promise<T>): Promise<T>;
 }
 
@@ -106,7 +111,7 @@ export function createPatience(context: ClientContext, signal: AbortSignal): Pat
       let seen = successes;
       for (let failures = 0; ; ) {
         signal.throwIfAborted();
-        // What one user began is not stored as another one's.
+        // An upload that one user started is not stored as another one's.
         if (transport.userId() !== userId) throw statusError(401, "Another user");
         try {
           const result = await work();
@@ -117,7 +122,7 @@ export function createPatience(context: ClientContext, signal: AbortSignal): Pat
           if (!isTriedAgain(error)) throw error;
           if (successes > seen) failures = 0;
           seen = successes;
-          // Without a network nothing is tried in vain.
+          // Failures without a network do not count.
           if (globalThis.navigator?.onLine !== false && ++failures >= FAILURES_MAX) throw error;
           const longMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** failures);
           const waitMs = jittered(context.runtime, longMs);

@@ -16,7 +16,7 @@ test("[TC84] uploads that begin and end at the same time in two tabs are all kno
     transport: { url: () => "http://localhost" },
   } as unknown as ClientContext;
   const upload = (of: string): Unfinished => ({ of, uploadId: of, partBytes: 1, beganAt: 0 });
-  // Another tab has the module a second time.
+  // A second import simulates another tab.
   const otherTab: { createUnfinishedUploads: typeof createUnfinishedUploads } = await import(
     "./upload-parts.ts?another-tab" as string
   );

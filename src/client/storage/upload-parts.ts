@@ -5,23 +5,23 @@ import { orNull } from "../transport/errors.ts";
 import { createPatience, sendingOf, type UploadTask } from "./sending.ts";
 import type { FileEntry } from "./types.ts";
 
-/** Uploads that can go on after a reload, the latest ones, as long as the server keeps their parts. */
+/** Bound of the uploads that can resume after a reload, latest first; they expire with their parts on the server. */
 const UNFINISHED_MAX = 50;
 const UNFINISHED_TTL_MS = 24 * 60 * 60 * 1000;
 
-/** A multipart upload that the server knows. */
+/** Multipart upload that the server knows. */
 export interface Unfinished {
-  /** Whose, where to, and which file. */
+  /** Identity of the upload: user, target and file. */
   of: string;
   uploadId: string;
   partBytes: number;
   beganAt: number;
 }
 
-/** The uploads of this store that have begun and not ended. */
+/** Unfinished uploads of this store. */
 interface UnfinishedUploads {
   find(of: string): Promise<Unfinished | null>;
-  /** What is known of one from now on; without `upload` nothing. */
+  /** Replaces the record of an upload; without `upload` it is removed. */
   set(of: string, ...upload: Unfinished[]): Promise<void>;
 }
 
@@ -42,17 +42,17 @@ export function createUnfinishedUploads({ store, runtime, transport }: ClientCon
     find: async (of) => (await read()).find((upload) => upload.of === of) ?? null,
     set(of, ...upload) {
       const work = async () => write([...(await read()).filter((other) => other.of !== of), ...upload]);
-      // Each change reads all uploads and writes them, also those of other tabs.
+      // Each change rewrites the records of all uploads, including those of other tabs.
       return inTurn({ store, runtime, key: `${key}.turn`, work });
     },
   };
 }
 
-/** One part. Larger where a file would have more parts than the server takes. */
+/** Size of a part. Larger if a file would otherwise exceed the server's number of parts. */
 const PART_BYTES = 4 * 1024 * 1024;
 const PARTS_MAX = 10_000;
 const PARTS_AT_ONCE = 4;
-/** The server joins the parts of a large file. */
+/** Timeout of the completion, in which the server joins the parts of a large file. */
 const COMPLETE_TIMEOUT_MS = 600_000;
 
 interface Part {
@@ -61,23 +61,23 @@ interface Part {
   size: number;
 }
 
-/** What an upload is known by after a reload; null for bytes, which have no name and date. */
+/** Returns the identity of an upload across reloads; null for bytes, which have no name and date. */
 function identityOf(
   { transport }: ClientContext,
   { file, onLoaded: _, signal: __, ...about }: UploadTask,
 ): string | null {
   if (!(file instanceof File)) return null;
-  // The type and metadata too: the server stores those that the upload began with.
+  // Includes the type and metadata, as the server stores those that the upload began with.
   return JSON.stringify([transport.userId(), about, file.name, file.size, file.lastModified]);
 }
 
-/** Uploads a file in parts, and goes on where an earlier call stopped. */
+/** Uploads a file in parts, and resumes an earlier call. */
 export async function uploadInParts(context: ClientContext, task: UploadTask): Promise<FileEntry> {
   const { transport, runtime } = context;
   const { bucket, key, file, contentType, metadata, signal } = task;
   const unfinished = createUnfinishedUploads(context);
   const of = identityOf(context, task);
-  /** What is known of it from now on. */
+  /** Records the state of the upload. */
   const note = async (...upload: Unfinished[]) => {
     if (of !== null) await unfinished.set(of, ...upload);
   };
@@ -93,7 +93,7 @@ export async function uploadInParts(context: ClientContext, task: UploadTask): P
     await note(upload);
     return upload;
   };
-  /** Goes on with the parts that the server has. */
+  /** Resumes with the parts that the server has. */
   const goOn = async (upload: Unfinished): Promise<FileEntry> => {
     const path = `${bucket}/uploads/${encodeURIComponent(upload.uploadId)}/parts`;
     const { parts } = await patience.run(() =>
@@ -106,7 +106,7 @@ export async function uploadInParts(context: ClientContext, task: UploadTask): P
     const sent = await sendParts(context, task, upload, parts);
     const body = { uploadId, key, parts: sent.map(({ partNumber, etag }) => ({ partNumber, etag })) };
     const options = { body, signal, timeoutMs: COMPLETE_TIMEOUT_MS };
-    // Answered again where the answer was lost.
+    // Idempotent: a lost response is returned again.
     const entry = await patience.run(() =>
       transport.request<FileEntry>("POST", `${bucket}/multipart/complete`, options),
     );
@@ -116,7 +116,7 @@ export async function uploadInParts(context: ClientContext, task: UploadTask): P
 
   const known = of === null ? null : await unfinished.find(of);
   if (known !== null) {
-    // It may be removed, or completed by another tab, also while parts of it are sent.
+    // The upload may be removed, or completed by another tab, even while parts are sent.
     const entry = await orNull(goOn(known));
     if (entry !== null) return entry;
     await note();
@@ -126,13 +126,13 @@ export async function uploadInParts(context: ClientContext, task: UploadTask): P
     return await finish(upload, []);
   } catch (error) {
     const body = { uploadId: upload.uploadId, key };
-    // Nothing can go on with it: its parts need not stay for a day.
+    // The upload cannot be resumed, so its parts need not stay for a day.
     if (of === null) void transport.request("POST", `${bucket}/multipart/abort`, { body }).catch(() => {});
     throw error;
   }
 }
 
-/** Sends what is missing, four parts at a time. Gives all parts by number. The first failure ends the others. */
+/** Sends the missing parts, four at a time, and returns all parts by number. The first failure aborts the others. */
 async function sendParts(
   context: ClientContext,
   { bucket, key, file, onLoaded, signal }: UploadTask,

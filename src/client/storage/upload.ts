@@ -3,10 +3,10 @@ import { createPatience, sendingOf, type UploadTask } from "./sending.ts";
 import type { FileEntry, Uploadable, UploadOptions } from "./types.ts";
 import { uploadInParts } from "./upload-parts.ts";
 
-/** A larger file is sent in parts. */
+/** Limit of a single request. Larger files are sent in parts. */
 const SINGLE_MAX_BYTES = 8 * 1024 * 1024;
 
-/** As that of `Bucket`. */
+/** Implements `upload` of `Bucket`. */
 export async function upload(
   context: ClientContext,
   bucket: string,
@@ -20,7 +20,7 @@ export async function upload(
   const total = file.size;
   let shown = -1;
   const onLoaded = (bytes: number) => {
-    // What a lost connection takes back is not shown.
+    // Progress lost with a connection is not shown.
     if (bytes <= shown) return;
     shown = bytes;
     onProgress?.({ loaded: bytes, total });
@@ -39,7 +39,7 @@ async function uploadAtOnce(context: ClientContext, task: UploadTask): Promise<F
   form.append("key", key);
   if (metadata !== undefined) form.append("metadata", JSON.stringify(metadata));
   form.append("file", file.type === contentType ? file : new Blob([file], { type: contentType }), "file");
-  // The same at each try, so that one whose answer was lost is not stored again.
+  // All attempts share the key, so that one whose response was lost is not stored again.
   const headers = { "Idempotency-Key": context.runtime.uuid() };
   const { size, uploaded } = await createPatience(context, signal).run(() => {
     const sending = sendingOf(context, file.size, onLoaded);

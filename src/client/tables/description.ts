@@ -1,10 +1,10 @@
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { FilterOperator } from "../../server/config/records.ts";
 
-/** A table of one file: of a namespace, or of one instance of it. */
+/** Address of a table, in a namespace or in one of its instances. */
 export interface TableAddress {
   readonly namespace: string;
-  /** null in a namespace without instances. */
+  /** Id of the instance; null in a namespace without instances. */
   readonly instance: string | null;
   readonly table: string;
 }
@@ -12,17 +12,17 @@ export interface TableAddress {
 export type Condition = readonly [field: string, operator: FilterOperator, value: JsonValue | readonly JsonValue[]];
 export type SortKey = readonly [field: string, direction: "asc" | "desc"];
 
-/** What a query asks for. Plain and never changed: queries with equal descriptions are equal. */
+/** Immutable plain data of a query. Queries with equal descriptions are equal. */
 export interface QueryDescription extends TableAddress {
-  /** All of them must match. */
+  /** Conditions, all of which must match. */
   readonly conditions: readonly Condition[];
-  /** One of them must match, if there are any. */
+  /** Conditions of which one must match, if there are any. */
   readonly or: readonly Condition[];
-  /** Equal records, and all records without a sort, are ordered by id. */
+  /** Sort terms. Records that are equal in them are ordered by id. */
   readonly sort: readonly SortKey[];
-  /** null: as many as the server gives by default. */
+  /** Number of records; null: the server's default. */
   readonly limit: number | null;
-  /** null: all fields. */
+  /** Names of the fields; null: all. */
   readonly fields: readonly string[] | null;
   readonly expand: readonly string[];
 }
@@ -37,7 +37,7 @@ export const everything = (address: TableAddress): QueryDescription => ({
   expand: [],
 });
 
-/** `/api/db/NAMESPACE[/INSTANCE]`. */
+/** Returns `/api/db/NAMESPACE[/INSTANCE]`. */
 export const databasePath = ({ namespace, instance }: Pick<TableAddress, "namespace" | "instance">): string =>
   `/api/db/${[namespace, instance].flatMap((part) => (part === null ? [] : [encodeURIComponent(part)])).join("/")}`;
 
@@ -47,13 +47,13 @@ export const tablePath = (address: TableAddress): string =>
 const json = (value: readonly unknown[]) => (value.length === 0 ? null : JSON.stringify(value));
 const commas = (value: readonly string[] | null) => (value === null || value.length === 0 ? null : value.join());
 
-/** `filter` and `orFilter`. */
+/** Returns the parameters `filter` and `orFilter`. */
 export const filterParameters = ({ conditions, or }: QueryDescription) => ({
   filter: json(conditions),
   orFilter: json(or),
 });
 
-/** The parameters of a list. */
+/** Returns the parameters of a list. */
 export const listParameters = (query: QueryDescription) => ({
   ...filterParameters(query),
   sort: commas(query.sort.map((key) => key.join(":"))),

@@ -8,10 +8,10 @@ import type { Aggregate } from "./wide-queries.ts";
 
 type Item = JsonObject;
 
-/** What most pages do not ask for is loaded when it is used. */
+/** Rarely used methods are loaded on first use. */
 const wide = () => import("../small-features.ts");
 
-/** `Query` of any table: the types of `client.db` say what each table has. */
+/** `Query` of any table. The types of `client.db` add the fields of each table. */
 export class TableQuery {
   readonly description: QueryDescription;
   readonly #context: ClientContext;
@@ -49,7 +49,7 @@ export class TableQuery {
     return this.#with({ expand: [...this.description.expand, ...paths] });
   }
 
-  /** A read below the address of the table. */
+  /** Sends a GET request below the table's path. */
   #read<T>(path: string, query: Record<string, string | number | boolean | undefined | null>, options?: Cancellable) {
     const { transport } = this.#context;
     return transport.request<T>("GET", tablePath(this.description) + path, { query, signal: options?.signal });

@@ -10,7 +10,7 @@ import type { TableWrite, WriteOperation, WriteRequest } from "./writes.ts";
 
 const TIME_DIGITS = 12;
 
-/** A UUID of version 7, as the server makes them: the ids of later records are greater. */
+/** Returns a UUID of version 7, like those of the server: ids of later records are greater. */
 function newRecordId(runtime: Pick<Runtime, "now" | "uuid">): string {
   const time = runtime.now().toString(16).padStart(TIME_DIGITS, "0");
   return `${time.slice(0, 8)}-${time.slice(8)}-7${runtime.uuid().slice(15)}`;
@@ -34,13 +34,13 @@ interface BatchResult {
   deleted: { id: string }[];
 }
 
-/** A query of all records, whose `update` and `delete` are those of one record. */
+/** Query of all records, whose `update` and `delete` affect single records. */
 type AnyTable = Omit<TableQuery, "update" | "delete"> & ReturnType<typeof recordsOf>;
 
 const createTable = (context: ClientContext, address: TableAddress): AnyTable =>
   Object.assign(new TableQuery(context, everything(address)), recordsOf(context, address));
 
-/** What a table does with single records. */
+/** Creates the single-record operations of a table. */
 function recordsOf(context: ClientContext, address: TableAddress) {
   const path = tablePath(address);
   const at = (id: string) => `${path}/${encodeURIComponent(id)}`;
@@ -49,11 +49,11 @@ function recordsOf(context: ClientContext, address: TableAddress) {
 
   return {
     async get(id: string, { fields = [], expand = [], signal }: GetOptions = {}): Promise<JsonObject | null> {
-      // No id either, and refused without a text to search for.
+      // A search without a text is refused, and "search" is no id either.
       if (id === "search") return null;
       const query = { fields: fields.join() || null, expand: expand.join() || null };
       const record = await orNull(context.transport.request<JsonObject>("GET", at(id), { query, signal }));
-      // What is no id, such as "" or "count", leads to something else of the table.
+      // Texts that are not ids, such as "" or "count", address other endpoints of the table.
       return record?.["id"] === String(id) ? record : null;
     },
 
@@ -109,14 +109,14 @@ interface Write {
   request: Omit<WriteRequest, "idempotencyKey">;
 }
 
-/** Announces a write to what shows it at once, sends it, and says how it ended. */
+/** Announces a write to its observers, sends it, and reports its outcome. */
 async function performWrite<Answer>(context: ClientContext, { address, operations, request }: Write): Promise<Answer> {
   const keyed = { ...request, idempotencyKey: request.method === "DELETE" ? null : context.runtime.uuid() };
-  // A copy of its JSON, as what waits and what is shown outlive the call, and a database of a browser takes no reactive objects.
+  // A JSON copy, because queues and overlays outlive the call, and IndexedDB refuses reactive objects.
   const write: TableWrite = JSON.parse(jsonOf({ ...address, operations, request: keyed }));
   const begun = context.writes.begin(write);
   try {
-    // The answers of the server are not checked again.
+    // Responses are not validated again.
     const answer = (await context.deliver(write)) as Answer;
     begun.confirm(answer);
     return answer;
@@ -126,7 +126,7 @@ async function performWrite<Answer>(context: ClientContext, { address, operation
   }
 }
 
-/** `Database` of any namespace: the types of `client.db` say what each one has. */
+/** `Database` of any namespace. The types of `client.db` add the tables of each one. */
 export interface AnyDatabase {
   table(name: string): AnyTable;
   transaction(operations: readonly JsonObject[]): Promise<JsonObject[]>;

@@ -4,7 +4,7 @@ import type { Transport } from "../transport/types.ts";
 import type { Cancellable, Found, Page, SearchOptions, WriteCounts } from "../types/query.ts";
 import { filterParameters, listParameters, type QueryDescription, tablePath } from "./description.ts";
 
-/** What the options of an aggregate are when names of fields are any text. */
+/** Options of an aggregate over untyped field names. */
 export interface Aggregate extends Cancellable {
   select: readonly string[];
   groupBy?: readonly string[];

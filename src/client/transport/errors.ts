@@ -1,4 +1,4 @@
-/** What went wrong, for programs. `network`: no answer came; all others are the server's, or follow from its status. */
+/** Machine-readable cause of an error. `network`: no response; all others are the server's, or follow from its status. */
 export type ErrorCode =
   | "network"
   | "timeout"
@@ -11,11 +11,11 @@ export type ErrorCode =
   | "too_large"
   | "rate_limited"
   | "unavailable"
-  /** A write that waited offline: its answer was lost, and it is too old to be sent again. */
+  /** A write waited offline, its response was lost, and it is too old to be retried. */
   | "unknown"
   | "internal";
 
-/** A fault of one field. `code` is the server's, such as `required` or `not_unique`. */
+/** Error of one field. `code` is the server's, such as `required` or `not_unique`. */
 export interface FieldProblem {
   code: string;
   message: string;
@@ -31,16 +31,16 @@ export interface ErrorFacts {
   cause?: unknown;
 }
 
-/** Every failure of a request. One that the caller's own `signal` has ended rejects with the signal's reason instead. */
+/** Error of a request. Requests aborted by the caller's own `signal` reject with the signal's reason instead. */
 export class PlatformError extends Error {
-  /** The HTTP status; 0 where no answer came. */
+  /** HTTP status; 0 without a response. */
   declare readonly status: number;
   declare readonly code: ErrorCode;
-  /** The fields at fault by their paths; empty where none is. */
+  /** Invalid fields by path; empty if none. */
   declare readonly fields: Readonly<Record<string, FieldProblem>>;
-  /** `X-Request-Id` of the answer, by which the server's log has the cause; null without an answer. */
+  /** `X-Request-Id` of the response, which identifies the cause in the server's log; null without a response. */
   declare readonly requestId: string | null;
-  /** Seconds after which the server asks to be tried again; null where it does not say. */
+  /** Seconds after which the server asks for a retry; null if it does not. */
   declare readonly retryAfter: number | null;
 
   constructor({ status, code, message, fields = {}, requestId = null, retryAfter = null, cause }: ErrorFacts) {
@@ -60,11 +60,11 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
   429: "rate_limited",
 };
 
-/** The code of a status of 400 or more. */
+/** Returns the code of a status of 400 or more. */
 export const codeOf = (status: number): ErrorCode =>
   CODES[status] ?? (status < 500 ? "invalid" : status < 502 ? "internal" : "unavailable");
 
-/** The error that an answer of 400 or more describes. A body that is not the server's, such as a proxy's page, is left out. */
+/** Returns the error of a response of 400 or more. A foreign body, such as a proxy's page, is left out. */
 export async function errorOf(response: Response): Promise<PlatformError> {
   const { status, headers } = response;
   const body = (await response.json().catch(() => null)) as { message?: string; data?: Record<string, FieldProblem> };
@@ -79,23 +79,23 @@ export async function errorOf(response: Response): Promise<PlatformError> {
   });
 }
 
-/** An error with the code that HTTP has for its status. */
+/** Creates an error with the code that belongs to an HTTP status. */
 export const statusError = (status: number, message: string): PlatformError =>
   new PlatformError({ status, code: codeOf(status), message });
 
-/** What a message of a WebSocket denies, as HTTP would deny it to this user; null: nobody is signed in. */
+/** Returns the error of a WebSocket denial, as HTTP would report it to this user; null: nobody is signed in. */
 export const deniedError = (userId: string | null): PlatformError =>
   userId === null ? statusError(401, "Authentication required") : statusError(403, "Access denied");
 
-/** An error that no answer describes. */
+/** Creates an error that did not come from the server. */
 export const localError = (code: ErrorCode, message: string, cause?: unknown): PlatformError =>
   new PlatformError({ status: 0, code, message, cause });
 
-/** The error of a request that nothing answered. */
+/** Creates the error of a request without a response. */
 export const networkError = (url: string, cause: unknown): PlatformError =>
   localError("network", `Cannot reach ${url}`, cause);
 
-/** null where the server answers with this status; 404: there is no such thing. */
+/** Returns null if the server responds with this status; default: 404. */
 export async function orNull<T>(work: Promise<T>, status = 404): Promise<T | null> {
   try {
     return await work;
@@ -107,6 +107,9 @@ export async function orNull<T>(work: Promise<T>, status = 404): Promise<T | nul
 
 const PASSING = new Set([0, 408, 429, 502, 503, 504]);
 
-/** Whether the same request may succeed later; 0: no answer came. So may one whose own first try is still under way. */
+/**
+ * Returns whether the same request may succeed later. 0 means no response. A write whose own first attempt is still in progress
+ * may succeed too.
+ */
 export const isPassing = ({ status, fields }: PlatformError): boolean =>
   PASSING.has(status) || Object.values(fields).some(({ code }) => code === "idempotency_in_progress");

@@ -4,8 +4,8 @@ import { errorOf, isPassing, localError, networkError, PlatformError, statusErro
 import type { Method, QueryParameters, RequestOptions } from "./types.ts";
 
 /**
- * Sends a request once. Gives the JSON of its answer, undefined for an empty one, or the `Response` itself if `raw`. Errors:
- * `PlatformError`; the reason of `signal` when that has ended it.
+ * Sends a request once. Returns the JSON of its response, undefined for an empty one, or the `Response` itself if `raw`. Errors:
+ * `PlatformError`; the reason of `signal` when it is aborted.
  */
 async function attempt(
   url: string,
@@ -15,7 +15,7 @@ async function attempt(
 ): Promise<unknown> {
   signal?.throwIfAborted();
   const controller = new AbortController();
-  // `AbortSignal.any` is younger than the browsers that the client supports.
+  // `AbortSignal.any` is missing in some supported browsers.
   const stopListening = listen(signal, "abort", () => controller.abort(signal?.reason));
   let isLate = false;
   const cancel = runtime.after(timeoutMs || NEVER_MS, () => {
@@ -24,7 +24,7 @@ async function attempt(
   });
   try {
     const given = { ...init, signal: controller.signal };
-    // Looked up at each request: tests and service workers replace it.
+    // Looked up at each request, because tests and service workers replace it.
     const response = await (fetchOnce?.(url, given) ?? fetch(url, given));
     if (response.status >= 400) throw response;
     if (isRaw) return response;
@@ -36,30 +36,30 @@ async function attempt(
     signal?.throwIfAborted();
     throw networkError(url, cause);
   } finally {
-    // The caller of a raw answer still reads its body, which `signal` goes on ending.
+    // The caller still reads the body of a raw response, which `signal` can still abort.
     cancel();
     if (!isRaw) stopListening();
   }
 }
 
-/** Further tries of a request that may be repeated. */
+/** Maximum number of retries. */
 const RETRIES_MAX = 3;
-/** The wait before the first further try; each next one is twice as long, less up to a half by chance. */
+/** Initial backoff of retries, with jitter; it doubles each time. */
 const RETRY_BACKOFF_MS = 300;
-/** A longer `Retry-After` is not waited for: the error says it. */
+/** Longest `Retry-After` that is waited for. The error reports longer ones. */
 const RETRY_AFTER_MAX_MS = 20_000;
 
-/** Whether the same request may have another outcome soon. After a timeout it has not: the server was asked for long enough. */
+/** Returns whether a retry may succeed soon. After a timeout it may not: the server had enough time. */
 const isRepeated = (error: PlatformError): boolean =>
   error.code !== "timeout" && error.status !== 504 && isPassing(error);
 
-/** The wait before try `count` + 1, in milliseconds; null where it would be too long. */
+/** Returns the wait before attempt `count` + 1 in milliseconds; null if it would be too long. */
 function waitBefore(count: number, { retryAfter }: PlatformError, runtime: Runtime): number | null {
   const askedMs = (retryAfter ?? 0) * 1000;
   return askedMs > RETRY_AFTER_MAX_MS ? null : askedMs + jittered(runtime, RETRY_BACKOFF_MS * 2 ** count);
 }
 
-/** Runs `work` up to four times, while it fails by what passes. Errors: the last one; the signal's reason. */
+/** Runs `work` up to four times, while it fails temporarily. Errors: the last one; the signal's reason. */
 export async function withRetries<T>(work: () => Promise<T>, runtime: Runtime, signal?: AbortSignal): Promise<T> {
   for (let count = 0; ; count++) {
     try {
@@ -73,23 +73,23 @@ export async function withRetries<T>(work: () => Promise<T>, runtime: Runtime, s
   }
 }
 
-/** 23 days: timers take no more than 24. */
+/** 23 days: timers take at most 24. */
 const NEVER_MS = 2e9;
-/** One try of a request. The server ends its own longest queries after 30 s. */
+/** Timeout of one attempt. The server aborts its own longest queries after 30 s. */
 const REQUEST_TIMEOUT_MS = 40_000;
 
 export interface ServerAddress {
-  /** Without a slash at its end. */
+  /** Address without a trailing slash. */
   base: string;
   runtime: Runtime;
 }
 
-/** Sends requests without looking at who is signed in. */
+/** Sends requests without regard to the session. */
 export type Send = (method: Method, path: string, options: RequestOptions) => Promise<unknown>;
 
 /**
- * Errors: `not_found` for a path with a segment that is empty, `.` or `..`: no name or key is one, and `fetch` would lead elsewhere
- * by it, such as from a file of a bucket to another endpoint.
+ * Returns the address of a path. Errors: `not_found` for a path with an empty segment, `.` or `..`: no name or key is one, and
+ * `fetch` would resolve it to another path, such as from a file of a bucket to another endpoint.
  */
 export function urlOf(base: string, path: string, query: QueryParameters = {}): string {
   if (/\/\.{0,2}(\/|$)/.test(path)) throw statusError(404, `There is nothing at ${path}`);
@@ -97,7 +97,7 @@ export function urlOf(base: string, path: string, query: QueryParameters = {}): 
   return base + path + (given.length === 0 ? "" : `?${new URLSearchParams(given)}`);
 }
 
-/** What `fetch` takes as it is. */
+/** Returns whether `fetch` takes a body as it is. */
 const isBody = (body: unknown): body is BodyInit =>
   typeof body === "string" ||
   body instanceof Blob ||
@@ -106,8 +106,8 @@ const isBody = (body: unknown): body is BodyInit =>
   ArrayBuffer.isView(body);
 
 /**
- * Errors: `invalid` for what JSON would have null for: NaN, Infinity, and undefined in a list. A condition with null finds other
- * records.
+ * Serializes a body. Errors: `invalid` for values that JSON turns into null: NaN, Infinity, and undefined in a list. A condition
+ * with null would find other records.
  */
 export const jsonOf = (body: unknown): string =>
   JSON.stringify(body, function (this: unknown, name, value) {
@@ -116,21 +116,21 @@ export const jsonOf = (body: unknown): string =>
     throw statusError(400, `${name} must be a finite number`);
   });
 
-/** With a body of JSON as its text of now: what its owner changes later is not sent. Errors: as `jsonOf`. */
+/** Serializes a JSON body now, so that later changes of the object are not sent. Errors: as `jsonOf`. */
 export function asGiven(options: RequestOptions): RequestOptions {
   const { body, headers } = options;
   if (body === undefined || isBody(body)) return options;
   return { ...options, body: jsonOf(body), headers: { "Content-Type": "application/json", ...headers } };
 }
 
-/** A body of JSON has to be text already: see `asGiven`. */
+/** Creates a sender. JSON bodies must be serialized already: see `asGiven`. */
 export const createSend =
   ({ base, runtime }: ServerAddress): Send =>
   (method, path, options) => {
     const { query, body, signal, idempotent, keepalive = false } = options;
     const hasKey = typeof idempotent === "string";
     const headers = { ...(hasKey && { "Idempotency-Key": idempotent }), ...options.headers };
-    // `asGiven` leaves nothing else.
+    // `asGiven` leaves no other types.
     const init = { method, headers, keepalive, body: (body ?? null) as BodyInit | null };
     const url = urlOf(base, path, query);
     const once = () => attempt(url, init, options, runtime);

@@ -1,9 +1,12 @@
 import type { RecordOf } from "../../server/config/typed/records.ts";
 
-/** By its name, as `F extends { references: … }` fails for inferred schemas before TypeScript 6: see `config/typed/records.ts`. */
+/**
+ * Member of a schema by name, as `F extends { references: … }` fails for inferred schemas before TypeScript 6: see
+ * `config/typed/records.ts`.
+ */
 type Member<F, Name extends string> = Name extends keyof F ? F[Name] : never;
 
-/** The table that a field refers to; never where it refers to none. */
+/** Table that a field refers to; never if it refers to none. */
 type TargetOf<Field> =
   Member<Field, "references"> extends infer Reference
     ? Reference extends string
@@ -25,7 +28,7 @@ type IncomingOf<Tables, Name> = {
   }[keyof Tables[Table] & string];
 }[keyof Tables & string];
 
-/** A step of a path: a field with `references`, or `table(field)` for the records that refer here. */
+/** Step of a path: a field with `references`, or `table(field)` for the records that refer back. */
 type StepOf<Tables, Name> = Name extends keyof Tables
   ? string extends keyof Tables[Name]
     ? string
@@ -34,7 +37,7 @@ type StepOf<Tables, Name> = Name extends keyof Tables
       : OutgoingOf<Tables[Name]> | IncomingOf<Tables, Name>
   : string;
 
-/** The table to which a step leads. */
+/** Table to which a step leads. */
 type EndOf<Tables, Name, Step> = Step extends `${infer Table}(${string})`
   ? Table
   : Name extends keyof Tables
@@ -43,7 +46,7 @@ type EndOf<Tables, Name, Step> = Step extends `${infer Table}(${string})`
       : never
     : never;
 
-/** The path itself if it is one; else what could stand there. */
+/** The path itself if it is valid; else the possible completions. */
 export type CheckedPath<
   Tables,
   Name,
@@ -73,7 +76,7 @@ type Expanded<Tables, Name, Path> = {
     : Related<Tables, EndOf<Tables, Name, Step>, RestOf<Path, Step>> | null;
 };
 
-/** A record with what its `expand` has for these paths; the record itself without any. */
+/** Record with the `expand` of these paths; the record itself without any. */
 export type WithRelated<Tables, Name, Row, Path> = [Path] extends [never]
   ? Row
   : Row & { expand: Expanded<Tables, Name, Path> };

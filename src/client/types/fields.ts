@@ -7,12 +7,12 @@ type ColumnsOf<R> = { [Name in keyof R & string]: JsonValue extends R[Name] ? ne
 type TextsOf<R> = { [Name in keyof R & string]: [NonNullable<R[Name]>] extends [string] ? Name : never }[keyof R &
   string];
 
-/** What is counted, summed or compared. */
+/** Selection of an aggregate: counts, sums and comparisons. */
 export type SelectionOf<R> = string extends keyof R
   ? string
   : "count()" | `${"sum" | "avg"}(${NumbersOf<R>})` | `${"min" | "max"}(${ColumnsOf<R>})`;
 
-/** A field, or a datetime by its minutes, hours and so on. */
+/** Grouping of an aggregate: a field, or a datetime by its minutes, hours and so on. */
 export type GroupingOf<R> = string extends keyof R
   ? string
   : ColumnsOf<R> | `${TextsOf<R>}:${"minute" | "hour" | "day" | "week" | "month" | "year"}`;
@@ -29,7 +29,7 @@ type ResultOf<R, Key> = Key extends "count()"
         ? R[Key]
         : string | null;
 
-/** One group of an aggregate, by the names of what was grouped by and selected. */
+/** One group of an aggregate, with its groupings and selections by name. */
 export type GroupOf<R, Selected extends string, Grouped extends string> = string extends keyof R
   ? { [name: string]: JsonValue }
   : { [Key in Selected | Grouped]: ResultOf<R, Key> };
@@ -38,22 +38,22 @@ type Equality = "==" | "!=";
 type Membership = "in" | "not in";
 type TextSearch = "contains" | "icontains" | "startsWith" | "istartsWith";
 
-/** The fields of a record, and paths into those with JSON: `address.city`. */
+/** Fields of a record, and paths into JSON fields: `address.city`. */
 export type FieldOf<R> = string extends keyof R
   ? string
   : { [Name in keyof R & string]: JsonValue extends R[Name] ? Name | `${Name}.${string}` : Name }[keyof R & string];
 
-/** The type of a field, and any JSON at a path into one. */
+/** Type of a field; any JSON at a path into one. */
 export type ValueAt<R, Field> = Field extends keyof R ? R[Field] : JsonValue;
 
-/** The operators that a field of this type has. */
+/** Operators for a field of this type. */
 export type OperatorOf<Value> = JsonValue extends Value
   ? FilterOperator
   : [NonNullable<Value>] extends [string]
     ? FilterOperator
     : Exclude<FilterOperator, TextSearch>;
 
-/** What a field of this type is compared with. */
+/** Operand type for a field of this type. */
 export type OperandOf<Value, Operator> = JsonValue extends Value
   ? JsonValue | readonly JsonValue[]
   : Operator extends Membership

@@ -1,18 +1,18 @@
 import type { TypesOf } from "../../server/config/typed/declared.ts";
 import type { RecordOf as RecordOfSchema } from "../../server/config/typed/records.ts";
 
-/** A change of a number by an amount, however many clients change it at once. */
+/** Atomic change of a number by an amount. */
 export interface Increment {
   $op: "increment";
   value: number;
 }
-/** A field that becomes null. */
+/** Change that sets a field to null. */
 export interface FieldDeletion {
   $op: "deleteField";
 }
 
 type Member<Field, Name extends string> = Name extends keyof Field ? Field[Name] : undefined;
-/** Fields that the server fills in. */
+/** Fields that the server sets. */
 type Timestamps = "createdAt" | "updatedAt";
 /** Fields without which an insert is refused. */
 type NeededOf<Schema> = {
@@ -32,8 +32,8 @@ type RequiredOf<Schema> = {
 }[keyof Schema];
 
 /**
- * What an insert into a table with this schema takes: required fields without a default, and any others. null counts as missing
- * where a field is not required.
+ * Record to insert into a table with this schema: required fields without a default, and any others. null counts as missing if a
+ * field is not required.
  */
 export type InsertOfSchema<Schema> =
   IsTyped<Schema> extends true
@@ -45,7 +45,9 @@ export type InsertOfSchema<Schema> =
 type OperatorsOf<Value> = FieldDeletion | (Extract<Value, number> extends never ? never : Increment);
 type NumberOperator<Value> = Extract<Value, number> extends never ? never : Increment;
 
-/** What an update of a table with this schema takes. `id` and the times are ignored, so that a whole record can be sent back. */
+/**
+ * Changes of an update of a table with this schema. `id` and the timestamps are ignored, so that a whole record can be sent back.
+ */
 export type ChangesOfSchema<Schema> =
   IsTyped<Schema> extends true
     ? {
@@ -66,19 +68,19 @@ type SchemaOf<Config, Namespace extends string, Table extends string> = Namespac
     : unknown
   : unknown;
 
-/** The names of the namespaces of a config. */
+/** Names of the namespaces of a config. */
 export type NamespaceOf<Config> = keyof Databases<Config> & string;
-/** The names of the tables of a namespace. */
+/** Names of the tables of a namespace. */
 export type TableOf<Config, Namespace extends NamespaceOf<Config>> = keyof Databases<Config>[Namespace] & string;
 
-/** A record of a table: `RecordOf<typeof config, "shared", "films">`. */
+/** Record of a table: `RecordOf<typeof config, "shared", "films">`. */
 export type RecordOf<
   Config,
   Namespace extends NamespaceOf<Config>,
   Table extends TableOf<Config, Namespace>,
 > = RecordOfSchema<SchemaOf<Config, Namespace, Table>>;
 
-/** What an insert into a table takes: `InsertOf<typeof config, "shared", "films">`. */
+/** Record to insert into a table: `InsertOf<typeof config, "shared", "films">`. */
 export type InsertOf<
   Config,
   Namespace extends NamespaceOf<Config>,

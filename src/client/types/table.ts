@@ -5,7 +5,7 @@ import type { Cancellable, Query } from "./query.ts";
 import type { ChangesOfSchema, InsertOfSchema } from "./records.ts";
 
 export interface ConditionOptions<R> {
-  /** Conditions that the stored record must meet when it is written. Errors: `precondition_failed`. */
+  /** Conditions that the stored record must match at the time of the write. Errors: `precondition_failed`. */
   if?: FilterOf<R>;
 }
 
@@ -21,10 +21,10 @@ export interface BatchResult<R> {
   deleted: { id: string }[];
 }
 
-/** A table: a query of all its records, and its writes. A query's `update` and `delete` are those of `where(…)`. */
+/** Table: a query of all its records, and its writes. For `update` and `delete` of a query, use `where(…)`. */
 export interface Table<Tables, Name extends keyof Tables & string>
   extends Omit<Query<Tables, Name, RecordOf<Tables[Name]>>, "update" | "delete"> {
-  /** null when there is no such record, or the caller may not read it. */
+  /** Returns a record; null if there is none, or the caller may not read it. */
   get<
     Field extends keyof RecordOf<Tables[Name]> & string = keyof RecordOf<Tables[Name]> & string,
     const Path extends string = never,
@@ -41,21 +41,21 @@ export interface Table<Tables, Name extends keyof Tables & string>
     Path
   > | null>;
   insert(record: InsertOfSchema<Tables[Name]>): Promise<RecordOf<Tables[Name]>>;
-  /** Changes fields of a record; `increment` and `deleteField` are atomic. Errors: `not_found`. */
+  /** Updates fields of a record; `increment` and `deleteField` are atomic. Errors: `not_found`. */
   update(
     id: string,
     changes: ChangesOfSchema<Tables[Name]>,
     options?: ConditionOptions<RecordOf<Tables[Name]>>,
   ): Promise<RecordOf<Tables[Name]>>;
-  /** Updates the record with the same id, or the same value of `conflictTarget`, a unique field; else inserts it. */
+  /** Updates the record with the same id, or the same value of `conflictTarget`, a unique field; inserts it if there is none. */
   upsert(
     record: InsertOfSchema<Tables[Name]>,
     options: { conflictTarget: keyof RecordOf<Tables[Name]> & string },
   ): Promise<RecordOf<Tables[Name]>>;
   upsert(record: InsertOfSchema<Tables[Name]> & { id: string }): Promise<RecordOf<Tables[Name]>>;
-  /** Errors: `not_found`. */
+  /** Deletes a record. Errors: `not_found`. */
   delete(id: string, options?: ConditionOptions<RecordOf<Tables[Name]>>): Promise<void>;
-  /** Up to 500 writes, all or none. With `upsert`, inserts update the records that have their ids. */
+  /** Executes up to 500 writes, all or none. With `upsert`, inserts update existing records with the same ids. */
   batch(operations: Batch<Tables[Name]>, options?: { upsert?: boolean }): Promise<BatchResult<RecordOf<Tables[Name]>>>;
 }
 
@@ -72,7 +72,7 @@ type OperationOf<Tables, Name extends keyof Tables & string> =
     } & ConditionOptions<RecordOf<Tables[Name]>>)
   | ({ table: Name; action: "delete"; id: string } & ConditionOptions<RecordOf<Tables[Name]>>);
 
-/** An operation of a transaction. */
+/** Operation of a transaction. */
 export type Operation<Tables> = { [Name in keyof Tables & string]: OperationOf<Tables, Name> }[keyof Tables & string];
 
 type ResultOf<Tables, Done> = Done extends { action: "delete" }
@@ -81,10 +81,10 @@ type ResultOf<Tables, Done> = Done extends { action: "delete" }
     ? RecordOf<Tables[Name]>
     : never;
 
-/** The tables of a namespace, or of one instance of it. */
+/** Tables of a namespace, or of one instance. */
 export interface Database<Tables> {
   table<Name extends keyof Tables & string>(name: Name): Table<Tables, Name>;
-  /** Up to 500 operations over all tables, in order, all or none. The results have the order of the operations. */
+  /** Executes up to 500 operations on any tables, in order, all or none. Returns the results in the same order. */
   transaction<const Operations extends readonly Operation<Tables>[]>(
     operations: Operations,
   ): Promise<{ -readonly [Index in keyof Operations]: ResultOf<Tables, Operations[Index]> }>;
