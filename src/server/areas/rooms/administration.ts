@@ -12,9 +12,9 @@ import type { RoomState } from "./state/room-state.ts";
 import { type StateKind, SYNCED, UNSYNCED, valueBytes } from "./state/state.ts";
 import type { RoomAddress } from "./types.ts";
 
-/** Rooms that are looked at in one turn of the event loop. */
+/** Rooms visited in one turn of the event loop. */
 const ROOMS_LOOKED_PER_TURN = 5_000;
-/** Players of a closed room who leave in one turn of the event loop. */
+/** Players of a closed room removed in one turn of the event loop. */
 const KICKS_PER_TURN = 100;
 
 export const RoomList = Type.Object({
@@ -63,7 +63,7 @@ export const RoomView = Type.Object({
 });
 export type RoomView = Static<typeof RoomView>;
 
-/** Live rooms, as administrators see and end them. */
+/** View of live rooms for administrators, who can kick players and close rooms. */
 export class RoomsAdministration {
   readonly #service: Pick<RoomsService, "all" | "live">;
   readonly #store: Pick<RoomStore, "look">;
@@ -75,7 +75,7 @@ export class RoomsAdministration {
     this.#clock = deps.clock;
   }
 
-  /** Lists live rooms of these namespaces whose id begins with `prefix`, the fullest first, at most `limit`. */
+  /** Lists live rooms of these namespaces whose ids begin with `prefix`, the fullest first, at most `limit`. */
   async list({
     namespaces,
     prefix,
@@ -102,7 +102,7 @@ export class RoomsAdministration {
     return { namespaces: [...counts.values()], rooms: fullest.sorted().map(listed), total };
   }
 
-  /** null: there is no such room, live or saved. */
+  /** Returns a room, live or saved; null when there is none. */
   view(address: RoomAddress): RoomView | null {
     const { namespace, id } = address;
     const room = this.#service.live(address);
@@ -126,12 +126,12 @@ export class RoomsAdministration {
     };
   }
 
-  /** Returns whether the user was a player of a live room. */
+  /** Kicks a user. Returns whether the user was a player of a live room. */
   kick(address: RoomAddress, userId: string): boolean {
     return this.#service.live(address)?.kick(userId) ?? false;
   }
 
-  /** Kicks everybody, and returns how many they were. null: the room is not live. */
+  /** Kicks everybody and returns the number of players; null when the room is not live. */
   async close(address: RoomAddress): Promise<number | null> {
     const room = this.#service.live(address);
     if (room === null) return null;
@@ -181,7 +181,7 @@ function viewOf(room: LiveRoom, state: RoomState): RoomView {
   };
 }
 
-/** Returns at most PLAYERS_LISTED_MAX players. */
+/** Returns the players of a room, at most PLAYERS_LISTED_MAX. */
 function playersOf(room: LiveRoom, state: RoomState | null, left: BytesLeft): RoomView["players"] {
   const players: RoomView["players"] = [];
   for (const { player, connections } of room.members()) {
@@ -196,25 +196,25 @@ function playersOf(room: LiveRoom, state: RoomState | null, left: BytesLeft): Ro
 const timersOf = (timers: Iterable<readonly [string, { dueAt: number }]>): RoomView["timers"] =>
   Array.from(timers, ([name, { dueAt }]) => ({ name, dueAt: new Date(dueAt).toISOString() }));
 
-/** Bytes that a key takes beside its characters: quotes, colon and comma. */
+/** Bytes of a key beside its characters: quotes, colon and comma. */
 const KEY_BYTES = 4;
 
-/** The bytes that are left of an answer, and whether anything had to be left out. */
+/** Budget of a response in bytes, and whether anything had to be left out. */
 interface BytesLeft {
   bytes: number;
   isCut: boolean;
 }
 
 /**
- * Returns the part of an adopted state that fits: members in order, and of one that is too large its own members. Arrays end
- * where they are cut. It takes as long as its result is large, however large the state.
+ * Returns the part of an adopted state that fits: members in order, and the own members of one that is too large. Arrays end
+ * where they are cut. Takes time in proportion to the result, however large the state.
  */
 function fitting(state: JsonObject, kind: StateKind, left: BytesLeft): JsonObject {
   const part = partOf(state, kind, left);
   return isJsonObject(part) ? part : {};
 }
 
-/** undefined: none of it fits. */
+/** Returns the part of a value that fits; undefined when none does. */
 function partOf(value: JsonValue, kind: StateKind, left: BytesLeft): JsonValue | undefined {
   const bytes = valueBytes(value, kind);
   if (bytes <= left.bytes) {

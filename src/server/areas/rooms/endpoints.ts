@@ -14,7 +14,7 @@ import type { LoopShare } from "./room/room-meter.ts";
 import type { RoomsService } from "./service.ts";
 import type { RecordChange } from "./types.ts";
 
-/** Rooms in one list. */
+/** Default number of rooms in a list. */
 const LISTED_ROOMS_DEFAULT = 100;
 const LISTED_ROOMS_MAX = 500;
 /** Characters of the id of a user. */
@@ -81,7 +81,7 @@ interface AdministrationDeps {
   audit: RecordChange;
 }
 
-/** Returns the endpoints of administrators: they see live rooms, kick players and close rooms. */
+/** Returns the endpoints of administrators, who view live rooms, kick players and close rooms. */
 export const roomAdministrationEndpoints = (deps: AdministrationDeps): readonly Endpoint[] => [
   ...readingEndpoints(deps),
   ...changingEndpoints(deps),
@@ -186,7 +186,7 @@ function changingEndpoints({ service, administration, audit }: AdministrationDep
   return [kick, close];
 }
 
-/** Returns the namespaces whose rooms a key may see. Errors: 401 without a key, 403 where it may see none. */
+/** Returns the namespaces whose rooms a key may see. Errors: 401 without a key, 403 when it may see none. */
 function readableOf(principal: Principal, namespaces: readonly string[]): readonly string[] {
   requireAnyServiceKey(principal);
   if (principal.kind !== "serviceKey") return namespaces;

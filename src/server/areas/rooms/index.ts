@@ -25,7 +25,7 @@ export class RoomsArea {
   readonly endpoints: readonly Endpoint[];
   readonly #service: RoomsService;
   readonly #connections: AreaSockets<Visitor>;
-  /** Connections that have authenticated. */
+  /** Authenticated connections. */
   readonly #visitors = new Set<Visitor>();
 
   constructor(deps: {
@@ -35,7 +35,7 @@ export class RoomsArea {
     /** `<data>/rooms.db`, with `roomsLayout`. */
     file: RoomFile;
     app: () => AppAccess;
-    /** For the context of rules. */
+    /** Lookups for the context of rules. */
     lookups: Lookups;
     audit: RecordChange;
     clock: Clock;
@@ -58,7 +58,7 @@ export class RoomsArea {
     ];
   }
 
-  /** Counts rooms that have a place in memory; hibernating rooms with connections are included. */
+  /** Counts rooms with a place in memory, including hibernating rooms with connections. */
   get liveRooms(): number {
     return this.#service.liveRooms;
   }
@@ -67,10 +67,10 @@ export class RoomsArea {
     return this.#connections.count;
   }
 
-  /** Finishes what is under way, closes every connection with 1001 and saves every room. Does not close the file. */
+  /** Finishes running tasks, closes every connection with 1001 and saves every room. Does not close the file. */
   async stop(): Promise<void> {
     this.#connections.refuse();
-    // Rooms stop before their connections close: what is under way is answered, and no player leaves.
+    // Rooms stop before their connections close: running tasks are answered, and no player leaves.
     await this.#service.quiesce();
     for (const visitor of this.#visitors) visitor.finish();
     this.#connections.stop();

@@ -3,7 +3,7 @@ import { VERSION } from "../../../kernel/version.ts";
 import type { CommonErrorCode } from "../../sockets/protocol.ts";
 import type { Delta } from "./state/delta.ts";
 
-/** Error codes that rooms have beside those of all WebSockets. */
+/** Error codes of rooms, beside those of all WebSockets. */
 export type RoomErrorCode =
   | "NOT_JOINED"
   | "INVALID_MESSAGE"
@@ -27,7 +27,7 @@ export const authSuccess = (userId: string, connectionId: string): string =>
 export const authRefreshed = (userId: string, connectionId: string): string =>
   JSON.stringify({ type: "auth_refreshed", userId, connectionId });
 
-/** `requestId` is left out where it is not a string. */
+/** Returns the text of an `error`. `requestId` is left out unless it is a string. */
 export function errorMessage(code: RoomErrorCode | CommonErrorCode, message: string, requestId?: JsonValue): string {
   return JSON.stringify({
     type: "error",
@@ -37,7 +37,7 @@ export function errorMessage(code: RoomErrorCode | CommonErrorCode, message: str
   });
 }
 
-/** One state of a `sync`; `stateText` is its JSON. */
+/** Returns one state of a `sync`; `stateText` is its JSON. */
 export const syncPart = (name: "shared" | "player", stateText = "{}", version: number): string =>
   `"${name}State":${stateText},"${name}Version":${version}`;
 
@@ -50,29 +50,29 @@ export const sharedDelta = (delta: Delta, version: number): string =>
 export const playerDelta = (delta: Delta, version: number): string =>
   JSON.stringify({ type: "player_delta", delta, version });
 
-/** `total`: how many there are, in a room with more than the list names. */
+/** Returns the list of players. `total`: their number in a room with more players than the list names. */
 export const playersMessage = (players: readonly ListedPlayer[], total: number): string =>
   JSON.stringify({ type: "players", players, total: total > players.length ? total : undefined });
 
-/** `resultText` is JSON. */
+/** Returns the result of an action. `resultText` is JSON. */
 export const actionResult = (requestId: string, resultText: string): string =>
   `{"type":"action_result","requestId":${JSON.stringify(requestId)},"result":${resultText}}`;
 
 export const actionError = (requestId: string, message: string): string =>
   JSON.stringify({ type: "action_error", requestId, message });
 
-/** Errors: `data` that has no JSON. */
+/** Returns a message of a handler to clients. Errors: `data` that cannot be serialised. */
 export function roomMessage(messageType: string, data: unknown): string {
   return `{"type":"message","messageType":${JSON.stringify(messageType)},"data":${jsonText(data)}}`;
 }
 
-/** JSON of any value; null for `undefined` and for what JSON leaves out. Errors: cycles, bigint. */
+/** Returns the JSON of any value; null for `undefined` and for what JSON leaves out. Errors: cycles, bigint. */
 export function jsonText(value: unknown): string {
   // JSON.stringify returns undefined for undefined, functions and symbols; its type does not say so.
   return (JSON.stringify(value) as string | undefined) ?? "null";
 }
 
-/** The close code of a player whom a handler or an administrator has put out of the room. */
+/** Close code of a player kicked by a handler or an administrator. */
 export const CLOSE_KICKED = 4001;
 
 /** Whether a client closed the connection on purpose: 1000, 1001, or 1005, which stands for a close without a code. */

@@ -18,7 +18,7 @@ import type { LoopShare } from "./room/room-meter.ts";
 import { StateTexts } from "./state/steps.ts";
 import type { JoinOutcome, PresentAuth, RoomAddress, RoomConnection, RoomNamespace } from "./types.ts";
 
-/** The end of a join. `right`: that of the join rule, asked about `auth`; ended where the connection has not joined. */
+/** Result of a join. `right`: that of the join rule, evaluated for `auth`; ended unless the connection has joined. */
 export type Joining = { room: LiveRoom | null; outcome: JoinOutcome; right: StandingRight; auth: Auth };
 
 interface RoomsServiceDeps {
@@ -33,10 +33,10 @@ interface RoomsServiceDeps {
   share: LoopShare;
 }
 
-// Neither a namespace nor an id has a slash: a key means one room.
+// Unambiguous: neither a namespace nor an id has a slash.
 const keyOf = (namespace: string, id: string): string => `${namespace}/${id}`;
 
-/** The rooms in memory, and how connections get into them. */
+/** Rooms in memory, and the way in for connections. */
 export class RoomsService {
   readonly #deps: RoomsServiceDeps;
   readonly #namespaces = new Map<string, RoomNamespace>();
@@ -77,14 +77,14 @@ export class RoomsService {
     return [...this.#namespaces.keys()];
   }
 
-  /** Errors: 404 for an undeclared namespace. */
+  /** Returns the address of a room. Errors: 404 for an undeclared namespace. */
   address({ namespace, id }: { namespace: string; id: string }): RoomAddress {
     const declared = this.#namespaces.get(namespace);
     if (declared === undefined) throw notFound(`There is no room namespace "${namespace}"`);
     return { namespace: declared, id };
   }
 
-  /** Checks the join rule, and loads or creates the room. */
+  /** Evaluates the join rule, and loads or creates the room. */
   async join(address: RoomAddress, connection: RoomConnection): Promise<Joining> {
     const right = this.#deps.standing.begin();
     const { auth } = connection.player();
@@ -106,7 +106,10 @@ export class RoomsService {
     return { room, outcome, right, auth };
   }
 
-  /** Asks the join rule. `watch` learns what it looks at. An absent rule, one that throws and one that takes too long deny. [RM12] */
+  /**
+   * Evaluates the join rule, and reports its lookups to `watch`. An absent rule, one that throws and one that takes too long
+   * deny. [RM12]
+   */
   mayJoin({ namespace, id }: RoomAddress, auth: Auth, watch: LookupWatch): MaybePromise<boolean> {
     const { lookups, clock, logger } = this.#deps;
     const rule = namespace.config.access?.join;
@@ -125,13 +128,15 @@ export class RoomsService {
     }
   }
 
-  /** Asks the right of a join again where data, or the user, changed meanwhile, and releases it. It has its owner. */
+  /**
+   * Re-evaluates the right of a join when data or the user has changed meanwhile, and releases it. The right must have its owner.
+   */
   follow(right: StandingRight): void {
     if (!right.hasLooked && !right.isStale) right.end();
     else if (this.#deps.standing.settle(right) === null) right.release();
   }
 
-  /** Returns `{}` when none is set. */
+  /** Returns the metadata of a room; `{}` when none is set. */
   metadata({ namespace, id }: RoomAddress): JsonObject {
     const { store, clock } = this.#deps;
     const live = this.#rooms.get(keyOf(namespace.name, id));
@@ -139,22 +144,22 @@ export class RoomsService {
     return live?.metadata ?? store.metadata(namespace.name, id, now) ?? {};
   }
 
-  /** Counts rooms that have a place in memory; hibernating rooms with connections are included. */
+  /** Counts rooms with a place in memory, including hibernating rooms with connections. */
   get liveRooms(): number {
     return this.#rooms.size;
   }
 
-  /** Returns the live rooms, in order of their arrival. */
+  /** Returns the live rooms, in order of arrival. */
   all(): Iterable<LiveRoom> {
     return this.#rooms.values();
   }
 
-  /** null: it has no place in memory. */
+  /** Returns a live room; null when it has no place in memory. */
   live({ namespace, id }: RoomAddress): LiveRoom | null {
     return this.#rooms.get(keyOf(namespace.name, id)) ?? null;
   }
 
-  /** Starts nothing more; resolves when the running tasks of all rooms have ended. */
+  /** Starts no further task; resolves when the running tasks of all rooms have ended. */
   async quiesce(): Promise<void> {
     this.#isStopping = true;
     this.#wakes.stop();
@@ -167,7 +172,7 @@ export class RoomsService {
     this.#rooms.clear();
   }
 
-  /** null: LIVE_ROOMS_MAX rooms are in memory, or the server stops. */
+  /** Returns the live room, creating it if necessary; null when LIVE_ROOMS_MAX rooms are in memory, or the server stops. */
   #obtain({ namespace, id }: RoomAddress): LiveRoom | null {
     const key = keyOf(namespace.name, id);
     const known = this.#rooms.get(key);

@@ -9,7 +9,7 @@ export interface RoomNamespace {
   name: string;
   config: RoomConfig;
   limits: RoomLimits;
-  /** Places of connections that have not authenticated yet. */
+  /** Places of unauthenticated connections. */
   pending: PendingPlaces;
 }
 
@@ -20,25 +20,25 @@ export interface RoomAddress {
 
 /** A room in the file. */
 export interface SavedRoom {
-  /** JSON, as `players` and `server`. */
+  /** Shared state as JSON. `players` and `server` are JSON as well. */
   shared: string;
   sharedVersion: number;
-  /** `{ [userId]: { state, version } }` */
+  /** Player states as JSON: `{ [userId]: { state, version } }`. */
   players: string;
   server: string;
   metadata: JsonObject;
   timers: Record<string, StoredTimer>;
-  /** The players in the room. After a restart they keep their places for the reconnect timeout. */
+  /** Players in the room. After a restart they keep their places for the reconnect timeout. */
   present: readonly PresentPlayer[];
 }
 
-/** A player as last known, with the session by which the user is looked up. */
+/** A player as last known, and the session that identifies the user. */
 export interface PresentPlayer {
   player: Player;
   sessionId: string;
 }
 
-/** Returns the present user, as rules get it; null when the session has ended. */
+/** Returns the current user, as passed to rules; null when the session has ended. */
 export type PresentAuth = (sessionId: string, auth: Auth) => Auth | null;
 
 export interface StoredTimer {
@@ -46,24 +46,24 @@ export interface StoredTimer {
   data: JsonValue;
 }
 
-/** A connection as a room uses it. */
+/** A connection from the view of a room. */
 export interface RoomConnection {
   readonly id: string;
   readonly userId: string;
   readonly sessionId: string;
   readonly wantsPlayers: boolean;
-  /** Returns the player with the present role of the user. */
+  /** Returns the player with the user's current role. */
   player(): Player;
   send(text: string): void;
-  /** Sends a delta, which is dropped with the `sync` that it follows. */
+  /** Sends a delta, which is dropped together with the `sync` that it follows. */
   sendDelta(text: string): void;
-  /** Holds texts that are sent from now on, until the `sync`. */
+  /** Holds texts sent from then on, until the `sync`. */
   hold(): void;
-  /** Sends the `sync` and the texts that waited. */
+  /** Sends the `sync` and the held texts. */
   release(syncText: string): void;
-  /** Sends `text` and closes. */
+  /** Sends `text` and closes the connection. */
   end(code: number, reason: string, text: string): void;
-  /** null while it is open. */
+  /** Close code; null while the connection is open. */
   readonly closeCode: number | null;
 }
 
@@ -78,5 +78,5 @@ export interface Member extends PresentPlayer {
   cancelGrace: (() => void) | null;
 }
 
-/** Writes down for the audit log what an administrator has done. Resolves when it is on disk. */
+/** Records an administrator's action in the audit log. Resolves when it is on disk. */
 export type RecordChange = (change: AuditedChange) => Promise<void>;

@@ -1,7 +1,7 @@
 import { SEND_MS, SENT_CHARS_PER_MS, SYNC_AT_ONCE_BYTES, SYNC_UNREAD_MS, SYNCS_UNREAD_MAX_CHARS } from "../limits.ts";
 import type { LoopShare } from "../room/room-meter.ts";
 
-/** Deltas are useless without the `sync` before them; answers and messages are not. */
+/** Kind of a text. A delta is useless without the `sync` before it; answers and messages are not. */
 type Kind = "sync" | "delta" | "other";
 
 interface Waiting {
@@ -12,22 +12,22 @@ interface Waiting {
 interface OutboxDeps {
   share: LoopShare;
   syncs: SyncTurns;
-  /** Hands the text to the socket. */
+  /** Writes the text to the socket. */
   write: (text: string) => void;
-  /** Resolves when the client has read all that was sent, or the connection has ended. */
+  /** Resolves when the client has read everything sent, or the connection has ended. */
   whenRead: () => Promise<void>;
-  /** Called when more than `charsMax` wait here. */
+  /** Called when more than `charsMax` characters wait here. */
   onFull: () => void;
   charsMax: number;
 }
 
 /**
- * Texts that wait to be sent on one connection, in order. They wait for a `sync` that is being made, so that nothing
- * precedes it, and for a turn of the event loop that has time.
+ * Queue of texts for one connection, in order. They wait for a `sync` in the making, so that nothing precedes it, and for a turn
+ * of the event loop with time left.
  */
 export class Outbox {
   readonly #deps: OutboxDeps;
-  /** Texts that follow a `sync` that is being made; null: none is being made. */
+  /** Texts that follow a `sync` in the making; null when none is being made. */
   #held: Waiting[] | null = null;
   #queue: Waiting[] = [];
   #chars = 0;
@@ -38,7 +38,7 @@ export class Outbox {
     this.#deps = deps;
   }
 
-  /** Counts the characters that wait. */
+  /** Characters of the waiting texts. */
   get chars(): number {
     return this.#chars;
   }
@@ -68,7 +68,7 @@ export class Outbox {
     if (isIdle) this.#pump();
   }
 
-  /** Texts wait until `resume`: whether the client may have them is being asked. */
+  /** Holds texts until `resume`, while the client's right to them is re-evaluated. */
   pause(): void {
     this.#isPaused = true;
   }
@@ -79,8 +79,8 @@ export class Outbox {
   }
 
   /**
-   * Sends what waits, because the connection is about to close. Behind a `sync` that was not sent, only answers and
-   * messages are sent, and nothing when it is the first `sync` of the connection.
+   * Sends the waiting texts before the connection closes. After an unsent `sync`, only answers and messages are sent, and not
+   * even these when it is the first `sync` of the connection.
    */
   finish(): void {
     if (this.#isPaused) {
@@ -97,7 +97,7 @@ export class Outbox {
     }
   }
 
-  /** Drops what waits. */
+  /** Drops the waiting texts. */
   clear(): void {
     this.#held = null;
     this.#queue = [];
@@ -130,8 +130,8 @@ export class Outbox {
 }
 
 /**
- * Bounds the large `sync` messages that are sent and not read yet: a further one waits until clients have read theirs.
- * Connections share the text of a message that waits; a message that is sent is a copy in the buffer of its socket.
+ * Bounds the large `sync` messages that are sent and unread: a further one waits until clients have read theirs. A waiting
+ * message shares its text with other connections; a sent one is a copy in the buffer of its socket.
  */
 export class SyncTurns {
   readonly #after: (delayMs: number, work: () => void) => () => void;
@@ -143,8 +143,8 @@ export class SyncTurns {
   }
 
   /**
-   * null: the message has to wait, and `resume` will be called. Otherwise it may be sent; call the function returned when
-   * the client has read it, and at the latest when the connection closes.
+   * Claims room for a message. null: it has to wait, and `resume` will be called. Otherwise it may be sent; call the returned
+   * function when the client has read it, and at the latest when the connection closes.
    */
   begin(chars: number, resume: () => void): (() => void) | null {
     if (this.#chars > 0 && this.#chars + chars > SYNCS_UNREAD_MAX_CHARS) {
@@ -164,12 +164,12 @@ export class SyncTurns {
     return end;
   }
 
-  /** The connection of `resume` has closed. */
+  /** Forgets a waiting message whose connection has closed. */
   forget(resume: () => void): void {
     this.#waiting.delete(resume);
   }
 
-  /** Messages that still do not fit wait again, behind the others. */
+  /** Resumes waiting messages. Those that still do not fit wait again, behind the others. */
   #resume(): void {
     for (const resume of [...this.#waiting]) {
       if (this.#chars >= SYNCS_UNREAD_MAX_CHARS) return;

@@ -10,9 +10,9 @@ import type { RoomsService } from "../service.ts";
 
 import type { Visitor, VisitorConnection } from "./visitor.ts";
 
-/** Any message may have a `requestId`. An error that answers it repeats it where it is a string. */
+/** Optional `requestId` of every message. An error that answers the message repeats it when it is a string. */
 const ENVELOPE = { requestId: Type.Optional(Type.Unknown()) };
-/** The state that the client has. It is ignored: the `sync` that answers is complete. */
+/** The client's state. Ignored: the `sync` in reply is complete. */
 const Hint = Type.Optional(Type.Unknown());
 
 const Action = Type.Object({
@@ -26,10 +26,10 @@ const actionParser = createParser(Action, { member: 'a member of "send"' });
 const failure = (code: RoomErrorCode, message: string): Failure<RoomErrorCode> => ({ code, message });
 const NOT_JOINED = failure("NOT_JOINED", "The first message after auth must be join");
 
-/** The protocol of rooms. */
+/** Returns the protocol of room connections. */
 export function createProtocol(deps: {
   service: Pick<RoomsService, "join" | "mayJoin" | "follow">;
-  /** Connections that have authenticated. */
+  /** Authenticated connections. */
   visitors: Set<Visitor>;
 }): Protocol<Visitor, RoomErrorCode> {
   const { service, visitors } = deps;
@@ -78,7 +78,7 @@ function createMessages(
     }),
     {
       type: "send",
-      // What is missing or of a wrong type is INVALID_ACTION, once the connection has joined.
+      // A missing or mistyped member is INVALID_ACTION, and only once the connection has joined.
       problemOf(message) {
         const problems = actionParser.problemsOf(message);
         if (problems === null) return null;
@@ -90,7 +90,7 @@ function createMessages(
   ];
 }
 
-/** The protocol takes no others. */
+/** Returns the principal as a user. The protocol accepts no others. */
 function userOf(principal: Visiting): SignedIn {
   if (principal.kind === "user") return principal;
   throw new Error("a connection to a room has a user");
@@ -117,7 +117,7 @@ async function join(
   visitor.joined(room, { right, auth }, (user, watch) => service.mayJoin(visitor.address, user, watch));
   service.follow(right);
   connection.forgetMessages();
-  // It closed while the join was under way, before it had a room.
+  // The connection closed during the join, before it had a room.
   if (connection.closeCode !== null) visitor.closed(connection.closeCode);
   return null;
 }
@@ -133,7 +133,7 @@ function act(visitor: Visitor, message: JsonObject, chars: number): Failure<Room
   if (!Object.hasOwn(address.namespace.config.actions ?? {}, actionType)) {
     return failure("NO_HANDLER", `There is no action "${actionType}"`);
   }
-  // A value takes a character and a comma at least: a shorter message holds fewer values.
+  // A value takes a character and a comma at least, so a shorter message cannot exceed the bound.
   if (chars > 2 * MESSAGE_VALUES_MAX && !isWithinValues(payload, MESSAGE_VALUES_MAX)) {
     return failure("INVALID_MESSAGE", `The payload of an action must hold at most ${MESSAGE_VALUES_MAX} values`);
   }
@@ -141,7 +141,7 @@ function act(visitor: Visitor, message: JsonObject, chars: number): Failure<Room
   return null;
 }
 
-/** Whether a value holds at most so many values, itself included. Stops counting at that number. */
+/** Whether a value holds at most `valuesMax` values, itself included. Stops counting at that number. */
 function isWithinValues(value: JsonValue, valuesMax: number): boolean {
   let left = valuesMax;
   const waiting: JsonValue[] = [value];

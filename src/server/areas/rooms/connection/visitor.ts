@@ -11,18 +11,18 @@ import { Outbox, type SyncTurns } from "./outbox.ts";
 
 export type VisitorConnection = Connection<Visitor>;
 
-/** The state of a connection to a room, and the connection as the room uses it. */
+/** State of a connection to a room, and the room's interface to the connection. */
 export class Visitor implements RoomConnection {
   readonly address: RoomAddress;
-  /** null until a `join` has been allowed. */
+  /** Room of the connection; null until a `join` has been allowed. */
   room: LiveRoom | null = null;
-  /** Its last `join` has asked for the list of players. */
+  /** Whether the last `join` requested the list of players. */
   wantsPlayers = false;
   readonly #outbox: Outbox;
   #connection: VisitorConnection | null = null;
-  /** The right of the join rule, where it has looked something up. */
+  /** Right of the join rule; null before a join. */
   #right: StandingRight | null = null;
-  /** It may not be in the room any more, which may still answer what it had sent. */
+  /** Whether the connection was expelled. The room may still answer its earlier messages, which are dropped. */
   #isExpelled = false;
   #player: { principal: SignedIn; player: Player } | null = null;
 
@@ -38,12 +38,12 @@ export class Visitor implements RoomConnection {
     });
   }
 
-  /** Takes the connection, once it has authenticated. Rooms get none before. */
+  /** Takes the connection once it has authenticated. Rooms only get authenticated ones. */
   authenticated(connection: VisitorConnection): void {
     this.#connection = connection;
   }
 
-  /** Begins a join: nothing of the room is sent before it is refused, or its right is known to be current. */
+  /** Begins a join: texts of the room are held until it is refused, or its right is known to be current. */
   joining(): void {
     this.#outbox.pause();
   }
@@ -53,8 +53,8 @@ export class Visitor implements RoomConnection {
   }
 
   /**
-   * Ends a join that the rule has allowed to `auth`. `mayStay` asks the rule again when what it looked at has changed.
-   * Texts wait until the right is released. [RM221]
+   * Ends a join that the rule has allowed to `auth`. `mayStay` evaluates the rule again when its lookups have changed. Texts wait
+   * until the right is released. [RM221]
    */
   joined(
     room: LiveRoom,
@@ -69,7 +69,7 @@ export class Visitor implements RoomConnection {
         const asked = this.#principal.auth;
         return chain(mayStay(asked, watch), (isAllowed) => {
           const isAboutNow = this.#principal.auth === asked;
-          // The answer is about the previous user: it is asked again.
+          // The answer is about the previous user, so the rule must be evaluated again.
           if (!isAboutNow) right.touch();
           return isAllowed || !isAboutNow ? null : () => this.#expel();
         });
@@ -85,12 +85,12 @@ export class Visitor implements RoomConnection {
     right.hold();
   }
 
-  /** Puts the connection out of the room. It stays open, as after a join that was refused, and is sent nothing more of the room. */
+  /** Expels the connection from the room. It stays open, as after a refused join, and receives nothing more of the room. */
   #expel(): void {
     const { room } = this;
     this.room = null;
     this.#isExpelled = true;
-    // First: the end of the right lets go what waits for its answer.
+    // Cleared first: ending the right releases the held texts.
     this.#outbox.clear();
     this.#right?.end();
     this.#right = null;
@@ -98,19 +98,19 @@ export class Visitor implements RoomConnection {
     this.#authenticated.sendText(errorMessage("JOIN_DENIED", "Access denied"));
   }
 
-  /** Ends what the connection had in the room. */
+  /** Ends the connection's part in the room. */
   closed(code: number): void {
     this.#right?.end();
     this.#outbox.clear();
     this.room?.connectionClosed(this, code);
   }
 
-  /** Sends what waits, because the server is about to close it. */
+  /** Sends the waiting texts before the server closes the connection. */
   finish(): void {
     if (this.closeCode === null) this.#outbox.finish();
   }
 
-  // For the room
+  // RoomConnection
 
   get id(): string {
     return this.#authenticated.id;
@@ -147,7 +147,7 @@ export class Visitor implements RoomConnection {
   }
 
   hold(): void {
-    // It is in the room.
+    // The connection is in the room.
     this.#isExpelled = false;
     if (this.closeCode === null) this.#outbox.hold();
   }
@@ -175,7 +175,7 @@ export class Visitor implements RoomConnection {
   }
 }
 
-/** Resolves when the client has read all that was sent, or the connection has ended. */
+/** Resolves when the client has read everything sent, or the connection has ended. */
 async function whenRead(connection: VisitorConnection): Promise<void> {
   while (connection.waitingBytes > 0) await connection.drained();
 }

@@ -3,13 +3,13 @@ import { SAVE_RETRY_MS, TIMER_RETRY_MS } from "../limits.ts";
 import type { RoomState } from "../state/room-state.ts";
 
 /**
- * Calls `fire` for each timer of a room when it is due, once until `taken` is called for it. Where `fire` returns false, it is
- * called again later.
+ * Calls `fire` for each timer of a room when it is due, once until `taken` is called for it. When `fire` returns false, it is
+ * called again after TIMER_RETRY_MS.
  */
 export class RoomTimers {
   readonly #clock: Clock;
   readonly #fire: (name: string, dueAt: Millis) => boolean;
-  /** Timers that were fired and whose task waits in the mailbox. */
+  /** Fired timers whose task waits in the mailbox. */
   readonly #fired = new Map<string, Millis>();
   #cancel: (() => void) | null = null;
 
@@ -18,7 +18,7 @@ export class RoomTimers {
     this.#fire = fire;
   }
 
-  /** Call it whenever the state's timers have changed. */
+  /** Schedules the next timer. Call it whenever the state's timers have changed. */
   arm(state: RoomState): void {
     this.#cancel?.();
     this.#cancel = null;
@@ -42,7 +42,7 @@ export class RoomTimers {
     }
   }
 
-  /** Call it when the task of the timer has started. */
+  /** Marks a fired timer as taken. Call it when its task has started. */
   taken(name: string, dueAt: Millis): void {
     if (this.#fired.get(name) === dueAt) this.#fired.delete(name);
   }
@@ -64,7 +64,7 @@ export class SaveSchedule {
   #running: Promise<boolean> | null = null;
   #cancel: (() => void) | null = null;
 
-  /** `save` saves the state as it is at the call, and resolves to whether it succeeded. */
+  /** `save` saves the current state and resolves to whether it succeeded. */
   constructor(options: { clock: Clock; intervalMs: number; save: () => Promise<boolean> }) {
     this.#clock = options.clock;
     this.#intervalMs = options.intervalMs;

@@ -27,7 +27,7 @@ test("[RM27] a timer for which the room has no place when it is due fires later"
   act("wait");
   for (let sent = 0; sent <= MAILBOX_MAX; sent++) {
     act("nothing");
-    // Beyond some hundreds the connection's messages would be dropped.
+    // Above some hundreds at once, messages of the connection would be dropped.
     if (sent % 500 === 0) await world.settle();
   }
   await world.settle();

@@ -6,37 +6,37 @@ import type { ExpiringRoom, RoomStore, TimedRoom } from "./store.ts";
 
 interface WakeDeps {
   store: Pick<RoomStore, "timed">;
-  /** The declared namespaces. Rooms of others are not woken. */
+  /** Declared namespaces. Rooms of others are not woken. */
   namespaces: readonly string[];
   clock: Clock;
-  /** A room in memory fires its timers itself, and its row in the file is outdated. */
+  /** Whether the room is in memory. If so, it fires its timers itself, and its row in the file is outdated. */
   isInMemory: (room: TimedRoom) => boolean;
-  /** false: there is no place for it in memory. */
+  /** Wakes a room; false when there is no place for it in memory. */
   wake: (room: TimedRoom) => boolean;
   onFailure: (cause: unknown) => void;
 }
 
 /**
- * Wakes hibernating rooms for their timers: `wake` is called for each room whose first timer is due. One clock timer serves
- * all rooms; a pass reads the rooms that are due from the file, a page at a time, and tries each of them once.
+ * Wakes hibernating rooms for their timers: calls `wake` for each room whose first timer is due. One clock timer serves all
+ * rooms; a pass reads the due rooms from the file, a page at a time, and tries each of them once.
  */
 export class WakeSchedule {
   readonly #deps: WakeDeps;
   #expectedAt = Number.POSITIVE_INFINITY;
   #isStopped = false;
   #cancel: (() => void) | null = null;
-  /** null: no pass is under way. */
+  /** Pass in progress; null when there is none. */
   #pass: Generator<undefined> | null = null;
 
   constructor(deps: WakeDeps) {
     this.#deps = deps;
   }
 
-  /** Learns that a room in the file has a timer that is due then. */
+  /** Schedules a pass for a room in the file whose timer is due at `dueAt`. */
   expect(dueAt: Millis): void {
     if (dueAt >= this.#expectedAt || this.#isStopped) return;
     this.#expectedAt = dueAt;
-    // The end of the pass schedules it.
+    // A running pass schedules the next one at its end.
     if (this.#pass === null) this.#schedule();
   }
 
@@ -67,13 +67,13 @@ export class WakeSchedule {
     } catch (cause) {
       onFailure(cause);
       this.#pass = null;
-      // Rooms that are due may be left.
+      // Due rooms may be left.
       this.expect(clock.now() + WAKE_RETRY_MS);
     }
     if (!this.#isStopped) this.#schedule();
   }
 
-  /** Yields between pages, so that other work gets a turn. */
+  /** Wakes due rooms. Yields between pages, so that other work gets a turn. */
   *#wakeDue(): Generator<undefined> {
     for (const namespace of this.#deps.namespaces) {
       let position: TimedRoom | null = { dueAt: Number.MIN_SAFE_INTEGER, namespace, id: "" };
@@ -84,7 +84,7 @@ export class WakeSchedule {
     }
   }
 
-  /** Returns where the next page begins; null after the last room that is due. */
+  /** Wakes a page of due rooms. Returns where the next page begins; null after the last one. */
   #wakePage(after: TimedRoom): TimedRoom | null {
     const { store, clock, isInMemory, wake } = this.#deps;
     const page = store.timed(after, clock.now(), WAKE_ROOMS_MAX);
@@ -101,18 +101,18 @@ export class WakeSchedule {
 }
 
 /**
- * Deletes expired rooms, a bounded number at a time. Before that, the expiry of rooms with players is renewed: their time to
- * live starts when the last player leaves. [RM37]
+ * Deletes expired rooms, a bounded number at a time. Renews the expiry of rooms with players first: their time to live starts
+ * when the last player leaves. [RM37]
  */
 export function startSweep(deps: {
   store: Pick<RoomStore, "renew" | "removeExpired">;
-  /** Returns rooms with players, and when they would expire if they were saved now. */
+  /** Returns rooms with players, each with the expiry that a save would now give it. */
   occupied(): readonly ExpiringRoom[];
   clock: Clock;
   logger: Logger;
 }): () => Promise<void> {
   const { store, clock, logger } = deps;
-  /** null: the next step starts a round. */
+  /** Rooms still to renew in this round; null when the next step starts a round. */
   let toRenew: ExpiringRoom[] | null = null;
   return startSweeping({
     clock,

@@ -35,7 +35,7 @@ interface RoomRow {
   present: string;
 }
 
-/** A room as it is to be saved. */
+/** A room as it is saved. */
 export interface RoomToSave extends SavedRoom {
   namespace: string;
   id: string;
@@ -71,10 +71,10 @@ interface LookRow {
   timers: string;
 }
 
-/** The part of `rooms.db` that rooms use: a file of their own, so that saving many large states never delays sign-ins. */
+/** The part of `rooms.db` that rooms use. It is a file of its own, so that saving many large states never delays sign-ins. */
 export type RoomFile = Pick<DatabaseFile, "query" | "write">;
 
-/** The rooms in the file. */
+/** Rooms in the file. */
 export class RoomStore {
   readonly #file: RoomFile;
 
@@ -82,13 +82,13 @@ export class RoomStore {
     this.#file = file;
   }
 
-  /** null: never saved, or expired. */
+  /** Loads a room; null when it was never saved, or has expired. */
   load(namespace: string, id: string, now: Millis): SavedRoom | null {
     const row = this.#file.query<RoomRow>(LOAD).get(namespace, id, now);
     return row === null ? null : readRow(row);
   }
 
-  /** Returns what an administrator sees; null as for `load`. States of more than `maxBytes` are null. */
+  /** Returns a room for an administrator; null as for `load`. States of more than `maxBytes` are null. */
   look(namespace: string, id: string, { now, maxBytes }: { now: Millis; maxBytes: number }): SavedLook | null {
     const row = this.#file.query<LookRow>(LOOK).get(namespace, id, now, maxBytes);
     if (row === null) return null;
@@ -102,7 +102,7 @@ export class RoomStore {
     };
   }
 
-  /** null as for `load`. */
+  /** Returns the metadata of a room; null as for `load`. */
   metadata(namespace: string, id: string, now: Millis): JsonObject | null {
     const row = this.#file.query<{ metadata: string }>(METADATA).get(namespace, id, now);
     return row === null ? null : JSON.parse(row.metadata);
@@ -112,7 +112,7 @@ export class RoomStore {
     const nextTimerAt = Object.values(room.timers).reduce<Millis | null>((next, { dueAt }) => {
       return next === null ? dueAt : Math.min(next, dueAt);
     }, null);
-    // Made before the write starts: the room may change while the write waits.
+    // Built before the write starts: the room may change while the write waits.
     const values = [
       room.namespace,
       room.id,
@@ -133,14 +133,13 @@ export class RoomStore {
   }
 
   /**
-   * Lists rooms of one namespace with a timer, sorted by the time of their first timer, beginning after `after`. Expired rooms
-   * are left out.
+   * Lists rooms of one namespace with a timer after `after`, sorted by the time of their first timer. Expired rooms are left out.
    */
   timed(after: TimedRoom, now: Millis, limit: number): TimedRoom[] {
     return this.#file.query<TimedRoom>(TIMERS).all(after.namespace, after.dueAt, after.id, now, limit);
   }
 
-  /** Sets the expiry of rooms that are in the file; never to an earlier time. */
+  /** Extends the expiry of rooms in the file. Never shortens it. */
   async renew(rooms: readonly ExpiringRoom[]): Promise<void> {
     await this.#file.write((tx) => {
       const renew = tx.query(RENEW);
@@ -149,7 +148,7 @@ export class RoomStore {
     });
   }
 
-  /** Deletes some expired rooms, of bounded number and size; resolves to whether there may be more. */
+  /** Deletes some expired rooms, bounded by number and size; resolves to whether there may be more. */
   async removeExpired(now: Millis): Promise<boolean> {
     // Most sweeps find no expired room and need no transaction.
     if (this.#file.query(EXPIRED).get(now) === null) return false;
@@ -162,12 +161,12 @@ export class RoomStore {
   }
 }
 
-/** Rows of earlier versions have no session: then the user stays as saved. */
+/** Parses a player. Rows of earlier versions have no session: the user then stays as saved. */
 function readPresent({ sessionId = "", ...player }: Player & { sessionId?: string }): PresentPlayer {
   return { player: frozenJson(player), sessionId };
 }
 
-/** Reads a row that `save` has written. */
+/** Parses a row written by `save`. */
 function readRow(row: RoomRow): SavedRoom {
   return {
     shared: row.shared,

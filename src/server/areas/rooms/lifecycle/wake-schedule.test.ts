@@ -27,7 +27,7 @@ const room = (namespace: string, id: string, dueInMs: number): RoomToSave => ({
   expiresAt: clock.now() + 1_000_000,
 });
 
-/** Notes who is woken; nobody gets into memory by that. */
+/** Records the rooms that are woken, none of which gets into memory. */
 function watch(store: Pick<RoomStore, "timed">): string[] {
   const woken: string[] = [];
   const schedule = new WakeSchedule({
@@ -55,7 +55,7 @@ test("[RM41] rooms of an undeclared namespace delay no others, and are not read 
   const woken = watch(store);
   await clock.advanceAsync(50);
   expect(woken).toEqual(["game/soon"]);
-  // Not a piece of work but that of the room that is due next.
+  // Only the timer of the next due room waits, and no further work.
   expect(clock.waiting).toBe(1);
   await clock.advanceAsync(1_000);
   await settle();

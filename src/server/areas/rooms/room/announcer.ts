@@ -15,7 +15,7 @@ interface PlayerPart {
   version: number;
 }
 
-/** `sync` messages that are being made, all of the same moment. Its states never change. */
+/** `sync` messages in the making, all of the same moment. Its states are immutable. */
 interface Round {
   shared: JsonObject;
   sharedVersion: number;
@@ -23,10 +23,10 @@ interface Round {
 }
 
 /**
- * Sends changes to connections: deltas at most every DELTA_INTERVAL_MS, and `sync` messages. A `sync` has the state of a
- * moment when all changes have been announced, so that a version always means one state. A connection gets no delta from
- * before that moment, and all deltas after it. One round of `sync` messages is made at a time; connections that request
- * theirs meanwhile share the next round.
+ * Sends changes to connections: deltas at most every DELTA_INTERVAL_MS, and `sync` messages. A `sync` is a snapshot at a moment
+ * when all changes have been announced, so that a version always means one state. A connection gets no delta from before that
+ * moment, and all deltas after it. One round of `sync` messages is made at a time; connections that request theirs meanwhile
+ * share the next round.
  */
 export class Announcer {
   readonly #members: Members;
@@ -34,7 +34,7 @@ export class Announcer {
   readonly #meter: RoomMeter;
   readonly #texts: StateTexts;
   readonly #awaitingSync = new Set<RoomConnection>();
-  /** null: no `sync` is being made. */
+  /** Round in progress; null when no `sync` is being made. */
   #round: Round | null = null;
   #cancelFlush: (() => void) | null = null;
   #flushedAt = Number.NEGATIVE_INFINITY;
@@ -46,7 +46,7 @@ export class Announcer {
     this.#texts = deps.texts;
   }
 
-  /** Whether connections wait for a `sync` that is being made. */
+  /** Whether connections wait for a `sync` in the making. */
   get isMakingSync(): boolean {
     return this.#round !== null && this.#round.players.size > 0;
   }
@@ -58,8 +58,8 @@ export class Announcer {
   }
 
   /**
-   * The connection is held until its `sync`, which is made at once, unless other connections would get a delta too early or
-   * an earlier round is still being made.
+   * Holds the connection until its `sync`, which is made at once, unless other connections would get a delta too early or an
+   * earlier round is still in progress.
    */
   requestSync(state: RoomState, connection: RoomConnection): void {
     if (this.#round?.players.has(connection) === true) return;
@@ -108,11 +108,11 @@ export class Announcer {
   }
 
   #endRound(state: RoomState, round: Round, texts: ReadonlyMap<JsonObject, string>): void {
-    // The room has been removed from memory meanwhile.
+    // The room has left memory meanwhile.
     if (this.#round !== round) return;
     this.#round = null;
     const shared = syncPart("shared", texts.get(round.shared), round.sharedVersion);
-    /** Texts by the player's part: players without a state share one. */
+    /** Texts by the player's part. Players without a state share one. */
     const messages = new Map<string, string>();
     for (const [connection, player] of round.players) {
       const part = syncPart("player", texts.get(player.state), player.version);

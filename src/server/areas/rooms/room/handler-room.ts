@@ -18,7 +18,7 @@ type Next = JsonObject | ((state: JsonObject) => JsonObject);
 
 /** A message that is sent if the handler succeeds. */
 export interface Outgoing {
-  /** null: all users but those in `except`. */
+  /** User who gets the message; null for all users but those in `except`. */
   to: string | null;
   except: readonly string[];
   text: string;
@@ -28,7 +28,7 @@ export interface Outgoing {
 export interface Staged extends StateChanges {
   messages: readonly Outgoing[];
   kicked: ReadonlySet<string>;
-  /** null: the timer is cleared. */
+  /** Timers by name; null clears one. */
   timers: ReadonlyMap<string, StoredTimer | null>;
   wantsSave: boolean;
 }
@@ -38,7 +38,7 @@ const NO_MESSAGES: Staged["messages"] = [];
 const NO_KICKED: Staged["kicked"] = new Set();
 const NO_TIMERS: Staged["timers"] = new Map();
 
-/** What all handlers of a room share. */
+/** Dependencies of all handlers of a room. */
 export interface HandlerRoomDeps {
   namespace: RoomNamespace;
   id: string;
@@ -46,13 +46,13 @@ export interface HandlerRoomDeps {
   clock: Clock;
   app: () => AppAccess;
   meter: RoomMeter;
-  /** Called when a handler that has ended calls a method; `what` is its name. */
+  /** Called when a handler that has ended calls a method; `what` is the method's name. */
   onLate: (what: string) => void;
 }
 
 /**
- * The `room` of one handler. It records the effects of the handler on top of the room's state, which it does not change:
- * the effects are applied when the handler has succeeded. After `end()`, calls have no effect.
+ * The `room` of one handler. Records the handler's effects on top of the room's state, which is applied only when the handler
+ * succeeds. After `end()`, calls have no effect.
  */
 export class HandlerRoom implements Room {
   readonly #deps: HandlerRoomDeps;
@@ -62,14 +62,14 @@ export class HandlerRoom implements Room {
   #shared: JsonObject | null = null;
   #server: JsonObject | null = null;
   #metadata: JsonObject | null = null;
-  // Made when the first one comes: most handlers change the shared state only.
+  // Created with the first player state: most handlers change the shared state only.
   #players: Map<string, JsonObject> | null = null;
   #messages: Outgoing[] | null = null;
   #kicked: Set<string> | null = null;
   #timers: Map<string, StoredTimer | null> | null = null;
   #wantsSave = false;
 
-  /** `entering`: a player who is not a member yet, and is one for this handler. */
+  /** `entering`: a player who is not a member yet, and counts as one for this handler. */
   constructor(deps: HandlerRoomDeps, state: RoomState, entering: Player | null) {
     this.#deps = deps;
     this.#state = state;
@@ -162,7 +162,7 @@ export class HandlerRoom implements Room {
     if (typeof given !== "number" || !(given >= 0 && given <= TIMER_DELAY_MAX_MS)) {
       throw new Error(`setTimer: ms must be a number from 0 to ${TIMER_DELAY_MAX_MS}, got ${String(given)}`);
     }
-    // A copy: later changes of the handler to its object do not change the timer.
+    // A copy: later changes of the handler to its object must not change the timer.
     this.#setTimer(name, { dueAt: clock.now() + Math.ceil(given), data: JSON.parse(jsonText(data)) });
   }
 
@@ -174,7 +174,7 @@ export class HandlerRoom implements Room {
     if (this.#listens("save")) this.#wantsSave = true;
   }
 
-  /** Ends the handler and returns its effects. Errors: the state is over its limit. */
+  /** Ends the handler and returns its effects. Errors: the state exceeds its limit. */
   end(): Staged {
     this.#hasEnded = true;
     const staged: Staged = {
@@ -189,7 +189,7 @@ export class HandlerRoom implements Room {
     };
     if (this.#shared !== null || this.#players !== null) {
       const { namespace } = this.#deps;
-      // A state that an earlier config allowed may become smaller step by step.
+      // A state that an earlier config allowed may shrink step by step.
       const maxBytes = Math.max(namespace.limits.stateMaxBytes, this.#state.bytes);
       limitBytes("The state of the room", this.#state.bytesAfter(staged), maxBytes);
     }
@@ -201,7 +201,7 @@ export class HandlerRoom implements Room {
     this.#hasEnded = true;
   }
 
-  /** Returns the state that follows `before`. Charged to the room also after the handler has awaited something. */
+  /** Returns the state after `before`. The time is charged to the room, even after the handler has awaited something. */
   #follow(next: Next, before: JsonObject, kind: StateKind): JsonObject {
     return this.#deps.meter.measure(() => adoptState(resolve(next, before, kind), kind, before));
   }
@@ -226,10 +226,10 @@ export class HandlerRoom implements Room {
   }
 }
 
-/** `adoptState` copies and freezes: the objects that a handler puts into a draft stay its own. */
+/** Does not freeze: objects that a handler puts into a draft stay its own, and `adoptState` copies and freezes. */
 const immer = new Immer({ autoFreeze: false });
 
-/** Returns the state that a handler sets: an updater returns another one, or changes the draft that it gets. */
+/** Returns the state that a handler sets: an updater returns a new one, or changes its draft. */
 function resolve(next: Next, state: JsonObject, kind: StateKind): unknown {
   if (typeof next !== "function") return next;
   // Reading a member of an immer draft takes a microsecond. A state without objects needs only a copy.

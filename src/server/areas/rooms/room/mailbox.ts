@@ -3,7 +3,7 @@ import { isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.t
 import { MAILBOX_MAX, MAILBOX_MAX_CHARS, MAILBOXES_MAX_CHARS } from "../limits.ts";
 import type { RoomMeter } from "./room-meter.ts";
 
-/** Places of started tasks in a queue, before it is shortened. */
+/** Started tasks at the front of a queue before it is compacted. */
 const TAKEN_MAX = 1_000;
 
 export type Task = () => MaybePromise<void>;
@@ -13,42 +13,39 @@ interface Waiting {
   chars: number;
 }
 
-/** Replaces a task that has started, so that the queue does not keep its message in memory. */
+/** Replaces a started task, so that the queue does not keep its message in memory. */
 const TAKEN: Waiting = { task: () => {}, chars: 0 };
 
-/** Characters of messages that wait in the mailboxes of all rooms. */
+/** Characters of waiting messages in the mailboxes of all rooms. */
 export interface AllWaitingChars {
   chars: number;
 }
 
 /**
- * Runs tasks one after another, in order of arrival; at once when none is running. Tasks wait while the room has used up
- * its time. Each runs in the asynchronous context of whoever posted it.
+ * Runs tasks one after another, in order of arrival; at once when none is running. Tasks wait while the room has used up its
+ * time. Each runs in the asynchronous context of its poster.
  */
 export class Mailbox {
   #waiting: Waiting[] = [];
   #next = 0;
   #isRunning = false;
-  /** No task is running, and the next one waits for time. */
+  /** Whether no task is running, and the next one waits for time. */
   #isDeferred = false;
   #idle: (() => void)[] = [];
-  /** Characters of messages that wait here. They count in all rooms together as well. */
+  /** Characters of messages waiting here. Counted in the total of all rooms as well. */
   #chars = 0;
   readonly #all: AllWaitingChars;
   readonly #meter: RoomMeter;
   readonly #onFailure: (cause: unknown) => void;
 
-  /** `onFailure` gets what a task throws or rejects with; tasks should do neither. The next task runs nevertheless. */
+  /** `onFailure` receives what a task throws or rejects with; tasks should do neither. The next task runs nevertheless. */
   constructor(meter: RoomMeter, all: AllWaitingChars, onFailure: (cause: unknown) => void) {
     this.#meter = meter;
     this.#all = all;
     this.#onFailure = onFailure;
   }
 
-  /**
-   * `chars`: of the message that the task handles. false: too many tasks or characters are waiting, and this task is not
-   * run.
-   */
+  /** Queues a task. `chars`: length of the message that it handles. false: not run, because too many tasks or characters wait. */
   post(task: Task, chars = 0): boolean {
     const isFull = this.#waiting.length - this.#next >= MAILBOX_MAX;
     const areTooMany = this.#chars + chars > MAILBOX_MAX_CHARS || this.#all.chars + chars > MAILBOXES_MAX_CHARS;
@@ -60,19 +57,19 @@ export class Mailbox {
       else if (isDone) this.#rest();
       return true;
     }
-    // Otherwise it would run in the context of the task before it.
+    // Bound to its poster's context: otherwise it would run in that of the task before it.
     this.#waiting.push({ task: AsyncLocalStorage.bind(task), chars });
     this.#count(chars);
     if (!this.#isRunning) this.#run();
     return true;
   }
 
-  /** Whether tasks wait behind the one that is running. */
+  /** Whether tasks wait behind the running one. */
   get hasWaiting(): boolean {
     return this.#next < this.#waiting.length;
   }
 
-  /** Drops the tasks that wait. A running task continues. */
+  /** Drops the waiting tasks. A running task continues. */
   clear(): void {
     this.#count(-this.#chars);
     this.#forget();
@@ -97,7 +94,7 @@ export class Mailbox {
     this.#rest();
   }
 
-  /** false: the task is awaited, and the others run after it. */
+  /** Follows the result of a task. false: the task is awaited, and the others run after it. */
   #done(running: MaybePromise<void>): boolean {
     if (!isPromise(running)) return true;
     void running.catch(this.#onFailure).then(() => this.#run());

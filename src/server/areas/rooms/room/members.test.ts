@@ -3,7 +3,7 @@ import type { Player } from "../../../config/types.ts";
 import type { RoomConnection } from "../types.ts";
 import { Members } from "./members.ts";
 
-/** Connections that nobody may look at. */
+/** Set of connections that fails when it is iterated. */
 class Untouched extends Set<RoomConnection> {
   override [Symbol.iterator](): never {
     throw new Error("the connections of another user were looked at");

@@ -1,7 +1,7 @@
 import type { Player } from "../../../config/types.ts";
 import type { Member, PresentAuth, PresentPlayer, RoomConnection } from "../types.ts";
 
-/** The players of a room with their connections, by user id. */
+/** Players of a room with their connections, by user id. */
 export class Members {
   readonly #byUser = new Map<string, Member>();
   readonly #presentAuth: PresentAuth;
@@ -24,7 +24,7 @@ export class Members {
     return member;
   }
 
-  /** Whether this member was in the room. A later member of the same user stays. */
+  /** Removes a member; false when it was not in the room. A later member of the same user stays. */
   remove(member: Member): boolean {
     if (this.#byUser.get(member.player.userId) !== member) return false;
     member.cancelGrace?.();
@@ -32,7 +32,7 @@ export class Members {
     return this.#byUser.delete(member.player.userId);
   }
 
-  /** Returns the present player: that of an open connection, or else with what the session has of the user. */
+  /** Returns the current player: from an open connection, else from the user's session. */
   playerOf(member: Member): Player {
     for (const connection of member.connections) {
       if (connection.closeCode !== null) continue;
@@ -66,10 +66,10 @@ export class Members {
     for (const { connections } of this.#byUser.values()) yield* connections;
   }
 
-  /** The connections of one user; `to` null: of all users but those in `except`. */
+  /** Iterates over the connections of one user; when `to` is null, of all users but those in `except`. */
   *reached(to: string | null, except: readonly string[]): Iterable<RoomConnection> {
     if (to !== null) {
-      // Looked up: a handler that sends to every player would look at every connection for each.
+      // Looked up directly: a handler that sends to every player would otherwise visit every connection for each.
       yield* this.#byUser.get(to)?.connections ?? [];
       return;
     }
@@ -77,7 +77,7 @@ export class Members {
     for (const [userId, { connections }] of this.#byUser) if (!left.has(userId)) yield* connections;
   }
 
-  /** Whether the place of a player is kept for a reconnect. */
+  /** Whether a player's place is kept for a reconnect. */
   get hasAbsent(): boolean {
     for (const { connections } of this.#byUser.values()) if (connections.size === 0) return true;
     return false;

@@ -6,14 +6,14 @@ import type { Members } from "./members.ts";
 import type { RoomMeter } from "./room-meter.ts";
 
 /**
- * Sends the players to the connections that have asked for them, whenever they change: at most every PLAYERS_INTERVAL_MS, and
+ * Sends the list of players to the connections that requested it, whenever it changes: at most every PLAYERS_INTERVAL_MS, and
  * less often in a room where many players get a long list, so that it takes a small share of the room's time. [RM220]
  */
 export class PlayerList {
   readonly #members: Members;
   readonly #clock: Clock;
   readonly #meter: RoomMeter;
-  /** The text that each connection was sent last; null: none yet. */
+  /** Last text sent to each connection; null when none was yet. */
   readonly #listeners = new Map<RoomConnection, string | null>();
   #cancel: (() => void) | null = null;
   #sentAt: Millis = 0;
@@ -25,7 +25,7 @@ export class PlayerList {
     this.#meter = deps.meter;
   }
 
-  /** Sends the players to a connection from now on; also when it has asked before. */
+  /** Sends the list to a connection and adds it to the listeners, even when it has requested the list before. */
   add(connection: RoomConnection): void {
     this.#listeners.set(connection, null);
     this.changed();
@@ -35,10 +35,10 @@ export class PlayerList {
     this.#listeners.delete(connection);
   }
 
-  /** Call it when the players may have changed. */
+  /** Schedules a list. Call it when the players may have changed. */
   changed(): void {
     if (this.#listeners.size === 0 || this.#cancel !== null) return;
-    // More than the pause, where the clock was set back.
+    // Longer than the pause when the clock was set back.
     const waitMs = Math.min(this.#pauseMs, this.#sentAt + this.#pauseMs - this.#clock.now());
     this.#cancel = this.#clock.after(Math.max(0, waitMs), () => this.#send());
   }

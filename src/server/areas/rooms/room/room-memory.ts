@@ -19,7 +19,7 @@ import { type AllWaitingChars, Mailbox } from "./mailbox.ts";
 import type { Members } from "./members.ts";
 import { type LoopShare, RoomMeter } from "./room-meter.ts";
 
-/** What all rooms of a server share. */
+/** Dependencies of all rooms of a server. */
 export interface RoomsCommon {
   share: LoopShare;
   texts: StateTexts;
@@ -32,16 +32,16 @@ export interface RoomMemoryDeps {
   clock: Clock;
   logger: Logger;
   app: () => AppAccess;
-  /** Called when the room has no players and is not in memory. */
+  /** Called when the room has no players and has left memory. */
   onEmpty: () => void;
-  /** Called when the room was removed from memory with a timer set. */
+  /** Called when the room has left memory with a timer set. */
   onTimerLeft: (dueAt: Millis) => void;
 }
 
 interface RoomEvents {
-  /** Learns of a player who was in the room when it was saved. */
+  /** Called for each player who was in the room when it was saved. */
   onPresent(present: PresentPlayer): void;
-  /** Fires a timer. false: there is no room for it among what waits. */
+  /** Fires a timer; false when the mailbox has no room for it. */
   onTimer(name: string, dueAt: Millis): boolean;
   onKick(userId: string): void;
 }
@@ -49,24 +49,24 @@ interface RoomEvents {
 type Task = (state: RoomState) => MaybePromise<void>;
 
 interface PostOptions {
-  /** Runs instead of the task when the room cannot be loaded or created. */
+  /** Called instead of the task when the room cannot be loaded or created. */
   failed?: (cause: unknown) => void;
-  /** The length of the message that the task handles. */
+  /** Length of the message that the task handles. */
   chars?: number;
 }
 
 interface HandlerEnd<T> {
-  /** A player who is not a member yet, and is one for the handler. */
+  /** A player who is not a member yet, and counts as one for the handler. */
   entering?: Player;
-  /** The handler has succeeded, and its messages are not sent yet. */
+  /** Called when the handler has succeeded, before its messages are sent. */
   committing?: () => void;
   done?: (value: T) => void;
   failed: (cause: unknown) => void;
 }
 
 /**
- * The state of a room and its lifetime: it is loaded or created for the first task, saved, and removed from memory. Tasks
- * run one after another; handlers run on top of the state. `LiveRoom` knows the players and their rights.
+ * State and lifetime of a room: it is loaded or created for the first task, saved, and removed from memory. Tasks run one after
+ * another; handlers run on top of the state. `LiveRoom` knows the players and their rights.
  */
 export class RoomMemory {
   readonly namespace: RoomNamespace;
@@ -117,12 +117,12 @@ export class RoomMemory {
     return this.#isStopping;
   }
 
-  /** null while it is not in memory. */
+  /** State of the room; null while it is not in memory. */
   get state(): RoomState | null {
     return this.#state;
   }
 
-  /** Runs `task` in its turn. false: too many tasks are waiting, and neither it nor `failed` runs. */
+  /** Runs `task` in its turn. false: the mailbox is full, and neither the task nor `failed` runs. */
   post(task: Task, { failed, chars = 0 }: PostOptions = {}): boolean {
     return this.#take(() => {
       if (this.#state !== null) return task(this.#state);
@@ -134,7 +134,7 @@ export class RoomMemory {
     return this.#state ?? chain(this.#wake(), (state) => state ?? this.#create());
   }
 
-  /** Restores the room from the file, if it is there. */
+  /** Restores the room from the file, if it was saved. */
   wake(): void {
     this.#take(() => chain(this.#state ?? this.#wake(), () => {}));
   }
@@ -168,7 +168,7 @@ export class RoomMemory {
       end.committing?.();
       this.#commit(state, staged);
       end.done?.(value);
-      // Last: an action that kicks its own sender has been answered.
+      // Last: an action that kicks its own sender has been answered by then.
       for (const userId of staged.kicked) this.#events.onKick(userId);
     };
     let value: MaybePromise<T>;
@@ -191,7 +191,7 @@ export class RoomMemory {
     return this.#mailbox.whenIdle();
   }
 
-  /** Call it after `quiesce`: saves the room, which does nothing afterwards. */
+  /** Saves the room, which does nothing afterwards. Call it after `quiesce`. */
   async stop(): Promise<void> {
     this.#rest();
     await this.saves.flush();
@@ -219,7 +219,7 @@ export class RoomMemory {
     if (staged.wantsSave) void this.saves.flush();
   }
 
-  /** Restores the state from the file; null: it is not there; an error: it cannot be read. */
+  /** Restores the state from the file; null when it was not saved; an error when it cannot be read. */
   #wake(): MaybePromise<RoomState | Error | null> {
     const failed = (cause: unknown): Error => {
       this.log("loading", cause);
@@ -241,14 +241,14 @@ export class RoomMemory {
   #entered(state: RoomState, saved: SavedRoom): RoomState {
     this.#state = state;
     this.#armIdle();
-    // Afterwards the players are known here: one who was saved may have been kicked meanwhile.
+    // Only once: later on the players are known here, and one who was saved may have been kicked meanwhile.
     if (!this.#hasHibernated) for (const present of saved.present) this.#events.onPresent(present);
     this.#syncConnected(state);
     this.timers.arm(state);
     return state;
   }
 
-  /** Connections that stayed open while the room was not in memory get a `sync`. [RM35] */
+  /** Sends a `sync` to connections that stayed open while the room was not in memory. [RM35] */
   #syncConnected(state: RoomState): void {
     for (const connection of this.#members.connections()) {
       connection.hold();
@@ -256,7 +256,7 @@ export class RoomMemory {
     }
   }
 
-  /** Creates the room. An error: `onCreate` threw. */
+  /** Creates the room; an error when `onCreate` threw. */
   #create(): MaybePromise<RoomState | Error> {
     const state = new RoomState();
     this.#state = state;
@@ -279,7 +279,7 @@ export class RoomMemory {
     return chain(running, () => created);
   }
 
-  /** Lets a room without players hibernate; called after each task. */
+  /** Hibernates a room without players. Called after each task. */
   #settle(): void {
     if (this.#members.size > 0 || this.#mailbox.hasWaiting) return;
     if (this.#state === null) this.#deps.onEmpty();
@@ -307,7 +307,7 @@ export class RoomMemory {
     if (state === null || this.#isStopping || this.#mailbox.hasWaiting) return;
     const isEmpty = this.#members.size === 0;
     const idleMs = this.#deps.clock.now() - this.#lastActiveAt;
-    // A place that is kept will soon be given up, which is an event of the room.
+    // A kept place will soon be given up, which is an event of the room.
     if (!isEmpty && (idleMs < this.namespace.limits.idleTimeoutMs || this.#members.hasAbsent)) return;
     if (this.announcer.isMakingSync) return;
     const { onDestroy } = this.namespace.config;
@@ -317,9 +317,9 @@ export class RoomMemory {
   }
 
   async #leaveMemory(state: RoomState): Promise<void> {
-    // Saved also without a change: its time to live starts anew.
+    // Saved even without a change: its time to live starts anew.
     this.saves.changed();
-    // A room that cannot be saved stays: the schedule and the next idle time try again.
+    // A room that cannot be saved stays: the schedule and the next idle timeout try again.
     if (!(await this.saves.flush()) || this.#isStopping) return;
     this.#rest();
     this.#state = null;
@@ -365,7 +365,7 @@ export class RoomMemory {
     }
   }
 
-  /** Returns the JSON of the states; that of large ones is made in slices. */
+  /** Returns the JSON of the states; large ones are serialised in slices. */
   async #texts({ shared, server, players }: RoomSnapshot): Promise<Pick<SavedRoom, "shared" | "server" | "players">> {
     const synced = new Set([shared, ...players.map(({ state }) => state)]);
     const texts = await this.#deps.common.texts.of(synced, this.meter);
@@ -379,12 +379,12 @@ export class RoomMemory {
     };
   }
 
-  /** null while it is not in memory. */
+  /** Metadata of the room; null while it is not in memory. */
   get metadata(): JsonObject | null {
     return this.#state?.metadata ?? null;
   }
 }
 
-/** Words a timeout for players. */
+/** Returns the cause, with a message for players when it is a timeout. */
 const inTime = (cause: unknown): unknown =>
   cause instanceof DeadlineError ? new Error(`The handler took longer than ${HANDLER_TIMEOUT_MS} ms`) : cause;

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { ROOM_BURST_MS, ROOMS_TURN_MS } from "../limits.ts";
 import { LoopShare, RoomMeter } from "./room-meter.ts";
 
-/** Time that passes when a test says so, and turns of the event loop likewise. */
+/** Time, and turns of the event loop, which advance on demand. */
 function world() {
   let now = 0;
   const turns: (() => void)[] = [];

@@ -3,12 +3,12 @@ import { SECOND_MS } from "../../../../kernel/time/duration.ts";
 import { ROOM_BURST_MS, ROOM_MS_PER_SECOND, ROOMS_TURN_MS } from "../limits.ts";
 
 /**
- * Bounds the time that all rooms together take in one turn of the event loop. Work beyond it waits for a later turn, in order of
+ * Bounds the time of all rooms together in one turn of the event loop. Work beyond it waits for a later turn, in order of
  * arrival: many rooms delay other requests no more than one room does.
  */
 export class LoopShare {
   readonly #schedule: (turn: () => void) => void;
-  /** Milliseconds with fractions, to measure durations. */
+  /** Returns the time in milliseconds with fractions, to measure durations. */
   readonly now: () => number;
   readonly #waiting = new Set<() => void>();
   #leftMs = ROOMS_TURN_MS;
@@ -29,12 +29,12 @@ export class LoopShare {
 
   charge(ms: number): void {
     this.#leftMs -= ms;
-    // Work of earlier turns may be counted in this one, which makes it shorter, but not longer. To count each turn by
-    // itself would need a callback in each: with many short tasks that costs a tenth of their time.
+    // Work of earlier turns may be counted in this one, which makes it shorter, but not longer. Counting each turn by itself
+    // would need a callback in each: with many short tasks that costs a tenth of their time.
     if (this.#leftMs < ROOMS_TURN_MS / 2) this.#arm();
   }
 
-  /** Calls `resume` once, in a later turn that has time. A function that is waiting already keeps its place. */
+  /** Calls `resume` once, in a later turn with time left. A function that is already waiting keeps its place. */
   wait(resume: () => void): void {
     this.#waiting.add(resume);
     this.#arm();
@@ -59,8 +59,8 @@ export class LoopShare {
 }
 
 /**
- * Measures what one room costs: the time of its handlers, deltas, saves, `sync` messages and sends. A room that takes more
- * than ROOM_MS_PER_SECOND has to wait; other rooms do not.
+ * Measures the time that one room takes: handlers, deltas, saves, `sync` messages and sends. A room that takes more than
+ * ROOM_MS_PER_SECOND has to wait; other rooms do not.
  */
 export class RoomMeter {
   readonly #share: LoopShare;
@@ -69,7 +69,7 @@ export class RoomMeter {
   #at: number;
   #isMeasuring = false;
 
-  /** `after` waits in the same time that `share.now` measures. */
+  /** `after` waits on the clock that `share.now` measures. */
   constructor(share: LoopShare, after: (delayMs: number, work: () => void) => void = systemClock.after) {
     this.#share = share;
     this.#after = after;
@@ -96,12 +96,12 @@ export class RoomMeter {
     this.#leftMs -= ms;
   }
 
-  /** Whether the room may go on at once. */
+  /** Whether the room may run at once. */
   get isFree(): boolean {
     return this.#leftMs > 0 && this.#share.hasTime;
   }
 
-  /** true: the room has to wait, and `resume` is called when it may try again. */
+  /** Whether the room has to wait; if so, `resume` is called when it may try again. */
   defers(resume: () => void): boolean {
     const waitMs = this.#waitMs();
     if (waitMs > 0) this.#after(waitMs, resume);
@@ -110,14 +110,14 @@ export class RoomMeter {
     return true;
   }
 
-  /** Resolves when the room may go on. */
+  /** Resolves when the room may run. */
   async ready(): Promise<void> {
     for (let resume = Promise.withResolvers<void>(); this.defers(resume.resolve); resume = Promise.withResolvers()) {
       await resume.promise;
     }
   }
 
-  /** Runs steps over several turns of the event loop and charges their time. Does not wait for the share of the room. */
+  /** Runs steps over several turns of the event loop and charges their time. Does not wait for the room's own share. */
   async run<T>(steps: Generator<void, T>): Promise<T> {
     for (;;) {
       while (!this.#share.hasTime) await new Promise<void>((resolve) => this.#share.wait(resolve));

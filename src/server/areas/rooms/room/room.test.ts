@@ -67,7 +67,7 @@ test("[RM12] a join rule that never answers denies after 5 s, and no room is mad
 });
 
 test("[RM12] a rule that returns anything but true denies", async () => {
-  // A config in plain JavaScript may return what it likes.
+  // A rule in plain JavaScript may return anything.
   const lax = (() => "yes") as unknown as () => boolean;
   await begin({ access: { join: lax } });
   const client = await world.connect("ann");
@@ -282,7 +282,7 @@ test("[RM27] a timer's delay is rounded up to whole milliseconds, and must be a 
     actions: {
       remind(room, _player, payload) {
         count(room);
-        // What an editor would have marked, and a config in JavaScript may well say.
+        // An error in an editor, but possible in a config in JavaScript.
         room.setTimer("count", payload as unknown as number);
         room.save();
       },
@@ -367,7 +367,7 @@ test("[RM19] an action that kicks its own sender is answered first", async () =>
     },
   });
   const client = await enter("ann");
-  // Held at that moment, as it waits for another sync.
+  // Held at that moment, as the connection waits for another sync.
   await act(client, "count");
   client.send({ type: "join" });
   client.send({ type: "send", actionType: "resign", requestId: "last" });

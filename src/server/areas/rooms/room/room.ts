@@ -16,7 +16,7 @@ import { RoomMemory, type RoomMemoryDeps } from "./room-memory.ts";
 export interface RoomDeps extends Omit<RoomMemoryDeps, "onEmpty"> {
   onEmpty: (room: LiveRoom) => void;
   presentAuth: PresentAuth;
-  /** For the context of the action rule. */
+  /** Lookups for the context of the action rule. */
   lookups: Lookups;
 }
 
@@ -24,14 +24,14 @@ interface Action {
   type: string;
   payload: JsonValue;
   requestId: string;
-  /** The length of the message. */
+  /** Length of the message. */
   chars: number;
 }
 
 const BUSY = "The room is busy";
 const LEFT = "No longer in the room";
 
-/** A room as connections use it: its players, joins, leaves and actions. Rules: SPEC.md. */
+/** A room from the view of its connections: players, joins, leaves and actions. Rules: SPEC.md. */
 export class LiveRoom {
   readonly namespace: RoomNamespace;
   readonly id: string;
@@ -62,7 +62,7 @@ export class LiveRoom {
     return this.#memory.state !== null;
   }
 
-  /** null while it hibernates. */
+  /** State of the room; null while it hibernates. */
   get state(): RoomState | null {
     return this.#memory.state;
   }
@@ -75,17 +75,17 @@ export class LiveRoom {
     return this.#members.all();
   }
 
-  /** Whether a player is in it, connected or with a place that is kept. */
+  /** Whether the room has a player, connected or with a kept place. */
   get isOccupied(): boolean {
     return this.#members.size > 0;
   }
 
-  /** null while it hibernates. */
+  /** Metadata of the room; null while it hibernates. */
   get metadata(): JsonObject | null {
     return this.#memory.metadata;
   }
 
-  /** Call it when the join rule has allowed the join. Resolves when the connection has joined or was refused. */
+  /** Joins a connection that the join rule has allowed. Resolves when it has joined or was refused. */
   join(connection: RoomConnection): Promise<JoinOutcome> {
     return new Promise((resolve) => {
       const deny = (cause: unknown): void => resolve({ kind: "denied", message: reasonOf(cause) });
@@ -104,7 +104,7 @@ export class LiveRoom {
     });
   }
 
-  /** Call it when the role or another fact of a player may have changed. */
+  /** Schedules a list of players. Call it when the role or another fact of a player may have changed. */
   userChanged(): void {
     this.#list.changed();
   }
@@ -112,7 +112,7 @@ export class LiveRoom {
   act(connection: RoomConnection, action: Action): void {
     const fail = (cause: unknown): void => connection.send(actionError(action.requestId, reasonOf(cause)));
     const work = (state: RoomState): MaybePromise<void> => {
-      // Nobody may act by a session that has ended, and nobody is there to be answered.
+      // An ended session may not act, and its connection receives no answer.
       if (connection.closeCode === CLOSE.sessionEnded) return;
       if (this.#members.get(connection.userId) === undefined) return fail(LEFT);
       // Serialised before the effects are applied: a result without JSON is an error like any other.
@@ -128,7 +128,7 @@ export class LiveRoom {
     if (!wasPosted) fail(BUSY);
   }
 
-  /** Follows the end of a connection, for whatever reason. */
+  /** Handles the end of a connection, for whatever reason. */
   connectionClosed(connection: RoomConnection, code: number): void {
     const member = this.#memberOf(connection);
     if (member === null || this.#memory.isStopping) return;
@@ -140,7 +140,7 @@ export class LiveRoom {
     else this.#keepPlace(member);
   }
 
-  /** Puts a connection out that may not be in the room any more. Its player leaves with the last one. */
+  /** Removes a connection that has lost its right to the room. Its player leaves with the last one. */
   expel(connection: RoomConnection): void {
     const member = this.#memberOf(connection);
     if (member === null) return;
@@ -151,7 +151,7 @@ export class LiveRoom {
     this.#postKicked(member);
   }
 
-  /** Ends the stay of a player for an administrator, connected or with a place that is kept. false: there is none. */
+  /** Kicks a player for an administrator, connected or with a kept place. false: there is no such player. */
   kick(userId: string): boolean {
     if (this.#memory.isStopping || this.#members.get(userId) === undefined) return false;
     this.#kick(userId);
@@ -163,13 +163,13 @@ export class LiveRoom {
     this.#memory.wake();
   }
 
-  /** Finishes the running task and starts no other. Players whose connections close keep their places from now on. */
+  /** Finishes the running task and starts no other. From then on, players whose connections close keep their places. */
   quiesce(): Promise<void> {
     for (const member of this.#members.all()) member.cancelGrace?.();
     return this.#memory.quiesce();
   }
 
-  /** Call it after `quiesce`: saves the room with its players. */
+  /** Saves the room with its players. Call it after `quiesce`. */
   stop(): Promise<void> {
     this.#list.stop();
     return this.#memory.stop();
@@ -182,7 +182,7 @@ export class LiveRoom {
       this.#memory.announcer.requestSync(state, connection);
       this.#listTo(connection);
       resolve({ kind: "joined" });
-      // It may have closed while onJoin ran, before it was known as one of the room.
+      // The connection may have closed while onJoin ran, before the room knew it.
       if (connection.closeCode !== null) this.connectionClosed(connection, connection.closeCode);
     };
     const present = this.#members.get(connection.userId);
@@ -221,7 +221,7 @@ export class LiveRoom {
     else this.#list.forget(connection);
   }
 
-  /** null: the connection is not in the room. */
+  /** Returns the member of a connection; null when it is not in the room. */
   #memberOf(connection: RoomConnection): Member | null {
     const member = this.#members.get(connection.userId);
     return member?.connections.has(connection) === true ? member : null;
@@ -285,7 +285,7 @@ export class LiveRoom {
     if (this.namespace.config.access?.action === undefined) return handler?.(room, player, action.payload);
     return chain(this.#mayAct(player, action), (isAllowed) => {
       if (!isAllowed) throw new Error("Access denied");
-      // What was there when the rule was asked may be gone when it has answered. [RM223]
+      // The player may have left while the rule was awaited. [RM223]
       const isPresent = this.#members.get(connection.userId) !== undefined;
       if (!isPresent || connection.closeCode === CLOSE.sessionEnded) throw new Error(LEFT);
       if (connection.player().auth !== player.auth) return this.#runAction(room, connection, action);
@@ -293,7 +293,7 @@ export class LiveRoom {
     });
   }
 
-  /** A rule that throws denies; a `Refusal` gives its message. [RM23] */
+  /** Evaluates the action rule. One that throws denies; a `Refusal` provides the message. [RM23] */
   #mayAct(player: Player, { type, payload }: Action): MaybePromise<boolean> {
     const deny = (cause: unknown): boolean => {
       if (cause instanceof Refusal) throw cause;
@@ -302,7 +302,7 @@ export class LiveRoom {
     };
     const rule = this.namespace.config.access?.action;
     try {
-      // Asked for each action, as a subscription's rule is for each change: too many lookups deny.
+      // Evaluated for each action, as a subscription's rule is for each change: too many lookups deny.
       const context = this.#lookups.begin({ for: "subscription" }).context(null);
       const answer: MaybePromise<unknown> = rule?.(player.auth, this.id, type, plainCopy(payload), context);
       return isPromise(answer) ? answer.then((said) => said === true, deny) : answer === true;
@@ -316,7 +316,7 @@ export class LiveRoom {
     return this.#memory.post((state) => {
       this.#memory.timers.taken(name, dueAt);
       const timer = state.timers.get(name);
-      // It was cleared or set anew while the task waited.
+      // The timer was cleared or set anew while the task waited.
       if (timer?.dueAt !== dueAt) return;
       state.timers.delete(name);
       this.#memory.saves.changed();
@@ -327,7 +327,7 @@ export class LiveRoom {
     });
   }
 
-  /** Logs mistakes in the code. Other errors of an action or onJoin are refusals. */
+  /** Logs programming errors. Other errors of an action or onJoin are refusals. */
   #logBug(what: string, cause: unknown): void {
     const isBug = cause instanceof TypeError || cause instanceof ReferenceError || cause instanceof RangeError;
     if (isBug) this.#memory.log(what, cause);

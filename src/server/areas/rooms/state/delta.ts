@@ -1,12 +1,12 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../../kernel/json/json.ts";
 import { DELTA_DEPTH_MAX } from "../limits.ts";
 
-/** Dot-paths to new values; null deletes. */
+/** Changes by dot-path; null deletes a key. */
 export type Delta = JsonObject;
 
 /**
- * Returns the delta from `before` to `after`; null when they are equal. A path has at most DELTA_DEPTH_MAX levels: a change below
- * replaces the whole value. Arrays are replaced as a whole. Parts that both share by reference are skipped. [RM31]
+ * Returns the delta from `before` to `after`; null when they are equal. A path has at most DELTA_DEPTH_MAX levels: a deeper
+ * change replaces the whole value. Arrays are replaced as a whole. Parts shared by reference are skipped. [RM31]
  */
 export function diffStates(before: JsonObject, after: JsonObject): Delta | null {
   const delta: Delta = {};
@@ -19,7 +19,7 @@ export function diffStates(before: JsonObject, after: JsonObject): Delta | null 
     let inBoth = 0;
     for (const key of Object.keys(newer)) {
       const value = newer[key] ?? null;
-      // A value of a state is never a function, so that it cannot equal a member of a prototype.
+      // A value of a state is never a function, so it cannot equal a prototype's member.
       if (older[key] === value) {
         inBoth++;
         continue;

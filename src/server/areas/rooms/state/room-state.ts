@@ -4,14 +4,14 @@ import type { StoredTimer } from "../types.ts";
 import { type Delta, diffStates } from "./delta.ts";
 import { adoptState, SYNCED, stateBytes, UNSYNCED } from "./state.ts";
 
-/** A state that clients follow: as it is, and as the last delta announced it. */
+/** A state that clients follow: the current one, and the one that the last delta announced. */
 interface Followed {
   current: JsonObject;
   announced: JsonObject;
   version: number;
 }
 
-/** What a successful handler changes; null or empty: unchanged. */
+/** Changes of a successful handler; null or empty: unchanged. */
 export interface StateChanges {
   shared: JsonObject | null;
   server: JsonObject | null;
@@ -24,7 +24,7 @@ export interface Deltas {
   players: readonly { userId: string; delta: Delta; version: number }[];
 }
 
-/** A room's states at one moment. They never change. */
+/** A snapshot of a room's states. They are immutable. */
 export interface RoomSnapshot {
   shared: JsonObject;
   sharedVersion: number;
@@ -37,7 +37,7 @@ export interface RoomSnapshot {
 export const EMPTY_SYNCED: JsonObject = adoptState({}, SYNCED);
 const EMPTY_UNSYNCED: JsonObject = adoptState({}, UNSYNCED);
 
-/** The part of a room that is saved. States are immutable: a change replaces them. */
+/** Saved part of a room. States are immutable: a change replaces them. */
 export class RoomState {
   readonly timers = new Map<string, StoredTimer>();
   #shared: Followed = { current: EMPTY_SYNCED, announced: EMPTY_SYNCED, version: 0 };
@@ -48,7 +48,7 @@ export class RoomState {
   #metadata: JsonObject = EMPTY_UNSYNCED;
   #bytes = stateBytes(EMPTY_SYNCED, SYNCED);
 
-  /** Returns the state of a saved moment, whose states must be adopted. */
+  /** Returns the state of a snapshot, whose states must be adopted. */
   static restore(saved: RoomSnapshot): RoomState {
     const state = new RoomState();
     state.#shared = { current: saved.shared, announced: saved.shared, version: saved.sharedVersion };
@@ -92,7 +92,7 @@ export class RoomState {
     return this.#players.get(userId)?.version ?? 0;
   }
 
-  /** Returns `bytes` as they are after these changes. */
+  /** Returns `bytes` as it would be after these changes. */
   bytesAfter(changes: StateChanges): number {
     let bytes = this.#bytes;
     if (changes.shared !== null) bytes += stateBytes(changes.shared, SYNCED) - stateBytes(this.#shared.current, SYNCED);
@@ -103,7 +103,7 @@ export class RoomState {
     return bytes;
   }
 
-  /** Returns whether anything has changed. */
+  /** Applies changes. Returns whether anything has changed. */
   commit(changes: StateChanges): boolean {
     const bytes = this.bytesAfter(changes);
     let isChanged = false;
@@ -124,12 +124,12 @@ export class RoomState {
     return isChanged || changes.server !== null || changes.metadata !== null;
   }
 
-  /** Whether there may be something to announce. */
+  /** Whether there may be changes to announce. */
   get hasUnannounced(): boolean {
     return this.#shared.current !== this.#shared.announced || this.#changedPlayers.size > 0;
   }
 
-  /** The changes since the last call. A version increases by one with each delta. */
+  /** Returns the changes since the last call. A version increases by one with each delta. */
   announce(): Deltas {
     const shared = announce(this.#shared);
     const players: { userId: string; delta: Delta; version: number }[] = [];
@@ -142,7 +142,7 @@ export class RoomState {
     return { shared, players };
   }
 
-  /** The states to save. Changes that are not announced yet count as announced, since a restored room sends a `sync`. */
+  /** Returns the states to save. Unannounced changes count as announced, since a restored room sends a `sync`. */
   snapshot(): RoomSnapshot {
     return {
       shared: this.#shared.current,
@@ -156,7 +156,7 @@ export class RoomState {
     };
   }
 
-  /** The timer that is due first; null without timers. */
+  /** Returns the timer that is due first; null without timers. */
   nextTimer(): { name: string; dueAt: Millis } | null {
     let next: { name: string; dueAt: Millis } | null = null;
     for (const [name, { dueAt }] of this.timers) if (next === null || dueAt < next.dueAt) next = { name, dueAt };

@@ -3,16 +3,16 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../../kerne
 import { JSON_DEPTH_MAX } from "../../../../kernel/limits.ts";
 import { STATE_MEMBERS_MAX } from "../limits.ts";
 
-/** The size of a value as JSON. */
+/** Size of a value as JSON. */
 interface Measure {
   bytes: number;
-  /** Levels of nesting; 0 for a value that is no object or array. */
+  /** Levels of nesting; 0 for a value other than an object or array. */
   height: number;
 }
 
 /**
- * What a state may hold. `adopted` has every object that has been adopted, which means checked, measured and frozen. States
- * share adopted objects by reference, so that an update costs as much as it changes, and not as much as the state holds.
+ * Rules of a kind of state. `adopted` holds every adopted object: checked, measured and frozen. States share adopted objects by
+ * reference, so that an update costs in proportion to its changes, not to the state.
  */
 export interface StateKind {
   allowsDots: boolean;
@@ -20,7 +20,7 @@ export interface StateKind {
   /** Members of one object or array: an update of one member reads all the others. */
   membersMax: number;
   adopted: WeakMap<object, Measure>;
-  /** The kind of objects within arrays; null: the same. */
+  /** Kind of objects within arrays; null for the same kind. */
   inArrays: StateKind | null;
 }
 
@@ -55,20 +55,20 @@ export const stored = (kind: StateKind): StateKind => ({
 });
 
 /**
- * Returns `next` as a state: JSON, deeply frozen, without keys that are null. Arrays keep null; in unsynced states, objects within
- * them do too. Parts that were adopted before are shared, and members that equal those of `base`, the state before, are not
- * checked again. Errors: a key with a dot or `__proto__`, a value that JSON does not have, nesting beyond 64 levels. [RM25]
+ * Returns `next` as a state: JSON, deeply frozen, without keys whose value is null. Arrays keep null; in unsynced states, objects
+ * within them do too. Adopted parts are shared, and members equal to those of `base`, the previous state, are not checked again.
+ * Errors: a key with a dot or `__proto__`, a value outside JSON, nesting beyond 64 levels. [RM25]
  */
 export function adoptState(next: unknown, kind: StateKind, base?: JsonObject): JsonObject {
   const value = isDraft(next) ? current(next) : next;
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new Error(`A state must be an object, got ${describe(value)}`);
   }
-  // Adopting an object gives an object.
+  // An adopted object is an object.
   return adopt(value, kind, 1, base) as JsonObject;
 }
 
-/** Returns the bytes of the JSON of an adopted state, which are known. */
+/** Returns the bytes of an adopted state as JSON, without measuring it again. */
 export function stateBytes(state: JsonObject, kind: StateKind): number {
   return kind.adopted.get(state)?.bytes ?? 0;
 }
@@ -77,10 +77,10 @@ export function stateBytes(state: JsonObject, kind: StateKind): number {
 export const adoptPart = (part: JsonObject | JsonValue[], kind: StateKind, depth: number): JsonValue =>
   adopt(part, kind, depth);
 
-/** Whether no member of this adopted state is an object or array. false: it is not certain. */
+/** Whether this adopted state is known to have no object or array as a member. false: not certain. */
 export const isFlat = (state: JsonObject, kind: StateKind): boolean => kind.adopted.get(state)?.height === 1;
 
-/** Returns the bytes of the JSON of a part of an adopted state. */
+/** Returns the bytes of a part of an adopted state as JSON. */
 export const valueBytes = (value: JsonValue, kind: StateKind): number => measureOf(value, kind).bytes;
 
 function adopt(value: unknown, kind: StateKind, depth: number, base?: JsonValue): JsonValue {
@@ -107,7 +107,7 @@ function adopt(value: unknown, kind: StateKind, depth: number, base?: JsonValue)
   return adoptObject(value, kind, depth, isJsonObject(base) && kind.adopted.has(base) ? base : EMPTY);
 }
 
-/** A saved state with too many members may keep them, and become smaller step by step. [RM100] */
+/** Checks the number of members. A saved state with too many may keep them, and shrink step by step. [RM100] */
 function checkMembers(count: number, countBefore: number, kind: StateKind): void {
   if (count <= Math.max(kind.membersMax, countBefore)) return;
   throw new Error(`An object or array of a state has at most ${kind.membersMax} members, got ${count}`);
@@ -139,13 +139,13 @@ function adoptArray(items: readonly unknown[], kind: StateKind, depth: number, c
   return adopted;
 }
 
-/** All empty arrays of states: freezing an array takes a microsecond. */
+/** Shared empty array: freezing an array takes a microsecond. */
 const EMPTY_ARRAY = Object.freeze<JsonValue[]>([]) as JsonValue[]; // Frozen, as every array of a state is.
 const EMPTY: JsonObject = Object.freeze({});
 
 /**
- * A copy, because the handler may change its own object later. Its size is computed from that of `base` and the members that
- * differ: of thousands of keys, one action changes a few.
+ * Adopts a copy, because the handler may change its own object later. Its size is computed from that of `base` and the members
+ * that differ: of thousands of keys, one action changes a few.
  */
 function adoptObject(members: object, kind: StateKind, depth: number, base: JsonObject): JsonObject {
   const known = kind.adopted.get(base) ?? EMPTY_MEASURE;
@@ -186,7 +186,7 @@ function adoptObject(members: object, kind: StateKind, depth: number, base: Json
     }
   }
   kind.adopted.set(adopted, { bytes: entryBytes === 0 ? EMPTY_MEASURE.bytes : entryBytes + 1, height: height + 1 });
-  // Every member is a JsonValue now.
+  // Every member is a JsonValue by now.
   return Object.freeze(adopted) as JsonObject;
 }
 
@@ -195,7 +195,7 @@ function checkKey(key: string, kind: StateKind): void {
   if (!kind.allowsDots && key.includes(".")) throw new Error(`A key of a state must not contain a dot, got "${key}"`);
 }
 
-/** Counts an entry with its colon and a comma; the comma that the last entry does not have counts as one of the braces. */
+/** Returns the bytes of an entry with its colon and a comma; the comma that the last entry lacks counts as one of the braces. */
 const bytesOfEntry = (key: string, value: JsonValue, kind: StateKind): number =>
   stringBytes(key) + 2 + measureOf(value, kind).bytes;
 
@@ -208,7 +208,7 @@ function measureOf(value: JsonValue, kind: StateKind): Measure {
   return { bytes: typeof value === "number" ? numberBytes(value) : String(value).length, height: 0 };
 }
 
-/** Returns the bytes of the JSON of a number. Short whole numbers, which are the most frequent, need no text. */
+/** Returns the bytes of a number as JSON. Short whole numbers, the most frequent ones, are not formatted. */
 function numberBytes(value: number): number {
   if (!Number.isInteger(value) || value < 0 || value >= 1_000_000) return String(value).length;
   if (value < 1_000) return value < 10 ? 1 : value < 100 ? 2 : 3;

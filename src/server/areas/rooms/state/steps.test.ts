@@ -53,7 +53,7 @@ test("[RM34] a large room is restored in steps to what it was", () => {
   expect([state.sharedVersion, state.playerVersion("ann")]).toEqual([7, 3]);
   expect(state.bytes).toBe(room.shared.length + JSON.stringify({ cards: [1, null] }).length);
   expect(stateBytes(state.server, UNSYNCED)).toBe(room.server.length);
-  // What was restored is shared by the states that follow, and not looked at again.
+  // Restored parts are shared by the states that follow, and not checked again.
   const next = adoptState({ ...state.shared, k1: 5 }, SYNCED, state.shared);
   expect(next["k2"]).toBe(state.shared["k2"] ?? null);
   expect(valueBytes(state.shared["k2"] ?? null, SYNCED)).toBe(JSON.stringify(state.shared["k2"]).length);

@@ -9,11 +9,11 @@ import { adoptPart, adoptState, type StateKind, SYNCED, stored, UNSYNCED, valueB
 
 // Large states are serialised and restored in steps, over several turns of the event loop.
 
-/** JSON of a large state that is serialised in one step. */
+/** Bytes of JSON of a large state serialised in one step. */
 const STATE_SLICE_BYTES = 32 * 1024;
-/** Values of a saved state that are restored in one step. */
+/** Values of a saved state restored in one step. */
 const RESTORED_VALUES_PER_STEP = 2_000;
-/** Short items of an array that are serialised in one step. */
+/** Short items of an array serialised in one step. */
 const ITEMS_PER_STEP = 256;
 
 /** Runs the steps, and charges their time. */
@@ -25,7 +25,7 @@ interface StepRunner {
 
 /** JSON of synced states. A large state is serialised in slices, once for all connections. */
 export class StateTexts {
-  /** Texts by state, which never changes. */
+  /** Texts by state, which is immutable. */
   readonly #recent = new LRUCache<JsonObject, string>({
     maxSize: SYNC_TEXTS_MAX_CHARS,
     sizeCalculation: (text) => text.length,
@@ -34,7 +34,7 @@ export class StateTexts {
     updateAgeOnGet: true,
   });
 
-  /** Serialises states: at once where they are short together, or were serialised lately. */
+  /** Serialises states: at once when they are short together, or were serialised recently. */
   of(states: ReadonlySet<JsonObject>, meter: StepRunner): MaybePromise<Map<JsonObject, string>> {
     const texts = new Map<JsonObject, string>();
     const missing: JsonObject[] = [];
@@ -62,7 +62,7 @@ export class StateTexts {
   }
 }
 
-/** Serialises an adopted state as `JSON.stringify` does, in steps of some STATE_SLICE_BYTES. */
+/** Serialises an adopted state as `JSON.stringify` does, in steps of about STATE_SLICE_BYTES. */
 export function* stateTextSteps(state: JsonObject, kind: StateKind = SYNCED): Generator<void, string> {
   const parts: string[] = [];
   let stepChars = 0;
@@ -122,7 +122,7 @@ export function finishNow<T>(steps: Generator<void, T>): T {
   }
 }
 
-/** Restores the state of a saved room, in steps that take a moment each. */
+/** Restores the state of a saved room, in short steps. */
 export function* restoreSteps(saved: SavedRoom): Generator<void, RoomState> {
   const shared = yield* stateSteps(saved.shared, stored(SYNCED));
   const server = yield* stateSteps(saved.server, stored(UNSYNCED));
@@ -162,7 +162,7 @@ function* parseSteps(text: string): Generator<void, JsonObject> {
   return JSON.parse(text);
 }
 
-/** Adopts a state as `adoptState` does, in steps: its parts first. Changes `state`, which must have no other references. */
+/** Adopts a state as `adoptState` does, in steps: its parts first. Mutates `state`, which must have no other references. */
 export function* adoptSteps(state: JsonObject, kind: StateKind): Generator<void, JsonObject> {
   let count = 0;
   function* take(value: JsonObject | JsonValue[], inside: StateKind, depth: number): Generator<void, JsonValue> {
@@ -180,6 +180,6 @@ export function* adoptSteps(state: JsonObject, kind: StateKind): Generator<void,
     count += Object.keys(value).length + 1;
     return adoptPart(value, inside, depth);
   }
-  // Adopting an object gives an object.
+  // An adopted object is an object.
   return (yield* take(state, kind, 1)) as JsonObject;
 }
