@@ -1,10 +1,10 @@
-/** Writes of one batch, by the server. */
+/** Maximum number of writes in one batch, a limit of the server. */
 export const BATCH_MAX = 500;
-/** Time between two looks at rooms. */
+/** Polling interval of rooms. */
 export const ROOMS_EVERY_MS = 700;
-/** Rooms, and channels, that are listed: a search finds the others. */
+/** Maximum number of listed rooms, or channels. A search finds the others. */
 export const LISTED_MAX = 200;
-/** Time between two looks at the figures of the overview. */
+/** Polling interval of the overview's figures. */
 export const FIGURES_EVERY_MS = 5_000;
-/** Time between the last key in a search and its request. */
+/** Debounce of a search. */
 export const SEARCH_DELAY_MS = 150;

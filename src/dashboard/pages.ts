@@ -1,4 +1,4 @@
-/** The pages by their paths: each is a chunk of its own. */
+/** Loaders of the pages by path. Each page is a separate chunk. */
 export const PAGES = {
   "/": () => import("./pages/overview/overview.tsx"),
   "/tables": () => import("./pages/tables/tables.tsx"),
@@ -21,6 +21,6 @@ export const PAGES = {
   "/settings": () => import("./pages/settings/settings.tsx"),
 } as const;
 
-/** Of a page of the navigation: its own code, and that of the pages below it. */
+/** Returns the loaders of a section: its own page, and the pages below it. */
 export const loadersBelow = (section: string): (() => Promise<unknown>)[] =>
   Object.entries(PAGES).flatMap(([path, load]) => (`/${path.split("/")[1]}` === section ? load : []));

@@ -5,7 +5,7 @@ import { Empty } from "./parts/states.tsx";
 import { Layout } from "./shell/layout.tsx";
 import { PageFailure } from "./shell/server-notes.tsx";
 
-/** At an address that no page has. */
+/** Page of an unknown address. */
 function NotFound() {
   return (
     <Page title="Not found">
@@ -14,21 +14,21 @@ function NotFound() {
   );
 }
 
-/** The state of pages is in the address; each page reads the parameters that it knows. */
+/** State of pages, kept in the address. Each page reads the parameters that it knows. */
 interface PageSearch {
-  /** Whose view it is. */
+  /** User of View as. */
   as?: string;
   [parameter: string]: unknown;
 }
 
-/** Parameters that are true or absent, and those that are lists. All others are texts. */
+/** Boolean parameters, true or absent. All parameters besides these and lists are texts. */
 const SWITCHES: readonly string[] = ["insert", "uploads"];
 const LISTS: readonly string[] = ["filter", "orFilter", "steps"];
 
 const isKnown = (name: string, value: unknown): boolean =>
   (LISTS.includes(name) && Array.isArray(value)) || (SWITCHES.includes(name) && value === true);
 
-/** In an address that somebody has written, `?q=5` is a number and `?near=[1,2]` a list: pages get the text that it was. */
+/** Restores texts that the router parsed: in hand-written addresses, `?q=5` is a number and `?near=[1,2]` a list. */
 const pageSearch = (search: Record<string, unknown>): PageSearch =>
   Object.fromEntries(
     Object.entries(search).map(([name, value]) => [
@@ -48,7 +48,7 @@ const page = <Path extends keyof typeof PAGES>(path: Path) => {
   });
 };
 
-/** The router would reload the whole page for the browser's own error, which leaves nothing while the server is away. */
+/** Throws an error of our own: the router would reload the page, which leaves the browser's error page while the server is down. */
 function notLoaded(cause: unknown): never {
   throw new Error("The code of this page could not be loaded", { cause });
 }

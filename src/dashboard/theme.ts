@@ -23,7 +23,7 @@ export const theme = createTheme({
   cursorType: "pointer",
   autoContrast: true,
   components: {
-    // Without it the cross has no name.
+    // Names the close button.
     Modal: { defaultProps: { closeButtonProps: { "aria-label": "Close" } } },
     Drawer: { defaultProps: { closeButtonProps: { "aria-label": "Close" } } },
   },

@@ -12,7 +12,7 @@ export interface Field {
   max?: number;
   pattern?: string;
   patternFlags?: string;
-  /** An SQL expression. */
+  /** SQL expression of a check. */
   check?: string;
   enum?: readonly (string | number)[];
   default?: unknown;
@@ -28,13 +28,13 @@ export interface TableSchema {
   indexes: readonly { fields: readonly string[]; unique: boolean }[];
 }
 
-/** What the config declares, as far as the key's scopes name it. */
+/** Declarations of the config, as far as the key's scopes cover them. */
 export interface Resources {
   namespaces: Readonly<Record<string, { instance: boolean; tables: Readonly<Record<string, TableSchema>> }>>;
-  /** Source texts by namespace, table and action. */
+  /** Source texts of rules, by namespace, table and action. */
   rules: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, string>>>>>>;
   buckets: readonly { name: string; external: boolean }[];
-  /** Of those that have one; null: as much as fits. */
+  /** Quotas of the buckets that have one; a null member is unlimited. */
   quotas: {
     buckets: Readonly<Record<string, { total: number | null; perUser: number | null }>>;
     namespaces: Readonly<Record<string, { perInstance: number | null; instancesPerUser: number | null }>>;
@@ -51,18 +51,18 @@ export interface Resources {
     scopes: readonly string[] | null;
     expiresAt: string | null;
     ips: readonly string[] | null;
-    /** Since the start of the server; null: not since then. */
+    /** Time of the last use since the server started; null: unused. */
     lastUsedAt: string | null;
   }[];
-  /** Of the config, as `platform check` prints them. */
+  /** Warnings of the config, as `platform check` prints them. */
   warnings: readonly { path: string; message: string }[];
 }
 
-/** What is declared under a name of an address, which may be that of a member that all JavaScript objects have. */
+/** Returns the declaration of a name from an address; the name may be that of a member of every JavaScript object. */
 export const declaredAs = <T>(entries: Readonly<Record<string, T>> | undefined, name: string): T | undefined =>
   entries !== undefined && Object.hasOwn(entries, name) ? entries[name] : undefined;
 
-/** It is that of the running config, so it is loaded once. */
+/** Returns the running config, which is loaded once. */
 export const useResources = () =>
   useQuery({
     queryKey: ["resources"],

@@ -5,7 +5,7 @@ import { PlatformError } from "../../client/transport/errors.ts";
 
 export { PlatformError };
 
-/** What the server said, or why it could not be asked. */
+/** Returns the server's message, or why it could not be reached. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (!(error instanceof PlatformError)) return error.message;
@@ -13,10 +13,10 @@ export function messageOf(error: unknown): string {
   return fields.length > 0 ? fields.join("; ") : error.message;
 }
 
-/** How long what has been loaded is shown without loading it again. */
+/** Time during which loaded data counts as fresh. */
 const STALE_MS = 10_000;
 
-/** The server that serves this page. */
+/** Client of the server that serves this page. */
 export const server = createAdministrator({ url: location.origin, store: defaultStore() });
 
 const RETRIES = 2;
@@ -24,19 +24,20 @@ const RETRIES = 2;
 export const SESSION_KEY = ["session"];
 
 /**
- * Told of every request that failed: somebody may have ended the session meanwhile. Who views as nobody is refused as well.
- * Queries and mutations tell by themselves.
+ * Rereads the session after a request failed with 401: it may have ended. View as nobody is refused with 401 too. Queries and
+ * mutations call this automatically.
  */
 export function noteFailure(error: unknown): void {
   if (error instanceof PlatformError && error.status === 401) void queries.invalidateQueries({ queryKey: SESSION_KEY });
 }
 
-/** The client has tried again by itself where that makes sense. */
+/** Query cache. The client already retries requests where that is useful. */
 export const queries: QueryClient = new QueryClient({
   queryCache: new QueryCache({ onError: noteFailure }),
   mutationCache: new MutationCache({ onError: noteFailure }),
   defaultOptions: {
-    // [AD75] A browser that calls itself offline reaches a server on its own machine; where it reaches none, that is said.
+    // [AD75] A browser that reports itself offline can still reach a server on its own machine. If it cannot, the failure is
+    // shown.
     mutations: { networkMode: "always" },
     queries: {
       networkMode: "always",

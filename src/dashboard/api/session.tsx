@@ -4,17 +4,17 @@ import { createContext, type ReactNode, useContext, useEffect } from "react";
 import type { SignedInKey } from "../../client/admin/administrator.ts";
 import { messageOf, queries, SESSION_KEY, server } from "./server.ts";
 
-/** What a page has allBegun with the rights of a key: it is finished with them, and nobody else sees it. */
+/** Work that a page started with the rights of a key: it must finish with these rights, and stay invisible to other keys. */
 export interface Begun {
-  /** Before the session is ended by a sign-out. */
+  /** Finishes the work before a sign-out. */
   finish(): Promise<unknown>;
-  /** When the session has ended: whatever is left belongs to nobody. */
+  /** Discards the rest when the session has ended. */
   forget(): void;
 }
 
 const allBegun = new Set<Begun>();
 
-/** Called as soon as something is kept beside the cache of queries; the same one counts once. */
+/** Registers state kept outside of the query cache. Registering the same one again has no effect. */
 export const endsWithSession = (one: Begun): void => void allBegun.add(one);
 
 const finishBegun = (): Promise<unknown> => Promise.all([...allBegun].map((one) => one.finish()));
@@ -25,7 +25,7 @@ function forgetBegun(): void {
 
 const KEY = SESSION_KEY;
 
-/** The code of a link that opened this page, such as `/admin#code=…`; it is removed from the address at once. */
+/** Takes the code of a link that opened this page, such as `/admin#code=…`, and removes it from the address. */
 function takeCode(): string | null {
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
   if (code !== null) history.replaceState(null, "", location.pathname + location.search);
@@ -35,7 +35,7 @@ let linkCode = takeCode();
 
 const askAgain = (): void => void queries.invalidateQueries({ queryKey: KEY });
 
-/** Signs in by links that are opened on this page: one that differs from its address in the code alone loads no page. */
+/** Signs in by links opened on this page: an address that differs only in the code loads no page. */
 export function useLinks(): void {
   useEffect(() => {
     const changed = (): void => {
@@ -47,11 +47,11 @@ export function useLinks(): void {
   }, []);
 }
 
-/** All tabs have the cookie of one session: each tells the others that another one has begun, or that it has ended. */
+/** Notifies other tabs when a session starts or ends, as all tabs share one cookie. */
 const tabs = new BroadcastChannel("platform.admin");
 const tellTabs = (): void => tabs.postMessage(null);
 
-/** What this tab has begun is not finished with the rights of a key that has signed in in another one. */
+/** Rereads the session when another tab changes it, so that work of this tab does not finish with the rights of another key. */
 export function useOtherTabs(): void {
   useEffect(() => {
     tabs.addEventListener("message", askAgain);
@@ -70,7 +70,7 @@ async function signInByCode(code: string): Promise<SignedInKey | null> {
   }
 }
 
-/** The key of a session, which may have ended by itself: its pages stay behind the sign-in, with what was typed in them. */
+/** Key of a session. If the session expires, its pages stay behind the sign-in, with their input. */
 interface Session {
   key: SignedInKey;
   hasEnded: boolean;
@@ -88,7 +88,7 @@ async function current(): Promise<Session | null> {
   return before === null ? null : { ...before, hasEnded: true };
 }
 
-/** The session of a key that has been signed in with, here or in another tab. */
+/** Starts the session of a key that signed in here or in another tab. */
 function begun(key: SignedInKey): Session {
   const before = known();
   if (before !== null && before.key.name !== key.name) forget();
@@ -99,13 +99,13 @@ function begun(key: SignedInKey): Session {
   return { key, hasEnded: false };
 }
 
-/** `data` null: nobody is signed in. */
+/** Returns the query of the session. `data` null: nobody is signed in. */
 export const useSession = () =>
   useQuery({
     queryKey: KEY,
     queryFn: current,
     staleTime: Number.POSITIVE_INFINITY,
-    // Somebody may have signed in in another tab, such as with a link.
+    // Another tab may have signed in, for example by a link.
     refetchOnWindowFocus: ({ state: { data } }) => (data?.hasEnded === false ? false : "always"),
   });
 
@@ -120,19 +120,19 @@ export const useSignIn = () =>
 
 const isOfPages = ({ queryKey }: { queryKey: QueryKey }): boolean => queryKey[0] !== KEY[0];
 
-/** Forgets everything that has been loaded and begun. */
+/** Discards all loaded data and started work. */
 function forget(): void {
   forgetBegun();
   queries.removeQueries({ predicate: isOfPages });
 }
 
-/** Finishes what waits, ends the session, and forgets everything that has been loaded. */
+/** Finishes waiting work, ends the session, and discards all loaded data. */
 export async function signOut(): Promise<void> {
   await finishBegun();
   try {
     await server.signOut();
   } catch (error) {
-    // A script cannot remove its cookie: whoever comes next would be signed in.
+    // Scripts cannot remove the session cookie: the next person at this browser would be signed in.
     notifications.show({ color: "red", title: "Not signed out", message: messageOf(error) });
     return;
   }
@@ -152,7 +152,7 @@ const allows = (scopes: readonly string[], right: readonly string[]): boolean =>
     scope.split(":").every((part, index) => part === "*" || right[index] === "*" || part === right[index]),
   );
 
-/** What the key of the session may do: `may("kv", "namespace", "*", "read")`. `*` in a right is: any. */
+/** Returns a check of the key's rights: `may("kv", "namespace", "*", "read")`. `*` matches any. */
 export function useRights() {
   const signedIn = useContext(Rights);
   const scopes = signedIn?.scopes ?? [];

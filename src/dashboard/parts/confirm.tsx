@@ -1,7 +1,7 @@
 import { Button, Group, Modal, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 
-/** Something that cannot be undone: a button that asks once. */
+/** Button for an irreversible action, which asks for confirmation. */
 export function Confirm({
   action,
   question,

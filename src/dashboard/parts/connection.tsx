@@ -9,7 +9,7 @@ const SHOWN: Readonly<Record<SocketStatus, { color: string; text: string }>> = {
   waiting: { color: "yellow", text: "reconnecting" },
 };
 
-/** Whether what is shown is live: a connection that was lost comes back by itself. */
+/** Badge that shows whether the page is live. A lost connection reconnects automatically. */
 export function ConnectionBadge({ socket }: { socket: Socket }) {
   const status = useSyncExternalStore(socket.subscribe.bind(socket), () => socket.status);
   const { color, text } = SHOWN[status];

@@ -2,7 +2,7 @@ import { Text } from "@mantine/core";
 
 const UNITS = ["B", "kB", "MB", "GB", "TB"];
 
-/** `1.5 MB` */
+/** Formats bytes, such as `1.5 MB`. */
 export function bytesText(bytes: number): string {
   let value = bytes;
   let unit = 0;
@@ -14,10 +14,10 @@ export function bytesText(bytes: number): string {
 }
 
 const numbers = new Intl.NumberFormat("en");
-/** `3,201` */
+/** Formats a number, such as `3,201`. */
 export const numberText = (value: number): string => numbers.format(value);
 
-/** `12.3 ms`, `1.25 s` */
+/** Formats a duration, such as `12.3 ms` or `1.25 s`. */
 export function millisText(ms: number): string {
   if (ms >= 1000) return `${(ms / 1000).toPrecision(3)} s`;
   return ms >= 100 ? `${Math.round(ms)} ms` : `${Number(ms.toPrecision(3))} ms`;
@@ -26,7 +26,7 @@ export function millisText(ms: number): string {
 const times = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 const days = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeZone: "UTC" });
 const DAY = /^\d{4}-\d\d-\d\d$/;
-/** The local time; of a day without a time, the day. Anything but a date is given back as it is. */
+/** Formats a time in local time; a date without a time as a date. Anything else is returned unchanged. */
 export function timeText(time: string | number): string {
   const date = new Date(time);
   return Number.isNaN(date.getTime()) ? String(time) : (DAY.test(String(time)) ? days : times).format(date);
@@ -40,14 +40,14 @@ const STEPS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ["second", 1],
 ];
 
-/** `3 minutes ago` */
+/** Formats a distance from now, such as `3 minutes ago`. */
 export function agoText(time: string | number, now = Date.now()): string {
   const seconds = Math.round((new Date(time).getTime() - now) / 1000);
   const [unit, size] = STEPS.find(([, length]) => Math.abs(seconds) >= length) ?? (["second", 1] as const);
   return relative.format(Math.trunc(seconds / size), unit);
 }
 
-/** When something was, by the distance from now; the exact time is its title. */
+/** Time as its distance from now, with the exact time as title. */
 export function Ago({ time }: { time: string | number | null }) {
   if (time === null) return <Text c="dimmed">–</Text>;
   return (

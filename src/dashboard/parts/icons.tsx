@@ -4,9 +4,9 @@ import type { SVGProps } from "react";
 // which `platform --licenses` prints, is in icons.licence.txt.
 
 interface IconProps extends Omit<SVGProps<SVGSVGElement>, "stroke"> {
-  /** Pixels. */
+  /** Size in pixels. */
   size: number;
-  /** The width of lines, of 24 units for the whole icon. Default: 2. */
+  /** Line width, in units of 1/24 of the icon. Default: 2. */
   stroke?: number;
 }
 

@@ -6,7 +6,7 @@ import { jsonTextFault } from "../../kernel/json/text.ts";
 import { messageOf, queries } from "../api/server.ts";
 import { Problem } from "./states.tsx";
 
-/** A value that was typed as JSON. Errors: `Error` that says what is wrong with `name`, numbers that would become others included. */
+/** Parses typed JSON. Errors: `Error` that says what is wrong with `name`, including numbers that would lose precision. */
 export function parseJson(text: string, name = "This"): unknown {
   let value: unknown;
   try {
@@ -19,7 +19,7 @@ export function parseJson(text: string, name = "This"): unknown {
   return value;
 }
 
-/** A value as text of many lines. Long lines are broken. */
+/** Value as multi-line text with wrapped lines. */
 export const Json = ({ value }: { value: unknown }) => (
   <Code block className="wrapped">
     {JSON.stringify(value, null, 2)}
@@ -27,11 +27,11 @@ export const Json = ({ value }: { value: unknown }) => (
 );
 
 /**
- * An object that is edited as JSON. What was typed stays while what is stored changes, and saving writes the members that were
- * edited: somebody else may have changed the others since they were loaded.
+ * Returns a draft of an object that is edited as JSON. Input stays while the stored object changes, and saving writes only edited
+ * members, as others may have changed the rest.
  */
 export function useObjectDraft(stored: JsonObject) {
-  /** What was typed, and the object that it began as; null: nothing. */
+  /** Edited text, and the object it started from; null: unedited. */
   const [draft, setDraft] = useState<{ text: string; of: JsonObject } | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const text = draft?.text ?? JSON.stringify(stored, null, 2);
@@ -44,13 +44,13 @@ export function useObjectDraft(stored: JsonObject) {
       setDraft(null);
       setProblem(null);
     },
-    /** What was typed; null, and a problem, where it is no object. */
+    /** Parses the text; sets a problem and returns null if it is not an object. */
     read(): JsonObject | null {
       const value = objectOf(text);
       setProblem(typeof value === "string" ? value : null);
       return typeof value === "string" ? null : value;
     },
-    /** `present` with what was edited. */
+    /** Applies the edits to `present`. */
     appliedTo(present: JsonObject, edited: JsonObject): JsonObject {
       const before = draft?.of ?? stored;
       const isEdited = ([name]: readonly [string, unknown]): boolean =>
@@ -58,12 +58,12 @@ export function useObjectDraft(stored: JsonObject) {
       const others = Object.entries(present).filter((member) => !isEdited(member));
       return Object.fromEntries([...others, ...Object.entries(edited).filter(isEdited)]);
     },
-    /** Forgets what was typed up to the call that has saved it. */
+    /** Discards the input that the save started with; later input stays. */
     saved: (): void => setDraft((now) => (now === draft ? null : now)),
   };
 }
 
-/** What was typed, or what is wrong with it. */
+/** Parses the text into an object, or returns the problem. */
 function objectOf(text: string): JsonObject | string {
   try {
     const value = parseJson(text);
@@ -75,14 +75,14 @@ function objectOf(text: string): JsonObject | string {
 
 interface MetadataFormProps {
   stored: JsonObject;
-  /** Writes what `changed` makes of the metadata that there is by now. */
+  /** Saves the result of applying `changed` to the present metadata. */
   save(changed: (present: JsonObject) => JsonObject): Promise<unknown>;
-  /** What is loaded again after that. */
+  /** Query to invalidate after a save. */
   queryKey: QueryKey;
   isWritable: boolean;
 }
 
-/** The metadata of one thing, as JSON that is edited in place. */
+/** Metadata as JSON, edited in place. */
 export function MetadataForm({ stored, save, queryKey, isWritable }: MetadataFormProps) {
   const draft = useObjectDraft(stored);
   const saving = useMutation({
@@ -122,9 +122,9 @@ export function MetadataForm({ stored, save, queryKey, isWritable }: MetadataFor
   );
 }
 
-/** A browser lays a text out to measure it, at each key: for a million characters that takes seconds. */
+/** Limit of measured texts: browsers lay out the whole text at each key, which takes seconds for a million characters. */
 const MEASURED_MAX_CHARACTERS = 20_000;
 
-/** The height of an input of many lines: as its text needs, between these numbers of rows; the highest for long texts. */
+/** Returns the height of a multi-line input: as its text needs, between these numbers of rows; the maximum for long texts. */
 export const textHeight = (text: string, minRows: number, maxRows: number) =>
   text.length > MEASURED_MAX_CHARACTERS ? { rows: maxRows } : { autosize: true, minRows, maxRows };

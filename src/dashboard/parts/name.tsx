@@ -6,20 +6,20 @@ import type { ReactNode } from "react";
 import { server } from "../api/server.ts";
 import { useRights } from "../api/session.tsx";
 
-/** Characters that change the direction of what follows, or are not seen. */
+/** Characters that change the text direction, or are invisible. */
 const UNSEEN = /[\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
-/** A name that strangers may have chosen: `gnp.exe` is not shown as `exe.png` by a character that turns it around. */
+/** Makes an untrusted name safe to show: without this, a direction character could make `gnp.exe` look like `exe.png`. */
 export const plainName = (name: string): string => name.replace(UNSEEN, "\ufffd");
 
-/** The same, apart from the direction of what is around it. */
+/** Untrusted name, isolated from the text direction around it. */
 export const Name = ({ children, className }: { children: string; className?: string }) => (
   <bdi className={className} title={plainName(children)}>
     {plainName(children)}
   </bdi>
 );
 
-/** A link to this page in another state: what `change` does not name stays, and what is undefined in it goes. */
+/** Link to this page in another state: members not in `change` stay, undefined ones are removed. */
 export function PageLink({
   change,
   children,
@@ -43,7 +43,7 @@ export function PageLink({
   );
 }
 
-/** The address of a user, or the name of one without an address, and the way to the user's page; nothing for who is unknown. */
+/** Link to a user's page, by address, or by name for a user without one; nothing for an unknown user. */
 export function UserName({ id }: { id: string }) {
   const mayRead = useRights().may("auth", "admin", "*", "read");
   const user = useQuery({

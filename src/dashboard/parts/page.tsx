@@ -2,7 +2,7 @@ import { Box, Card, Group, Stack, Text, Title } from "@mantine/core";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { type ReactNode, useCallback, useEffect } from "react";
 
-/** A page: its title in the document and as the one heading of first order, what it offers on the right, and its content. */
+/** Page with its title in the document and as the only first-level heading, its actions on the right, and its content. */
 export function Page({
   title,
   hint,
@@ -13,7 +13,7 @@ export function Page({
   title: string;
   hint?: ReactNode;
   actions?: ReactNode;
-  /** The content takes the height of the window, and scrolls by itself. */
+  /** Whether the content fills the window and scrolls on its own. */
   fills?: boolean;
   children: ReactNode;
 }) {
@@ -40,7 +40,7 @@ export function Page({
   );
 }
 
-/** A part of a page with its own heading, and what it offers on the right. */
+/** Section of a page with its heading, and its actions on the right. */
 export function Section({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
   return (
     <Card withBorder component="section" aria-label={title} p="sm">
@@ -55,14 +55,14 @@ export function Section({ title, actions, children }: { title: string; actions?:
   );
 }
 
-/** A page does not know its own route: its module is loaded by it. */
+/** Pages do not know their own route, which loads their module. */
 const ANY = { strict: false } as never;
 
-/** The parameters of the page's path, which the page names. */
+/** Returns the named parameters of the page's path. */
 export const usePathParameters = <Names extends string>(): Readonly<Record<Names, string>> =>
   useParams(ANY) as unknown as Record<Names, string>;
 
-/** The state of a page, which is in its address so that a link shows the same. `change` keeps what it does not name. */
+/** Returns the state of a page, which is kept in its address so that links restore it. `change` merges. */
 export function usePageState<State extends object>() {
   const state = useSearch(ANY) as unknown as Partial<State>;
   const navigate = useNavigate();

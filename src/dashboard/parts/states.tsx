@@ -2,7 +2,7 @@ import { Alert, Button, Center, Skeleton, Stack, Text, Title } from "@mantine/co
 import type { ReactNode } from "react";
 import { messageOf, PlatformError } from "../api/server.ts";
 
-/** What failed, in the words of the server, with a way to try again. */
+/** Error in the server's words, with a retry button. */
 export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const requestId = error instanceof PlatformError ? error.requestId : null;
   return (
@@ -24,7 +24,7 @@ export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => vo
   );
 }
 
-/** Why something was refused, beside what was asked for: an error, or a text. Nothing where there is none. */
+/** Reason of a refusal, beside its input: an error, or a text. Nothing without one. */
 export function Problem({ of }: { of: unknown }) {
   if (of === null) return null;
   return (
@@ -34,7 +34,7 @@ export function Problem({ of }: { of: unknown }) {
   );
 }
 
-/** A list without entries says what would fill it. */
+/** Placeholder of an empty list, which tells what would fill it. */
 export function Empty({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <Center py={48}>
@@ -50,7 +50,7 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   );
 }
 
-/** Keeps the place of a list that is being loaded. */
+/** Placeholder of a list that is loading. */
 export function Loading({ rows = 6 }: { rows?: number }) {
   return (
     <Stack gap={8} role="status" aria-busy="true" aria-label="Loading">
@@ -68,7 +68,7 @@ interface Loaded<T> {
   refetch(): unknown;
 }
 
-/** The content of a query once it is there. What was loaded before stays while it is loaded again. */
+/** Content of a query once loaded. Old content stays during a reload. */
 export function Loadable<T>({
   query,
   children,

@@ -5,24 +5,24 @@ import type { RequestOptions } from "../../client/transport/types.ts";
 import { messageOf } from "../api/server.ts";
 import { type Begun, endsWithSession } from "../api/session.tsx";
 
-/** How long a deletion can be undone. */
+/** Time in which a deletion can be undone. */
 const UNDO_MS = 10_000;
 
-/** How a request is sent: as always, or so that it outlives the page. */
+/** How to send a request: normally, or so that it outlives the page. */
 export type Sending = Pick<RequestOptions, "fetch">;
 
 export interface Deletion {
-  /** What is hidden meanwhile, such as `files/BUCKET/KEY`, or the ids of records. */
+  /** Names to hide meanwhile, such as `files/BUCKET/KEY`, or the ids of records. */
   names: readonly string[];
-  /** What has happened, such as `2 files deleted`. */
+  /** Message of the deletion, such as `2 files deleted`. */
   message: string;
-  /** Sends the requests: those that a page begins as it goes away are begun at once. */
+  /** Sends the requests. If the page is being left, they all start at once. */
   run(sending: Sending): Promise<unknown>;
-  /** Loads what is shown again. */
+  /** Reloads what is shown. */
   done(): void;
 }
 
-// What is deleted is hidden at once, and deleted ten seconds later: what was deleted for good could not be put back.
+// Deletions are delayed: items are hidden at once and deleted after ten seconds, as a completed deletion could not be undone.
 
 const pending = new Map<string, { deletion: Deletion; timer: ReturnType<typeof setTimeout> }>();
 const listeners = new Set<() => void>();
@@ -38,7 +38,7 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** The names of what is about to be deleted. */
+/** Returns the names of items about to be deleted. */
 export const useHidden = (): ReadonlySet<string> => useSyncExternalStore(subscribe, () => hidden);
 
 async function finish(id: string): Promise<void> {
@@ -55,7 +55,7 @@ async function finish(id: string): Promise<void> {
   changed();
 }
 
-/** Begins each request when the one before has ended; all at once where the page goes away. */
+/** Runs requests in sequence; all at once if the page is being left. */
 export async function inTurn({ fetch }: Sending, requests: readonly (() => Promise<unknown>)[]): Promise<void> {
   if (fetch !== undefined) {
     await Promise.all(requests.map((request) => request()));
@@ -64,7 +64,7 @@ export async function inTurn({ fetch }: Sending, requests: readonly (() => Promi
   for (const request of requests) await request();
 }
 
-/** Hides what is deleted, and deletes it unless that is undone. */
+/** Hides items, and deletes them unless the deletion is undone. */
 export function deleteSoon(deletion: Deletion): void {
   const id = `deletion-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
   const undo = (): void => {
@@ -92,7 +92,7 @@ export function deleteSoon(deletion: Deletion): void {
   });
 }
 
-/** A page that goes away sends what it has begun. */
+/** `fetch` whose requests outlive the page. */
 const keptAlive: typeof fetch = (address, init) => fetch(address, { ...init, keepalive: true });
 
 const DELETIONS: Begun = {

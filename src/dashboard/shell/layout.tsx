@@ -28,10 +28,10 @@ import { ServerNotes } from "./server-notes.tsx";
 import { SignInPage } from "./sign-in.tsx";
 import { ViewAs } from "./view-as.tsx";
 
-/** Pages at rest observe nothing. What they show is held meanwhile: without it their forms would begin anew. */
+/** Keeps the queries of hidden pages alive. Hidden pages have no observers, and without their data forms would start over. */
 function useHeld(isHeld: boolean): void {
   const releases = useRef<readonly (() => void)[]>([]);
-  // Before the pages end their observation, and, below, until they have begun again.
+  // Starts before the pages drop their observers, and, below, ends after they have restored them.
   useLayoutEffect(() => {
     if (!isHeld) return;
     const shown = queries.getQueryCache().findAll({ type: "active" });
@@ -56,7 +56,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ["Escape", "Cancel, close"],
 ];
 
-/** `?` lists the keys. */
+/** List of the keyboard shortcuts, opened by `?`. */
 function Shortcuts() {
   const [isOpen, setIsOpen] = useState(false);
   useHotkeys([
@@ -81,25 +81,25 @@ function Shortcuts() {
   );
 }
 
-/** The code of the next page is loaded when the browser is idle, or after this time. */
+/** Longest wait for an idle browser before the next page's code is loaded. */
 const AHEAD_IDLE_MAX_MS = 200;
 
-/** Whether the browser is asked to save data; unknown in some. */
+/** Returns whether the browser is asked to save data; some do not report it. */
 const isSavingData = (): boolean =>
   "connection" in navigator && (navigator.connection as { saveData?: boolean } | undefined)?.saveData === true;
 
-/** Resolves when the browser has nothing to do, and what the page shows has been loaded. */
+/** Resolves when the browser is idle, and the data of the page are loaded. */
 async function whenIdle(signal: AbortSignal): Promise<void> {
   do {
     await new Promise<void>((resolve) => {
-      // Safari has no such call.
+      // Safari lacks this function.
       if ("requestIdleCallback" in window) requestIdleCallback(() => resolve(), { timeout: AHEAD_IDLE_MAX_MS });
       else setTimeout(resolve, AHEAD_IDLE_MAX_MS);
     });
   } while (!signal.aborted && queries.isFetching() > 0);
 }
 
-/** Loads the code of the other pages once the first one is shown, one after another, so that a click on one shows its data at once. */
+/** Preloads the code of the other pages in sequence once the first one is shown, so that a click shows data at once. */
 function useLoadingAhead(): void {
   const sections = useSections()
     .map(({ path }) => path)
@@ -111,7 +111,7 @@ function useLoadingAhead(): void {
       for (const load of sections.split(" ").flatMap(loadersBelow)) {
         await whenIdle(ended.signal);
         if (ended.signal.aborted) return;
-        // What fails is loaded by the click.
+        // A failed preload is repeated by the click.
         await load().catch(() => {});
       }
     })();
@@ -122,7 +122,7 @@ function useLoadingAhead(): void {
 const HEADER_PX = 52;
 const NAVBAR_PX = 208;
 
-/** The pages, or the sign-in in front of them when the session has ended: they keep what was typed, and are at rest. */
+/** Pages, or the sign-in in front of them when the session has ended: they keep their input while hidden. */
 export function Layout() {
   const hasEnded = useSession().data?.hasEnded === true;
   useHeld(hasEnded);
@@ -136,7 +136,7 @@ export function Layout() {
   );
 }
 
-/** What every page has: the navigation, the search, whose view it is, and the way out. */
+/** Frame of every page: navigation, search, View as and sign-out. */
 function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure(false);
   useLoadingAhead();
@@ -189,7 +189,7 @@ function Navigation({ onNavigate }: { onNavigate: () => void }) {
         key={path}
         component={Link}
         to={path}
-        // What a page was filtered by belongs to that page; whose view it is goes along.
+        // Filters belong to one page; View as carries over.
         search={keepView as never}
         label={name}
         leftSection={<Icon size={18} stroke={1.6} aria-hidden />}

@@ -13,11 +13,11 @@ const [store, spotlight] = createSpotlight();
 export const openSearch = (): void => spotlight.open();
 
 const FOUND_MAX = 7;
-/** Buckets in which files are looked for, and files of each. */
+/** Maximum number of buckets in which files are searched, and of files found in each. */
 const BUCKETS_MAX = 8;
 const FILES_OF_BUCKET_MAX = 3;
 
-/** `/` searches pages, tables, users and files. */
+/** Search of pages, tables, users and files, opened by `/`. */
 export function Search() {
   const [query, setQuery] = useState("");
   const navigate = useNavigate();
@@ -50,7 +50,7 @@ export function Search() {
       id: `user ${id}`,
       label: displayName ?? email ?? id,
       description: email ?? "anonymous",
-      // The server has found them, also by what is not shown here.
+      // The server has filtered the options, also by fields that are not shown here.
       keywords: query,
       leftSection: <IconUser size={18} />,
       onClick: () => void navigate({ to: `/users/${id}` }),
@@ -112,7 +112,7 @@ function useFoundUsers(query: string): readonly FoundUser[] {
   return found.data?.users ?? [];
 }
 
-/** The files whose keys begin so, in the first buckets that the key may read. */
+/** Searches files by key prefix, in the first buckets that the key may read. */
 function useFoundFiles(query: string): readonly { bucket: string; key: string }[] {
   const { may } = useRights();
   const buckets = (useResources().data?.buckets ?? [])

@@ -21,18 +21,18 @@ import {
 
 type Right = readonly [area: string, kind: string, name: string, action: string];
 
-/** A page of the navigation. */
+/** Section of the navigation. */
 export interface Section {
   name: string;
   path: string;
   icon: Icon;
-  /** Shown where the key has one of these. */
+  /** Rights of which the key needs at least one. */
   rights: readonly Right[];
-  /** Whether the config declares something of it; absent: it is there without being declared. */
+  /** Returns whether the config declares something for the section; absent: it is always available. */
   isDeclared?(declared: Resources): boolean;
 }
 
-/** In the order of the navigation. */
+/** Sections in the order of the navigation. */
 export const SECTIONS: readonly Section[] = [
   { name: "Overview", path: "/", icon: IconHome, rights: [["*", "*", "*", "*"]] },
   { name: "Tables", path: "/tables", icon: IconTable, rights: [["db", "*", "*", "read"]] },
@@ -95,7 +95,7 @@ export const SECTIONS: readonly Section[] = [
   { name: "Settings", path: "/settings", icon: IconSettings, rights: [["system", "*", "*", "read"]] },
 ];
 
-/** The pages that the key of the session may use, without those of which the config declares nothing. */
+/** Returns the sections that the key of the session may use and the config declares. */
 export function useSections(): readonly Section[] {
   const { may } = useRights();
   const declared = useResources().data;

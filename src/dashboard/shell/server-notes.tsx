@@ -4,7 +4,7 @@ import { useEffect, useRef } from "react";
 import { PlatformError, queries, server } from "../api/server.ts";
 import { Failure } from "../parts/states.tsx";
 
-/** Time between two looks at whether the server answers. */
+/** Polling interval of the server's health. */
 const SERVER_EVERY_MS = 4_000;
 
 const KEY = ["server"];
@@ -15,7 +15,7 @@ const useServer = () =>
     refetchInterval: SERVER_EVERY_MS,
     refetchIntervalInBackground: true,
     retry: false,
-    // A server that is up and not well answers 503: pages say what is wrong.
+    // An unhealthy server answers 503. Pages then show what is wrong.
     queryFn: (): Promise<{ drill?: boolean }> =>
       server.request<{ drill?: boolean }>("GET", "/api/health").catch((error: unknown) => {
         if (error instanceof PlatformError && error.status !== 0) return {};
@@ -23,7 +23,7 @@ const useServer = () =>
       }),
   });
 
-/** Calls `onBack` when the server answers again after it did not. */
+/** Calls `onBack` when the server is back after a failure. */
 function useReturn(isDown: boolean, onBack: () => void): void {
   const wasDown = useRef(false);
   useEffect(() => {
@@ -32,11 +32,11 @@ function useReturn(isDown: boolean, onBack: () => void): void {
   }, [isDown, onBack]);
 }
 
-/** What could not be loaded meanwhile is loaded now. */
+/** Reloads whatever failed meanwhile. */
 const loadAgain = (): void => void queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey !== KEY });
 const reload = (): void => location.reload();
 
-/** Above every page: that the server does not answer, and that it is a drill, which must not be mistaken for the server. */
+/** Notes above every page: the server is unreachable, or is a drill, which must not be mistaken for production. */
 export function ServerNotes() {
   const { data, isError: isDown } = useServer();
   useReturn(isDown, loadAgain);
@@ -57,7 +57,7 @@ export function ServerNotes() {
   );
 }
 
-/** In place of a page that failed, such as one whose code could not be loaded while the server was away. */
+/** Replaces a page that failed, for example because its code could not be loaded while the server was down. */
 export function PageFailure({ error }: { error: unknown }) {
   useReturn(useServer().isError, reload);
   return <Failure error={error} onRetry={reload} />;

@@ -3,7 +3,7 @@ import { type SyntheticEvent, useEffect, useState } from "react";
 import { messageOf } from "../api/server.ts";
 import { useSignIn } from "../api/session.tsx";
 
-/** Asks for a service key, which goes to the server and is kept nowhere. */
+/** Sign-in by service key, which is sent to the server and stored nowhere. */
 export function SignInPage() {
   const [key, setKey] = useState("");
   const signIn = useSignIn();

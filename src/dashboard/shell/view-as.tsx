@@ -9,11 +9,11 @@ import { IconEye, IconX } from "../parts/icons.tsx";
 const NOBODY = "anonymous";
 const FOUND_MAX = 6;
 
-/** Whose view the pages show: a user's id, `anonymous`, or null for the key's own. It is in the address. */
+/** Returns the viewed-as user from the address: an id, `anonymous`, or null for the key's own view. */
 export const useViewAs = (): string | null =>
   useSearch({ strict: false, select: ({ as }: { as?: string }) => as ?? null });
 
-/** The server as the chosen user sees it, or as the key does. */
+/** Returns the server as the viewed-as user, or the key, sees it. */
 export function useServer() {
   const as = useViewAs();
   return useMemo(() => (as === null ? server : server.as(as === NOBODY ? null : as)), [as]);
@@ -24,7 +24,7 @@ interface FoundUser {
   email: string | null;
 }
 
-/** Chooses whose view it is. Only the root key may. */
+/** Selects the viewed-as user. Needs the root key. */
 export function ViewAs() {
   const { isRoot } = useRights();
   const as = useViewAs();

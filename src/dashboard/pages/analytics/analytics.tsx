@@ -6,7 +6,7 @@ import { Requests } from "./requests.tsx";
 
 type View = "requests" | "events";
 
-/** Requests by endpoint and table with how long they took, and the events that apps track. */
+/** Requests with latencies by endpoint and table, and the events that apps track. */
 export default function AnalyticsPage() {
   const { state, change } = usePageState<{ range: Range; view: View } & EventState>();
   const view = state.view === "events" ? "events" : "requests";

@@ -16,11 +16,11 @@ const PAGE = 50;
 const TOP = 20;
 
 export interface EventState extends FunnelState {
-  /** The name of the events that are shown. */
+  /** Name of the events shown. */
   event: string;
 }
 
-/** What apps track: how often, by whom, and each event with its properties. */
+/** Tracked events: how often, by whom, and each one with its properties. */
 export function Events({ range }: { range: Range }) {
   const { state, change } = usePageState<EventState>();
   const { event } = state;

@@ -7,7 +7,7 @@ import { Section, usePageState } from "../../parts/page.tsx";
 import { Loadable } from "../../parts/states.tsx";
 import type { Range } from "./ranges.ts";
 
-/** Events of a funnel. */
+/** Minimum number of events of a funnel. */
 const FUNNEL_STEPS_MIN = 2;
 const FUNNEL_STEPS_MAX = 5;
 
@@ -15,14 +15,14 @@ const SUGGESTED = 50;
 const WHOLE = 100;
 
 export interface FunnelState {
-  /** Names of events, in the order in which users do them. */
+  /** Names of events, in the order of the funnel. */
   steps: readonly string[];
 }
 
-/** How many users go from one event to the next. */
+/** Number of users that continue from one event to the next. */
 export function Funnel({ range }: { range: Range }) {
   const { state, change } = usePageState<FunnelState>();
-  // An address may hold anything.
+  // Addresses are untrusted input.
   const steps = Array.isArray(state.steps) ? state.steps.map(String).slice(0, FUNNEL_STEPS_MAX) : [];
   const names = useQuery({
     queryKey: ["analytics", "event names", range],
@@ -66,7 +66,7 @@ function Steps({ range, steps }: { range: Range; steps: readonly string[] }) {
             minWidth={480}
             verticalSpacing={4}
             items={counted}
-            // A step is its place; an event may be several.
+            // Steps are keyed by position, as an event may occur several times.
             keyOf={(_, step) => step}
             columns={[
               {

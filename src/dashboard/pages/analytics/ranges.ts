@@ -4,7 +4,7 @@ export type Range = NonNullable<ReportRange["range"]>;
 
 export const RANGES: readonly Range[] = ["1h", "6h", "24h", "7d", "30d"];
 
-/** The steps of series of a range, and what a chart says of the numbers beside its names. */
+/** Time series steps of a range, and the hint that a chart shows beside its names. */
 export const STEPS: Readonly<Record<Range, { groupBy: NonNullable<ReportRange["groupBy"]>; hint: string }>> = {
   "1h": { groupBy: "minute", hint: "Numbers of the last minute" },
   "6h": { groupBy: "minute", hint: "Numbers of the last minute" },

@@ -11,7 +11,7 @@ import { Section } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { type Range, STEPS } from "./ranges.ts";
 
-/** A number with its name. */
+/** Number with its name. */
 function Figure({ name, children }: { name: string; children: ReactNode }) {
   return (
     <Stack gap={0}>
@@ -74,7 +74,7 @@ function UsersChart({ points, hint }: { points: readonly RequestPoint[]; hint: s
 
 const SLOW_PAGE = 25;
 
-/** Each slow request with what it waited for. */
+/** Slow requests with the time spent in each phase. */
 function SlowRequests() {
   const list = usePaged({
     queryKey: ["analytics", "slow"],
@@ -121,7 +121,7 @@ function SlowRequests() {
   );
 }
 
-/** A column of numbers in a table of fixed widths. */
+/** Numeric column of a table with fixed widths. */
 const NUMBER = { isNumber: true, width: 92 };
 
 /** Requests by endpoint and resource. */

@@ -24,7 +24,7 @@ const FILTERS: readonly (readonly ["actor" | "action" | "target", string])[] = [
   ["target", "Target"],
 ];
 
-/** What keys and administrators have changed, and who has signed in, the newest first. */
+/** Changes by keys and administrators, and sign-ins, newest first. */
 export default function AuditPage() {
   const { state, change } = usePageState<AuditState>();
   const { actor = "", action = "", target = "" } = state;
@@ -32,7 +32,7 @@ export default function AuditPage() {
   const given = { actor, action, target };
   const list = usePaged({
     queryKey: ["audit", given, since],
-    // The address has more in it than these, such as whose view it is.
+    // The address also holds other parameters, such as View as.
     load: (cursor) =>
       server.audit.list({
         limit: PAGE,
@@ -90,7 +90,7 @@ export default function AuditPage() {
   );
 }
 
-/** Each with its key: equal entries of one request, such as two changes of a record, are told apart by how many there were before. */
+/** Returns entries with unique keys. Equal entries of one request, such as two changes of a record, are numbered. */
 function keyed(entries: readonly AuditEntry[]): [key: string, entry: AuditEntry][] {
   const seen = new Map<string, number>();
   return entries.map((entry) => {

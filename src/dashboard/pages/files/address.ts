@@ -2,29 +2,29 @@ import { useQuery } from "@tanstack/react-query";
 import type { Administrator } from "../../../client/admin/administrator.ts";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
 
-/** Signed addresses of one request, by the server. */
+/** Maximum number of signed addresses in one request, a limit of the server. */
 export const SIGNED_AT_ONCE_MAX = 100;
 
-/** What the page shows; all of it is in its address. */
+/** State of the page, all of it in its address. */
 export interface FilesState {
   bucket: string;
-  /** The open folder, with its slash; absent: the top. */
+  /** Open folder with its trailing slash; absent: the top. */
   prefix: string;
-  /** The beginning of names in the folder. */
+  /** Prefix of names in the folder. */
   q: string;
   layout: Layout;
-  /** The key of the open file. */
+  /** Key of the open file. */
   file: string;
-  /** Unfinished uploads are open. */
+  /** Whether the unfinished uploads are open. */
   uploads: boolean;
 }
 
 export type Layout = "list" | "pictures";
 
-/** The last segment, without the slash of a folder. */
+/** Returns the last segment, without the slash of a folder. */
 export const nameOf = (key: string): string => key.replace(/\/$/, "").split("/").at(-1) ?? key;
 
-/** The folders that a key or a folder is in, from the top: each with its name. */
+/** Returns the folders that contain a key or folder, from the top, each with its name. */
 export function foldersOf(prefix: string): readonly { name: string; prefix: string }[] {
   const names = prefix.split("/").slice(0, -1);
   return names.map((name, index) => ({ name, prefix: `${names.slice(0, index + 1).join("/")}/` }));
@@ -35,14 +35,14 @@ export const hiddenName = (bucket: string, key: string): string => `files/${buck
 const ADDRESS_STALE_MS = 30 * 60_000;
 
 /**
- * A picture, a film or a download carries no header that says who asks, so that its address is signed for the viewer. It is put on
- * this origin: that of signed links is `publicUrl`, which this page's policy does not allow.
+ * Returns a signed address on this origin. Images, media and downloads cannot send an authorization header, so their address is
+ * signed for the viewer. Signed links use `publicUrl`, which this page's content security policy does not allow.
  */
 function ownAddress(server: Administrator, bucket: string, key: string, signed: string): string {
   return `${server.storage(bucket).url(key)}${new URL(signed).search}`;
 }
 
-/** Addresses of these files, by key. Those that are gone have none. */
+/** Returns signed addresses of these files, by key. Deleted files have none. */
 export function useAddresses(bucket: string, keys: readonly string[]) {
   const server = useServer();
   const as = useViewAs();

@@ -20,7 +20,7 @@ interface FileProps {
   onClose(): void;
 }
 
-/** One file: what is in it, what is stored beside it, and links to it. */
+/** File with its content, metadata and links. */
 export function OpenFile(props: FileProps) {
   const { bucket, file, onClose } = props;
   const server = useServer();
@@ -105,14 +105,14 @@ const LIFETIMES = [
   { value: String(7 * 24 * HOUR_SECONDS), label: "7 days" },
 ];
 
-/** A link with which everybody may read the file for a time. */
+/** Link with which anyone can read the file until it expires. */
 function SignedLink({ bucket, file }: { bucket: string; file: string }) {
   const server = useServer();
   const clipboard = useClipboard();
   const [seconds, setSeconds] = useState(LIFETIMES[0]?.value ?? "");
   const sign = useMutation({
     mutationFn: () => server.storage(bucket).signedUrl(file, { expiresIn: Number(seconds) }),
-    // Browsers have a clipboard for secure pages only; elsewhere the link is there to be copied by hand.
+    // The clipboard API needs a secure origin; elsewhere the link is copied by hand.
     onSuccess: (link) => clipboard.copy(link),
   });
   return (

@@ -12,7 +12,7 @@ import { Quota, Toolbar } from "./toolbar.tsx";
 import { DropPlace, NewFolder, UploadButton, useUploading } from "./upload-button.tsx";
 import { UnfinishedUploads, UploadList } from "./upload-list.tsx";
 
-/** The files of buckets, as the key or a chosen user sees them. */
+/** Files of buckets, as the key or the viewed-as user sees them. */
 export default function FilesPage() {
   const resources = useResources();
   return (
@@ -37,7 +37,7 @@ function Buckets({ names, first }: { names: readonly string[]; first: string }) 
   const as = useViewAs();
   const { state, change } = usePageState<FilesState>();
   const { bucket = first, prefix = "", q = "", layout = "list", file, uploads = false } = state;
-  // The rules decide what users may: the server says so.
+  // For users the rules decide, which the server evaluates.
   const isWritable = as !== null || may("storage", "bucket", bucket, "write");
   const isDeletable = as !== null || may("storage", "bucket", bucket, "delete");
   const isKey = as === null;

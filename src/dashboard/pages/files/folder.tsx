@@ -9,14 +9,14 @@ import { hiddenName, type Layout, nameOf } from "./address.ts";
 import { FileList } from "./list.tsx";
 import { Pictures } from "./pictures.tsx";
 
-/** Files of one page of a folder. */
+/** Number of files in one page of a folder. */
 const FILES_PAGE = 100;
-/** Keys of one request that deletes files, by the server. */
+/** Maximum number of keys in one delete request, a limit of the server. */
 const DELETED_AT_ONCE_MAX = 100;
 
 type Entry = { folder: string } | { file: FolderPage["items"][number] };
 
-/** The files and folders whose keys begin so, without those that are about to be deleted. */
+/** Returns the files and folders below a prefix, without those about to be deleted. */
 function useFolder(bucket: string, prefix: string): PagedList<Entry> {
   const server = useServer();
   const as = useViewAs();
@@ -33,7 +33,7 @@ function useFolder(bucket: string, prefix: string): PagedList<Entry> {
   return { ...list, items: list.items?.filter(isShown) ?? null };
 }
 
-/** Deletes files ten seconds later, as whoever the page shows. */
+/** Deletes files after ten seconds, with the rights of the viewed-as user. */
 export function useDeleteFiles(bucket: string): (keys: readonly string[]) => void {
   const server = useServer();
   const path = `/api/storage/${encodeURIComponent(bucket)}/delete-batch`;
@@ -64,7 +64,7 @@ export function useDeleteFiles(bucket: string): (keys: readonly string[]) => voi
 interface FolderProps {
   bucket: string;
   prefix: string;
-  /** The beginning of names. */
+  /** Prefix of names. */
   q: string;
   layout: Layout;
   isWritable: boolean;

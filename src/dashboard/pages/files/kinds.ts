@@ -9,12 +9,12 @@ import {
   IconPhoto,
 } from "../../parts/icons.tsx";
 
-/** How a file is shown. */
+/** Kind of preview of a file. */
 type Kind = "picture" | "film" | "sound" | "pdf" | "text" | "other";
 
 const TEXTS = /^(text\/.*|application\/(.*\+)?(json|xml|yaml|x-yaml|javascript|toml|sql|x-sh|graphql|ld\+json))$/;
 
-/** By the type that it was stored with, which who uploaded it has chosen: nothing here lets a file run. */
+/** Returns the kind by the stored type. The uploader chose that type, so no kind may execute a file. */
 export function kindOf(contentType: string): Kind {
   const type = (contentType.split(";")[0] ?? "").trim().toLowerCase();
   if (type.startsWith("image/")) return "picture";

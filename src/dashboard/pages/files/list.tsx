@@ -14,7 +14,7 @@ export interface Entries {
   folders: readonly string[];
   files: FolderPage["items"];
   chosen: ReadonlySet<string>;
-  /** null: nothing can be done with chosen files. */
+  /** Called with the selected files; null: there are no actions for them. */
   onChoose: ((keys: ReadonlySet<string>) => void) | null;
 }
 
@@ -26,10 +26,10 @@ export function toggled(chosen: ReadonlySet<string>, key: string): ReadonlySet<s
 
 const FOLDER = { color: "var(--mantine-color-yellow-7)", fill: "var(--mantine-color-yellow-4)" };
 
-/** Of a line, by the stylesheet. */
+/** Height of a line, as in the stylesheet. */
 const ROW_PX = 37;
 
-/** The folders and files of a folder, one a line, of which those on the screen exist. */
+/** Virtualized list of a folder's folders and files. */
 export function FileList({ list, folders, files, chosen, onChoose }: Entries) {
   const place = useRef<HTMLTableSectionElement>(null);
   const count = folders.length + files.length;
@@ -40,7 +40,7 @@ export function FileList({ list, folders, files, chosen, onChoose }: Entries) {
       highlightOnHover
       layout="fixed"
       aria-label="Files"
-      // With the head; -1: not known yet.
+      // Counts the header row; -1: unknown.
       aria-rowcount={list.more === null ? count + 1 : -1}
     >
       <Table.Thead>
@@ -88,7 +88,7 @@ export function FileList({ list, folders, files, chosen, onChoose }: Entries) {
   );
 }
 
-/** In place of rows that do not exist. */
+/** Spacer for rows that are not rendered. */
 const Space = ({ px }: { px: number }) => (px === 0 ? null : <tr aria-hidden style={{ height: px }} />);
 
 const FolderRow = memo(function FolderRow({

@@ -16,11 +16,11 @@ interface Entry {
 const entriesOf = (metadata: FileMetadata["metadata"]): Entry[] =>
   Object.entries(metadata).map(([name, value], id) => ({ id, name, value }));
 
-/** The texts that are stored beside a file. */
+/** Custom metadata of a file. */
 export function Metadata({ bucket, file, isWritable }: { bucket: string; file: FileMetadata; isWritable: boolean }) {
   const server = useServer();
   const as = useViewAs();
-  /** What was edited, and the texts that it began with, as others may change them meanwhile; null: nothing. */
+  /** Edited metadata, and the stored metadata it started from, which others may change meanwhile; null: unedited. */
   const [draft, setDraft] = useState<{ entries: readonly Entry[]; of: FileMetadata["metadata"] } | null>(null);
   const { entries, of } = draft ?? { entries: entriesOf(file.metadata), of: file.metadata };
   const change = (next: readonly Entry[]): void => setDraft({ entries: next, of });
@@ -38,7 +38,7 @@ export function Metadata({ bucket, file, isWritable }: { bucket: string; file: F
     change(entries.map((entry) => (entry.id === id ? { ...entry, ...changes } : entry)));
   const submit = (event: SyntheticEvent): void => {
     event.preventDefault();
-    // What is typed while it is saved stays.
+    // Input typed during the save stays.
     save.mutate(undefined, { onSuccess: () => setDraft((now) => (now === draft ? null : now)) });
   };
   return (

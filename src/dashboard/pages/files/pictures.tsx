@@ -11,25 +11,25 @@ import { type Entries, toggled } from "./list.tsx";
 import { useBucket } from "./toolbar.tsx";
 
 const PICTURE_SHOWN_MAX_BYTES = 4 * 1024 * 1024;
-/** Pixels: the width of a picture in the grid of pictures. */
+/** Width of a picture in the grid, in pixels. */
 const PICTURE_WIDTH = 160;
 
 const COLUMNS = { base: 2, xs: 3, md: 5, lg: 6, xl: 8 };
 const GAP_PX = 12;
-/** Of a card: its picture is four by three, and its name has two lines below. */
+/** Height of a caption: a card has a picture of four by three, and two lines of its name. */
 const CAPTION_PX = 54;
 
-/** The smallest declared size that fills a place of the grid; null: the picture itself is loaded, unless it is large. */
+/** Returns the smallest declared size that fills a card; null: load the picture itself, unless it is large. */
 function thumbOf(sizes: readonly string[]): string | null {
   const widths = sizes.map((size) => ({ size, width: Number(size.split("x")[0]) }));
   const large = widths.filter(({ width }) => width >= PICTURE_WIDTH).sort((a, b) => a.width - b.width);
   return large[0]?.size ?? widths.sort((a, b) => b.width - a.width)[0]?.size ?? null;
 }
 
-/** Types that the server makes thumbnails of. */
+/** Content types for which the server makes thumbnails. */
 const THUMBED = /^image\/(png|jpeg|gif|webp|bmp|avif|heic|tiff)/;
 
-/** The folders and files of a folder, as pictures where they are some. Those on the screen exist. */
+/** Virtualized grid of a folder's folders and files, with pictures. */
 export function Pictures({ bucket, list, folders, files: all, chosen, onChoose }: Entries) {
   const thumb = thumbOf(useBucket(bucket).data?.thumbs ?? []);
   const place = useRef<HTMLDivElement>(null);
@@ -113,7 +113,7 @@ function Miniature({ address, contentType }: { address: string | undefined; cont
       {address === undefined || isBroken ? (
         <Icon size={44} stroke={1.2} aria-hidden />
       ) : (
-        // Its name is beside it.
+        // The name stands beside it.
         <img src={address} alt="" loading="lazy" decoding="async" onError={() => setIsBroken(true)} />
       )}
     </span>

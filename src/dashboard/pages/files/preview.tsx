@@ -8,20 +8,20 @@ import { useServer, useViewAs } from "../../shell/view-as.tsx";
 import { nameOf } from "./address.ts";
 import { kindOf } from "./kinds.ts";
 
-/** Bytes: what is shown of a text, and the largest files that are loaded whole to be shown. */
+/** Bytes of a text that are shown, and limits of files that are loaded whole. */
 const TEXT_SHOWN_BYTES = 64 * 1024;
 const PDF_SHOWN_MAX_BYTES = 32 * 1024 * 1024;
 
 interface PreviewProps {
   bucket: string;
   file: FileMetadata;
-  /** Signed, on this origin; undefined while it is asked for. */
+  /** Signed address on this origin; undefined while it is loading. */
   address: string | undefined;
 }
 
 /**
- * Shows a file that anybody may have written. Pictures, SVG among them, are `img`, which runs nothing; HTML and other texts are shown as
- * text; a frame gets a blob whose type is PDF whatever the file is by now. Nothing is ever opened as a page of this origin.
+ * Previews an untrusted file. Images, including SVG, are shown as `img`, which runs no scripts; HTML and other texts are shown as
+ * text; a frame receives a blob typed as PDF, even if the file has changed. No file is ever opened as a page of this origin.
  */
 export function Preview(props: PreviewProps) {
   const { file, address } = props;
@@ -34,7 +34,7 @@ export function Preview(props: PreviewProps) {
     case "sound":
       return address === undefined ? <Loading rows={1} /> : <Media kind="audio" {...props} />;
     case "pdf":
-      // Browsers without a viewer, and those that are told not to use it, would save it without being asked.
+      // Browsers with the viewer missing or disabled would download the PDF without asking.
       if (!navigator.pdfViewerEnabled) return <Nothing>This browser shows no PDFs: download it.</Nothing>;
       return file.size > PDF_SHOWN_MAX_BYTES ? (
         <Nothing>PDFs of more than {bytesText(PDF_SHOWN_MAX_BYTES)} are not shown here: download it.</Nothing>
@@ -83,7 +83,7 @@ function Media({ kind: Kind, file, address }: PreviewProps & { kind: "video" | "
   );
 }
 
-/** The first bytes of the file, as `read` gives them. */
+/** Loads the first bytes of the file, converted by `read`. */
 function useContent<T>({ bucket, file }: PreviewProps, maxBytes: number, read: (blob: Blob) => T | Promise<T>) {
   const server = useServer();
   const as = useViewAs();

@@ -16,7 +16,7 @@ interface ToolbarProps {
   change(next: { [Name in keyof FilesState]?: FilesState[Name] | undefined }, options?: { replace?: boolean }): void;
 }
 
-/** Which bucket is shown, which part of it, and how. */
+/** Toolbar that selects the bucket, the folder and the layout. */
 export function Toolbar({ buckets, bucket, prefix, q, layout, change }: ToolbarProps) {
   return (
     <>
@@ -62,7 +62,7 @@ export function Toolbar({ buckets, bucket, prefix, q, layout, change }: ToolbarP
 
 function SearchBox({ q, change }: Pick<ToolbarProps, "q" | "change">) {
   const [text, setText] = useState(q);
-  // Back and forward change the address without the box.
+  // Back and forward change the address, but not the box.
   useEffect(() => setText(q), [q]);
   return (
     <TextInput
@@ -104,11 +104,11 @@ function LayoutButton({ layout, shown, change }: Pick<ToolbarProps, "layout" | "
 const PERCENT = 100;
 const NEARLY_FULL = 0.9;
 
-/** What the config says of the bucket; it needs the scope that reading its files needs. */
+/** Returns a bucket's configuration. Needs the scope for reading its files. */
 export const useBucket = (bucket: string) =>
   useQuery({ queryKey: ["files", bucket, "bucket"], queryFn: () => server.buckets.describe(bucket) });
 
-/** How much of the bucket's quota is used. Buckets without one show nothing. */
+/** Use of the bucket's quota. Empty for buckets without one. */
 export function Quota({ bucket }: { bucket: string }) {
   const quota = useBucket(bucket).data?.quota ?? null;
   if (quota === null) return null;

@@ -10,11 +10,11 @@ import { type ChosenFile, chosenFiles, droppedFiles, startUploads } from "./uplo
 
 interface Asked {
   files: readonly ChosenFile[];
-  /** Keys that have a file already. */
+  /** Keys of files that exist. */
   present: ReadonlySet<string>;
 }
 
-/** Starts uploads to a folder. Files that would replace others are asked about: `dialog` has to be shown. */
+/** Returns a function that uploads to a folder. It asks before replacing files: `dialog` must be rendered. */
 export function useUploading(bucket: string) {
   const server = useServer();
   const [asked, setAsked] = useState<Asked | null>(null);
@@ -22,12 +22,12 @@ export function useUploading(bucket: string) {
     try {
       return (await server.storage(bucket).signedUrls(keys)).map(({ key }) => key);
     } catch (error) {
-      // Files that may not be read cannot be asked about.
+      // Unreadable files cannot be looked up.
       if (error instanceof PlatformError && error.code === "forbidden") return [];
       throw error;
     }
   };
-  /** `choose` gives the files. Where it fails, or the question which of them are there, nothing is uploaded. */
+  /** Uploads the files that `choose` returns. Uploads nothing if `choose` or the lookup of existing files fails. */
   const upload = async (choose: () => readonly ChosenFile[] | Promise<ChosenFile[]>): Promise<void> => {
     try {
       const files = await choose();
@@ -82,7 +82,7 @@ export const UploadButton = ({ prefix, upload }: { prefix: string; upload: Uploa
   </FileButton>
 );
 
-/** Where files and folders are dropped to be uploaded. */
+/** Drop target for uploads of files and folders. */
 export function DropPlace({
   prefix,
   upload,
@@ -124,7 +124,7 @@ export function DropPlace({
   );
 }
 
-/** Opens a folder that has no file yet. */
+/** Opens a folder that has no files yet. */
 export function NewFolder({ prefix, open }: { prefix: string; open(prefix: string): void }) {
   const [name, setName] = useState<string | null>(null);
   const submit = (event: SyntheticEvent): void => {

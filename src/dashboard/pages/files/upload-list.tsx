@@ -12,7 +12,7 @@ import { clearUploads, isOver, removeUpload, retryUpload, type Upload, useUpload
 
 const PERCENT = 100;
 
-/** What is sent, has been sent and could not be sent, of all buckets. */
+/** Current, finished and failed uploads to all buckets. */
 export function UploadList() {
   const uploads = useUploads();
   if (uploads.length === 0) return null;
@@ -96,7 +96,7 @@ interface UnfinishedProps {
   onClose(): void;
 }
 
-/** Uploads in parts that have begun and not ended; their parts take room until then. */
+/** Unfinished multipart uploads, whose parts use space until they end. */
 export function UnfinishedUploads({ bucket, isWritable, onClose }: UnfinishedProps) {
   const list = usePaged({
     queryKey: ["files", bucket, "unfinished"],

@@ -6,10 +6,10 @@ import { messageOf, noteFailure, queries } from "../../api/server.ts";
 import { type Begun, endsWithSession } from "../../api/session.tsx";
 import { numberText } from "../../parts/format.tsx";
 
-/** Files that are sent at the same time, and files of a dropped folder. */
+/** Number of concurrent uploads, and limit of the files of a dropped folder. */
 const UPLOADS_AT_ONCE = 3;
 
-/** A file that is sent, was sent, or could not be. */
+/** Upload of a file, in any state. */
 export interface Upload {
   id: number;
   bucket: string;
@@ -19,13 +19,13 @@ export interface Upload {
   state: { kind: "waiting" } | { kind: "running" } | { kind: "done" } | { kind: "failed"; message: string };
 }
 
-/** A file of the computer and the key that it gets. */
+/** Local file with its future key. */
 export interface ChosenFile {
   key: string;
   file: File;
 }
 
-// Uploads go on while other pages are shown.
+// Uploads continue while other pages are shown.
 
 interface Task extends Upload {
   server: Administrator;
@@ -49,7 +49,7 @@ function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
-/** In the order in which they were chosen. */
+/** Returns uploads in the order in which they were chosen. */
 export const useUploads = (): readonly Upload[] => useSyncExternalStore(subscribe, () => shown);
 
 function update(id: number, changes: Partial<Task>): void {
@@ -78,14 +78,14 @@ async function send(id: number): Promise<void> {
   }
 }
 
-/** The browser asks before it leaves a page that sends files. */
+/** Makes the browser ask before it leaves the page during uploads. */
 function warn(event: BeforeUnloadEvent): void {
   if (!shown.every(isOver)) event.preventDefault();
 }
 
-/** Sends these files as `server` acts, some at a time. */
+/** Uploads files with the rights of `server`, some at a time. */
 export function startUploads(server: Administrator, bucket: string, files: readonly ChosenFile[]): void {
-  // The same listener is added once.
+  // Adding the same listener again has no effect.
   addEventListener("beforeunload", warn);
   endsWithSession(UPLOADS);
   for (const { key, file } of files) {
@@ -102,14 +102,14 @@ export function retryUpload(id: number): void {
   void atOnce(() => send(id));
 }
 
-/** Ends an upload that has not finished, and forgets it. */
+/** Aborts an unfinished upload, and removes it. */
 export function removeUpload(id: number): void {
   tasks.get(id)?.ending.abort(new DOMException("The upload was cancelled", "AbortError"));
   tasks.delete(id);
   changed();
 }
 
-// With the next session they would be sent with the rights of another key.
+// Ends with the session. A later session would send the files with the rights of another key.
 const UPLOADS: Begun = {
   finish: async () => {},
   forget() {
@@ -129,14 +129,14 @@ export function clearUploads(): void {
 const DROPPED_FILES_MAX = 1_000;
 
 /**
- * The files that are dropped, those in folders with their paths. `prefix` begins their keys. Errors: more than DROPPED_FILES_MAX,
- * as nobody would know which of them are left out.
+ * Returns the dropped files, those of folders with their paths. Keys start with `prefix`. Errors: more than DROPPED_FILES_MAX
+ * files, instead of leaving some out silently.
  */
 export async function droppedFiles(transfer: DataTransfer, prefix: string): Promise<ChosenFile[]> {
-  // The list of items is empty as soon as this event has been handled.
+  // The browser empties the list of items after this event.
   const items = [...transfer.items].map((item) => ({ entry: item.webkitGetAsEntry(), file: item.getAsFile() }));
   const entries = items.flatMap(({ entry }) => entry ?? []);
-  // What comes from another page is not in the file system.
+  // Items dragged from another page are not in the file system.
   const found: ChosenFile[] = chosenFiles(
     items.flatMap(({ entry, file }) => (entry === null && file !== null ? file : [])),
     prefix,
@@ -154,7 +154,7 @@ async function collect(entry: FileSystemEntry, prefix: string, found: ChosenFile
     found.push({ key: prefix + file.name, file });
     return;
   }
-  // A directory gives its entries a hundred at a time.
+  // A directory reader returns at most a hundred entries at a time.
   const reader = (entry as FileSystemDirectoryEntry).createReader();
   const next = () => new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
   for (let entries = await next(); entries.length > 0; entries = await next()) {

@@ -13,7 +13,7 @@ import { Empty } from "../../parts/states.tsx";
 
 const STATES: readonly JobState[] = ["waiting", "running", "failed", "done"];
 
-/** The state that lists of jobs are narrowed to; null: every state. It is in the address. */
+/** Returns the state filter of job lists, kept in the address; null: every state. */
 function useStateFilter() {
   const { state, change } = usePageState<{ state: JobState }>();
   return { state: STATES.find((one) => one === state.state) ?? null, change };
@@ -32,7 +32,7 @@ export function StateFilter() {
   );
 }
 
-/** Time between two looks at jobs, and at the log of push. */
+/** Polling interval of jobs, and of the push log. */
 const JOBS_EVERY_MS = 3_000;
 
 const PAGE = 50;
@@ -44,13 +44,13 @@ const COLOURS: Readonly<Record<JobState, string>> = {
 };
 
 interface Listed {
-  /** Null: jobs of every name. */
+  /** Name of the jobs; null: every name. */
   name: string | null;
-  /** What opens below a job. */
+  /** Returns the detail that opens below a job. */
   detailOf(job: JobRecord): ReactNode;
 }
 
-/** Jobs of the state in the address, newest first, with what can be done with each. */
+/** Jobs in the filtered state, newest first, with their actions. */
 export function JobList({ name, empty, detailOf }: Listed & { empty: ReactNode }) {
   const { state } = useStateFilter();
   const list = usePaged({
@@ -158,7 +158,7 @@ function JobActions({ job: { id, name, state } }: { job: JobRecord }) {
   );
 }
 
-/** Every job, with its data and error. */
+/** All jobs, with data and errors. */
 export function JobsView() {
   const { state } = useStateFilter();
   return (

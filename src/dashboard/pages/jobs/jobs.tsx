@@ -16,7 +16,7 @@ const NAMES: Readonly<Record<View, string>> = {
   mail: "Mail outbox",
 };
 
-/** Background work: jobs, schedules with their next runs, deliveries of webhooks, and mails that no server took. */
+/** Background work: jobs, schedules with their next runs, webhook deliveries, and unsent mails. */
 export default function JobsPage() {
   const { state, change } = usePageState<{ view: View }>();
   const view = VIEWS.find((one) => one === state.view) ?? "jobs";

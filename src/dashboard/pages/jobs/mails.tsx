@@ -10,7 +10,7 @@ import { Empty, Loadable } from "../../parts/states.tsx";
 const PAGE = 50;
 const PREVIEW_HEIGHT_PX = 420;
 
-/** The mails of a server without a mail server, and of a drill. */
+/** Mails kept by a server without a mail server, or by a drill. */
 export function Mails() {
   const { state, change } = usePageState<{ mail: string }>();
   const list = usePaged({
@@ -64,7 +64,7 @@ export function Mails() {
   );
 }
 
-/** As readers see it. HTML has neither scripts nor anything from elsewhere. */
+/** Mail as its reader sees it. The HTML runs no scripts, and loads nothing from elsewhere. */
 function Preview({ id, onClose }: { id: string; onClose(): void }) {
   const mail = useQuery({ queryKey: ["outbox", id], queryFn: () => server.users.outboxMail(id) });
   return (

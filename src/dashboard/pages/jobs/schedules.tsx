@@ -8,7 +8,7 @@ import { Ago, agoText, timeText } from "../../parts/format.tsx";
 import { DataTable } from "../../parts/list/data-table.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 
-/** What runs at times, and when it runs next. */
+/** Schedules with their next runs. */
 export function Schedules() {
   const schedules = useQuery({ queryKey: ["schedules"], queryFn: () => server.jobs.schedules() });
   return (
@@ -73,7 +73,7 @@ function RunNow({ name }: { name: string }) {
   );
 }
 
-/** In local time, as the title of each says the time from now. */
+/** Next runs in local time. The title of each shows the time from now. */
 function NextRuns({ next }: { next: readonly string[] }) {
   if (next.length === 0) return <Text size="sm">never</Text>;
   return (

@@ -6,7 +6,7 @@ import { usePageState } from "../../parts/page.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { JobList, StateFilter } from "./job-list.tsx";
 
-/** Deliveries of one webhook: what was sent, and what the receiver said. */
+/** Deliveries of one webhook: what was sent, and the receiver's response. */
 export function Webhooks({ names }: { names: readonly string[] }) {
   const { state, change } = usePageState<{ webhook: string }>();
   const name = state.webhook ?? names[0];
@@ -37,9 +37,9 @@ export function Webhooks({ names }: { names: readonly string[] }) {
   );
 }
 
-/** The address, headers of the config and the signature are secrets: the server shows them to nobody. */
+/** Delivery of a webhook. Its address, configured headers and signature are secrets, which the server never shows. */
 function Delivery({ job: { id, data, state, error, answer } }: { job: JobRecord }) {
-  // What the server has written down for a delivery: src/server/areas/webhooks sends it in this form.
+  // Form of a delivery's data, written by src/server/areas/webhooks.
   const { type, at, before = null, after = null, instanceId = null } = data as Record<string, unknown>;
   const outcome = state === "done" ? "The receiver has taken it." : (error ?? "Not sent yet.");
   return (

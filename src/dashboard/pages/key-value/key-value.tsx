@@ -33,7 +33,7 @@ interface KeyPage {
 interface KeyState {
   namespace: string;
   prefix: string;
-  /** The open key; empty: a new one. */
+  /** Open key; empty: a new one. */
   key: string;
 }
 
@@ -42,7 +42,7 @@ const PAGE = 100;
 const act = <T,>(namespace: string, body: object): Promise<T> =>
   server.request<T>("POST", `/api/kv/${encodeURIComponent(namespace)}`, { body });
 
-/** The keys of a namespace by prefix, and the value of each. */
+/** Keys of a namespace by prefix, and their values. */
 export default function KeyValuePage() {
   const resources = useResources();
   return (
@@ -162,13 +162,13 @@ function Keys({ namespace, prefix, open }: { namespace: string; prefix: string; 
 
 interface EntryProps {
   namespace: string;
-  /** Empty: a new key. */
+  /** Name of the key; empty: a new key. */
   name: string;
   isReadOnly: boolean;
   onClose(): void;
 }
 
-/** As text; null: there is none. */
+/** Loads a value as text; null: there is none. */
 async function load(namespace: string, key: string): Promise<string | null> {
   const { value } = await act<{ value: unknown }>(namespace, { action: "get", key });
   return value === null ? null : JSON.stringify(value, null, 2);
@@ -179,7 +179,7 @@ function Entry(props: EntryProps) {
   const entry = useQuery({
     queryKey: ["kv", namespace, "value", name],
     enabled: name !== "",
-    // Each opening loads it anew, and nothing replaces it while it is edited.
+    // Each opening reloads the value, and nothing replaces it during editing.
     gcTime: 0,
     staleTime: Number.POSITIVE_INFINITY,
     queryFn: () => load(namespace, name),
@@ -189,19 +189,19 @@ function Entry(props: EntryProps) {
 }
 
 function EntryForm({ namespace, name, isReadOnly, onClose, ...stored }: EntryProps & { loaded: string | null }) {
-  // It may be loaded again, such as after the server was away: the form shows what it began with.
+  // The query may be refetched, for example after the server was down. The form keeps its initial value.
   const [loaded] = useState(stored.loaded);
   const [key, setKey] = useState(name);
   const [value, setValue] = useState(loaded ?? (name === "" ? "" : "null"));
   const [ttl, setTtl] = useState<number | string>("");
   const [problem, setProblem] = useState<string | null>(null);
-  /** What others have set, which is replaced after a question; null: nothing. */
+  /** Value that others have set, replaced only after a confirmation; null: none. */
   const [found, setFound] = useState<string | null>(null);
   const loadAgain = (): void => void queries.invalidateQueries({ queryKey: ["kv", namespace] });
   const save = useMutation({
     async mutationFn(parsed: unknown) {
       const present = await load(namespace, key);
-      // A value that is gone is lost to nobody.
+      // Replacing a deleted value loses nothing.
       if (present !== null && present !== loaded && present !== found) return present;
       await act(namespace, { action: "set", key, value: parsed, ttl: typeof ttl === "number" ? ttl : null });
       return null;
@@ -216,7 +216,7 @@ function EntryForm({ namespace, name, isReadOnly, onClose, ...stored }: EntryPro
   const submit = (event: SyntheticEvent): void => {
     event.preventDefault();
     try {
-      // An answer after the form was closed closes no other one.
+      // A response that arrives after this form was closed must not close another one.
       save.mutate(parseJson(value), { onSuccess: (present) => (present === null ? onClose() : undefined) });
       setProblem(null);
     } catch (error) {

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { queries, server } from "../../api/server.ts";
 
-/** Lines of the log that are read at first, and that are kept. */
+/** Number of log lines that are read initially, and bound of those kept. */
 const LOG_LINES_READ = 300;
 const LOG_LINES_MAX = 500;
 
@@ -15,12 +15,12 @@ export interface Line {
   facts: object | null;
 }
 
-/** The log as it is written. */
+/** Live stream of the log. */
 export const logSocket = server.openSocket("/api/admin/logs/live");
 
 const textOf = ({ at, level, message, facts }: Line): string => JSON.stringify([at, level, message, facts]);
 
-/** `newer` and then `lines`, without those of `newer` that were read as well. */
+/** Concatenates `newer` and `lines`, without duplicates. */
 function joined(newer: readonly Line[], lines: readonly Line[]): readonly Line[] {
   const newest = lines[0];
   if (newest === undefined) return newer;
@@ -30,8 +30,8 @@ function joined(newer: readonly Line[], lines: readonly Line[]): readonly Line[]
 }
 
 /**
- * The last lines of the log, the newest first, and the next ones as they are written. After a lost connection the last lines are
- * read again, as those of the time between were not sent.
+ * Returns the last lines of the log, newest first, followed live. After a lost connection the last lines are reread, as lines
+ * logged meanwhile were not sent.
  */
 export function useLogLines({ level, q }: { level: Level; q: string }) {
   const read = useQuery({
@@ -62,7 +62,7 @@ export function useLogLines({ level, q }: { level: Level; q: string }) {
       logSocket.on("following", () => void queries.invalidateQueries({ queryKey: ["logs", level, q] })),
       logSocket.on("error", ({ message }) => setRefused(String(message))),
       logSocket.on("line", ({ line }) => {
-        // A line as the server writes it. However many come at once are shown together.
+        // The server writes lines in this form. Lines that arrive within a frame are shown together.
         waiting.push(line as Line);
         waiting = waiting.slice(-LOG_LINES_MAX);
         frame ??= requestAnimationFrame(show);
@@ -77,7 +77,7 @@ export function useLogLines({ level, q }: { level: Level; q: string }) {
   return { read, refused, lines: read.data === undefined ? null : joined(newer, read.data.lines) };
 }
 
-/** How many of the lines are newer than those that were shown at a pause. */
+/** Returns how many lines are newer than those shown when paused. */
 export function newerThan(paused: readonly Line[], lines: readonly Line[]): number {
   const [first] = paused;
   if (first === undefined) return lines.length;

@@ -12,17 +12,17 @@ const COLOURS: Readonly<Record<Level, string>> = { info: "blue", warn: "yellow",
 
 const LEVELS: readonly Level[] = ["info", "warn", "error"];
 
-/** Of what a line says, before one asks for all. */
+/** Characters of a line's facts that are shown before it is expanded. */
 const FACTS_CHARACTERS = 300;
 
-/** The last lines of the server's log, the newest first, and the next ones as they are written. */
+/** Last lines of the server's log, newest first, followed live. */
 export default function LogsPage() {
   const { state, change } = usePageState<{ level: Level; q: string; since: Since }>();
   const since = sinceOf(state.since);
   const { q = "" } = state;
   const level = LEVELS.find((one) => one === state.level) ?? "info";
   const { read, lines: present, refused } = useLogLines({ level, q });
-  /** What is shown while it is paused. */
+  /** Lines shown while paused; null: not paused. */
   const [paused, setPaused] = useState<readonly Line[] | null>(null);
   const isPaused = paused !== null;
   const missed = paused === null ? 0 : newerThan(paused, present ?? []);
@@ -88,7 +88,7 @@ export default function LogsPage() {
 }
 
 function Lines({ lines }: { lines: readonly Line[] }) {
-  /** Equal lines of one moment are told apart by how many there were before. */
+  /** Equal lines of one moment are numbered. */
   const seen = new Map<string, number>();
   const keyOf = (line: Line): string => {
     const text = `${line.at} ${line.message} ${JSON.stringify(line.facts)}`;
@@ -141,7 +141,7 @@ const LevelBadge = ({ level }: { level: Level }) => (
   </Badge>
 );
 
-/** The beginning of what a line says, and all of it on request: a stack trace would fill the screen. */
+/** Facts of a line, cut until expanded: a stack trace would fill the screen. */
 function Facts({ text }: { text: string }) {
   const [isWhole, setIsWhole] = useState(false);
   if (text.length <= FACTS_CHARACTERS) return <Code>{text}</Code>;

@@ -12,11 +12,11 @@ interface EventLine {
   key: string;
   name: string;
   detail: string;
-  /** Null: unknown. */
+  /** Time of the event; null: unknown. */
   at: string | null;
 }
 
-/** What has happened, one line each with its time, and a second one with the detail. */
+/** Events, one line each with its time, and a second line for the detail. */
 function EventLines({ lines }: { lines: readonly EventLine[] }) {
   if (lines.length === 0) {
     return (
@@ -82,7 +82,7 @@ export function FailedJobs() {
 
 const CHANGES_SHOWN = 8;
 
-/** The end of the audit log. */
+/** Newest entries of the audit log. */
 export function LastChanges() {
   const entries = useQuery({
     queryKey: ["audit", "last"],
@@ -114,7 +114,7 @@ export function LastChanges() {
   );
 }
 
-/** What `platform check` warns of in the config that runs. */
+/** Warnings of `platform check` about the running config. */
 export function Warnings() {
   const resources = useResources();
   return (

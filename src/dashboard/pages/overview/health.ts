@@ -3,7 +3,7 @@ import { server } from "../../api/server.ts";
 import { type Begun, endsWithSession, useRights } from "../../api/session.tsx";
 import { FIGURES_EVERY_MS } from "../../limits.ts";
 
-/** Looks at the server that the charts of the overview keep: an hour of them. */
+/** Bound of the samples kept for the overview's charts: one hour. */
 const SAMPLES_MAX = 720;
 
 type Figures = { ok: boolean } & Readonly<Record<string, unknown>>;
@@ -11,13 +11,13 @@ type Figures = { ok: boolean } & Readonly<Record<string, unknown>>;
 interface Health {
   status: string;
   version: string;
-  /** Seconds. */
+  /** Uptime in seconds. */
   uptime: number;
-  /** For keys that may read the system only. */
+  /** Checks, only for keys that may read the system. */
   checks?: Readonly<Record<string, Figures>>;
 }
 
-/** What the server was like at a time. */
+/** State of the server at one time. */
 export interface Sample {
   at: number;
   realtime: number;
@@ -25,7 +25,7 @@ export interface Sample {
   memoryBytes: number;
 }
 
-/** Since the dashboard was opened, the oldest first: the server keeps none. */
+/** Samples since the dashboard was opened, oldest first. The server keeps none. */
 const samples: Sample[] = [];
 
 const SAMPLES: Begun = {

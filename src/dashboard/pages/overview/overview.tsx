@@ -12,10 +12,10 @@ import { Failure, Loadable, Loading } from "../../parts/states.tsx";
 import { FailedJobs, LastChanges, Warnings } from "./events.tsx";
 import { type Sample, useHealth } from "./health.ts";
 
-/** Checks whose figures are charts. */
+/** Checks that are shown as charts. */
 const DRAWN = ["sockets", "memory"];
 
-/** Whether the server is well, what it does now, and what has happened last. */
+/** Health of the server, its current load, and recent events. */
 export default function OverviewPage() {
   const { may } = useRights();
   const health = useHealth();
@@ -57,7 +57,7 @@ export default function OverviewPage() {
   );
 }
 
-/** Requests of the last hour, by the minute. */
+/** Requests of the last hour, by minute. */
 export function RequestCharts() {
   const report = useQuery({
     queryKey: ["analytics", "overview"],
@@ -78,7 +78,7 @@ export function RequestCharts() {
 
 const HINT = "Since you opened the dashboard";
 
-/** What the server holds: live connections and memory. */
+/** Live connections and memory of the server. */
 export function LoadCharts({ samples }: { samples: readonly Sample[] }) {
   const times = useMemo(() => samples.map(({ at }) => at), [samples]);
   const sockets = useMemo(
@@ -112,7 +112,7 @@ export function LoadCharts({ samples }: { samples: readonly Sample[] }) {
   );
 }
 
-/** One check of the server, with its figures. */
+/** One check of the server with its figures. */
 export function Check({
   name,
   isFine,
@@ -151,13 +151,13 @@ export function Check({
   );
 }
 
-/** Names of a check's figures in plain words. */
+/** Plain names of a check's figures. */
 const WORDS: Readonly<Record<string, string>> = {
   walBytes: "not yet merged",
   inPlace: "where it belongs",
 };
 
-/** `freeBytes` is "free", `lastMs` is "last took". */
+/** Returns the plain name of a figure: `freeBytes` is "free", `lastMs` is "last took". */
 const wordsOf = (name: string): string =>
   WORDS[name] ??
   name

@@ -12,7 +12,7 @@ import { Empty, Loadable } from "../../parts/states.tsx";
 import { SendButton } from "./devices.tsx";
 import type { Change } from "./state.tsx";
 
-/** One device, with its topics and metadata. */
+/** Device with its topics and metadata. */
 export function OpenDevice({ token, change }: { token: string; change: Change }) {
   const device = useQuery({
     queryKey: ["push", "device", token],

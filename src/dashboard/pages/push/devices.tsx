@@ -10,7 +10,7 @@ import { type Change, PLATFORMS, type PushState, UserSelect } from "./state.tsx"
 
 const TOPICS_SHOWN = 2;
 
-/** The devices that take messages: all, or those of a user, on a platform, of a topic, with a token. */
+/** Devices that receive messages, filtered by user, platform, topic or token. */
 export function Devices({ state, change }: { state: Partial<PushState>; change: Change }) {
   const { user, token, platform, topic } = state;
   const wanted = {
@@ -128,7 +128,7 @@ function Topics({ topics }: Pick<PushDevice, "topics">) {
   );
 }
 
-/** Opens a test message. */
+/** Button that opens a test message. */
 export const SendButton = ({ to, change, label = "Send" }: { to: string; change: Change; label?: string }) => (
   <Button size="compact-sm" variant="default" onClick={() => change({ to })}>
     {label}

@@ -11,7 +11,7 @@ const LOGS_EVERY_MS = 2_000;
 
 const COLORS: Readonly<Record<PushLog["status"], string>> = { sent: "green", failed: "red", removed: "yellow" };
 
-/** What became of each message and device in the last day. */
+/** Outcome of each message per device in the last day. */
 export function Log({ state: { user, status }, change }: { state: Partial<PushState>; change: Change }) {
   const wanted = { ...(user === undefined ? {} : { userId: user }), ...(status === undefined ? {} : { status }) };
   const list = usePaged({

@@ -15,7 +15,7 @@ const VIEWS: readonly { view: View; label: string }[] = [
   { view: "log", label: "Log" },
 ];
 
-/** Devices and topics that take push messages, and what became of messages. */
+/** Devices and topics for push messages, and the outcome of messages. */
 export default function PushPage() {
   const { may } = useRights();
   const { state, change } = usePageState<PushState>();

@@ -13,7 +13,7 @@ const KINDS = [
   { value: "topic", label: "A topic" },
 ];
 
-/** `user:ID` as its kind, and what follows. */
+/** Splits `user:ID` into its kind and the rest. */
 function parse(to: Recipient): { kind: string; name: string; platform: string } {
   const [kind = "", ...rest] = to.split(":");
   if (kind !== "token") return { kind: kind === "topic" ? kind : "user", name: rest.join(":"), platform: "android" };
@@ -40,7 +40,7 @@ interface RecipientFieldsProps {
   fields: PlatformError["fields"];
 }
 
-/** Whom the message is for. */
+/** Fields for the recipient of the message. */
 function RecipientFields({ recipient, edit, fields }: RecipientFieldsProps) {
   return (
     <>
@@ -75,7 +75,7 @@ function RecipientFields({ recipient, edit, fields }: RecipientFieldsProps) {
   );
 }
 
-/** A message to a user, a device or a topic. */
+/** Form for a message to a user, a device or a topic. */
 export function Send({ to, change }: { to: Recipient; change: Change }) {
   const [recipient, setRecipient] = useState(() => parse(to));
   const [title, setTitle] = useState("Test");

@@ -6,7 +6,7 @@ import type { PushLog, PushPlatform } from "../../../client/admin/push.ts";
 import { server } from "../../api/server.ts";
 import { useRights } from "../../api/session.tsx";
 
-/** What the page shows; all of it is in its address. */
+/** State of the page, all of it in its address. */
 export interface PushState {
   view: View;
   user: string;
@@ -14,17 +14,17 @@ export interface PushState {
   platform: PushPlatform;
   topic: string;
   status: PushLog["status"];
-  /** The beginning of topics. */
+  /** Prefix of topics. */
   q: string;
-  /** The token of the open device. */
+  /** Token of the open device. */
   device: string;
-  /** Whom the open test message is for. */
+  /** Recipient of the open test message. */
   to: Recipient;
 }
 
 export type View = "devices" | "topics" | "log";
 
-/** `user:ID`, `token:PLATFORM:TOKEN`, `topic:NAME`; empty: nobody yet. */
+/** Recipient: `user:ID`, `token:PLATFORM:TOKEN`, `topic:NAME`; empty: none yet. */
 export type Recipient = string;
 
 export const PLATFORMS: readonly PushPlatform[] = ["android", "ios", "web"];
@@ -41,12 +41,12 @@ const TYPING_MS = 200;
 interface UserSelectProps {
   label: string;
   isLabelHidden?: boolean;
-  /** The id; empty: nobody. */
+  /** Id of the user; empty: none. */
   user: string;
   onChange(user: string): void;
 }
 
-/** A user, found by address or name; by id alone for keys that may not look users up. */
+/** Selects a user by address or name; only by id for keys that may not look up users. */
 export function UserSelect(props: UserSelectProps) {
   const { may } = useRights();
   const { label, isLabelHidden = false, user, onChange } = props;
@@ -87,7 +87,7 @@ function Found({ label, isLabelHidden = false, user, onChange }: UserSelectProps
       clearable
       clearButtonProps={{ "aria-label": `Clear ${label}` }}
       data={data}
-      // The server has found them, also by what is not shown.
+      // The server has filtered the options, also by fields that are not shown.
       filter={({ options }) => options}
       nothingFoundMessage={users.error === null ? "Nobody has this name" : "Users cannot be looked up"}
       searchValue={text}

@@ -10,7 +10,7 @@ import { Empty } from "../../parts/states.tsx";
 import { SendButton } from "./devices.tsx";
 import type { Change } from "./state.tsx";
 
-/** The topics that have devices. */
+/** Topics that have devices. */
 export function Topics({ q, change }: { q: string; change: Change }) {
   const { may } = useRights();
   const maySend = may("push", "*", "*", "send");

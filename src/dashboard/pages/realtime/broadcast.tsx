@@ -11,7 +11,7 @@ type Payload = Parameters<ReturnType<typeof server.broadcast>["send"]>[1];
 
 const PREFIX = "broadcast:";
 
-/** Sends a message to those who listen on a broadcast channel. */
+/** Form that sends a message to the listeners of a broadcast channel. */
 export function BroadcastForm({ channel: first, onClose }: { channel: string; onClose(): void }) {
   const [channel, setChannel] = useState(first.slice(PREFIX.length));
   const [event, setEvent] = useState("");
@@ -25,7 +25,7 @@ export function BroadcastForm({ channel: first, onClose }: { channel: string; on
     submitted?.preventDefault();
     try {
       setProblem(null);
-      // The server says what is wrong with anything but an object.
+      // The server rejects anything but an object.
       send.mutate(parseJson(payload, "The payload") as Payload, { onSuccess: onClose });
     } catch (error) {
       setProblem(messageOf(error));

@@ -2,25 +2,25 @@ import { useEffect, useRef, useState } from "react";
 import type { ServerMessage } from "../../../client/socket/types.ts";
 import { server } from "../../api/server.ts";
 
-/** Messages of a channel that are kept, and characters of one that are shown in a line. */
+/** Bound of the messages kept per channel, and characters of one shown in a line. */
 const TAIL_MESSAGES_MAX = 200;
 
-/** A message as it came on a channel. */
+/** Message received on a channel. */
 export interface Heard {
-  /** In order of arrival. */
+  /** Sequence number in order of arrival. */
   number: number;
   at: number;
   type: string;
-  /** What it says, without the channel. */
+  /** Content without the channel. */
   content: Readonly<Record<string, unknown>>;
 }
 
 export interface Tail {
-  /** The newest first. */
+  /** Messages, newest first. */
   messages: readonly Heard[];
-  /** All that have come. */
+  /** Number of messages received. */
   count: number;
-  /** Why the server does not show the channel; null: it does, or has not answered yet. */
+  /** Why the server refuses the channel; null: it does not, or has not responded yet. */
   refused: string | null;
   isListening: boolean;
   isPaused: boolean;
@@ -35,7 +35,7 @@ const TYPES = [
   ...["presence_sync", "presence_join", "presence_update", "presence_leave"],
 ];
 
-/** The messages of a channel as they come, at most TAIL_MESSAGES_MAX. A pause drops none of the last ones. */
+/** Returns the messages of a channel as they arrive, at most TAIL_MESSAGES_MAX. A pause drops none of the last ones. */
 export function useTail(channel: string): Tail {
   const [shown, setShown] = useState<{ messages: readonly Heard[]; count: number }>({ messages: NOTHING, count: 0 });
   const [refused, setRefused] = useState<string | null>(null);
@@ -56,7 +56,7 @@ export function useTail(channel: string): Tail {
       if (of !== channel) return;
       const message = { number: ++count.current, at: Date.now(), type, content };
       heard.current = [message, ...heard.current].slice(0, TAIL_MESSAGES_MAX);
-      // However many come at once are shown together.
+      // Messages that arrive within a frame are shown together.
       frame ??= requestAnimationFrame(show);
     };
     const release = socket.hold();

@@ -23,20 +23,20 @@ import { Page, usePageState } from "../../parts/page.tsx";
 import { Empty, Failure, Loadable } from "../../parts/states.tsx";
 import { TailDrawer } from "./tail.tsx";
 
-/** Time between two looks at realtime. */
+/** Polling interval of realtime figures. */
 const REALTIME_EVERY_MS = 1_000;
 
-/** Loaded when it is opened: its editor is larger than the page. */
+/** Loaded when opened: its editor is larger than the page. */
 const BroadcastForm = lazy(async () => ({ default: (await import("./broadcast.tsx")).BroadcastForm }));
 
 interface RealtimePageState {
   q: string;
   sort: "subscribers" | "rate";
-  /** The channel whose messages are shown. */
+  /** Channel whose messages are shown. */
   channel: string;
 }
 
-/** Who is connected, what they listen to, and what is sent there. */
+/** Connections, their subscriptions, and live messages. */
 export default function RealtimePage() {
   const { may } = useRights();
   const { state, change } = usePageState<RealtimePageState>();
@@ -87,7 +87,7 @@ export default function RealtimePage() {
                   { value: "rate", label: "Most messages" },
                 ]}
                 value={sort}
-                // The options are orders.
+                // The options are sort orders.
                 onChange={(next) => change({ sort: next as RealtimePageState["sort"] })}
               />
             </Group>

@@ -18,14 +18,14 @@ const times = new Intl.DateTimeFormat("en-GB", {
   fractionalSecondDigits: 3,
 });
 
-/** The messages of one channel, as they come. */
+/** Live messages of one channel. */
 export function TailDrawer({
   channel,
   onBroadcast,
   onClose,
 }: {
   channel: string;
-  /** null: the key may not, or nobody can. */
+  /** Opens the broadcast form; null: the key may not send, or the channel takes no broadcasts. */
   onBroadcast: (() => void) | null;
   onClose(): void;
 }) {
@@ -92,7 +92,7 @@ const COLOURS: Readonly<Record<string, string>> = {
   batch_changes: "blue",
 };
 
-/** What a message says is one line, until it is opened. */
+/** Message in one line until expanded. */
 function Message({ message: { at, type, content } }: { message: Heard }) {
   const [isOpen, setIsOpen] = useState(false);
   const { event, changeType } = content;
@@ -111,7 +111,7 @@ function Message({ message: { at, type, content } }: { message: Heard }) {
   );
 }
 
-/** The payload where there is one: what else there is, the badge says. */
+/** Returns the payload, if any; the badge shows the rest. */
 function lineOf(content: Heard["content"]): string {
   const text = JSON.stringify(content["data"] ?? content["state"] ?? content) ?? "";
   return text.length > TAIL_LINE_CHARACTERS ? `${text.slice(0, TAIL_LINE_CHARACTERS)}…` : text;

@@ -6,10 +6,10 @@ import { useRights } from "../../api/session.tsx";
 import { JsonTree } from "../../parts/code/json-tree.tsx";
 import { numberText } from "../../parts/format.tsx";
 
-/** Players of a room who are listed before one asks for all. */
+/** Number of a room's players that are listed before the list is expanded. */
 const PLAYERS_SHOWN = 50;
 
-/** Who is in a room, with the state that each of them sees alone. */
+/** Players of a room, each with their own state. */
 export function Players({ room, onKick }: { room: RoomState; onKick: ((userId: string) => void) | null }) {
   const [showsAll, setShowsAll] = useState(false);
   const { players, playerCount } = room;

@@ -19,7 +19,7 @@ const STATUS: Readonly<Record<RoomState["status"], { color: string; hint: string
   saved: { color: "gray", hint: "Nobody is in it: as it was saved last" },
 };
 
-/** One room as it changes: its players, its states, its timers. */
+/** One room, polled: its players, states and timers. */
 export default function RoomPage() {
   const { namespace, id } = usePathParameters<"namespace" | "id">();
   const { may } = useRights();

@@ -11,7 +11,7 @@ import { DataTable } from "../../parts/list/data-table.tsx";
 import { Page, usePageState } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 
-/** The rooms in which somebody is, or that are in memory, as they come and go. */
+/** Rooms with players or in memory, polled. */
 export default function RoomsPage() {
   const resources = useResources();
   return (

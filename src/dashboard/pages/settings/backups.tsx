@@ -9,7 +9,7 @@ import { DataTable } from "../../parts/list/data-table.tsx";
 import { Section } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 
-/** Time between two looks at backups. */
+/** Polling interval of backups. */
 const BACKUPS_EVERY_MS = 3_000;
 
 const KEY = ["backups"];
@@ -23,7 +23,7 @@ function useAct<Given = void>(act: (given: Given) => Promise<unknown>, done: str
   });
 }
 
-/** The backups at their place: made, verified (a rehearsed restore) and downloaded from here. */
+/** Stored backups, with creation, verification (a rehearsed restore) and download. */
 export function Backups() {
   const { may } = useRights();
   const list = useQuery({ queryKey: KEY, refetchInterval: BACKUPS_EVERY_MS, queryFn: () => server.backups.list() });

@@ -8,7 +8,7 @@ import { Wide } from "../../parts/list/list.tsx";
 import { Section } from "../../parts/page.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 
-/** The config as it runs: keys with their scopes, schedules, quotas, rules with their sources, and the rest without secrets. */
+/** Running config: keys with their scopes, schedules, quotas, rules with their sources, and the rest without secrets. */
 export function Config() {
   const resources = useResources();
   return (

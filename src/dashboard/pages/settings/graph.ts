@@ -2,7 +2,7 @@ import { Graph, layout } from "@dagrejs/dagre";
 import type { Edge, Node, XYPosition } from "@xyflow/react";
 import type { Field, TableSchema } from "../../api/resources.ts";
 
-/** Fields of a table that the diagram of the schema draws. */
+/** Number of a table's fields that the schema diagram draws. */
 const DIAGRAM_FIELDS_MAX = 14;
 
 const NODE_WIDTH_PX = 220;
@@ -10,20 +10,20 @@ const HEAD_PX = 34;
 const FIELD_PX = 22;
 const TABLES_APART_PX = 40;
 const RANKS_APART_PX = 90;
-/** Tables without references, in a row. */
+/** Number of unreferenced tables in a row. */
 const ALONE_PER_ROW = 5;
 
 interface FieldLine {
   name: string;
   type: Field["type"];
-  /** The table that it refers to; null: none. */
+  /** Table that the field refers to; null: none. */
   refersTo: string | null;
 }
 
 interface TableData extends Record<string, unknown> {
   table: string;
   fields: readonly FieldLine[];
-  /** Fields that are not drawn. */
+  /** Number of fields that are not drawn. */
   more: number;
 }
 
@@ -34,7 +34,7 @@ type Tables = Readonly<Record<string, TableSchema>>;
 export const fieldsOf = ({ fields }: TableSchema): FieldLine[] =>
   Object.entries(fields).map(([name, { type, references }]) => ({ name, type, refersTo: references?.table ?? null }));
 
-/** Each table with its first fields, and an arrow for each reference, laid out so that few arrows cross. */
+/** Lays out tables with their first fields, and an arrow for each reference, so that few arrows cross. */
 export function graphOf(tables: Tables): { nodes: TableNode[]; edges: Edge[] } {
   const edges = Object.entries(tables).flatMap(([table, schema]) =>
     fieldsOf(schema).flatMap(({ name, refersTo }) =>
@@ -73,7 +73,7 @@ const cornerOf = ({ x, y }: { x: number; y: number }, height: number): XYPositio
   y: y - height / 2,
 });
 
-/** Below one another, a layout of tables without references would be too narrow to be read. */
+/** Lays out tables without references in rows: a single column would be too narrow to read. */
 function inRows(tables: readonly { table: string; height: number }[], top: number): Map<string, XYPosition> {
   const places = new Map<string, XYPosition>();
   let y = top;

@@ -10,7 +10,7 @@ import "@xyflow/react/dist/style.css";
 import { Background, Controls, Handle, type NodeProps, Position, ReactFlow } from "@xyflow/react";
 import { useMemo } from "react";
 
-/** The tables of a namespace as a diagram, and as text. */
+/** Tables of a namespace as a diagram, and as text. */
 export default function Schema() {
   const resources = useResources();
   const { state, change } = usePageState<{ namespace: string }>();
@@ -78,14 +78,14 @@ export default function Schema() {
   );
 }
 
-/** Tables and what they refer to. It is moved and zoomed with pointer and keyboard; nothing is changed. */
+/** Read-only diagram of tables and references, with pan and zoom by pointer and keyboard. */
 export function Diagram({ label, tables }: { label: string; tables: Readonly<Record<string, TableSchema>> }) {
   const { nodes, edges } = useMemo(() => graphOf(tables), [tables]);
   const colorMode = useComputedColorScheme();
   return (
     <div className="diagram" role="application" aria-label={label}>
       <ReactFlow
-        // Laid out anew for other tables.
+        // Other tables need a new layout.
         key={nodes.map(({ id }) => id).join(" ")}
         defaultNodes={nodes}
         defaultEdges={edges}

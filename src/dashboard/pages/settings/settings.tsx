@@ -12,7 +12,7 @@ const VIEWS = ["config", "schema", "backups"] as const;
 type View = (typeof VIEWS)[number];
 const NAMES: Readonly<Record<View, string>> = { config: "Config", schema: "Schema", backups: "Backups" };
 
-/** What the server runs with, its tables as a diagram, and its backups. */
+/** Config, schema diagram and backups of the server. */
 export default function SettingsPage() {
   const { may } = useRights();
   const { state, change } = usePageState<{ view: View }>();

@@ -6,7 +6,7 @@ import { IconEye, IconSearch, IconTable } from "../../parts/icons.tsx";
 import { Empty, Loadable } from "../../parts/states.tsx";
 import { useRelations } from "./statements.ts";
 
-/** Statements that the SQL page remembers of a database, and characters of one that it remembers or has in its address. */
+/** Number of statements remembered per database, and limit of their characters in the history or the address. */
 const SQL_HISTORY_MAX = 100;
 const SQL_HISTORY_CHARACTERS_MAX = 10_000;
 
@@ -17,7 +17,7 @@ interface Entry {
 
 const NOTHING: Entry[] = [];
 
-/** What was run on a database in this browser, the last first. Statements only, no results. */
+/** Returns the history of statements run on a database in this browser, latest first. Results are not kept. */
 export function useHistory(database: string) {
   const [entries, setEntries] = useLocalStorage<Entry[]>({
     key: `platform.sql-history ${database}`,
@@ -95,7 +95,7 @@ export function HistoryDrawer({
 
 const SEARCHED_FROM = 8;
 
-/** The tables and views of a database; one opens its columns, of which each is inserted by a click. */
+/** Tables and views of a database; each expands to its columns, and a click inserts a name. */
 export function Relations({ database, onInsert }: { database: string; onInsert(name: string): void }) {
   const relations = useRelations(database);
   const [q, setQ] = useState("");

@@ -8,7 +8,7 @@ const CHARACTER_PX = 7.4;
 const PADDING_PX = 22;
 const WIDTH_MIN_PX = 56;
 const WIDTH_MAX_PX = 380;
-/** Rows that the widths of columns are made for. */
+/** Number of rows that are measured for column widths. */
 const MEASURED_ROWS = 100;
 const OVERSCAN_ROWS = 12;
 const OVERSCAN_COLUMNS = 3;
@@ -29,7 +29,7 @@ function widthOf(column: string, rows: readonly ResultRow[]): number {
   return Math.min(WIDTH_MAX_PX, Math.max(WIDTH_MIN_PX, Math.ceil(characters * CHARACTER_PX) + PADDING_PX));
 }
 
-/** The rows of a result, of which those on the screen exist. Enter and a double click show a value as a whole. */
+/** Virtualized grid of a result's rows. Enter and a double click show a whole value. */
 export function ResultGrid({ name, rows }: { name: string; rows: readonly ResultRow[] }) {
   const box = useRef<HTMLDivElement>(null);
   const [focus, setFocus] = useState<Place>({ row: 0, column: 0 });
@@ -118,7 +118,7 @@ export function ResultGrid({ name, rows }: { name: string; rows: readonly Result
   );
 }
 
-/** Where a key leads; null: nowhere. */
+/** Returns the cell to which a key moves; null: nowhere. */
 function placeAfter(
   { key, ctrlKey }: KeyboardEvent,
   { row, column }: Place,

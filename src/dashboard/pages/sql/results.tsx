@@ -11,7 +11,7 @@ interface Step {
   steps: Step[];
 }
 
-/** The rows of EXPLAIN QUERY PLAN as the tree that they are. */
+/** Builds the tree of EXPLAIN QUERY PLAN rows. */
 function stepsOf(rows: readonly ResultRow[], parent: unknown = 0): Step[] {
   const byParent = Map.groupBy(rows, (row) => row["parent"]);
   const below = (id: unknown): Step[] =>
@@ -23,7 +23,10 @@ function stepsOf(rows: readonly ResultRow[], parent: unknown = 0): Step[] {
   return below(parent);
 }
 
-/** How SQLite goes about a statement. A scan without an index looks at every row; what is temporary is built for this statement and dropped. */
+/**
+ * Query plan of a statement. A scan without an index reads every row; temporary structures are built for the statement and
+ * dropped.
+ */
 function Plan({ rows }: { rows: readonly ResultRow[] }) {
   const steps = stepsOf(rows);
   return (
@@ -69,7 +72,7 @@ const TAB_CHARACTERS = 28;
 /** `3 rows`, `one row` */
 const counted = (count: number, one: string): string => (count === 1 ? `One ${one}` : `${numberText(count)} ${one}s`);
 
-/** What became of each statement: one as it is, several in tabs. */
+/** Outcomes of the statements: one directly, several in tabs. */
 export function Results({ runs }: { runs: Runs }) {
   const { outcomes, total, cancel, chosen, choose } = runs;
   if (outcomes.length === 0 && cancel !== null) {

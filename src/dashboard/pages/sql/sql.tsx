@@ -17,11 +17,11 @@ const SQL_ADDRESS_CHARACTERS_MAX = 4_000;
 
 interface SqlPageState {
   database: string;
-  /** What was run last. A link only fills the editor: nothing runs by being opened. */
+  /** Statements that ran last. A link only fills the editor: opening it runs nothing. */
   query: string;
 }
 
-/** Statements for the databases of the config's `d1`. */
+/** SQL page for the databases of the config's `d1`. */
 export default function SqlPage() {
   const resources = useResources();
   const { state, change } = usePageState<SqlPageState>();
@@ -163,7 +163,7 @@ function Toolbar({
   );
 }
 
-/** SQLite's SQL, with completion of the tables and columns that are there. */
+/** Returns SQLite's SQL, with completion of existing tables and columns. */
 function useLanguage(database: string) {
   const { data } = useRelations(database);
   return useMemo(() => {

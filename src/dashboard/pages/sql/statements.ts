@@ -6,12 +6,12 @@ import { type SqlPlace, type SqlStatement, sqlErrorPlace, sqlStatements } from "
 import type { Sql } from "../../../client/admin/stores.ts";
 import { messageOf, noteFailure, queries, server } from "../../api/server.ts";
 
-/** Columns of tables and views that completion knows. */
+/** Bound of the columns of tables and views that completion knows. */
 const SQL_COLUMNS_MAX = 5_000;
 
 export type ResultRow = Readonly<Record<string, unknown>>;
 
-/** What became of a statement. */
+/** Outcome of a statement. */
 export type Outcome =
   | { kind: "rows"; statement: SqlStatement; rows: readonly ResultRow[]; changes: number; durationMs: number }
   | { kind: "plan"; statement: SqlStatement; rows: readonly ResultRow[] }
@@ -30,7 +30,7 @@ ORDER BY m.name, c.cid LIMIT ${SQL_COLUMNS_MAX}`;
 
 const relationsKey = (database: string): readonly string[] => ["sql", database, "relations"];
 
-/** The tables and views of a database with their columns. */
+/** Returns the tables and views of a database with their columns. */
 export const useRelations = (database: string) =>
   useQuery({
     queryKey: relationsKey(database),
@@ -46,7 +46,7 @@ export const useRelations = (database: string) =>
     },
   });
 
-/** Runs statements one after another, up to the first that fails, and tells of each. */
+/** Runs statements in sequence up to the first failure, and reports each outcome. */
 async function runStatements(
   sql: Sql,
   statements: readonly SqlStatement[],
@@ -68,13 +68,13 @@ async function runStatements(
   }
 }
 
-/** What a message of the server is about, in the text that was run; the whole statement where it names nothing. */
+/** Returns the range of the script that an error message names; the whole statement if it names nothing. */
 const placeOf = (script: string, { statement, error }: Outcome & { kind: "failed" }): SqlPlace =>
   sqlErrorPlace(script, statement, messageOf(error)) ?? statement;
 
 const mark = StateEffect.define<SqlPlace | null>();
 
-/** Underlines the place of an error, until the text there changes. */
+/** Underlines the range of an error until its text changes. */
 export const errorMark = StateField.define<DecorationSet>({
   create: () => Decoration.none,
   update(marks, { changes, effects, docChanged }) {
@@ -96,18 +96,18 @@ function showMark(view: EditorView, place: SqlPlace | null): void {
 }
 
 interface Run {
-  /** Statements that were to run. */
+  /** Number of statements to run. */
   total: number;
   outcomes: readonly Outcome[];
-  /** Ends it; null: it has ended. */
+  /** Cancels the run; null: it has ended. */
   cancel: (() => void) | null;
 }
 
 const NOTHING: Run = { total: 0, outcomes: [], cancel: null };
 
 /**
- * What was run last on a database, and which of its results is shown. Whoever leaves the page cancels what runs, as nobody would
- * see what becomes of it.
+ * Returns the last run on a database, and which of its results is shown. Leaving the page cancels it, as nobody would see its
+ * outcome.
  */
 export function useRuns(database: string) {
   const [run, setRun] = useState(NOTHING);
@@ -118,7 +118,7 @@ export function useRuns(database: string) {
   const start = (editor: EditorView, isPlan: boolean): boolean => {
     const { from, to } = editor.state.selection.main;
     const script = editor.state.doc.toString();
-    // What is selected runs alone. Places are those of the whole text.
+    // A selection runs alone. Padding keeps positions those of the whole text.
     const wanted = sqlStatements(from === to ? script : " ".repeat(from) + script.slice(from, to));
     if (wanted.length === 0 || run.cancel !== null) return false;
     const aborting = new AbortController();

@@ -16,10 +16,10 @@ export type Operator =
   | "in"
   | "not in";
 
-/** As the server takes it. */
+/** Condition in the server's form. */
 export type Condition = readonly [field: string, operator: Operator, value: unknown];
 
-/** What narrows a list: all of `all` must match, and one of `any` where there are some. */
+/** Filter of a list: all of `all` must match, and one of `any` if there are some. */
 export interface Conditions {
   all: readonly Condition[];
   any: readonly Condition[];
@@ -27,7 +27,7 @@ export interface Conditions {
 
 export const isNarrowed = ({ all, any }: Conditions): boolean => all.length + any.length > 0;
 
-/** As parameters of a request. */
+/** Returns the request parameters of a filter. */
 export const parametersOf = ({ all, any }: Conditions): { filter?: string; orFilter?: string } => ({
   ...(all.length === 0 ? {} : { filter: JSON.stringify(all) }),
   ...(any.length === 0 ? {} : { orFilter: JSON.stringify(any) }),
@@ -48,7 +48,7 @@ const OPERATORS: Readonly<Record<FieldType, readonly Operator[]>> = {
 
 export const operatorsOf = ({ type }: Pick<Field, "type">): readonly Operator[] => OPERATORS[type];
 
-/** What was typed, as a value of the field. `null` is null; a list of `in` has commas. */
+/** Parses typed text as a value of the field. `null` is null; a list for `in` is separated by commas. */
 export function typedValue(text: string, operator: Operator, field: Pick<Field, "type">): unknown {
   if (operator === "in" || operator === "not in") return text.split(",").map((part) => single(part.trim(), field));
   return single(text, field);
@@ -57,7 +57,7 @@ export function typedValue(text: string, operator: Operator, field: Pick<Field, 
 function single(text: string, { type }: Pick<Field, "type">): unknown {
   if (text === "null") return null;
   if (type === "boolean") return text === "true";
-  // What is no number, or would become another one, stays a text: the server says what is wrong with it.
+  // Text that is not a number, or that a number cannot represent exactly, stays text: the server reports the problem.
   if (type === "integer" || type === "number") return text.trim() !== "" && isNumber(text) ? Number(text) : text;
   if (type !== "json") return text;
   try {

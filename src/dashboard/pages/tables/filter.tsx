@@ -12,7 +12,7 @@ interface FilterProps {
   onChange(conditions: Conditions): void;
 }
 
-/** Adds a condition: a field, an operator and a value. */
+/** Button that adds a condition: a field, an operator and a value. */
 export function FilterButton({ schema, conditions, onChange }: FilterProps) {
   const names = Object.keys(schema.fields);
   const [isOpen, setIsOpen] = useState(false);
@@ -86,7 +86,7 @@ export function FilterButton({ schema, conditions, onChange }: FilterProps) {
               aria-label="Match"
               size="xs"
               value={list}
-              // The lists are these two.
+              // The options are these two lists.
               onChange={(next) => setList(next as keyof Conditions)}
               data={[
                 { value: "all", label: "Must match" },
@@ -101,7 +101,7 @@ export function FilterButton({ schema, conditions, onChange }: FilterProps) {
   );
 }
 
-/** The conditions that hold now. Each can be removed. */
+/** Current conditions, each removable. */
 export function ConditionList({ conditions, onChange }: Omit<FilterProps, "schema">) {
   const { all, any } = conditions;
   if (all.length + any.length === 0) return null;
@@ -137,7 +137,7 @@ function ConditionPill({ condition, onRemove }: { condition: Condition; onRemove
     <Pill
       withRemoveButton
       maw="100%"
-      // The component hides it from those who cannot use a mouse.
+      // The component hides it from people without a mouse.
       removeButtonProps={{ "aria-label": `Remove the condition ${text}`, "aria-hidden": false, tabIndex: 0 }}
       onRemove={onRemove}
     >
@@ -146,14 +146,14 @@ function ConditionPill({ condition, onRemove }: { condition: Condition; onRemove
   );
 }
 
-/** Words to search for, which are searched for when the typing pauses. */
+/** Debounced search input. */
 export function SearchInput({
   placeholder = "Search",
   text,
   onChange,
 }: {
   placeholder?: string;
-  /** At first. */
+  /** Initial text. */
   text: string;
   onChange(text: string): void;
 }) {

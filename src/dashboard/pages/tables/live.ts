@@ -5,14 +5,14 @@ import { useViewAs } from "../../shell/view-as.tsx";
 import { channelOf, type TableAddress } from "./address.ts";
 import { type Row, reloadRows, showRecord } from "./rows.ts";
 
-/** Time between two loads of a table in which records come and go. */
+/** Throttle interval of reloads while records come and go. */
 const RELOAD_EVERY_MS = 1_000;
-/** How long a record flashes that has changed. */
+/** Duration of the flash of a changed record. */
 const FLASH_MS = 1_200;
 
 /**
- * Follows the changes of a table. Gives the ids of the records that have just changed. `isByValues`: values decide which records are
- * listed, in which order, or what is said of them, so that a changed one is loaded again as well.
+ * Follows the changes of a table, and returns the ids of records that have just changed. `isByValues`: values affect which
+ * records are listed, their order, or their summary, so that a changed record also triggers a reload.
  */
 export function useLive(address: TableAddress, isByValues: boolean): ReadonlySet<string> {
   const as = useViewAs();
@@ -44,7 +44,7 @@ export function useLive(address: TableAddress, isByValues: boolean): ReadonlySet
     const changed = (message: ServerMessage): void => {
       const { changeType, docId, data } = message;
       const isUpdate = changeType === "modified" && typeof data === "object" && data !== null;
-      // Another's view has other records and fields: it is loaded again.
+      // The viewed-as user sees other records and fields, so they are reloaded.
       const isShown = isUpdate && as === null;
       if (isShown) showRecord(address, data as Row);
       if (!isShown || isLoadedAgain()) reloadSoon();
@@ -53,7 +53,7 @@ export function useLive(address: TableAddress, isByValues: boolean): ReadonlySet
     const release = server.socket.hold();
     const ends = [
       server.socket.onConnected(() => server.socket.send({ type: "subscribe", channel })),
-      // What changed before the subscription, or while the connection was lost, is not sent.
+      // Changes before the subscription, or during a lost connection, are not sent.
       server.socket.on("subscribed", (message) => {
         if (message["channel"] === channel) reloadRows(address);
       }),

@@ -12,7 +12,7 @@ import { SearchInput } from "./filter.tsx";
 
 const PAGE = 100;
 
-/** The instances of a namespace. */
+/** Instances of a namespace. */
 export default function NamespacePage() {
   const { namespace } = usePathParameters<"namespace">();
   const { state, change } = usePageState<{ prefix?: string }>();

@@ -10,20 +10,21 @@ import { keyOf, pathOf, type TableAddress } from "./address.ts";
 import { type Conditions, parametersOf } from "./filter-model.ts";
 import { MARKS } from "./grid/cell-text.tsx";
 
+/** Bound of the grid, as browsers limit the height of an element. A filter reaches the rows beyond. */
 const SHOWN_ROWS_MAX = 400_000;
 
 export type Row = {
   readonly id: string;
-  /** Of a search: texts with what was found between `MARKS`. */
+  /** Matching texts of a search, with matches between `MARKS`. */
   readonly highlights?: Readonly<Record<string, string>>;
 } & Readonly<Record<string, unknown>>;
 
-/** What the grid shows. */
+/** Query of the grid. */
 export interface Listing {
   conditions: Conditions;
-  /** `field:asc` or `field:desc`; null: by id. */
+  /** Sort, `field:asc` or `field:desc`; null: by id. */
   sort: string | null;
-  /** Words to search for; empty: a list. */
+  /** Search text; empty: a list. */
   search: string;
 }
 
@@ -32,19 +33,19 @@ interface Page {
   total: number | null;
 }
 
-/** Rows of a page, unless they are together more than the server sends at once. */
+/** Rows of a page, unless the page would exceed the server's response limit. */
 const PAGE_ROWS = 100;
-/** So many times fewer are asked for then. */
+/** Divisor of the page size after a response that was too large. */
 const FEWER = 4;
 const PAYLOAD_TOO_LARGE = 413;
 const HIGHLIGHT = { highlightPre: MARKS.pre, highlightPost: MARKS.post };
 
-/** Below it is everything that changes with the records of a table. */
+/** Query key above everything that changes with a table's records. */
 export const listKey = (address: TableAddress): readonly unknown[] => [...keyOf(address), "rows"];
 
 const pagesKey = (address: TableAddress): readonly unknown[] => [...listKey(address), "pages"];
 
-/** Which rows are loaded. */
+/** Part of the rows to load. */
 interface Part {
   page: number;
   pageRows: number;
@@ -77,14 +78,14 @@ const NO_ROWS: readonly Row[] = [];
 const FIRST: Part = { page: 0, pageRows: PAGE_ROWS };
 const WHOLE_TABLE: Listing = { conditions: { all: [], any: [] }, sort: null, search: "" };
 
-/** Loads the first rows of a table that is about to be opened. */
+/** Prefetches the first rows of a table. */
 export const prefetchRows = (server: Administrator, as: string | null, address: TableAddress): void =>
   void queries.prefetchQuery({
     queryKey: pageKey(address, as, WHOLE_TABLE, FIRST),
     queryFn: ({ signal }) => loadPage(server, address, WHOLE_TABLE, FIRST, signal),
   });
 
-/** The rows of a table, loaded a page at a time as they are shown. */
+/** Returns a table's rows, loaded page by page as they are shown. */
 export function useRows(address: TableAddress, listing: Listing, pages: readonly number[]) {
   const server = useServer();
   const as = useViewAs();
@@ -111,7 +112,7 @@ export function useRows(address: TableAddress, listing: Listing, pages: readonly
   const failed = first.error ?? others.find(({ error }) => error !== null)?.error ?? null;
   const isTooLarge = failed instanceof PlatformError && failed.status === PAYLOAD_TOO_LARGE;
   if (isTooLarge && pageRows > 1) setPageRows(Math.ceil(pageRows / FEWER));
-  // While smaller pages are loaded, the grid stays where it was scrolled to.
+  // While smaller pages are loaded, the grid keeps its scroll position.
   const known = useRef<{ listing: Listing; as: string | null; total: number | null }>({ listing, as, total: null });
   if (known.current.listing !== listing || known.current.as !== as) known.current = { listing, as, total: null };
   const total = first.data?.total ?? known.current.total;
@@ -120,7 +121,7 @@ export function useRows(address: TableAddress, listing: Listing, pages: readonly
     total,
     pageRows,
     first: first.data?.items ?? NO_ROWS,
-    /** The pages that are loaded and shown. */
+    /** Loaded pages on the screen. */
     loaded: [first, ...others].flatMap(({ data }) => (data === undefined ? [] : [data.items])),
     rowAt,
     error: failed,
@@ -131,7 +132,7 @@ export function useRows(address: TableAddress, listing: Listing, pages: readonly
   };
 }
 
-/** Puts a record that the server has answered into every loaded page. */
+/** Updates a record in every loaded page. */
 export function showRecord(address: TableAddress, record: Row): void {
   queries.setQueriesData<Page>({ queryKey: pagesKey(address) }, (page) =>
     page?.items.some(({ id }) => id === record.id) === true
@@ -143,16 +144,16 @@ export function showRecord(address: TableAddress, record: Row): void {
   );
 }
 
-/** Loads what is shown again. */
+/** Reloads the shown rows. */
 export const reloadRows = (address: TableAddress): void =>
   void queries.invalidateQueries({ queryKey: listKey(address) });
 
-/** Fields of records without a schema that are shown as columns. */
+/** Bound of the fields of schemaless records that are shown as columns. */
 const FOUND_FIELDS_MAX = 50;
 
 const TEXT_CHARACTERS = 80;
 
-/** The type that all of these values have, as far as editors are concerned; `json` where they differ. */
+/** Returns the common type of the values, for their editors; `json` if they differ. */
 function typeOf(values: readonly unknown[]): FieldType {
   const isAll = (type: string): boolean => values.length > 0 && values.every((value) => typeof value === type);
   if (isAll("number")) return "number";
@@ -163,7 +164,7 @@ function typeOf(values: readonly unknown[]): FieldType {
     : "string";
 }
 
-/** The schema with the fields that these records have, for a table without one. */
+/** Returns the schema of a schemaless table, with the fields found in these records. */
 export function withFoundFields(schema: TableSchema, rows: readonly Row[]): TableSchema {
   if (!schema.schemaless) return schema;
   const names = new Set(rows.flatMap((row) => Object.keys(row)));
@@ -184,13 +185,15 @@ export function withFoundFields(schema: TableSchema, rows: readonly Row[]): Tabl
   };
 }
 
-/** The names of records that are about to be deleted: see `hiddenName`. */
+/** Names of records about to be deleted: see `hiddenName`. */
 export { useHidden };
 
-/** Records of several tables have the same id, such as a user's. */
+/** Returns a record's unique name: records of several tables may share an id, such as a user's. */
 export const hiddenName = (address: TableAddress, id: string): string => JSON.stringify([...keyOf(address), id]);
 
-/** Hides these records, and deletes them ten seconds later as `server` acts: with View as, the rules of that user are asked. */
+/**
+ * Hides records, and deletes them after ten seconds, with the rights of `server`: under View as, the rules of that user apply.
+ */
 export function deleteSoon(server: Administrator, address: TableAddress, ids: readonly string[]): void {
   const batches = Array.from({ length: Math.ceil(ids.length / BATCH_MAX) }, (_, index) =>
     ids.slice(index * BATCH_MAX, (index + 1) * BATCH_MAX),

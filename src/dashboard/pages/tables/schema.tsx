@@ -12,7 +12,7 @@ import { keyOf, pageOf, type TableAddress } from "./address.ts";
 
 const ACTIONS = ["read", "insert", "update", "delete"] as const;
 
-/** What is declared of a table: fields, indexes, references and rules; and how large it is. */
+/** Declaration of a table: fields, indexes, references and rules; and its size. */
 export function SchemaTab({ address, schema }: { address: TableAddress; schema: TableSchema }) {
   return (
     <Stack gap="lg" pb="md">

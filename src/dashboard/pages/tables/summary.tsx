@@ -12,7 +12,7 @@ const NUMBERS = ["sum", "avg", "min", "max"] as const;
 const OTHERS = ["min", "max"] as const;
 const NAMES = { sum: "Sum", avg: "Average", min: "Least", max: "Greatest" } as const;
 
-/** Count, sum, average, least and greatest value of a column, of the records that the filter leaves. */
+/** Count, sum, average, minimum and maximum of a column, over the filtered records. */
 export function Summary({
   address,
   schema,
@@ -25,7 +25,7 @@ export function Summary({
   schema: TableSchema;
   column: string;
   conditions: Conditions;
-  /** A search narrows the list, and not the summary. */
+  /** Whether a search narrows the list, which the summary ignores. */
   isSearch: boolean;
   onClose(): void;
 }) {
@@ -34,7 +34,7 @@ export function Summary({
   const type = schema.fields[column]?.type;
   const functions = type === "integer" || type === "number" ? NUMBERS : OTHERS;
   const found = useQuery({
-    // Below the rows of the table: what changes them changes this.
+    // Changes of the rows invalidate the summary as well.
     queryKey: [...listKey(address), "summary", as, column, conditions],
     queryFn: async ({ signal }) => {
       const select = ["count()", ...functions.map((name) => `${name}(${column})`)].join();

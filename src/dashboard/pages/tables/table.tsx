@@ -25,21 +25,21 @@ import { useTitles } from "./titles.ts";
 import { OtherTables, Toolbar } from "./toolbar.tsx";
 import { Transfer } from "./transfer/transfer.tsx";
 
-/** In the address of the page. */
+/** State of the page, kept in its address. */
 interface TableState extends RecordState {
   tab?: "schema";
   filter?: readonly Condition[];
   orFilter?: readonly Condition[];
   sort?: string;
   q?: string;
-  /** The column whose summary is shown. */
+  /** Column whose summary is shown. */
   summary?: string;
 }
 
 export default function TablePage() {
   const { namespace, instance, table } = usePathParameters<"namespace" | "instance" | "table">();
   const schema = useResources();
-  // An instance may have this name too.
+  // The placeholder is a valid instance name too.
   const hasInstances = declaredAs(schema.data?.namespaces, namespace)?.instance === true;
   const address = useMemo(
     () => ({ namespace, instance: instance === NO_INSTANCE && !hasInstances ? null : instance, table }),
@@ -59,7 +59,7 @@ export default function TablePage() {
 
 const NO_CONDITIONS: readonly Condition[] = [];
 
-/** An address may hold anything: what is no list is no condition, and the server says what is wrong with those of a list. */
+/** Addresses are untrusted: anything but a list is no condition, and the server validates the lists. */
 const isCondition = (given: unknown): given is Condition => Array.isArray(given);
 const conditionsOf = (given: unknown): readonly Condition[] =>
   Array.isArray(given) && given.every(isCondition) ? given : NO_CONDITIONS;
@@ -174,7 +174,7 @@ interface RecordsProps {
   open(id: string): void;
 }
 
-/** The grid, with what narrows and sums it up. */
+/** Grid with its filters and summary. */
 function Records({ address, schema: declared, rows, listing, summary, change, ...props }: RecordsProps) {
   const schema = useMemo(() => withFoundFields(declared, rows.first), [declared, rows.first]);
   const server = useServer();
@@ -195,7 +195,7 @@ function Records({ address, schema: declared, rows, listing, summary, change, ..
     showRecord(address, await saveCell({ row, field, value }));
   const onSort = useCallback((next: string | null) => change({ sort: next ?? undefined }), [change]);
   const onSummary = useCallback((column: string) => change({ summary: column }), [change]);
-  // Sums are made of declared fields.
+  // Summaries exist for declared fields only.
   const hasSummary = useCallback((column: string) => declared.fields[column] !== undefined, [declared]);
   return (
     <>
@@ -259,7 +259,7 @@ function Records({ address, schema: declared, rows, listing, summary, change, ..
   );
 }
 
-/** Opens what the field of a record refers to. */
+/** Returns a function that opens the record a field refers to. */
 function useFollow(address: TableAddress) {
   const navigate = useNavigate();
   const targetOf = useReferenceTarget(address);

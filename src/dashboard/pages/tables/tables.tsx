@@ -9,7 +9,7 @@ import { useServer, useViewAs } from "../../shell/view-as.tsx";
 import { pageOf, pathOf, type TableAddress } from "./address.ts";
 import { prefetchRows } from "./rows.ts";
 
-/** Every namespace with its tables. */
+/** All namespaces with their tables. */
 export default function TablesPage() {
   const schema = useResources();
   return (

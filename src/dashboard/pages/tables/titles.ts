@@ -8,10 +8,10 @@ import { cellText } from "./grid/cell-text.tsx";
 import { titleOf } from "./record/reference.tsx";
 import type { Row } from "./rows.ts";
 
-/** Returns the title of the record to which `value` of the field `column` refers; undefined: not known. */
+/** Returns the title of the record to which `value` of the field `column` refers; undefined: unknown. */
 export type TitleOf = (column: string, value: string) => string | undefined;
 
-/** The titles of the records to which the rows of each page refer: one request for each page and reference. */
+/** Returns the titles of referenced records, with one request per page and reference. */
 export function useTitles(address: TableAddress, schema: TableSchema, pages: readonly (readonly Row[])[]): TitleOf {
   const server = useServer();
   const as = useViewAs();
@@ -30,7 +30,7 @@ export function useTitles(address: TableAddress, schema: TableSchema, pages: rea
   const found = useQueries({
     queries: asked.map(({ references, title, values }) => ({
       queryKey: [...keyOf({ ...address, table: references.table }), "titles", as, references.column, title, values],
-      // A title that changes meanwhile is shown with the next look at the table.
+      // A title changed meanwhile is updated the next time the table is opened.
       staleTime: 30_000,
       retry: false,
       queryFn: async ({ signal }: { signal: AbortSignal }) => {

@@ -11,7 +11,7 @@ import { ConditionList, FilterButton, SearchInput } from "./filter.tsx";
 import type { Conditions } from "./filter-model.ts";
 import type { Columns } from "./grid/columns.ts";
 
-/** What narrows the list, and which columns it shows. */
+/** Search, filters and columns of the list. */
 export function Toolbar({
   schema,
   columns,
@@ -49,7 +49,7 @@ export function Toolbar({
   );
 }
 
-/** Which columns are shown. */
+/** Menu that selects the visible columns. */
 function ColumnsMenu({ columns, onReset }: { columns: Columns; onReset(): void }) {
   return (
     <Menu closeOnItemClick={false} position="bottom-start" shadow="md">
@@ -85,7 +85,7 @@ function ColumnsMenu({ columns, onReset }: { columns: Columns; onReset(): void }
   );
 }
 
-/** From the page of a table to another one of its namespace or instance. */
+/** Links to the other tables of the namespace or instance. */
 export function OtherTables({ address }: { address: TableAddress }) {
   const { may } = useRights();
   const as = useViewAs();

@@ -5,7 +5,7 @@ import type { ReactNode, SyntheticEvent } from "react";
 import { messageOf, queries } from "../../api/server.ts";
 import { Section } from "../../parts/page.tsx";
 
-/** Carries out one change of a user, and loads users again, which ends it. `done` is said when it has worked. */
+/** Returns a mutation that changes a user, then reloads users. `done` is its success message. */
 export function useChange<Given = void>(done: string, change: (given: Given) => Promise<unknown>) {
   return useMutation({
     mutationFn: change,
@@ -17,7 +17,7 @@ export function useChange<Given = void>(done: string, change: (given: Given) => 
   });
 }
 
-/** A section of fields with Save; `save` null: they are read only. */
+/** Section of fields with Save; `save` null: read-only. */
 export function FormCard({
   title,
   save,

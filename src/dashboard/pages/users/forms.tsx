@@ -9,7 +9,7 @@ import { FormCard, useChange } from "./change.tsx";
 
 export function Profile({ user }: { user: AdminUser }) {
   const { may } = useRights();
-  // What was not edited is shown and left as it is stored: somebody else may have changed it since it was loaded.
+  // Unedited fields follow the stored values: somebody else may change them meanwhile.
   const [edits, setEdits] = useState<{ name?: string; role?: string }>({});
   const { name = user.displayName ?? "", role = user.role } = edits;
   const change = useChange("Saved", () =>
@@ -19,7 +19,7 @@ export function Profile({ user }: { user: AdminUser }) {
     }),
   );
   const isReadOnly = !may("auth", "admin", "*", "write");
-  // What is typed while it is saved stays.
+  // Input typed during the save stays.
   const onSuccess = (): void => setEdits((now) => (now === edits ? {} : now));
   const save = (): void => change.mutate(undefined, { onSuccess });
   return (
@@ -40,7 +40,7 @@ export function Profile({ user }: { user: AdminUser }) {
   );
 }
 
-/** Claims are in the user's next token: rules read them as `auth.custom`. */
+/** Form for claims. They are in the user's next token, and rules read them as `auth.custom`. */
 export function Claims({ user }: { user: AdminUser }) {
   const { may } = useRights();
   const draft = useObjectDraft(user.customClaims);
@@ -74,13 +74,13 @@ interface Edits {
   password?: string;
 }
 
-/** What the user signs in with, and the mails that let the user set it. Changes need a scope of their own. */
+/** Form for the user's address and password, and the mails that let the user set them. Changes need a separate scope. */
 export function Credentials({ user }: { user: AdminUser }) {
   const { may } = useRights();
   const [edits, setEdits] = useState<Edits>({});
   const { email = user.email ?? "", password = "" } = edits;
   const isMoved = email.trim() !== (user.email ?? "");
-  // Another address is unverified unless it is said to be.
+  // A new address is unverified by default.
   const emailVerified = edits.emailVerified ?? (isMoved ? false : user.emailVerified);
   const change = useChange("Saved", () =>
     server.users.update(user.id, {
@@ -93,7 +93,7 @@ export function Credentials({ user }: { user: AdminUser }) {
   const fields = change.error instanceof PlatformError ? change.error.fields : {};
   const endsSessions = isMoved || password !== "";
   const save = (): void => {
-    // What is typed while it is saved stays.
+    // Input typed during the save stays.
     change.mutate(undefined, { onSuccess: () => setEdits((now) => (now === edits ? {} : now)) });
   };
   return (

@@ -11,7 +11,7 @@ import { Section } from "../../parts/page.tsx";
 import { Loadable } from "../../parts/states.tsx";
 import { useChange } from "./change.tsx";
 
-/** What browsers name beside their own name comes later. */
+/** Browsers by User-Agent token. Those that also contain another browser's token come first. */
 const PROGRAMS: readonly (readonly [token: string, name: string])[] = [
   ["Edg", "Edge"],
   ["OPR", "Opera"],
@@ -21,7 +21,7 @@ const PROGRAMS: readonly (readonly [token: string, name: string])[] = [
 ];
 const SYSTEMS = ["Android", "iPhone", "iPad", "Windows", "Mac OS X", "Linux"];
 
-/** `Firefox 140, Linux`; a User-Agent of no known browser as it is. */
+/** Formats a User-Agent as `Firefox 140, Linux`; unknown ones stay unchanged. */
 function browserText(userAgent: string): string {
   const program = PROGRAMS.find(([token]) => userAgent.includes(`${token}/`));
   if (program === undefined) return userAgent;
@@ -31,7 +31,7 @@ function browserText(userAgent: string): string {
   return [version === undefined ? name : `${name} ${version}`, system].filter((part) => part !== undefined).join(", ");
 }
 
-/** What the user is signed in with, and can sign in with; `children` are below the latter. */
+/** Sessions and ways to sign in of a user; `children` are below the latter. */
 export function Means({ user, children }: { user: AdminUser; children: ReactNode }) {
   const means = useQuery({ queryKey: ["users", user.id, "means"], queryFn: () => server.users.signInMeans(user.id) });
   return (
@@ -190,7 +190,7 @@ const Nothing = ({ children }: { children: ReactNode }) => (
   </Text>
 );
 
-/** What push messages to the user reach. */
+/** Devices that receive the user's push messages. */
 export function Devices({ userId }: { userId: string }) {
   const devices = useQuery({ queryKey: ["users", userId, "devices"], queryFn: () => server.push.devices(userId) });
   return (

@@ -9,7 +9,7 @@ interface Created {
   user: { id: string };
 }
 
-/** A new user: with a password, or invited by mail to choose one. */
+/** Form for a new user: with a password, or invited by mail to set one. */
 export function NewUser({ onClose }: { onClose(): void }) {
   const [way, setWay] = useState("password");
   const [email, setEmail] = useState("");
@@ -27,7 +27,7 @@ export function NewUser({ onClose }: { onClose(): void }) {
   const fields = create.error instanceof PlatformError ? create.error.fields : {};
   const submit = (event: SyntheticEvent): void => {
     event.preventDefault();
-    // An answer after the form was closed leads nowhere.
+    // A response that arrives after this form was closed must not navigate.
     create.mutate(undefined, {
       onSuccess({ user }) {
         onClose();

@@ -9,10 +9,10 @@ import { Section } from "../../parts/page.tsx";
 import { Loadable } from "../../parts/states.tsx";
 import { pageOf, pathOf } from "../tables/address.ts";
 
-/** Fields that are searched for the records of a user. */
+/** Maximum number of fields searched for a user's records. */
 const MENTIONS_MAX = 40;
 
-/** A field that may hold the id of a user, and is quick to search. */
+/** Field that may hold a user's id, and is fast to search. */
 interface Mention {
   namespace: string;
   table: string;
@@ -23,8 +23,8 @@ const PERSON =
   /(?:^|_)(?:user|owner|author|member|creator|sender|recipient|assignee|(?:created|updated)_?by)(?:_?id)?$/i;
 
 /**
- * The fields of tables without instances that may refer to users: those that begin an index, and those further in an index whose
- * names say so. Other fields are left out: every record would have to be read.
+ * Returns the fields of tables without instances that may refer to users: those that lead an index, and further fields of an
+ * index whose names suggest it. Other fields would need a full scan.
  */
 function mentionsOf(namespaces: Resources["namespaces"]): Mention[] {
   const found: Mention[] = [];
@@ -46,11 +46,11 @@ function mayMention({ indexes }: TableSchema, field: string, { type, unique, ref
 }
 
 interface Count extends Mention {
-  /** What the server said instead of a number. */
+  /** Number of records, or the server's error message. */
   records: number | string;
 }
 
-/** The records that refer to the user, by table, each a click away. */
+/** Records that refer to the user, by table, each with a link. */
 export function Records({ userId }: { userId: string }) {
   const resources = useResources();
   const { may } = useRights();
@@ -107,7 +107,7 @@ function CountLine({ count: { namespace, table, field, records }, userId }: { co
   );
 }
 
-/** One after the other, so that a user of many tables does not take every reader of the server. */
+/** Counts sequentially, so that a user of many tables does not occupy every reader of the server. */
 async function countAll(places: readonly Mention[], userId: string): Promise<Count[]> {
   const counts: Count[] = [];
   for (const place of places) {

@@ -15,7 +15,7 @@ import { Claims, Credentials, Profile } from "./forms.tsx";
 import { Devices, Means } from "./means.tsx";
 import { Records } from "./records.tsx";
 
-/** One user, with everything that an administrator may change. */
+/** One user, with all editable data. */
 export default function UserPage() {
   const { id } = usePathParameters<"id">();
   const { may } = useRights();
@@ -99,7 +99,7 @@ function Actions({ user }: { user: AdminUser }) {
           <Confirm
             action="Delete"
             question={`Delete ${user.email ?? user.id} with all sessions and devices? What the user wrote stays.`}
-            // An answer after the page was left leads nowhere.
+            // A response that arrives after the page was left must not navigate.
             onConfirm={() => deleting.mutate(undefined, { onSuccess: () => void navigate({ to: "/users" }) })}
           />
         </>

@@ -13,7 +13,7 @@ import { NewUser } from "./new-user.tsx";
 
 const PAGE = 50;
 
-/** Everybody with an account, found by the beginning of an address or name. */
+/** All accounts, searchable by prefix of address or name. */
 export default function UsersPage() {
   const { may } = useRights();
   const { state, change } = usePageState<{ q: string }>();

@@ -13,7 +13,7 @@ function attempt<T>(parse: () => T): { value: T | null; problem: string | null }
   }
 }
 
-/** A new vector, or another one in place of that with its id. */
+/** Form that inserts a vector, or replaces the one with its id. */
 export function Insert({ index, onDone, onClose }: { index: Index; onDone(id: string): void; onClose(): void }) {
   const [id, setId] = useState("");
   const [values, setValues] = useState("");
@@ -33,7 +33,7 @@ export function Insert({ index, onDone, onClose }: { index: Index; onDone(id: st
     const parsedMetadata = attempt(() => parseObject(metadata));
     setProblem({ values: parsedValues.problem, metadata: parsedMetadata.problem });
     if (parsedValues.value === null || parsedMetadata.value === null) return;
-    // An answer after the form was closed opens nothing.
+    // A response that arrives after this form was closed must not open anything.
     save.mutate({ id, values: parsedValues.value, metadata: parsedMetadata.value }, { onSuccess: () => onDone(id) });
   };
   return (

@@ -9,10 +9,10 @@ import { Name, PageLink } from "../../parts/name.tsx";
 import { Empty, Loadable, Problem } from "../../parts/states.tsx";
 import { type Change, type Index, parseObject, parseVector } from "./state.ts";
 
-/** Neighbours that are looked for. */
+/** Number of neighbours to search for. */
 const NEIGHBOURS_SHOWN = 10;
 
-/** What a score says of two vectors, by the metric of the index. */
+/** Meaning of a score, by the metric of the index. */
 const SCORES: Readonly<Record<string, string>> = {
   cosine: "Similarity",
   euclidean: "Distance",
@@ -24,12 +24,12 @@ interface NeighboursProps {
   index: Index;
   vector: readonly number[];
   filter?: Record<string, never>;
-  /** One that is not shown: the vector itself. */
+  /** Id of a vector to leave out: the searched one itself. */
   except?: string;
   count: number;
 }
 
-/** The nearest vectors, the nearest first. */
+/** Nearest vectors, nearest first. */
 function Neighbours({ index, vector, filter = {}, except, count }: NeighboursProps) {
   const found = useQuery({
     queryKey: ["vectors", index.name, "near", vector, filter, count],
@@ -76,7 +76,7 @@ function Neighbours({ index, vector, filter = {}, except, count }: NeighboursPro
   );
 }
 
-/** Characters of a pasted vector that are kept in the address. */
+/** Limit of a pasted vector that is kept in the address, in characters. */
 const VECTOR_IN_ADDRESS_MAX = 2_000;
 
 interface Asked {
@@ -91,7 +91,7 @@ interface NearestProps {
   change: Change;
 }
 
-/** The nearest neighbours of a pasted vector. */
+/** Nearest neighbours of a pasted vector. */
 export function Nearest(props: NearestProps) {
   const { index, change } = props;
   const [near, setNear] = useState(props.near);
@@ -110,7 +110,7 @@ export function Nearest(props: NearestProps) {
     try {
       setAsked(parsed());
       setProblem(null);
-      // A longer one would make an address that servers refuse.
+      // A longer address would be refused by servers.
       change({ near: near.length > VECTOR_IN_ADDRESS_MAX ? "" : near, filter: filter || undefined }, { replace: true });
     } catch (error) {
       setAsked(null);
@@ -171,7 +171,7 @@ interface VectorProps {
   onClose(): void;
 }
 
-/** One vector: its metadata, what is near to it, and its values. */
+/** One vector with its metadata, neighbours and values. */
 export function OpenVector({ index, id, isWritable, onDelete, onClose }: VectorProps) {
   const vector = useQuery({
     queryKey: ["vectors", index.name, "one", id],
@@ -219,7 +219,7 @@ export function OpenVector({ index, id, isWritable, onDelete, onClose }: VectorP
 function Metadata({ index, vector, isWritable }: { index: Index; vector: Required<Vector>; isWritable: boolean }) {
   const save = async (changed: (present: JsonObject) => JsonObject): Promise<void> => {
     const vectors = server.vectors(index.name);
-    // Its values may be others by now, and are written with the metadata.
+    // The values may have changed, and are written together with the metadata.
     const [present] = await vectors.get([vector.id]);
     if (present === undefined) throw new Error("The vector was deleted meanwhile");
     await vectors.upsert([{ id: vector.id, values: present.values, metadata: changed(present.metadata) }]);

@@ -1,15 +1,15 @@
 import { parseJson } from "../../parts/json.tsx";
 
-/** What the page shows; all of it is in its address. */
+/** State of the page, all of it in its address. */
 export interface VectorsState {
   index: string;
-  /** The beginning of ids. */
+  /** Prefix of ids. */
   q: string;
-  /** The open vector. */
+  /** Id of the open vector. */
   id: string;
-  /** A vector whose neighbours are looked for, as it was pasted; empty: none yet. */
+  /** Pasted vector whose neighbours are searched; empty: none. */
   near: string;
-  /** JSON. */
+  /** Filter as JSON. */
   filter: string;
   insert: boolean;
 }
@@ -25,7 +25,7 @@ export interface Index {
   metric: string;
 }
 
-/** Numbers as JSON, or with spaces or commas between them. Errors: `Error` that says what is wrong. */
+/** Parses numbers from JSON, or separated by spaces or commas. Errors: `Error` with the problem. */
 export function parseVector(text: string, dimensions: number): number[] {
   const words = text
     .trim()
@@ -42,12 +42,12 @@ export function parseVector(text: string, dimensions: number): number[] {
 
 const WORD_SHOWN_LENGTH = 40;
 
-/** Objects only. Errors: `Error` that says what is wrong. */
+/** Parses a JSON object. Errors: `Error` with the problem. */
 export function parseObject(text: string): Record<string, never> {
   if (text.trim() === "") return {};
   const value = parseJson(text);
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error("This is no JSON object");
-  // Its members are the server's to check.
+  // The server validates its members.
   return value as Record<string, never>;
 }
 

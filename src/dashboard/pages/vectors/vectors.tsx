@@ -14,7 +14,7 @@ import { Insert } from "./insert.tsx";
 import { Nearest, OpenVector } from "./neighbours.tsx";
 import { hiddenName, type Index, type VectorsState } from "./state.ts";
 
-/** The vectors of an index, and what is near to them. */
+/** Vectors of an index, and their neighbours. */
 export default function VectorsPage() {
   const resources = useResources();
   return (
@@ -34,7 +34,7 @@ export default function VectorsPage() {
   );
 }
 
-/** Deletes a vector ten seconds later. */
+/** Deletes a vector after ten seconds. */
 function remove(index: string, id: string): void {
   deleteSoon({
     names: [hiddenName(index, id)],
@@ -119,7 +119,7 @@ function Indexes({ indexes, first }: { indexes: readonly Index[]; first: Index }
   );
 }
 
-/** In an address that somebody has written, JSON is read as such. */
+/** Returns a parameter as text. The router parses JSON in hand-written addresses. */
 const textOf = (parameter: unknown): string => (typeof parameter === "string" ? parameter : JSON.stringify(parameter));
 
 function About({ index }: { index: Index }) {

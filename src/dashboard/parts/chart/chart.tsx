@@ -5,7 +5,7 @@ import { millisText, numberText, timeText } from "../format.tsx";
 import { Wide } from "../list/list.tsx";
 import { CHART_HEIGHT_PX, type ChartData, colourOf } from "./data.ts";
 
-/** Rows of a chart's numbers. */
+/** Bound of the rows in a chart's table. */
 const CHART_TABLE_ROWS_MAX = 120;
 
 const Drawing = lazy(() => {
@@ -14,8 +14,8 @@ const Drawing = lazy(() => {
 });
 
 /**
- * uPlot formats by the browser's language as soon as it is loaded, and throws for a name that is none: Chromium on a system without
- * a language says `en-US@posix`.
+ * Overrides an invalid `navigator.language`. uPlot formats by it when it is loaded, and throws for an invalid name: Chromium on a
+ * system without a language reports `en-US@posix`.
  */
 function giveLanguage(): void {
   try {
@@ -25,7 +25,10 @@ function giveLanguage(): void {
   }
 }
 
-/** Series over the same times, as lines, with what each is now or under the pointer; the numbers are there as a table too. */
+/**
+ * Line chart of series over the same times, with their latest values or those under the pointer. The numbers are available as a
+ * table too.
+ */
 export function Chart({ data, hint }: { data: ChartData; hint?: string }) {
   const [pointed, setPointed] = useState<number | null>(null);
   const { title, times, series, format } = data;
@@ -67,7 +70,7 @@ export function Chart({ data, hint }: { data: ChartData; hint?: string }) {
 const textOf = (value: number | null | undefined, format: ChartData["format"]): string =>
   value === null || value === undefined ? "–" : format(value);
 
-/** The newest first. */
+/** Table of the numbers, newest first. */
 function Numbers({ data: { title, times, series, format } }: { data: ChartData }) {
   const [isOpen, setIsOpen] = useState(false);
   const last = times.length - 1;
@@ -112,13 +115,13 @@ function Numbers({ data: { title, times, series, format } }: { data: ChartData }
 
 interface RequestChart {
   points: readonly RequestPoint[];
-  /** The range of time, and its steps. */
+  /** Time range and step of the chart. */
   hint: string;
 }
 
 const timesOf = (points: readonly RequestPoint[]): number[] => points.map(({ timestamp }) => timestamp);
 
-/** How many requests were answered, refused and failed. */
+/** Chart of successful, refused and failed requests. */
 export function RequestsChart({ points, hint }: RequestChart) {
   const data = useMemo(
     () => ({
@@ -137,7 +140,7 @@ export function RequestsChart({ points, hint }: RequestChart) {
   return <Chart data={data} hint={hint} />;
 }
 
-/** How long requests took. A step without requests has no time. */
+/** Chart of response times. A step without requests has no value. */
 export function ResponseTimesChart({ points, hint }: RequestChart) {
   const data = useMemo(() => {
     const values = (name: "p50" | "p95" | "p99") => points.map((point) => (point.requests === 0 ? null : point[name]));

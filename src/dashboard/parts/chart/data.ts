@@ -2,23 +2,23 @@ export const CHART_HEIGHT_PX = 180;
 
 type Colour = "blue" | "teal" | "orange" | "red";
 
-/** One line. */
+/** One line of a chart. */
 export interface Series {
   name: string;
   colour: Colour;
-  /** One for each time; null: unknown. */
+  /** Values, one for each time; null: unknown. */
   values: readonly (number | null)[];
 }
 
 export interface ChartData {
   title: string;
-  /** Milliseconds since 1970, in order. */
+  /** Times in milliseconds since 1970, ascending. */
   times: readonly number[];
   series: readonly Series[];
-  /** The least value at the top of the axis: what is nearly nothing does not fill a chart. */
+  /** Minimum for the top of the axis, so that tiny values do not fill a chart. */
   least: number;
   format(value: number): string;
 }
 
-/** Defined in app.css for light and dark colours. */
+/** Returns a colour defined in app.css for light and dark mode. */
 export const colourOf = (colour: Colour): string => `var(--chart-${colour})`;

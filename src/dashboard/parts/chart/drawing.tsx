@@ -11,7 +11,7 @@ const LINE_WIDTH_PX = 1.5;
 const FILL_ALPHA = "1a";
 const LABELS_APART_PX = 70;
 const DAY_SECONDS = 86_400;
-/** Of the axis of times, in seconds. */
+/** Minimum span of the time axis, in seconds. */
 const SHORTEST_SECONDS = 300;
 const POINT_PX = 4;
 const SPARSE_MAX = 20;
@@ -20,7 +20,7 @@ const HEADROOM = 1.1;
 const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
 const days = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 
-/** The canvas of a chart. `onPoint` gets the place under the pointer; null: none. */
+/** Canvas of a chart. `onPoint` receives the index under the pointer; null: none. */
 export default function Drawing({ data, onPoint }: { data: ChartData; onPoint(index: number | null): void }) {
   const { ref, width } = useElementSize();
   const canvas = useRef<HTMLDivElement>(null);
@@ -32,7 +32,7 @@ export default function Drawing({ data, onPoint }: { data: ChartData; onPoint(in
   const current = useEffectEvent(() => valuesOf(data));
   const lines = JSON.stringify(series.map(({ name, colour }) => ({ name, colour })));
 
-  // Drawn anew for other lines and colours only; what moves is data.
+  // Recreated only for other lines and colours; new data is passed to the chart.
   useEffect(() => {
     if (canvas.current === null || width === 0) return;
     const scheme = colorScheme;
@@ -40,7 +40,7 @@ export default function Drawing({ data, onPoint }: { data: ChartData; onPoint(in
       optionsOf({
         width,
         least,
-        // Its own JSON.
+        // The JSON was made above.
         lines: JSON.parse(lines) as Pick<ChartData["series"][number], "name" | "colour">[],
         format: (value) => format(value),
         onPoint: (index) => point(index),
@@ -65,7 +65,7 @@ export default function Drawing({ data, onPoint }: { data: ChartData; onPoint(in
   );
 }
 
-/** A time alone would be drawn on an axis of years: it gets one before it. */
+/** Returns the chart's data. A single time would get an axis of years, so another is added before it. */
 function valuesOf({ times, series }: ChartData): UPlot.AlignedData {
   const seconds = times.map((time) => time / 1000);
   const [first] = seconds;
@@ -73,7 +73,7 @@ function valuesOf({ times, series }: ChartData): UPlot.AlignedData {
   return [[first - SHORTEST_SECONDS, first], ...series.map(({ values }) => [null, ...values])];
 }
 
-/** What a sighted reader gets at a glance. */
+/** Describes the chart for screen readers. */
 function summaryOf({ title, series, format }: ChartData): string {
   const lines = series.map(({ name, values }) => {
     const known = values.filter((value) => value !== null);
@@ -84,7 +84,7 @@ function summaryOf({ title, series, format }: ChartData): string {
   return `${title}. ${lines.join("; ")}`;
 }
 
-/** Few values are points, as a value between two gaps has no line. */
+/** Few values are drawn as points, as a value between two gaps has no line. */
 const isSparse = ({ data }: UPlot, index: number): boolean => {
   let known = 0;
   for (const value of data[index] ?? []) if (value !== null && value !== undefined) known++;

@@ -7,7 +7,7 @@ import { tags } from "@lezer/highlight";
 import { basicSetup } from "codemirror";
 import { useEffect, useRef } from "react";
 
-/** The colours are those of the page, light or dark: see code.css. */
+/** Colours of the page's light or dark mode: see code.css. */
 const colours = HighlightStyle.define([
   { tag: [tags.keyword, tags.modifier, tags.operatorKeyword], color: "var(--code-keyword)" },
   { tag: [tags.string, tags.special(tags.string)], color: "var(--code-string)" },
@@ -19,20 +19,20 @@ const colours = HighlightStyle.define([
 export const jsonCode: Extension = json();
 
 interface CodeEditorProps {
-  /** The accessible name. */
+  /** Accessible name. */
   label: string;
   value: string;
   onChange(value: string): void;
-  /** The language, marks and whatever else the editor should have. */
+  /** Language, marks and other extensions of the editor. */
   extensions: Extension;
-  /** Of Ctrl or Cmd with Enter. */
+  /** Called for Ctrl or Cmd with Enter. */
   onSubmit?: () => void;
   isReadOnly?: boolean;
-  /** Given the editor once it is there. */
+  /** Called with the editor once it exists. */
   onView?: (view: EditorView) => void;
 }
 
-/** An editor of code. Tab leaves it, as it leaves every other field. */
+/** Code editor. Tab leaves it, as in every other field. */
 export function CodeEditor({
   label,
   value,
@@ -50,7 +50,7 @@ export function CodeEditor({
   const changeable: Extension = [
     extensions,
     EditorView.editable.of(!isReadOnly),
-    // With the keyboard one scrolls a text that may not be changed, too.
+    // Keyboard users can scroll a read-only text, too.
     EditorView.contentAttributes.of({ "aria-label": label, "aria-readonly": String(isReadOnly), tabindex: "0" }),
   ];
   const first = useRef({ value, changeable });

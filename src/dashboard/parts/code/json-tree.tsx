@@ -2,16 +2,13 @@ import "./json-tree.css";
 import { memo, useEffect, useRef, useState } from "react";
 import { IconChevronRight } from "../icons.tsx";
 
-/** Members that are shown before one asks for more of them. */
+/** Number of members that are shown before the list is expanded. */
 const MEMBERS_SHOWN = 100;
-/** Branches with more members are closed at first. */
+/** Branches with more members are collapsed initially. */
 const MEMBERS_OPEN = 40;
 const TEXT_CHARACTERS = 500;
 
-/**
- * A value as a tree, whose branches open and close; `openLevels` of them are open at first. Where it is given another value, what has
- * changed flashes.
- */
+/** Tree of a value, with collapsible branches; `openLevels` of them are open initially. Parts that change flash. */
 export function JsonTree({ label, value, openLevels = 1 }: { label: string; value: object; openLevels?: number }) {
   const isEmpty = Object.keys(value).length === 0;
   return (
@@ -88,7 +85,7 @@ function Leaf({ value, isNew }: { value: unknown; isNew: boolean }) {
   const { changes } = last.current;
   const kind = value === null ? "null" : typeof value;
   return (
-    // Another element for each change, so that it flashes again.
+    // A new element for each change restarts the flash.
     <span key={changes} className={`json-${kind} ${changes > 0 ? "json-changed" : ""}`}>
       {text.length > TEXT_CHARACTERS ? `${text.slice(0, TEXT_CHARACTERS)}…` : text}
     </span>

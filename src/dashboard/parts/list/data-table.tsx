@@ -2,22 +2,22 @@ import { Table, type TableProps } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Wide } from "./list.tsx";
 
-/** A column of a table: its title, and what it shows of an item. */
+/** Column of a table: its title, and how it shows an item. */
 export interface Column<Item> {
-  /** Absent over buttons: the column is named "Actions" for those who do not see it. */
+  /** Title; absent for buttons, whose column screen readers call "Actions". */
   title?: string;
   show(item: Item, index: number): ReactNode;
-  /** Numbers stand on the right, with digits of one width. */
+  /** Whether the column is numeric: aligned right, with tabular digits. */
   isNumber?: boolean;
   align?: "right";
   width?: number | string;
-  /** Pixels, beyond which what is shown is cut. */
+  /** Width in pixels beyond which content is cut. */
   maxWidth?: number;
   className?: string;
   font?: "monospace";
 }
 
-/** A table of items, one a line; scrolled sideways where the screen is narrower than `minWidth` pixels. */
+/** Table of items, one per line; it scrolls sideways if the screen is narrower than `minWidth` pixels. */
 export function DataTable<Item>({
   label,
   items,
@@ -26,7 +26,7 @@ export function DataTable<Item>({
   minWidth,
   ...props
 }: Omit<TableProps, "data"> & {
-  /** The accessible name. */
+  /** Accessible name. */
   label: string;
   items: readonly Item[];
   keyOf(item: Item, index: number): string | number;

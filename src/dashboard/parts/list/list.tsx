@@ -15,35 +15,38 @@ import { Failure, Loading } from "../states.tsx";
 const CONTROLS = "a, button, input, label, select, textarea";
 const OPENER = "a[href], button[aria-expanded]";
 
-/** A click anywhere in a row is one on the link or button that opens it, by which the keyboard opens it. */
+/** Forwards a click in a row to its link or button, which the keyboard uses. */
 function openRow({ currentTarget, target }: MouseEvent<HTMLTableRowElement>): void {
   if (!(target instanceof Element) || target.closest(CONTROLS) !== null) return;
-  // Who marks a text to copy it opens nothing.
+  // Selecting text to copy it opens nothing.
   if (getSelection()?.isCollapsed === false) return;
   currentTarget.querySelector<HTMLElement>(OPENER)?.click();
 }
 
-/** Props of a row of a table that opens by a click. */
+/** Props of a table row that opens on click. */
 export const OPENING_ROW = { onClick: openRow, className: "opening-row" } as const;
 
-/** One page of a list, as the client gives it. `cursor` is null on the last one. */
+/** Page of a list, as the client returns it. `cursor` is null on the last one. */
 interface ListPage<Item> {
   items: readonly Item[];
   cursor: string | null;
 }
 
-/** A list that is loaded page after page. */
+/** List that is loaded page by page. */
 export interface PagedList<Item> {
-  /** What has been loaded; null before the first page. */
+  /** Loaded items; null before the first page. */
   items: readonly Item[] | null;
   error: unknown;
   retry(): void;
-  /** Null on the last page. */
+  /** Loads the next page; null on the last one. */
   more: (() => void) | null;
   isLoadingMore: boolean;
 }
 
-/** `load` gets the cursor of the page before, null for the first one. With `refetchInterval`, in milliseconds, the list stays current. */
+/**
+ * Returns a list loaded page by page. `load` receives the cursor of the previous page, null for the first one. With
+ * `refetchInterval`, in milliseconds, the list is polled.
+ */
 export function usePaged<Item>({
   queryKey,
   load,
@@ -72,7 +75,7 @@ export function usePaged<Item>({
   };
 }
 
-/** The entries of a list, or why there are none, and the way to more of them. What was loaded stays when a later request fails. */
+/** Entries of a list, or why there are none, and a button for more. Loaded entries stay when a later request fails. */
 export function Paged<Item>({
   list: { items, error, retry, more, isLoadingMore },
   empty,
@@ -81,11 +84,11 @@ export function Paged<Item>({
   children,
 }: {
   list: PagedList<Item>;
-  /** `children` load what comes next by themselves. */
+  /** Whether `children` load the next page automatically. */
   isEndless?: boolean;
-  /** Shown in place of a list without entries. */
+  /** Shown in place of an empty list. */
   empty: ReactNode;
-  /** The lines that keep its place while it is being loaded. */
+  /** Number of placeholder lines while loading. */
   rows?: number;
   children(items: readonly Item[]): ReactNode;
 }) {
@@ -115,7 +118,10 @@ type Selection = ReadonlySet<string>;
 
 const NOTHING: Selection = new Set();
 
-/** What is chosen in a list, until the list shows other things: nobody acts on what they do not see. `shown` says what it shows. */
+/**
+ * Returns the selection of a list, cleared when the list shows something else, so that no action affects invisible items. `shown`
+ * identifies what the list shows.
+ */
 export function useSelection(shown: string): [Selection, (chosen: Selection) => void] {
   const [selection, setSelection] = useState({ shown, chosen: NOTHING });
   const choose = useCallback((chosen: Selection) => setSelection({ shown, chosen }), [shown]);
@@ -123,26 +129,26 @@ export function useSelection(shown: string): [Selection, (chosen: Selection) => 
 }
 
 const OVERSCAN_ROWS = 12;
-/** So many rows before the last one that is loaded, the next page is. */
+/** The next page is loaded this many rows before the last loaded one. */
 const AHEAD_ROWS = 40;
 
-/** Of rows of one height, those on the screen. */
+/** Rendered part of a virtualized list with rows of one height. */
 interface VirtualRows {
-  /** The first row that exists, and the one after the last. */
+  /** Index of the first rendered row; `to` is the one after the last. */
   from: number;
   to: number;
-  /** Pixels of the rows that do not exist. */
+  /** Height of the rows before and after, in pixels. */
   beforePx: number;
   afterPx: number;
 }
 
-/** The rows of a list that the window scrolls; `place` is where they begin. What comes next is loaded before it is reached. */
+/** Virtualizes a list that the window scrolls; `place` is where it begins. The next page is loaded before it is reached. */
 export function useVirtualRows(
   place: RefObject<HTMLElement | null>,
   { count, rowPx, list }: { count: number; rowPx: number; list: PagedList<unknown> },
 ): VirtualRows {
   const [top, setTop] = useState(0);
-  // What is above the list comes and goes.
+  // The height of the content above the list changes.
   useLayoutEffect(() => {
     const box = place.current?.getBoundingClientRect();
     if (box !== undefined) setTop(Math.round(box.top + window.scrollY));
@@ -153,7 +159,7 @@ export function useVirtualRows(
     overscan: OVERSCAN_ROWS,
     scrollMargin: top,
   });
-  // Its sizes are kept until they are said to have changed.
+  // The virtualizer caches sizes until it is told to measure.
   // biome-ignore lint/correctness/useExhaustiveDependencies: of this size
   useEffect(() => rows.measure(), [rowPx]);
   const items = rows.getVirtualItems();
@@ -167,7 +173,7 @@ export function useVirtualRows(
   return { from, to, beforePx: from * rowPx, afterPx: Math.max(0, count - to) * rowPx };
 }
 
-/** A table that is scrolled sideways where the screen is narrower than `minWidth` pixels, with the keyboard too. */
+/** Table that scrolls sideways, also by keyboard, if the screen is narrower than `minWidth` pixels. */
 export function Wide({ minWidth, children }: { minWidth: number; children: ReactNode }) {
   return (
     <Table.ScrollContainer className="wide" minWidth={minWidth} scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}>
@@ -176,5 +182,5 @@ export function Wide({ minWidth, children }: { minWidth: number; children: React
   );
 }
 
-/** What opens below a line of such a table: no wider than the screen, and in its place while the table is scrolled. */
+/** Detail below a line of such a table: no wider than the screen, and fixed while the table scrolls. */
 export const WideDetail = ({ children }: { children: ReactNode }) => <div className="wide-detail">{children}</div>;

@@ -9,17 +9,17 @@ const SPANS = {
   "30d": { label: "Last 30 days", ms: 30 * 24 * HOUR_MS },
 } as const;
 
-/** A time back from now, as an address has it. */
+/** Time span back from now, as kept in an address. */
 export type Since = keyof typeof SPANS;
 
-/** An address may hold anything. */
+/** Parses a span from an address, which is untrusted. */
 export const sinceOf = (given: unknown): Since | undefined =>
   Object.keys(SPANS).find((one): one is Since => one === given);
 
-/** In milliseconds since 1970. */
+/** Returns the beginning of a span, in milliseconds since 1970. */
 export const beginningOf = (since: Since): number => Date.now() - SPANS[since].ms;
 
-/** Narrows a list to what is of the last time. */
+/** Limits a list to a recent time span. */
 export function SinceSelect({
   value,
   onChange,

@@ -5,7 +5,7 @@ import { parseJson } from "../../../parts/json.tsx";
 
 const SHOWN_CHARACTERS = 300;
 
-/** Of values that may have a million characters each, and are shown again with every row that is scrolled. */
+/** Cache of JSON texts: values may have a million characters each, and are shown again with every row that is scrolled. */
 const jsonTexts = new WeakMap<object, string>();
 
 function jsonText(value: object): string {
@@ -14,13 +14,13 @@ function jsonText(value: object): string {
   return text;
 }
 
-/** Without half a character at its end. */
+/** Shortens a text without splitting its last character. */
 function shortened(text: string): string {
   if (text.length <= SHOWN_CHARACTERS) return text;
   return `${text.slice(0, SHOWN_CHARACTERS).replace(/[\ud800-\udbff]$/, "")}…`;
 }
 
-/** A value in one line, as a cell shows it. */
+/** Formats a value in one line, for a cell. */
 export function cellText(value: unknown, field: Pick<Field, "type"> | undefined): string {
   if (value === null || value === undefined) return "";
   if (field?.type === "datetime" && typeof value === "string") return timeText(value);
@@ -29,15 +29,15 @@ export function cellText(value: unknown, field: Pick<Field, "type"> | undefined)
 
 const BREAKS = /\r\n?|\n/g;
 
-/** A value as it is typed in an editor, where every line break is `\n`. */
+/** Formats a value for an editor, where every line break is `\n`. */
 export function editText(value: unknown, field: Pick<Field, "type" | "enum">): string {
   if (value === null || value === undefined) return "";
   if (field.type === "json") return JSON.stringify(value, null, 2);
-  // One of several texts is chosen as it is.
+  // Options are chosen unchanged.
   return field.enum === undefined ? String(value).replace(BREAKS, "\n") : String(value);
 }
 
-/** A text that was typed in place of another one, whose line breaks it has: editors have others. */
+/** Restores the line breaks of the previous text, which editors normalize. */
 function withBreaksOf(before: unknown, typed: string): string {
   const breaks = typeof before === "string" ? (before.match(BREAKS) ?? []) : [];
   const last = breaks.at(-1) ?? "\n";
@@ -45,8 +45,8 @@ function withBreaksOf(before: unknown, typed: string): string {
 }
 
 /**
- * What was typed in place of `before`, as a value of the field. An empty text is null where the field is no text. Errors: those
- * of `parseJson`.
+ * Parses text typed in place of `before`, as a value of the field. An empty text is null if the field is not a text. Errors:
+ * those of `parseJson`.
  */
 export function parsed(text: string, field: Pick<Field, "type" | "required" | "enum">, before: unknown): unknown {
   const { type, required } = field;
@@ -57,25 +57,25 @@ export function parsed(text: string, field: Pick<Field, "type" | "required" | "e
   if (text.trim() === "") return null;
   if (type === "json") return parseJson(text);
   if (type === "boolean") return text === "true";
-  // What is no number, or would become another one, stays a text: the server says what is wrong with it.
+  // Text that is not a number, or that a number cannot represent exactly, stays text: the server reports the problem.
   if (type === "integer" || type === "number") return isNumber(text) ? Number(text) : text;
   return text;
 }
 
-/** Whether it is a number that stays the one that was typed. */
+/** Returns whether the text is a number that is represented exactly. */
 export function isNumber(text: string): boolean {
   const [, digits] = /^\s*[-+]?(\d+)\s*$/.exec(text) ?? [];
   return Number.isFinite(Number(text)) && (digits === undefined || isHeld(digits));
 }
 
-/** Around what a search has found: no text of a record has these characters by accident, as it may have tags. */
+/** Marks around search matches, which may be untrusted HTML: private-use characters do not occur in records by accident. */
 export const MARKS = { pre: "\ue000", post: "\ue001" } as const;
 
 const MARKED_CHARACTERS = 300;
-/** Characters before the first match. */
+/** Number of characters before the first match. */
 const LEAD_CHARACTERS = 24;
 
-/** A text with what a search has found in it, from shortly before the first match. */
+/** Text with highlighted search matches, from shortly before the first one. */
 export function Marked({ text }: { text: string }) {
   const first = text.indexOf(MARKS.pre);
   const from = first > LEAD_CHARACTERS * 2 ? first - LEAD_CHARACTERS : 0;

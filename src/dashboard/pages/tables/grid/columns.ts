@@ -18,7 +18,7 @@ import type { Field, TableSchema } from "../../../api/resources.ts";
 import { keyOf, type TableAddress } from "../address.ts";
 import type { Row } from "../rows.ts";
 
-/** Pixels. Browsers lay out no higher element than so many rows: those beyond are reached by a filter. */
+/** Width in pixels. */
 const COLUMN_MIN_WIDTH = 60;
 
 const features = tableFeatures({
@@ -40,12 +40,12 @@ const WIDTHS: Readonly<Record<Field["type"], number>> = {
   json: 220,
 };
 const ID_WIDTH = 150;
-/** The column of the checkboxes. */
+/** Width of the checkbox column. */
 export const CHECK_PX = 40;
-/** Rows are not the table's: only those on the screen are loaded. */
+/** The table library gets no rows: only those on the screen are loaded. */
 const NO_ROWS: Row[] = [];
 
-/** What an administrator has chosen for a table; kept in this browser, with or without an instance. */
+/** Column choices of an administrator for a table, kept in this browser and shared by instances. */
 interface Chosen {
   columnVisibility: ColumnVisibilityState;
   columnPinning: ColumnPinningState;
@@ -60,7 +60,7 @@ const CHOSEN: Chosen = {
   columnOrder: [],
 };
 
-/** The columns of a table: which are shown, in which order, which are pinned, and how wide each one is. */
+/** Returns the columns of a table: visibility, order, pinning and widths. */
 export function useColumns(address: TableAddress, schema: TableSchema) {
   const { namespace, table: name } = address;
   const [chosen, setChosen, forget] = useLocalStorage<Partial<Chosen>>({
@@ -104,23 +104,23 @@ export function useColumns(address: TableAddress, schema: TableSchema) {
 export type Columns = ReturnType<typeof useColumns>["table"];
 type Column = ReturnType<Columns["getVisibleLeafColumns"]>[number];
 
-/** In the order in which they are shown: the pinned ones first. */
+/** Returns columns in display order, pinned ones first. */
 const shownColumns = (columns: Columns): readonly Column[] => [
   ...columns.getStartVisibleLeafColumns(),
   ...columns.getCenterVisibleLeafColumns(),
   ...columns.getEndVisibleLeafColumns(),
 ];
 
-/** A column as rows show it. */
+/** Column as rows render it. */
 export interface GridColumn {
   id: string;
-  /** undefined: of a record without a declared schema. */
+  /** Schema of the field; undefined: the record has no declared schema. */
   field: Field | undefined;
   width: number;
-  /** Pixels from the left edge, where the column is pinned. */
+  /** Offset from the left edge in pixels; null: not pinned. */
   left: number | null;
   className: string;
-  /** Texts have the direction of their letters. */
+  /** Text direction, taken from its letters. */
   dir: "auto" | undefined;
 }
 
@@ -142,7 +142,7 @@ export function gridColumns(columns: Columns, schema: TableSchema): GridColumn[]
   });
 }
 
-/** Moves a column past its neighbour on that side. A pinned one stays among the pinned ones. */
+/** Moves a column past its neighbour on that side. A pinned column stays among the pinned ones. */
 export function moveColumn(columns: Columns, id: string, by: -1 | 1): void {
   const shown = shownColumns(columns);
   const column = shown.find((one) => one.id === id);
@@ -157,10 +157,10 @@ export function moveColumn(columns: Columns, id: string, by: -1 | 1): void {
   else columns.setColumnOrder(swapped(allInOrder(columns)));
 }
 
-/** All columns, hidden ones included, as they are ordered. */
+/** Returns all columns in order, including hidden ones. */
 const allInOrder = (columns: Columns): string[] => columns.getAllLeafColumns().map(({ id }) => id);
 
-/** Whether there is a column beside this one, on that side, past which it can be moved. */
+/** Returns whether a column can be moved past a neighbour on that side. */
 export function canMove(shown: readonly GridColumn[], index: number, by: -1 | 1): boolean {
   const [column, neighbour] = [shown[index], shown[index + by]];
   return column !== undefined && neighbour !== undefined && (column.left === null) === (neighbour.left === null);

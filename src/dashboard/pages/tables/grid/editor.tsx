@@ -13,12 +13,12 @@ interface EditorProps {
   name: string;
   field: Field;
   value: unknown;
-  /** Resolves when the server has taken the value. */
+  /** Saves a value. Resolves when the server has accepted it. */
   save(value: unknown): Promise<void>;
   close(): void;
 }
 
-/** Edits one cell in its place: Enter saves, Escape cancels, and what the server refuses is said at the cell. */
+/** Edits one cell in place: Enter saves, Escape cancels, and a refusal by the server is shown at the cell. */
 export function CellEditor({ address, name, field: declared, value, save, close }: EditorProps) {
   const field = isOf(value, declared) ? declared : { ...declared, type: "json" as const };
   const [text, setText] = useState(() => editText(value, field));
@@ -32,7 +32,7 @@ export function CellEditor({ address, name, field: declared, value, save, close 
     setIsSaving(true);
     try {
       await save(parsed(next, field, value));
-      // By now another cell may be edited.
+      // Another cell may be in edit mode by now.
       if (isOpen()) close();
     } catch (error) {
       if (!isOpen()) notifications.show({ color: "red", title: `${name} was not saved`, message: messageOf(error) });
@@ -45,7 +45,7 @@ export function CellEditor({ address, name, field: declared, value, save, close 
   const onKeyDown = (event: KeyboardEvent): void => {
     event.stopPropagation();
     if (event.key === "Escape") close();
-    // In a text of many lines Shift+Enter begins the next one; of options Enter chooses one.
+    // In multi-line texts Shift+Enter inserts a line break; in options Enter selects one.
     if (event.key === "Enter" && !event.shiftKey && options === undefined) {
       event.preventDefault();
       void submit(text);
@@ -55,7 +55,7 @@ export function CellEditor({ address, name, field: declared, value, save, close 
     "aria-label": name,
     autoFocus: true,
     size: "xs" as const,
-    // What is disabled loses the focus.
+    // A disabled input would lose the focus.
     readOnly: isSaving,
     onKeyDown,
     onBlur: () => {
@@ -74,7 +74,7 @@ export function CellEditor({ address, name, field: declared, value, save, close 
               data={options}
               value={text === "" ? null : text}
               clearable={!field.required}
-              // Enter on what the field has already would empty it.
+              // Enter on the current option would clear the field.
               allowDeselect={false}
               onOptionSubmit={(chosen) => chosen === text && close()}
               defaultDropdownOpened
@@ -115,7 +115,7 @@ export function CellEditor({ address, name, field: declared, value, save, close 
   );
 }
 
-/** Whether the component is still there, for answers that come later. */
+/** Returns whether the component is still mounted, for later responses. */
 function useIsOpen(): () => boolean {
   const isOpen = useRef(true);
   useEffect(() => {
@@ -136,6 +136,6 @@ const TYPES: Readonly<Record<Exclude<Field["type"], "json">, string>> = {
   boolean: "boolean",
 };
 
-/** Whether it is a value of the field. In a table without a schema a record may have another one than the first records. */
+/** Returns whether a value has the type of the field. In a table without a schema, records may differ from the first ones. */
 const isOf = (value: unknown, { type }: Field): boolean =>
   value === null || value === undefined || type === "json" || typeof value === TYPES[type];

@@ -30,10 +30,10 @@ export interface GridProps {
   schema: TableSchema;
   table: Columns;
   count: number;
-  /** Rows of a page. */
+  /** Number of rows in a page. */
   pageRows: number;
   rowAt(index: number): Row | undefined;
-  /** Called with the pages of rows that are on the screen. */
+  /** Called with the pages whose rows are on the screen. */
   onPages(pages: readonly number[]): void;
   sort: string | null;
   onSort(sort: string | null): void;
@@ -43,15 +43,15 @@ export interface GridProps {
   onSelect(selected: ReadonlySet<string>): void;
   flashing: ReadonlySet<string>;
   hidden: ReadonlySet<string>;
-  /** Titles of referred records. */
+  /** Returns titles of referenced records. */
   titleOf: TitleOf;
   isReadOnly: boolean;
-  /** Resolves when the server has taken the value. */
+  /** Saves a value. Resolves when the server has accepted it. */
   save(row: Row, field: string, value: unknown): Promise<void>;
   open(row: Row): void;
-  /** Opens what the field of the record refers to. */
+  /** Opens the record that a field refers to. */
   follow(row: Row, column: GridColumn): void;
-  /** Told of when a cell begins to be edited, and when that ends. */
+  /** Called when a cell enters or leaves edit mode. */
   onEditing(isEditing: boolean): void;
 }
 
@@ -60,18 +60,18 @@ interface Place {
   column: number;
 }
 
-/** Rows of a table, of which those on the screen exist. */
+/** Virtualized grid of a table's rows. */
 export function Grid(props: GridProps) {
   const { table, schema, count, selected, flashing, hidden, isReadOnly } = props;
   const box = useRef<HTMLDivElement>(null);
   const [focus, setFocus] = useState<Place>({ row: 0, column: 0 });
   const [editing, setEditing] = useState<{ row: number; column: string; record: Row } | null>(null);
   useTold(props.onEditing, editing !== null);
-  /** While a record is edited it stays at its place, whatever comes and goes: what is typed is for no other one. */
+  /** A record in edit mode stays in its place, whatever rows come and go, so that its input reaches no other record. */
   const rowAt = (index: number): Row | undefined => (editing?.row === index ? editing.record : props.rowAt(index));
   const columns = useGridColumns(table, schema);
   const { rows, first, last, pool } = useShownRows(box, props, editing?.row ?? null);
-  // The way into the grid by the keyboard, where the cell with the focus has been scrolled away.
+  // Keyboard entry into the grid when the focused cell has been scrolled away.
   const entry = focus.row >= first && focus.row <= last ? focus : { ...focus, row: rows.range?.startIndex ?? first };
   const focusCell = (place: Place): void => {
     rows.scrollToIndex(place.row);
@@ -82,7 +82,7 @@ export function Grid(props: GridProps) {
       cell?.scrollIntoView({ block: "nearest", inline: "nearest" });
       return cell !== null && cell !== undefined;
     };
-    // A row that has been far away is there with the next frame.
+    // A row far away is rendered in the next frame.
     if (!focusNow()) requestAnimationFrame(focusNow);
   };
   const begin = (place: Place): void => {
@@ -97,7 +97,7 @@ export function Grid(props: GridProps) {
     toggle: (id) => props.onSelect(toggled(selected, id)),
     save: props.save,
     endEditing() {
-      // The row that was edited is another element from now on.
+      // The row leaving edit mode becomes another element.
       flushSync(() => setEditing(null));
       focusCell(focus);
     },
@@ -130,7 +130,8 @@ export function Grid(props: GridProps) {
           const row = rowAt(index);
           return (
             <GridRow
-              // Elements are used again for other rows, which costs a fraction of making them; what is typed stays in its own.
+              // Elements are recycled for other rows, which is far cheaper than creating them. The row in edit mode keeps its
+              // own.
               key={editing?.row === index ? `edited ${editing.record.id}` : index % pool}
               address={props.address}
               columns={columns}
@@ -152,7 +153,7 @@ export function Grid(props: GridProps) {
   );
 }
 
-/** What keys and clicks do; the cells of thousands of rows have no handlers of their own. */
+/** Returns the delegated handlers of keys and clicks: thousands of rows need none of their own. */
 function handlersOf(
   { count, rowAt, open, follow }: GridProps,
   grid: {
@@ -199,7 +200,7 @@ function handlersOf(
   };
 }
 
-/** The rows on the screen, and the one that is edited wherever it is. `pool`: more than there ever were at once. */
+/** Returns the rows on the screen, and the one in edit mode wherever it is. `pool`: more than were ever rendered at once. */
 function useShownRows(
   box: RefObject<HTMLDivElement | null>,
   { count, pageRows, onPages }: GridProps,
@@ -229,7 +230,7 @@ function useShownRows(
     const [from, to] = [Math.floor(first / pageRows), Math.floor(last / pageRows)];
     return Array.from({ length: to - from + 1 }, (_, index) => from + index);
   }, [first, last, pageRows]);
-  // Of pages that pass by within a moment only the last ones are loaded.
+  // Debounced: of pages scrolled past quickly only the last ones are loaded.
   const [wanted] = useDebouncedValue(pages, PASSING_MS, { leading: true });
   useEffect(() => onPages(wanted), [onPages, wanted]);
   const pool = useRef(0);
@@ -237,7 +238,7 @@ function useShownRows(
   return { rows, first, last, pool: pool.current };
 }
 
-/** The columns as rows show them; the same array until something about them changes. */
+/** Returns the columns as rows render them; the same array until a column changes. */
 function useGridColumns(table: Columns, schema: TableSchema): readonly GridColumn[] {
   const now = gridColumns(table, schema);
   const known = useRef(now);
@@ -254,12 +255,12 @@ function useGridColumns(table: Columns, schema: TableSchema): readonly GridColum
   return known.current;
 }
 
-/** Tells of a state when it changes. */
+/** Calls a callback when a state changes. */
 function useTold(tell: (state: boolean) => void, state: boolean): void {
   useEffect(() => tell(state), [tell, state]);
 }
 
-/** The latest actions, by functions that stay the same. */
+/** Returns stable functions that call the latest actions. */
 function useActions(actions: RowActions): RowActions {
   const latest = useRef(actions);
   latest.current = actions;
@@ -279,7 +280,7 @@ function templateOf(columns: readonly GridColumn[]): CSSProperties {
   return { "--columns": widths.map((one) => `${one}px`).join(" "), "--width": `${width}px` } as CSSProperties;
 }
 
-/** The cell of an event. `isCell`: the event is the cell's own, and not of something in it. */
+/** Returns the cell of an event. `isCell`: only if the event's target is the cell itself. */
 function placeOf(target: EventTarget, { isCell }: { isCell: boolean } = { isCell: false }): Place | null {
   if (!(target instanceof Element)) return null;
   const cell = target.closest<HTMLElement>("[data-row]");
@@ -287,7 +288,7 @@ function placeOf(target: EventTarget, { isCell }: { isCell: boolean } = { isCell
   return { row: Number(cell.dataset["row"]), column: Number(cell.dataset["column"]) };
 }
 
-/** Where a key leads; null: nowhere. */
+/** Returns the cell to which a key moves; null: nowhere. */
 function nextPlace(
   { key, ctrlKey, metaKey }: KeyboardEvent,
   { row, column }: Place,

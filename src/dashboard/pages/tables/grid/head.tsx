@@ -14,7 +14,7 @@ import {
 import { type Columns, canMove, type GridColumn, moveColumn } from "./columns.ts";
 
 interface HeadProps {
-  /** Of another identity where something about them has changed. */
+  /** Columns; a new array when one of them has changed. */
   columns: readonly GridColumn[];
   table: Columns;
   sort: string | null;
@@ -23,7 +23,7 @@ interface HeadProps {
   hasSummary(column: string): boolean;
 }
 
-/** The titles of columns, with what can be done with each. */
+/** Column headers with their actions. */
 export const Head = memo(function Head({ columns, table, sort, onSort, ...summary }: HeadProps) {
   const [sortedBy, direction] = sort?.split(":") ?? [];
   const headers = new Map(table.getLeafHeaders().map((header) => [header.column.id, header]));

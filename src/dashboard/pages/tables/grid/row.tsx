@@ -9,7 +9,7 @@ import { CellEditor } from "./editor.tsx";
 
 export const ROW_PX = 35;
 
-/** What rows do; the same object for all of them, so that a row is drawn again only when it changes. */
+/** Actions of rows, one object for all of them, so that a row renders again only when it changes. */
 export interface RowActions {
   toggle(id: string): void;
   save(row: Row, field: string, value: unknown): Promise<void>;
@@ -21,10 +21,10 @@ interface RowProps {
   columns: readonly GridColumn[];
   actions: RowActions;
   titleOf: TitleOf;
-  /** undefined: not loaded yet. */
+  /** Row; undefined: not loaded yet. */
   row: Row | undefined;
   index: number;
-  /** -1: none. */
+  /** Index of the focused column; -1: none. */
   focusedColumn: number;
   editingColumn: number;
   isReadOnly: boolean;
@@ -36,7 +36,7 @@ interface RowProps {
 export const canEdit = (column: GridColumn | undefined): boolean =>
   column?.field !== undefined && !column.field.generated && column.id !== "id";
 
-/** One row. Its clicks and keys are handled by the grid. */
+/** One row. The grid handles its clicks and keys. */
 export const GridRow = memo(function GridRow({ address, columns, actions, titleOf, row, index, ...state }: RowProps) {
   const { focusedColumn, editingColumn, isReadOnly, isSelected, isFlashing, isHidden } = state;
   const classes = [

@@ -8,13 +8,13 @@ import type { TableAddress } from "../address.ts";
 import type { Row } from "../rows.ts";
 import { FormButtons, type RecordActions, useSave } from "./state.tsx";
 
-/** What the server sets, and what says which record it is. */
+/** Fields that the server sets, and the id. */
 const SERVER_FIELDS = ["id", "createdAt", "updatedAt"];
 
 const fieldsOf = (record: Row | null): Record<string, unknown> =>
   Object.fromEntries(Object.entries(record ?? {}).filter(([name]) => !SERVER_FIELDS.includes(name)));
 
-/** A record of a table without a schema, as JSON. */
+/** Form for a record of a table without a schema, as JSON. */
 export function DocumentForm({
   address,
   stored: loaded,
@@ -22,7 +22,7 @@ export function DocumentForm({
   isReadOnly,
   ...actions
 }: RecordActions & { address: TableAddress; stored: Row | null; copied?: Row | null; isReadOnly: boolean }) {
-  /** What was typed, and the record that it began as, which others may change meanwhile; null: nothing. */
+  /** Edited text, and the record it started from, which others may change meanwhile; null: unedited. */
   const [draft, setDraft] = useState<{ text: string; of: Row | null } | null>(null);
   const stored = draft === null ? loaded : draft.of;
   const text = draft?.text ?? JSON.stringify(fieldsOf(stored ?? copied), null, 2);
@@ -36,7 +36,7 @@ export function DocumentForm({
     if (typeof fields === "string") return;
     const added = id === "" ? fields : { ...fields, id };
     const body = stored === null ? added : changesOf(fieldsOf(stored), fields);
-    // An answer after the form was closed closes no other one.
+    // A response that arrives after this form was closed must not close another one.
     save.mutate(body, { onSuccess: actions.onClose });
   };
   return (
@@ -64,7 +64,7 @@ export function DocumentForm({
   );
 }
 
-/** What was typed, or what is wrong with it. */
+/** Parses the text into an object, or returns the problem. */
 function objectOf(text: string): Record<string, unknown> | string {
   try {
     const value = parseJson(text);
@@ -74,7 +74,7 @@ function objectOf(text: string): Record<string, unknown> | string {
   }
 }
 
-/** What is new or different, and an operator for what is gone. */
+/** Returns new and changed members, and an operator for each removed one. */
 function changesOf(before: Record<string, unknown>, after: Record<string, unknown>): Record<string, unknown> {
   const changed = Object.entries(after).filter(
     ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]),

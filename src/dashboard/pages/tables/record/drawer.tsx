@@ -19,7 +19,7 @@ interface DrawerProps extends RecordActions {
   isReadOnly: boolean;
 }
 
-/** One record: its fields, its JSON and its rules; or a new one. */
+/** One record with its fields, JSON and rules; or a new one. */
 export function RecordDrawer(props: DrawerProps) {
   const { address, id, onClose } = props;
   const { isRoot } = useRights();
@@ -48,7 +48,7 @@ export function RecordDrawer(props: DrawerProps) {
           value={panel ?? "fields"}
           keepMounted={false}
           onChange={(next) =>
-            // The tabs are those below.
+            // The values are those of the tabs below.
             change({ panel: next === "fields" ? undefined : (next as "json" | "rules") }, { replace: true })
           }
         >
@@ -78,7 +78,7 @@ function useRecord(address: TableAddress, id: string | undefined) {
   return useQuery({
     queryKey: [...keyOf(address), "record", as, id],
     enabled: id !== undefined,
-    // What was loaded before may have been saved since.
+    // Loaded data may have been saved since.
     staleTime: 0,
     queryFn: () => server.request<Row>("GET", `${pathOf(address)}/${encodeURIComponent(id ?? "")}`),
   });

@@ -12,19 +12,19 @@ import { FormButtons, type RecordActions, useSave } from "./state.tsx";
 interface FormProps extends RecordActions {
   address: TableAddress;
   schema: TableSchema;
-  /** null: a new one. */
+  /** Stored record; null: a new one. */
   stored: Row | null;
-  /** The record that a new one begins as. */
+  /** Record whose values a new one starts with. */
   copied?: Row;
   isReadOnly: boolean;
 }
 
-/** The server fills it in, or it says which record it is: of a copy it is another. */
+/** Returns whether a field is set by the server, or is the id: a copy gets others. */
 const isOwn = (name: string, field: Field): boolean => field.generated || name === "id";
 
-/** All fields of a record, of which those that were changed are sent. */
+/** Form with all fields of a record. Only changed ones are sent. */
 export function RecordForm({ address, schema, stored: loaded, copied, isReadOnly, ...actions }: FormProps) {
-  /** What was typed, and the record that it began as, which others may change meanwhile; null: nothing. */
+  /** Edited texts, and the record they started from, which others may change meanwhile; null: unedited. */
   const [draft, setDraft] = useState<{ texts: Readonly<Record<string, string>>; of: Row | null } | null>(null);
   const stored = draft === null ? loaded : draft.of;
   const fields = Object.entries(schema.fields).filter(
@@ -48,7 +48,7 @@ export function RecordForm({ address, schema, stored: loaded, copied, isReadOnly
     for (const [name, field] of fields) {
       const text = texts[name] ?? "";
       const given = isOwn(name, field) ? undefined : copied?.[name];
-      // Null and an empty text too, which are no default.
+      // Includes null and empty texts of the copied record: left out, they would become the default.
       if (given !== undefined && text === editText(given, field)) {
         body[name] = given;
         continue;
@@ -61,7 +61,7 @@ export function RecordForm({ address, schema, stored: loaded, copied, isReadOnly
       }
     }
     setUnread(wrong);
-    // An answer after the form was closed closes no other one.
+    // A response that arrives after this form was closed must not close another one.
     if (Object.keys(wrong).length === 0) save.mutate(body, { onSuccess: actions.onClose });
   };
   return (
@@ -76,7 +76,7 @@ export function RecordForm({ address, schema, stored: loaded, copied, isReadOnly
             text={texts[name] ?? ""}
             stored={editText(stored?.[name], field)}
             problem={unread[name] ?? problems[name]?.message ?? null}
-            // An id may be chosen for a new record.
+            // The id of a new record may be chosen.
             isReadOnly={isReadOnly || (isOwn(name, field) && !(stored === null && name === "id"))}
             onChange={(text) =>
               setDraft((before) => ({ texts: { ...(before?.texts ?? texts), [name]: text }, of: stored }))

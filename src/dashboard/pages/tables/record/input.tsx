@@ -8,12 +8,12 @@ import type { TableAddress } from "../address.ts";
 import { ReferenceInput, ReferenceLink } from "./reference.tsx";
 
 interface TimeInputProps extends Omit<TextInputProps, "value" | "onChange"> {
-  /** The stored text, any ISO 8601 time. */
+  /** Stored text, any ISO 8601 time. */
   value: string;
   onChange(value: string): void;
 }
 
-/** A date and time: as text, or picked in the browser's calendar, in local time. What is picked is stored in UTC. */
+/** Input for a date and time: as text, or from the browser's calendar in local time. A picked time is stored in UTC. */
 function TimeInput({ value, onChange, ...input }: TimeInputProps) {
   const picker = useRef<HTMLInputElement>(null);
   const date = new Date(value);
@@ -56,7 +56,7 @@ function TimeInput({ value, onChange, ...input }: TimeInputProps) {
   );
 }
 
-/** `2026-01-31T13:00:00`, in the time zone of the browser. */
+/** Formats a time as `2026-01-31T13:00:00`, in the browser's time zone. */
 function localText(date: Date): string {
   const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
   return local.toISOString().slice(0, 19);
@@ -67,21 +67,21 @@ interface FieldInputProps {
   field: Field;
   address: TableAddress;
   text: string;
-  /** As it is in the record; empty for a new one. */
+  /** Value of the record; empty for a new one. */
   stored: string;
   problem: string | null;
   isReadOnly: boolean;
   onChange(text: string): void;
 }
 
-/** Whether it was a text of several lines at some time, from which an input of one line would remove the breaks. */
+/** Returns whether the text ever had several lines, whose breaks a single-line input would remove. */
 function useHasLines(text: string): boolean {
   const hasLines = useRef(false);
   hasLines.current ||= text.includes("\n");
   return hasLines.current;
 }
 
-/** The input for a field of a form. */
+/** Input for a field of a form. */
 export function FieldInput({ name, field, address, text, stored, problem, isReadOnly, onChange }: FieldInputProps) {
   const hasLines = useHasLines(text);
   const common = {
@@ -99,7 +99,7 @@ export function FieldInput({ name, field, address, text, stored, problem, isRead
         data={options}
         value={text === "" ? null : text}
         clearable
-        // Who chooses what the field has already does not empty it.
+        // Selecting the current option does not clear the field.
         allowDeselect={false}
         onChange={(next) => onChange(next ?? "")}
       />

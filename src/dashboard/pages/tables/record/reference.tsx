@@ -14,29 +14,29 @@ import type { Row } from "../rows.ts";
 type References = NonNullable<Field["references"]>;
 
 const FOUND_MAX = 8;
-/** What people call a record by, the likeliest first. */
+/** Field names that usually title a record, most likely first. */
 const TITLES = ["title", "name", "displayName", "label", "subject", "email", "slug", "text"];
 
-/** The field by which people know a record of the table; null: its id alone. */
+/** Returns the field that titles a table's records; null: only the id. */
 export function titleOf({ fields }: TableSchema): string | null {
   const isText = (name: string): boolean => fields[name]?.type === "string" || fields[name]?.type === "text";
   const named = TITLES.find(isText);
   return named ?? Object.keys(fields).find((name) => name !== "id" && isText(name)) ?? null;
 }
 
-/** Where a referred record is open; null where the key may not read its table. */
+/** Returns a function for the link to a referenced record; null if the key may not read its table. */
 export function useReferenceTarget(address: TableAddress) {
   const { may } = useRights();
   const as = useViewAs();
   return ({ table, column }: References, value: string): { to: string; search: never } | null => {
     if (!may("db", address.namespace, table, "read")) return null;
     const shown = column === "id" ? { record: value } : { filter: [[column, "==", value]] };
-    // The page knows what is in its own address.
+    // The page parses its own parameters.
     return { to: pageOf({ ...address, table }), search: { ...shown, ...(as === null ? {} : { as }) } as never };
   };
 }
 
-/** Opens the record that a field refers to. */
+/** Link to the record that a field refers to. */
 export function ReferenceLink({
   address,
   references,
@@ -54,7 +54,7 @@ export function ReferenceLink({
   );
 }
 
-/** Finds records of the table that a field refers to by what they are called, or by their id. */
+/** Searches the referenced table by title or id. */
 function useFound(address: TableAddress, { table, column }: References, text: string, isOpen: boolean) {
   const server = useServer();
   const as = useViewAs();
@@ -87,7 +87,7 @@ function useFound(address: TableAddress, { table, column }: References, text: st
   return { options: options ?? [], error: found.error, isLoading: found.isFetching };
 }
 
-/** An input for the id of a record of another table, with a search for it. */
+/** Input for the id of a record in another table, with search. */
 export function ReferenceInput({
   address,
   references,
@@ -102,9 +102,9 @@ export function ReferenceInput({
   references: References;
   value: string;
   onChange(value: string): void;
-  /** An option was chosen. */
+  /** Called when an option is selected. */
   onPick?(value: string): void;
-  /** Keys that choose no option. */
+  /** Called for keys that select no option. */
   onKeyDown?(event: KeyboardEvent): void;
   isOpenAtFirst?: boolean;
 }) {

@@ -24,7 +24,7 @@ interface FoundUser {
   email: string | null;
 }
 
-/** Chooses a user, or nobody, by email, name or id. */
+/** Selects a user by email, name or id, or nobody. */
 function Who({ label, value, onChange }: { label: string; value: string; onChange(value: string): void }) {
   const [query, setQuery] = useState("");
   const [words] = useDebouncedValue(query, SEARCH_DELAY_MS);
@@ -54,9 +54,9 @@ function Who({ label, value, onChange }: { label: string; value: string; onChang
         { value: NOBODY, label: NOBODY_NAME },
         ...[...users.values()].map((user) => ({ value: user.id, label: nameOf(user) })),
       ]}
-      // The server has found them, also by what is not shown.
+      // The server has filtered the options, also by fields that are not shown.
       filter={({ options }) => options}
-      // The name of whom is chosen is no search.
+      // The name of the selected user is not a search.
       onSearchChange={(text) => setQuery(text === chosenName ? "" : text)}
       value={value}
       onChange={(next) => onChange(next ?? value)}
@@ -64,7 +64,7 @@ function Who({ label, value, onChange }: { label: string; value: string; onChang
   );
 }
 
-/** Which rule allows or denies what, for a user and this record. Nothing is written. */
+/** Shows which rules allow or deny operations to a user on this record. Nothing is written. */
 export function RuleTester({ address, id }: { address: TableAddress; id: string }) {
   const viewAs = useViewAs();
   const { state, change } = usePageState<RecordState>();
@@ -75,7 +75,7 @@ export function RuleTester({ address, id }: { address: TableAddress; id: string 
   const { namespace, instance, table } = address;
   const trial = useQuery({
     queryKey: [...keyOf(address), "rules", as, id, data],
-    // What was true a moment ago may not be by now.
+    // Rules may evaluate differently at any time.
     staleTime: 0,
     queryFn: () => server.tables.tryRules({ namespace, table, instanceId: instance ?? undefined }, { as, id, data }),
   });
@@ -127,7 +127,7 @@ export function RuleTester({ address, id }: { address: TableAddress; id: string 
   );
 }
 
-/** What was typed, or what is wrong with it. */
+/** Parses the text into changes, or returns the problem. */
 function changesOf(text: string): JsonObject | undefined | string {
   if (text.trim() === "") return undefined;
   try {
@@ -192,7 +192,7 @@ function reasonOf({
   return `The ${decidedBy} rule ${allowed ? "covers" : "does not cover"} the record.`;
 }
 
-/** A text of code, which breaks where it has to. */
+/** Source code with line wrapping. */
 const Source = ({ text }: { text: string }) => (
   <Code block style={{ whiteSpace: "pre-wrap", overflowWrap: "anywhere" }} mah={220} tabIndex={0}>
     {text}

@@ -4,21 +4,21 @@ import { useServer } from "../../../shell/view-as.tsx";
 import { pathOf, type TableAddress } from "../address.ts";
 import { type Row, reloadRows, showRecord } from "../rows.ts";
 
-/** In the address of the page. */
+/** State of the open record, kept in the address. */
 export interface RecordState {
-  /** The id of a record; NEW_RECORD: one that does not exist yet. */
+  /** Id of the record; NEW_RECORD: one that does not exist yet. */
   record?: string;
-  /** The record that a new one is a copy of. */
+  /** Id of the record that a new one copies. */
   from?: string;
   panel?: "json" | "rules";
-  /** Whose rights the rules are tried with; by default whose view it is. */
+  /** User whose rights the rules are evaluated with; by default the viewed-as user. */
   tryAs?: string;
 }
 
-/** No id is empty. */
+/** Placeholder id of a new record: ids are never empty. */
 export const NEW_RECORD = "";
 
-/** Inserts a record, or changes the stored one, and shows the result in the grid. */
+/** Inserts or updates a record, and shows the result in the grid. */
 export function useSave(address: TableAddress, stored: Row | null) {
   const server = useServer();
   return useMutation({
@@ -34,14 +34,14 @@ export function useSave(address: TableAddress, stored: Row | null) {
 }
 
 export interface RecordActions {
-  /** Absent where the key may insert nothing. */
+  /** Absent if the key may not insert. */
   onDuplicate?: ((id: string) => void) | undefined;
-  /** Absent where the key may delete nothing. */
+  /** Absent if the key may not delete. */
   onDelete?: ((id: string) => void) | undefined;
   onClose(): void;
 }
 
-/** The buttons below a form. */
+/** Buttons below a form. */
 export function FormButtons({
   stored,
   isReadOnly,

@@ -7,7 +7,7 @@ import { pathOf, type TableAddress } from "../address.ts";
 import { parametersOf } from "../filter-model.ts";
 import type { Listing } from "../rows.ts";
 
-/** Records per page of an export: the most that a list gives. */
+/** Number of records in a page of an export: the most that a list returns. */
 const EXPORT_PAGE_RECORDS = 1_000;
 
 export type ExportFormat = "csv" | "ndjson";
@@ -19,7 +19,7 @@ interface Page {
   cursor: string | null;
 }
 
-/** All records that the grid lists, in its order. `onProgress` gets their number, and the total where it is known. */
+/** Exports all records that the grid lists, in its order. `onProgress` receives their number, and the total if known. */
 export async function exportRecords(
   server: Administrator,
   { address, schema, listing }: { address: TableAddress; schema: TableSchema; listing: Listing },
@@ -27,7 +27,7 @@ export async function exportRecords(
   options: { signal: AbortSignal; onProgress(count: number, total: number | null): void },
 ): Promise<{ blob: Blob; count: number }> {
   const { head, textOf } = format === "csv" ? csv(schema) : NDJSON;
-  // Blobs of pages, which a browser may keep on the disk.
+  // One blob per page, which browsers may keep on disk.
   const parts: Blob[] = [new Blob([head])];
   let count = 0;
   for await (const { items, total } of pagesOf(server, address, listing, options.signal)) {
@@ -65,7 +65,7 @@ async function* pagesOf(
     for (let offset = 0; ; offset += EXPORT_PAGE_RECORDS) {
       const query = { ...common, q: search, offset };
       const { items, total } = await server.request<Page>("GET", `${pathOf(address)}/search`, { query, signal });
-      // What was found is marked beside the records.
+      // Highlights are not part of the records.
       yield { items: items.map(({ highlights: _, ...record }) => record), total };
       if (items.length < EXPORT_PAGE_RECORDS) return;
     }
@@ -82,7 +82,7 @@ async function* pagesOf(
   }
 }
 
-/** Saves it as a file, as browsers do by a link. */
+/** Saves a blob as a file, by a link. */
 export function download(blob: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);

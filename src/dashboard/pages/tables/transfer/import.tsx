@@ -16,7 +16,7 @@ import { cellText } from "../grid/cell-text.tsx";
 import { reloadRows } from "../rows.ts";
 import { ACCEPTED, FileMistake, readRecords, type SourceRecord } from "./records.ts";
 
-/** Records that are shown before a file is imported, and how many of their fields. */
+/** Number of records in the preview, and of their fields. */
 const PREVIEW_RECORDS = 10;
 const PREVIEW_COLUMNS_MAX = 50;
 
@@ -32,13 +32,13 @@ type State =
   | { kind: "done"; imported: number }
   | { kind: "failed"; imported: number; message: string };
 
-/** Inserts the records of a file, after a look at the first ones. */
+/** Dialog that inserts the records of a file, after a preview. */
 export default function ImportDialog({ address, schema, onClose }: ImportProps) {
   const server = useServer();
   const [file, setFile] = useState<File | null>(null);
   const [isUpsert, setIsUpsert] = useState(false);
   const [state, setState] = useState<State>({ kind: "choosing" });
-  /** The records at the beginning of a file that an earlier try has brought in. */
+  /** Leading records of a file that an earlier attempt imported; null: none. */
   const [already, setAlready] = useState<{ count: number; fileName: string } | null>(null);
   const [isGoingOn, setIsGoingOn] = useState(true);
   const running = useRef<AbortController | null>(null);
@@ -85,7 +85,7 @@ export default function ImportDialog({ address, schema, onClose }: ImportProps) 
           onChange={(next) => {
             setFile(next);
             setState({ kind: "choosing" });
-            // A corrected file has the name of the one before it, as a rule.
+            // A corrected file usually has the same name as the previous one.
             setIsGoingOn(next !== null && next.name === already?.fileName);
           }}
         />
@@ -161,7 +161,7 @@ function Outcome({ state, file, table }: { state: State; file: File | null; tabl
   );
 }
 
-/** The first records of the file. */
+/** Reads the first records of the file. */
 async function firstOf(file: File, schema: TableSchema): Promise<{ records: JsonObject[]; problem: string | null }> {
   const records: JsonObject[] = [];
   try {
@@ -240,16 +240,16 @@ function Preview({ file, schema }: { file: File; schema: TableSchema }) {
   );
 }
 
-/** Characters of one batch of an import: below the smallest body limit that servers usually have. */
+/** Characters in one batch of an import: below the smallest body limit that servers usually have. */
 const IMPORT_BATCH_CHARACTERS = 1024 * 1024;
 
 export interface Imported {
-  /** Records that the server has taken. */
+  /** Number of records that the server has accepted. */
   imported: number;
   bytesRead: number;
 }
 
-/** Why an import ended early, with the places of the file at fault. */
+/** Cause of an import that ended early, with the faulty positions in the file. */
 export class ImportFailure extends Error {
   readonly imported: number;
   constructor(message: string, imported: number) {
@@ -261,9 +261,9 @@ export class ImportFailure extends Error {
 const PAYLOAD_TOO_LARGE = 413;
 
 /**
- * Inserts the records in batches; with `isUpsert`, those whose id exists are updated. Errors: `ImportFailure` that names
- * the lines at fault; of a batch nothing is written then. Ends between two batches when `signal` says so. The first `skipped`
- * records of the file are left out, and count as imported.
+ * Imports records in batches; with `isUpsert`, records with existing ids are updated. Errors: `ImportFailure` with the faulty
+ * lines; nothing of that batch is written. An aborted `signal` ends the import between two batches. The first `skipped` records
+ * are left out, and count as imported.
  */
 export async function importRecords(
   server: Administrator,
@@ -312,7 +312,7 @@ export async function importRecords(
   return imported;
 }
 
-/** `inserts.3.title` is in the fourth record of the batch. */
+/** Describes a refusal: `inserts.3.title` is in the fourth record of the batch. */
 function refusalOf(error: unknown, batch: readonly SourceRecord[]): string {
   const fields = error instanceof PlatformError ? Object.entries(error.fields) : [];
   const lines = fields.flatMap(([path, { message }]) => {

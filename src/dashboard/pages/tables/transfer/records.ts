@@ -4,28 +4,28 @@ import { jsonTextFault } from "../../../../kernel/json/text.ts";
 import { type Cell, headFault, parseCell, parseText } from "../../../../kernel/transfer/csv-cells.ts";
 import type { TableSchema } from "../../../api/resources.ts";
 
-/** A JSON array is read as a whole. */
+/** Limit of a JSON array, which is read as a whole. */
 const IMPORT_JSON_MAX_BYTES = 64 * 1024 * 1024;
-/** Characters of a line, or a row of CSV, of a file that is imported. */
+/** Limit of a line, or a CSV row, of an imported file. */
 const IMPORT_LINE_MAX_CHARACTERS = 16 * 1024 * 1024;
-/** Rows of CSV are parsed in pieces of this length. */
+/** Size of the chunks in which CSV rows are parsed. */
 const CSV_CHUNK_CHARACTERS = 256 * 1024;
 
-/** A record of a file that is imported. */
+/** Record of an imported file. */
 export interface SourceRecord {
-  /** `line 17`, or `element 17` of a JSON array; from 1. */
+  /** Position in the file, `line 17`, or `element 17` of a JSON array; from 1. */
   place: string;
   record: JsonObject;
-  /** Bytes of the file read so far. */
+  /** Number of bytes of the file read so far. */
   bytesRead: number;
 }
 
-/** A mistake in the file. */
+/** Invalid content of the file. */
 export class FileMistake extends Error {}
 
 export const ACCEPTED = ".csv,.json,.ndjson,.jsonl";
 
-/** The records of a file, one after another; its name says what it is. Errors: `FileMistake` that names the place. */
+/** Reads the records of a file in sequence. The file's name determines its format. Errors: `FileMistake` with the position. */
 export function readRecords(file: File, schema: TableSchema): AsyncGenerator<SourceRecord> {
   const ending = /\.(\w+)$/.exec(file.name.toLowerCase())?.[1];
   if (ending === "csv") return readCsv(file, schema);
@@ -63,7 +63,7 @@ async function* textsOf(file: File): AsyncGenerator<{ text: string; bytesRead: n
   }
 }
 
-/** Leaves a mark of the byte order out. Errors: `FileMistake` for other encodings, of which letters would be lost. */
+/** Skips a byte order mark. Errors: `FileMistake` for other encodings, whose letters would be lost. */
 function decoderOf({ name }: File): TextDecoder["decode"] {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   return (...given) => {
@@ -103,7 +103,7 @@ async function* readLines(file: File): AsyncGenerator<SourceRecord> {
   }
 }
 
-/** Where the last whole row of a text of CSV ends: at a line break outside of quotes. 0: there is none. */
+/** Returns where the last complete row of CSV text ends: at a line break outside of quotes. 0: there is none. */
 function endOfRows(text: string): number {
   let isQuoted = false;
   let end = 0;
@@ -139,17 +139,17 @@ async function* readCsv(file: File, schema: TableSchema): AsyncGenerator<SourceR
 
 const breaksOf = (text: string): number => text.split("\n").length - 1;
 
-/** The rows of a text, each with the number of lines before it. */
+/** Parses the rows of a text, each with the number of lines before it. */
 function* rowsOf(text: string, line: number): Generator<{ cells: Cell[]; lines: number }> {
   let rows: { record: Cell[]; raw: string }[];
   try {
     rows = parse(text, {
       raw: true,
-      // Checked where the line is known.
+      // Column counts are checked where the line number is known.
       relax_column_count: true,
       // The text alone does not show whether it was quoted.
       cast: (cell, { quoting }) => ({ text: cell, isQuoted: quoting }),
-      // `raw` and `cast` above give these forms.
+      // `raw` and `cast` above produce these types.
     }) as unknown as { record: Cell[]; raw: string }[];
   } catch (cause) {
     throw new FileMistake(`From line ${line}: ${cause instanceof Error ? cause.message : cause}`);
@@ -186,12 +186,12 @@ function csvRecord(
     if (cell === undefined) continue;
     try {
       const value = parseCell(cell, fields[name]?.type);
-      // The server sets these where the file has none.
+      // The server sets these fields if the file has no value.
       if (value !== null || fields[name]?.generated !== true) members.push([name, value]);
     } catch {
       throw new FileMistake(`${place}: ${name}: is not valid JSON`);
     }
   }
-  // An assignment to `__proto__` would add no member, and nobody would learn that the column is refused.
+  // Assigning `__proto__` would silently drop the column, instead of letting the server refuse it.
   return Object.fromEntries(members);
 }

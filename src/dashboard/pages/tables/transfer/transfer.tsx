@@ -18,10 +18,10 @@ interface TransferProps {
   mayImport: boolean;
 }
 
-// Loaded when they are used: readers and writers of CSV are larger than the rest of the page.
+// Loaded on first use: readers and writers of CSV are larger than the rest of the page.
 const ImportDialog = lazy(() => import("./import.tsx"));
 
-/** Records from a file, and the listed records as a file. */
+/** Menu for importing records from a file, and exporting the listed ones. */
 export function Transfer({ address, schema, listing, mayImport }: TransferProps) {
   const [isImporting, setIsImporting] = useState(false);
   const exporting = useExport({ address, schema, listing });
@@ -43,7 +43,7 @@ export function Transfer({ address, schema, listing, mayImport }: TransferProps)
           ) : null}
           <Menu.Item
             leftSection={<IconDownload size={16} aria-hidden />}
-            // The fields of its records differ: CSV has one line of names for all.
+            // Schemaless records have different fields, and CSV has one header for all.
             disabled={schema.schemaless}
             onClick={() => exporting.start("csv")}
           >
