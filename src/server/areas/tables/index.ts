@@ -30,19 +30,22 @@ import { createTrials } from "./trial/trial.ts";
 
 export interface TablesArea {
   endpoints: readonly Endpoint[];
-  /** The declared tables for the OpenAPI document. */
+  /** Returns the declared tables for the OpenAPI document. */
   describe(): DescribedTables;
-  /** `app.db(…)`, for the server itself or a user. Errors: 404 when the namespace or table is not declared, at the first use. */
+  /**
+   * Returns `app.db(…)` for the server itself or a user. Errors, at the first use: 404 when the namespace or table is not
+   * declared.
+   */
   accessor(principal: Principal, namespace: string, instanceId?: string): DatabaseAccessor;
-  /** `app.db(…)` for the server itself, with the instances of the namespace. */
+  /** Returns `app.db(…)` for the server itself, with the instances of the namespace. */
   serverAccessor(namespace: string, instanceId?: string): ServerDatabaseAccessor;
   /** Rights and filters for realtime. */
   readonly door: TableDoor;
-  /** The filters of triggers and webhooks. */
+  /** Filters of triggers and webhooks. */
   readonly filters: SubjectFilters;
-  /** The file of a declared namespace, or of an instance; null: it does not exist. */
+  /** Returns the file of a declared static namespace, or of an instance; null when it does not exist. */
   file(namespace: string, instanceId: string | null): DatabaseFile | null;
-  /** The context of the rules of other areas. */
+  /** Lookups for the context of other areas' rules. */
   readonly lookups: Lookups;
   /** Waits for the hooks after writes. The engine closes the files. */
   stop(): Promise<void>;
@@ -52,7 +55,7 @@ export interface TablesArea {
 export function createTablesArea(deps: {
   databases: Readonly<Record<string, NamespaceConfig>>;
   engine: StorageEngine;
-  /** The directory of the database files. */
+  /** Directory of the database files. */
   directory: string;
   requirePresent: Principals["requirePresent"];
   clock: Clock;
@@ -60,16 +63,16 @@ export function createTablesArea(deps: {
   logger: Logger;
   app: () => AppAccess;
   onChange: TablesChangeListener;
-  /** An instance was deleted. */
+  /** Called when an instance was deleted. */
   onDelete: InstanceDeletionListener;
   onCommit: TablesCommitListener;
   outbox: TablesOutbox;
   systemFile: DatabaseFile;
-  /** Writes down what the caller of a request has changed. */
+  /** Records a request's changes in the audit log. */
   audit: RecordChange;
-  /** Makes the jobs of `tx.enqueue`. */
+  /** Prepares the jobs of `tx.enqueue`. */
   prepareJob: PrepareJob;
-  /** For trials of rules; null: there is no such user. */
+  /** Finds a user for trials of rules; null when there is none. */
   account: (id: string) => Account | null;
 }): TablesArea {
   const namespaces = openNamespaces(deps);

@@ -2,9 +2,9 @@
 
 /** Characters of a record id. */
 export const ID_LENGTH_MAX = 256;
-/** Records of a page where the request does not say. */
+/** Default number of records in a page. */
 export const LIMIT_DEFAULT = 100;
-/** Records of a page; a larger `limit` counts as this. */
+/** Records of a page; a larger `limit` is clamped to this. */
 export const LIMIT_MAX = 1_000;
 /** Highest `page` and `offset`. */
 export const POSITION_MAX = 999_999_999_999_999;
@@ -16,7 +16,7 @@ export const OR_CONDITIONS_MAX = 5;
 export const CHANNEL_CONDITIONS_MAX = 5;
 /** Values of `in` and `not in`. */
 export const IN_VALUES_MAX = 1_000;
-/** Characters of the text that `contains`, `startsWith` and the like search for; the time of a search grows with it. */
+/** Characters of the text in `contains`, `startsWith` and the like; the time of a search grows with it. */
 export const NEEDLE_LENGTH_MAX = 1_000;
 /** Fields of `sort`. */
 export const SORT_TERMS_MAX = 8;
@@ -31,74 +31,76 @@ export const BATCH_BY_FILTER_RECORDS_MAX = 500;
 
 // Records
 
-/** Bytes of a record as JSON where its table has no `maxRecordSize`. */
+/** Bytes of a record as JSON in a table without `maxRecordSize`. */
 export const RECORD_BYTES_MAX = 1024 * 1024;
-/** Bytes of a number, a boolean or null as JSON, at most. */
+/** Maximal bytes of a number, a boolean or null as JSON. */
 export const SCALAR_BYTES_MAX = 25;
-/** The first integer that SQLite reads from JSON as a real. */
+/** First integer that SQLite reads from JSON as a real. */
 export const INT64_END = 2n ** 63n;
-/** Bytes of one UTF-16 unit as JSON, at most: an escape. */
+/** Maximal bytes of one UTF-16 unit as JSON: an escape. */
 export const UNIT_BYTES_MAX = 6;
-/** Characters of a text that a pattern is tested against: a pattern of quadratic time takes tens of milliseconds for it. */
+/** Characters of a text tested against a pattern: a pattern of quadratic time takes tens of milliseconds for it. */
 export const PATTERN_TEXT_LENGTH_MAX = 10_000;
-/** Fields at fault that an answer names; a record with more is refused all the same. */
+/** Faulty fields named in an answer; a record with more is refused all the same. */
 export const PROBLEMS_MAX = 100;
 /** Characters of a value that an error message shows. */
 export const SHOWN_LENGTH_MAX = 100;
 
 // Reads
 
-/** Bytes of the records of one page as JSON. The page ends before the record that would exceed it, but has at least one. */
+/**
+ * Bytes of the records of one page as JSON. The page ends before the record that would exceed it, but has at least one record.
+ */
 export const PAGE_BYTES_MAX = 8 * 1024 * 1024;
 /**
- * Characters of a record's texts and JSON from which on a GET of it takes its turn: to decode so much takes up to two milliseconds, and the
- * same record may be asked for a thousand times at once.
+ * Characters of a record's texts and JSON from which a GET of it takes turns: decoding so much takes up to two milliseconds, and
+ * the same record may be requested a thousand times at once.
  */
 export const LONG_RECORD_LENGTH = 32 * 1024;
 /** Matches that an index finds on the main thread. */
 export const QUICK_STEPS_MAX = 2_000;
-/** Records before a page that are stepped over along an index alone, on the main thread: about three milliseconds. */
+/** Records skipped before a page along an index alone, on the main thread: about three milliseconds. */
 export const QUICK_OFFSET_MAX = 200_000;
-/** Records that a list tests along an index on the main thread: so many for each that it answers, within these bounds. */
+/** Records that a list tests along an index on the main thread: so many per record of its answer, within these bounds. */
 export const TESTED_ROWS_PER_RECORD = 10;
 export const TESTED_ROWS_MIN = 200;
 export const TESTED_ROWS_MAX = 2_000;
-/** Bytes of all of them; where one of them has more than its part, the list runs in a query process. */
+/** Bytes of all tested records; when one of them exceeds its share, the list runs in a query process. */
 export const TESTED_BYTES_MAX = 4 * 1024 * 1024;
-/** Characters of a list that is kept as text, and of all of them. */
+/** Characters of a list that is kept as text, and of all kept lists. */
 export const KEPT_LIST_LENGTH_MAX = 64 * 1024;
 export const KEPT_LISTS_LENGTH_MAX = 4 * 1024 * 1024;
 /** Characters of the query string of such a list. */
 export const KEPT_QUERY_LENGTH_MAX = 1_024;
-/** Lists that are remembered as read, so that the second time is noticed. */
+/** Recently read lists that are remembered, so that the second read is recognised. */
 export const RECENT_LISTS_MAX = 1_000;
-/** Totals that are kept for one table of a file, and the characters of a statement and its values with which one is kept. */
+/** Totals kept for one table of a file, and the characters of a statement and its values up to which one is kept. */
 export const TOTALS_MAX = 128;
 export const TOTAL_KEY_LENGTH_MAX = 2_000;
-/** Characters of the statements that are kept by the shape of their requests: of those of one shape, and of all. */
+/** Characters of the cached statements by shape of requests: of those of one shape, and of all. */
 export const SHAPE_LENGTH_MAX = 128 * 1024;
 export const SHAPES_LENGTH_MAX = 4 * 1024 * 1024;
-/** Records that a batch by filter passes to a read rule, where the rule checks each record. */
+/** Records that a batch by filter passes to a read rule that checks each record. */
 export const RULE_RECORDS_MAX = 10_000;
 
 /** Paths of `expand`. */
 export const EXPAND_PATHS_MAX = 10;
 /** References that one path of `expand` follows. */
 export const EXPAND_DEPTH_MAX = 3;
-/** Records that refer to one record, in an answer. */
+/** Records in an answer that refer to one record. */
 export const EXPANDED_PER_RECORD_MAX = 100;
-/** Records that one path of `expand` adds to an answer: what is done with them holds the event loop for a few milliseconds. */
+/** Records that one path of `expand` adds to an answer: processing them holds the event loop for a few milliseconds. */
 export const EXPANDED_RECORDS_MAX = 10_000;
 /** Values of a reference that are joined with their table; more are looked up as a list. */
 export const JOINED_VALUES_MAX = 128;
-/** Bytes of all expanded records of an answer as JSON, about; like those of a page. */
+/** Estimated bytes of all expanded records of an answer as JSON; like those of a page. */
 export const EXPANDED_BYTES_MAX = 8 * 1024 * 1024;
 
 // Aggregates
 
-/** Groups of an answer where the request does not say. */
+/** Default number of groups in an answer. */
 export const AGGREGATE_GROUPS_DEFAULT = 100;
-/** Groups of an answer; a larger `limit` counts as this. */
+/** Groups of an answer; a larger `limit` is clamped to this. */
 export const AGGREGATE_GROUPS_MAX = 1_000;
 /** Names of `select`, of `groupBy` and of `sort`. */
 export const AGGREGATE_TERMS_MAX = 16;
@@ -111,23 +113,23 @@ export const INDEXED_TEXT_LENGTH_MAX = 100_000;
 export const QUERY_LENGTH_MAX = 1_000;
 /** Words of a search query. */
 export const QUERY_WORDS_MAX = 32;
-/** Shorter words are not in a trigram index. */
+/** Characters of the shortest word in a trigram index. */
 export const TRIGRAM_LENGTH_MIN = 3;
 /** Characters of a highlight mark. */
 export const MARK_LENGTH_MAX = 32;
 /** Bytes of a page of search results as JSON, highlights included. */
 export const SEARCH_PAGE_BYTES_MAX = 8 * 1024 * 1024;
-/** How long a search may run, and how long it may wait before it runs. */
+/** Time that a search may run, and that it may wait before it runs. */
 export const SEARCH_TIMEOUT_MS = 10_000;
 
 // Instances
 
-/** Instances of a list where the request does not say. */
+/** Default number of instances in a list. */
 export const INSTANCES_LISTED_DEFAULT = 100;
-/** Counted instances of a user whose files are looked at together, and users for whom that has been done. */
+/** Counted instances of a user whose files are checked together, and users whose instances were checked. */
 export const CREATORS_CHECKED_AT_ONCE = 64;
 export const CREATORS_CHECKED_MAX = 10_000;
-/** Instances of a list; a larger `limit` counts as this. */
+/** Instances of a list; a larger `limit` is clamped to this. */
 export const INSTANCES_LISTED_MAX = 1_000;
 
 // Writes
@@ -138,35 +140,38 @@ export const INSTANCES_LISTED_MAX = 1_000;
  */
 export const STORED_BYTES_MAX = 4 * 1024 * 1024;
 /**
- * By how much an integer without bounds may be incremented by a caller that may not read its record: that larger numbers leave
- * the range of integers would tell the stored one.
+ * Maximal increment of an unbounded integer by a caller that may not read its record: larger numbers could leave the range of
+ * integers, which would reveal the stored one.
  */
 export const UNREAD_INCREMENT_MAX = 1_000_000;
-/** What each member of an object counts there in addition: reading and writing one takes as long as so many characters of text. */
+/** Additional bytes counted per member of an object: reading and writing one takes as long as so many characters of text. */
 export const MEMBER_WEIGHT_BYTES = 32;
 /**
- * Characters of stored values that the conditions of `if`, or of a batch by filter, look at in one request, where they search in
- * texts, order them or compare JSON: up to 20 ms.
+ * Characters of stored values that the conditions of `if`, or of a batch by filter, examine in one request, for searching in
+ * texts, ordering them or comparing JSON: up to 20 ms.
  */
 export const CONDITION_COST_MAX = 8 * 1024 * 1024;
-/** How often a character counts where its case does not matter. */
+/** Weight of a character compared without case. */
 export const ANY_CASE_COST = 8;
-/** What a value of `in` and `not in` counts, and a character that is only compared for equality. */
+/** Weight of a value of `in` and `not in`, and of a character that is only compared for equality. */
 export const LISTED_VALUE_COST = 2;
 export const SAME_COST = 1 / 16;
 /** Values of the conditions of all operations of a transaction. */
 export const CONDITION_VALUES_MAX = 10_000;
 /** Operations of a transaction. */
 export const TRANSACTION_OPERATIONS_MAX = 500;
-/** Bytes of a batch's answer from which on it is sent in pieces, over several turns of the event loop. */
+/** Bytes of a batch's answer from which it is sent in pieces, over several turns of the event loop. */
 export const LARGE_ANSWER_BYTES = 128 * 1024;
-/** Values of a request from which on its bodies are checked and serialised before the transaction: some milliseconds of work. */
+/** Values of a request from which its bodies are checked and serialised before the transaction: some milliseconds of work. */
 export const VALUES_IN_TRANSACTION_MAX = 10_000;
 /** Restarts of one write whose record changed while its rule or hook was awaited. */
 export const RESTARTS_MAX = 20;
-/** Writes that wait for one record. */
+/** Writes waiting for one record. */
 export const WAITING_PER_RECORD_MAX = 1_000;
-/** After this time the next write of the record starts anyway, so that a hook that waits for another write of its record cannot block. */
+/**
+ * Time after which the next write of the record starts anyway, so that a hook that waits for another write of its record cannot
+ * block.
+ */
 export const RECORD_TURN_MAX_MS = 10_000;
 /** Tables named in the log when a stop interrupts hooks after writes. */
 export const HOOKS_NAMED_MAX = 20;
@@ -184,18 +189,18 @@ export const CASCADE_COST_MAX = 5_000;
 export const STEP_COST_MAX = 2_000;
 /** Records that a deletion in steps deletes; their ids are in memory until it ends. */
 export const STEPPED_RECORDS_MAX = 100_000;
-/** Ids that are read at once while a deletion in steps is planned. */
+/** Ids read at once while a deletion in steps is planned. */
 export const IDS_PER_PAGE = 500;
-/** Incomplete pages of ids that are read per turn of the event loop: a few milliseconds. */
+/** Incomplete pages of ids read per turn of the event loop: a few milliseconds. */
 export const PAGES_PER_TURN = 200;
-/** Referring records that are read before their cost is computed: few enough to fit in memory at any size. */
+/** Referring records read before their cost is computed: few enough to fit in memory at any size. */
 export const UNASKED_RECORDS_MAX = 2;
 
 // Lookups
 
-/** Records that one lookup gives. */
+/** Records that one lookup returns. */
 export const LOOKUP_LIMIT_MAX = 1_000;
-/** Records that one lookup examines by its index, where the index does not have exactly its matches: about 5 ms. */
+/** Records that one lookup examines by an index that does not have exactly its matches: about 5 ms. */
 export const LOOKUP_EXAMINED_MAX = 10_000;
 /** Records that the lookups of one request find. */
 export const LOOKUP_RECORDS_MAX = 50_000;
@@ -204,39 +209,42 @@ export const LOOKUP_PLANS_MAX = 256;
 
 // Idempotency keys
 
-/** How long an answer is kept for its key. */
+/** Time for which an answer is kept for its key. */
 export const ANSWER_KEPT_MS = 24 * 60 * 60 * 1_000;
-/** Bytes of an answer that is kept whole. Of a larger one the ids of its records are kept. */
+/** Bytes of an answer that is kept whole. Of a larger one, the ids of its records are kept. */
 export const ANSWER_KEPT_BYTES_MAX = 1024 * 1024;
-/** Bytes of the answers that one file keeps whole for one caller; beyond it ids are kept, up to twice these bytes. */
+/** Bytes of the answers that one file keeps whole for one caller; above it ids are kept, up to twice these bytes. */
 export const KEPT_BYTES_PER_CALLER_MAX = 64 * 1024 * 1024;
 /** Keys that one file keeps for one user, and for one service key. */
 export const KEPT_PER_USER_MAX = 100_000;
 export const KEPT_PER_SERVICE_KEY_MAX = 1_000_000;
-/** How many expired answers every n-th write with a key removes: more than n, so that they become fewer. */
+/**
+ * Writes with a key between two sweeps, and expired answers that each sweep removes: more than the writes, so that they become
+ * fewer.
+ */
 export const SWEEP_EVERY_WRITES = 8;
 export const SWEPT_PER_WRITE = 32;
-/** The interval at which open files are swept, and how many expired answers one transaction of a sweep removes: a millisecond or two. */
+/** Interval between sweeps of open files, and expired answers that one transaction of a sweep removes: a millisecond or two. */
 export const ANSWERS_SWEEP_MS = 60 * 60 * 1_000;
 export const SWEPT_AT_ONCE = 200;
-/** The pause between two transactions of a sweep. */
+/** Pause between two transactions of a sweep. */
 export const ANSWERS_SWEEP_PAUSE_MS = 20;
 /** Bytes of expired answers, without the last of them, that one transaction removes. */
 export const SWEPT_BYTES = 1024 * 1024;
 /** Records of a replayed answer that are checked in one turn of the event loop. */
 export const REPLAYED_PER_TURN = 20;
 
-/** First and last records, each so many, for which a subscription's rule shows what it looks up. */
+/** Number of first, and of last, records that show what a subscription's rule looks up. */
 export const SAMPLED_RECORDS = 4;
-/** A longer one is left out. */
+/** Bytes above which a sampled record is left out. */
 export const SAMPLED_RECORD_MAX_BYTES = 16 * 1024;
 
 // Trials of rules
 
-/** Lookups that the answer of a trial lists; it counts all. */
+/** Lookups listed in the answer of a trial; all are counted. */
 export const TRACED_LOOKUPS_MAX = 200;
 /** Characters of a lookup's filter, and of an error, in the answer of a trial. */
 export const TRACED_FILTER_CHARACTERS = 1_000;
 
-/** First and last records, each so many, by which the bytes of a large table are estimated. */
+/** Number of first, and of last, records by which the bytes of a large table are estimated. */
 export const MEASURED_RECORDS = 250;

@@ -43,7 +43,7 @@ export function createTableDoor(deps: {
         namespace.kind === "static" ? namespace.file : deps.instances.open(asking, namespace, address.instanceId);
       const recordAccess = (grant: Grant, file: DatabaseFile | null): ReadAccess => {
         const seeing = sight?.watch();
-        // Each record at its own time: what was looked up for the one before it may have changed.
+        // Each record has its own time: data looked up for the one before it may have changed.
         const allows = (record: TableRecord) => deps.rights.coversRead(grant, asker(seeing), table.model, record);
         if (sight?.isKnown === false && file !== null) {
           for (const record of sample(table, file, sight.about)) void allows(record);
@@ -77,7 +77,7 @@ export function createTableDoor(deps: {
   };
 }
 
-/** The records for which a rule shows what it looks up. */
+/** Returns the sample of records for which a rule shows its lookups. */
 function sample({ store }: Table, file: DatabaseFile, about: string | null): TableRecord[] {
   if (about === null) return store.sample(file);
   const record = store.get(file, about);

@@ -12,11 +12,11 @@ import type { RecordRights } from "../rules/access.ts";
 import type { ExpandStep } from "./paths.ts";
 import { createReadable, type Readable } from "./readable.ts";
 
-/** Adds the records that others refer to, or that refer to them, to an answer. */
+/** Adds related records to an answer: those that its records refer to, and those that refer to them. */
 export interface Expanding {
   /**
-   * The answers for `records`, which were read for this request: as `shown` makes them, and with `expand` where `steps` is
-   * not null. Each expanded record passes the read rule of its own table. Errors: 413 for an answer that would be too large.
+   * Returns the answers for `records`, which were read for this request, as made by `shown`; with `expand` unless `steps` is
+   * null. Each expanded record passes the read rule of its own table. Errors: 413 for an answer that would be too large.
    * [TB402]–[TB407]
    */
   answers<Shown extends TableRecord>(
@@ -29,7 +29,7 @@ export interface Expanding {
   ): MaybePromise<Shown[]>;
 }
 
-/** A record, and how often it occurs in the answer: many records may refer to one. */
+/** A record with its number of occurrences in the answer: many records may refer to one. */
 interface Occurring {
   record: TableRecord;
   times: number;
@@ -59,7 +59,7 @@ export function createExpanding(deps: { tableOf(model: TableModel): Table; right
 
 interface Budget {
   readonly bytes: number;
-  /** Errors: 413 once the answer is too large. */
+  /** Takes bytes of the budget. Errors: 413 once the answer is too large. */
   take(bytes: number): void;
 }
 
@@ -86,7 +86,7 @@ interface Work {
   budget: Budget;
 }
 
-/** Expands `steps` one after the other. */
+/** Expands `steps` one after another. */
 function expandAll(
   work: Work,
   steps: readonly ExpandStep[],
@@ -111,10 +111,10 @@ function expandAll(
   return from(0);
 }
 
-/** Quotes, a colon, a comma, and null or the members of a page of records. */
+/** Bytes of quotes, a colon, a comma, and null or the members of a page of records. */
 const NAME_BYTES = 32;
 
-/** Expands the records that were found, and returns after that. */
+/** Expands the found records by the steps that follow. */
 function expandNext(work: Work, step: ExpandStep, found: readonly Occurring[]): MaybePromise<void> {
   if (step.next.length === 0 || found.length === 0) return;
   return chain(expandAll(work, step.next, found), (expanded) => {
@@ -125,7 +125,7 @@ function expandNext(work: Work, step: ExpandStep, found: readonly Occurring[]): 
   });
 }
 
-/** The record that each parent refers to, or null. */
+/** Returns the record that each parent refers to, or null. */
 function expandOne(work: Work, step: ExpandStep, parents: readonly Occurring[]): MaybePromise<JsonValue[]> {
   const { column } = step.edge;
   const times = new Map<JsonValue, number>();
@@ -149,7 +149,7 @@ function expandOne(work: Work, step: ExpandStep, parents: readonly Occurring[]):
   });
 }
 
-/** The records that refer to each parent: `{ items, hasMore }`. */
+/** Returns the records that refer to each parent: `{ items, hasMore }`. */
 function expandMany(work: Work, step: ExpandStep, parents: readonly Occurring[]): MaybePromise<JsonValue[]> {
   const { toColumn } = step.edge;
   const values = parents.flatMap(({ record }) => record[toColumn.name] ?? []);

@@ -55,5 +55,5 @@ function stepOf(model: TableModel, name: string): ExpandStep | null {
   return referring === undefined ? null : { name, direction: "many", edge: referring, next: [] };
 }
 
-/** The name of the records that refer to a table by this edge. */
+/** Returns the name of the records that refer to a table by this edge. */
 export const referringName = ({ from, column }: ReferenceEdge): string => `${from.name}(${column.name})`;

@@ -10,11 +10,11 @@ import type { Table } from "../records/namespaces.ts";
 import type { Asker, Grant, RecordRights } from "../rules/access.ts";
 import { type Referred, type RelatedPage, type RelatedRecord, relatedOf } from "./related-store.ts";
 
-/** The records that a caller may read, by the value of a reference. What it may not read is as if it did not exist. */
+/** Records that a caller may read, by the value of a reference. An unreadable one is treated as missing. */
 export interface Readable {
-  /** The records that are referred to by `values`. */
+  /** Returns the records that `values` refer to. */
   referredBy(edge: ReferenceEdge, values: readonly JsonValue[]): MaybePromise<Map<JsonValue, RelatedRecord>>;
-  /** The first records by id that refer to each of `values`: one more than are expanded, if there are more. */
+  /** Returns, for each of `values`, the first records by id that refer to it: one more than are expanded, if there are more. */
   referringTo(edge: ReferenceEdge, values: readonly JsonValue[]): MaybePromise<Map<JsonValue, RelatedRecord[]>>;
 }
 
@@ -43,7 +43,7 @@ export function createReadable(deps: {
     });
   };
 
-  /** Without those that a rule which looks at each record hides. */
+  /** Removes the records hidden by a rule that looks at each record. */
   const allowed = (grant: Grant, model: TableModel, found: RelatedRecord[]): MaybePromise<RelatedRecord[]> => {
     // The statement has only records that match a rule's filter.
     if (grant.kind !== "record") return found;
@@ -107,17 +107,17 @@ export function createReadable(deps: {
 
 const TOO_LARGE = "The expanded records of this answer are too many, or larger than 8 MiB; request fewer records";
 
-/** What is known of the records that refer to one value. */
+/** Records found so far that refer to one value. */
 interface ReferringList {
   found: RelatedRecord[];
-  /** The last id that was read. */
+  /** Last id that was read. */
   after: string;
   isComplete: boolean;
 }
 
 const newList = (): ReferringList => ({ found: [], after: "", isComplete: false });
 
-/** Notes up to where the records of each value were read. A cut page may have only a part of its last value. */
+/** Records how far each value was read. A cut page may contain only a part of its last value. */
 function markRead(
   lists: ReadonlyMap<JsonValue, ReferringList>,
   open: readonly [JsonValue, ReferringList][],
@@ -134,7 +134,7 @@ function markRead(
     if (list !== undefined && (list.after === "" || compareText(id, list.after) > 0)) list.after = id;
   }
   for (const [value, list] of open) {
-    // The values follow each other in the order of `open`.
+    // The values come in the order of `open`.
     if (page.isCut && value === last) return;
     list.isComplete = (counts.get(value) ?? 0) <= EXPANDED_PER_RECORD_MAX;
   }
@@ -144,7 +144,7 @@ function addTo(lists: ReadonlyMap<JsonValue, ReferringList>, found: readonly Rel
   const order = (a: TableRecord, b: TableRecord) => compareText(String(a["id"]), String(b["id"]));
   for (const one of found) lists.get(one.record[field] ?? null)?.found.push(one);
   for (const list of lists.values()) {
-    // SQLite reads them by id; a sort of what is sorted costs one comparison each.
+    // SQLite reads them by id, and sorting sorted records costs one comparison each.
     list.found.sort((a, b) => order(a.record, b.record));
     if (list.found.length <= EXPANDED_PER_RECORD_MAX) continue;
     list.found.length = EXPANDED_PER_RECORD_MAX + 1;

@@ -11,28 +11,28 @@ import type { Column, TableModel } from "../model/model.ts";
 import { perTable } from "../records/namespaces.ts";
 import { pageBounds } from "../records/store.ts";
 
-/** Bytes of the records that one statement reads on the main thread: two or three milliseconds with their JSON. */
+/** Bytes of records that one statement reads on the main thread: two or three milliseconds with their JSON. */
 const QUICK_BYTES = 256 * 1024;
-/** Bytes of the records that a rule's filter may look at on the main thread. */
+/** Bytes of records that a rule's filter may examine on the main thread. */
 const QUICK_STEPS_BYTES = 4 * 1024 * 1024;
-/** More values are looked up in a query process. */
+/** Values above which the lookup runs in a query process. */
 const QUICK_VALUES = 1_000;
-/** Bytes of a value that is not text, as JSON, about. */
+/** Estimated bytes of a value other than text, as JSON. */
 const VALUE_BYTES = 8;
 
 export interface RelatedRecord {
   record: TableRecord;
-  /** About its size as JSON. */
+  /** Estimated bytes as JSON. */
   bytes: number;
 }
 
 export interface RelatedPage {
   found: RelatedRecord[];
-  /** Whether further records would have made the page too large, or were too many. */
+  /** Whether the page ended early because further records would have made it too large, or were too many. */
   isCut: boolean;
 }
 
-/** A value that others refer to, and the id after which to read the records that do. */
+/** A referenced value, and the id after which to read the records that refer to it. */
 export interface Referred {
   value: JsonValue;
   after: string;
@@ -40,20 +40,20 @@ export interface Referred {
 
 interface RelatedQuery {
   column: Column;
-  /** The read rule's filter; null: none. */
+  /** Filter of the read rule; null when there is none. */
   rule: ParsedFilter | null;
   caller: ReadCaller | undefined;
 }
 
 /**
- * The records of one table that others are expanded by: one statement for all of them. It runs on the main thread where
- * that takes a few milliseconds at most, else in a query process.
+ * Related records of one table, read by one statement. It runs on the main thread when that takes a few milliseconds at most,
+ * else in a query process.
  */
 export interface RelatedStore {
-  /** The records whose unique `column` has one of `values`. */
+  /** Returns the records whose unique `column` has one of `values`. */
   byValue(file: DatabaseFile, values: readonly JsonValue[], query: RelatedQuery): MaybePromise<RelatedPage>;
   /**
-   * For each of `referred`, in order, the first records by id whose `column` has its value: one more than are expanded,
+   * Returns, for each of `referred`, in order, the first records by id whose `column` has its value: one more than are expanded,
    * which shows that there are more.
    */
   referringTo(file: DatabaseFile, referred: readonly Referred[], query: RelatedQuery): MaybePromise<RelatedPage>;
@@ -68,7 +68,7 @@ function createRelatedStore(model: TableModel, codec: Codec): RelatedStore {
   const baseBytes = bounds.rowBytes + columns.length * VALUE_BYTES;
   const octets = columns.map(({ sql }) => `ifnull(octet_length(${sql}), 0)`).join(" + ");
 
-  /** null: the records are too large for the main thread. */
+  /** Reads a page on the main thread; null when the records are too large for it. */
   const quick = (file: DatabaseFile, { sql, params }: SqlCondition): RelatedPage | null => {
     const statement = file.query<Row>(sql);
     const tableBytes = file.tableBytes(model.name);
@@ -100,7 +100,7 @@ function createRelatedStore(model: TableModel, codec: Codec): RelatedStore {
     return bytes !== null && isQuick(cost, file.rowCount(model.name), bytes);
   };
 
-  /** Whether few records refer to the values, and those that a filter looks at are small. */
+  /** Whether few records refer to the values, and those that a filter examines are small. */
   const isFew = (file: DatabaseFile, found: SqlCondition, rule: ParsedFilter | null): boolean => {
     const bytes = rule === null ? "0" : octets;
     const sql = `SELECT count(*), sum("bytes") FROM (SELECT ${bytes} AS "bytes" FROM ${found.sql} LIMIT ${QUICK_STEPS_MAX + 1})`;
@@ -158,13 +158,13 @@ function listed(
   };
 }
 
-/** No table has these names: names do not begin with `_platform`. */
+/** Name of the joined values. No table has it: names do not begin with `_platform`. */
 const REFERRED = "_platform_referred";
 const RECORD = "_platform_record";
 
 /**
- * The records whose unique column has one of few values, joined with them, which takes SQLite half the time of a list, for
- * which it makes an index. NULL, which pads them, finds nothing.
+ * Returns statements that join few values with the records whose unique column has them. This takes SQLite half the time of a
+ * list, for which it makes an index. Values are padded with NULL, which matches nothing.
  */
 function createJoins(model: TableModel) {
   const joins = new Map<string, string>();
@@ -188,8 +188,8 @@ function joinSql(model: TableModel, column: Column, slots: number): string {
 }
 
 /**
- * The inner query ends after the records of one value, whatever their number, and CROSS JOIN keeps the order of the
- * loops.
+ * Returns the statement for referring records. The inner query ends after the records of one value, whatever their number, and
+ * CROSS JOIN keeps the order of the loops.
  */
 function referringSql(
   model: TableModel,

@@ -18,11 +18,11 @@ import {
 } from "../limits.ts";
 import type { Namespace } from "../records/namespaces.ts";
 
-// The answers that a file keeps for the keys of its writes. The tables are created by the first of them.
+// Answers that a file keeps for the idempotency keys of its writes. The tables are created with the first one.
 
 const ANSWERS = '"_platform_idempotency"';
 const CALLERS = '"_platform_idempotency_callers"';
-/** The answer is last, so that a sweep reads nothing of it. */
+/** The answer is the last column, so that a sweep reads nothing of it. */
 const CREATE = [
   `CREATE TABLE IF NOT EXISTS ${ANSWERS} (
     "number" INTEGER PRIMARY KEY, "key" BLOB NOT NULL UNIQUE, "caller" TEXT NOT NULL, "bytes" INTEGER NOT NULL,
@@ -32,13 +32,13 @@ const CREATE = [
 ];
 const FIND = `SELECT "number", "caller", "bytes", "keptAt", "request", "status", "tables", "answer" FROM ${ANSWERS} WHERE "key" = ?`;
 const OLDEST = `SELECT "number", "caller", "bytes", "keptAt" FROM ${ANSWERS} ORDER BY "number" LIMIT ?`;
-/** Once an answer is gone, its number may be that of another one. */
+/** `keptAt` is compared too: once an answer is gone, its number may be that of another one. */
 const REMOVE = `DELETE FROM ${ANSWERS} WHERE "number" = ? AND "keptAt" = ?`;
 const KEEP = `INSERT INTO ${ANSWERS} ("key", "caller", "bytes", "keptAt", "request", "status", "tables", "answer") VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
 const COUNT = `INSERT INTO ${CALLERS} ("caller", "keys", "bytes") VALUES (?1, ?2, ?3)
   ON CONFLICT ("caller") DO UPDATE SET "keys" = "keys" + ?2, "bytes" = "bytes" + ?3 RETURNING "keys", "bytes"`;
 const FORGET = `DELETE FROM ${CALLERS} WHERE "caller" = ? AND "keys" <= 0`;
-/** Bytes of the hash of a key. */
+/** Bytes of a key's hash. */
 const KEY_BYTES = 16;
 
 interface Sized {
@@ -48,50 +48,50 @@ interface Sized {
   keptAt: number;
 }
 
-/** An answer as its file keeps it. */
+/** An answer as kept in the file. */
 export interface KeptAnswer extends Sized {
-  /** The digest of the request. */
+  /** Digest of the request. */
   request: Uint8Array;
   status: number;
-  /** JSON: the table of each record, where the request has several; else null. */
+  /** JSON of each record's table, for a request about several tables; else null. */
   tables: string | null;
-  /** JSON. */
+  /** Answer as JSON. */
   answer: string;
 }
 
 export interface NewAnswer {
   caller: string;
-  /** As `storedKey` gives it. */
+  /** Key in the form of `storedKey`. */
   key: Uint8Array;
   /** Whether the caller is a service key. */
   isServiceKey: boolean;
-  /** The expired answer that the file had for this key. */
+  /** Expired answer of the file for this key; null when there was none. */
   former: KeptAnswer | null;
   request: Uint8Array;
   status: number;
   tables: string | null;
-  /** The text of the answer; with `idsOnly`, of one with the ids of its records alone. */
+  /** Returns the text of the answer; with `idsOnly`, of one that contains only the ids of its records. */
   answer(options: { idsOnly: boolean }): string;
 }
 
 export const isExpired = ({ keptAt }: { keptAt: number }, now: number): boolean => keptAt + ANSWER_KEPT_MS <= now;
 
 /**
- * Whether a sweep removes it: also what a clock has kept that was more than a day ahead, as it would hold up the sweep of all
- * that follow for as long.
+ * Whether a sweep removes the answer. Includes answers dated more than a day ahead by a wrong clock, which would otherwise hold
+ * up the sweep of all later ones for as long.
  */
 const isSwept = (kept: { keptAt: number }, now: number): boolean =>
   isExpired(kept, now) || kept.keptAt > now + ANSWER_KEPT_MS;
 
-/** The key as it is stored: callers cannot meet each other's keys. */
+/** Returns the stored form of a key, in which the keys of different callers cannot collide. */
 export const storedKey = ({ caller, key }: CallerKey): Uint8Array =>
   new Bun.CryptoHasher("sha256").update(`${caller}\0${key}`).digest().subarray(0, KEY_BYTES);
 
-/** The answer of this key, which may be expired; null: the file keeps none. */
+/** Returns the answer for this key, which may be expired; null when the file keeps none. */
 export const findAnswer = (file: DatabaseFile, key: Uint8Array): KeptAnswer | null =>
   orNull(() => file.query<KeptAnswer>(FIND).get(key));
 
-/** null also for a file that has kept nothing yet, which lacks the tables. */
+/** Returns null also for a file that has not kept anything yet, which lacks the tables. */
 function orNull<T>(read: () => T | null): T | null {
   try {
     return read();
@@ -105,8 +105,8 @@ const isNoTable = (cause: unknown): boolean =>
   cause instanceof Error && cause.message.startsWith("no such table: _platform_idempotency");
 
 /**
- * Keeps an answer, in the transaction of its write. Errors: 429 for a caller with too many kept answers, which undoes the
- * write. [TB324]
+ * Keeps an answer in the transaction of its write. Errors: 429 for a caller with too many kept answers, which undoes the write.
+ * [TB324]
  */
 export function keepAnswer(tx: Transaction, answer: NewAnswer, now: number): void {
   const { caller, key, former, request, status, tables } = answer;
@@ -136,11 +136,11 @@ interface Counted {
   bytes: number;
 }
 
-/** Changes what is counted for the caller. Gives it as it is then. */
+/** Adjusts the caller's counts and returns them. */
 const count = (tx: Transaction, caller: string, { keys, bytes }: Counted): Counted =>
   tx.query<Counted>(COUNT).get(caller, keys, bytes) ?? { keys, bytes };
 
-/** Counts one key more. The first statement of each kept answer: it creates the tables where they are missing. */
+/** Counts one more key. The first statement for each kept answer: it creates missing tables. */
 function countFirst(tx: Transaction, caller: string, bytes: number): Counted {
   try {
     return count(tx, caller, { keys: 1, bytes });
@@ -158,7 +158,7 @@ function remove(tx: Transaction, { number, keptAt, caller, bytes }: Sized): void
   tx.query(FORGET).run(caller);
 }
 
-/** Removes up to `limit` expired answers, the oldest first. Gives whether there may be more. */
+/** Removes up to `limit` expired answers, oldest first. Returns whether there may be more. */
 export function sweepSome(tx: Transaction, now: number, limit: number): boolean {
   let bytes = 0;
   const oldest = tx.query<Sized>(OLDEST).all(limit);
@@ -171,15 +171,15 @@ export function sweepSome(tx: Transaction, now: number, limit: number): boolean 
   return oldest.length === limit;
 }
 
-/** Whether the file keeps an answer that a sweep removes. */
+/** Whether the file keeps an answer that a sweep would remove. */
 export function hasExpired(file: DatabaseFile, now: number): boolean {
   const oldest = orNull(() => file.query<Sized>(OLDEST).get(1));
   return oldest !== null && isSwept(oldest, now);
 }
 
 /**
- * Removes expired answers of files that get no further keys, in short transactions. Instances are swept while they are open;
- * expired answers are not replayed, swept or not. [TB325]
+ * Sweeps expired answers of files that get no further keys, in short transactions. Instances are swept while they are open;
+ * expired answers are never replayed, swept or not. [TB325]
  */
 export function startAnswerSweep(deps: {
   namespaces: ReadonlyMap<string, Namespace>;
@@ -202,7 +202,7 @@ export function startAnswerSweep(deps: {
           if (!hasExpired(file, now)) continue;
           if (await file.write((tx) => sweepSome(tx, now, SWEPT_AT_ONCE))) isMore = true;
         } catch (cause) {
-          // The other files are swept all the same.
+          // The other files are swept nevertheless.
           failed(cause);
         }
       }

@@ -18,7 +18,7 @@ import type { KeepAnswer } from "../write/writes.ts";
 import { findAnswer, isExpired, keepAnswer, storedKey } from "./kept-answers.ts";
 import { type Answer, type AnswerShape, keptText, type ReplayPlace, replayed } from "./replay.ts";
 
-/** What a request with a key is compared by, and whose it is. */
+/** A request with its caller, as compared with a repeated one. */
 export interface OnceRequest {
   readonly request: Request;
   readonly principal: Principal;
@@ -26,18 +26,19 @@ export interface OnceRequest {
 }
 
 export interface OnceOptions<T> {
-  /** `table`: that of the path; null where each record has its own, of which `tablesOf` tells. */
+  /** Address of the request. `table` is that of the path; null when each record has its own, returned by `tablesOf`. */
   address: FileAddress & { table: string | null };
   shape: AnswerShape;
   toAnswer(result: T): Answer;
   tablesOf?(result: T): readonly string[];
 }
 
-/** Carries out a request with an `Idempotency-Key` once. */
+/** Executes requests with an `Idempotency-Key` at most once. */
 interface Once {
   /**
-   * Without the header: `work(undefined)`. With it: the kept answer, or `work` with a function that keeps its answer, to be
-   * called inside its transaction. Errors: 400, 409 while the first one is under way, 422 for another request. [TB320]
+   * Runs `work(undefined)` without the header. With it, returns the kept answer, or runs `work` with a function that keeps its
+   * answer, to be called inside its transaction. Errors: 400, 409 while the first request is in progress, 422 for another
+   * request. [TB320]
    */
   run<T>(
     context: OnceRequest,
@@ -56,10 +57,10 @@ export function createOnce(deps: {
   clock: Clock;
 }): Once {
   const { rights, clock } = deps;
-  /** The keys of requests that are being carried out. At most one for each request. */
+  /** Keys of requests in progress. At most one per request. */
   const underWay = new Set<string>();
 
-  /** The file that may have kept an answer; null: there is none. Errors: those of opening its instance. */
+  /** Returns the file that may have kept an answer; null when there is none. Errors: those of opening its instance. */
   const opened = async (
     principal: Principal,
     { namespace: name, instanceId, table }: OnceOptions<unknown>["address"],
@@ -73,7 +74,10 @@ export function createOnce(deps: {
     return file === null ? null : { tables, file, table, asker };
   };
 
-  /** The same; null also where the caller may not open it: the request itself is refused for it, with its own error. */
+  /**
+   * Returns the same file as `opened`; null also when the caller may not open it: the request itself is refused for that, with
+   * its own error.
+   */
   const placeOf = async (principal: Principal, address: OnceOptions<unknown>["address"]) => {
     try {
       return await opened(principal, address);
@@ -100,7 +104,7 @@ export function createOnce(deps: {
       const hash = context.digestBody({ isUnread: true, prefix });
       await hash.read;
       if (Buffer.compare(hash.digest(), found.request) !== 0) throw anotherRequest();
-      // Rights may have ended while the body came. The file stays that of the answer: it is 404 where it was deleted since.
+      // Rights may have ended while the body arrived. The file stays that of the answer: 404 if it was deleted since.
       const { asker } = (await opened(principal, address)) ?? place;
       const { status, body } = await replayed(rights, { ...place, asker }, found, shape);
       return new Reply(status, body, REPLAYED);
@@ -137,7 +141,7 @@ export function createOnce(deps: {
   };
 }
 
-/** Large answers are sent in pieces where they are plain values. */
+/** Plain values are sent in pieces when they are large. */
 const replyOf = ({ status, body }: Answer): unknown => (status === 200 ? body : new Reply(status, body));
 
 function methodAndPathOf({ method, url }: Request): string {

@@ -12,14 +12,14 @@ import type { KeptAnswer } from "./kept-answers.ts";
 export interface ReplayPlace {
   tables: ReadonlyMap<string, Table>;
   file: DatabaseFile;
-  /** The table of the request's path; null where each record has its own. */
+  /** Table of the request's path; null when each record has its own. */
   table: string | null;
   asker: Asker;
 }
 
 /**
- * A kept answer for its caller as of now: a record that the caller may not read any more, as it was or as it is, or that is
- * deleted, is `{ id }`. [TB323]
+ * Returns a kept answer with the caller's current rights: a record becomes `{ id }` if it was deleted, or if the caller may no
+ * longer read it in its kept or its current form. [TB323]
  */
 export async function replayed(
   rights: RecordRights,
@@ -33,7 +33,7 @@ export async function replayed(
   const grants = new Map<Table, Grant>();
   const mayRead = async (name: string | null, record: TableRecord): Promise<boolean> => {
     const found = name === null ? undefined : tables.get(name);
-    // A table that is not declared any more.
+    // The table is no longer declared.
     if (found === undefined) return false;
     let grant = grants.get(found);
     if (grant === undefined) {
@@ -60,7 +60,7 @@ export async function replayed(
   return { status: kept.status, body: withRecords(shape, body, shown) };
 }
 
-/** Where the records of an answer are. */
+/** Shape of an answer, which tells where its records are. */
 export type AnswerShape = "record" | "batch" | "results" | "counts";
 
 /** An answer that can be kept. */
@@ -69,7 +69,7 @@ export interface Answer {
   body: JsonObject;
 }
 
-/** The members with records. */
+/** Members that contain records, by shape. */
 const MEMBERS: Readonly<Record<AnswerShape, readonly string[]>> = {
   record: [],
   batch: ["inserted", "updated"],
@@ -77,14 +77,14 @@ const MEMBERS: Readonly<Record<AnswerShape, readonly string[]>> = {
   counts: [],
 };
 
-/** The records of an answer, in its order. */
+/** Returns the records of an answer, in order. */
 export function recordsOf(shape: AnswerShape, body: JsonObject): TableRecord[] {
   if (shape === "record") return [body];
   // These members are arrays of records.
   return MEMBERS[shape].flatMap((name) => (body[name] ?? []) as TableRecord[]);
 }
 
-/** The answer with other records in their places. */
+/** Returns the answer with its records replaced, in order. */
 export function withRecords(shape: AnswerShape, body: JsonObject, records: readonly TableRecord[]): JsonObject {
   if (shape === "record") return records[0] ?? body;
   const changed: JsonObject = { ...body };
@@ -99,7 +99,7 @@ export function withRecords(shape: AnswerShape, body: JsonObject, records: reado
 
 export const idOnly = (record: TableRecord): TableRecord => ({ id: record["id"] ?? null });
 
-/** The text of an answer to be kept: of a large one the ids of its records alone. [TB324] */
+/** Returns the text of an answer to keep; for a large one, that with only the ids of its records. [TB324] */
 export function keptText(shape: AnswerShape, body: JsonObject, { idsOnly }: { idsOnly: boolean }): string {
   const records = recordsOf(shape, body);
   // The size is estimated first, because serialising a large answer takes long.
@@ -110,7 +110,7 @@ export function keptText(shape: AnswerShape, body: JsonObject, { idsOnly }: { id
   return JSON.stringify(withRecords(shape, body, records.map(idOnly)));
 }
 
-/** Errors: the text is not that of an answer. */
+/** Parses a kept answer. Errors: the text is no answer. */
 export function parseKept(text: string): JsonObject {
   const body: unknown = JSON.parse(text);
   if (!isJsonObject(body)) throw new Error("a kept answer is not an object");

@@ -4,7 +4,7 @@ import type { HookContext, RuleContext } from "../../../config/types.ts";
 import type { Transaction } from "../../../db/index.ts";
 import type { LookupSource } from "./table-lookup.ts";
 
-/** A lookup that a rule has made, which can be made again. */
+/** A lookup made by a rule, which can be repeated. */
 export interface MadeLookup {
   value: unknown;
   again(): unknown;
@@ -14,43 +14,43 @@ export interface MadeLookup {
 export interface RuleCall {
   readonly context: RuleContext;
   readonly hasLooked: boolean;
-  /** What it has looked up. */
+  /** Lookups made so far. */
   readonly made: ReadonlyMap<string, MadeLookup>;
-  /** Answers these lookups as given. */
+  /** Answers these lookups with the given results. */
   replay(results: ReadonlyMap<string, unknown>): void;
 }
 
-/** How one request's rules about one namespace and instance are called. */
+/** Creates the calls of one request's rules about one namespace and instance. */
 export interface RuleScope {
-  /** Whether what the rules look at is noted, also where their answer is of no use. */
+  /** Whether the rules' lookups are recorded, even when their answer is not used. */
   readonly isWatched: boolean;
   call(): RuleCall;
-  /** Asks the rule that has opened the instance again, if it has decided by a lookup; null elsewhere. */
+  /** Evaluates again the rule that has opened the instance, if it decided by a lookup; null otherwise. */
   reopen: ((context: RuleContext) => MaybePromise<unknown>) | null;
-  /** The same for other work, which shares no results and no bounds with this request. */
+  /** Returns the scope for other work, which shares no results and no bounds with this request. */
   afresh(): RuleScope;
-  /** As `LookupCall.check`. */
+  /** Checks as `LookupCall.check` does. */
   check(): void;
   /**
-   * Runs a write in whose transaction the lookups of its own file read. `work` gets the transaction to use, which notices
+   * Runs a write, with lookups of its own file reading its transaction. `work` receives the transaction to use, which detects
    * changes.
    */
   inside<T>(tx: Transaction, work: (tx: Transaction) => T): T;
 }
 
-/** `app` with lookups in the hook's own file. */
+/** Returns `app` with lookups in the hook's own file. */
 export function hookContext(app: AppAccess, { context }: RuleCall): HookContext {
   const { namespace, instanceId, table } = context;
-  // Inherits, because the accessors of `app` are made at their first use.
+  // Inherits, because the accessors of `app` are created at their first use.
   return Object.assign(Object.create(app) as AppAccess, { namespace: namespace ?? "", instanceId, table });
 }
 
-/** The lookups of one call of a rule inside a write. */
+/** Records the lookups of one call of a rule inside a write. */
 export interface Recording {
   readonly made: ReadonlyMap<string, MadeLookup>;
   /** Records the lookups of one table, whose keys get `prefix`. */
   of(prefix: string, once: LookupSource["once"]): LookupSource["once"];
-  /** Answers these lookups as given. */
+  /** Answers these lookups with the given results. */
   replay(results: ReadonlyMap<string, unknown>): void;
 }
 

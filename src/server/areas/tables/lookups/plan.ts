@@ -2,12 +2,12 @@ import type { JsonValue } from "../../../../kernel/json/json.ts";
 import type { Condition } from "../filters/filter.ts";
 import type { TableIndex, TableModel } from "../model/model.ts";
 
-/** How an index answers a lookup. */
+/** Plan by which an index answers a lookup. */
 export interface LookupPlan {
   index: string;
-  /** The fields by which the index is entered, each named by `==` or `in`. */
+  /** Fields by which the index is entered, each fixed by `==` or `in`. */
   entering: readonly string[];
-  /** Whether the index has exactly the matches next to each other in the order of their ids. */
+  /** Whether the index has exactly the matches next to each other, ordered by id. */
   isExact: boolean;
 }
 
@@ -16,13 +16,13 @@ type Equal = Condition & { operator: "==" | "in" };
 const isEqual = (condition: Condition): condition is Equal =>
   !condition.field.isJson && (condition.operator === "==" || condition.operator === "in");
 
-/** The leading columns of the index that `equal` names. */
+/** Returns the leading columns of the index that are in `equal`. */
 function entered({ columns }: TableIndex, equal: ReadonlyMap<string, Equal>): readonly string[] {
   const end = columns.findIndex((column) => !equal.has(column));
   return end === -1 ? columns : columns.slice(0, end);
 }
 
-/** The index that names most fields of the filter; null: none begins with one of them. */
+/** Returns the plan for the index that uses most fields of the filter; null when none begins with one of them. */
 export function planLookup(model: TableModel, conditions: readonly Condition[]): LookupPlan | null {
   const equal = new Map(conditions.filter(isEqual).map((condition) => [condition.field.name, condition]));
   let best: { index: TableIndex; entering: readonly string[] } | null = null;
@@ -47,21 +47,21 @@ export function planLookup(model: TableModel, conditions: readonly Condition[]):
   };
 }
 
-/** The same plan serves filters of the same shape. */
+/** Returns a key that is equal for filters with the same plan. */
 export const shapeOf = (conditions: readonly Condition[]): string =>
   conditions
     .map(({ field, operator, value }) => `${field.name} ${operator}${value === null ? " null" : ""}`)
     .join("\n");
 
-/** The index that would answer a lookup; null where none can, since no condition names a field that can have one. */
+/** Returns the index that would answer a lookup; null when none can, since no condition is on a field that can have one. */
 export function missingIndex(conditions: readonly Condition[]): readonly string[] | null {
   const fields = new Set(conditions.filter(isEqual).map(({ field }) => field.name));
   return fields.size === 0 ? null : [...fields];
 }
 
 /**
- * What the lookup looks at: fields, and each combination of their values. The fields end with the first that has several
- * values.
+ * Returns what the lookup depends on: fields, and each combination of their values. The fields end with the first that has
+ * several values.
  */
 export function lookedAt(
   { entering }: LookupPlan,

@@ -15,21 +15,21 @@ import { createTableLookup, LookupMistake, type Queries } from "./table-lookup.t
 interface LookupFile {
   address: RuleAddress;
   namespace: Namespace;
-  /** undefined: not looked for yet. null: the instance does not exist. */
+  /** The file; undefined before it was looked for, null when the instance does not exist. */
   file: DatabaseFile | null | undefined;
   tables: Map<string, CachedTable>;
 }
 
 interface CachedTable {
   table: Table;
-  /** The lookups of calls that need no record of what they made. */
+  /** Lookup of calls that need no record of their lookups. */
   lookup: Lookup | null;
-  /** Counts the changes in the transaction: results of an earlier version are not valid. */
+  /** Version within the transaction, incremented by each change. Results of an earlier version are invalid. */
   version: number;
   results: Map<string, { version: number; value: unknown }>;
 }
 
-/** Starts the lookups of requests. */
+/** Creates the lookups of requests. */
 export interface TableLookups extends Lookups {
   begin(options?: Parameters<Lookups["begin"]>[0]): LookupSession;
 }
@@ -57,11 +57,11 @@ export class LookupSession implements LookupCall {
   readonly #isRequest: boolean;
   readonly #watch: LookupWatch | null;
   readonly #files = new Map<string, LookupFile>();
-  /** The write's own file and its transaction. */
+  /** The write's own file and its transaction; null outside of a write. */
   #own: { name: string; tx: Transaction } | null = null;
   #count = 0;
   #recordCount = 0;
-  /** The lookups could not be made, through no fault of the rule. */
+  /** Error of lookups that failed through no fault of the rule; null when none has. */
   #refusal: AppError | null = null;
 
   constructor(deps: SessionDeps, options: { isRequest: boolean; watch: LookupWatch | null }) {
@@ -90,7 +90,7 @@ export class LookupSession implements LookupCall {
   }
 
   call(about: RuleAddress | null): RuleCall {
-    // Only a write is repeated, and asks whether the lookups of an awaited rule still have the same results.
+    // Only a write is repeated, and checks whether the lookups of an awaited rule still have the same results.
     const recording = this.#own === null ? null : createRecording();
     let hasLooked = false;
     const lookupOf = (address: RuleAddress, name: string): Lookup => {
@@ -159,7 +159,7 @@ export class LookupSession implements LookupCall {
     return { file, cached };
   }
 
-  /** The result of an earlier lookup of this request, if nothing has changed it since; else reads it. */
+  /** Returns the result of an earlier lookup of this request, unless a change has made it invalid; else reads it. */
   #once<T>(file: LookupFile, cached: CachedTable, key: string, read: (queries: Queries) => T): T {
     const known = cached.results.get(key);
     // Results of this key have this type.
@@ -200,7 +200,7 @@ export class LookupSession implements LookupCall {
     return file.file;
   }
 
-  /** What was looked up in any file may have changed since, while a body or a rule was awaited. */
+  /** Invalidates all results: any file may have changed while a body or a rule was awaited. */
   #forgetAll(): void {
     for (const file of this.#files.values()) {
       file.file = undefined;
@@ -252,7 +252,7 @@ export class LookupSession implements LookupCall {
   }
 }
 
-/** null: there is no such instance. It is not made. */
+/** Returns the file of an instance without creating it; null when the instance does not exist. */
 function existing(namespace: Namespace & { kind: "dynamic" }, { instanceId }: RuleAddress): DatabaseFile | null {
   if (instanceId === null || !isInstanceId(instanceId)) return null;
   return namespace.instances.get(instanceId, { create: false });

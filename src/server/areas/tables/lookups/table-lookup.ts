@@ -12,29 +12,29 @@ import type { TableModel } from "../model/model.ts";
 import type { Table } from "../records/namespaces.ts";
 import { type LookupPlan, lookedAt, missingIndex, planLookup, shapeOf } from "./plan.ts";
 
-/** Where records are read: a file, or the transaction of a write. null: the instance does not exist. */
+/** Source of records: a file, or the transaction of a write. null: the instance does not exist. */
 export type Queries = Pick<Transaction, "query"> | null;
 
-/** What the lookup of one table needs of its session. */
+/** Session of a table's lookup. */
 export interface LookupSource {
   readonly table: Table;
-  /** The result for the key, from the cache or by `read`, which also says what it looked at. */
+  /** Returns the result for the key, from the cache or from `read`, which also reports what it depends on. */
   once<T>(key: string, read: (queries: Queries) => T): T;
   watched(fields: readonly string[], values: readonly JsonValue[]): void;
   took(records: number): void;
 }
 
-/** A mistake in the code of a rule. */
+/** A programming error of a rule. */
 export class LookupMistake extends Error {}
 
-/** null: no index answers lookups of this shape. */
+/** Plan of a lookup; null when no index answers lookups of this shape. */
 interface Planned {
   plan: LookupPlan | null;
 }
 
 const plans = new WeakMap<TableModel, BoundedMap<string, Planned>>();
 
-/** Errors: a filter that is not valid, or that no index answers. */
+/** Parses and plans a lookup. Errors: a filter that is not valid, or that no index answers. */
 function planned(model: TableModel, filter: unknown): { conditions: readonly Condition[]; plan: LookupPlan } {
   const conditions = parsed(model, filter);
   const shape = shapeOf(conditions);
@@ -57,7 +57,7 @@ function parsed(model: TableModel, filter: unknown): readonly Condition[] {
   try {
     return parseConditions(model, filter, { name: "lookup", conditionsMax: FILTER_CONDITIONS_MAX });
   } catch (cause) {
-    // The 400 of a request, whose filter this is not.
+    // A 400 would blame the request, whose filter this is not.
     throw new LookupMistake(`A lookup of ${model.name} has an invalid filter: ${(cause as Error).message}`);
   }
 }
@@ -79,12 +79,12 @@ function limitOf(options: { limit?: number } | undefined): number {
   throw new LookupMistake(`The limit of a lookup must be a whole number, got ${limit}`);
 }
 
-/** A lookup of one table. See `Lookup` for what it promises. */
+/** Returns the lookup of one table. `Lookup` documents its behaviour. */
 export function createTableLookup(source: LookupSource): Lookup {
   const { table } = source;
   const { model, store } = table;
 
-  /** The first `limit` matches by id. */
+  /** Returns the first `limit` matches by id. */
   const find = (filter: Filter, limit: number): readonly TableRecord[] => {
     const quick = quickOf(model, filter);
     if (quick !== null) {
@@ -118,7 +118,7 @@ export function createTableLookup(source: LookupSource): Lookup {
       });
     },
     first: (filter) => find(filter, 1)[0] ?? null,
-    // A copy of the array, which a rule may sort.
+    // A copy, since a rule may sort it.
     list: (filter, options) => [...find(filter, limitOf(options))],
     exists(filter) {
       const quick = quickOf(model, filter);
@@ -132,29 +132,29 @@ export function createTableLookup(source: LookupSource): Lookup {
   };
 }
 
-/** The statement of lookups by one text that an index has in the order of the ids: the most frequent ones. */
+/** Statements of lookups by one text in an index ordered by id: the most frequent ones. */
 interface Point {
   field: string;
   exists: string;
-  /** In any order, which takes SQLite a tenth of the time. */
+  /** Statement without an order, which takes SQLite a tenth of the time. */
   some: string;
   byId: string;
 }
 
 /**
- * At least `limit`, rounded up so that few statements serve all limits. In the text, because with a bound limit SQLite
- * prepares the statement again for each execution.
+ * Returns a limit of at least `limit`, rounded up so that few statements serve all limits. Part of the text, because with a bound
+ * limit SQLite prepares the statement again for each execution.
  */
 const limitSql = (limit: number): string => ` LIMIT ${2 ** Math.ceil(Math.log2(limit))}`;
 
-/** The first matches by id. Where there are no more than asked for, their order is made here. */
+/** Returns the first matches by id. When there are no more than requested, they are sorted here. */
 function pointRead(
   queries: NonNullable<Queries>,
   { store }: Table,
   { some, byId }: Point,
   { value, limit }: { value: string; limit: number },
 ): TableRecord[] {
-  // Rows of the table's own columns.
+  // The rows have the table's own columns.
   const rows = (sql: string) => store.codec.fromRows(queries.query(sql).all(value) as never);
   const found = rows(some + limitSql(limit + 1));
   if (found.length > limit) return rows(byId + limitSql(limit)).slice(0, limit);
@@ -185,7 +185,7 @@ function pointsOf(model: TableModel): ReadonlyMap<string, Point> {
   return made;
 }
 
-/** null: a lookup of another form, or a filter that is not valid. */
+/** Returns the point lookup for a filter; null for another form, or an invalid filter. */
 function quickOf(model: TableModel, filter: Filter): { point: Point; value: string } | null {
   const [condition] = filter;
   if (!Array.isArray(filter) || filter.length !== 1 || !Array.isArray(condition) || condition.length !== 3) return null;
@@ -217,7 +217,7 @@ function read(
   }
   const all = where(conditions);
   const sql = `SELECT ${model.selectList} FROM ${from} WHERE ${all?.sql ?? "1"} ORDER BY ${model.sql}."id"${limitSql(limit)}`;
-  // Rows of the table's own columns.
+  // The rows have the table's own columns.
   return store.codec.fromRows(
     queries
       .query(sql)

@@ -4,7 +4,7 @@ import type { SqlValue } from "../../../db/index.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 
 /**
- * The JSON of values that one request is about to write, by value, and of its new schemaless records, by record. No other code has
+ * JSON of values that one request is about to write, by value, and of its new schemaless records, by record. No other code holds
  * these, so they do not change.
  */
 export type JsonTexts = ReadonlyMap<object, string>;
@@ -14,7 +14,7 @@ export const NO_TEXTS: JsonTexts = new Map();
 export const textOf = (value: JsonValue, texts: JsonTexts): string =>
   (typeof value === "object" && value !== null ? texts.get(value) : undefined) ?? JSON.stringify(value);
 
-/** Like JSON.stringify; undefined members are left out. */
+/** Serialises an object as JSON.stringify does; undefined members are left out. */
 export function objectText(object: Readonly<Record<string, JsonValue | undefined>>, texts: JsonTexts): string {
   if (texts.size === 0) return JSON.stringify(object);
   const members: string[] = [];
@@ -27,18 +27,18 @@ export function objectText(object: Readonly<Record<string, JsonValue | undefined
 /** A row of SQLite by column name. */
 export type Row = Record<string, SqlValue>;
 
-/** Converts between rows and records: SQLite has booleans as 0 and 1, and JSON as text. */
+/** Converts between rows and records. SQLite stores booleans as 0 and 1, and JSON as text. */
 export interface Codec {
-  /** May change and return `row` itself. */
+  /** Returns the record of a row. May change and return `row` itself. */
   fromRow(row: Row): TableRecord;
-  /** As `fromRow` for each row. */
+  /** Returns the record of each row, as `fromRow` does. */
   fromRows(rows: Row[]): TableRecord[];
-  /** From values in the order of `columns`: of `model.columns` by default. */
+  /** Returns the record of values in the order of `columns`. Default: `model.columns`. */
   fromValues(values: readonly unknown[], columns?: readonly Column[]): TableRecord;
-  /** Values in the order of `model.columns`. */
+  /** Returns the values of a record in the order of `model.columns`. */
   toValues(record: TableRecord, texts?: JsonTexts): SqlValue[];
   toValue(column: Column, value: JsonValue, texts?: JsonTexts): SqlValue;
-  /** The JSON that a schemaless record is stored as; null where each field has a column. */
+  /** Returns the JSON that a schemaless record is stored as; null when each field has a column. */
   documentOf: ((record: TableRecord) => string) | null;
 }
 
@@ -72,10 +72,10 @@ function schemaCodec(model: TableModel): Codec {
   };
   return {
     fromRow,
-    // Column by column, because that is twice as fast as row by row; in many tables no column is converted.
+    // Column by column, which is twice as fast as row by row; in many tables no column is converted.
     fromRows(rows) {
       for (const { name, type } of converted) {
-        // Not among the columns that were read.
+        // The column was not read.
         if (rows[0]?.[name] === undefined) continue;
         for (const row of rows as TableRecord[]) {
           const value = row[name];
@@ -131,8 +131,9 @@ function schemalessCodec(model: TableModel): Codec {
 }
 
 /**
- * The JSON of a record without its first member, `id`, and its last ones, `behind`: a copy without them takes several times as
- * long. null for another order. Between the comma and the brace that are cut off, no quote can be within a string.
+ * Returns the JSON of a record without its first member, `id`, and its last ones, `behind`; null for another order. Copying the
+ * record without them takes several times as long. The last members are cut off as text with unescaped quotes, which cannot be
+ * part of a string.
  */
 function textBetween(record: TableRecord, behind: readonly string[]): string | null {
   const text = JSON.stringify(record);
@@ -143,8 +144,8 @@ function textBetween(record: TableRecord, behind: readonly string[]): string | n
 }
 
 /**
- * A stored document with the member `id` in front, which the caller sets. It becomes part of the text where it can, as a copy of the
- * parsed document takes as long again. Migrations write documents as well: a text of another form is parsed as it is.
+ * Returns a stored document with the member `id` in front, which the caller sets. It is inserted into the text when possible, as
+ * copying the parsed document takes as long again. Migrations write documents as well: a text of another form is parsed as it is.
  */
 const withId = (document: string): TableRecord =>
   document.startsWith('{"')

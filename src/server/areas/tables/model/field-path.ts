@@ -4,16 +4,19 @@ import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 
 /** A field of a filter or sort: a column, or a path into a JSON column. */
 export interface FieldPath extends ValuePath {
-  /** The name in the request. */
+  /** Name in the request. */
   name: string;
   column: Column;
-  /** Whether each value has a type of its own: in JSON columns and schemaless tables. */
+  /** Whether each value has a type of its own, as in JSON columns and schemaless tables. */
   isJson: boolean;
   /** SQLite's path into the column, such as `$."address"."city"`; `$` for the whole value. */
   jsonPath: string;
 }
 
-/** null for an unknown field. No part of `name` becomes SQL: columns come from the schema, and a path is a bound value. */
+/**
+ * Resolves the name of a field; null for an unknown one. No part of `name` becomes SQL: columns come from the schema, and a path
+ * is a bound value.
+ */
 export function resolveField(model: TableModel, name: string): FieldPath | null {
   const own = model.byName.get(name);
   if (own !== undefined && own.type !== "json") {
@@ -34,7 +37,7 @@ export function resolveField(model: TableModel, name: string): FieldPath | null 
   return inner.every(isKey) ? { name, column, isJson: true, jsonPath: jsonPathOf(inner), keys } : null;
 }
 
-/** SQLite has no escape for quotes in paths. */
+/** Whether the key can be part of a path: SQLite has no escape for quotes in paths. */
 const isKey = (key: string): boolean => key !== "" && !/["\\\p{Cc}]/u.test(key) && key.isWellFormed();
 
 const jsonPathOf = (keys: readonly string[]): string => ["$", ...keys.map((key) => `"${key}"`)].join(".");

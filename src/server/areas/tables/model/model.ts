@@ -20,9 +20,9 @@ import {
 export interface Column {
   name: string;
   type: FieldType;
-  /** Its declaration; null for id, createdAt, updatedAt and the document of a schemaless table. */
+  /** Declaration of the field; null for id, createdAt, updatedAt and the document of a schemaless table. */
   field: Field | null;
-  /** The quoted identifier. */
+  /** Quoted identifier. */
   sql: string;
   isNullable: boolean;
   isUnique: boolean;
@@ -49,19 +49,19 @@ export interface TableModel {
   namespace: string;
   name: string;
   config: TableConfig;
-  /** Schemaless: one JSON document next to id, createdAt and updatedAt. */
+  /** Whether the table is schemaless: one JSON document next to id, createdAt and updatedAt. */
   isSchemaless: boolean;
-  /** The fields that may hold lists and objects; null: any. */
+  /** Fields that may hold lists and objects; null for any. */
   jsonFields: readonly string[] | null;
-  /** In the order of a record: id, fields, createdAt, updatedAt. */
+  /** Columns in the order of a record: id, fields, createdAt, updatedAt. */
   columns: readonly Column[];
   byName: ReadonlyMap<string, Column>;
   id: Column;
   indexes: readonly TableIndex[];
-  /** The fields that each `check` compares. */
+  /** Fields that each `check` compares. */
   checks: readonly ReadonlySet<string>[];
   sql: string;
-  /** The column list of a SELECT. */
+  /** Column list of a SELECT. */
   selectList: string;
   hasCreatedAt: boolean;
   hasUpdatedAt: boolean;
@@ -71,10 +71,7 @@ export interface TableModel {
   incoming: ReferenceEdge[];
 }
 
-/**
- * The column with the fields of a schemaless record. No field can have this name: field names do not begin with
- * `_platform`.
- */
+/** Column with the fields of a schemaless record. No field can have this name: field names do not begin with `_platform`. */
 export const DOCUMENT_COLUMN = "_platform_document";
 
 const SQL_TYPES: Readonly<Record<FieldType, "TEXT" | "REAL" | "INTEGER">> = {
@@ -87,7 +84,7 @@ const SQL_TYPES: Readonly<Record<FieldType, "TEXT" | "REAL" | "INTEGER">> = {
   boolean: "INTEGER",
 };
 
-/** The models of one namespace and the references between them. */
+/** Compiles the models of one namespace and the references between them. */
 export function compileTables(
   namespace: string,
   tables: Readonly<Record<string, TableConfig>>,
@@ -123,7 +120,7 @@ function compileTable(namespace: string, name: string, config: TableConfig): Tab
   };
 }
 
-/** The first one is the id. */
+/** Returns the columns; the first one is the id. */
 function compileColumns(config: TableConfig): [Column, ...Column[]] {
   const auto = (name: string, type: FieldType): Column => ({
     name,
@@ -152,12 +149,12 @@ function compileColumns(config: TableConfig): [Column, ...Column[]] {
   return columns;
 }
 
-/** A declared index that is not unique ends with the id, as every sort does, so that it can serve a sort. */
+/** Returns the columns of an index. One that is not unique ends with the id, as every sort does, so that it can serve a sort. */
 const indexColumns = (index: Index): readonly string[] =>
   index.unique === true || index.fields.includes("id") ? index.fields : [...index.fields, "id"];
 
 /**
- * The declared indexes, and one for each reference that is not the first field of one: deletions search for referring
+ * Returns the declared indexes, and one for each reference that is not the first field of one: deletions search for referring
  * records.
  */
 function indexesOf(columns: readonly Column[], config: TableConfig): Index[] {
@@ -207,7 +204,7 @@ function joinReferences(model: TableModel, models: ReadonlyMap<string, TableMode
   }
 }
 
-/** The table as the file has to contain it. */
+/** Returns the declaration that the file has to match. */
 export function declareTable(model: TableModel): DeclaredTable {
   const columns = model.columns.map((column) => declareColumn(model, column));
   return {
@@ -243,7 +240,7 @@ function declareColumn(model: TableModel, column: Column): DeclaredColumn {
   };
 }
 
-/** What the validator asks of a value of the field, for the comparison with stored ones. */
+/** Returns what the validator demands of the field's values, for comparison with stored ones. */
 function declareValues({ field, type }: Column): DeclaredValues | null {
   if (field === null) return null;
   const form = type === "datetime" || type === "boolean" ? type : null;
@@ -271,10 +268,10 @@ function encodeDefault(column: Column, value: NonNullable<Field["default"]>): st
   return typeof value === "number" ? value : String(value);
 }
 
-/** Texts, quoted names and words of an SQL expression. */
+/** Tokens of an SQL expression: texts, quoted names and words. */
 const TOKENS = /'(?:[^']|'')*'|"((?:[^"]|"")*)"|`((?:[^`]|``)*)`|\[([^\]]*)\]|([\p{L}_$][\p{L}\p{N}_$]*)/gu;
 
-/** The fields that each `check` of the table compares: those whose names its expression has, outside of texts. */
+/** Returns the fields that each `check` of the table compares: those named in its expression, outside of texts. */
 export function checkedFields(
   columns: readonly { name: string; field: { check?: string } | null }[],
 ): ReadonlySet<string>[] {
@@ -291,7 +288,7 @@ export function checkedFields(
   });
 }
 
-/** The declared namespaces in the form that a rehearsal compares with files. */
+/** Returns the declared namespaces in the form that a rehearsal compares with files. */
 export function declaredNamespaces(
   databases: Readonly<Record<string, NamespaceConfig>>,
 ): RehearsalJob["namespaces"][number][] {
@@ -302,7 +299,7 @@ export function declaredNamespaces(
   }));
 }
 
-/** An id cannot contain a path, and cannot be `tables`, which is a segment of the endpoints' paths. */
+/** Pattern of an instance id, which cannot contain a path, and cannot be `tables`, a segment of the endpoints' paths. */
 const INSTANCE_ID = /^(?!tables$)[A-Za-z0-9_-]{1,128}$/;
 
 export const isInstanceId = (id: string): boolean => INSTANCE_ID.test(id);

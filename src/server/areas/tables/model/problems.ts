@@ -1,7 +1,7 @@
 import { AppError, badRequest, conflict, type FieldCode, type FieldProblems } from "../../../../kernel/errors.ts";
 import type { TableModel } from "./model.ts";
 
-/** The error of the API for a violated constraint of SQLite; null for any other error. [TB23] [TB29] [TB30] */
+/** Returns the API error for a violated constraint of SQLite; null for any other error. [TB23] [TB29] [TB30] */
 export function constraintProblem(model: TableModel, cause: unknown): AppError | null {
   if (!(cause instanceof Error)) return null;
   const unique = /^UNIQUE constraint failed: (.+)$/.exec(cause.message);
@@ -26,7 +26,7 @@ function checkFailed(model: TableModel, expression: string): AppError {
   return badRequest(message, column === undefined ? {} : { [column.name]: { code: "check_failed", message } });
 }
 
-/** Codes for an operation that failed as a whole, by status. */
+/** Codes by status, for an operation that failed as a whole. */
 const CODES: Readonly<Record<number, FieldCode>> = {
   400: "invalid_value",
   404: "not_found",
@@ -35,17 +35,17 @@ const CODES: Readonly<Record<number, FieldCode>> = {
   413: "too_large",
 };
 
-/** Errors that name their operation already. */
+/** Errors that already name their operation. */
 const placed = new WeakSet<object>();
 
-/** Says that an error names its operation already. */
+/** Marks an error as already naming its operation. */
 export function markPlaced(cause: unknown): void {
   if (cause instanceof AppError) placed.add(cause);
 }
 
 /**
- * The same error with its fields below the operation's place, such as `inserts.3.title`. Fields may have a place of their
- * own, such as `operations.3.data`. [TB36] [TB306]
+ * Returns the error with its fields below the operation's place, such as `inserts.3.title`. Fields may have a place of their own,
+ * such as `operations.3.data`. [TB36] [TB306]
  */
 export function atOperation(cause: unknown, place: string | { operation: string; fields: string }): unknown {
   if (!(cause instanceof AppError) || placed.has(cause)) return cause;

@@ -13,8 +13,7 @@ import {
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 
 /**
- * The bytes of the stored records that one write has changed or deleted so far: short requests can be about long records.
- * [TB148]
+ * Counts the bytes of the stored records that one write has changed or deleted: short requests can concern long records. [TB148]
  */
 export class StoredBytes {
   #bytes = 0;
@@ -29,7 +28,9 @@ export class StoredBytes {
     return this.#awaitedBytes >= STORED_BYTES_MAX;
   }
 
-  /** Errors: 413 where earlier records have used up the bound. Called before the next one is read, which may take long. */
+  /**
+   * Refuses when earlier records have used up the bound. Called before the next one is read, which may take long. Errors: 413.
+   */
   refuseMore(): void {
     if (!this.isUsedUp) return;
     throw tooLarge(
@@ -37,13 +38,16 @@ export class StoredBytes {
     );
   }
 
-  /** Called only for records that the caller may change or read; else the answer would reveal their size. Errors: as `refuseMore`. */
+  /**
+   * Counts a record. Called only for records that the caller may change or read; otherwise the answer would reveal their size.
+   * Errors: as `refuseMore`.
+   */
   take(record: TableRecord): void {
     this.refuseMore();
     this.#bytes += weightOf(record);
   }
 
-  /** Adds a record whose rule is awaited. */
+  /** Counts a record whose rule is awaited. */
   await(record: TableRecord): void {
     this.#awaitedBytes += weightOf(record);
   }
@@ -52,7 +56,7 @@ export class StoredBytes {
 /** Whether an answer with these records is sent in pieces. */
 export const isLarge = (records: readonly TableRecord[]): boolean => exceeds(records, LARGE_ANSWER_BYTES);
 
-/** Whether these records have more than about so many bytes together. */
+/** Whether these records have more than about `maxBytes` bytes together. */
 export function exceeds(records: readonly TableRecord[], maxBytes: number): boolean {
   let bytes = 0;
   for (const record of records) {
@@ -68,10 +72,13 @@ export const bytesOf = (record: TableRecord): number => {
   return bytes;
 };
 
-/** The bytes of a stored record by the time that it takes to read and write it. */
+/** Returns the bytes of a stored record, weighted by the time of reading and writing it. */
 const weightOf = (record: TableRecord): number => roughBytes(record, MEMBER_WEIGHT_BYTES);
 
-/** An estimate that does not serialise the value. `memberBytes`: what a member of an object counts besides its name and value. */
+/**
+ * Estimates the bytes of a value without serialising it. `memberBytes`: bytes added per member of an object, beside its name and
+ * value.
+ */
 export function roughBytes(value: JsonValue, memberBytes = 0): number {
   if (typeof value === "string") return value.length;
   let bytes = 8;
@@ -81,10 +88,10 @@ export function roughBytes(value: JsonValue, memberBytes = 0): number {
   return bytes;
 }
 
-/** Bytes of the quotes, the colon and the comma of a member. */
+/** Bytes of a member's quotes, colon and comma. */
 const PUNCTUATION_BYTES = 4;
 
-/** 400: a record with more JSON than its table allows. It names the largest field. [TB124] */
+/** Error 400 for a record with more JSON than its table allows. Names the largest field. [TB124] */
 export class RecordTooLarge extends AppError {
   readonly maxBytes: number;
 
@@ -94,7 +101,7 @@ export class RecordTooLarge extends AppError {
   }
 }
 
-/** The problem of a record to be stored, or null. [TB124] */
+/** Returns the problem of a record to be stored, or null. [TB124] */
 export function recordSizeProblem(
   model: TableModel,
   values: readonly SqlValue[],
@@ -121,20 +128,23 @@ function sum(columns: readonly Column[], bytesOf: (column: Column, index: number
   return bytes;
 }
 
-/** An upper bound that does not serialise the value. */
+/** Returns an upper bound of the bytes without serialising the value. */
 function bytesAtMost(column: Column, value: SqlValue): number {
   if (typeof value !== "string") return SCALAR_BYTES_MAX;
   return column.type === "json" ? Buffer.byteLength(value) : value.length * UNIT_BYTES_MAX;
 }
 
-/** A text that alone exceeds `maxBytes` is not serialised: its length is a sufficient lower bound. */
+/**
+ * Returns the bytes of the value as JSON. A text that alone exceeds `maxBytes` is not serialised: its length is a sufficient
+ * lower bound.
+ */
 function jsonBytes(column: Column, value: SqlValue, maxBytes: number): number {
   if (typeof value !== "string") return column.type === "boolean" ? "false".length : String(value).length;
   if (value.length > maxBytes) return value.length + '""'.length;
   return Buffer.byteLength(column.type === "json" ? value : JSON.stringify(value));
 }
 
-/** By an estimate: the document is not serialised once more, member by member. */
+/** Returns the largest member by an estimate, so that the document is not serialised again, member by member. */
 function largestMember(record: TableRecord): string {
   let [largest, most] = ["id", 0];
   for (const [name, value] of Object.entries(record)) {

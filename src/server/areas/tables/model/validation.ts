@@ -9,16 +9,19 @@ import { ID_LENGTH_MAX, INDEXED_TEXT_LENGTH_MAX, PATTERN_TEXT_LENGTH_MAX, PROBLE
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
 
 const RESERVED_IDS = new Set(["count", "search", "aggregate", "batch", "batch-by-filter"]);
-/** Names with a meaning in JavaScript objects. Fields cannot have them. */
+/** Names with a meaning in JavaScript objects, which fields cannot have. */
 const FORBIDDEN_NAMES = ["__proto__", "constructor", "prototype", DOCUMENT_COLUMN, ""];
 export interface Validator {
-  /** The problems of a record to be inserted, with its defaults; null when it is valid. */
+  /** Returns the problems of a record to be inserted, with its defaults; null when it is valid. */
   ofRecord(record: TableRecord): FieldProblems | null;
-  /** The same for a subset of fields: none is required. */
+  /** Returns the problems of a subset of fields, none of which is required; null when they are valid. */
   ofChanges(changes: TableRecord): FieldProblems | null;
 }
 
-/** Compiled from the table's schema by the first record: the start of a server does not wait for all tables. [TB21] */
+/**
+ * Returns the validator of a table. Its schema is compiled for the first record, so that the start of a server does not wait for
+ * all tables. [TB21]
+ */
 export function createValidator(model: TableModel): Validator {
   if (model.isSchemaless) return schemalessValidator(model);
   // By default a compiled schema reports at most 8 errors, but a form may have more.
@@ -28,7 +31,7 @@ export function createValidator(model: TableModel): Validator {
   const properties = Object.fromEntries(model.columns.map((column) => [column.name, propertySchema(model, column)]));
   const whole = compiledOnce({ type: "object", properties, required, additionalProperties: false });
   const partial = compiledOnce({ type: "object", properties, additionalProperties: false });
-  // Checks that JSON Schema does not have, or defines differently.
+  // Checks that JSON Schema lacks, or defines differently.
   const textual = model.columns
     .filter((column) => ["string", "text", "datetime"].includes(column.type))
     .map((column) => ({ column, pattern: patternOf(column) }));
@@ -120,7 +123,7 @@ function textProblem(column: Column, pattern: RegExp | null, value: JsonValue | 
   return null;
 }
 
-/** null where the field has no pattern. */
+/** Returns the pattern of a field, or null. */
 function patternOf({ field }: Column): RegExp | null {
   if (field?.pattern === undefined) return null;
   return typeof field.pattern === "string" ? new RegExp(field.pattern, "u") : field.pattern;
@@ -155,7 +158,7 @@ interface SchemaError {
   params: object;
 }
 
-/** Keeps one problem per field: a wrong type, else the first one. */
+/** Collects one problem per field: a wrong type, else the first one. */
 function collect(errors: readonly SchemaError[], record: TableRecord, problems: FieldProblems): void {
   const sorted = [...errors].sort((a, b) => Number(b.keyword === "type") - Number(a.keyword === "type"));
   for (const error of sorted) {
@@ -201,7 +204,7 @@ function describe(value: JsonValue): string {
   return text.length > 60 ? `${text.slice(0, 57)}…` : text;
 }
 
-/** The problem of a record id; null when it is valid. [TB22] */
+/** Returns the problem of a record id; null when it is valid. [TB22] */
 export function idProblem(id: JsonValue): FieldProblem | null {
   if (typeof id !== "string") return { code: "invalid_type", message: "id must be text" };
   if (id === "") return { code: "too_short", message: "id must have at least 1 character" };
@@ -211,19 +214,19 @@ export function idProblem(id: JsonValue): FieldProblem | null {
   if (/[\p{Cc}/]/u.test(id) || !id.isWellFormed()) {
     return { code: "invalid_value", message: "id must not hold control characters or a slash" };
   }
-  // URLs cannot contain them: they are path segments with a meaning.
+  // URLs cannot contain these: they are path segments with a meaning.
   if (id === "." || id === "..") return { code: "invalid_value", message: `"${id}" cannot be an id` };
   if (RESERVED_IDS.has(id)) return { code: "invalid_value", message: `"${id}" is reserved and cannot be an id` };
   return null;
 }
 
-/** Throws 400 with one message for the whole and each field's own in `data`. */
+/** Throws a 400 with one message for the whole, and each field's own in `data`. */
 export function refuse(problems: FieldProblems): never {
   const [first] = Object.values(problems);
   throw badRequest(first?.message ?? "Validation failed", problems);
 }
 
-/** Whether a value is a field operator, `{ "$op": … }`. Only changes may have them. */
+/** Whether a value is a field operator, `{ "$op": … }`. Only changes may contain them. */
 export function isOperator(value: JsonValue | undefined): value is JsonObject {
   return isJsonObject(value) && Object.hasOwn(value, "$op");
 }

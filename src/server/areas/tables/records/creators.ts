@@ -13,26 +13,28 @@ import {
 } from "../statements/instance-creators.ts";
 
 /**
- * Counts the instances of a namespace by who created them, in `system.db`. A creation is counted before there is a file, and a
- * deletion after it is gone: a server that dies in between leaves a count without an instance, never an instance without its
- * count. Such counts are found when they would refuse a user, once per user and start. [TB452]
+ * Counts the instances of a namespace by creator, in `system.db`. A creation is counted before there is a file, and a deletion
+ * after the file is gone: a server that dies in between leaves a count without an instance, never an instance without its count.
+ * Such stale counts are detected when they would refuse a user, once per user and start. [TB452]
  */
 export function createCreators(deps: {
   namespace: string;
-  /** undefined: the quota was removed from the config; what was counted under it is kept right. */
+  /**
+   * Instances per user; undefined when the quota was removed from the config, after which existing counts are still maintained.
+   */
   instancesPerUser: number | undefined;
   file: DatabaseFile;
-  /** Of an instance's file. */
+  /** Returns the path of an instance's file. */
   pathOf(instanceId: string): string;
   logger: Logger;
 }): InstanceCreations {
   const { namespace, instancesPerUser, file, pathOf, logger } = deps;
-  /** Counted, and not created yet. */
+  /** Instances that are counted but not created yet. */
   const beginning = new Set<string>();
   /** Users whose counts have been compared with the files. */
   const checked = new Set<string>();
 
-  /** Counts an instance. Resolves to null, or to how many the user has if that is as many as allowed. */
+  /** Counts an instance. Resolves to null, or to the user's count if that already is the maximum. */
   const claim = (instanceId: string, userId: string, allowed: number): Promise<number | null> =>
     file.write((tx): number | null => {
       const creator = { namespace, instanceId, userId };
@@ -45,7 +47,7 @@ export function createCreators(deps: {
   const remove = (instanceId: string): Promise<void> =>
     file.write((tx) => void deleteCreator.run(tx, { namespace, instanceId }));
 
-  /** As `remove`, for instances that do not exist: a count that stays is found later. */
+  /** Removes the count of an instance that does not exist, as `remove` does. A count that stays is detected later. */
   const forget = async (instanceId: string): Promise<void> => {
     try {
       if (creatorOf.get(file, { namespace, instanceId }) !== null) await remove(instanceId);
@@ -59,7 +61,7 @@ export function createCreators(deps: {
     }
   };
 
-  /** Removes counts of instances that do not exist. */
+  /** Removes the counts of instances that do not exist. */
   const check = async (userId: string): Promise<void> => {
     for (let after = ""; ; ) {
       const page = instancesAfter.all(file, { namespace, userId, after, limit: CREATORS_CHECKED_AT_ONCE });
@@ -67,7 +69,7 @@ export function createCreators(deps: {
       const missing = page.filter((_, index) => known[index] === false);
       if (missing.length > 0) {
         await file.write((tx) => {
-          // Asked again, since it may have been created meanwhile.
+          // Checked again, since the instance may have been created meanwhile.
           const isGone = (id: string): boolean => !beginning.has(id) && !existsSync(pathOf(id));
           for (const { instanceId } of missing) {
             if (isGone(instanceId)) deleteCreator.run(tx, { namespace, instanceId });
@@ -112,6 +114,6 @@ export function createCreators(deps: {
   };
 }
 
-/** Namespaces whose instances are counted, or were. */
+/** Returns the namespaces whose instances are counted, or were. */
 export const countedNamespaces = (file: DatabaseFile): ReadonlySet<string> =>
   new Set(namespacesWithCreators.all(file, {}).map(({ namespace }) => namespace));

@@ -24,11 +24,11 @@ export interface Table {
   model: TableModel;
   store: TableStore;
   validator: Validator;
-  /** Shared by all tables. */
+  /** Statement cache of all tables. */
   shapes: ShapeCache;
 }
 
-/** Makes something of each table once, for the floors above. */
+/** Memoises a function of tables: it is called once per table. */
 export function perTable<T>(make: (table: Table) => T): (table: Table) => T {
   const made = new WeakMap<Table, T>();
   return (table) => {
@@ -40,7 +40,7 @@ export function perTable<T>(make: (table: Table) => T): (table: Table) => T {
   };
 }
 
-/** The statements of requests, by their shape, of all tables; the least recently used are dropped first. */
+/** LRU cache of the requests' statements by shape, for all tables. */
 export type ShapeCache = LRUCache<string, { made: object; length: number }>;
 
 export const createShapeCache = (): ShapeCache =>
@@ -56,38 +56,38 @@ export type Namespace = {
   tables: ReadonlyMap<string, Table>;
 } & ({ kind: "static"; file: DatabaseFile } | { kind: "dynamic"; instances: InstanceFiles });
 
-/** Receives changes in order, as soon as they are committed. `instanceId` is null in a static namespace. */
+/** Called with changes in order, as soon as they are committed. `instanceId` is null in a static namespace. */
 export type TablesCommitListener = (
   address: { namespace: string; instanceId: string | null },
   groups: readonly (readonly Change[])[],
 ) => void;
-/** Receives the same changes when they are on disk. `seqs`: the number of each group's first change. */
+/** Called with the same changes when they are on disk. `seqs`: the number of each group's first change. */
 export type TablesChangeListener = (
   address: { namespace: string; instanceId: string | null },
   groups: readonly (readonly Change[])[],
   seqs: readonly number[],
 ) => void;
 
-/** Receives the deletion of an instance, before another one of its id can be created. */
+/** Called with a deleted instance, before another one of its id can be created. */
 export type InstanceDeletionListener = (address: { namespace: string; instanceId: string }) => void;
 
-/** The outbox of a file of tables. `instanceId` is null in a static namespace. */
+/** Returns the outbox options of a file of tables. `instanceId` is null in a static namespace. */
 export type TablesOutbox = (address: { namespace: string; instanceId: string | null }) => OutboxOptions;
 
 /** Opens static files and prepares dynamic ones. Errors: a declaration that would lose data; a damaged file. */
 export function openNamespaces(deps: {
   databases: Readonly<Record<string, NamespaceConfig>>;
   engine: StorageEngine;
-  /** The directory of `NAME.db` and `NAME/INSTANCE.db`. */
+  /** Directory of `NAME.db` and `NAME/INSTANCE.db`. */
   directory: string;
   logger: Logger;
   onChange: TablesChangeListener;
   onDelete: InstanceDeletionListener;
-  /** The same changes before they are on disk, as soon as rules can see them. */
+  /** Called with changes before they are on disk, as soon as rules can see them. */
   onCommit: TablesCommitListener;
-  /** Absent: no change sets off anything. */
+  /** Outbox of the files. Absent: changes trigger nothing. */
   outbox?: TablesOutbox | undefined;
-  /** `system.db`, which counts the instances of users. */
+  /** The file `system.db`, which counts the instances of users. */
   systemFile: DatabaseFile;
 }): ReadonlyMap<string, Namespace> {
   const namespaces = new Map<string, Namespace>();

@@ -8,7 +8,7 @@ import { type Codec, createCodec, type Row } from "../model/codec.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
 import { recordSizeProblem } from "../model/record-size.ts";
 
-/** Runs statements: a file for reads on the main thread, or a transaction. */
+/** Executes statements: a file for reads on the main thread, or a transaction. */
 type Queries = Pick<Transaction, "query">;
 type Writes = Pick<Transaction, "query" | "indexText">;
 
@@ -24,19 +24,22 @@ export class LongRecord {
 /** The SQL for the records of one table. */
 export interface TableStore {
   readonly codec: Codec;
-  /** `one`: the statement of `PreparedReads.one` for the id, which finds no hidden record. */
+  /** Returns a record by id, or null. `one`: the statement of `PreparedReads.one` for the id, which finds no hidden record. */
   get(queries: Queries, id: string, one?: SqlCondition | null): TableRecord | null;
-  /** The same for who can wait: a long record is not decoded yet. */
+  /** Returns a record as `get` does, for callers that can wait: a long record is not decoded yet. */
   read(queries: Queries, id: string, one?: SqlCondition | null): TableRecord | LongRecord | null;
-  /** The record with this value in a unique column. `one`: the statement for that column. */
+  /** Returns the record with this value in a unique column, or null. `one`: the statement for that column. */
   getBy(queries: Queries, column: Column, value: JsonValue, one: SqlCondition): TableRecord | null;
-  /** Every record may be examined: for the server's own code. */
+  /** Returns the matches of a statement. It may examine every record, so it is for the server's own code. */
   matching(queries: Queries, statement: SqlCondition): TableRecord[];
-  /** Some of the first and last records by id, without those that are long. */
+  /** Returns some of the first and last records by id, except long ones. */
   sample(queries: Queries): TableRecord[];
-  /** Errors: 400 for a record over the table's maximum size. */
+  /** Inserts a record. Errors: 400 when it exceeds the table's maximum size. */
   insert(tx: Writes, record: TableRecord, texts?: JsonTexts): void;
-  /** The same with `isBounded`. Without it, as when a reference is set to null, a record may have any size. */
+  /**
+   * Updates a record. Errors: those of `insert`, with `isBounded` only. Without it, as when a reference is set to null, a record
+   * may have any size.
+   */
   update(
     tx: Writes,
     id: string,
@@ -101,7 +104,7 @@ export function createTableStore(model: TableModel): TableStore {
   };
 }
 
-/** The bytes of a record as JSON without its values: names, colons, commas and braces. */
+/** Returns the bytes of a record as JSON without its values: names, colons, commas and braces. */
 export function pageBounds({ columns, isSchemaless }: Pick<TableModel, "columns" | "isSchemaless">): PageBounds {
   const jsonColumns = columns.flatMap(({ type, name }, index) =>
     type === "json" || (isSchemaless && name === DOCUMENT_COLUMN) ? [index] : [],
@@ -125,7 +128,7 @@ function bounded(model: TableModel, values: SqlValue[], record: TableRecord): Sq
   return values;
 }
 
-/** The number of characters to be indexed for full-text search. */
+/** Counts the characters to be indexed for full-text search. */
 function lengthOf(fields: readonly string[], record: TableRecord): number {
   let length = 0;
   for (const field of fields) {

@@ -20,14 +20,14 @@ import { argumentsOf, callable, createFailureLog, type RecordRule, recordRule, t
 import { type Decisions, Suspended } from "./decisions.ts";
 
 /**
- * The result of a rule before it has seen a record: `all`, `none`, `filter`, or `record`: the rule is then called with
- * each record. `again`: the rule has looked at other records, so a write calls it again in its transaction, which may have
- * changed them.
+ * Result of a rule before it has seen a record: `all`, `none`, `filter`, or `record`, with which the rule is then called for each
+ * record. `again`: the rule has looked up other records, so a write calls it again in its transaction, which may have changed
+ * them.
  */
 export type Grant =
   | { kind: "all"; saidBy: SaidBy; again: RecordRule | null }
   | { kind: "none"; again: RecordRule | null }
-  /** `answer`: the value that the rule returned, which the rule may change later. */
+  /** `answer`: the value returned by the rule, which the rule may change later. */
   | { kind: "filter"; filter: ParsedFilter; answer: Filter; again: RecordRule | null }
   | { kind: "record"; by: RecordRule };
 
@@ -37,18 +37,18 @@ export const NONE: Grant = { kind: "none", again: null };
 /** Whether the grant may allow something inside a transaction, where earlier operations count. [TB204] */
 export const mayAllow = (grant: Grant): boolean => grant.kind !== "none" || grant.again !== null;
 
-/** What rules are called with, for one request. */
+/** Caller and scope with which the rules of one request are called. */
 export interface Asker {
   principal: Principal;
   rules: RuleScope;
 }
 
-/** Rights to records. Every access to a record is checked here. [TB55] */
+/** Rights to records. Checks every access to a record. [TB55] */
 export interface RecordRights {
   /**
-   * The grant of the action's rule, determined before the request's form is checked. `before`: an earlier grant, which is
-   * returned again when the rule gives the same result. `call`: with which the rule is called, for `Decisions.ask`. Errors: 503
-   * when the request's rules have looked too much up.
+   * Returns the grant of the action's rule, determined before the request's form is checked. `before`: an earlier grant, which is
+   * returned again when the rule has the same result. `call`: the call of the rule, for `Decisions.ask`. Errors: 503 when the
+   * request's rules have looked up too much.
    */
   grant(
     asker: Asker,
@@ -59,22 +59,22 @@ export interface RecordRights {
   /** Whether the grant covers this record. Inside a transaction only: may throw `Suspended`. Errors: as `grant`. */
   covers(grant: Grant, asker: Asker & { decisions: Decisions }, model: TableModel, about: RecordPair): boolean;
   /**
-   * Whether the filter of the read rule hides this record, as the rule answers by now. Inside a transaction only: may throw
-   * `Suspended`. Errors: as `grant`. [TB204]
+   * Whether the filter that the read rule returns now hides this record. Inside a transaction only: may throw `Suspended`.
+   * Errors: as `grant`. [TB204]
    */
   hides(read: Grant, asker: Asker & { decisions: Decisions }, model: TableModel, record: TableRecord): boolean;
-  /** The same as `covers`, outside a transaction. */
+  /** Whether the grant covers this record, as `covers`, outside a transaction. */
   coversRead(grant: Grant, asker: Asker, model: TableModel, record: TableRecord): MaybePromise<boolean>;
 }
 
-/** What a rule about a record is asked with. */
+/** The record that a rule is called with. */
 export interface RecordPair {
   record: TableRecord;
-  /** The record after the change. Called where a rule asks about it only: a large one takes long to make. */
+  /** Returns the record after the change. Called only when a rule needs it: a large one takes long to make. */
   next?: () => TableRecord;
 }
 
-/** 401 without credentials, 403 with them. [TB47] */
+/** Returns 401 without credentials, 403 with them. [TB47] */
 export const denied = (principal: Principal): AppError =>
   principal.kind === "anonymous" ? unauthorized() : forbidden();
 
@@ -82,13 +82,13 @@ export const denied = (principal: Principal): AppError =>
 const allowsRecord = (grant: Grant, record: TableRecord): boolean =>
   grant.kind === "all" || (grant.kind === "filter" && matches(grant.filter, record));
 
-/** Calls rules, and makes grants of their answers. */
+/** Calls rules, and turns their answers into grants. */
 function createAnswers(deps: { clock: Clock; logger: Logger }) {
   const failed = createFailureLog(deps);
-  /** A rule whose promise does not settle in time denies. [TB144] */
+  /** Denies when a rule's promise does not settle in time. [TB144] */
   const inTime = <T>(answer: Promise<T>): Promise<T> => within(deps.clock, RULE_TIMEOUT_MS, answer);
 
-  /** `true` and a filter allow; every other value denies. [TB51] */
+  /** Returns the grant of an answer: `true` and a filter allow; every other value denies. [TB51] */
   const grantOf = (
     model: TableModel,
     action: TableAction,
@@ -112,8 +112,9 @@ function createAnswers(deps: { clock: Clock; logger: Logger }) {
     allowsRecord(grantOf(model, action, answer), record);
 
   /**
-   * A rule with a context may read the record or not, and a rule may read it without declaring it as a parameter. A stand-in
-   * record detects that; the rule is then called with each record. [TB80] [TB201]
+   * Calls a rule with a stand-in record to detect whether it reads the record; if so, it is called with each record. Neither a
+   * context nor the declared parameters tell: a rule with a context may read the record or not, and a rule may read it without
+   * declaring it. [TB80] [TB201]
    */
   const probed = (
     model: TableModel,
@@ -121,7 +122,7 @@ function createAnswers(deps: { clock: Clock; logger: Logger }) {
     { principal, rules }: Asker,
     { before, call: given }: { before: Grant | null; call: RuleCall | null },
   ): MaybePromise<Grant> => {
-    // Once it reads the record its answer is of no use, and what it looks up only where that is noted.
+    // Once the rule reads the record, its answer is discarded, and its lookups matter only when they are recorded.
     const probe = createProbe<TableRecord>(rules.isWatched ? {} : null);
     const call = by.takesContext ? (given ?? rules.call()) : null;
     const grant = (answer: unknown): Grant => {
@@ -167,7 +168,7 @@ function createAnswers(deps: { clock: Clock; logger: Logger }) {
 export function createRecordRights(deps: { clock: Clock; logger: Logger }): RecordRights {
   const { failed, inTime, grantOf, answerAbout, probed, answerOf } = createAnswers(deps);
 
-  /** The rule's answer about this record inside a transaction. */
+  /** Returns the rule's answer about this record inside a transaction. */
   const asked = (
     by: RecordRule,
     { principal, rules, decisions }: Asker & { decisions: Decisions },
@@ -198,7 +199,7 @@ export function createRecordRights(deps: { clock: Clock; logger: Logger }): Reco
       const rule = model.config.access?.[action];
       if (typeof rule !== "function") return rule === true ? ALL : NONE;
       const by = recordRule(action, rule);
-      // A rule with the records as its parameters, and without the context after them, reads the record.
+      // A rule that declares the records as parameters, without the context after them, reads the record.
       if (rule.length > 1 && !by.takesContext) return { kind: "record", by };
       if (by.takesContext) return probed(model, by, asker, { before, call });
       const deny = (cause: unknown): false => {

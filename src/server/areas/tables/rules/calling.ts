@@ -20,7 +20,7 @@ export type RecordRule = { takesContext: boolean } & (
 
 const recordRules = new WeakMap<RuleFunction | UpdateRuleFunction, Map<TableAction, RecordRule>>();
 
-/** Known per function: whether it may take the context, which its text says where its `length` does not. */
+/** Describes a rule, memoised per function: whether it may take the context, which its text says when its `length` does not. */
 export function recordRule(action: TableAction, rule: RuleFunction | UpdateRuleFunction): RecordRule {
   const known = recordRules.get(rule)?.get(action);
   if (known !== undefined) return known;
@@ -33,13 +33,13 @@ export function recordRule(action: TableAction, rule: RuleFunction | UpdateRuleF
   return by;
 }
 
-/** Parameters of a rule with its context. */
+/** Number of parameters of a rule with its context. */
 const RECORD_PARAMETERS = 3;
 const UPDATE_PARAMETERS = 4;
 
 /**
- * Logs rules that failed, which denies. Rules that do not settle in time are logged at intervals, because a list calls
- * them once per record.
+ * Returns a log of failed rules, which deny. Rules that do not settle in time are throttled, because a list calls them once per
+ * record.
  */
 export function createFailureLog({ clock, logger }: { clock: Clock; logger: Logger }) {
   const slowLoggedAt = new WeakMap<TableModel, number>();
@@ -56,7 +56,7 @@ export function createFailureLog({ clock, logger }: { clock: Clock; logger: Logg
   };
 }
 
-/** The parameters of a rule in their order; the context is the last one. */
+/** Parameters of a rule in order; the context is the last one. */
 type Arguments = [auth: Auth | null, record: TableRecord, ...rest: unknown[]];
 
 export function argumentsOf({ action, takesContext }: RecordRule, call: RuleCall | null, about: Arguments): Arguments {
@@ -65,5 +65,5 @@ export function argumentsOf({ action, takesContext }: RecordRule, call: RuleCall
   return action === "update" ? [auth, record, next, ...context] : [auth, record, ...context];
 }
 
-/** The rule as a function of its arguments, which `argumentsOf` has put in order. */
+/** Returns the rule as a function of its arguments, which `argumentsOf` has put in order. */
 export const callable = ({ rule }: RecordRule) => rule as unknown as (...args: Arguments) => MaybePromise<unknown>;

@@ -6,8 +6,8 @@ import { RULE_TIMEOUT_MS } from "../../../access/limits.ts";
 import type { RuleCall } from "../lookups/calls.ts";
 
 /**
- * Thrown inside a transaction when a rule or hook returned a promise. The write is rolled back, the promise is awaited,
- * and the write restarts, in which the same call with the same records finds its answer.
+ * Thrown inside a transaction when a rule or hook returned a promise. The write is rolled back, the promise is awaited, and the
+ * write restarts; the same call with the same records then finds its answer.
  */
 export class Suspended extends Error {
   readonly settled: Promise<unknown>;
@@ -17,7 +17,7 @@ export class Suspended extends Error {
   }
 }
 
-/** The results of all of `questions`; their promises are awaited together. */
+/** Returns the results of all `questions`; their promises are awaited together. */
 export function together(questions: readonly (() => boolean)[]): boolean[] {
   const awaited: Promise<unknown>[] = [];
   const answers = questions.map((question) => {
@@ -33,12 +33,12 @@ export function together(questions: readonly (() => boolean)[]): boolean[] {
   return answers;
 }
 
-/** `call`: what the function has looked up. */
+/** Result of a function. `call`: its lookups. */
 type Outcome = ({ ok: true; value: unknown } | { ok: false; cause: unknown }) & { call: RuleCall | null };
 
 /**
- * The answers of one request's rules and hooks. Each function is called once per arguments. An answer counts only for the
- * exact records that the function saw, and while its lookups have the results that it got: otherwise it is called again.
+ * Answers of one request's rules and hooks, memoised by arguments. An answer is valid only for the exact records that the
+ * function saw, and while its lookups have the same results: otherwise the function is called again.
  */
 export class Decisions {
   readonly #clock: Clock;
@@ -49,8 +49,9 @@ export class Decisions {
   }
 
   /**
-   * The answer. Throws what the function threw; `DeadlineError` where its promise does not settle in time; `Suspended`
-   * for a promise. Inside a transaction only. `call`: the one whose context is among `args`; `phase`: what its time counts as.
+   * Returns the answer, inside a transaction only. Throws what the function threw; `DeadlineError` when its promise does not
+   * settle in time; `Suspended` for a pending promise. `call`: the call whose context is among `args`; `phase`: where its time is
+   * counted.
    */
   ask<Args extends readonly unknown[], T>(
     question: (...args: Args) => MaybePromise<T>,
@@ -69,8 +70,8 @@ export class Decisions {
         // Stored for this function, which returns this type.
         return answer.value as T;
       }
-      // After its first `await` the function looks at what is committed. It gets what this transaction has, as far as it asks
-      // for the same again.
+      // After its first `await` the function sees committed data. Lookups that it repeats are answered with the results in this
+      // transaction.
       call?.replay(now);
     }
     const value = inPhase(phase, () => question(...args));
@@ -90,7 +91,7 @@ export class Decisions {
   }
 }
 
-/** null: the lookups of the call still have the results that it got; else their results in this transaction. */
+/** Returns the results of the call's lookups in this transaction; null when they are the same as before. */
 function resultsNow({ made }: RuleCall): ReadonlyMap<string, unknown> | null {
   const now = new Map<string, unknown>();
   let isSame = true;

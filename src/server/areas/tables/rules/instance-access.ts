@@ -12,18 +12,18 @@ import { isInstanceId } from "../model/model.ts";
 import type { Namespace } from "../records/namespaces.ts";
 import { type Asker, denied } from "./access.ts";
 
-/** For whom a new instance counts. Service keys and the server have no quota of instances. */
+/** Returns the user for whom a new instance counts; null for service keys and the server, which have no quota of instances. */
 const creatorOf = (principal: Principal): string | null => (principal.kind === "user" ? principal.auth.id : null);
 
 type Dynamic = Namespace & { kind: "dynamic" };
 
 /** Rights to instances: to open an existing one, and to create one by its first write. [TB60] */
 export interface InstanceRights {
-  /** null: the instance does not exist yet. Errors: 400 for an invalid id, 401 or 403 by `open`. */
+  /** Opens an instance; null when it does not exist yet. Errors: 400 for an invalid id, 401 or 403 by `open`. */
   open(asker: Asker, namespace: Dynamic, instanceId: string | null): MaybePromise<DatabaseFile | null>;
   /**
-   * The first write that changes something creates the file of an instance. Errors: as `open`; for a new instance by
-   * `create`, and where another request has created it before the write, by `open` again.
+   * Opens an instance for a write; the first one that changes something creates its file. Errors: as `open`; for a new instance
+   * by `create`, and when another request has created it before the write, by `open` again.
    */
   openForWriting(asker: Asker, namespace: Dynamic, instanceId: string | null): MaybePromise<DatabaseFile>;
 }
@@ -34,7 +34,7 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
     namespace: Dynamic,
     action: "create" | "open",
     instanceId: string,
-    /** Called where the rule has looked at other records. */
+    /** Called when the rule has looked up other records. */
     looked: (askIn: (context: RuleContext) => MaybePromise<unknown>) => void = () => {},
   ): MaybePromise<boolean> => {
     // The scopes of a key are checked per table.
@@ -62,7 +62,7 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
       return isAllowed;
     });
   };
-  /** The write asks again, in its transaction. */
+  /** Evaluates `open`, and lets the write evaluate it again in its transaction. */
   const allowsToOpen = (asker: Asker, namespace: Dynamic, instanceId: string): MaybePromise<boolean> =>
     allows(asker, namespace, "open", instanceId, (askIn) => {
       asker.rules.reopen = askIn;
@@ -77,8 +77,8 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
     });
 
   /**
-   * Waits until the file can be read: for room among the open files, and for the change of an instance's tables, which a stranger
-   * does not set off. It may take seconds: the right is asked for once more after it.
+   * Waits until the file can be read: for room among the open files, and for migrations of an instance's tables, which a caller
+   * without rights must not set off. May take seconds, after which the right is evaluated again.
    */
   const whenReady = <F>(
     { principal, rules }: Asker,
@@ -96,7 +96,7 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
   return {
     open(asker, namespace, instanceId) {
       const id = checkedId(instanceId);
-      // Got before the rule is asked: its answer is not about an instance that is created after a deletion.
+      // Opened before the rule is evaluated: its answer must not apply to an instance that is created after a deletion.
       const file = namespace.instances.get(id, { create: false });
       return chain(demand(asker.principal, allowsToOpen(asker, namespace, id)), () =>
         whenReady(asker, namespace, id, file),
@@ -109,9 +109,9 @@ export function createInstanceRights(deps: { clock: Clock; logger: Logger }): In
       const afresh = (): Asker => ({ principal, rules: rules.afresh() });
       const creation = {
         creator: creatorOf(principal),
-        // What it looked at may have changed while the body came.
+        // Its lookups may have changed while the body arrived.
         mayCreate: () => (isByLookup ? demand(principal, allows(afresh(), namespace, "create", id)) : undefined),
-        // Afresh, because the instance was empty when `create` was asked.
+        // Evaluated afresh, because the instance was empty for `create`.
         mayOpen: () => demand(principal, allows(afresh(), namespace, "open", id)),
       };
       const existing = namespace.instances.get(id, { create: false });

@@ -5,7 +5,7 @@ import { reading, writing } from "../../../db/declare-query.ts";
 type Creator = typeof creators.$inferSelect;
 type Instance = Pick<Creator, "namespace" | "instanceId">;
 
-/** Instances of a user, without the one named. */
+/** Lists the instances of a user, except the named one. */
 export const instancesOf = reading((db, v: Creator) =>
   db
     .select({ held: sql<number>`count(*)`.as("held") })
@@ -15,7 +15,7 @@ export const instancesOf = reading((db, v: Creator) =>
     ),
 );
 
-/** A page of the instances of a user, by id, after one. */
+/** Lists a page of a user's instances by id, after the given one. */
 export const instancesAfter = reading((db, v: { namespace: string; userId: string; after: string; limit: number }) =>
   db
     .select({ instanceId: creators.instanceId })
@@ -32,7 +32,7 @@ export const creatorOf = reading((db, v: Instance) =>
     .where(and(eq(creators.namespace, v.namespace), eq(creators.instanceId, v.instanceId))),
 );
 
-/** In place of what is known of a former instance of that id. */
+/** Sets the creator of an instance, replacing that of a former instance of the same id. */
 export const setCreator = writing((db, v: Creator) =>
   db
     .insert(creators)

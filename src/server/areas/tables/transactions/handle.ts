@@ -18,7 +18,7 @@ import { checkHasTarget, conflictColumn } from "../write/upserts.ts";
 import type { WriteContext } from "../write/write-context.ts";
 import type { Writes } from "../write/writes.ts";
 
-/** Makes a job of the config. Errors: those of `app.jobs.enqueue`. */
+/** Prepares a job of the config. Errors: those of `app.jobs.enqueue`. */
 export type PrepareJob = (
   name: string,
   data: unknown,
@@ -40,7 +40,10 @@ export interface TransactionHandle {
   end(): void;
 }
 
-/** Errors of its methods: those that HTTP would answer; an `Error` where a rule or hook has to be awaited. */
+/**
+ * Returns the handle of a transaction. Errors of its methods: those of the HTTP endpoints; an `Error` when a rule or hook has to
+ * be awaited.
+ */
 export function createTransactionHandle(
   deps: HandleDeps,
   context: WriteContext,
@@ -70,7 +73,7 @@ export function createTransactionHandle(
       },
       enqueue(name, data, options) {
         scope.assertOpen();
-        // A user has no way to a job over HTTP either.
+        // A user cannot enqueue jobs over HTTP either.
         if (context.principal.kind !== "server") throw denied(context.principal);
         const { name: job, ...row } = deps.prepareJob(name, data, options);
         context.tx.enqueue({ ...row, names: [job] });
@@ -86,9 +89,9 @@ export function createTransactionHandle(
 interface Scope {
   deps: HandleDeps;
   context: WriteContext;
-  /** The number of the next insert, by which it gets its id. */
+  /** Returns the number of the next insert, which determines its id. */
   nextIndex(): number;
-  /** Errors: the function has returned. */
+  /** Throws when the function has returned. */
   assertOpen(): void;
 }
 
@@ -108,13 +111,13 @@ function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope,
       grants.catch(() => {});
       throw mustNotWait(table, "an access rule");
     }
-    // A rule that has looked at other records is asked each time: the transaction may have changed them.
+    // A rule that has looked up other records is evaluated each time: the transaction may have changed them.
     if (Object.values(grants).every((grant) => grant.kind === "record" || grant.again === null))
       granted.set(key, grants);
     return grants;
   };
 
-  /** All or nothing, so that the function may catch the error and go on. */
+  /** Performs all or nothing, so that the function may catch the error and continue. */
   const perform = <T extends object>(work: () => T): T => {
     assertOpen();
     const hooksBefore = context.afterCommit.length;
@@ -136,7 +139,7 @@ function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope,
     return store.matching(tx, preparedOf(table).first({ all, any: [] }, read, limit));
   };
 
-  /** The record, as GET answers it: null where HTTP says 404. Errors: 401, 403. */
+  /** Returns the record as GET does; null for an HTTP 404. Errors: 401, 403. */
   const read = (id: string): TableRecord | null => {
     assertOpen();
     const grants = grantsFor([]);
@@ -194,7 +197,7 @@ function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope,
 
 const DONE = {};
 
-/** Errors: 400 for anything but a whole number from 0. */
+/** Checks a limit. Errors: 400 for anything but a whole number from 0. */
 function limitOf(limit = LIMIT_MAX): number {
   if (Number.isSafeInteger(limit) && limit >= 0) return Math.min(limit, LIMIT_MAX);
   throw badField("limit", "invalid_value", `limit must be a whole number from 0, got ${limit}`);

@@ -24,9 +24,12 @@ import type { WriteContext } from "../write/write-context.ts";
 import type { KeepAnswer, Writes } from "../write/writes.ts";
 import { createTransactionHandle, type PrepareJob } from "./handle.ts";
 
-/** The transactions of the endpoints. */
+/** Transactions of the endpoints. */
 interface Transactions {
-  /** Errors: in this order 404 of the namespace, 401, 403, 400, 404 of a table; then those of the operations. [TB304] */
+  /**
+   * Runs a transaction. Errors, in this order: 404 for the namespace, 401, 403, 400, 404 for a table; then those of the
+   * operations. [TB304]
+   */
   transact(
     principal: Principal,
     address: FileAddress,
@@ -37,7 +40,7 @@ interface Transactions {
 
 export interface TransactionResult {
   results: TableRecord[];
-  /** The table of each result. */
+  /** Table of each result. */
   tables: readonly string[];
 }
 
@@ -84,7 +87,7 @@ export function createTransactions(deps: {
   };
 }
 
-/** Whether the caller may change any table at all. Without it, nothing is said of the form of a request. */
+/** Whether the caller may change any table at all. If not, errors reveal nothing about the form of a request. */
 function mayWriteIn(principal: Principal, { tables, name }: Namespace): boolean {
   if (principal.kind === "server") return true;
   const allowed = (table: Table, action: Action): boolean => {
@@ -95,7 +98,7 @@ function mayWriteIn(principal: Principal, { tables, name }: Namespace): boolean 
   return [...tables.values()].some((table) => WRITING.some((action) => allowed(table, action)));
 }
 
-/** Errors: 404 for an unknown table; 400 for too many values in conditions. */
+/** Resolves the tables of the operations. Errors: 404 for an unknown table; 400 for too many values in conditions. */
 function stepsOf(operations: readonly Operation[], tables: ReadonlyMap<string, Table>, namespace: string): Step[] {
   let values = 0;
   return operations.map((operation, index) => {
@@ -115,7 +118,7 @@ function stepsOf(operations: readonly Operation[], tables: ReadonlyMap<string, T
   });
 }
 
-/** The values of an operation's conditions, each of which is compared. */
+/** Counts the values in an operation's conditions, each of which is compared. */
 function valuesOf(operation: Operation): number {
   if (!("if" in operation)) return 0;
   let count = 0;
@@ -126,7 +129,7 @@ function valuesOf(operation: Operation): number {
   return count;
 }
 
-/** Errors: 400 naming the operation's `conflictTarget`. */
+/** Returns the target of an upsert. Errors: 400 naming the operation's `conflictTarget`. */
 function targetOf({ model }: Table, name: string, { operation }: Place): Column {
   try {
     return conflictColumn(model, name);
@@ -137,7 +140,7 @@ function targetOf({ model }: Table, name: string, { operation }: Place): Column 
 
 const actionsOf = ({ action }: Operation): readonly Action[] => (action === "upsert" ? ["insert", "update"] : [action]);
 
-/** The grants for each table: of each operation its own, of an upsert the insert or the update rule. Errors: 401, 403. */
+/** Returns the grants for each table: per operation its own, for an upsert the insert or the update rule. Errors: 401, 403. */
 async function grantsOf(
   writes: Writes,
   asker: Asker,
@@ -235,7 +238,7 @@ export function createAppTransactions(deps: {
         try {
           const result = work(handle.tx);
           if (!isPromise(result)) return result;
-          // Its own error would be reported as unhandled.
+          // Prevents an unhandled rejection of its own error.
           result.catch(() => {});
           throw new Error("The function of a transaction must be synchronous, and it returned a promise");
         } finally {

@@ -5,43 +5,43 @@ import { TRACED_FILTER_CHARACTERS, TRACED_LOOKUPS_MAX } from "../limits.ts";
 import type { RuleCall, RuleScope } from "../lookups/calls.ts";
 import type { TableAction } from "../rules/calling.ts";
 
-/** `open` and `create` are rules of an instance. */
+/** Name of a rule. `open` and `create` are rules of an instance. */
 export type RuleName = "open" | "create" | TableAction;
 
-/** One lookup that a rule has made. */
+/** One lookup made by a rule. */
 export interface TracedLookup {
   rule: RuleName;
   namespace: string;
   instanceId: string | null;
   table: string;
   method: keyof Lookup;
-  /** Of `get`; null for the others. */
+  /** Id of a `get`; null for the others. */
   id: string | null;
-  /** As JSON, cut after TRACED_FILTER_CHARACTERS; null for `get`. */
+  /** Filter as JSON, cut after TRACED_FILTER_CHARACTERS; null for `get`. */
   filter: string | null;
-  /** Records; of `exists` 1 where there is one. */
+  /** Number of records found; for `exists`, 1 when there is one. */
   found: number;
   ms: number;
   error: string | null;
 }
 
-/** The lookups of one call of a rule. `isFinal`: its answer is about the record, and not only about the caller. */
+/** Lookups of one call of a rule. `isFinal`: its answer is about the record, and not only about the caller. */
 interface TracedCall {
   isFinal: boolean;
   lookups: TracedLookup[];
   count: number;
 }
 
-/** What the rules of one operation look at. */
+/** Lookups of the rules of one operation. */
 export class RuleTrace {
   readonly #calls = new Map<RuleName, TracedCall>();
 
-  /** The scope for the calls of one rule. A later call counts in place of an earlier one, which may have seen no record. */
+  /** Returns the scope for the calls of one rule. A later call replaces an earlier one, which may have seen no record. */
   scope(scope: RuleScope, rule: RuleName, { isFinal }: { isFinal: boolean }): RuleScope {
     return { ...scope, call: () => this.#traced(scope.call(), rule, isFinal) };
   }
 
-  /** The lookups of these rules, TRACED_LOOKUPS_MAX at most, and how many there were. */
+  /** Returns the lookups of these rules, at most TRACED_LOOKUPS_MAX, and their total number. */
   lookupsOf(rules: ReadonlySet<RuleName>): { lookups: TracedLookup[]; lookupCount: number } {
     const calls = [...this.#calls].filter(([rule]) => rules.has(rule)).map(([, call]) => call);
     return {
@@ -52,7 +52,7 @@ export class RuleTrace {
 
   #traced(call: RuleCall, rule: RuleName, isFinal: boolean): RuleCall {
     const own: TracedCall = { isFinal, lookups: [], count: 0 };
-    // After a rule was awaited, its operation runs again: the second call is made only where the first answer does not count.
+    // After a rule was awaited, its operation runs again: the second call is made only if the first answer is invalid.
     if (!(isFinal && this.#calls.get(rule)?.isFinal === true)) this.#calls.set(rule, own);
     const note: Note = (lookup) => {
       if (isFinal) this.#calls.set(rule, own);
@@ -133,7 +133,7 @@ function traced(lookup: Lookup, address: Pick<TracedLookup, "namespace" | "insta
   };
 }
 
-/** A rule may pass anything. */
+/** Returns the filter's JSON. A rule may pass anything. */
 function filterText(filter: unknown): string {
   let text: string;
   try {
@@ -144,10 +144,10 @@ function filterText(filter: unknown): string {
   return text.length > TRACED_FILTER_CHARACTERS ? `${text.slice(0, TRACED_FILTER_CHARACTERS)}…` : text;
 }
 
-/** To the microsecond. */
+/** Returns the milliseconds since a time, rounded to microseconds. */
 export const millisSince = (startedAt: number): number => Math.round((performance.now() - startedAt) * 1000) / 1000;
 
-/** Why something failed, for who wrote the rule. */
+/** Returns the cause of a failure, worded for the author of the rule. */
 export function causeText(cause: unknown): string {
   const text = cause instanceof Error ? `${cause.name}: ${cause.message}` : reasonOf(cause);
   return text.slice(0, TRACED_FILTER_CHARACTERS);

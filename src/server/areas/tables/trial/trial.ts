@@ -29,37 +29,37 @@ import { causeText, millisSince, type RuleName, RuleTrace, type TracedLookup } f
 export interface TrialRequest {
   address: TableAddress;
   operations: readonly TableAction[];
-  /** A stored record. */
+  /** Id of a stored record. */
   id: string | null;
-  /** The record instead of a stored one. */
+  /** Record used instead of a stored one. */
   record: JsonObject | null;
-  /** What an update changes. */
+  /** Changes of an update. */
   data: JsonObject;
 }
 
 export interface TrialResult {
   operation: TableAction;
   allowed: boolean;
-  /** Of the answer that a request would get, as far as rules decide it. */
+  /** Status of the answer to a real request, as far as rules decide it. */
   status: number;
-  /** The rule that decided. A record that the read rule hides is neither changed nor deleted. */
+  /** Rule that decided. A record that the read rule hides is neither changed nor deleted. */
   decidedBy: RuleName;
-  /** Its source text; null: there is none, which denies. */
+  /** Source text of the rule; null when there is none, which denies. */
   rule: string | null;
-  /** The filter that it returned, or whether it allows. */
+  /** Filter that the rule returned, or whether it allows. */
   answer: boolean | Filter;
   lookups: TracedLookup[];
-  /** All of them: `lookups` is bounded. */
+  /** Number of all lookups: `lookups` is bounded. */
   lookupCount: number;
   ms: number;
-  /** Why the rule failed, which denies. */
+  /** Error of a failed rule, which denies. */
   error: string | null;
 }
 
 /**
- * Asks the rules what a request of this caller would be answered, by the code that requests run, without a transaction:
- * nothing is written, and neither hooks nor constraints are asked. Errors: 400 for a record or changes that are not valid; 404 for
- * an address or a record that is not there.
+ * Tells what the rules would answer to a request of this caller, by the code that requests run, without a transaction: nothing is
+ * written, and neither hooks nor constraints run. Errors: 400 for an invalid record or invalid changes; 404 for a missing address
+ * or record.
  */
 export type TryRules = (principal: Principal, request: TrialRequest) => Promise<TrialResult[]>;
 
@@ -112,7 +112,7 @@ interface Subject {
   patch: Patch;
 }
 
-/** One operation, and what its rules say. */
+/** One operation, and the answers of its rules. */
 class Trial {
   readonly #deps: TrialDeps;
   readonly #subject: Subject;
@@ -190,7 +190,7 @@ class Trial {
     const rule = operation === "insert" && !isThere ? "create" : "open";
     const asker = { principal, rules: this.#trace.scope(this.#rules, rule, { isFinal: true }) };
     try {
-      // An instance is made by its first write, and there is none.
+      // An instance is created by its first write, and there is none.
       if (rule === "create") await this.#instances(rule).openForWriting(asker, namespace, id);
       else await this.#instances(rule).open(asker, namespace, id);
     } catch (cause) {
@@ -203,7 +203,7 @@ class Trial {
     return createInstanceRights({ ...this.#deps, logger: this.#loggerOf(rule) });
   }
 
-  /** A change as requests make it, but for its transaction: it is run again after each rule that it awaits. */
+  /** Makes a change as requests do, but without a transaction: it runs again after each rule that it awaits. */
   async #changed(asker: Asker, change: (mutations: Mutations, context: WriteContext) => void): Promise<void> {
     const { clock, ids } = this.#deps;
     const mutations = createMutations({ rights: this.#rights, writes: NO_WRITES });
@@ -233,7 +233,7 @@ class Trial {
     throw new Error("a trial has more rules than a request awaits");
   }
 
-  /** Rights that note which rule is asked, what it looks up, and why it failed. */
+  /** Returns rights that trace the evaluated rule, its lookups, and its failure. */
   #tracedRights(): RecordRights {
     const names = new Map<Grant, TableAction>();
     const rightsOf = (action: TableAction) => createRecordRights({ ...this.#deps, logger: this.#loggerOf(action) });
@@ -241,7 +241,7 @@ class Trial {
       ...asker,
       rules: this.#trace.scope(asker.rules, action, { isFinal }),
     });
-    // Grants that several rules share ask no rule about a record.
+    // Shared grants call no rule about a record.
     const nameOf = (grant: Grant): TableAction => names.get(grant) ?? "read";
     const judged = (action: TableAction, isCovered: boolean): boolean => {
       if (!isCovered) this.#deniedBy = action;
@@ -280,12 +280,12 @@ class Trial {
   }
 }
 
-/** Refusals that say no more than that a rule denies. */
+/** Statuses of refusals that mean only that a rule denies. */
 const BY_RULES: ReadonlySet<number> = new Set([200, 201, 401, 403, 404]);
 
 const isAction = (rule: RuleName): rule is TableAction => rule !== "open" && rule !== "create";
 
-/** The record is as it would be written, and nothing is. */
+/** Writes nothing, and returns the record as it would be written. */
 const NO_WRITES: RecordWrites = {
   prepare: (_context, _table, body) => body,
   insert: (_context, _table, record) => record,

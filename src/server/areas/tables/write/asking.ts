@@ -11,7 +11,7 @@ import { recordKey, type WriteContext } from "./write-context.ts";
 
 type ChangeAction = "insert" | "update" | "delete";
 
-/** The grants that a write needs, determined once before the request's form is checked. */
+/** Grants for a write, determined once before the request's form is checked. */
 export interface WriteGrants {
   read: Grant;
   insert: Grant;
@@ -19,23 +19,26 @@ export interface WriteGrants {
   delete: Grant;
 }
 
-/** The checks of rules that every change makes inside its transaction. */
+/** Checks of rules inside the transaction of every change. */
 export interface Asking {
   covers(context: WriteContext, grant: Grant, table: Table, about: RecordPair): boolean;
   /** Whether the filter of the read rule hides the record. */
   hides(context: WriteContext, read: Grant, table: Table, record: TableRecord): boolean;
-  /** The read grant as it is at this operation: its filter hides records, which are not looked at further. [TB118] [TB204] */
+  /**
+   * Returns the read grant at this point of the transaction. Its filter hides records, which are not looked at further. [TB118]
+   * [TB204]
+   */
   readingNow(context: WriteContext, read: Grant, table: Table): Grant;
   /**
-   * The grant as it is at this operation of a batch, before its record is looked for: a rule that has denied by a lookup may
-   * allow by now, and if it does not, nothing tells whether there is such a record. Errors: 401, 403. [TB204]
+   * Returns the grants at this operation of a batch, before its record is looked up: a rule that denied by a lookup may allow by
+   * now, and if it does not, nothing reveals whether there is such a record. Errors: 401, 403. [TB204]
    */
   present(context: WriteContext, grants: WriteGrants, table: Table, actions: readonly ChangeAction[]): WriteGrants;
-  /** The statement for a record's id that finds no hidden record; null: nothing is hidden by a filter. [TB118] */
+  /** Returns the statement for a record's id that finds no hidden record; null when no filter hides any. [TB118] */
   behindRule(context: WriteContext, read: Grant, table: Table): SqlCondition | null;
-  /** Whether this stored record may be changed. Errors: 413 where the request changes too many long records. [TB148] */
+  /** Whether this stored record may be changed. Errors: 413 when the request changes too many long records. [TB148] */
   mayChange(context: WriteContext, record: TableRecord, isAllowed: () => boolean): boolean;
-  /** The record in the answer: a caller that may not read it gets its id and the values that were sent. [TB67] */
+  /** Returns the record for the answer: a caller that may not read it gets its id and the values that were sent. [TB67] */
   shown(
     context: WriteContext,
     grants: WriteGrants,
@@ -43,8 +46,8 @@ export interface Asking {
     written: { record: TableRecord; sent: TableRecord },
   ): TableRecord;
   /**
-   * Makes the change. Its error has nothing but what was sent where the caller may not read `record`: the stored one, or the
-   * new one as the hooks get it. [TB117]
+   * Makes the change. Its errors contain only what was sent when the caller may not read `record`: the stored one, or the new one
+   * as the hooks get it. [TB117]
    */
   telling<T>(
     context: WriteContext,
@@ -60,8 +63,8 @@ export function createAsking(rights: RecordRights): Asking {
   const grantNow = (asker: Asker, model: TableModel, action: TableAction, call: RuleCall) =>
     rights.grant(asker, model, action, { call });
   const askNow = (context: WriteContext, model: TableModel, action: TableAction): Grant => {
-    // The same number when the write is repeated, once all operations before it have their answers. An answer for another
-    // operation is not used where it looked up something else.
+    // The number is the same when the write is repeated, once all operations before it have their answers. The answer for another
+    // operation is not used if it looked up something else.
     const about = `${model.name} ${action} ${context.grantsAsked++}`;
     const call = context.rules.call();
     return context.decisions.ask(grantNow, [context, model, action, call], about, { call });
@@ -95,7 +98,7 @@ export function createAsking(rights: RecordRights): Asking {
     },
     shown(context, grants, table, { record, sent }) {
       if (covers(context, grants.read, table, { record })) return record;
-      // The values as they were sent: a hook may have replaced them.
+      // The values as sent: a hook may have replaced them.
       const shown: TableRecord = { id: record["id"] ?? null };
       for (const name of Object.keys(sent)) {
         const value = sent[name];
@@ -115,7 +118,7 @@ export function createAsking(rights: RecordRights): Asking {
   };
 }
 
-/** Adds the record to those that the write is about. */
+/** Adds the record to those that the write concerns. */
 export const touch = ({ touched }: WriteContext, { model }: Table, id: string): void => {
   touched.add(recordKey(model, id));
 };

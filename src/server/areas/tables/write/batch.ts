@@ -31,10 +31,10 @@ import { CascadeTooLarge } from "./referring.ts";
 import type { WriteContext } from "./write-context.ts";
 import type { KeepAnswer, Writes } from "./writes.ts";
 
-/** The operations of a batch; those that the request lacks are empty. */
+/** Operations of a batch; those missing in the request are empty. */
 export type Batch = { readonly [Kind in keyof BatchBody]-?: NonNullable<BatchBody[Kind]> };
 
-/** Errors: 400 for too many operations. */
+/** Checks the number of operations. Errors: 400 for too many. */
 export function checkBatch({ inserts, updates, deletes }: BatchBody): Batch {
   const batch = { inserts: inserts ?? [], updates: updates ?? [], deletes: deletes ?? [] };
   const count = batch.inserts.length + batch.updates.length + batch.deletes.length;
@@ -92,11 +92,11 @@ export type ByFilterResult = { processed: number; succeeded: number };
 
 export interface ByFilter {
   filter: ParsedFilter;
-  /** null when deleting. */
+  /** Changes of the records; null when deleting. */
   patch: Patch | null;
 }
 
-/** Errors: 400, also without conditions, because the whole table would be changed. [TB39] */
+/** Parses a batch by filter. Errors: 400, also without conditions, because the whole table would be changed. [TB39] */
 export function parseByFilter(table: Table, body: ByFilterBody): ByFilter {
   const { model, validator } = table;
   const filter = {
@@ -110,9 +110,9 @@ export function parseByFilter(table: Table, body: ByFilterBody): ByFilter {
 }
 
 /**
- * Changes at most 500 matching, readable records that the rules allow to change, ordered by id. The search for them may
- * take long and runs outside the transaction, which checks each of them again. Deletions that are too large for one
- * transaction run in steps. [TB39] [TB142]
+ * Changes at most 500 matching, readable records that the rules allow to change, ordered by id. The search for them may take long
+ * and runs outside the transaction, which checks each of them again. Deletions that are too large for one transaction run in
+ * steps. [TB39] [TB142]
  */
 export async function runByFilter(
   deps: {
@@ -164,7 +164,7 @@ function changeThose(
   let succeeded = 0;
   const operations = new Operations(context);
   for (const id of ids) {
-    // A maximum of one request is reached; the same request again continues with the rest.
+    // A bound of one request is reached; repeating the request continues with the rest.
     if (context.stored.isUsedUp || context.conditionCost > CONDITION_COST_MAX) break;
     operations.run(id, () => {
       const record = table.store.get(context.tx, id);
@@ -189,20 +189,20 @@ function changeThose(
   return { processed, succeeded };
 }
 
-/** Whether the record has not changed since it was found. Errors: as `boundedCost`. */
+/** Whether the record still matches. Errors: as `boundedCost`. */
 function stillMatches(context: WriteContext, filter: ParsedFilter, record: TableRecord): boolean {
   context.conditionCost += boundedCost(filter, record);
   return matches(filter, record);
 }
 
-/** As `costOf`. Errors: 413 for a record that alone takes too long to compare. */
+/** Returns the cost as `costOf` does. Errors: 413 for a record that alone takes too long to compare. */
 function boundedCost(filter: ParsedFilter, record: TableRecord): number {
   const cost = costOf(filter, record);
   if (cost <= CONDITION_COST_MAX) return cost;
   throw tooLarge("The conditions compare too much text or JSON of one record; use fewer, or compare shorter fields");
 }
 
-/** The first 500 matching, readable ids. */
+/** Returns the first 500 matching, readable ids. */
 async function readableIds(
   { rights, caller }: { rights: RecordRights; caller: ReadCaller | undefined },
   asker: Asker,
@@ -215,8 +215,7 @@ async function readableIds(
   if (read.kind !== "record") {
     return pagesOf(table).ids(file, matchesOf(table.model, filter, read), { limit, caller });
   }
-  // The rule is asked before the filter is evaluated, so that neither the time nor the bound reveals what hidden
-  // records contain.
+  // The rule is evaluated before the filter, so that neither the time nor the bound reveals the contents of hidden records.
   const ids: string[] = [];
   const byId = filter.all.filter(({ field }) => field.name === "id");
   let seenCount = 0;
@@ -252,10 +251,7 @@ const isReadable = (
   record: TableRecord,
 ): boolean => rights.covers(read, context, table.model, { record });
 
-/**
- * false: a rule or a hook refused the change of this record. Errors: an invalid value or reference fails the whole
- * request. [TB40]
- */
+/** Changes one record. false: a rule or a hook refused. Errors: an invalid value or reference fails the whole request. [TB40] */
 function changeOne(
   mutations: Mutations,
   context: WriteContext,

@@ -11,7 +11,7 @@ import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
 import { CascadeTooLarge, referringOf } from "./referring.ts";
 import type { Writes } from "./writes.ts";
 
-/** Service keys and the server itself may delete in steps what is too much for one request. */
+/** Whether the caller may delete in steps what is too much for one request: service keys and the server itself. */
 export const mayDeleteInSteps = ({ kind }: Principal): boolean => kind === "serviceKey" || kind === "server";
 
 /**
@@ -20,8 +20,9 @@ export const mayDeleteInSteps = ({ kind }: Principal): boolean => kind === "serv
  */
 export interface CascadeSteps {
   /**
-   * `condition`: what the record must meet before each step. Errors: 409 for `restrict`, before anything is deleted; for too
-   * many records; where setting a reference to null violates a check. 412 for a record that does not meet the condition.
+   * Deletes the records that refer to this one. `condition`: checked on the record before each step. Errors: 409 for `restrict`,
+   * before anything is deleted; for too many records; when setting a reference to null violates a check. 412 for a record that
+   * does not meet the condition.
    */
   clear(
     asker: Asker,
@@ -38,12 +39,12 @@ interface Node {
   referring: { edge: ReferenceEdge; key: string }[];
 }
 
-/** `edge`: the reference that is set to null in this record; null: the record is deleted. */
+/** Step for one record. `edge`: the reference that is set to null; null when the record is deleted. */
 interface Step {
   table: Table;
   id: string;
   edge: ReferenceEdge | null;
-  /** The value that the reference has. */
+  /** Value of the reference. */
   value: SqlValue;
 }
 
@@ -86,7 +87,7 @@ interface Place {
   tableOf(model: TableModel): Table;
 }
 
-/** All direct and indirect referring records in the order of their deletion. Only their ids are in memory. */
+/** Returns all direct and indirect referring records in the order of their deletion. Only their ids are in memory. */
 async function planned(place: Place, table: Table, id: string): Promise<Step[]> {
   const root = keyOf(table, id);
   const leaving = new Map<string, Node>([[root, { table, id, referring: [] }]]);
@@ -97,8 +98,8 @@ async function planned(place: Place, table: Table, id: string): Promise<Step[]> 
 }
 
 /**
- * Adds further records to delete to `leaving`; returns the references to set to null, and those that forbid the deletion
- * of a record unless their own record is deleted too.
+ * Adds further records to delete to `leaving`; returns the references to set to null, and those that forbid the deletion of a
+ * record unless their own record is deleted too.
  */
 async function collected({ file, tableOf }: Place, leaving: Map<string, Node>) {
   const cleared: Step[] = [];
@@ -113,7 +114,7 @@ async function collected({ file, tableOf }: Place, leaving: Map<string, Node>) {
     else if (edge.onDelete === "set null") cleared.push({ table: from, id, edge, value });
     else if (!leaving.has(key)) leaving.set(key, { table: from, id, referring: [] });
   };
-  // The iteration includes what is added during it.
+  // The iteration includes the nodes added during it.
   for (const node of leaving.values()) {
     for (const edge of node.table.model.incoming) {
       const value = referredValue(file, node, edge);
@@ -129,7 +130,7 @@ async function collected({ file, tableOf }: Place, leaving: Map<string, Node>) {
   return { cleared, restricting };
 }
 
-/** The deletions in their order, without the root. */
+/** Returns the deletions in order, without the root. */
 async function inSteps(file: DatabaseFile, leaving: ReadonlyMap<string, Node>, root: string) {
   const steps: Step[] = [];
   const clearFirst = (key: string, edge: ReferenceEdge): void => {
@@ -148,7 +149,7 @@ async function inSteps(file: DatabaseFile, leaving: ReadonlyMap<string, Node>, r
   return steps;
 }
 
-/** The value of this record that others refer to: usually its id. */
+/** Returns the value of this record that others refer to: usually its id. */
 function referredValue(file: DatabaseFile, { table, id }: Node, { toColumn }: ReferenceEdge): SqlValue {
   if (toColumn.name === "id") return id;
   return table.store.codec.toValue(toColumn, table.store.get(file, id)?.[toColumn.name] ?? null);

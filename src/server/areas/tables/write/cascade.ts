@@ -11,27 +11,26 @@ import { type CascadeWork, referringOf, tooMuch } from "./referring.ts";
 
 export interface CascadeContext {
   tx: Transaction;
-  /** ISO 8601. */
+  /** Time of the request, as ISO 8601. */
   now: string;
-  /** The cost of this request's deletions so far. */
+  /** Cost of this request's deletions so far. */
   cascadeCost: number;
 }
 
-/** A record that a deletion affects, with the references to it. */
+/** A record affected by a deletion, with the references to it. */
 interface Affected {
   table: Table;
   record: TableRecord;
   referring: { edge: ReferenceEdge; key: string }[];
-  /** Its references that are set to null. */
+  /** Own references that are set to null. */
   cleared: ReferenceEdge[];
 }
 
 type TableOf = (model: TableModel) => Table;
 
 /**
- * Deletes a record and applies `onDelete` to the records that refer to it, cycles included: each record once, referring
- * records first. Errors: 409 for `restrict`, for too much in one request, and where setting a reference to null violates
- * a check.
+ * Deletes a record and applies `onDelete` to the records that refer to it, cycles included: each record once, referring records
+ * first. Errors: 409 for `restrict`, for too much in one request, and when setting a reference to null violates a check.
  */
 export function deleteCascading(context: CascadeContext, tableOf: TableOf, table: Table, stored: TableRecord): void {
   const root = keyOf(table.model, stored);
@@ -50,7 +49,10 @@ export function deleteCascading(context: CascadeContext, tableOf: TableOf, table
   }
 }
 
-/** All records that are deleted with `stored`, and the others that refer to them. In a cycle the walk ends at known records. */
+/**
+ * Collects all records that are deleted with `stored`, and the others that refer to them. In a cycle the walk ends at known
+ * records.
+ */
 function collect(context: CascadeContext, tableOf: TableOf, table: Table, stored: TableRecord) {
   const leaving = new Map<string, Affected>();
   const staying = new Map<string, Affected>();
@@ -64,7 +66,7 @@ function collect(context: CascadeContext, tableOf: TableOf, table: Table, stored
     list.set(key, affected);
     return key;
   };
-  // The iteration includes what is added during it.
+  // The iteration includes the records added during it.
   for (const { table: to, record, referring } of leaving.values()) {
     for (const edge of to.model.incoming) {
       const value = record[edge.toColumn.name] ?? null;
@@ -78,7 +80,7 @@ function collect(context: CascadeContext, tableOf: TableOf, table: Table, stored
   return { leaving, staying };
 }
 
-/** Errors: 409 before records are read that are too much for one request. */
+/** Reads the referring records. Errors: 409 before records are read that are too much for one request. */
 function recordsReferring(tx: Transaction, table: Table, edge: ReferenceEdge, value: JsonValue) {
   const { column } = edge;
   const referring = referringOf(table);
@@ -97,7 +99,7 @@ function spend(context: CascadeContext, edge: ReferenceEdge, cost: number): void
   if (context.cascadeCost > CASCADE_COST_MAX) throw tooMuchOf(edge);
 }
 
-/** `restrict` is reported before the cost. */
+/** Returns the error for too many referring records; `restrict` is reported before the cost. */
 const tooMuchOf = (edge: ReferenceEdge): AppError => (edge.onDelete === "restrict" ? referred(edge) : tooMuch());
 
 /** A record with references of its own. */
@@ -106,7 +108,7 @@ interface Referred {
 }
 
 /**
- * Referring records before referenced ones. Without recursion, because a chain may be as long as the bound allows.
+ * Iterates over referring records before referenced ones. Without recursion, because a chain may be as long as the bound allows.
  * `onCycle` is called for a reference that closes a cycle and has to be set to null first.
  */
 export function* inOrder<Node extends Referred>(
@@ -139,8 +141,8 @@ export function* inOrder<Node extends Referred>(
 }
 
 /**
- * Clears the column in SQLite only; the delete event still carries the original record. SQLite's own cascade would follow
- * the cycle otherwise, which works for a thousand records; it has to where the field is required, or a check forbids null.
+ * Clears the column in SQLite only; the delete event still carries the original record. Otherwise SQLite's own cascade would
+ * follow the cycle, which works for a thousand records; it has to when the field is required, or a check forbids null.
  */
 function release(tx: Transaction, affected: Affected | undefined, column: Column): void {
   if (affected === undefined || !column.isNullable) return;
@@ -153,7 +155,7 @@ function release(tx: Transaction, affected: Affected | undefined, column: Column
   }
 }
 
-/** Errors: 409 where setting the reference to null violates a check. */
+/** Sets references to null. Errors: 409 when that violates a check. */
 export function clearReferences(
   { tx, now }: CascadeContext,
   { table, record, cleared }: Pick<Affected, "table" | "record" | "cleared">,

@@ -8,7 +8,7 @@ import { isOperator, refuse, type Validator } from "../model/validation.ts";
 /** Fields that the server sets. A client may send them back with a whole record; they are ignored. [TB25] */
 const SERVER_FIELDS = ["id", "createdAt", "updatedAt"];
 
-/** The changes of a request: values, and operators that need the stored record. */
+/** Changes of a request: values, and operators that need the stored record. */
 export interface Patch {
   values: TableRecord;
   increments: ReadonlyMap<string, number>;
@@ -16,7 +16,7 @@ export interface Patch {
   deletions: readonly string[];
 }
 
-/** Errors: 400 naming each unknown field or operator and each invalid value. [TB25] [TB27] */
+/** Parses the changes in a body. Errors: 400 naming each unknown field or operator and each invalid value. [TB25] [TB27] */
 export function parsePatch(model: TableModel, validator: Validator, body: JsonObject): Patch {
   const increments = new Map<string, number>();
   const deletions: string[] = [];
@@ -83,7 +83,10 @@ function parseOperator(model: TableModel, name: string, value: JsonObject): Oper
   return { kind: "increment", amount };
 }
 
-/** The changed fields with their new values; `patch.values` itself where that is all. Errors: 400 for an increment beyond a field's bounds. */
+/**
+ * Returns the changed fields with their new values; `patch.values` itself if that is all. Errors: 400 for an increment beyond a
+ * field's bounds.
+ */
 export function resolvePatch(validator: Validator, patch: Patch, stored: TableRecord): TableRecord {
   if (patch.increments.size === 0) return patch.values;
   const incremented: TableRecord = {};
@@ -100,7 +103,7 @@ export function resolvePatch(validator: Validator, patch: Patch, stored: TableRe
   return { ...patch.values, ...incremented };
 }
 
-/** The record with the changes applied. */
+/** Returns the record with the changes applied. */
 export function applyChanges(
   model: TableModel,
   stored: TableRecord,
@@ -112,7 +115,9 @@ export function applyChanges(
   return next;
 }
 
-/** The body as a record with defaults, in the declared order. Unknown fields stay in it, so that the validation names them. */
+/**
+ * Returns the body as a record with defaults, in the declared order. Unknown fields are kept, so that the validation names them.
+ */
 export function withDefaults(model: TableModel, body: JsonObject, auto: { id: string; now: string }): TableRecord {
   if (Object.hasOwn(body, "__proto__")) refuseProto();
   const given = (name: string, fallback: JsonValue): JsonValue => {
@@ -130,7 +135,7 @@ export function withDefaults(model: TableModel, body: JsonObject, auto: { id: st
   return record;
 }
 
-/** An answer names no more of them than it has room for. */
+/** Adds unknown fields to the record, no more of them than an answer names. */
 function addUnknown(record: TableRecord, model: TableModel, body: JsonObject): void {
   let count = 0;
   for (const name in body) {
@@ -141,21 +146,21 @@ function addUnknown(record: TableRecord, model: TableModel, body: JsonObject): v
   }
 }
 
-/** Refuses operators, which need a stored record, in inserts and upserts. Errors: 400. */
+/** Refuses operators in inserts and upserts, since they need a stored record. Errors: 400. */
 export function refuseOperators(body: JsonObject): void {
-  // Half as long as by `Object.entries`, and a body has no inherited members.
+  // Takes half as long as `Object.entries`, and a body has no inherited members.
   for (const name in body) {
     if (!isOperator(body[name])) continue;
     refuse({ [name]: { code: "invalid_value", message: `${name}: operators work in updates only` } });
   }
 }
 
-/** Assigning to this name would set the prototype. */
+/** Refuses the name `__proto__`: assigning to it would set the prototype. */
 function refuseProto(): never {
   return refuse(Object.fromEntries([["__proto__", { code: "unknown_field", message: "__proto__ cannot be a field" }]]));
 }
 
-/** `updatedAt` and the fields with `onUpdate: "now"`. */
+/** Returns `updatedAt` and the fields with `onUpdate: "now"`. */
 export function serverChanges(model: TableModel, now: string): TableRecord {
   const changes: TableRecord = {};
   for (const { name, field } of model.columns) if (field?.onUpdate === "now") changes[name] = now;

@@ -15,14 +15,14 @@ import type { Table } from "../records/namespaces.ts";
 import { Suspended } from "../rules/decisions.ts";
 import type { AfterHook, WriteContext } from "./write-context.ts";
 
-/** An unexpected error of a hook. The client gets 500 without details. [TB143] */
+/** Unexpected error of a hook. The client gets 500 without details. [TB143] */
 class HookFailure extends Error {
   constructor(table: Table, name: keyof TableHooks, cause: unknown) {
     super(`the ${name} hook of ${table.model.name} failed`, { cause });
   }
 }
 
-/** The records of a hook in the order of its parameters. `beforeFailure` may throw what the client gets instead of a 500. */
+/** Records of a hook in the order of its parameters. `beforeFailure` may throw an error that the client gets instead of a 500. */
 interface AboutHook<Records extends readonly TableRecord[]> {
   hook: keyof TableHooks;
   records: Records;
@@ -30,7 +30,7 @@ interface AboutHook<Records extends readonly TableRecord[]> {
 }
 
 interface HookCalls {
-  /** Calls a hook before its write. Errors: its refusal; 503 where it does not settle in time; else `HookFailure`. */
+  /** Calls a hook before its write. Errors: its refusal; 503 when it does not settle in time; else `HookFailure`. */
   call<Records extends readonly TableRecord[], T>(
     context: WriteContext,
     table: Table,
@@ -43,7 +43,7 @@ export function createHookCalls(deps: { app: () => AppAccess; logger: Logger }):
   return {
     call({ principal, decisions, rules }, table, work, { hook: name, records, beforeFailure }) {
       const ruleCall = rules.call();
-      // As many copies as there are records.
+      // As many copies as records, in the same order.
       const copies = records.map(plainCopy) as unknown as typeof records;
       try {
         const context = hookContext(deps.app(), ruleCall);
@@ -79,7 +79,7 @@ export const hook = <Name extends keyof TableHooks>(table: Table, name: Name): T
 export interface AfterHooks {
   /** Runs them one after another; errors are logged. */
   run(hooks: readonly AfterHook[]): void;
-  /** Waits for running hooks and those that their writes cause, at most UNDER_WAY_MAX_MS; then logs the rest. */
+  /** Waits for running hooks and those caused by their writes, at most UNDER_WAY_MAX_MS; then logs the rest. */
   ended(): Promise<void>;
 }
 

@@ -13,13 +13,13 @@ import { createUpsert, type Upsert } from "./upserts.ts";
 import type { WriteContext } from "./write-context.ts";
 
 export interface ChangeOptions {
-  /** The stored record, if it was already read in this transaction. */
+  /** Stored record, if it was already read in this transaction. */
   known?: TableRecord;
-  /** What the stored record must meet. Errors: 412. */
+  /** Condition on the stored record. Errors: 412. */
   condition?: Precondition | null;
 }
 
-/** The four changes of a record inside a transaction. Batch, batch-by-filter and `app` use them. */
+/** The four changes of a record inside a transaction, shared by batch, batch by filter and `app`. */
 export interface Mutations {
   insert(context: WriteContext, grants: WriteGrants, table: Table, body: JsonObject, index: number): TableRecord;
   update(
@@ -39,7 +39,7 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
   const asking = createAsking(deps.rights);
   const { behindRule, covers, hides, mayChange, present, shown, telling } = asking;
 
-  /** The stored record, if the caller may know of it. Errors: 404; 401 where a rule would have seen the record. */
+  /** Returns the stored record, if the caller may know of it. Errors: 404; 401 when a rule would have seen the record. */
   const find = (
     context: WriteContext,
     grants: WriteGrants,
@@ -57,7 +57,10 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
     throw notFound(`There is no record "${id}" in ${table.model.name}`);
   };
 
-  /** A caller that may not read the record has no condition: its answer would tell of the record. [TB302] */
+  /**
+   * Whether the condition may be evaluated: for a caller that may not read the record, its result would reveal stored values.
+   * [TB302]
+   */
   const mayAsk = (
     context: WriteContext,
     grants: WriteGrants,
@@ -68,8 +71,8 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
     together([() => covers(context, grants.read, table, { record }), mayChangeIt]).every((isAllowed) => isAllowed);
 
   /**
-   * The changed fields. What depends on stored values is refused before there is a record to ask the update rule about, and
-   * whatever they are: to whoever may not read the record, the outcome would tell them. [TB113]
+   * Returns the changed fields. Changes that depend on stored values are refused before the update rule sees a record, and
+   * whatever these values are: the outcome would reveal them to a caller that may not read the record. [TB113]
    */
   const resolved = (context: WriteContext, grants: WriteGrants, table: Table, patch: Patch, record: TableRecord) => {
     const depending = dependingField(table.model, patch);

@@ -7,15 +7,15 @@ import type { StoredBytes } from "../model/record-size.ts";
 import { Suspended } from "../rules/decisions.ts";
 import type { WriteContext } from "./write-context.ts";
 
-/** Where an operation is in the request: its own name, and that of its fields. */
+/** Place of an operation in the request: its own name, and that of its fields. */
 export interface Place {
   operation: string;
   fields: string;
 }
 
 /**
- * The operations of one transaction. When one has to await a rule or hook, the later ones still run, so that all promises
- * are awaited together and the transaction restarts once.
+ * Operations of one transaction. When one has to await a rule or hook, the later ones still run, so that all promises are awaited
+ * together and the transaction restarts once.
  */
 export class Operations {
   readonly #awaited: Promise<unknown>[] = [];
@@ -25,7 +25,10 @@ export class Operations {
     this.#stored = stored;
   }
 
-  /** null: the operation has to await a promise. Errors name the operation, unless an awaited one may have caused them. */
+  /**
+   * Runs an operation; null when it has to await a promise. Errors name the operation, unless an awaited one may have caused
+   * them.
+   */
   run<T>(place: string | Place, work: () => T): T | null {
     try {
       return work();
@@ -47,7 +50,7 @@ export class Operations {
   }
 }
 
-/** A record of a request, and where it is in the request. */
+/** A record of a request with its place there. */
 export interface PlacedRecord {
   model: TableModel;
   place: string;
@@ -55,8 +58,8 @@ export interface PlacedRecord {
 }
 
 /**
- * A pattern may take quadratic time, which is acceptable for one text of the maximum length, but not for 500 of them.
- * Errors: 400 naming the text that exceeds the bound. [TB149]
+ * Checks the total length of texts with a pattern. A pattern may take quadratic time, which is acceptable for one text of the
+ * maximum length, but not for 500 of them. Errors: 400 naming the text that exceeds the bound. [TB149]
  */
 export function checkPatternCost(records: Iterable<PlacedRecord>): void {
   const patterned = new Map<TableModel, readonly string[]>();

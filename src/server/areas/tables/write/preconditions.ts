@@ -18,10 +18,10 @@ import { markPlaced } from "../model/problems.ts";
 import { roughBytes } from "../model/record-size.ts";
 import type { WriteContext } from "./write-context.ts";
 
-/** `if` of a change: what the stored record must meet. A fault of its form is thrown once the record is found. [TB302] */
+/** Condition (`if`) of a change on the stored record. A problem of its form is thrown once the record is found. [TB302] */
 export type Precondition = { filter: ParsedFilter } | { fault: unknown };
 
-/** The condition of an operation; `value` is JSON. Errors of its form name `name` in full. null: there is none. */
+/** Returns the condition of an operation; null when there is none. `value` is JSON. Errors of its form name `name` in full. */
 export function preconditionOf(model: TableModel, value: unknown, name: string): Precondition | null {
   if (value === undefined || value === null) return null;
   const condition = held(() => parseConditions(model, value, optionsFor(name)));
@@ -29,7 +29,7 @@ export function preconditionOf(model: TableModel, value: unknown, name: string):
   return condition;
 }
 
-/** The condition of a request, from its query. */
+/** Returns the condition in a request's query, or null. */
 export const preconditionOfText = (model: TableModel, text: string | null): Precondition | null =>
   text === null ? null : held(() => parseFilterText(model, text, optionsFor("if")));
 
@@ -43,14 +43,17 @@ function held(parse: () => Condition[]): Precondition {
   }
 }
 
-/** null where there is none. Errors: 400 for its form. */
+/** Returns the filter of a condition; null when there is none. Errors: 400 for its form. */
 export function filterOf(condition: Precondition | null): ParsedFilter | null {
   if (condition === null) return null;
   if ("fault" in condition) throw condition.fault;
   return condition.filter;
 }
 
-/** Errors: 412 for a record that does not meet the condition; 413 where evaluating it would take too long. [TB303] */
+/**
+ * Checks the condition on a record. Errors: 412 for a record that does not meet it; 413 when evaluating it would take too long.
+ * [TB303]
+ */
 export function assertMeets(context: WriteContext, filter: ParsedFilter, record: TableRecord): void {
   context.conditionCost += costOf(filter, record);
   if (context.conditionCost > CONDITION_COST_MAX) {
@@ -59,7 +62,7 @@ export function assertMeets(context: WriteContext, filter: ParsedFilter, record:
   if (!matches(filter, record)) throw new AppError(412, "The stored record does not meet the condition of `if`");
 }
 
-/** What evaluating the filter on this record costs, as CONDITION_COST_MAX counts it; no further than beyond that. */
+/** Returns the cost of evaluating the filter on this record, in the unit of CONDITION_COST_MAX; stops counting above that. */
 export function costOf({ all, any }: ParsedFilter, record: TableRecord): number {
   let cost = 0;
   for (const condition of [...all, ...any]) {
@@ -69,7 +72,7 @@ export function costOf({ all, any }: ParsedFilter, record: TableRecord): number 
   return cost;
 }
 
-/** The characters that a condition looks at, each counted as often as it is looked at. */
+/** Returns the characters that a condition examines, each counted as often as it is examined. */
 function costOfOne(condition: Condition, value: JsonValue): number {
   if (isListCondition(condition)) return costOfList(condition.value, value);
   const { value: wanted, operator } = condition;
@@ -87,7 +90,7 @@ function costOfOne(condition: Condition, value: JsonValue): number {
 }
 
 function costOfList(wanted: readonly JsonValue[], value: JsonValue): number {
-  // Objects and arrays are compared as their JSON, which is made for each comparison.
+  // Objects and arrays are compared as their JSON, which is serialised for each comparison.
   if (isNested(value)) return roughBytes(value) * (1 + wanted.filter(isNested).length) + wanted.length;
   return wanted.length * (LISTED_VALUE_COST + (typeof value === "string" ? value.length * SAME_COST : 0));
 }

@@ -10,11 +10,11 @@ import { NOT_PREPARED, type Prepared } from "./write-context.ts";
 export interface LargeBody {
   table: Table;
   body: JsonObject;
-  /** Of a body that may become a record: that of its id. null: changes of a stored one. */
+  /** Index of the id for a body that may become a record; null for changes of a stored one. */
   index: number | null;
 }
 
-/** What a request gives its new records. */
+/** Values that a request sets in its new records. */
 export interface Auto {
   principal: Principal;
   now: string;
@@ -22,8 +22,8 @@ export interface Auto {
 }
 
 /**
- * Checks and serialises the bodies of a large request before its transaction, over several turns of the event loop; nothing of
- * it depends on what is stored. A small request gets nothing: its transaction does it. [TB128]
+ * Checks and serialises the bodies of a large request before its transaction, over several turns of the event loop; nothing in it
+ * depends on stored data. For a small request this happens in the transaction. [TB128]
  */
 export async function prepareLarge(bodies: readonly LargeBody[], auto: Auto, turns: Scheduler): Promise<Prepared> {
   const left = { count: VALUES_IN_TRANSACTION_MAX };
@@ -71,7 +71,9 @@ function* inSteps(bodies: readonly LargeBody[], auto: Auto): Generator<void, Pre
 const newRecord = (table: Table, body: JsonObject, index: number, { principal, now, newId }: Auto): TableRecord =>
   preparedRecord(principal, table, body, { id: newId(index), now });
 
-/** The value of `work`, or undefined where it throws; `get` gives it or throws the same again. */
+/**
+ * Attempts `work`. `value` is its result, or undefined when it throws; `get` returns the result or throws the same error again.
+ */
 function attempted<T>(work: () => T): { value?: T; get: () => T } {
   try {
     const value = work();

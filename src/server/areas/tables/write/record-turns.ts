@@ -14,9 +14,9 @@ interface Queue {
 }
 
 /**
- * Writes of one record that await a rule or hook take turns in order of arrival. Without turns each would invalidate the
- * answers of the others, and most would restart until they fail. Correctness does not depend on it: an answer counts only
- * for the exact record that the rule saw. [TB71]
+ * Queues the writes of one record that await a rule or hook, in order of arrival. Without turns each would invalidate the answers
+ * of the others, and most would restart until they fail. Correctness does not depend on turns: an answer is valid only for the
+ * exact record that the rule saw. [TB71]
  */
 export class RecordTurns {
   readonly #clock: Clock;
@@ -47,7 +47,7 @@ export class RecordTurns {
     return { covers: (others) => others.isSubsetOf(records), release };
   }
 
-  /** Resolves when the write before it has left the queue. */
+  /** Enters a queue. Resolves when the write before it has left. */
   #enter(record: string, over: Promise<void>): Promise<void> | undefined {
     const queue = this.#queues.get(record);
     this.#queues.set(record, { size: (queue?.size ?? 0) + 1, last: over });

@@ -17,15 +17,15 @@ import { recordKey, type WriteContext } from "./write-context.ts";
 
 const SERVER_TIMES = ["createdAt", "updatedAt"];
 
-/** The changes of a record; `deletions` are keys that a schemaless record loses. */
+/** Changes of a record; `deletions` are keys that a schemaless record loses. */
 export interface ChangeSet {
   changes: TableRecord;
   deletions: readonly string[];
 }
 
-/** Writes with hooks, references and constraints. The caller has asked the rules. */
+/** Writes with hooks, references and constraints. The caller has checked the rules. */
 export interface RecordWrites {
-  /** The body as a valid record with defaults. Required fields may be missing where a hook can add them. Errors: 400. */
+  /** Returns the body as a valid record with defaults. Required fields may be missing if a hook can add them. Errors: 400. */
   prepare(context: WriteContext, table: Table, body: JsonObject, index: number): TableRecord;
   insert(context: WriteContext, table: Table, record: TableRecord): TableRecord;
   update(context: WriteContext, table: Table, stored: TableRecord, changeSet: ChangeSet): TableRecord;
@@ -51,7 +51,7 @@ export function createRecordWrites(deps: {
       let record = prepared;
       const before = hook(table, "beforeInsert");
       if (before !== undefined) {
-        // The hook may have failed because of a missing field: then the client gets that problem.
+        // The hook may have failed because of a missing field, which is then the problem that the client gets.
         const beforeFailure = () => validated(table, prepared, { isFinal: true });
         const records: [TableRecord] = [record];
         const about = { hook: "beforeInsert", records, beforeFailure } as const;
@@ -79,7 +79,7 @@ export function createRecordWrites(deps: {
       let deletions = asDeleted;
       const before = hook(table, "beforeUpdate");
       if (before !== undefined) {
-        // A deleted key is null in the changes that the hook gets. [TB75]
+        // A deleted key is null in the changes passed to the hook. [TB75]
         const shown = { ...changes, ...Object.fromEntries(deletions.map((name) => [name, null])) };
         const replaced = call(context, table, before, { hook: "beforeUpdate", records: [stored, shown] });
         if (replaced !== undefined && replaced !== null) {
@@ -111,7 +111,7 @@ export function createRecordWrites(deps: {
   };
 }
 
-/** What an insert writes. Required fields may be missing where a hook can add them. Errors: 400. */
+/** Returns the record that an insert writes. Required fields may be missing if a hook can add them. Errors: 400. */
 export const preparedRecord = (
   principal: Principal,
   table: Table,
@@ -135,7 +135,7 @@ function constrained<T>(table: Table, work: () => T): T {
   }
 }
 
-/** Only service keys and the server may set times, as imports do. [TB145] */
+/** Returns the problems of times set by a caller: only service keys and the server may set them, as imports do. [TB145] */
 function timesOfOthers({ kind }: Principal, model: TableModel, body: JsonObject): FieldProblems | null {
   if (kind === "serviceKey" || kind === "server") return null;
   let problems: FieldProblems | null = null;
@@ -148,8 +148,8 @@ function timesOfOthers({ kind }: Principal, model: TableModel, body: JsonObject)
 }
 
 /**
- * Required fields may be missing unless `isFinal`. `sent`: the record before a hook; null: no hook has changed it. `known`:
- * problems found before.
+ * Validates a record. Required fields may be missing unless `isFinal`. `sent`: the record before a hook; null when no hook has
+ * changed it. `known`: problems found before.
  */
 function validated(
   table: Table,
@@ -168,7 +168,7 @@ function validated(
   return record;
 }
 
-/** The same problems, which quote no value that a hook has set: it is not the caller's to know. [TB117] */
+/** Returns the problems without values set by a hook, which the caller must not learn. [TB117] */
 function unquoted(problems: FieldProblems, record: TableRecord, sent: TableRecord): FieldProblems {
   const all = Object.entries(problems).map(([name, { code, message }]) => {
     const isSent = ownValue(record, name) === ownValue(sent, name);
@@ -177,10 +177,10 @@ function unquoted(problems: FieldProblems, record: TableRecord, sent: TableRecor
   return Object.fromEntries(all);
 }
 
-/** The value at the end of a problem's message. */
+/** Value at the end of a problem's message. */
 const QUOTED = /, got .*$/s;
 
-/** The changes that a hook returned for those that were sent. Errors: 400 where they are not valid. */
+/** Returns the changes that a hook returned for those that were sent. Errors: 400 when they are invalid. */
 function changesOf(table: Table, replaced: TableRecord, sent: TableRecord): TableRecord {
   const { id: _id, createdAt: _createdAt, updatedAt: _updatedAt, ...named } = replaced;
   // Undefined members are left out.

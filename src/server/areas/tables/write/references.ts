@@ -10,18 +10,15 @@ import { deleteCascading, referred } from "./cascade.ts";
 import { type ReferredValue, referringOf } from "./referring.ts";
 import { recordKey, type WriteContext } from "./write-context.ts";
 
-/**
- * References between the tables of a namespace. The file's foreign keys enforce them too; this layer names the field at
- * fault.
- */
+/** References between the tables of a namespace. The file's foreign keys enforce them too; this layer names the faulty field. */
 export interface References {
   /**
-   * Errors: 400 `unknown_reference` for a changed field that refers to no record, or that the caller set to a record that
-   * a read filter hides from this caller, and that the same request has not written. Values set by a hook or a default may
-   * refer to hidden records. [TB68] [TB116]
+   * Checks the references of a record. Errors: 400 `unknown_reference` for a changed field that refers to no record, or that the
+   * caller set to a record that a read filter hides from this caller, and that the same request has not written. Values set by a
+   * hook or a default may refer to hidden records. [TB68] [TB116]
    */
   check(context: WriteContext, table: Table, change: ReferringChange): void;
-  /** Errors: 409 for changing a value that other records refer to. */
+  /** Checks that a change keeps referenced values. Errors: 409 for changing a value that other records refer to. */
   checkReferred(tx: Transaction, table: Table, stored: TableRecord, next: TableRecord): void;
   /**
    * Deletes a record and applies `onDelete` to the records that refer to it. Errors: 409 for `restrict`, or for too many.
@@ -30,7 +27,10 @@ export interface References {
   delete(context: WriteContext, table: Table, stored: TableRecord): void;
 }
 
-/** `stored`: null for a new record. `asked`: the fields before hooks; `next`: the record to be written. */
+/**
+ * Change of a referring record. `stored`: null for a new record. `asked`: the fields before hooks; `next`: the record to be
+ * written.
+ */
 interface ReferringChange {
   stored: TableRecord | null;
   asked: TableRecord;
@@ -41,17 +41,17 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; righ
   const { tableOf, rights } = deps;
   const readGrant = (asker: Asker, model: TableModel, call: RuleCall) => rights.grant(asker, model, "read", { call });
 
-  /** The read rule's filter for this caller as a condition; null where it hides no record. */
+  /** Returns the read rule's filter for this caller as a condition; null when it hides no record. */
   const visibility = (context: WriteContext, { model }: Table): SqlCondition | null => {
     if (typeof model.config.access?.read !== "function") return null;
     const call = context.rules.call();
-    // Of each reference its own, since operations before it may have changed what the rule looks up.
+    // One evaluation per reference, since operations before it may have changed the data that the rule looks up.
     const about = `${model.name} ${context.grantsAsked++}`;
     const grant = context.decisions.ask(readGrant, [context, model, call], about, { call });
     return grant.kind === "filter" ? filterToSql(grant.filter, `${model.sql}.`) : null;
   };
 
-  /** Whether an operation of the same request has written the record with this value, which is there. */
+  /** Whether an operation of the same request has written the record with this value, and it still exists. */
   const isWritten = ({ tx, written }: WriteContext, to: Table, referred: ReferredValue): boolean => {
     if (written.size === 0) return false;
     const [id] = referringOf(to).ids(tx, referred, { after: "", limit: 1 });
@@ -78,7 +78,7 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; righ
         if (referringOf(to).exists(context.tx, toValue, isOwnWord ? visibility(context, to) : null)) continue;
         if (isOwnWord && isWritten(context, to, toValue)) continue;
         const which = `with ${edge.toColumn.name} ${JSON.stringify(value)} that you may read`;
-        // What a hook or a default has set is not the caller's to know.
+        // The caller must not learn what a hook or a default has set.
         const message = `${name}: there is no record of ${edge.to.name} ${isOwnWord ? which : "that it could refer to"}`;
         refuse({ [name]: { code: "unknown_reference", message } });
       }

@@ -15,22 +15,22 @@ export interface ReferredValue {
   value: SqlValue;
 }
 
-/** SQL for referring records of one table, and for the cost of deleting them. */
+/** SQL for the referring records of one table, and for the cost of deleting them. */
 export interface ReferringStore {
   /** Whether a record with this value in this column meets the condition. The record itself is not read. */
   exists(queries: Queries, referred: ReferredValue, condition?: SqlCondition | null): boolean;
-  /** At most `limit` records, each with the cost of `work` on it. */
+  /** Returns at most `limit` records, each with the cost of `work` on it. */
   records(
     queries: Queries,
     work: CascadeWork,
     referred: ReferredValue,
     limit: number,
   ): { record: TableRecord; cost: number }[];
-  /** The total cost of `work` on the first `limit` records, which are not read. */
+  /** Returns the total cost of `work` on the first `limit` records, without reading them. */
   cost(queries: Queries, work: CascadeWork, referred: ReferredValue, limit: number): number;
-  /** At most `limit` ids after `after`, in order. */
+  /** Returns at most `limit` ids after `after`, in order. */
   ids(queries: Queries, referred: ReferredValue, page: { after: string; limit: number }): string[];
-  /** The cost of deleting this record; 0 where it does not exist. */
+  /** Returns the cost of deleting this record; 0 when it does not exist. */
   costOf(queries: Queries, id: string): number;
 }
 
@@ -71,13 +71,16 @@ function createReferringStore(model: TableModel, codec: Codec): ReferringStore {
 const firstNumber = (found: unknown[][]): number => Number(found[0]?.[0] ?? 0);
 
 const BYTES_PER_UNIT = 2048;
-/** Deleting from a full-text index costs time per word; a trigram index has one per character. */
+/**
+ * Bytes of searched text per unit of cost. Deleting from a full-text index costs time per word; a trigram index has one per
+ * character.
+ */
 const SEARCHED_BYTES_PER_UNIT = { unicode61: 32, porter: 32, trigram: 8 };
 
-/** What happens to a record that refers to a deleted one. */
+/** Effect on a record that refers to a deleted one. */
 export type CascadeWork = "delete" | "clear";
 
-/** 409: too much to delete in one request. */
+/** Error 409 for too much to delete in one request. */
 export class CascadeTooLarge extends AppError {
   constructor(message: string) {
     super(409, message);
@@ -90,7 +93,7 @@ export const tooMuch = (): CascadeTooLarge =>
       "long, full-text searched or referred to in turn); delete those first",
   );
 
-/** The cost of this work on a row of the table as an SQL expression. */
+/** Returns the cost of this work on a row of the table as an SQL expression. */
 export function costSql(model: TableModel, work: CascadeWork): string {
   const bytes = (names: readonly string[]): string =>
     names.map((sql) => `coalesce(octet_length(${sql}), 0)`).join(" + ") || "0";

@@ -6,11 +6,11 @@ import type { TableModel } from "../model/model.ts";
 import { RecordTooLarge, roughBytes } from "../model/record-size.ts";
 import type { Patch } from "./changes.ts";
 
-// What a write tells a caller that may not read the record: what was sent, whether it succeeds or not.
+// Bounds what a write reveals to a caller that may not read the record: only what was sent, whether it succeeds or not.
 
 /**
- * A field of the changes whose outcome depends on stored values, so that success or failure would tell them: an increment of
- * a field with bounds, and a value that a `check` compares with a field that was not sent. null: there is none. [TB113]
+ * Returns a changed field whose outcome depends on stored values, so that success or failure would reveal them: an increment of a
+ * field with bounds, or a value that a `check` compares with a field that was not sent. null: there is none. [TB113]
  */
 export function dependingField(model: TableModel, { values, increments }: Patch): string | null {
   for (const [name, amount] of increments) if (isBounded(model, name, amount)) return name;
@@ -23,7 +23,7 @@ export function dependingField(model: TableModel, { values, increments }: Patch)
   return null;
 }
 
-/** Fields of which the caller knows the value after its change. */
+/** Fields whose value after a change the caller knows. */
 const KNOWN = ["id", "updatedAt"];
 
 function isBounded({ isSchemaless, byName }: TableModel, name: string, amount: number): boolean {
@@ -32,22 +32,22 @@ function isBounded({ isSchemaless, byName }: TableModel, name: string, amount: n
   if (isSchemaless || column === undefined) return true;
   const { field, type } = column;
   if (field?.min !== undefined || field?.max !== undefined || field?.enum !== undefined) return true;
-  // An integer is bounded by 2^53: steps of any size would find the stored one by halves.
+  // An integer is bounded by 2^53: large steps would find the stored one by bisection.
   return type === "integer" && Math.abs(amount) > UNREAD_INCREMENT_MAX;
 }
 
-/** The refusal of such a change: 401 without credentials, 403 with them. */
+/** Returns the refusal of such a change: 401 without credentials, 403 with them. */
 export function mayNotTell({ kind }: Principal, field: string): AppError {
   const message = `Access denied: whether ${field} can be changed so depends on stored values, which you may not read`;
   return kind === "anonymous" ? unauthorized(message) : forbidden(message);
 }
 
-/** The error with nothing but what was sent; `cause` itself where that is all it has. [TB117] */
+/** Returns the error with only what was sent; `cause` itself when it has nothing else. [TB117] */
 export function toldOfSent(cause: unknown, sent: TableRecord): unknown {
   if (!(cause instanceof AppError) || cause instanceof Refusal || cause.data === undefined) return cause;
   if (cause instanceof RecordTooLarge) return tooLargeWith(cause, sent);
   const problems = Object.entries(cause.data);
-  // That a field is missing tells nothing.
+  // A missing field reveals nothing.
   const told = problems.filter(([name, { code }]) => Object.hasOwn(sent, name) || code === "required");
   if (told.length === problems.length) return cause;
   const [first] = told;
@@ -56,7 +56,7 @@ export function toldOfSent(cause: unknown, sent: TableRecord): unknown {
   return new AppError(cause.status, message, { data: Object.fromEntries(told) });
 }
 
-/** Names the largest field that was sent, and no size. */
+/** Returns the error with the largest field that was sent, and no size. */
 function tooLargeWith({ maxBytes }: RecordTooLarge, sent: TableRecord): AppError {
   const message = `A record must have at most ${maxBytes} bytes of JSON`;
   let [largest, most] = ["", -1];

@@ -73,11 +73,14 @@ export function createUpsert({ asking, writes }: { asking: Asking; writes: Recor
   };
 }
 
-/** A caller that need not read the record. */
+/** Grant for a caller that need not read the record. */
 const ANY: Grant = { kind: "all", saidBy: "config", again: null };
 const HIDDEN = "hidden";
 
-/** The stored record. What the caller may not read by its grant alone is not read for it either. [TB118] */
+/**
+ * Returns the stored record, HIDDEN, or null. A record that the caller may not read by its grant alone is not read at all.
+ * [TB118]
+ */
 function visible(
   { tx }: WriteContext,
   table: Table,
@@ -93,7 +96,7 @@ function visible(
 }
 
 /**
- * The rules that decide about an upsert. `either`: the insert or the update rule, instead of the fitting one. `read`: a
+ * Returns the rules that decide about an upsert. `either`: the insert or the update rule, instead of the fitting one. `read`: a
  * stored record that the caller may not read is refused. [TB35] [TB140]
  */
 function upsertAsks({ principal }: WriteContext, { read, insert, update }: WriteGrants, { model }: Table) {
@@ -102,24 +105,24 @@ function upsertAsks({ principal }: WriteContext, { read, insert, update }: Write
   const declared = model.config.access?.upsert;
   if (declared === "either") return { either: true, read: false };
   const either = declared === undefined && isByAuth(insert) && isByAuth(update);
-  // A table without any readable record for this caller hides no single one.
+  // A table without any readable record for this caller hides no particular one.
   return { either, read: !either || read.kind !== "none" };
 }
 
-/** Whether the caller alone decided the grant, without any record, also of other tables. */
+/** Whether the grant depends on the caller alone, and on no record of any table. */
 const isByAuth = (grant: Grant): boolean => {
   if (grant.kind === "none") return grant.again === null;
   return grant.kind === "all" && grant.saidBy !== "filter" && grant.again === null;
 };
 
-/** The unique field by which an upsert finds a stored record. Errors: 400 for another field. [TB34] */
+/** Returns the unique field by which an upsert finds a stored record. Errors: 400 for another field. [TB34] */
 export function conflictColumn(model: TableModel, name: string): Column {
   const target = model.byName.get(name);
   if (target?.isUnique === true) return target;
   throw badField("conflictTarget", "invalid_value", `conflictTarget must be id or a unique field, got "${name}"`);
 }
 
-/** Errors: 400 for a body without the value of the conflict target. */
+/** Checks the conflict target. Errors: 400 for a body without its value. */
 export function checkHasTarget(body: JsonObject, { name }: Column): void {
   const value = ownValue(body, name);
   if (value === undefined || value === null) throw badField(name, "required", `${name} is required to upsert`);

@@ -8,50 +8,53 @@ import type { TableModel } from "../model/model.ts";
 import type { StoredBytes } from "../model/record-size.ts";
 import type { Decisions } from "../rules/decisions.ts";
 
-/** What was made of a large request before its transaction. */
+/** Results of a large request's preparation before its transaction. */
 export interface Prepared {
   texts: JsonTexts;
-  /** Of inserts, and of upserts that find none: the new record, by body. Throws its 400 only when it is called, in the order of the operations. */
+  /**
+   * New records by body, for inserts and for upserts that find none. The function throws its 400 only when called, in the order
+   * of the operations.
+   */
   records: ReadonlyMap<JsonObject, () => TableRecord>;
 }
 
 export const NOT_PREPARED: Prepared = { texts: NO_TEXTS, records: new Map() };
 
-/** A record among those of all tables of a file. */
+/** Returns the key of a record among those of all tables of a file. */
 export const recordKey = ({ name }: TableModel, id: string): string => `${name} ${id}`;
 
-/** A hook to run once its write is on disk. */
+/** Hook that runs once its write is on disk. */
 export interface AfterHook {
   table: string;
   name: keyof TableHooks;
-  /** Those of its write, whose lookups it does not share. */
+  /** Scope of its write, whose lookups it does not share. */
   rules: RuleScope;
   run(context: HookContext): unknown;
 }
 
-/** The state of one request's write inside its transaction. */
+/** State of one request's write inside its transaction. */
 export interface WriteContext {
   tx: Transaction;
   principal: Principal;
   decisions: Decisions;
-  /** How rules and hooks are called. Their lookups of this file see the transaction. */
+  /** Scope for calling rules and hooks. Their lookups of this file see the transaction. */
   rules: RuleScope;
-  /** ISO 8601. The same for the whole request, also when the write is restarted. */
+  /** Time as ISO 8601. Constant for the whole request, even when the write is restarted. */
   now: string;
-  /** The id for the n-th inserted record. The same when the write is restarted. */
+  /** Returns the id for the n-th inserted record. Constant when the write is restarted. */
   newId(index: number): string;
-  /** The stored records that the write is about. When a rule is awaited, the write waits for its turn at them. */
+  /** Stored records that the write concerns. When a rule is awaited, the write waits for its turn at them. */
   touched: Set<string>;
-  /** The records that its operations have inserted or updated, which the ones after them may refer to. [TB116] */
+  /** Records that its operations have inserted or updated; later operations may refer to them. [TB116] */
   written: Set<string>;
   prepared: Prepared;
-  /** The cost of the deletions so far; one budget for the whole request. [TB141] */
+  /** Cost of the deletions so far; one budget for the whole request. [TB141] */
   cascadeCost: number;
-  /** The cost of the conditions of `if` so far. [TB303] */
+  /** Cost of the conditions of `if` so far. [TB303] */
   conditionCost: number;
-  /** Grants that were determined again in this transaction. */
+  /** Number of grants determined again in this transaction. */
   grantsAsked: number;
-  /** The bytes of the stored records that the write changes. [TB148] */
+  /** Bytes of the stored records that the write changes. [TB148] */
   stored: StoredBytes;
   /** Hooks to run after the commit. Cleared when the write is restarted. */
   afterCommit: AfterHook[];

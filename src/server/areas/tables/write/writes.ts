@@ -22,14 +22,14 @@ import { NOT_PREPARED, type Prepared, type WriteContext } from "./write-context.
 export type KeepAnswer<T> = (tx: Transaction, result: T) => void;
 
 /**
- * Runs a request's writes: the grants, then one transaction, which restarts after an awaited rule or hook, then the hooks
- * after it.
+ * Runs a request's writes: the grants, then one transaction, which restarts after an awaited rule or hook, then the hooks after
+ * it.
  */
 export interface Writes {
   /**
-   * Grants for `actions` and for reading. Errors: 401 or 403 unless all of `actions` are granted; with `demand: "either"`,
-   * one of them; with `"none"`, never. `isBatch`: a rule that has looked at other records refuses nothing yet, because an
-   * earlier operation of the batch may change them. [TB204]
+   * Returns the grants for `actions` and for reading. Errors: 401 or 403 unless all of `actions` are granted; with `demand:
+   * "either"`, one of them; with `"none"`, never. `isBatch`: a rule that has looked up other records refuses nothing yet, because
+   * an earlier operation of the batch may change them. [TB204]
    */
   grants(
     asker: Asker,
@@ -38,8 +38,8 @@ export interface Writes {
     options?: { demand?: "each" | "either" | "none"; isBatch?: boolean },
   ): MaybePromise<WriteGrants>;
   /**
-   * `file`: that of the rules' scope. `prepare` does what can be done before the transaction. `keep` is called after `work`, with
-   * its result.
+   * Runs `work` in a transaction. `file`: that of the rules' scope. `prepare` does what is possible before the transaction.
+   * `keep` is called after `work`, with its result.
    */
   run<T>(
     file: DatabaseFile,
@@ -49,7 +49,7 @@ export interface Writes {
   ): Promise<T>;
 }
 
-/** `Writes.grants`, which needs no file. */
+/** Returns `Writes.grants`, which needs no file. */
 export const createGranting =
   (rights: RecordRights): Writes["grants"] =>
   (asker, model, actions, { demand = "each", isBatch = false } = {}) => {
@@ -65,7 +65,7 @@ export const createGranting =
     });
   };
 
-/** Whether the rule that has opened the instance by a lookup still does. May throw `Suspended`. [TB204] */
+/** Whether the rule that has opened the instance by a lookup still allows it. May throw `Suspended`. [TB204] */
 function isStillOpen(rules: RuleScope, decisions: Decisions): boolean {
   if (rules.reopen === null) return true;
   const call = rules.call();
