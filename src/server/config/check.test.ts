@@ -5,7 +5,7 @@ import { configWarnings } from "./loading/warnings.ts";
 import { ConfigError } from "./problems.ts";
 import type { Lookup } from "./types.ts";
 
-/** `path: message` of every problem. */
+/** Returns `path: message` of every problem. */
 function problemsOf(config: unknown): string[] {
   const checked = checkConfig(config);
   return "problems" in checked ? checked.problems.map(({ path, message }) => `${path}: ${message}`) : [];
@@ -847,7 +847,7 @@ describe("configWarnings", () => {
     expect(access({ insert: rule, update: () => false })).toEqual([`${POSTS}.access`]);
     expect(access({ insert: true, upsert: "either" })).toEqual([`${POSTS}.access`]);
     expect(access({ insert: rule, update: () => [], upsert: "either" })).toEqual([`${POSTS}.access`]);
-    // The insert rule is asked about what the record would become.
+    // The insert rule receives the record as it would become.
     expect(access({ insert: own, update: own, upsert: "either" })).toEqual([`${POSTS}.access`]);
   });
 

@@ -6,15 +6,15 @@ import { createReport } from "./shape/report.ts";
 
 export type CheckedConfig = { config: PlatformConfig } | { problems: ConfigProblem[] };
 
-/** The config with maps that have no prototype, or all of its problems. */
+/** Returns the config with maps that have no prototype, or all of its problems. */
 export function checkConfig(value: unknown): CheckedConfig {
   const report = createReport();
   if (!check(Platform, value, report)) return { problems: report.problems };
-  // It has the shape that the type follows from.
+  // The schema has validated the shape, from which the type follows.
   return { config: withoutPrototypes(Platform, value) as PlatformConfig };
 }
 
-/** As `checkConfig`. Errors: `ConfigError` with every problem; `source` names the config in its message. */
+/** Checks a config like `checkConfig`, and throws. Errors: `ConfigError` with every problem; `source` names the config in its message. */
 export function checkedConfig(value: unknown, source = "The config"): PlatformConfig {
   const checked = checkConfig(value);
   if ("config" in checked) return checked.config;

@@ -2,8 +2,8 @@ import type { DefinedConfig, TypedConfig } from "./typed/config.ts";
 import type { AnyNames, InferredNamespaces, NamespacesOf } from "./typed/declared.ts";
 
 /**
- * The default export of a `platform.config.ts`. It checks types only; values are checked when the config is loaded. `typeof` its
- * result says what the config declares: see `TypesOf`.
+ * Defines the default export of a `platform.config.ts`. It checks types only; values are checked when the config is loaded.
+ * `typeof` its result carries the declared types: see `TypesOf`.
  */
 export function defineConfig<
   const Namespaces extends InferredNamespaces,
@@ -16,7 +16,7 @@ export function defineConfig<
 >(
   config: TypedConfig<Namespaces, Buckets, Rooms, Triggers, Webhooks, Jobs, Api>,
 ): DefinedConfig<{ databases: NamespacesOf<Namespaces>; buckets: Buckets; rooms: Rooms; routes: Api }> {
-  // Only the types differ: the rules are the same functions, whose record has a narrower type than TableRecord.
+  // Only the types differ: the rules are the same functions, with a narrower record type than TableRecord.
   return config as unknown as DefinedConfig<{
     databases: NamespacesOf<Namespaces>;
     buckets: Buckets;

@@ -3,11 +3,11 @@ import type { JsonObject } from "../../kernel/json/json.ts";
 /** The caller, as access rules see it; null without a token. */
 export interface Auth {
   id: string;
-  /** The address as the user entered it. `emailVerified` says whether it is theirs. */
+  /** The address as the user entered it. `emailVerified` says whether its ownership is proved. */
   email: string | null;
   /** Whether the user has proved that the address is theirs. A rule that trusts `email` must check it. */
   emailVerified: boolean;
-  /** The user's present role, not the token's. */
+  /** The user's current role, not the token's. */
   role: string;
   isAnonymous: boolean;
   /** The custom claims of the token. */

@@ -1,6 +1,6 @@
-/** A problem of a config, and its place. */
+/** A problem of a config, and its path. */
 export interface ConfigProblem {
-  /** Members joined by dots, such as `databases.shared.tables.posts.schema.title.type`; empty for the whole config. */
+  /** The path, its members joined by dots, such as `databases.shared.tables.posts.schema.title.type`; empty for the whole config. */
   path: string;
   message: string;
 }
@@ -8,7 +8,7 @@ export interface ConfigProblem {
 export const formatProblem = ({ path, message }: ConfigProblem): string =>
   path === "" ? `the config ${message}` : `${path}: ${message}`;
 
-/** A config that cannot be used. `problems` is empty when its file could not be loaded. */
+/** The error of an invalid config. `problems` is empty when its file could not be loaded. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
   readonly problems: readonly ConfigProblem[];

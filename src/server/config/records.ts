@@ -19,10 +19,10 @@ export type FilterOperator =
   | "in"
   | "not in";
 
-/** A field of a table that the type does not know. No text has this type. */
+/** A field that the table's type does not declare. No text has this type. */
 export type AnyField = string & { readonly "~anyField": never };
 
-/** `[field, operator, value]`. `field` is a text. */
+/** A condition: `[field, operator, value]`. `field` is a text. */
 export type FilterTuple = readonly [
   // biome-ignore lint/suspicious/noExplicitAny: a `Filter` is taken where the fields of a table are known, but a literal there is not
   field: any,
@@ -30,5 +30,5 @@ export type FilterTuple = readonly [
   value: JsonValue | readonly JsonValue[],
 ];
 
-/** Tuples combine with AND; an empty filter keeps everything. */
+/** A filter, whose tuples combine with AND; an empty filter matches every record. */
 export type Filter = readonly FilterTuple[];

@@ -1,2 +1,2 @@
-/** The first segments of paths that are the server's own: no file of a site is there. */
+/** The first path segments that belong to the server: a site has no files there. */
 export const SERVER_PATHS = ["api", "admin", "swagger", "client", "metrics"] as const;

@@ -1,4 +1,4 @@
-// The types of a config, as the areas and the authors of configs use them.
+// The types of a config, for the areas and the authors of configs.
 export type * from "./context.ts";
 export type * from "./identity.ts";
 export type * from "./records.ts";

@@ -17,7 +17,7 @@ export type * from "./tables.ts";
 export type * from "./transactions.ts";
 export type * from "./users.ts";
 
-/** The server's own access to its areas, for hooks, rooms and embedders. It passes all rules. */
+/** The server's own access to its areas, for hooks, rooms and embedders. It bypasses all rules. */
 export interface AppAccess {
   db(namespace: string, instanceId?: string): ServerDatabaseAccessor;
   storage(bucket: string): BucketAccessor;
@@ -25,7 +25,7 @@ export interface AppAccess {
   sql(name: string): SqlAccessor;
   vectors(name: string): VectorAccessor;
   broadcast(channel: string, event: string, payload: JsonObject): Promise<void>;
-  /** With the rights of this user, as a rule, hook or route got it; null: with those of nobody. */
+  /** Returns access with the rights of this user, as rules, hooks and routes receive it; null: with those of an anonymous caller. */
   as(auth: Auth | null): UserAccess;
   readonly jobs: JobsAccessor;
   readonly mail: MailAccessor;

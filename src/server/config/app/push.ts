@@ -3,7 +3,7 @@ import type { PushOptions, PushPlatform } from "../shapes/push.ts";
 
 export type { PushOptions, PushPlatform };
 
-/** A notification. With `silent` nothing is shown, and the app gets only `data`. */
+/** A notification. With `silent`, nothing is shown and the app receives only `data`. */
 export type PushMessage = PushOptions &
   ({ title: string; body: string; silent?: boolean } | { silent: true; title?: string; body?: string });
 
@@ -27,7 +27,7 @@ export interface PushAccessor {
     message: PushMessage,
     options?: { platform?: PushPlatform },
   ): Promise<{ sent: number; failed: number }>;
-  /** Resolves when the message is queued. */
+  /** Sends to a topic; resolves when the message is queued. */
   sendToTopic(topic: string, message: PushMessage): Promise<void>;
   broadcast(message: PushMessage): Promise<void>;
   devices(userId: string): Promise<PushDevice[]>;

@@ -12,13 +12,16 @@ export interface BucketAccessor {
     bytes: Uint8Array | Blob,
     options?: { contentType?: string; metadata?: { [key: string]: string } },
   ): Promise<StoredFile>;
-  /** null when there is no such file. */
+  /** Returns the file's content; null when there is no such file. */
   get(key: string): Promise<Blob | null>;
   head(key: string): Promise<StoredFile | null>;
   delete(key: string): Promise<boolean>;
-  /** With `delimiter`, keys that go on after the next slash are `folders`, each named once up to that slash. */
+  /**
+   * Lists files. With `delimiter`, keys that continue after the next slash are grouped into `folders`, each listed once up to that
+   * slash.
+   */
   list(options?: { prefix?: string; delimiter?: "/"; limit?: number; cursor?: string }): Promise<{
-    /** `contentType` is there with `delimiter`. */
+    /** `contentType` is present with `delimiter`. */
     objects: { key: string; size: number; contentType?: string; uploaded: string }[];
     folders?: string[];
     truncated: boolean;

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../../../kernel/json/json.ts";
 
 export interface KeyValueAccessor {
-  /** null when missing or expired. */
+  /** Returns the value; null when missing or expired. */
   get(key: string): Promise<JsonValue>;
   set(key: string, value: JsonValue, options?: { /** Seconds. */ ttl?: number }): Promise<void>;
   delete(key: string): Promise<void>;

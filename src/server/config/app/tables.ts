@@ -6,7 +6,7 @@ import type { DatabaseTransaction } from "./transactions.ts";
 export interface ListQuery<R = TableRecord> {
   filter?: FilterOf<R>;
   orFilter?: FilterOf<R>;
-  /** `field:asc`, `field:desc`, comma-separated. */
+  /** The order: `field:asc`, `field:desc`, comma-separated. */
   sort?: string;
   limit?: number;
   offset?: number;
@@ -28,17 +28,17 @@ export interface ListResult<R = TableRecord> {
 }
 
 export interface AggregateQuery<R = TableRecord> {
-  /** `count()`, `sum(field)`, `avg(field)`, `min(field)`, `max(field)`, comma-separated. Default `count()`. */
+  /** The aggregates: `count()`, `sum(field)`, `avg(field)`, `min(field)`, `max(field)`, comma-separated. Default `count()`. */
   select?: string;
   /** Fields, comma-separated; a datetime may have `:minute`, `:hour`, `:day`, `:week`, `:month` or `:year`. */
   groupBy?: string;
   filter?: FilterOf<R>;
   orFilter?: FilterOf<R>;
-  /** Names of `groupBy` and `select`, such as `count():desc`. Default: by the groups. */
+  /** The order by names of `groupBy` and `select`, such as `count():desc`. Default: by the groups. */
   sort?: string;
   /** Default 100, at most 1,000. */
   limit?: number;
-  /** The zone of days, weeks and so on, such as `Europe/Berlin`. Default UTC. */
+  /** The time zone of days, weeks and so on, such as `Europe/Berlin`. Default UTC. */
   timezone?: string;
 }
 
@@ -54,13 +54,13 @@ export interface BatchResult<R = TableRecord> {
   deleted: { id: string }[];
 }
 
-/** A table without its rules: validation and limits apply, and the calling code checks rights. */
+/** A table without its rules: validation and limits apply; the calling code checks rights. */
 export interface TableAccessor<R = TableRecord> {
-  /** null when there is no such record. */
+  /** Returns the record; null when there is none. */
   get(id: string): Promise<R | null>;
   list(query?: ListQuery<R>): Promise<ListResult<R>>;
   count(query?: Pick<ListQuery<R>, "filter" | "orFilter">): Promise<number>;
-  /** By the names of `groupBy` and `select`. */
+  /** Aggregates records. Groups have members by the names of `groupBy` and `select`. */
   aggregate(query?: AggregateQuery<R>): Promise<{ groups: TableRecord[] }>;
   search(
     q: string,
@@ -75,29 +75,29 @@ export interface TableAccessor<R = TableRecord> {
 
 export interface InstanceFacts {
   id: string;
-  /** On the disk. */
+  /** The size on disk. */
   bytes: number;
   createdAt: string;
-  /** The last write; it may be a little later. */
+  /** The time of the last write; it may be slightly later. */
   writtenAt: string;
 }
 
 /** The instances of a namespace. Errors: 404 for a namespace without instances, 400 for an invalid id. */
 export interface InstancesAccessor {
-  /** By id. `limit` is 100 by default, and at most 1,000; `after` takes the cursor, which is null on the last page. */
+  /** Lists instances by id. `limit` is 100 by default, and at most 1,000; `after` takes the cursor, which is null on the last page. */
   list(query?: { prefix?: string; limit?: number; after?: string }): Promise<{
     instances: InstanceFacts[];
     cursor: string | null;
   }>;
   exists(id: string): Promise<boolean>;
   /**
-   * Deletes the instance with all of its records, ends its subscriptions and queries, and resolves when that is on disk.
+   * Deletes the instance with all of its records, ends its subscriptions and queries, and resolves when the deletion is on disk;
    * false when there is no such instance.
    */
   delete(id: string): Promise<boolean>;
 }
 
-/** Of the server's own access. */
+/** The tables of one file for the server's own access. */
 export interface ServerDatabaseAccessor extends DatabaseAccessor {
   readonly instances: InstancesAccessor;
 }
@@ -105,10 +105,10 @@ export interface ServerDatabaseAccessor extends DatabaseAccessor {
 export interface DatabaseAccessor {
   table(name: string): TableAccessor;
   /**
-   * Runs a synchronous function over all tables of this file, all or nothing, and resolves with its result once it is on
-   * disk. What it throws undoes everything and is thrown on. Hooks run; one that returns a promise is an error, and so is a
-   * function that does. For an instance that does not exist yet the function runs twice: first to see whether it changes
-   * anything. The bounds are those of a batch: about 4 MiB of stored records changed, cascades of 5,000.
+   * Runs a synchronous function over all tables of this file, atomically, and resolves with its result once it is on disk. An error
+   * that it throws rolls everything back and is rethrown. Hooks run; a hook or function that returns a promise is an error. For an
+   * instance that does not exist yet the function runs twice: first to detect whether it changes anything. The bounds are those of
+   * a batch: about 4 MiB of stored records changed, cascades of 5,000.
    */
   transaction<T>(work: (tx: DatabaseTransaction) => T extends PromiseLike<unknown> ? never : T): Promise<T>;
 }

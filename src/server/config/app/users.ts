@@ -5,34 +5,34 @@ import type { NewUser, User, UserChanges, UserInvitation } from "../shapes/users
 export type { NewUser, User, UserChanges, UserInvitation };
 
 /**
- * The users, without rules. Arguments are checked as the administration's requests are: an `AppError` with its status says what
- * is wrong. A promise that resolves means that the change is on disk and in effect.
+ * The users, without rules. Arguments are validated like the administration's requests: an `AppError` with its status describes the
+ * problem. A promise resolves when the change is on disk and in effect.
  */
 export interface UsersAccessor {
-  /** null when there is no such user. */
+  /** Returns the user; null when there is none. */
   get(id: string): Promise<User | null>;
-  /** The user with this address, in any of its forms; null when there is none. */
+  /** Finds the user with this address, in any of its forms; null when there is none. */
   find(by: { email: string }): Promise<User | null>;
   /**
-   * In order of creation; with `q`, users whose email or display name begins with it. `limit` is 20 by default, at most 1,000.
-   * `cursor` of the answer is null on the last page; a page of a search may have fewer users than `limit`, even none.
+   * Lists users in order of creation; with `q`, users whose email or display name begins with it. `limit` is 20 by default, at most
+   * 1,000. `cursor` of the answer is null on the last page; a page of a search may have fewer users than `limit`, even none.
    */
   list(options?: { limit?: number; cursor?: string; q?: string }): Promise<{ users: User[]; cursor: string | null }>;
-  /** Mails nothing. Errors: 400, 409 for a known email. */
+  /** Creates a user without sending mail. Errors: 400, 409 for a known email. */
   create(user: NewUser): Promise<User>;
   /**
    * Mails a link, valid for 7 days, at which the user sets a password. For a user who has never signed in it mails a new link
    * and ends the earlier one. Errors: 400, 409 for a user who has signed in or is disabled, 429 for too many mails.
    */
   invite(invitation: UserInvitation): Promise<User>;
-  /** `disabled: true` ends every session. Errors: 400, 404, 409 for an address that is taken. */
+  /** Changes the user; `disabled: true` ends every session. Errors: 400, 404, 409 for an address that is taken. */
   update(id: string, changes: UserChanges): Promise<User>;
-  /** Errors: 404. */
+  /** Deletes the user. Errors: 404. */
   delete(id: string): Promise<void>;
   /** Replaces all custom claims, which the user's next token contains. Errors: 404, 413 over 4 KB. */
   setClaims(id: string, claims: JsonObject): Promise<void>;
   /** Ends every session of the user. Errors: 404. */
   revokeSessions(id: string): Promise<void>;
-  /** What a rule gets for a request of this user, with the present custom claims. null for an unknown or disabled user. */
+  /** Returns what a rule receives for a request of this user, with the current custom claims; null for an unknown or disabled user. */
   auth(id: string): Promise<Auth | null>;
 }

@@ -8,16 +8,16 @@ import { ownProduct } from "./product.ts";
 const ENV_FILE = ".env";
 
 /**
- * The file whose variables a command adds to the environment: `.env` beside the config, and for an executable of
- * `platform build`, which contains its config, beside the executable.
+ * Returns the path of the file whose variables a command adds to the environment: `.env` beside the config, and for an executable
+ * of `platform build`, which contains its config, beside the executable.
  */
 export function envFileOf(configFile: string): string {
   return join(ownProduct() === null ? dirname(resolve(configFile)) : dirname(process.execPath), ENV_FILE);
 }
 
 /**
- * Adds the variables of a file to the environment; those that are set already, also to an empty text, keep their values. No file
- * is as an empty one. Errors: `ConfigError` for a file that cannot be read.
+ * Adds the variables of a file to the environment; those already set, even to an empty text, keep their values. A missing file
+ * counts as empty. Errors: `ConfigError` for a file that cannot be read.
  */
 export function loadEnvFile(file: string, environment: Record<string, string | undefined>): void {
   let text: string;

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { dirname, extname, resolve } from "node:path";
 import { FILES_MAX } from "../limits.ts";
 
-/** Languages of files whose imports are known, by the endings of their names. */
+/** The languages of files whose imports are parsed, by file extension. */
 export const LOADERS = {
   ".ts": "ts",
   ".tsx": "tsx",
@@ -17,8 +17,8 @@ export const LOADERS = {
 type ScannedExtension = keyof typeof LOADERS;
 
 /**
- * A config file and the files that it imports, directly or through others, without installed packages. The imports of a
- * file that cannot be parsed are missing.
+ * Returns a config file and the files that it imports, directly or transitively, without installed packages. The imports of a file
+ * that cannot be parsed are missing.
  */
 export function importedFiles(configFile: string): string[] {
   const found = new Set([resolve(configFile)]);
@@ -32,7 +32,7 @@ export function importedFiles(configFile: string): string[] {
   return [...found];
 }
 
-/** The imports of a config, and of the files that it imports, that lead to no file; each as a sentence. */
+/** Returns the imports of a config, and of the files that it imports, that resolve to no file; each as a sentence. */
 export function missingImports(configFile: string): string[] {
   return importedFiles(configFile).flatMap((file) =>
     importsOf(file)
@@ -59,14 +59,14 @@ function importsOf(file: string): string[] {
     const source = readFileSync(file, "utf8");
     return new Bun.Transpiler({ loader: LOADERS[extension] }).scanImports(source).map((found) => found.path);
   } catch {
-    // A missing or broken file is reported when it is loaded, and watched until it is mended.
+    // A missing or broken file is reported when it is loaded, and watched until it is fixed.
     return [];
   }
 }
 
 export const isScanned = (extension: string): extension is ScannedExtension => Object.hasOwn(LOADERS, extension);
 
-/** null for packages and for what does not exist. */
+/** Resolves a relative import; null for packages and missing files. */
 function resolveImport(specifier: string, importer: string): string | null {
   if (!isFile(specifier)) return null;
   try {

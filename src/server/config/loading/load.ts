@@ -17,13 +17,13 @@ import { configWarnings } from "./warnings.ts";
 
 export interface LoadedConfig {
   config: PlatformConfig;
-  /** What is allowed and probably a mistake. */
+  /** Settings that are allowed and probably a mistake. */
   warnings: ConfigProblem[];
 }
 
 /**
- * Loads and checks a config file; in an executable of `platform build` the config that it contains. Tests shorten
- * `timeoutMs`. Errors: `ConfigError` with every problem.
+ * Loads and checks a config file; in an executable of `platform build`, the embedded config. Tests shorten `timeoutMs`. Errors:
+ * `ConfigError` with every problem.
  */
 export async function loadConfig(
   file: string,
@@ -36,19 +36,19 @@ export async function loadConfig(
   const loading = product === null ? importConfig(source, platformModule) : product.loadConfig();
   const checked = checkedConfig(await defaultExport(loading, source, timeoutMs), source);
   const config = product === null ? withDirectories(checked, source) : checked;
-  // The files of a product's site are inside: they were looked at when it was built.
+  // The files of a product's site are embedded: they were checked at build time.
   const ofSite = product === null && config.site !== undefined ? siteWarnings(config.site.directory) : [];
   const variables = product === null ? variablesOf(source) : product.variables;
   return { config, warnings: [...configWarnings(config), ...ofSite, ...unsetWarnings(variables)] };
 }
 
-/** A development secret behind `??` must not be what an installation runs with by accident. */
+/** Warns about unset variables: a development secret behind `??` must not reach an installation by accident. */
 function unsetWarnings(variables: readonly string[]): ConfigProblem[] {
   const unset = variables.filter((name) => process.env[name] === undefined);
   return unset.length === 0 ? [] : [{ path: "process.env", message: `not set, and read: ${unset.join(", ")}` }];
 }
 
-/** Paths of the config count from its file. Errors: `ConfigError` for a directory that does not exist. */
+/** Resolves the config's paths against its file. Errors: `ConfigError` for a directory that does not exist. */
 function withDirectories(config: PlatformConfig, source: string): PlatformConfig {
   const { site } = config;
   if (site === undefined) return config;
@@ -60,7 +60,10 @@ function withDirectories(config: PlatformConfig, source: string): PlatformConfig
   return { ...config, site: { ...site, directory } };
 }
 
-/** The file may import its own relative files, and packages installed beside it. Errors: `ConfigError` for a missing file. */
+/**
+ * Imports the config, which may import its own relative files, and packages installed beside it. Errors: `ConfigError` for a
+ * missing file.
+ */
 function importConfig(path: string, platformModule: PlatformModule): Promise<unknown> {
   if (!existsSync(path)) throw new ConfigError(`There is no config file at ${path}; "platform init" creates one`);
   if (statSync(path).isDirectory()) throw new ConfigError(`${path} is a directory; the config must be a file`);
@@ -69,8 +72,8 @@ function importConfig(path: string, platformModule: PlatformModule): Promise<unk
 }
 
 /**
- * The default export of a config's module, unchecked. Errors: `ConfigError` for one that cannot be parsed, throws, does not
- * settle, or has no default export.
+ * Returns the default export of a config's module, unchecked. Errors: `ConfigError` for a module that cannot be parsed, throws,
+ * does not settle, or has no default export.
  */
 async function defaultExport(importing: Promise<unknown>, source: string, timeoutMs: number): Promise<unknown> {
   let module: unknown;
@@ -90,7 +93,7 @@ async function defaultExport(importing: Promise<unknown>, source: string, timeou
   return module.default;
 }
 
-/** Bun names the first module that it does not find; all of them are told. */
+/** Describes why loading failed. Bun names the first missing module; this names all of them. */
 function describeLoading(source: string, cause: unknown): string {
   const missing = cause instanceof Error && cause.name === "ResolveMessage" ? missingImports(source) : [];
   return missing.length > 1 ? missing.join("\n") : describeFailure(cause);
@@ -107,13 +110,13 @@ function describeFailure(cause: unknown): string {
   return cause.stack === undefined ? cause.message : firstFrames(cause);
 }
 
-/** Bun's sentence about a module that it does not find; a package has to be installed. */
+/** Describes Bun's message about a missing module; a package has to be installed. */
 function describeMissing(message: string): string {
   const name = /^Cannot find package '([^']+)'/.exec(message)?.[1];
   return name === undefined ? message : `${message}; install it beside the config: npm install ${name}`;
 }
 
-/** The error with its first stack frames; later ones are frames of this program. */
+/** Returns the error with its first stack frames; later ones are frames of this program. */
 function firstFrames(error: Error): string {
   const frames = (error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
   return [`${error.name}: ${error.message}`, ...frames.slice(0, 3)].join("\n");
@@ -124,7 +127,7 @@ interface Positioned {
   position: { file: string; line: number; column: number; lineText: string };
 }
 
-/** Bun's BuildMessage and ResolveMessage, which are no Errors. */
+/** Whether the cause is Bun's BuildMessage or ResolveMessage, which are no Errors. */
 function isPositioned(cause: unknown): cause is Positioned {
   if (typeof cause !== "object" || cause === null || !("position" in cause)) return false;
   return typeof cause.position === "object" && cause.position !== null;

@@ -5,11 +5,11 @@ import type { Auth, Filter, Lookup, NamespaceConfig, PlatformConfig, RuleContext
 type Databases = Readonly<Record<string, NamespaceConfig>>;
 type AnyRule = (...args: unknown[]) => unknown;
 
-/** A rule that takes a context as its last argument, and where it stands. */
+/** A rule that takes a context as its last argument, and its path. */
 interface ContextRule {
   path: string;
   rule: AnyRule;
-  /** The arguments between `auth` and the context. */
+  /** The number of arguments between `auth` and the context. */
   between: number;
   namespace: string | null;
 }
@@ -23,15 +23,15 @@ const SOMEBODY: Auth = frozenJson({
   custom: {},
 });
 
-/** Has every field, so that a rule goes on behind a lookup. What is written into it is gone, as all rules share it. */
+/** A stand-in with every field, so that a rule continues after a lookup. Writes are discarded, as all rules share it. */
 const STAND_IN = new Proxy<Record<string, string>>(
   {},
   { get: (_, name) => (typeof name === "string" ? "" : undefined), set: () => true },
 );
 
 /**
- * Lookups that no index would answer, of the rules that can be tried: synchronous ones, called with stand-ins for a user and a
- * record. A lookup that such a call does not come to is not seen.
+ * Returns warnings for lookups without an index. Only synchronous rules are tried, called with stand-ins for a user and a record; a
+ * lookup that such a call does not reach is missed.
  */
 export function lookupWarnings(config: PlatformConfig): ConfigProblem[] {
   const databases = config.databases ?? {};
@@ -71,11 +71,11 @@ function* contextRules(config: PlatformConfig): Generator<ContextRule> {
   yield* of("realtime.access.broadcast", config.realtime?.access?.broadcast, 2, null);
 }
 
-/** What an awaited rule does is not known: it may send requests. */
+/** Whether a rule is asynchronous. Such a rule is not tried: it may send requests. */
 export const isAsyncFunction = (rule: { constructor: { name: string } }): boolean =>
   rule.constructor.name === "AsyncFunction";
 
-/** The problems of the lookups that the rule comes to, where none finds anything and where each does. */
+/** Returns the problems of the lookups that the rule reaches, once when none finds a record and once when each does. */
 function triedLookups({ rule, between, namespace }: ContextRule, databases: Databases): string[] {
   const problems: string[] = [];
   for (const found of [false, true]) {
@@ -83,7 +83,7 @@ function triedLookups({ rule, between, namespace }: ContextRule, databases: Data
     try {
       rule(SOMEBODY, ...Array.from({ length: between }, () => STAND_IN), context);
     } catch {
-      // Of the stand-ins: nothing is known of what would follow.
+      // The stand-ins caused the error; later lookups stay unknown.
     }
   }
   return problems;
@@ -128,7 +128,7 @@ function tryingContext(
   };
 }
 
-/** What to do; null where an index begins with a field that the filter names with `==` or `in`. */
+/** Describes the index to declare; null where an index begins with a field that the filter names with `==` or `in`. */
 function missingIndex({ schema = {}, indexes = [] }: TableConfig, filter: Filter): string | null {
   const equal = filter.filter(([, operator]) => operator === "==" || operator === "in").map(([field]) => String(field));
   const hasIndex = (name: string): boolean => {

@@ -18,10 +18,13 @@ import * as ws from "elysia/ws";
 import { knowOptions } from "../sections/functions/markers.ts";
 import type { ProvidedModules } from "./product.ts";
 
-/** What `import … from "platform"` gives inside a config. */
+/** The exports of `platform` inside a config. */
 export type PlatformModule = Readonly<Record<string, unknown>>;
 
-/** The Elysia that serves. A plugin that is installed beside the config must not bring a second one, whose instances it does not know. */
+/**
+ * The Elysia that serves. A plugin installed beside the config must not load a second one, whose instances this one would not
+ * recognise.
+ */
 const ELYSIA: ProvidedModules = {
   elysia,
   "elysia/compose": compose,
@@ -44,7 +47,7 @@ const ELYSIA: ProvidedModules = {
 
 let areOptionsKnown = false;
 
-/** What a config imports from this program, by name: a class of it is the same class in the config. */
+/** Returns the modules that a config imports from this program, by name: a class of one is the same class in the config. */
 export function providedModules(platformModule: PlatformModule): ProvidedModules {
   if (!areOptionsKnown) knowOptions(elysia.Elysia.prototype);
   areOptionsKnown = true;
@@ -54,7 +57,7 @@ export function providedModules(platformModule: PlatformModule): ProvidedModules
 let isProvided = false;
 
 /**
- * Makes `import` and `require` of "platform" and "elysia" give the modules of this program, for files in every directory and
+ * Makes `import` and `require` of "platform" and "elysia" resolve to the modules of this program, for files in every directory and
  * whatever is installed there.
  */
 export function provideModules(platformModule: PlatformModule): void {
@@ -64,7 +67,7 @@ export function provideModules(platformModule: PlatformModule): void {
     name: "platform",
     setup(build) {
       for (const [name, exports] of Object.entries(providedModules(platformModule))) {
-        // Not a promise: `require` cannot wait.
+        // Synchronous: `require` cannot await.
         build.module(name, () => ({ exports: { ...exports }, loader: "object" }));
       }
     },

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { ConfigProblem } from "../problems.ts";
 import { SERVER_PATHS } from "../server-paths.ts";
 
-/** Files at paths that are the server's own are never served. */
+/** Warns about files at the server's own paths, which are never served. */
 export function siteWarnings(directory: string): ConfigProblem[] {
   return SERVER_PATHS.filter((name) => existsSync(join(directory, name))).map((name) => ({
     path: "site.directory",

@@ -7,12 +7,12 @@ const MEMBER = new RegExp(String.raw`\b${ENVIRONMENT}(?:\??\.([A-Za-z_$][\w$]*)|
 const DESTRUCTURED = new RegExp(String.raw`\{([^{}]*)\}\s*=\s*${ENVIRONMENT}(?![\w$.[?])`, "g");
 const PROPERTY = /(?:^|,)\s*(?:([A-Za-z_$][\w$]*)|(["'])([^"'\\]+)\2)/g;
 
-/** Set by whoever starts a program, and rarely. */
+/** Variables set by whoever starts a program, and rarely. */
 const IGNORED = new Set(["NODE_ENV"]);
 
 /**
- * The names of the variables that a config and the files that it imports read as members of `process.env`, `Bun.env` or
- * `import.meta.env`, in the order of the alphabet; not those that installed packages read.
+ * Returns the names of the variables that a config and the files that it imports read as members of `process.env`, `Bun.env` or
+ * `import.meta.env`, in alphabetical order; not those that installed packages read.
  */
 export function variablesOf(configFile: string): string[] {
   return [...new Set(importedFiles(configFile).flatMap(variablesOfFile))].filter((name) => !IGNORED.has(name)).sort();
@@ -23,7 +23,7 @@ function variablesOfFile(file: string): string[] {
   if (!isScanned(extension)) return [];
   let source: string;
   try {
-    // Without comments and types.
+    // Transpiling removes comments and types.
     source = new Bun.Transpiler({ loader: LOADERS[extension] }).transformSync(readFileSync(file, "utf8"));
   } catch {
     // A missing or broken file is reported when it is loaded.

@@ -4,7 +4,7 @@ import type { PlatformConfig, Rule, SignUpFacts, TableAccess, TableConfig, Updat
 import { isAsyncFunction, lookupWarnings } from "./lookup-warnings.ts";
 import { slowTextOf } from "./slow-pattern.ts";
 
-/** What is allowed and probably a mistake. */
+/** Returns warnings for settings that are allowed and probably a mistake. */
 export function configWarnings(config: PlatformConfig): ConfigProblem[] {
   const warnings: ConfigProblem[] = [];
   for (const [name, namespace] of Object.entries(config.databases ?? {})) {
@@ -45,7 +45,10 @@ export function configWarnings(config: PlatformConfig): ConfigProblem[] {
   return warnings;
 }
 
-/** Anybody can sign up with any address. Tried with a stand-in, as far as the rule comes without waiting. */
+/**
+ * Warns about a sign-up rule that trusts an unverified email: anybody can sign up with any address. The rule is called with a
+ * stand-in, up to its first await.
+ */
 function signUpWarnings({ auth }: PlatformConfig): ConfigProblem[] {
   const rule = auth?.signup;
   if (typeof rule !== "function") return [];
@@ -67,7 +70,7 @@ function signUpWarnings({ auth }: PlatformConfig): ConfigProblem[] {
     const answer = isAsyncFunction(rule) ? null : (rule as (facts: SignUpFacts) => unknown)(noting);
     if (isPromise(answer)) answer.catch(() => {});
   } catch {
-    // Of the stand-in.
+    // The stand-in caused the error.
   }
   if (!read.has("email") || read.has("emailVerified")) return [];
   const message =
@@ -101,11 +104,11 @@ function accessWarnings(path: string, { access }: TableConfig): ConfigProblem[] 
   return message === null ? [] : [{ path: `${path}.access`, message }];
 }
 
-/** Why an upsert could overwrite records that the update rule protects; null where it cannot. */
+/** Describes why an upsert could overwrite records that the update rule protects; null where it cannot. */
 function overwriting({ insert = false, update = false, upsert }: TableAccess): string | null {
   if (insert === false || update === true || upsert === "matching") return null;
   if (upsert === "either") {
-    // Also where both rules are one function: the insert rule sees the record as it would become.
+    // Holds also where both rules are one function: the insert rule sees the record as it would become.
     return (
       'has upsert: "either": with ?upsert=true, callers that may insert can overwrite records that the update rule protects. ' +
       'Remove it, or set upsert: "matching", to apply the update rule to stored records'
@@ -120,5 +123,8 @@ function overwriting({ insert = false, update = false, upsert }: TableAccess): s
   return `${why}: with ?upsert=true, callers that may insert can overwrite ${what}. Set upsert: "matching" to prevent that`;
 }
 
-/** By its parameters. Whether a rule without the record returns true or a filter, is unknown here. */
+/**
+ * Whether a rule reads the record, judged by its parameters. Whether a rule without the record returns true or a filter is unknown
+ * here.
+ */
 const looksAtRecord = (rule: Rule | UpdateRule): boolean => typeof rule === "function" && rule.length > 1;

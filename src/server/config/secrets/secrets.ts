@@ -7,7 +7,7 @@ import { JWT_SECRET_MIN_BYTES } from "../limits.ts";
 import { serviceKeyProblem } from "./service-key-text.ts";
 
 export const SECRETS_FILE = "secrets.json";
-/** 256 bits, as base64url 43 characters. */
+/** The size of a generated secret: 256 bits, 43 characters of base64url. */
 const GENERATED_BYTES = 32;
 const SERVICE_KEY_PREFIX = "psk_";
 const OWNER_ONLY = 0o600;
@@ -20,22 +20,22 @@ export interface Secrets {
 
 export interface ResolvedSecrets {
   secrets: Secrets;
-  /** The root service key when this call generated it, to be shown once; null otherwise. */
+  /** The root service key if this call generated it, to be shown once; null otherwise. */
   newServiceKey: string | null;
-  /** For the log: what was corrected. */
+  /** Corrections, for the log. */
   warnings: string[];
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 type StoredSecrets = Partial<Secrets>;
 
-/** A secret that cannot be used, or a secrets file that cannot be read. The message never holds a secret. */
+/** The error of an invalid secret, or an unreadable secrets file. The message never contains a secret. */
 export class SecretsError extends Error {
   override readonly name = "SecretsError";
 }
 
 /**
- * `PLATFORM_SERVICE_KEY` and `PLATFORM_JWT_SECRET`. A variable that is unset or empty is replaced by the value of
+ * Resolves `PLATFORM_SERVICE_KEY` and `PLATFORM_JWT_SECRET`. An unset or empty variable is replaced by the value of
  * `<data>/secrets.json`, which is generated when it is missing.
  */
 export function resolveSecrets(options: {
@@ -61,12 +61,12 @@ export function resolveSecrets(options: {
   return { secrets: { serviceKey, jwtSecret }, newServiceKey: isNew ? serviceKey : null, warnings };
 }
 
-/** The root service key kept in a data directory; null when it keeps none. Errors: `SecretsError`. */
+/** Returns the root service key stored in a data directory; null when none is. Errors: `SecretsError`. */
 export function storedServiceKey(dataDirectory: string): string | null {
   return readSecrets(join(dataDirectory, SECRETS_FILE), []).serviceKey ?? null;
 }
 
-/** Replaces the root service key of a data directory and gives the new one. */
+/** Replaces the root service key of a data directory and returns the new one. */
 export function rotateServiceKey(dataDirectory: string, ids: Ids): string {
   const path = join(dataDirectory, SECRETS_FILE);
   const serviceKey = generateServiceKey(ids);
@@ -78,7 +78,7 @@ const generateServiceKey = (ids: Ids): string => `${SERVICE_KEY_PREFIX}${ids.sec
 
 function fromEnvironment(environment: Environment): StoredSecrets {
   const given: StoredSecrets = {};
-  // Empty counts as unset: that is how container files pass on what nobody set.
+  // Empty counts as unset: container files pass unset variables on as empty texts.
   const serviceKey = environment["PLATFORM_SERVICE_KEY"] ?? "";
   const jwtSecret = environment["PLATFORM_JWT_SECRET"] ?? "";
   if (serviceKey !== "") given.serviceKey = usableServiceKey(serviceKey, "PLATFORM_SERVICE_KEY");
@@ -102,7 +102,7 @@ function readSecrets(path: string, warnings: string[]): StoredSecrets {
   let text: string;
   try {
     const mode = statSync(path).mode & 0o777;
-    // Windows reports modes that mean nothing there.
+    // Windows reports meaningless modes.
     if ((mode & OTHERS) !== 0 && process.platform !== "win32") {
       chmodSync(path, OWNER_ONLY);
       warnings.push(`${path} could be read by others (mode ${mode.toString(8)}); it is now 600`);
@@ -138,7 +138,7 @@ function parseSecrets(text: string, path: string): StoredSecrets {
   return stored;
 }
 
-/** Durable before the key is shown: a power cut must not lose a key that somebody has noted. */
+/** Writes the secrets durably before the key is shown: a power cut must not lose a key that somebody has noted. */
 function writeSecrets(path: string, secrets: StoredSecrets): void {
   mkdirSync(dirname(path), { recursive: true });
   replaceSmallFile(path, `${JSON.stringify(secrets, null, 2)}\n`);

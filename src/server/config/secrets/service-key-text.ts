@@ -1,6 +1,6 @@
 import { SERVICE_KEY_LENGTH_MIN } from "../limits.ts";
 
-/** What is wrong with a service key, as in "must be …", without the key itself; null when it can be used. */
+/** Describes the problem of a service key, as in "must be …", without the key itself; null when it is valid. */
 export function serviceKeyProblem(key: string): string | null {
   // Other characters cannot be sent in a header.
   if (!/^[\x21-\x7e]+$/.test(key)) return "must be printable ASCII without spaces, since it is sent in a header";

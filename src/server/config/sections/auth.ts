@@ -24,7 +24,7 @@ import { KNOWN_PROVIDERS } from "./oauth-providers.ts";
 
 const Template = Type.Object({
   subject: text(),
-  /** Plain text; `{{link}}`, `{{code}}`, `{{email}}`, `{{product}}` are replaced. */
+  /** The plain text; `{{link}}`, `{{code}}`, `{{email}}`, `{{product}}` are replaced. */
   text: text(),
   html: Type.Optional(text()),
 });
@@ -58,7 +58,7 @@ const redirectUrl = textWith((value) => {
   return isOpenHost ? "must have a / between its host and the *, which would match other hosts" : null;
 });
 
-/** Browsers send it so, and it is compared whole: with a slash at its end no passkey would work. */
+/** The origin of a page, as browsers send it. It is compared whole: with a trailing slash no passkey would work. */
 const pageOrigin = refined(url("https", "http"), (value, report) => {
   if (new URL(value).origin === value) return;
   report.say(`must be an origin such as https://app.example.com, got ${describe(value)}`);
@@ -75,7 +75,7 @@ const Mail = Type.Object({
     }),
   ),
   from: Type.Optional(text()),
-  /** What mails call the product; the `rpName` of passkeys, else the host of `server.publicUrl`, by default. */
+  /** The product's name in mails; the `rpName` of passkeys, else the host of `server.publicUrl`, by default. */
   product: Type.Optional(text()),
   templates: Type.Optional(
     Type.Object({
@@ -91,40 +91,40 @@ const Mail = Type.Object({
 
 const Captcha = Type.Object({
   provider: Type.Enum(["turnstile", "hcaptcha"]),
-  /** Public: `GET /api/config` shows it to clients. */
+  /** The public key, which `GET /api/config` shows to clients. */
   siteKey: text(),
   secretKey: secretText(),
-  /** The address that tokens are checked at; the provider's own by default. For tests and proxies. */
+  /** The endpoint that verifies tokens; the provider's own by default. For tests and proxies. */
   endpoint: Type.Optional(url("https", "http")),
 });
 export interface CaptchaConfig extends Static<typeof Captcha> {}
 
 const Hooks = Type.Object({
-  /** Runs after every account that comes to be, as a trigger does: it cannot be lost, and is tried again when it throws. */
+  /** Runs after every account is created, as a trigger does: it cannot be lost, and is retried when it throws. */
   afterSignup: Type.Optional(func<(user: User, app: AppAccess) => unknown>()),
-  /** The same after every account that is deleted. */
+  /** Runs after every account is deleted, as a trigger does: it cannot be lost, and is retried when it throws. */
   afterDelete: Type.Optional(func<(user: User, app: AppAccess) => unknown>()),
 });
 export interface AuthHooks extends Static<typeof Hooks> {}
-/** A visitor who would become a user. */
+/** The facts about a visitor who would become a user. */
 export interface SignUpFacts {
   method: "password" | "magicLink" | "emailOtp" | "oauth" | "anonymous";
   /** The name of the OAuth provider. */
   provider?: string;
-  /** Lower-case. null for anonymous visitors, and where a provider gives none. */
+  /** The email in lower case; null for anonymous visitors, and where a provider sends none. */
   email: string | null;
-  /** Whether the address is proved by then, by the mail or by the provider. */
+  /** Whether the address is verified at sign-up, by the mail or by the provider. */
   emailVerified: boolean;
   displayName: string | null;
-  /** As the visitor gives it. */
+  /** The metadata as the visitor sends it. */
   metadata: JsonObject;
 }
 type SignUpRule = (facts: SignUpFacts, context: RuleContext) => MaybePromise<boolean>;
 
 export const AuthSection = Type.Object({
-  /** Whether visitors become users by themselves; true by default. Administrators always add and invite users. */
+  /** Whether visitors may sign up; true by default. Administrators can always add and invite users. */
   signup: Type.Optional(rule<SignUpRule>()),
-  /** false by default. true: no tokens before the address of an account is proved. */
+  /** true: no tokens before the address of an account is verified. false by default. */
   requireVerifiedEmail: Type.Optional(Type.Boolean()),
   emailPassword: Type.Optional(Type.Boolean()),
   anonymous: Type.Optional(Type.Boolean()),
@@ -137,7 +137,7 @@ export const AuthSection = Type.Object({
       accessTokenTtl: Type.Optional(seconds()),
       /** Seconds; 28 days by default. */
       refreshTokenTtl: Type.Optional(seconds()),
-      /** 0 by default: no limit. Beyond it the oldest session ends. */
+      /** The maximum number of sessions; 0 by default: no limit. Beyond it the oldest session ends. */
       maxActive: Type.Optional(whole({ min: 0 })),
     }),
   ),
@@ -149,12 +149,12 @@ export const AuthSection = Type.Object({
   ),
   oauth: Type.Optional(providers),
   passkeys: Type.Optional(Type.Object({ rpName: text(), rpId: text(), origin: pageOrigin })),
-  /** The addresses that links in mail and OAuth may lead to. A `*` at the end matches any rest. */
+  /** The allowed targets of links in mail and of OAuth. A trailing `*` matches any rest. */
   redirectUrls: Type.Optional(list(redirectUrl, { minItems: 0 })),
-  /** Absent: messages are written to `<data>/outbox` and logged. */
+  /** The mail settings. Absent: messages are written to `<data>/outbox` and logged. */
   mail: Type.Optional(Mail),
   hooks: Type.Optional(Type.Unsafe<AuthHooks>(Hooks)),
-  /** Absent: none. Sign-up, anonymous sign-in and requests for mail then need a `captchaToken`. */
+  /** The captcha. Absent: none. With it, sign-up, anonymous sign-in and requests for mail need a `captchaToken`. */
   captcha: Type.Optional(Type.Unsafe<CaptchaConfig>(Captcha)),
 });
 export interface AuthConfig extends Static<typeof AuthSection> {}

@@ -12,7 +12,7 @@ const place = refined(
 );
 
 export const Backups = Type.Object({
-  /** When, in UTC: a cron expression of five fields, or a nickname such as `@daily`. */
+  /** The times in UTC: a cron expression of five fields, or a nickname such as `@daily`. */
   schedule: cronExpression(),
   /** The number of newest backups to keep; older ones are deleted after each success. */
   keep: whole({ min: 1, max: KEEP_MAX }),
@@ -21,5 +21,5 @@ export const Backups = Type.Object({
   /** A folder on this machine, best on another disk, or an object store. No other server may write its backups there. */
   to: Type.Unsafe<{ folder: string } | { s3: ObjectStore }>(place),
 });
-/** Backups that the server makes by itself while it runs. */
+/** Backups that the server makes on schedule while it runs. */
 export interface BackupsConfig extends Static<typeof Backups> {}

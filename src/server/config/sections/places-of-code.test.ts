@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { PLACES_OF_CODE } from "../../../../tests/support/places-of-code.ts";
 import { Platform } from "./platform.ts";
 
-/** The paths of the config at which it takes a function; `*`: a name that the config chooses. */
+/** Returns the config paths that accept a function; `*`: a name that the config chooses. */
 function placesOf(schema: unknown, path: readonly string[] = []): string[] {
   // A schema of `shape/schema.ts`.
   const shape = schema as {

@@ -18,7 +18,7 @@ import { ServiceKeys } from "./service-keys.ts";
 import { Storage, type StorageConfig } from "./storage.ts";
 import { Databases } from "./tables/databases.ts";
 
-/** The whole config. A section is in a file of its own, since no area may import another, and hooks see all of them. */
+/** The whole config. Each section has a file of its own, since no area may import another, and hooks see all of them. */
 const Sections = Type.Object({
   server: Type.Optional(Server),
   cors: Type.Optional(Cors),
@@ -35,7 +35,7 @@ const Sections = Type.Object({
   cron: Type.Optional(Type.Unsafe<CronConfig>(Cron)),
   analytics: Type.Optional(Analytics),
   audit: Type.Optional(Audit),
-  /** None by default. */
+  /** The scheduled backups. None by default. */
   backups: Type.Optional(Type.Unsafe<BackupsConfig>(Backups)),
   triggers: Type.Optional(Triggers),
   webhooks: Type.Optional(Webhooks),

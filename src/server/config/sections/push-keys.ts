@@ -2,7 +2,7 @@ import { createECDH, createPrivateKey, type KeyObject } from "node:crypto";
 
 const VAPID_KEY_BYTES = 32;
 
-/** The RSA key of a service account, from PEM; null for any other text. */
+/** Parses the RSA key of a service account from PEM; null for any other text. */
 export function rsaKey(pem: string): KeyObject | null {
   try {
     const key = createPrivateKey(pem);
@@ -13,7 +13,7 @@ export function rsaKey(pem: string): KeyObject | null {
   }
 }
 
-/** The public VAPID key of a private one, in base64url without padding; null when the text is not a private key. */
+/** Derives the public VAPID key of a private one, in base64url without padding; null when the text is not a private key. */
 export function vapidPublicKey(privateKey: string): string | null {
   const scalar = Buffer.from(privateKey, "base64url");
   if (scalar.byteLength !== VAPID_KEY_BYTES) return null;

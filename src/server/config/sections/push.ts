@@ -6,7 +6,7 @@ const privateKey = refined(secretText(), (value, report) => {
   if (rsaKey(value) === null) report.say("must be an RSA key in PEM");
 });
 
-/** Google's file has more members than these two. */
+/** The service account of Google, whose file has more members than these two. */
 const ServiceAccount = Type.Unsafe<{ client_email: string; private_key: string; [other: string]: string }>(
   Type.Object({ client_email: secretText(), private_key: privateKey }, { additionalProperties: true }),
 );
@@ -29,15 +29,15 @@ export const Push = Type.Object({
   fcm: Type.Optional(
     Type.Object({
       projectId: text(),
-      /** The service account's JSON, or the path of its file, relative to the directory where the server is started. */
+      /** The service account's JSON, or the path of its file, relative to the server's working directory. */
       serviceAccount: Type.Union([text(), ServiceAccount]),
-      /** Base URL before `/v1/projects/…/messages:send`; Google's by default. */
+      /** The base URL before `/v1/projects/…/messages:send`; Google's by default. */
       endpoint: Type.Optional(url("https", "http")),
       /** The whole URL; Google's by default. */
       tokenEndpoint: Type.Optional(url("https", "http")),
     }),
   ),
-  /** `subject` is a `mailto:` or `https:` address; the keys are VAPID keys in base64url. */
+  /** The Web Push settings. `subject` is a `mailto:` or `https:` address; the keys are VAPID keys in base64url. */
   webPush: Type.Optional(WebPush),
 });
 export interface PushConfig extends Static<typeof Push> {}

@@ -11,7 +11,7 @@ export interface Player {
   auth: Auth;
 }
 
-/** The whole next state, or a function that makes it from the present one. */
+/** The whole next state, or a function that computes it from the current one. */
 type Next = JsonObject | ((state: JsonObject) => JsonObject);
 
 /** A room, as its handlers see and change it. */
@@ -32,7 +32,7 @@ export interface Room {
   kick(userId: string): void;
   readonly metadata: JsonObject;
   setMetadata(metadata: JsonObject): void;
-  /** One timer per name: setting it again replaces it. */
+  /** Sets a timer. Each name has one: setting it again replaces it. */
   setTimer(name: string, ms: number, data?: JsonValue): void;
   clearTimer(name: string): void;
   save(): void;

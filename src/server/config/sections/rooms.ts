@@ -21,13 +21,13 @@ type Timer = (room: Room, data: JsonValue) => MaybePromise<void>;
 
 const RoomShape = Type.Object({
   maxPlayers: Type.Optional(whole({ min: 1 })),
-  /** Bytes of JSON, shared and all player states together; 1 MiB by default, 10 MiB at most. */
+  /** The size of the state in bytes of JSON, shared and all player states together; 1 MiB by default, 10 MiB at most. */
   maxStateSize: Type.Optional(whole({ min: 1, max: ROOM_STATE_MAX_BYTES, unit: "bytes" })),
   /** Messages per second and connection; 10 by default. */
   messageRate: Type.Optional(whole({ min: 1, unit: "messages per second" })),
   /** Milliseconds; 5000 by default. */
   authTimeout: Type.Optional(milliseconds()),
-  /** Unauthenticated connections per address; 5 by default. Further ones wait up to 2 s for a place. */
+  /** Unauthenticated connections per address; 5 by default. Further ones wait up to 2 s for a slot. */
   pendingPerAddress: Type.Optional(whole({ min: 1, unit: "connections" })),
   /** Milliseconds; 30000 by default. */
   reconnectTimeout: Type.Optional(milliseconds({ min: 0 })),

@@ -17,7 +17,7 @@ const ACTIONS: Readonly<Record<string, readonly string[]>> = {
   backups: ["read", "write", "download"],
 };
 
-/** What is wrong with a scope, in words; null when it is well-formed. */
+/** Describes the problem of a scope; null when it is well-formed. */
 export function scopeProblem(scope: string): string | null {
   const parts = scope.split(":");
   const [area = "", kind, name, action = ""] = parts;

@@ -11,20 +11,20 @@ const publicUrl = refined(url("https", "http"), (value, report) => {
 });
 
 const ServerMembers = Type.Object({
-  /** The address that links in mail and signed URLs begin with. */
+  /** The base address of links in mail and of signed URLs. */
   publicUrl: Type.Optional(publicUrl),
   /**
-   * The proxies in front of the server, for the client's address. A number: how many there are; true: 1. A list: their
+   * The trusted proxies in front of the server, for the client's address. A number: how many there are; true: 1. A list: their
    * addresses and ranges. false by default: the address is that of the connection.
    */
   trustProxy: Type.Optional(trustProxy),
   /** The header in which a trusted proxy sends the client's address, such as `CF-Connecting-IP`. `X-Forwarded-For` by default. */
   clientAddressHeader: Type.Optional(headerName()),
-  /** HTTPS, with certificates that the server gets by itself or that are in files. None by default. */
+  /** HTTPS, with certificates that the server obtains itself or that are in files. None by default. */
   tls: Type.Optional(Type.Unsafe<AcmeConfig | CertificateFiles>(Tls)),
-  /** `Strict-Transport-Security` with every answer, for so many seconds; true: for a year. false by default. */
+  /** The seconds of `Strict-Transport-Security`, sent with every answer; true: a year. false by default. */
   hsts: Type.Optional(Type.Union([Type.Boolean(), seconds()])),
-  /** true: a line of the log for every request. false by default. */
+  /** true: logs a line for every request. false by default. */
   accessLog: Type.Optional(Type.Boolean()),
   /** Bytes of a JSON body; 10 MiB by default. */
   maxBodySize: Type.Optional(whole({ min: 1, unit: "bytes" })),
@@ -53,17 +53,17 @@ export const Cors = Type.Object({
 export const Analytics = Type.Object({
   /** true by default. */
   requestLog: Type.Optional(Type.Boolean()),
-  /** Requests that take at least so many milliseconds are kept whole for 7 days; 500 by default. */
+  /** The duration in milliseconds from which requests are recorded whole, for 7 days; 500 by default. */
   slowMs: Type.Optional(whole({ min: 1, unit: "milliseconds" })),
 });
 
 export const Audit = Type.Object({
-  /** For how many days entries are kept; 365 by default. */
+  /** The days for which entries are kept; 365 by default. */
   days: Type.Optional(whole({ min: 1, max: 36_500, unit: "days" })),
 });
 
 export const Api = Type.Object({
-  /** false by default: 404. */
+  /** Whether the schema endpoint serves; false by default: 404. */
   schemaEndpoint: Type.Optional(Type.Union([Type.Boolean(), Type.Literal("authenticated")])),
   /** `/swagger`; true by default. */
   docs: Type.Optional(Type.Boolean()),
@@ -79,7 +79,7 @@ export interface RateLimit extends Static<typeof Limit> {}
 const limit = () => Type.Optional(Type.Unsafe<RateLimit>(Limit));
 
 export const RateLimits = Type.Object({
-  /** Every request. */
+  /** The limit of every request. */
   global: limit(),
   auth: limit(),
   signin: limit(),

@@ -18,11 +18,11 @@ const expiry = textWith((value) =>
 
 const ServiceKey = Type.Object({
   key: keyText,
-  /** Four parts, `*` for any. Absent: every right. */
+  /** The scopes, of four parts each, `*` for any. Absent: every right. */
   scopes: Type.Optional(list(textWith(scopeProblem), { minItems: 0 })),
-  /** ISO 8601 */
+  /** The expiry in ISO 8601. */
   expiresAt: Type.Optional(expiry),
-  /** Addresses or CIDR ranges. */
+  /** The allowed addresses or CIDR ranges. */
   ips: Type.Optional(list(addressRange())),
 });
 export interface ServiceKeyConfig extends Static<typeof ServiceKey> {}

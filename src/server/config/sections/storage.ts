@@ -5,14 +5,14 @@ import type { Auth } from "../identity.ts";
 import { THUMB_MEGAPIXELS_MAX, THUMB_PIXELS_MAX, THUMBS_AT_ONCE_MAX } from "../limits.ts";
 import { list, named, refined, rule, secretText, text, textWith, url, whole } from "../shape/schema.ts";
 
-/** A file as bucket rules see it; only stored files have the last three members. */
+/** The facts of a file, as bucket rules see it; only stored files have the last three members. */
 export interface FileFacts {
   key: string;
   size: number;
   contentType: string;
   uploadedBy?: string | null;
   customMetadata?: { [key: string]: string };
-  /** ISO 8601 */
+  /** The time of upload, in ISO 8601. */
   uploaded?: string;
 }
 
@@ -28,7 +28,7 @@ const Store = Type.Object({
   region: Type.Optional(text()),
   accessKeyId: text(),
   secretAccessKey: secretText(),
-  /** Prefix of the names of objects; empty by default. */
+  /** The prefix of object names; empty by default. */
   prefix: Type.Optional(text()),
 });
 /** A bucket of an S3-compatible object store. */
@@ -43,9 +43,9 @@ const thumb = textWith((value) => {
 
 const quota = refined(
   Type.Object({
-    /** Of all files in the bucket. */
+    /** The size of all files in the bucket. */
     total: Type.Optional(whole({ min: 1, unit: "bytes" })),
-    /** Of the files that one user has uploaded. */
+    /** The size of the files that one user has uploaded. */
     perUser: Type.Optional(whole({ min: 1, unit: "bytes" })),
   }),
   ({ total, perUser }, report) => {
@@ -56,7 +56,7 @@ const quota = refined(
 const Bucket = Type.Object({
   /** Bytes; 100 MiB by default. It applies to every kind of upload. */
   maxFileSize: Type.Optional(whole({ min: 1, unit: "bytes" })),
-  /** Bytes that may be kept, with the parts of unfinished uploads. No quota by default. */
+  /** The bytes that may be stored, including the parts of unfinished uploads. No quota by default. */
   quota: Type.Optional(quota),
   access: Type.Optional(
     Type.Object({
@@ -66,25 +66,26 @@ const Bucket = Type.Object({
     }),
   ),
   /**
-   * Show files of every type in the browser, HTML and SVG too, instead of sending them as attachments. false by default. `true`: in a sandbox,
-   * whose scripts have an origin of their own. `"sameOrigin"`: without it, so that whoever may write files acts as everybody who opens one.
+   * Whether files of every type are displayed in the browser, HTML and SVG too, instead of sent as attachments. false by default.
+   * `true`: in a sandbox, whose scripts have an origin of their own. `"sameOrigin"`: without it, so that whoever may write files
+   * acts as everybody who opens one.
    */
   inline: Type.Optional(Type.Union([Type.Boolean(), Type.Literal("sameOrigin")])),
   /** Sizes that `?thumb=` accepts, such as `["200x200"]`. None by default. */
   thumbs: Type.Optional(list(thumb, { minItems: 0 })),
-  /** Where the contents are kept; in the data directory by default. */
+  /** The store of the contents; the data directory by default. */
   backend: Type.Optional(Type.Object({ s3: objectStore() })),
 });
 export interface BucketConfig extends Static<typeof Bucket> {}
 
 export const Storage = Type.Object({
   buckets: named(Type.Unsafe<BucketConfig>(Bucket)),
-  /** How thumbnails are made. Each pixel needs up to five bytes of memory: 160 MB a picture by default. */
+  /** The settings of thumbnails. Each pixel needs up to five bytes of memory: 160 MB a picture by default. */
   thumbs: Type.Optional(
     Type.Object({
-      /** Pictures decoded at the same time; 2 by default, up to 16. With 1, a slow picture delays those of others by up to two seconds. */
+      /** Pictures decoded concurrently; 2 by default, up to 16. With 1, a slow picture delays those of others by up to two seconds. */
       atOnce: Type.Optional(whole({ min: 1, max: THUMBS_AT_ONCE_MAX })),
-      /** Size of the original picture; 32 by default, up to 256. */
+      /** The maximum size of the original picture; 32 by default, up to 256. */
       maxMegapixels: Type.Optional(whole({ min: 1, max: THUMB_MEGAPIXELS_MAX, unit: "megapixels" })),
     }),
   ),

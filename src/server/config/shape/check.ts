@@ -4,8 +4,8 @@ import { describe, isPlainObject, type PlainObject, type Report } from "./report
 import type { Shape } from "./schema.ts";
 
 /**
- * Adds every problem of a value. The schema is read, not compiled: a config is checked once per start, and the messages need
- * the schema anyway. Gives whether there was no problem.
+ * Validates a value, adds every problem to the report, and returns whether there was none. The schema is interpreted, not compiled:
+ * a config is checked once per start, and the messages need the schema anyway.
  */
 export function check(declared: TSchema, value: unknown, report: Report): boolean {
   const schema: Shape = declared;
@@ -13,7 +13,7 @@ export function check(declared: TSchema, value: unknown, report: Report): boolea
   if (schema["~check"] === undefined) checkShape(schema, value, report);
   else schema["~check"](value, report);
   for (const rule of schema["~rules"] ?? []) {
-    // The value has the shape that the rule's own type follows from.
+    // The schema has validated the shape, from which the rule's type follows.
     if (report.problems.length === before) rule(value as never, report);
   }
   if (isPlainObject(value)) schema["~relation"]?.(value, report);
@@ -29,7 +29,7 @@ function checkShape(schema: Shape, value: unknown, report: Report): void {
   else if (value === "" && schema.minLength !== undefined) report.say("must not be empty");
 }
 
-/** Whether a value has the type of a schema; the members of objects and lists do not count. */
+/** Whether a value has the type of a schema, regardless of the members of objects and lists. */
 function isOfType(schema: Shape, value: unknown): boolean {
   if (schema["~wanted"] !== undefined) return schema["~wanted"].is(value);
   if (schema.const !== undefined) return value === schema.const;
@@ -55,7 +55,7 @@ function checkUnion(branches: readonly Shape[], value: unknown, report: Report):
   else check(branch, value, report);
 }
 
-/** Says what would have been right, and the choice that is probably meant. */
+/** Reports the expected values, and the choice that was probably intended. */
 function sayWanted(branches: readonly Shape[], value: unknown, report: Report): void {
   const choices = branches.flatMap((branch) => branch.enum ?? branch.const ?? []);
   const closest = typeof value === "string" ? closestName(value, choices) : "";

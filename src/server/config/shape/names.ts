@@ -2,15 +2,15 @@ import { NAME_LENGTH_MAX } from "../limits.ts";
 
 const WITH_HYPHEN = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 const WITHOUT_HYPHEN = /^[A-Za-z_][A-Za-z0-9_]*$/;
-/** Members of every object: a look-up by such a name would find what nobody declared. */
+/** Whether every object has this member: a lookup by such a name would find what nobody declared. */
 const isObjectMember = (name: string): boolean => name in Object.prototype || name === "prototype";
-/** Names of SQLite, and of the tables that this server adds to the declared ones. */
+/** Names that SQLite reserves, and those of tables that this server adds to the declared ones. */
 const RESERVED_PREFIX = /^(_platform|sqlite_)/i;
-/** The full-text index of a table `t` is `t_fts`, and SQLite keeps it in `t_fts_data` and others. */
+/** Matches tables of full-text indexes: that of a table `t` is `t_fts`, and SQLite stores it in `t_fts_data` and others. */
 const FTS_TABLE = /_fts(_(data|idx|content|docsize|config))?$/i;
-/** Table functions of SQLite: a table of the same name would hide the function that filters are made of. */
+/** SQLite's table functions: a table of the same name would shadow the function from which filters are built. */
 const TABLE_FUNCTION = /^(pragma_.*|jsonb?_(each|tree)|dbstat|fts3tokenize|fts4aux|fts5vocab|bytecode|tables_used)$/i;
-/** SQLite's names of the row id: a field with such a name would hide it from the full-text index. */
+/** SQLite's names of the row id: a field of such a name would shadow it from the full-text index. */
 const ROW_NAMES = new Set(["rowid", "_rowid_", "oid"]);
 
 /** Fields that every table has. */
@@ -26,7 +26,10 @@ function identifierProblem(name: string, form: RegExp): string | null {
   return RESERVED_PREFIX.test(name) ? "must not begin with _platform or sqlite_, which are reserved" : null;
 }
 
-/** For namespaces, buckets, indexes, rooms and keys: names that appear in paths, scopes and file names. */
+/**
+ * Describes the problem of a name of a namespace, bucket, index, room or key, which appears in paths, scopes and file names; null:
+ * valid.
+ */
 export const nameProblem = (name: string): string | null => identifierProblem(name, WITH_HYPHEN);
 
 export function tableNameProblem(name: string): string | null {
@@ -35,7 +38,7 @@ export function tableNameProblem(name: string): string | null {
   return identifierProblem(name, WITHOUT_HYPHEN);
 }
 
-/** `id`, `createdAt` and `updatedAt` pass: their own check is `checkAutomaticField`. */
+/** Describes the problem of a field's name; null: valid. `id`, `createdAt` and `updatedAt` pass: `checkAutomaticField` checks them. */
 export function fieldNameProblem(name: string): string | null {
   if (ROW_NAMES.has(name.toLowerCase())) return "is SQLite's own name of the row id";
   const automatic = AUTOMATIC_FIELDS.find((field) => field.toLowerCase() === name.toLowerCase());
@@ -43,6 +46,6 @@ export function fieldNameProblem(name: string): string | null {
   return identifierProblem(name, WITHOUT_HYPHEN);
 }
 
-/** Action types and timers are looked up by name, and may have any other name. */
+/** Describes the problem of an action's or timer's name; null: valid. Lookup is by name, so most names are allowed. */
 export const handlerNameProblem = (name: string): string | null =>
   isObjectMember(name) || name === "" ? "cannot be the name of a handler" : null;

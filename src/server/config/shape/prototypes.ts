@@ -3,8 +3,8 @@ import { isPlainObject } from "./report.ts";
 import type { Shape } from "./schema.ts";
 
 /**
- * A copy of a checked value in which the objects with names of the user's choice have no prototype: a name from a request
- * (`constructor`, `hasOwnProperty`) then finds only what was declared.
+ * Copies a checked value so that objects with user-defined names have no prototype: a name from a request (`constructor`,
+ * `hasOwnProperty`) then finds only what was declared.
  */
 export function withoutPrototypes(schema: TSchema, value: unknown): unknown {
   const { properties, "~entry": entry }: Shape = schema;

@@ -1,14 +1,14 @@
 import { SHOWN_LENGTH_MAX } from "../limits.ts";
 import type { ConfigProblem } from "../problems.ts";
 
-/** The place that is being checked, and the problems found so far. */
+/** The path under validation, and the problems found so far. */
 export interface Report {
   readonly path: string;
   /** The last part of the path. */
   readonly member: string;
   readonly problems: ConfigProblem[];
   at(member: string | number): Report;
-  /** Adds a problem of this place. */
+  /** Adds a problem at this path. */
   say(message: string): void;
 }
 
@@ -30,7 +30,7 @@ export function isPlainObject(value: unknown): value is PlainObject {
   return prototype === Object.prototype || prototype === null;
 }
 
-/** A value of a config, short enough for a message. */
+/** Formats a value of a config, short enough for a message. */
 export function describe(value: unknown): string {
   if (typeof value === "string") {
     const text = JSON.stringify(value);

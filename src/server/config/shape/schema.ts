@@ -3,9 +3,9 @@ import { DURATION_MAX_SECONDS } from "../limits.ts";
 import { nameProblem } from "./names.ts";
 import { describe, type PlainObject, type Report } from "./report.ts";
 
-// What the schemas of sections use beside TypeBox's own `Type`. `check.ts` reads all of it.
+// Extensions of TypeBox's `Type` for the schemas of sections. `check.ts` interprets all of them.
 
-/** A check that no schema can express. It is called with values of the right shape only. */
+/** A check that no schema can express. It is called only with values of the right shape. */
 type Check<Value> = (value: Value, report: Report) => void;
 
 /** The parts of a schema that `check.ts` reads. A name with ~ is not part of JSON Schema. */
@@ -16,29 +16,29 @@ export interface Shape {
   enum?: readonly string[];
   properties?: Readonly<Record<string, Shape>>;
   required?: readonly string[] | undefined;
-  /** true: other members may have any value. Otherwise there may be none. */
+  /** true: other members may have any value. Otherwise none are allowed. */
   additionalProperties?: boolean;
   items?: Shape;
   minItems?: number;
   minLength?: number;
   minimum?: number;
   maximum?: number;
-  /** The members of an object with names that the user chooses. */
+  /** The schema of members whose names the user chooses. */
   "~entry"?: Shape;
-  /** What is wrong with such a name; null when nothing is. */
+  /** Describes the problem of such a name; null: valid. */
   "~name"?: (name: string) => string | null;
-  /** Names that differ only in case are two names. */
+  /** Whether names that differ only in case are distinct. */
   "~caseCounts"?: boolean;
   "~unit"?: string;
-  /** No message may repeat the value. */
+  /** Whether messages must not quote the value. */
   "~secret"?: boolean;
-  /** Values that are not JSON: what they must be, in words, and whether one is. */
+  /** A check of values that are not JSON: the description of valid ones, and a predicate. */
   "~wanted"?: { words: string; is: (value: unknown) => boolean };
-  /** Replaces all other keywords. */
+  /** A check that replaces all other keywords. */
   "~check"?: Check<unknown>;
-  /** They run in their order, until one of them reports a problem. */
+  /** Checks that run in order, until one of them reports a problem. */
   "~rules"?: readonly Check<never>[];
-  /** As one of `~rules`, also for objects that have problems already. */
+  /** A check like those of `~rules`, which also runs for objects with problems. */
   "~relation"?: Check<PlainObject>;
 }
 
@@ -51,17 +51,17 @@ export function refined<Schema extends TSchema>(schema: Schema, rule: Check<Stat
   return Object.assign(schema, { "~rules": [...rules, rule] });
 }
 
-/** Adds a check of what the members of an object say about one another to a new schema. It also runs for broken objects. */
+/** Adds a check of the relations between an object's members to a new schema. It also runs for broken objects. */
 export const related = <Schema extends TSchema>(schema: Schema, relation: Check<PlainObject>): Schema =>
   Object.assign(schema, { "~relation": relation });
 
-/** An object whose members have names that the user chooses. */
+/** An object whose member names the user chooses. */
 export const named = <Entry extends TSchema>(
   entry: Entry,
   name: (name: string) => string | null = nameProblem,
   { caseCounts = false }: { caseCounts?: boolean } = {},
 ) =>
-  // Not Type.Record, which takes a tenth of a millisecond each at every start.
+  // Type.Record takes a tenth of a millisecond each at every start.
   Type.Unsafe<Record<string, Static<Entry>>>({
     type: "object",
     "~entry": entry,
@@ -78,7 +78,7 @@ export const valueThat = <Value>(words: string, is: (value: unknown) => boolean)
 
 export const func = <Function>() => valueThat<Function>("a function", (value) => typeof value === "function");
 
-/** A rule of access: a constant answer, or a function that gives one. */
+/** An access rule: a constant answer, or a function that returns one. */
 export const rule = <Function>() =>
   valueThat<boolean | Function>("true, false or a function", (value) => /^(boolean|function)$/.test(typeof value));
 
@@ -86,7 +86,7 @@ export const text = () => Type.String({ minLength: 1 });
 
 export const secretText = () => Type.String({ minLength: 1, "~secret": true });
 
-/** A text for which `problem` gives null. */
+/** A text for which `problem` returns null. */
 export const textWith = (problem: (text: string) => string | null) =>
   refined(text(), (value, report) => {
     const message = problem(value);
@@ -96,14 +96,14 @@ export const textWith = (problem: (text: string) => string | null) =>
 export const whole = ({ min, max, unit }: { min: number; max?: number; unit?: string }) =>
   Type.Integer({ minimum: min, maximum: max ?? Number.MAX_SAFE_INTEGER, "~unit": unit });
 
-/** Whole, as durations become columns, headers and tokens that hold whole numbers only. */
+/** Whole seconds: durations become columns, headers and tokens that hold only integers. */
 export const seconds = ({ min = 1, max = DURATION_MAX_SECONDS }: { min?: number; max?: number } = {}) =>
   whole({ min, max, unit: "seconds" });
 
 export const milliseconds = ({ min = 1 }: { min?: number } = {}) =>
   whole({ min, max: DURATION_MAX_SECONDS * 1_000, unit: "milliseconds" });
 
-/** An address with one of these schemes. */
+/** A URL with one of these schemes. */
 export function url(...schemes: readonly string[]) {
   const wanted = schemes.map((scheme) => `${scheme}:`).join(" or ");
   return textWith((value) => {

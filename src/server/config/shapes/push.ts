@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import type { JsonObject } from "../../../kernel/json/json.ts";
 import { AnyObject, nullable, optional } from "../../../kernel/schema/types.ts";
 
-// Messages of push, devices and the log. The types of `app.push` and of the client follow from these shapes.
+// Schemas of push messages, devices and the log. The types of `app.push` and of the client follow from them.
 
 /** Bytes of a message as JSON, without its raw overrides: the maximum of FCM. */
 export const MESSAGE_MAX_BYTES = 4096;
@@ -10,7 +10,7 @@ export const MESSAGE_MAX_BYTES = 4096;
 const IMAGE_LENGTH_MAX = 2048;
 const SOUND_LENGTH_MAX = 256;
 const COLLAPSE_ID_LENGTH_MAX = 64;
-/** Four weeks: the maximum of FCM and of push services. */
+/** The maximum TTL of FCM and of push services: four weeks. */
 export const TTL_MAX_SECONDS = 28 * 24 * 3600;
 const BADGE_MAX = 2 ** 31 - 1;
 
@@ -23,16 +23,16 @@ export const PushStatus = Type.Enum(["sent", "failed", "removed"]);
 export type PushStatus = Static<typeof PushStatus>;
 
 const options = {
-  /** The address of a picture. */
+  /** The URL of a picture. */
   image: optional(Type.String({ maxLength: IMAGE_LENGTH_MAX })),
   sound: optional(Type.String({ maxLength: SOUND_LENGTH_MAX })),
   /** The number on the app's icon (iOS). */
   badge: optional(Type.Integer({ minimum: 0, maximum: BADGE_MAX, description: "The number on the app's icon (iOS)" })),
-  /** Values other than strings arrive as JSON. */
+  /** The data; values other than strings arrive as JSON. */
   data: Type.Optional(
     Type.Unsafe<JsonObject>({ ...AnyObject, description: "Values that are no text are sent as JSON" }),
   ),
-  /** A device that was offline gets only the last message of each collapseId. */
+  /** The key by which messages replace one another: a device that was offline receives only the last one of each. */
   collapseId: optional(Type.String({ minLength: 1, maxLength: COLLAPSE_ID_LENGTH_MAX })),
   /** Seconds for which the provider keeps the message for an offline device; four weeks at most. */
   ttl: optional(Type.Integer({ minimum: 0, maximum: TTL_MAX_SECONDS, description: "Seconds" })),
@@ -45,7 +45,7 @@ const options = {
   ),
 };
 const Options = Type.Object(options);
-/** Members of both kinds of message. */
+/** The options of both kinds of message. */
 export type PushOptions = Static<typeof Options>;
 
 const silent = Type.Optional(Type.Boolean({ description: "Shows no notification; the app gets `data` only" }));

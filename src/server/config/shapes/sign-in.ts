@@ -2,19 +2,19 @@ import { type Static, Type } from "typebox";
 import { nullable } from "../../../kernel/schema/types.ts";
 import { OwnUser } from "./users.ts";
 
-// What sign-ins answer, and what a user is signed in with and can sign in with. The types of the client follow from these shapes.
+// Schemas of sign-in answers, and of a user's sessions and credentials. The types of the client follow from them.
 
 const Time = Type.String({ format: "date-time" });
 
 export const Tokens = Type.Object({ user: OwnUser, accessToken: Type.String(), refreshToken: Type.String() });
-/** What a sign-in or a refresh answers. */
+/** The answer to a sign-in or a refresh. */
 export type Tokens = Static<typeof Tokens>;
 
 export const Pending = Type.Object({
   user: OwnUser,
   verificationRequired: Type.Literal(true, { description: "With `auth.requireVerifiedEmail`: a link is mailed" }),
 });
-/** The answer while the address has to be proved: the user, without tokens. */
+/** The answer while the address is unverified: the user, without tokens. */
 export type Pending = Static<typeof Pending>;
 
 export const MFA_TICKET_ATTEMPTS_MAX = 5;
@@ -80,7 +80,7 @@ export const UserPasskey = Type.Object(passkey);
 
 export const SignInMeans = Type.Object(
   {
-    /** Live ones, newest first, at most 100. */
+    /** The live sessions, newest first, at most 100. */
     sessions: Type.Array(UserSession, { description: "Live ones, newest first, at most 100" }),
     factors: Type.Array(Factor),
     identities: Type.Array(Identity),
@@ -88,5 +88,5 @@ export const SignInMeans = Type.Object(
   },
   { description: "Without secrets" },
 );
-/** What a user is signed in with, and can sign in with. */
+/** A user's sessions, and the means to sign in. */
 export type SignInMeans = Static<typeof SignInMeans>;

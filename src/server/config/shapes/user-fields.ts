@@ -2,37 +2,37 @@ import { Type } from "typebox";
 import type { JsonObject } from "../../../kernel/json/json.ts";
 import { AnyObject, optional, refine } from "../../../kernel/schema/types.ts";
 
-// Free of Node and Bun: the types of the client follow from these shapes.
+// Independent of Node and Bun: the types of the client follow from these schemas.
 
 export const PASSWORD_MIN_CHARACTERS = 8;
 export const PASSWORD_MAX_BYTES = 1024;
 const EMAIL_MAX_CHARACTERS = 254;
-/** An address with white space around it. */
+/** The maximum length of an address with surrounding white space. */
 const EMAIL_TEXT_MAX_CHARACTERS = 4 * EMAIL_MAX_CHARACTERS;
 const EMAIL_LOCAL_MAX_CHARACTERS = 64;
 export const DISPLAY_NAME_MAX_CHARACTERS = 256;
 export const AVATAR_URL_MAX_CHARACTERS = 2048;
 const ROLE_MAX_CHARACTERS = 64;
 
-/** No leading, trailing or double dots. Invisible characters are excluded: two addresses could look alike. */
+/** Matches the local part: no leading, trailing or double dots. Invisible characters are excluded: two addresses could look alike. */
 const EMAIL_LOCAL = /^[^.@"(),:;<>[\]\\\p{Cc}\p{Cf}\p{Cs}\p{Z}]+(?:\.[^.@"(),:;<>[\]\\\p{Cc}\p{Cf}\p{Cs}\p{Z}]+)*$/u;
 const EMAIL_DOMAIN_LABEL = /^[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?$/u;
-/** The last label is never all digits: that would be an IP address. */
+/** Matches the last label, which is never all digits: that would be an IP address. */
 const EMAIL_TOP_LABEL = /^(?=.*[^\p{N}]).{2,}$/u;
-/** OHM, KELVIN and ANGSTROM SIGN: their lower case is a letter, of which another address may consist. */
+/** OHM, KELVIN and ANGSTROM SIGN: their lower case is a letter that may be part of another address. */
 const LETTER_SIGNS = /[\u2126\u212A\u212B]/;
 const ASCII = /^[ -~]*$/;
 const CONTROL = /\p{Cc}/u;
 const OTHER_SPACES = /(?! )\p{Zs}/gu;
 
 /**
- * The one form of an address: trimmed and lower-cased, the local part in NFC, and a domain with other letters than those of ASCII as
- * DNS has it (`xn--…`). null if `text` is not an email address.
+ * Normalizes an address: trimmed and lower-cased, the local part in NFC, and a non-ASCII domain in its DNS form (`xn--…`). null if
+ * `text` is not an email address.
  */
 export function normalizeEmail(text: string): string | null {
   if (text.length > EMAIL_TEXT_MAX_CHARACTERS || LETTER_SIGNS.test(text)) return null;
   const typed = lowerCasedEmail(text).normalize("NFC");
-  // Before DNS drops invisible characters from the domain.
+  // Checked before DNS drops invisible characters from the domain.
   if (!isEmail(typed)) return null;
   if (ASCII.test(typed)) return typed;
   const at = typed.indexOf("@");
@@ -40,10 +40,10 @@ export function normalizeEmail(text: string): string | null {
   return isEmail(email) ? email : null;
 }
 
-/** An address as earlier releases stored it. */
+/** Returns an address as earlier releases stored it. */
 export const lowerCasedEmail = (text: string): string => text.trim().toLowerCase();
 
-/** The domain as DNS has it; empty for what is no domain. One that is written in ASCII already is not judged. */
+/** Converts the domain to its DNS form; empty if invalid. A domain in ASCII is returned unchecked. */
 function asciiDomain(domain: string): string {
   if (ASCII.test(domain)) return domain;
   return URL.parse(`http://${domain}`)?.hostname ?? "";
@@ -58,7 +58,7 @@ function isEmail(email: string): boolean {
   return isLocal && isDomain && EMAIL_TOP_LABEL.test(labels.at(-1) ?? "");
 }
 
-/** An address as it was sent: `emailOf` returns its one form. */
+/** An address as sent: `emailOf` returns its normalized form. */
 export const Email = refine(
   Type.String({
     format: "email",
@@ -70,16 +70,16 @@ export const Email = refine(
   (name) => ({ code: "invalid_value", message: `${name} must be an email address` }),
 );
 
-/** The address in a text that `Email` has accepted. */
+/** Returns the normalized address of a text that `Email` has accepted. */
 export const emailOf = (text: string): string => normalizeEmail(text) ?? "";
 
 /**
- * The form of a password that is hashed (RFC 8265, OpaqueString): NFC, and every space is U+0020. Keyboards write the same
- * characters in several forms. ASCII is as it was.
+ * Normalizes a password for hashing (RFC 8265, OpaqueString): NFC, and every space becomes U+0020. Keyboards write the same
+ * characters in several forms. ASCII is unchanged.
  */
 export const passwordForm = (password: string): string => password.normalize("NFC").replaceAll(OTHER_SPACES, " ");
 
-/** A new plaintext password: the same rules wherever one is set, of its form that is hashed. */
+/** A new plaintext password: the same rules wherever one is set, applied to the form that is hashed. */
 export const newPassword = (minLength: number) =>
   refine(
     refine(
@@ -94,7 +94,7 @@ export const newPassword = (minLength: number) =>
     (name) => ({ code: "too_long", message: `${name} must have at most ${PASSWORD_MAX_BYTES} bytes` }),
   );
 
-/** Counted only where the length does not tell. */
+/** Counts characters only where the length is inconclusive. */
 const hasCharacters = (text: string, count: number): boolean =>
   text.length >= 2 * count || Array.from(text).length >= count;
 
@@ -107,7 +107,7 @@ export const DisplayName = optional(
   })),
 );
 
-/** Apps display it, so `javascript:` URLs must not get in. */
+/** A URL that apps display, so `javascript:` is refused. */
 export const AvatarUrl = optional(
   refine(
     Type.String({ maxLength: AVATAR_URL_MAX_CHARACTERS, description: "A path or an http(s) URL" }),
@@ -123,7 +123,7 @@ function isShowable(text: string): boolean {
 
 export const EmailVisibility = Type.Optional(Type.Union([Type.Literal("public"), Type.Literal("private")]));
 
-/** Any text: the app defines its roles. */
+/** A role: any text, as the app defines its roles. */
 export const Role = Type.Optional(
   refine(Type.String({ minLength: 1, maxLength: ROLE_MAX_CHARACTERS }), hasNoControls, (name) => ({
     code: "invalid_value",
@@ -131,5 +131,5 @@ export const Role = Type.Optional(
   })),
 );
 
-/** Any members; `requireMetadataSize` bounds their size, with 413. */
+/** An object of any members; `requireMetadataSize` bounds their size, with 413. */
 export const Metadata = Type.Optional(Type.Unsafe<JsonObject>(AnyObject));

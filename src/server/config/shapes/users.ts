@@ -4,28 +4,28 @@ import { AnyObject, nullable, optional, refine } from "../../../kernel/schema/ty
 import { isIsoDateTime } from "../../../kernel/time/iso-datetime.ts";
 import { AvatarUrl, DisplayName, Email, EmailVisibility, Metadata, newPassword, Role } from "./user-fields.ts";
 
-// What requests about users hold and what their answers show. The types of `app.users` and of the client follow from these shapes.
+// Schemas of requests and answers about users. The types of `app.users` and of the client follow from them.
 
 const Time = Type.String({ format: "date-time" });
 const Visibility = Type.Union([Type.Literal("public"), Type.Literal("private")]);
 const Members = Type.Unsafe<JsonObject>(AnyObject);
 
 const REDIRECT_URL_MAX_CHARACTERS = 2_048;
-/** Where a mailed link leads. */
+/** The target of a mailed link. */
 export const RedirectUrl = optional(
   Type.String({ maxLength: REDIRECT_URL_MAX_CHARACTERS, description: "Must match `auth.redirectUrls`" }),
 );
 
 export const UserEntry = Type.Object({
   id: Type.String(),
-  /** null for anonymous users. */
+  /** The email; null for anonymous users. */
   email: nullable(Type.String()),
   displayName: nullable(Type.String()),
   role: Type.String(),
   emailVerified: Type.Boolean(),
   isAnonymous: Type.Boolean(),
   disabled: Type.Boolean(),
-  /** ISO 8601. */
+  /** The time of creation in ISO 8601. */
   createdAt: Time,
 });
 /** A user in a list. */
@@ -37,21 +37,21 @@ export const OwnUser = Type.Object({
   ...ownEntry,
   avatarUrl: nullable(Type.String()),
   emailVisibility: Visibility,
-  /** Written by the user. */
+  /** Metadata written by the user. */
   metadata: Members,
-  /** Set by administrators. */
+  /** Claims set by administrators. */
   customClaims: Members,
 });
-/** A user, as the server shows them to themselves. */
+/** A user, as shown to themselves. */
 export type OwnUser = Static<typeof OwnUser>;
 
 export const User = Type.Object({
   ...OwnUser.properties,
   disabled,
-  /** Never sent to clients. */
+  /** Metadata that is never sent to clients. */
   appMetadata: Members,
 });
-/** A user as administrators see one. */
+/** A user, as shown to administrators. */
 export type User = Static<typeof User>;
 
 const profile = {
@@ -61,7 +61,7 @@ const profile = {
   metadata: Metadata,
 };
 export const ProfileChanges = Type.Object(profile);
-/** What users change of their own account. Absent members stay unchanged; `metadata` is replaced as a whole. */
+/** The changes of a user's own account. Absent members stay unchanged; `metadata` is replaced as a whole. */
 export type ProfileChanges = Static<typeof ProfileChanges>;
 
 export const userChanges = (passwordMinLength: number) =>
@@ -70,20 +70,20 @@ export const userChanges = (passwordMinLength: number) =>
     role: Role,
     disabled: Type.Optional(Type.Boolean()),
     appMetadata: Metadata,
-    /** Another address ends every session, and the links that were mailed before. */
+    /** The email. Another address ends every session, and invalidates the links mailed before. */
     email: Type.Optional(Email),
-    /** false after a change of `email` unless given. */
+    /** Whether the email is verified; false after a change of `email` unless set. */
     emailVerified: Type.Optional(Type.Boolean({ description: "false after a change of `email` unless given" })),
-    /** Ends every session, and removes the passkeys unless `keepPasskeys` is true. */
+    /** The password. It ends every session, and removes the passkeys unless `keepPasskeys` is true. */
     password: Type.Optional(newPassword(passwordMinLength)),
     keepPasskeys: Type.Optional(
       Type.Boolean({ default: false, description: "true: the passkeys stay where a password is set" }),
     ),
   });
-/** Absent members stay unchanged; `metadata` and `appMetadata` are replaced as a whole. */
+/** The changes of a user. Absent members stay unchanged; `metadata` and `appMetadata` are replaced as a whole. */
 export type UserChanges = Static<ReturnType<typeof userChanges>>;
 
-/** A user whom an administrator makes: with a password. */
+/** A user whom an administrator creates with a password. */
 export const createdUser = (passwordMinLength: number) =>
   Type.Object({
     email: Email,
@@ -96,12 +96,12 @@ export const createdUser = (passwordMinLength: number) =>
 export const newUser = (passwordMinLength: number) =>
   Type.Object({
     email: Email,
-    /** Absent: the user signs in by link, code or provider, or sets a password by mail. */
+    /** The password. Absent: the user signs in by link, code or provider, or sets a password by mail. */
     password: optional(newPassword(passwordMinLength)),
     displayName: DisplayName,
     /** `user` by default. */
     role: Role,
-    /** false by default. */
+    /** Whether the email is verified; false by default. */
     emailVerified: Type.Optional(Type.Boolean()),
     metadata: Metadata,
     appMetadata: Metadata,
@@ -113,16 +113,16 @@ export const UserInvitation = Type.Object({
   /** `user` by default. */
   role: Role,
   metadata: Metadata,
-  /** Where the link leads; must match `auth.redirectUrls`. By default `<publicUrl>/auth/accept-invite`. */
+  /** The target of the link; must match `auth.redirectUrls`. By default `<publicUrl>/auth/accept-invite`. */
   redirectUrl: RedirectUrl,
 });
 export type UserInvitation = Static<typeof UserInvitation>;
 
 const ID_MAX_CHARACTERS = 256;
-/** No control characters and no `/`, as in ids of records. */
+/** Matches an id: no control characters and no `/`, as in ids of records. */
 const ID = /^[^\p{Cc}/]+$/u;
 const RESERVED_IDS = new Set(["count", "search", "aggregate", "batch", "batch-by-filter"]);
-/** No URL can name the dots, and `X-Platform-Act-As` means nobody by the word. */
+/** Ids that cannot be addressed: no URL can contain the dots, and `anonymous` in `X-Platform-Act-As` means an anonymous caller. */
 const UNNAMEABLE = new Set([".", "..", "anonymous"]);
 
 const Id = refine(
@@ -143,7 +143,7 @@ const Id = refine(
 
 export const IMPORT_USERS_MAX = 1_000;
 const IMPORT_IDENTITIES_MAX = 10;
-/** Bytes of a provider's id of a user. */
+/** The maximum size of a provider's user id, in bytes. */
 const SUBJECT_MAX_BYTES = 255;
 const TIME_MAX_CHARACTERS = 64;
 const PASSWORD_HASH_MAX_CHARACTERS = 4_096;
@@ -165,14 +165,14 @@ const ImportedIdentity = Type.Object({
   ),
 });
 
-/** The service checks `passwordHash`, that it and `password` exclude each other, and the size of the metadata. */
+/** A user of an import. The service checks `passwordHash`, that it excludes `password`, and the size of the metadata. */
 const importedUser = (passwordMinLength: number) =>
   Type.Object({
     id: optional(Id),
     email: Email,
-    /** At most one of this and `passwordHash`; without both the user signs in by link, code or provider. */
+    /** The plaintext password, exclusive with `passwordHash`; without both the user signs in by link, code or provider. */
     password: optional(newPassword(passwordMinLength)),
-    /** bcrypt, or `pbkdf2:sha256:ITERATIONS:BASE64_SALT:BASE64_HASH`. */
+    /** The password hash: bcrypt, or `pbkdf2:sha256:ITERATIONS:BASE64_SALT:BASE64_HASH`. */
     passwordHash: optional(
       Type.String({
         maxLength: PASSWORD_HASH_MAX_CHARACTERS,
@@ -183,7 +183,7 @@ const importedUser = (passwordMinLength: number) =>
     avatarUrl: AvatarUrl,
     role: Role,
     verified: Type.Optional(Type.Boolean()),
-    /** ISO 8601; now by default. */
+    /** The time of creation in ISO 8601; now by default. */
     createdAt: optional(
       refine(
         Type.String({ format: "date-time", maxLength: TIME_MAX_CHARACTERS, description: "Now by default" }),
@@ -194,7 +194,7 @@ const importedUser = (passwordMinLength: number) =>
         }),
       ),
     ),
-    /** Users at providers of `auth.oauth`, by the providers' ids of them. */
+    /** The user's accounts at providers of `auth.oauth`, with the providers' ids. */
     identities: Type.Optional(Type.Array(ImportedIdentity, { maxItems: IMPORT_IDENTITIES_MAX })),
     metadata: Metadata,
     appMetadata: Metadata,

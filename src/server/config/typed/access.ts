@@ -14,7 +14,8 @@ import type { Auth } from "../identity.ts";
 import type { AnyTables } from "./declared.ts";
 import type { RecordOf } from "./records.ts";
 
-// `app` and the contexts of rules and hooks, typed from a config. Each is the untyped one where the config does not say.
+// `app` and the contexts of rules and hooks, typed from a config. Each falls back to the untyped one where the config declares
+// nothing.
 
 interface TypedLookups<Tables> {
   table<Name extends keyof Tables & string>(name: Name): Lookup<RecordOf<Tables[Name]>>;
@@ -27,7 +28,7 @@ interface TypedFiles<Namespaces> {
   db<Name extends keyof Namespaces & string>(namespace: Name, instanceId?: string): LookupsOf<Namespaces[Name]>;
 }
 
-/** The context of a rule. `Own`: the tables of its namespace; none where it is about no record or instance. */
+/** The context of a rule. `Own`: the tables of its namespace; none for a rule that is about no record or instance. */
 export type RuleContextOf<Namespaces, Own> = Pick<RuleContext, "namespace" | "instanceId"> &
   LookupsOf<Own> &
   (string extends keyof Namespaces ? Pick<RuleContext, "db"> : TypedFiles<Namespaces>);
@@ -40,7 +41,7 @@ type TransactionOf<Tables> = Omit<DatabaseTransaction, "table"> & TypedTransacti
 
 interface TypedDatabase<Tables> {
   table<Name extends keyof Tables & string>(name: Name): TableAccessor<RecordOf<Tables[Name]>>;
-  /** As that of `DatabaseAccessor`. */
+  /** Runs a transaction: see `ServerDatabaseAccessor`. */
   transaction<T>(work: (tx: TransactionOf<Tables>) => T extends PromiseLike<unknown> ? never : T): Promise<T>;
 }
 
@@ -56,11 +57,11 @@ interface TypedDatabases<Namespaces, Accessor> {
   ): DatabaseOf<Namespaces[Name], Accessor>;
 }
 
-/** What `app.as(auth)` gives. */
+/** The access that `app.as(auth)` returns. */
 type UserAccessOf<Namespaces> = Omit<UserAccess, "db"> & TypedDatabases<Namespaces, DatabaseAccessor>;
 
 interface TypedUsers<Namespaces> {
-  /** As that of `AppAccess`. */
+  /** Returns access with the rights of a user: see `AppAccess`. */
   as(auth: Auth | null): UserAccessOf<Namespaces>;
 }
 
@@ -68,7 +69,7 @@ type AppOfTables<Namespaces> = string extends keyof Namespaces
   ? AppAccess
   : Omit<AppAccess, "db" | "as"> & TypedDatabases<Namespaces, ServerDatabaseAccessor> & TypedUsers<Namespaces>;
 
-/** What a schema made with `t` from "elysia" describes; any JSON for another schema, or none. */
+/** The type that a schema made with `t` from "elysia" describes; any JSON for another schema, or none. */
 export type DataOf<Schema> = Schema extends { static: infer Data } ? Data : JsonValue;
 
 interface TypedJobs<Jobs> {

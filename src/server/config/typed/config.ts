@@ -18,7 +18,7 @@ import type { RecordOf, WrittenOf } from "./records.ts";
 import type { SchemaShape } from "./schema-shape.ts";
 import type { TypedTrigger, TypedWebhook } from "./triggers.ts";
 
-/** What a rule of a table gives. */
+/** The result of a table's rule. */
 type Verdict<R> = MaybePromise<boolean | FilterOf<R>>;
 
 type TypedRule<R, Context> = boolean | ((auth: Auth | null, record: R, context: Context) => Verdict<R>);
@@ -85,7 +85,10 @@ interface TypedStorage<Buckets, Namespaces> extends Omit<StorageConfig, "buckets
   buckets: { [Bucket in keyof Buckets]: TypedBucket<Namespaces> };
 }
 
-/** `Actions`: the handlers as they are written. The parameter of each says what clients send: it is not checked at run time. */
+/**
+ * A room with typed actions. `Actions`: the handlers as written. The parameter of each is the type that clients send, unchecked at
+ * run time.
+ */
 interface TypedRoom<Actions, Namespaces> extends Omit<RoomConfig, "access" | "actions"> {
   actions?: Actions & AnyActions;
   access?: {
@@ -101,7 +104,7 @@ interface TypedRoom<Actions, Namespaces> extends Omit<RoomConfig, "access" | "ac
 }
 
 interface TypedActions {
-  // A method, so that a handler may declare what its payload is.
+  // A method, so that a handler may declare its payload's type.
   handle(room: Room, player: Player, payload: JsonValue): MaybePromise<OrNothing<JsonValue>>;
 }
 interface AnyActions {
@@ -110,17 +113,17 @@ interface AnyActions {
 
 interface TypedRealtime<Namespaces> extends Omit<RealtimeConfig, "access"> {
   access?: {
-    /** As that of `RealtimeConfig`. */
+    /** The rule of broadcasts: see `RealtimeConfig`. */
     broadcast?:
       | boolean
       | ((auth: Auth, channel: string, event: string, context: FreeContext<Namespaces>) => MaybePromise<boolean>);
-    /** As that of `RealtimeConfig`. */
+    /** The rule of presence: see `RealtimeConfig`. */
     presence?: boolean | ((auth: Auth, channel: string, context: FreeContext<Namespaces>) => MaybePromise<boolean>);
   };
 }
 
 interface TypedAuth<Namespaces> extends Omit<AuthConfig, "signup"> {
-  /** As that of `AuthConfig`. */
+  /** The rule of sign-up: see `AuthConfig`. */
   signup?: boolean | ((facts: SignUpFacts, context: FreeContext<Namespaces>) => MaybePromise<boolean>);
 }
 
@@ -149,7 +152,7 @@ export interface TypedConfig<
   databases?: { [Namespace in keyof Namespaces]: TypedNamespace<Namespaces[Namespace], Namespaces, Jobs> };
   storage?: TypedStorage<Buckets, Namespaces>;
   rooms?: { [Room in keyof Rooms]: TypedRoom<Rooms[Room], Namespaces> };
-  /** As that of `PlatformConfig`. */
+  /** Adds routes: see `PlatformConfig`. */
   routes?: (api: FunctionsApi<AppOf<NoInfer<Namespaces>>>) => MaybePromise<Api>;
   realtime?: TypedRealtime<Namespaces>;
   auth?: TypedAuth<Namespaces>;
@@ -159,7 +162,7 @@ export interface TypedConfig<
   webhooks?: { [Name in keyof Webhooks]: TypedWebhook<Webhooks[Name], Namespaces, Buckets> };
 }
 
-/** A config that knows its types. `Types` is there for the compiler only. */
+/** A config that carries its types. `Types` exists for the compiler only. */
 export interface DefinedConfig<Types extends ConfigTypes = ConfigTypes> extends PlatformConfig {
   readonly "~types"?: Types;
 }

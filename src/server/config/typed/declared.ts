@@ -1,4 +1,4 @@
-// What a config declares, by types alone: clients are typed from it, so nothing here needs a type of the server.
+// The declarations of a config, as types alone: clients are typed from them, so nothing here needs a type of the server.
 
 /** The schemas of tables by their names; `unknown` for a table without one. */
 export interface AnyTables {
@@ -10,15 +10,15 @@ export interface AnyNamespaces {
 }
 
 /**
- * What TypeScript may infer for the namespaces of a config. A namespace without tables is `unknown` there; with `unknown` as the
- * constraint, namespaces with computed names would refer to themselves.
+ * The constraint under which TypeScript infers the namespaces of a config. A namespace without tables is inferred as `unknown`;
+ * with `unknown` as the constraint, namespaces with computed names would refer to themselves.
  */
 export interface InferredNamespaces {
   // biome-ignore lint/suspicious/noExplicitAny: the only constraint that both forms above fit
   [namespace: string]: any;
 }
 
-/** Namespaces as TypeScript infers them: `tables: {}` is `unknown` there, and has no tables here. */
+/** Namespaces as TypeScript infers them, normalized: `tables: {}` is inferred as `unknown`, and has no tables here. */
 export type NamespacesOf<Namespaces> = {
   [Name in keyof Namespaces]: Namespaces[Name] extends AnyTables ? Namespaces[Name] : Record<never, never>;
 };
@@ -28,12 +28,12 @@ export interface AnyNames {
   [name: string]: unknown;
 }
 
-/** What a config declares, for code that is typed from it, such as a client. */
+/** The declarations of a config, for code that is typed from it, such as a client. */
 export interface ConfigTypes {
-  /** The schema of each table by namespace and table; `RecordOf` gives the type of its records. */
+  /** The schema of each table by namespace and table; `RecordOf` returns the type of its records. */
   databases: AnyNamespaces;
   buckets: AnyNames;
-  /** The actions of each room by its name: functions, whose last parameter and result are what clients send and get. */
+  /** The actions of each room by its name: functions, whose last parameter and result are what clients send and receive. */
   rooms: AnyNames;
   /** The Elysia instance that `routes` returns, or a promise of it; `unknown` without routes. */
   routes?: unknown;

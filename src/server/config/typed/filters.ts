@@ -12,7 +12,7 @@ type ColumnCondition<Name extends string, Value> =
   | readonly [field: Name, operator: Membership, value: readonly (Value | null)[]]
   | ([Value] extends [string] ? readonly [field: Name, operator: TextSearch, value: string] : never);
 
-/** A JSON field, or a path into it such as `address.city`. */
+/** A condition on a JSON field, or on a path into it such as `address.city`. */
 type JsonCondition<Name extends string> = readonly [
   field: Name | `${Name}.${string}`,
   operator: FilterOperator,
@@ -23,11 +23,11 @@ type ConditionOf<Name extends string, Value> = JsonValue extends Value
   ? JsonCondition<Name>
   : ColumnCondition<Name, NonNullable<Value>>;
 
-/** The conditions of a filter over records `R`; that of an untyped table where `R` is `TableRecord`. */
+/** The conditions of a filter over records `R`; untyped where `R` is `TableRecord`. */
 export type FilterOf<R> = string extends keyof R
   ? Filter
   : readonly (
       | { [Name in keyof R & string]: ConditionOf<Name, R[Name]> }[keyof R & string]
-      // What was made elsewhere as a `Filter`.
+      // Accepts a condition built elsewhere as a `Filter`.
       | readonly [field: AnyField, operator: FilterOperator, value: JsonValue | readonly JsonValue[]]
     )[];

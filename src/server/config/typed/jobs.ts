@@ -9,9 +9,9 @@ interface TypedJobRun<Data, Namespaces, Jobs> extends Omit<Job, "data" | "app"> 
 
 /** A job whose `run` knows its data, and the tables and jobs of the config. */
 export interface TypedJob<Schema, Namespaces, Jobs> extends Omit<JobConfig, "data" | "run"> {
-  /** As that of `JobConfig`. */
+  /** The schema of the data: see `JobConfig`. */
   data?: Schema & object;
-  /** As that of `JobConfig`. */
+  /** Runs the job: see `JobConfig`. */
   run: (job: TypedJobRun<NoInfer<DataOf<Schema>>, NoInfer<Namespaces>, NoInfer<Jobs>>) => unknown;
 }
 
@@ -21,6 +21,6 @@ interface TypedCronRun<Namespaces, Jobs> extends Omit<CronRun, "app"> {
 
 /** A schedule whose `run` knows the tables and jobs of the config. */
 export interface TypedCron<Namespaces, Jobs> extends Omit<CronJobConfig, "run"> {
-  /** As that of `CronJobConfig`. */
+  /** Runs the schedule: see `CronJobConfig`. */
   run: (run: TypedCronRun<NoInfer<Namespaces>, NoInfer<Jobs>>) => unknown;
 }

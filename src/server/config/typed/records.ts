@@ -12,12 +12,12 @@ interface ValueByType {
 }
 
 /**
- * A member by its name. `F extends { type: … }` does not work: before TypeScript 6 the inferred schema counts as a fresh
- * object literal, which is not assignable to a type that lacks one of its members.
+ * The type of a member by its name. `F extends { type: … }` does not work: before TypeScript 6 the inferred schema counts as a
+ * fresh object literal, which is not assignable to a type that lacks one of its members.
  */
 type Member<F, Name extends string> = Name extends keyof F ? F[Name] : undefined;
 
-/** With `validate: "new"` records may have values that `enum` does not list. */
+/** The type of a field's value. With `validate: "new"` records may have values that `enum` does not list. */
 type ValueOf<F> =
   Member<Member<F, "validate"> extends "new" ? unknown : F, "enum"> extends readonly (infer Choice)[]
     ? Choice
@@ -34,7 +34,7 @@ interface AutoFields {
 }
 
 /**
- * A record of a table with this schema. `required` fields are never null, all others may be; `enum` gives the union of its
+ * A record of a table with this schema. `required` fields are never null, all others may be; `enum` becomes the union of its
  * values. Without a schema it is `TableRecord`, whose fields have any JSON value.
  */
 export type RecordOf<Schema> = unknown extends Schema
@@ -49,14 +49,14 @@ export type RecordOf<Schema> = unknown extends Schema
           : Name]: Name extends keyof Schema ? FieldValue<Schema[Name]> : string;
       };
 
-/** What a hook writes instead of a record, and what `app` inserts: any of its fields. */
+/** A record that a hook returns as a replacement, and that `app` inserts: any of its fields. */
 export type WrittenOf<R> = string extends keyof R ? TableRecord : { [Name in keyof R]?: R[Name] | null };
 
 type FieldOperator<Value> =
   | { $op: "deleteField" }
   | (Extract<Value, number> extends never ? never : { $op: "increment"; value: number });
 
-/** Changes of a record: values and operators. */
+/** The changes of a record: values and operators. */
 export type ChangesOf<R> = string extends keyof R
   ? TableRecord
   : { [Name in keyof R]?: R[Name] | null | FieldOperator<R[Name]> };

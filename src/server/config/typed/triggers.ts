@@ -8,7 +8,7 @@ import type { AppOf } from "./access.ts";
 import type { FilterOf } from "./filters.ts";
 import type { RecordOf } from "./records.ts";
 
-/** `NAMESPACE.TABLE` of every table. */
+/** The address `NAMESPACE.TABLE` of every table. */
 type TableNames<Namespaces> = string extends keyof Namespaces
   ? string
   : { [Name in keyof Namespaces & string]: `${Name}.${keyof Namespaces[Name] & string}` }[keyof Namespaces & string];
@@ -43,7 +43,7 @@ type EventOf<On> = On extends { events: readonly (infer Event)[] }
         ? Event
         : never;
 
-/** What is known of `before` and `after` by the event. */
+/** The types of `before` and `after` for an event. */
 type Happened<Event, Subject> = Event extends "insert" | "signup"
   ? { event: Event; before: null; after: Subject }
   : Event extends "delete"

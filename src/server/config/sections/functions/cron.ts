@@ -9,13 +9,13 @@ import { func, named, seconds, textWith, whole } from "../../shape/schema.ts";
 export interface CronRun {
   readonly id: string;
   readonly app: AppAccess;
-  /** The time of the schedule for which it runs, in ISO 8601; it runs later where it is made up for or tried again. */
+  /** The scheduled time of the run, in ISO 8601; the run is later where it catches up or is a retry. */
   readonly scheduledAt: string;
-  /** Counts from 1. */
+  /** The attempt, from 1. */
   readonly attempt: number;
   /** Aborted at the timeout, when the run is cancelled, and when the server stops. */
   readonly signal: AbortSignal;
-  /** Writes to the server's log, with the job's name and id. */
+  /** A logger that adds the job's name and id. */
   readonly log: Logger;
 }
 
@@ -40,15 +40,15 @@ const timeZone = textWith((value) => {
 });
 
 const CronShape = Type.Object({
-  /** When: a cron expression of five fields, or a nickname such as `@daily`. */
+  /** The times: a cron expression of five fields, or a nickname such as `@daily`. */
   schedule: cronExpression(),
-  /** UTC by default. A time that a change of the clocks skips runs right after it; one that it repeats runs once. */
+  /** The time zone; UTC by default. A time that a clock change skips runs right after it; one that it repeats runs once. */
   timezone: Type.Optional(timeZone),
-  /** true: after a start, one run makes up for those that were missed. false by default. */
+  /** true: after a start, one run catches up for all missed ones. false by default. */
   catchUp: Type.Optional(Type.Boolean()),
-  /** Tries after the first one; 0 by default. */
+  /** Retries; 0 by default. */
   retries: Type.Optional(whole({ min: 0, max: JOB_RETRIES_MAX })),
-  /** Seconds that one try may take; 3600 by default. */
+  /** The timeout of one attempt in seconds; 3600 by default. */
   timeout: Type.Optional(seconds({ max: JOB_TIMEOUT_MAX_SECONDS })),
   run: func<(run: CronRun) => unknown>(),
 });

@@ -6,20 +6,20 @@ import type { AppAccess } from "../../app/index.ts";
 import { JOB_CONCURRENCY_MAX, JOB_RETRIES_MAX, JOB_TIMEOUT_MAX_SECONDS } from "../../limits.ts";
 import { checkedBy, func, named, seconds, whole } from "../../shape/schema.ts";
 
-/** One try of a job. */
+/** One attempt of a job. */
 export interface Job<Data = JsonValue> {
   readonly id: string;
   readonly data: Data;
   readonly app: AppAccess;
-  /** Counts from 1. A try during which the server was killed counts. */
+  /** The attempt, from 1. An attempt during which the server was killed counts. */
   readonly attempt: number;
   /** Aborted at the timeout, when the job is cancelled, and when the server stops. */
   readonly signal: AbortSignal;
-  /** Writes to the server's log, with the job's name and id. */
+  /** A logger that adds the job's name and id. */
   readonly log: Logger;
 }
 
-/** A schema as TypeBox makes it: `Type` of "typebox", `t` of "elysia". */
+/** A TypeBox schema: `Type` of "typebox", `t` of "elysia". */
 const dataSchema = checkedBy<object>((value, report) => {
   const problem = authoredProblem(value);
   if (problem !== null) report.say(`must be a schema such as t.Object({ … }): it ${problem}`);
@@ -28,13 +28,13 @@ const dataSchema = checkedBy<object>((value, report) => {
 const JobShape = Type.Object({
   /** The schema of the data, made with `t` from "elysia" or with TypeBox. Any JSON by default. */
   data: Type.Optional(dataSchema),
-  /** The job is done when it returns or resolves; a throw is tried again. */
+  /** Runs the job, which is done when this returns or resolves; a throw is retried. */
   run: func<(job: Job) => unknown>(),
-  /** Tries after the first one; 5 by default. */
+  /** Retries; 5 by default. */
   retries: Type.Optional(whole({ min: 0, max: JOB_RETRIES_MAX })),
-  /** Seconds that one try may take; 60 by default. */
+  /** The timeout of one attempt in seconds; 60 by default. */
   timeout: Type.Optional(seconds({ max: JOB_TIMEOUT_MAX_SECONDS })),
-  /** Jobs of this name that run at once; 4 by default. */
+  /** Jobs of this name that run concurrently; 4 by default. */
   concurrency: Type.Optional(whole({ min: 1, max: JOB_CONCURRENCY_MAX })),
 });
 export interface JobConfig extends Static<typeof JobShape> {}

@@ -1,12 +1,12 @@
 import type { RouteAccess } from "./routes.ts";
 
-/** Under these names a hook has the option that it stands for. */
+/** The symbols under which a hook carries the option that it stands for. */
 export const ACCESS = Symbol("access");
 export const TIMEOUT = Symbol("timeout");
 
 /**
- * An option of a route as a hook of Elysia: guards and groups then pass it on to their routes as they do with any hook. The server
- * takes it out again; should a route come to be without that, the hook refuses its requests.
+ * Makes an option of a route a hook of Elysia: guards and groups then pass it on to their routes like any hook. The server removes
+ * it; if a route is ever created without that step, the hook refuses its requests.
  */
 function marker(name: symbol, value: unknown): { transform: () => never } {
   const transform = (): never => {
@@ -15,7 +15,7 @@ function marker(name: symbol, value: unknown): { transform: () => never } {
   return { transform: Object.assign(transform, { [name]: value }) };
 }
 
-/** The options of routes as macros of Elysia. */
+/** The options of routes as Elysia macros. */
 export const MARKERS = {
   access: (access: RouteAccess) => marker(ACCESS, access),
   timeout: (seconds: number) => marker(TIMEOUT, seconds),
@@ -33,7 +33,7 @@ interface WithMacros {
 }
 
 /**
- * Makes instances of Elysia that a config or a plugin makes by itself know the options of routes. A guard of theirs would otherwise
+ * Teaches the options of routes to Elysia instances that a config or a plugin creates itself. Otherwise a guard of theirs would
  * ignore its `access`, and its routes would be open to every signed-in user.
  */
 export function knowOptions(prototype: object): void {
@@ -46,8 +46,8 @@ export function knowOptions(prototype: object): void {
     }
     applyMacro.call(this, hook, appliable, state);
   };
-  // Elysia replaces an option in the object that it was given by what it stands for. Several routes may share that object, and one that
-  // adds a hook of its own to a copy of it would lose the option.
+  // Elysia replaces an option in the given object with its hook. Several routes may share that object, and one that adds a hook of
+  // its own to a copy of it would lose the option.
   for (const name of ["add", "group", "guard"] as const) {
     const taking = known[name];
     known[name] = function (...given) {

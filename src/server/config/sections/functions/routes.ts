@@ -5,31 +5,31 @@ import type { RuleContext } from "../../context.ts";
 import type { Auth } from "../../identity.ts";
 import { func } from "../../shape/schema.ts";
 
-/** What `access` of a route sees beside the user: the request, and lookups as in every rule. */
+/** The context of a route's `access` rule: the request, and lookups as in every rule. */
 export interface RouteAccessContext extends Pick<RuleContext, "table" | "db"> {
-  /** Its body is not for rules: who reads it here takes it away from the handler. */
+  /** The request, whose body is not for rules: a rule that reads it takes it from the handler. */
   request: Request;
   params: { [name: string]: string };
 }
 
-/** Who may call a route: everybody, or those for whom the rule gives true. `auth` is null without a user. */
+/** The access of a route: everybody, or callers for whom the rule returns true. `auth` is null without a user. */
 export type RouteAccess = true | ((auth: Auth | null, context: RouteAccessContext) => MaybePromise<boolean>);
 
-/** What handlers of routes get beside all that Elysia gives. */
+/** The members that handlers of routes receive beside Elysia's. */
 export type RouteContext<App = AppAccess> = {
-  /** null without a user, also for a service key. */
+  /** The user; null without one, also for a service key. */
   auth: Auth | null;
-  /** null unless the request has a valid service key. */
+  /** The service key; null unless the request has a valid one. */
   serviceKey: { name: string } | null;
-  /** The server's own access, which passes rules. `app.as(auth)` has the rights of a user. */
+  /** The server's own access, which bypasses rules. `app.as(auth)` has the rights of a user. */
   app: App;
-  /** As the answer's header `X-Request-Id` and the log have it. */
+  /** The request id, as in the answer's header `X-Request-Id` and the log. */
   requestId: string;
   /** The client's address. */
   address: string;
 };
 
-/** Elysia's types take an object without members where there is nothing. */
+/** The empty object type that Elysia's types require. */
 type None = Record<never, never>;
 
 /** An Elysia instance at `/api/functions`. */
@@ -41,9 +41,9 @@ export type FunctionsApi<App = AppAccess> = Elysia<
     schema: None;
     standaloneSchema: None;
     macro: {
-      /** Absent: a signed-in user. */
+      /** Who may call the route. Absent: a signed-in user. */
       access?: RouteAccess;
-      /** Seconds until a handler that has not answered is 503; 60 by default. */
+      /** The timeout in seconds, after which a handler's answer is 503; 60 by default. */
       timeout?: number;
     };
     macroFn: { access: (access: RouteAccess) => None; timeout: (seconds: number) => None };

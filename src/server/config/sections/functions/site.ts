@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { named, textWith } from "../../shape/schema.ts";
 
-/** What the server itself says about a file. */
+/** Headers that the server itself sets for a file. */
 const OWN_HEADERS = [
   "accept-ranges",
   "connection",
@@ -30,7 +30,7 @@ const headerValue = textWith((value) =>
 const SiteShape = Type.Object({
   /** A directory with the files of a web page, relative to the config file. */
   directory: textWith(() => null),
-  /** true: a navigation that finds no file gets `index.html`. false by default. */
+  /** true: a navigation that matches no file receives `index.html`. false by default. */
   spa: Type.Optional(Type.Boolean()),
   /** Headers of every file. */
   headers: Type.Optional(named(headerValue, headerNameProblem)),

@@ -8,7 +8,7 @@ export type TableEvent = "insert" | "update" | "delete";
 export type FileEvent = "upload" | "delete";
 export type AccountEvent = "signup" | "delete";
 
-/** Changes of a table: `NAMESPACE.TABLE`, of a dynamic namespace in all its instances. */
+/** Changes of a table: `NAMESPACE.TABLE`; in a dynamic namespace, of all its instances. */
 export interface TableSource {
   table: string;
   /** Default: all three. */
@@ -22,17 +22,17 @@ export interface BucketSource {
   events?: readonly FileEvent[];
 }
 
-/** Accounts that are created, in whatever way, or deleted. */
+/** Accounts that are created, by any means, or deleted. */
 export interface AccountSource {
   auth: readonly AccountEvent[];
 }
 
 export type EventSource = TableSource | BucketSource | AccountSource;
 
-/** Who caused a change; null: a caller without credentials. */
+/** The author of a change; null: a caller without credentials. */
 export type ChangedBy = { user: string } | { key: string } | { server: true } | null;
 
-/** A record, the facts of a file, or a user. */
+/** The subject of a change: a record, the facts of a file, or a user. */
 export type Subject = JsonObject;
 
 const TABLE_EVENTS: readonly string[] = ["insert", "update", "delete"];
@@ -78,7 +78,7 @@ const OPERATORS: Readonly<Record<FilterOperator, true>> = {
   "not in": true,
 };
 
-/** The values are checked against the table when the server starts. */
+/** A filter, whose values are checked against the table when the server starts. */
 export const sourceFilter = () =>
   checkedBy<Filter>((value, report) => {
     if (!Array.isArray(value)) {
@@ -97,7 +97,7 @@ export const sourceFilter = () =>
 
 const FILE_FIELDS: readonly string[] = ["key", "size", "contentType", "uploadedBy", "customMetadata", "uploaded"];
 
-/** Compares the sources of triggers and webhooks with the tables and buckets of the same config. */
+/** Checks the sources of triggers and webhooks against the tables and buckets of the same config. */
 export function checkSources(config: PlainObject, report: Report): void {
   for (const section of ["triggers", "webhooks"]) {
     const declared = config[section];
@@ -124,7 +124,7 @@ function checkSource(config: PlainObject, { on, filter }: PlainObject, report: R
   }
 }
 
-/** The declaration of a table, or what is wrong with its address. */
+/** Returns the declaration of a table, or the problem of its address. */
 function tableOf({ databases }: PlainObject, address: string): PlainObject | string {
   const [namespace = "", table = "", ...rest] = address.split(".");
   if (table === "" || rest.length > 0) return `must be NAMESPACE.TABLE, got ${describe(address)}`;
@@ -135,7 +135,7 @@ function tableOf({ databases }: PlainObject, address: string): PlainObject | str
   return isPlainObject(found) ? found : `${describe(table)} is not a table of ${namespace}`;
 }
 
-/** null: without a schema, a record may have any field. */
+/** Returns the table's fields; null: without a schema, a record may have any field. */
 function fieldsOf({ schema }: PlainObject): readonly string[] | null {
   if (!isPlainObject(schema)) return null;
   const automatic = ["createdAt", "updatedAt"].filter((name) => schema[name] !== false);

@@ -7,7 +7,7 @@ import { eventSource, sourceFilter } from "./sources.ts";
 const SECRET_PREFIX = "whsec_";
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** A secret as the libraries of Standard Webhooks take it. */
+/** A secret in the format of Standard Webhooks libraries. */
 const secret = () =>
   refined(secretText(), (value, report) => {
     const encoded = value.startsWith(SECRET_PREFIX) ? value.slice(SECRET_PREFIX.length) : value;
@@ -28,20 +28,20 @@ function headerNameProblem(name: string): string | null {
   return lower.startsWith("webhook-") || OWN_HEADERS.includes(lower) ? "is set by the server" : null;
 }
 
-/** A header may be a credential. */
+/** A header's value, kept secret: it may be a credential. */
 const headerValue = () =>
   refined(secretText(), (value, report) => {
     if (!/^[\t\x20-\x7e]*$/.test(value)) report.say("must consist of visible ASCII characters and spaces");
   });
 
 const WebhookShape = Type.Object({
-  /** Any address, those of the own network included. */
+  /** The target: any address, including those of the own network. */
   url: url("https", "http"),
   secret: secret(),
   on: eventSource(),
-  /** About `after`, for deletes about `before`. Default: every change. */
+  /** A filter on `after`, for deletes on `before`. Default: every change. */
   filter: Type.Optional(sourceFilter()),
-  /** Sent with each delivery. */
+  /** Headers sent with each delivery. */
   headers: Type.Optional(named(headerValue(), headerNameProblem)),
 });
 export interface WebhookConfig extends Static<typeof WebhookShape> {}

@@ -4,10 +4,10 @@ import { PROXY_HOPS_MAX, PROXY_RANGES_MAX } from "../../limits.ts";
 import { describe } from "../../shape/report.ts";
 import { list, refined, textWith, whole } from "../../shape/schema.ts";
 
-/** Header names without their upper case: the characters of RFC 9110. */
+/** Lower-case header names: the characters of RFC 9110. */
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/** An address, or a range in CIDR notation, as `parseRange` reads it. */
+/** An address, or a range in CIDR notation, in the syntax of `parseRange`. */
 export const addressRange = () =>
   textWith((value) =>
     parseRange(value) !== null ? null : `must be an address or a range such as 10.0.0.0/8, got ${describe(value)}`,
@@ -17,7 +17,7 @@ const ranges = refined(list(addressRange()), (value, report) => {
   if (value.length > PROXY_RANGES_MAX) report.say(`must have at most ${PROXY_RANGES_MAX} entries, got ${value.length}`);
 });
 
-/** Which proxies in front of the server are believed. */
+/** The trusted proxies in front of the server. */
 export const trustProxy = Type.Union([Type.Boolean(), whole({ min: 1, max: PROXY_HOPS_MAX }), ranges]);
 
 export const headerName = () =>

@@ -48,25 +48,25 @@ const checked = refined(Members, (value, report) => {
   }
 });
 
-/** Certificates that the server gets and renews by itself. */
+/** Certificates that the server obtains and renews itself. */
 export interface AcmeConfig {
-  /** Names of the certificate. The first one is in links, unless there is a `publicUrl`. */
+  /** The names of the certificate. Links use the first one, unless there is a `publicUrl`. */
   domains: readonly string[];
-  /** Where the certificate authority writes if something is wrong. None by default. */
+  /** The address for notices of the certificate authority. None by default. */
   email?: string;
   /** The ACME directory of another certificate authority. Let's Encrypt by default. */
   directory?: string;
-  /** The port of HTTP, which answers challenges and redirects everything else; 80 by default. */
+  /** The HTTP port, which answers challenges and redirects everything else; 80 by default. */
   challengePort?: number;
 }
 
-/** A certificate that is renewed by others. */
+/** A certificate that another program renews. */
 export interface CertificateFiles {
-  /** A PEM file with the certificate, followed by those of its issuers. Both files are read again when they change. */
+  /** A PEM file with the certificate, followed by those of its issuers. Both files are reloaded when they change. */
   cert: string;
   /** A PEM file with its private key. */
   key: string;
-  /** A port of HTTP that redirects to HTTPS. None by default. */
+  /** An HTTP port that redirects to HTTPS. None by default. */
   redirectPort?: number;
 }
 

@@ -14,7 +14,7 @@ const instanceRule = () => Type.Optional(Type.Unsafe<InstanceRule>(rule()));
 
 const quota = refined(
   Type.Object({
-    /** Bytes of the records and indexes of one instance. */
+    /** Bytes of one instance's records and indexes. */
     perInstance: Type.Optional(whole({ min: INSTANCE_QUOTA_MIN_BYTES, unit: "bytes" })),
     /** Instances that one user may create. */
     instancesPerUser: Type.Optional(whole({ min: 1, unit: "instances" })),
@@ -30,9 +30,9 @@ const Namespace = related(
   Type.Object({
     /** true: dynamic, one file per instance id. */
     instance: Type.Optional(Type.Boolean()),
-    /** For dynamic namespaces only. Absent: only service keys have access. */
+    /** The rules of instances, for dynamic namespaces only. Absent: only service keys have access. */
     access: Type.Optional(Type.Object({ create: instanceRule(), open: instanceRule() })),
-    /** For dynamic namespaces only: what an instance may hold, and how many a user may create. No quota by default. */
+    /** The limits of an instance's size and of a user's instances, for dynamic namespaces only. No quota by default. */
     quota: Type.Optional(quota),
     tables: named(Type.Unsafe<TableConfig>(TableShape), tableNameProblem),
   }),

@@ -7,7 +7,7 @@ const NUMERIC: ReadonlySet<string> = new Set(["number", "integer"]);
 
 const BOUNDS = ["enum", "min", "max", "pattern"] as const;
 
-/** What the members of a field say about one another. */
+/** Checks the relations between the members of a field. */
 export function checkField(field: Field, report: Report): void {
   const before = report.problems.length;
   checkBounds(field, report);
@@ -21,7 +21,7 @@ export function checkField(field: Field, report: Report): void {
   if (field.validate !== undefined && BOUNDS.every((name) => field[name] === undefined)) {
     report.at("validate").say(`is for fields with ${BOUNDS.join(", ")}`);
   }
-  // A default can only be checked against a field that has no other problem.
+  // A default can only be checked against a field without other problems.
   if (field.default !== undefined && report.problems.length === before) checkDefault(field, report.at("default"));
 }
 
@@ -85,12 +85,12 @@ function checkDefault(field: Field, report: Report): void {
 }
 
 function matches(expression: string | RegExp, value: string): boolean {
-  // A new one each time: a global or sticky expression remembers where it stopped.
+  // Creates a new expression each time: a global or sticky one keeps its last index.
   const { source, flags } = typeof expression === "string" ? new RegExp(expression, "u") : expression;
   return new RegExp(source, flags).test(value);
 }
 
-/** What a value of this type must be, in words; null when the value is of the type. */
+/** Describes what a value of this type must be; null when the value is of the type. */
 function wrongType(type: FieldType, value: unknown): string | null {
   switch (type) {
     case "string":

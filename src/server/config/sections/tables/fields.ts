@@ -32,31 +32,31 @@ const choice = valueThat<string | number>(
 
 const ReferenceShape = Type.Object({
   table: text(),
-  /** The column referred to; `id` by default, else a unique field. */
+  /** The referenced column; `id` by default, else a unique field. */
   column: Type.Optional(text()),
-  /** What happens to this record when the other one is deleted; `restrict` by default. */
+  /** The action on this record when the referenced one is deleted; `restrict` by default. */
   onDelete: Type.Optional(Type.Enum(["restrict", "cascade", "set null"])),
 });
 export interface Reference extends Static<typeof ReferenceShape> {}
 
-/** One field by itself. `field-rules.ts` checks what its members say about one another. */
+/** A field by itself. `field-rules.ts` checks the relations between its members. */
 export const FieldShape = Type.Object({
   type: Type.Unsafe<FieldType>(Type.Enum(FIELD_TYPES)),
   required: Type.Optional(Type.Boolean()),
   default: Type.Optional(jsonValue),
   unique: Type.Optional(Type.Boolean()),
-  /** Length in characters for text, value for numbers. */
+  /** The minimum: length in characters for text, value for numbers. */
   min: Type.Optional(Type.Number()),
   max: Type.Optional(Type.Number()),
   /** A regular expression that the whole or a part of the text must match. */
   pattern: Type.Optional(pattern),
   enum: Type.Optional(list(choice)),
   references: Type.Optional(Type.Union([text(), Type.Unsafe<Reference>(ReferenceShape)])),
-  /** An SQL expression over the fields of the record, kept as a CHECK of the table. */
+  /** An SQL expression over the fields of the record, stored as a CHECK of the table. */
   check: Type.Optional(text()),
-  /** Values stored before are not compared with `enum`, `min`, `max` and `pattern`; in types an `enum` is then any text or number. */
+  /** Exempts stored values from `enum`, `min`, `max` and `pattern`; in types an `enum` is then any text or number. */
   validate: Type.Optional(Type.Literal("new")),
-  /** A datetime field that takes the time of each change. */
+  /** Sets the datetime field to the time of each change. */
   onUpdate: Type.Optional(Type.Literal("now")),
 });
 export interface Field extends Static<typeof FieldShape> {}

@@ -4,16 +4,16 @@ import { checkExpressions } from "./sql.ts";
 
 const TEXTUAL: ReadonlySet<string> = new Set(["string", "text"]);
 
-/** The fields of one table by name: what its other members, and other tables, may refer to. */
+/** The fields of one table by name, to which its other members and other tables may refer. */
 type Fields = ReadonlyMap<string, { type: string; isUnique: boolean }>;
 
-/** What the tables of a namespace say about their fields and one another. Broken parts are left out. */
+/** Checks the relations between the tables of a namespace and their fields. Broken parts are skipped. */
 export function checkRelations(value: unknown, report: Report): void {
   if (!isPlainObject(value)) return;
   const tables = new Map<string, Fields>();
   for (const [name, table] of Object.entries(value)) if (isPlainObject(table)) tables.set(name, fieldsOf(table));
   for (const [name, fields] of tables) {
-    // `tables` has only those that are objects.
+    // `tables` contains only those that are objects.
     const table = value[name] as PlainObject;
     const at = report.at(name);
     checkSearch(name, table, fields, at.at("fts"));

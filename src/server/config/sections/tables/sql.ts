@@ -8,10 +8,10 @@ type Fields = ReadonlyMap<string, { type: string }>;
 const COLUMN_TYPES: Readonly<Record<string, string>> = { number: "REAL", integer: "INTEGER", boolean: "INTEGER" };
 const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/** Statements that end the transaction of all migrations, fail in it, or change what it cannot undo. */
+/** Statements that end the transaction of all migrations, fail in it, or change what it cannot roll back. */
 const NOT_IN_MIGRATIONS = new Set("begin commit end rollback savepoint release attach detach vacuum pragma".split(" "));
 
-/** What keeps a migration from running inside one transaction with all others; null when nothing does. */
+/** Describes what prevents a migration from running inside one transaction with all others; null when nothing does. */
 export function migrationProblem(sql: string): string | null {
   const tokens = tokenizeSql(sql);
   const illegal = tokens.find(({ kind }) => kind === "illegal");
@@ -23,7 +23,7 @@ export function migrationProblem(sql: string): string | null {
   return null;
 }
 
-/** Tries every `check` of a table on an empty table in memory that has the same columns. */
+/** Tests every `check` of a table on an empty in-memory table with the same columns. */
 export function checkExpressions(schema: PlainObject, fields: Fields, report: Report): void {
   const checks = Object.entries(schema).flatMap(([name, field]) => {
     const check: unknown = isPlainObject(field) ? field["check"] : undefined;
@@ -34,7 +34,7 @@ export function checkExpressions(schema: PlainObject, fields: Fields, report: Re
   using database = new Database(":memory:");
   for (const { name, check } of checks) {
     try {
-      // As an expression first: one with a closing parenthesis too many could end the constraint and continue after it.
+      // Tests it as an expression first: one with an extra closing parenthesis could end the constraint and continue after it.
       database.run(`CREATE TABLE facts (${columns.join(", ")})`);
       database.prepare(`SELECT (${check}\n) FROM facts`).finalize();
       database.run("DROP TABLE facts");

@@ -13,8 +13,8 @@ import { type Field, FieldShape } from "./fields.ts";
 import { migrationProblem } from "./sql.ts";
 
 /**
- * `true` and a filter allow; every other value, and a throw, denies. `R`: the fields that the rule knows, for helpers that several
- * tables share.
+ * The rule of a table. `true` and a filter allow; every other value, and a throw, denies. `R`: the fields that the rule knows, for
+ * functions that several tables share.
  */
 export type Rule<R = TableRecord> =
   | boolean
@@ -33,7 +33,7 @@ const Access = Type.Object({
   update: Type.Optional(Type.Unsafe<UpdateRule>(rule())),
   delete: tableRule(),
   /**
-   * Which rule an upsert needs. `matching`: insert for a new record, update for a stored one. `either`: the insert rule or the
+   * The rule that an upsert needs. `matching`: insert for a new record, update for a stored one. `either`: the insert rule or the
    * update rule. Absent: `either` where `auth` alone decides both, else `matching`.
    */
   upsert: Type.Optional(Type.Enum(["either", "matching"])),
@@ -60,7 +60,7 @@ const Hooks = Type.Object({
     func<(auth: Auth | null, record: TableRecord, context: HookContext) => MaybePromise<void>>(),
   ),
 });
-/** `before*` run inside the write and may replace what is written, or throw; `after*` run once it is on disk. */
+/** The hooks of a table. `before*` run inside the write and may replace what is written, or throw; `after*` run once it is on disk. */
 export interface TableHooks extends Static<typeof Hooks> {}
 
 const CheckedField = refined(FieldShape, checkField);
@@ -82,7 +82,7 @@ const fieldNames = () => list(text());
 
 const Search = Type.Object({
   fields: fieldNames(),
-  /** `unicode61` by default. */
+  /** The tokenizer; `unicode61` by default. */
   tokenize: Type.Optional(Type.Enum(["unicode61", "trigram", "porter"])),
 });
 export interface FullTextSearch extends Static<typeof Search> {}
@@ -93,7 +93,7 @@ export interface Index extends Static<typeof IndexShape> {}
 const MigrationShape = Type.Object({
   version: whole({ min: 1 }),
   description: text(),
-  /** SQL; several statements are allowed. */
+  /** The SQL of the migration; several statements are allowed. */
   up: textWith(migrationProblem),
 });
 export interface Migration extends Static<typeof MigrationShape> {}
@@ -107,11 +107,11 @@ const Migrations = refined(list(Type.Unsafe<Migration>(MigrationShape), { minIte
 });
 
 export const TableShape = Type.Object({
-  /** Absent: schemaless. `false` leaves out `createdAt` or `updatedAt`. */
+  /** The fields. Absent: schemaless. `false` omits `createdAt` or `updatedAt`. */
   schema: Type.Optional(Fields),
   fts: Type.Optional(Type.Union([fieldNames(), Type.Unsafe<FullTextSearch>(Search)])),
   indexes: Type.Optional(list(Type.Unsafe<Index>(IndexShape), { minItems: 0 })),
-  /** Bytes of JSON of one record; 1 MiB by default, at most 10 MiB. */
+  /** The maximum size of one record in bytes of JSON; 1 MiB by default, at most 10 MiB. */
   maxRecordSize: Type.Optional(whole({ min: 1, max: RECORD_SIZE_MAX_BYTES })),
   access: Type.Optional(Type.Unsafe<TableAccess>(Access)),
   hooks: Type.Optional(Type.Unsafe<TableHooks>(Hooks)),
