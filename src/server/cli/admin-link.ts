@@ -9,7 +9,7 @@ import { printAnswer, printNote } from "./output.ts";
 
 const PORT_DEFAULT_URL = "http://127.0.0.1:8787";
 
-/** What the path and the code are appended to. */
+/** Whether the text is an address to which the path and the code can be appended. */
 const isAddress = (text: string): boolean => isHttpUrl(text) && !/[?#]/.test(text);
 
 export const adminLinkCommand = new Command("admin-link")

@@ -38,7 +38,7 @@ export const certificateCommand = new Command("certificate")
     await printAnswer(describe(await renew(tls, data)));
   });
 
-/** Errors: what the authority says, in one line. */
+/** Renews the certificate now. Errors: the authority's message, in one line. */
 async function renew(config: AcmeConfig, data: string): Promise<CertificateFacts> {
   const files = new AcmeFiles(data);
   const port = openChallengePort(config, files);
@@ -52,7 +52,7 @@ async function renew(config: AcmeConfig, data: string): Promise<CertificateFacts
   }
 }
 
-/** null: something listens already, which is the running server, and answers from the same directory. */
+/** Opens the port that answers challenges; null: the port is in use, by the running server, which answers from the same directory. */
 function openChallengePort(config: AcmeConfig, files: AcmeFiles): HttpPort | null {
   try {
     return openHttpPort({
@@ -67,7 +67,7 @@ function openChallengePort(config: AcmeConfig, files: AcmeFiles): HttpPort | nul
   }
 }
 
-/** Exit code 1 where there is no certificate, or the last renewal failed. */
+/** Prints the certificate. Exit code 1 where there is none, or the last renewal failed. */
 async function show(tls: AcmeConfig | CertificateFiles, data: string): Promise<number> {
   const files = new AcmeFiles(data);
   const pair = "domains" in tls ? files.readCertificate() : filesSource(tls).read();
@@ -83,7 +83,7 @@ async function show(tls: AcmeConfig | CertificateFiles, data: string): Promise<n
 const describe = ({ names, validUntil }: CertificateFacts): string =>
   `${names.join(", ")}: valid until ${new Date(validUntil).toISOString()}`;
 
-/** Gets one certificate. The server starts it; the job is on standard input. */
+/** Obtains one certificate. The server starts this process; the job is on standard input. */
 export const certificateJobCommand = new Command(CERTIFICATE_JOB_COMMAND)
   .description("Gets one certificate")
   .action(async () => {

@@ -25,7 +25,7 @@ export const checkCommand = new Command("check")
     await printAnswer([`${name} is fine. It declares:`, ...declarations(config), ...filesLine].join("\n"));
   });
 
-/** Errors: the files that would not open, and why. */
+/** Tries the config on a data directory. Errors: the files that would not open, and why. */
 async function rehearse(config: PlatformConfig, dataDirectory: string): Promise<string> {
   if (!existsSync(dataDirectory)) throw new CommandError(`There is no data directory ${dataDirectory}`);
   const report = rehearseData(config, dataDirectory);

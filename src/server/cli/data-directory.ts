@@ -5,8 +5,8 @@ import { DirectoryInUse, lockDirectory } from "../db/index.ts";
 import { CommandError } from "./errors.ts";
 
 /**
- * For commands that look into a data directory: opening a mistyped one would make one there. Errors: CommandError if there is none
- * at `path`.
+ * Checks that the data directory exists. For commands that read it: opening a mistyped path would create one. Errors: CommandError
+ * if there is none at `path`.
  */
 export function requireDataDirectory(path: string): void {
   if (!existsSync(path)) throw new CommandError(`There is no data directory at ${path}`);

@@ -7,7 +7,7 @@ import { HEALTH_ANSWER_MAX_BYTES, HEALTH_TIMEOUT_MS } from "./limits.ts";
 import { isHttpUrl, option } from "./options.ts";
 import { printAnswer } from "./output.ts";
 
-/** For images without a shell, whose health check can run this executable only. */
+/** Checks the server's health. For images without a shell, whose health check can run only this executable. */
 export const healthCommand = new Command("health")
   .description("Asks a running server whether it serves: exit code 0 if so, 1 if not")
   .addOption(option("--url <URL>", "The server").default(`http://${HOST_DEFAULT}:${PORT_DEFAULT}`))
@@ -18,13 +18,13 @@ export const healthCommand = new Command("health")
     if (status !== 200) process.exitCode = 1;
   });
 
-/** Errors: CommandError if there is no answer in time. */
+/** Requests the health. Errors: CommandError if there is no answer in time. */
 async function ask(url: URL): Promise<{ status: number; text: string }> {
   try {
     const answer = await outgoingFetch(url.href, {
       signal: AbortSignal.timeout(HEALTH_TIMEOUT_MS),
       maxBytes: HEALTH_ANSWER_MAX_BYTES,
-      // The question is whether it serves, and inside of a machine it has another name than its certificate.
+      // The question is whether it serves; within a machine its name differs from the certificate's.
       tls: { rejectUnauthorized: false },
     });
     const body: unknown = await answer.json();

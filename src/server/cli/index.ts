@@ -16,7 +16,7 @@ const EXIT_USAGE = 2;
 
 type LoadCommand = () => Promise<CommandUnknownOpts>;
 
-/** In the order of the guide. Each is loaded when it runs: a start of the server does not evaluate the CSV parser. */
+/** The commands, in the order of the guide. Each is loaded when it runs: a start of the server does not evaluate the CSV parser. */
 const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   start: async () => (await import("./serve/start.ts")).startCommand,
   dev: async () => (await import("./serve/dev.ts")).devCommand,
@@ -38,14 +38,14 @@ const COMMANDS: Readonly<Record<string, LoadCommand>> = {
   audit: async () => (await import("./audit.ts")).auditCommand,
 };
 
-/** Run by the server in processes of their own; the help does not show them. */
+/** The internal commands, which the server runs in child processes; the help omits them. */
 const JOBS: Readonly<Record<string, LoadCommand>> = {
   [REHEARSAL_JOB_COMMAND]: async () => (await import("./rehearsal/job.ts")).rehearsalJobCommand,
   [CERTIFICATE_JOB_COMMAND]: async () => (await import("./certificate.ts")).certificateJobCommand,
   [BACKUP_JOB_COMMAND]: async () => (await import("./backup/verify-backup.ts")).backupJobCommand,
 };
 
-/** Those that are about making a config: an executable that contains its config has no use for them. */
+/** The commands for developing a config: an executable with an embedded config omits them. */
 const ABOUT_CONFIG_FILES = new Set(["init", "dev", "docs", "build"]);
 
 const product = ownProduct();
@@ -94,7 +94,7 @@ async function dispatch(rawArgs: readonly string[]): Promise<number> {
     .option("--licenses", "Prints the licences of everything that the executable contains")
     .helpOption("-h, --help", "Prints the help of a command")
     .helpCommand(false)
-    // Options of commands stand behind their name.
+    // Options of commands follow the command's name.
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({
@@ -108,7 +108,7 @@ async function dispatch(rawArgs: readonly string[]): Promise<number> {
   };
   try {
     const load = name !== undefined && Object.hasOwn(LOADABLE, name) ? LOADABLE[name] : undefined;
-    // Help, and what is near to a name that is none of them, need all.
+    // The help, and suggestions for an unknown name, need all commands.
     if (load === undefined) for (const loadOne of Object.values(commands)) add(await loadOne());
     else await prepare(await load(), rawArgs.slice(1));
     await program.parseAsync(rawArgs, { from: "user" });
@@ -122,9 +122,9 @@ async function dispatch(rawArgs: readonly string[]): Promise<number> {
 
   async function prepare(command: CommandUnknownOpts, args: readonly string[]): Promise<void> {
     add(command);
-    // The executable begins with a policy for what runs once (scripts/build.ts), which a server ends when it has started.
+    // The executable starts with a JIT policy for code that runs once (scripts/build.ts); a server resets it after its start.
     if (name !== "start") Bun.unsafe.setJITPolicy(1);
-    // `dev` leaves the file of variables to the server that it starts, which reads it again after a change.
+    // `dev` leaves the variables file to the server that it starts, which reloads it after a change.
     if (name !== "dev") {
       command.parseOptions([...args]);
       loadEnvFile(envFileOf(configFileOf(command)), process.env);
@@ -136,7 +136,7 @@ async function dispatch(rawArgs: readonly string[]): Promise<number> {
   }
 }
 
-/** The path of the config, as far as a command knows it: the variables of the file beside it are for all commands. */
+/** Returns the path of the config as far as a command knows it: the variables file beside it applies to all commands. */
 const configFileOf = (command: CommandUnknownOpts): string =>
   command.getOptionValueSource("config") === "cli"
     ? String(command.getOptionValue("config"))

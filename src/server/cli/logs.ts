@@ -18,8 +18,8 @@ export type LogForm = (typeof LOG_FORMS)[number];
 let format: TextFormatter | undefined;
 
 /**
- * By default readable lines on a terminal, JSON lines otherwise. On standard error, as standard output is for answers. The first
- * call chooses the form of all lines.
+ * Creates a logger: by default readable lines on a terminal, JSON lines otherwise. It writes to standard error, as standard output
+ * is for answers. The first call sets the form of all lines.
  */
 export function createLogger(form: LogForm = process.stderr.isTTY === true ? "pretty" : "json"): Logger {
   format ??= form === "pretty" ? readableFormat() : jsonLinesFormatter;
@@ -31,7 +31,7 @@ export function createLogger(form: LogForm = process.stderr.isTTY === true ? "pr
   return logger;
 }
 
-/** Made here, as LogTape's own loggers take every message for a template whose braces name facts. */
+/** Formats a line. LogTape's own loggers treat every message as a template whose braces name facts. */
 function lineOf(level: LogLevel, message: string, facts: Record<string, unknown>): string {
   const record = { category: ["platform"], level, message: [message], rawMessage: message, timestamp: Date.now() };
   return lineOfRecord({ ...record, properties: facts }) ?? lineOfRecord({ ...record, properties: UNREADABLE }) ?? "\n";
@@ -39,7 +39,7 @@ function lineOf(level: LogLevel, message: string, facts: Record<string, unknown>
 
 const UNREADABLE = { facts: "cannot be read" };
 
-/** null: a getter of the facts throws. */
+/** Formats a record as a line; null: a getter of the facts throws. */
 function lineOfRecord(record: LogRecord): string | null {
   try {
     return `${(format ?? jsonLinesFormatter)(record).replace(LINE_BREAK, "")}\n`;
@@ -48,7 +48,7 @@ function lineOfRecord(record: LogRecord): string | null {
   }
 }
 
-/** Colours are for terminals: a file or the journal would keep their escapes. */
+/** Creates the readable format. Colours are for terminals: a file or the journal would retain their escapes. */
 function readableFormat(): TextFormatter {
   const options = {
     timestamp: "time",

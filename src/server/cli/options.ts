@@ -8,14 +8,17 @@ export const DATA_DEFAULT = "./data";
 export const option = <const Flags extends string>(flags: Flags, description: string) =>
   new Option(flags, description).argParser(requireValue);
 
-/** Errors: no value. A script passes an empty one where its variable is not set, and `--data --drill` would make a directory. */
+/**
+ * Requires a value. A script passes an empty one where its variable is not set, and `--data --drill` would create a directory.
+ * Errors: no value.
+ */
 function requireValue(text: string): string {
   if (text === "") throw new InvalidArgumentError("It must not be empty.");
   if (text.startsWith("--")) throw new InvalidArgumentError("It needs a value.");
   return text;
 }
 
-/** Declared by all commands that load a config; hidden, and refused, in an executable that contains its config. */
+/** The option of all commands that load a config; hidden, and refused, in an executable with an embedded config. */
 export const configOption =
   ownProduct() === null
     ? option("--config <FILE>", "The config file").env("PLATFORM_CONFIG").default(CONFIG_DEFAULT)
@@ -30,7 +33,7 @@ export const dataOption = option("--data <DIR>", "The directory with all data")
   .env("PLATFORM_DATA")
   .default(DATA_DEFAULT);
 
-/** Declared, with `keyOption`, by commands that ask a running server, or open the data directory. */
+/** The option, with `keyOption`, of commands that ask a running server or open the data directory. */
 export const urlOption = option("--url <URL>", "A running server; by default the data directory is opened");
 export const keyOption = option("--key <KEY>", "The service key for --url; PLATFORM_SERVICE_KEY by default");
 

@@ -4,11 +4,11 @@ import { isHttpUrl } from "./options.ts";
 /** A running server, and the service key for it. */
 export interface Remote {
   key: string;
-  /** Errors: CommandError if it does not answer, or sends the request on: the key goes to the given address only. */
+  /** Sends a request. Errors: CommandError if the server does not answer, or redirects: the key goes only to the given address. */
   send(path: string, init?: RequestInit): Promise<Response>;
 }
 
-/** The server that `--url` and `--key` name; null without `--url`. Errors: UsageError. */
+/** Returns the server that `--url` and `--key` name; null without `--url`. Errors: UsageError. */
 export function remoteOf(given: { url?: string | undefined; key?: string | undefined }): Remote | null {
   const { url, key = process.env["PLATFORM_SERVICE_KEY"] ?? "" } = given;
   if (url === undefined) {

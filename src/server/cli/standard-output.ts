@@ -6,22 +6,22 @@ const LINE_FEED = 10;
 
 type Written = (cause: Error | null, bytes: number) => void;
 
-/** Writes a part of the bytes, without waiting. */
+/** Writes a part of the bytes, without blocking. */
 type Send = (bytes: Uint8Array, written: Written) => void;
 
 /**
- * Lines for standard output or standard error of a server. Writing neither waits nor throws: what cannot be written, as the disk
- * is full, the pipe is closed or nobody reads it, is dropped and counted.
+ * The standard output or standard error of a server, line by line. Writing neither blocks nor throws: lines that cannot be written,
+ * because the disk is full, the pipe is closed or nobody reads it, are dropped and counted.
  */
 export class StandardOutput {
   readonly #descriptor: 1 | 2;
-  /** Called with the number of lost lines once a later one could be written. */
+  /** Called with the number of dropped lines once a later one is written. */
   onLost: (lines: number) => void = () => {};
   #send: Send | null = null;
   #lines: string[] = [];
   #waitingCharacters = 0;
   #lost = 0;
-  /** The latest line was cut by a failure. */
+  /** Whether a failure cut the latest line. */
   #isCut = false;
   #idle: PromiseWithResolvers<void> | null = null;
 
@@ -39,11 +39,11 @@ export class StandardOutput {
     this.#waitingCharacters += text.length;
     if (this.#idle !== null) return;
     this.#idle = Promise.withResolvers();
-    // Lines of the same turn of the event loop are one write.
+    // Batches lines of the same turn of the event loop into one write.
     queueMicrotask(() => this.#next());
   }
 
-  /** Resolves when nothing waits, or after OUTPUT_FLUSH_MAX_MS. */
+  /** Resolves when the queue is empty, or after OUTPUT_FLUSH_MAX_MS. */
   async flush(): Promise<void> {
     if (this.#idle !== null) await Promise.race([this.#idle.promise, Bun.sleep(OUTPUT_FLUSH_MAX_MS)]);
   }
@@ -82,9 +82,9 @@ export class StandardOutput {
 }
 
 /**
- * A pipe or a terminal is opened once more, for writes that fail where its reader is slow, instead of waiting. Bun's own stream
- * would wait for a terminal that is paused, and when the process ends for a pipe that nobody reads. Writes to files, one at a
- * time, are made by another thread, as they wait for the disk.
+ * Creates the write function. A pipe or terminal is opened a second time, non-blocking, so that writes to a slow reader fail
+ * instead of blocking: Bun's own stream blocks on a paused terminal, and at exit on a pipe that nobody reads. Writes to files, one
+ * at a time, run on another thread, as they wait for the disk.
  */
 function sendTo(descriptor: 1 | 2): Send {
   const stats = fstatSync(descriptor);
@@ -98,7 +98,10 @@ function sendTo(descriptor: 1 | 2): Send {
   return (bytes, written) => stream.write(bytes, (cause) => written(cause ?? null, bytes.length));
 }
 
-/** null where there is no such way: for sockets, without the right to, and on other systems than Linux. */
+/**
+ * Opens the descriptor again, non-blocking; null where that is impossible: for sockets, without permission, and on systems other
+ * than Linux.
+ */
 function reopened(descriptor: number): number | null {
   if (process.platform !== "linux") return null;
   try {

@@ -35,7 +35,7 @@ export const backupCommand = new Command("backup")
     }
   });
 
-/** `312.8 MiB`; whole below one KiB. */
+/** Formats a size, such as `312.8 MiB`; in whole bytes below one KiB. */
 export const sizeText = (bytes: number): string => prettyBytes(bytes, { binary: true, maximumFractionDigits: 1 });
 
 /** Lowers the priority of this process below that of the server. */
@@ -43,7 +43,7 @@ export function stepBack(): void {
   try {
     setPriority(BACKUP_NICENESS);
   } catch {
-    // Where that is not allowed, this process keeps its priority.
+    // Without permission, this process keeps its priority.
   }
 }
 
@@ -53,7 +53,10 @@ export function abortOnStop(): AbortSignal {
   return controller.signal;
 }
 
-/** Errors: a CommandError when the work was stopped, or when the disk is full; otherwise those of the work. */
+/**
+ * Runs the work and explains its failure. Errors: a CommandError when the work was stopped, or when the disk is full; otherwise
+ * those of the work.
+ */
 export async function explained<T>(signal: AbortSignal, name: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

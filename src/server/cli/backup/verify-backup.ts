@@ -28,7 +28,10 @@ export const verifyBackupCommand = new Command("verify-backup")
     }
   });
 
-/** Opens a data directory with an empty config, as a drill: no code of a config runs, and nothing is sent. Errors: it does not serve. */
+/**
+ * Opens a data directory with an empty config, as a drill: no code of a config runs, and nothing is sent. Errors: the platform does
+ * not serve.
+ */
 export async function tryOpening(dataDirectory: string): Promise<void> {
   const failures: string[] = [];
   const note = (message: string): void => void failures.push(message);
@@ -43,7 +46,7 @@ export async function tryOpening(dataDirectory: string): Promise<void> {
   if (failures.length > 0) throw new CommandError(failures.join("; "));
 }
 
-/** One backup, or the verification of one. The server starts it; the job is on standard input, the result on standard output. */
+/** Makes or verifies one backup. The server starts this process; the job is on standard input, the result on standard output. */
 export const backupJobCommand = new Command(BACKUP_JOB_COMMAND)
   .description("Makes or verifies one backup of a running server")
   .action(async () => {

@@ -21,7 +21,10 @@ async function checkDisk({ dataDirectory }: Patient): Promise<Finding> {
   return finding([...full, ...(await unsafeFileSystems(dataDirectory))], { freeBytes });
 }
 
-/** It has password hashes, secrets and all records: other accounts of the machine must not read it. */
+/**
+ * Checks the directory's permissions: it contains password hashes, secrets and all records, which other accounts of the machine
+ * must not read.
+ */
 function checkPermissions({ dataDirectory }: Patient): Finding {
   const problems: string[] = [];
   const isShared = (path: string): boolean => (statSync(path).mode & 0o077) !== 0;
@@ -35,7 +38,7 @@ function checkPermissions({ dataDirectory }: Patient): Finding {
     try {
       accessSync(join(dataDirectory, path), fsConstants.R_OK | fsConstants.W_OK);
     } catch (cause) {
-      // An instance that was deleted meanwhile.
+      // The instance was deleted meanwhile.
       if (!isMissing(cause)) problems.push(`${path} cannot be read and written by this account`);
     }
   }
@@ -50,7 +53,7 @@ function checkDirectory({ dataDirectory }: Patient): Finding {
   return finding(problems, { strangers });
 }
 
-/** In this order. Areas add theirs here. */
+/** The checks, in order of execution. Areas add theirs here. */
 export const DOCTOR_CHECKS: readonly DoctorCheck[] = [
   { name: "disk", look: checkDisk },
   { name: "permissions", look: checkPermissions },
@@ -59,7 +62,7 @@ export const DOCTOR_CHECKS: readonly DoctorCheck[] = [
   { name: "storage", look: checkStorage },
 ];
 
-/** `PRAGMA integrity_check` of every database, and its version. */
+/** Runs `PRAGMA integrity_check` on every database, and checks its version. */
 export function checkDatabases(patient: Patient): Finding {
   const { dataDirectory } = patient;
   const problems: string[] = [];
@@ -68,7 +71,7 @@ export function checkDatabases(patient: Patient): Finding {
     if (kind !== "database") continue;
     const file = join(dataDirectory, path);
     const size = sizeOf(file);
-    // An instance that was deleted meanwhile.
+    // The instance was deleted meanwhile.
     if (size === null) continue;
     count += 1;
     bytes += size;
@@ -86,7 +89,7 @@ export function checkDatabases(patient: Patient): Finding {
   return finding(problems, { count, bytes, walBytes });
 }
 
-/** null: there is no such file. */
+/** Returns the size of a file; null: it does not exist. */
 const sizeOf = (file: string): number | null => statSync(file, { throwIfNoEntry: false })?.size ?? null;
 
 function problemsOf(patient: Patient, path: string): string[] {
@@ -101,7 +104,7 @@ function problemsOf(patient: Patient, path: string): string[] {
     .query("PRAGMA integrity_check(5)")
     .values()
     .map(([text]) => String(text));
-  // Tables of extensions, which this connection does not load, cannot be looked at.
+  // Tables of extensions, which this connection does not load, cannot be checked.
   const damages = found.filter((text) => text !== "ok" && !text.startsWith("unable to validate the inverted index"));
   return [...problems, ...damages.map((text) => `${path}: ${text}`)];
 }

@@ -30,7 +30,7 @@ export const doctorCommand = new Command("doctor")
     if (!isHealthy) process.exitCode = EXIT_UNHEALTHY;
   });
 
-/** A check that fails, as where `system.db` cannot be read, is a finding: the others go on. */
+/** Runs a check. One that throws, such as for an unreadable `system.db`, becomes a finding: the others still run. */
 async function examined(look: DoctorCheck["look"], patient: Patient): Promise<Finding> {
   try {
     return await look(patient);

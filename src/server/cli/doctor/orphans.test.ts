@@ -9,7 +9,7 @@ import { checkStorage } from "./orphans.ts";
 const FILES = 2_000;
 const idOf = (index: number): string => `00000000-0000-7000-8000-${index.toString(16).padStart(12, "0")}`;
 
-/** What a server does, without its pause: it deletes the records of files, the last ones first, and then their contents. */
+/** Deletes like a server, without its pause: first the records of files, the last ones first, and then their contents. */
 const DELETING = `
   import { Database } from "bun:sqlite";
   import { unlinkSync } from "node:fs";

@@ -6,7 +6,7 @@ import { OWNER_ID_FILE } from "../../disk/owner-id.ts";
 import { ORPHAN_AGE_MS } from "../limits.ts";
 import { type Finding, finding, openDatabase, type Patient } from "./patient.ts";
 
-/** Contents without a file that names them, and files whose content is missing. */
+/** Finds contents that no file names, and files whose content is missing. */
 export function checkStorage(patient: Patient): Finding {
   const { dataDirectory } = patient;
   using system = openDatabase(patient, SYSTEM_FILE);
@@ -15,7 +15,7 @@ export function checkStorage(patient: Patient): Finding {
   const named = system.query<unknown, [string, string]>(
     `SELECT 1 FROM storage_objects WHERE "fileId" = ? UNION ALL SELECT 1 FROM storage_parts WHERE "fileId" = ?`,
   );
-  // Young ones may be uploads that are under way.
+  // Young ones may belong to uploads in progress.
   const oldUntil = Date.now() - ORPHAN_AGE_MS;
   for (const { path: found, kind } of scanFiles(dataDirectory, "storage")) {
     if (kind !== "object") continue;
@@ -26,7 +26,7 @@ export function checkStorage(patient: Patient): Finding {
     orphans += 1;
     problems.push(`${found} belongs to no file; the server removes such contents while it runs`);
   }
-  // Beside a server that goes on: its connection sees what has been changed since the search began.
+  // A second connection, which sees what a running server has changed since the search began.
   using live = openDatabase(patient, SYSTEM_FILE);
   return finding([...problems, ...missing({ system, live, dataDirectory })], { contents, orphans });
 }
@@ -38,8 +38,8 @@ interface Stored {
 }
 
 /**
- * Where the server has used an object store or a place of backups, which its owner's id shows, only of buckets with contents here:
- * those of others may be in the object store.
+ * Returns the files whose content is missing. Where the server has used an object store or a backup target, which its owner's id
+ * shows, only files of buckets with contents here are checked: those of others may be in the object store.
  */
 function missing({
   system,
@@ -53,7 +53,7 @@ function missing({
   const lost = new Map<string, string[]>();
   const present = new Set<string>();
   const all = system.query<Stored, []>(`SELECT "bucket", "key", "fileId" FROM storage_objects`);
-  // A content is removed after its record: one that was deleted or replaced meanwhile is not missing.
+  // A content is removed after its record, so one that was deleted or replaced meanwhile is not missing.
   const named = live.query<unknown, [string]>(`SELECT 1 FROM storage_objects WHERE "fileId" = ?`);
   for (const { bucket, key, fileId } of all.iterate()) {
     if (existsSync(join(dataDirectory, objectPath("objects", fileId)))) present.add(bucket);

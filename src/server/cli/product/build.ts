@@ -41,7 +41,7 @@ export const buildCommand = new Command("build")
       const site = declared.site === undefined ? null : packSite(declared.site.directory, join(directory, "site"));
       const provided = providedModules(platformModule);
       const sources = { name, version, config, program, variables, site, provided };
-      // Replaced at once: a running server keeps the file that it was started from.
+      // Replaced atomically: a running server keeps the file from which it was started.
       const made = join(dirname(outfile), `.${process.pid}.${basename(outfile)}`);
       await bundleProduct(sources, { target, runtime, outfile: made });
       renameSync(made, outfile);
@@ -53,14 +53,14 @@ export const buildCommand = new Command("build")
     if (target.startsWith("bun-darwin")) await printNote("macOS starts it once it is signed: codesign --sign - FILE");
   });
 
-/** Errors: nothing can be built for this machine. */
+/** Resolves the target. Errors: no executable can be built for this machine. */
 function targetOf(given: Target | undefined): Target {
   const target = given ?? ownTarget();
   if (target === null) throw new CommandError(`There is no target for ${process.platform} on ${process.arch}`);
   return target;
 }
 
-/** What another system needs, and this executable does not contain. */
+/** Downloads the parts that another system needs and this executable does not contain. */
 function partsFor(
   target: Target,
   runtime: string | undefined,
@@ -88,7 +88,7 @@ function partsFor(
   return { runtime: resolve(runtime), library: resolve(library) };
 }
 
-/** Name and version of the package.json beside the config; `app` and 0.0.0 without one. */
+/** Returns name and version of the package.json beside the config; `app` and 0.0.0 without one. */
 function productOf(directory: string): { name: string; version: string } {
   const file = join(directory, "package.json");
   let manifest: unknown = {};
@@ -99,7 +99,7 @@ function productOf(directory: string): { name: string; version: string } {
   }
   const { name, version } = isJsonObject(manifest) ? manifest : {};
   return {
-    // Without the scope: it becomes a file's name.
+    // The scope is dropped: the name becomes a file's name.
     name: typeof name === "string" && name !== "" ? basename(name) : "app",
     version: typeof version === "string" && version !== "" ? version : "0.0.0",
   };

@@ -8,10 +8,10 @@ import type { Target } from "./targets.ts";
 export interface ProductSources {
   name: string;
   version: string;
-  /** The config's path. */
+  /** The path of the config. */
   config: string;
   program: Program;
-  /** As in `Product`. */
+  /** The environment variables: see `Product`. */
   variables: readonly string[];
   site: PackedSite | null;
   /** The modules that the config shares with the program. */
@@ -29,7 +29,7 @@ export async function bundleProduct(
     compile: {
       outfile,
       autoloadBunfig: false,
-      // Everything is inside: what is installed where it runs is nothing to it.
+      // Everything is embedded: packages where the executable runs do not matter.
       autoloadPackageJson: false,
       autoloadDotenv: false,
       autoloadTsconfig: false,
@@ -38,7 +38,7 @@ export async function bundleProduct(
     format: "esm",
     splitting: true,
     bytecode: true,
-    // Not minified: rules are read by their source, such as the number of their parameters.
+    // Not minified: rules are inspected by their source, such as the number of their parameters.
     minify: false,
     define: { "process.env.NODE_ENV": JSON.stringify("production") },
     plugins: [modulesOf(entry, sources), noNativeAddons],
@@ -73,7 +73,7 @@ const modulesOf = (entry: string, sources: ProductSources): BunPlugin => ({
   },
 });
 
-/** Its config is imported by the program, once a command asks for it. */
+/** Returns the entry's source. The program imports the config on demand. */
 function entrySource({ name, version, config, program, variables, site }: ProductSources): string {
   return [
     ...(site === null ? [] : ['import site from "platform:site" with { type: "file" };']),
@@ -88,7 +88,7 @@ function entrySource({ name, version, config, program, variables, site }: Produc
   ].join("\n");
 }
 
-/** The exports of the running program, so that a class of it is the same class in the config. */
+/** Re-exports the running program's module, so that a class of it is the same class in the config. */
 function sharedModule(name: string, provided: ProvidedModules): string {
   const names = Object.keys(provided[name] ?? {});
   const shared = `globalThis[Symbol.for(${JSON.stringify(MODULES.description)})][${JSON.stringify(name)}]`;
@@ -100,7 +100,7 @@ function sharedModule(name: string, provided: ProvidedModules): string {
 
 const oneOf = (names: Iterable<string>): RegExp => new RegExp(`^(?:${[...names].map(RegExp.escape).join("|")})$`);
 
-/** What packages load their native addons with: the addon's own file is found at run time only. */
+/** Matches packages that load native addons: the addon's file is resolved only at run time. */
 const ADDON_LOADERS = /^(?:bindings|node-gyp-build|@mapbox\/node-pre-gyp|prebuild-install)$/;
 
 const noNativeAddons: BunPlugin = {
@@ -116,7 +116,7 @@ const noNativeAddons: BunPlugin = {
   },
 };
 
-/** `sharp` for a file in node_modules/sharp; the file itself where it is in no package. */
+/** Returns the package of a file: `sharp` for one in node_modules/sharp; the file itself where it is in no package. */
 function packageOf(file: string): string {
   return /^.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/.exec(file)?.[1] ?? file;
 }

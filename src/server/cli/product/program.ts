@@ -8,18 +8,18 @@ import { pathOfUi } from "../../http/openapi/ui-files.ts";
 import { CommandError } from "../errors.ts";
 import { TARGETS, type Target } from "./targets.ts";
 
-/** The platform's own program: its chunks, and the files that it embeds, by the name that it imports them by. */
+/** The platform's own program: its chunks, and the files that it embeds, by import name. */
 export interface Program {
-  /** Of the chunks. */
+  /** The directory of the chunks. */
   directory: string;
-  /** Of the chunk that starts it. */
+  /** The path of the entry chunk. */
   path: string;
   assets: ReadonlyMap<string, string>;
 }
 
 /**
- * Writes the program that this executable contains into `directory`. `library` is sqlite-vec's for the target, where it is
- * not this machine's. Errors: this is no executable.
+ * Writes the program that this executable contains into `directory`. `library` is sqlite-vec's for the target, where that is not
+ * this machine. Errors: this is no executable.
  */
 export async function writeProgram(directory: string, target: Target, library: string | null): Promise<Program> {
   const packed = await packedProgram();
@@ -36,14 +36,14 @@ export async function writeProgram(directory: string, target: Target, library: s
     ["platform:dashboard", await pathOfPages()],
     ["platform:swagger-ui", await pathOfUi()],
   ];
-  // It has no command that shows the guide.
+  // The program has no command that shows the guide.
   const noGuide = join(directory, "platform-guide");
   writeFileSync(noGuide, "");
   files.push(["platform:guide", noGuide]);
   const assets = new Map<string, string>();
   for (const [name, file] of files) {
     if (file === null) continue;
-    // The bundler reads no file of another executable.
+    // The bundler cannot read files embedded in this executable.
     const copy = join(directory, name.replaceAll(/[/:]/g, "-"));
     if (copy !== file) writeFileSync(copy, readFileSync(file));
     assets.set(name, copy);
@@ -51,7 +51,7 @@ export async function writeProgram(directory: string, target: Target, library: s
   return { directory: chunks, path: join(chunks, "main.js"), assets };
 }
 
-/** null when the program runs from its sources. */
+/** Returns the path of the packed program; null when the program runs from its sources. */
 async function packedProgram(): Promise<string | null> {
   if (!Bun.isStandaloneExecutable) return null;
   return (await import("platform:program", { with: { type: "file" } })).default;

@@ -4,7 +4,7 @@ import { systemClock } from "../../../kernel/clock.ts";
 import { directoryFiles } from "../../areas/site/directory.ts";
 import type { PackedFile, PackedSite } from "../../config/loading/product.ts";
 
-/** Writes the files that the site at `directory` serves into `file`, one after another. */
+/** Packs the files that the site at `directory` serves into `file`, one after another. */
 export function packSite(directory: string, file: string): PackedSite {
   const served = directoryFiles(directory, systemClock);
   const files: Record<string, PackedFile> = {};
@@ -22,12 +22,12 @@ export function packSite(directory: string, file: string): PackedSite {
       start += content.length;
       return;
     }
-    // A symbolic link may lead to a directory above it.
+    // A symbolic link may lead outside the directory.
     const real = realpathSync(join(directory, path));
     if (visited.has(real)) return;
     visited.add(real);
     for (const name of readdirSync(real).sort()) {
-      // As the site answers: see `sitePath`.
+      // The same rule as in `sitePath`.
       if (name.startsWith(".") && !(path === "" && name === ".well-known")) continue;
       add(path === "" ? name : `${path}/${name}`);
     }
@@ -40,5 +40,5 @@ export function packSite(directory: string, file: string): PackedSite {
   return { file, modifiedMs: systemClock.now(), files };
 }
 
-/** 96 bits, which no two versions of a file have in common. */
+/** The length of a hash: 96 bits, which no two versions of a file share. */
 const HASH_CHARACTERS = 16;

@@ -1,4 +1,4 @@
-/** What an executable can be built for, the npm package of its runtime, and the module that is sqlite-vec's library. */
+/** The targets of executables: each with the npm package of its runtime, and the module that is sqlite-vec's library. */
 export const TARGETS = {
   "bun-linux-x64": {
     platform: "linux",
@@ -36,7 +36,7 @@ export type Target = keyof typeof TARGETS;
 
 export const isTarget = (name: string): name is Target => Object.hasOwn(TARGETS, name);
 
-/** The target of this machine; null where nothing can be built for it. */
+/** Returns the target of this machine; null where none fits. */
 export function ownTarget(): Target | null {
   const names = Object.keys(TARGETS).filter(isTarget);
   const isOwn = (name: Target) => TARGETS[name].platform === process.platform && TARGETS[name].arch === process.arch;

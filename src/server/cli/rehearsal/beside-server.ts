@@ -10,12 +10,12 @@ import { LOGGED_INSTANCES_MAX, SERVER_COPY_MAX_BYTES } from "../limits.ts";
 import { plural } from "../output.ts";
 import { REHEARSAL_JOB_COMMAND, type RehearsalLine } from "./protocol.ts";
 
-/** The directory of `NAME.db` and `NAME/INSTANCE.db`. */
+/** Returns the directory of `NAME.db` and `NAME/INSTANCE.db`. */
 export const databasesOf = (dataDirectory: string): string => join(resolve(dataDirectory), "databases");
 
 /**
- * Tries the declared schema on every instance, in a process with a lower priority than the server, and logs the instances that
- * it does not fit. Static files are open by then. The function returned ends it.
+ * Tries the declared schema on every instance, in a process with a lower priority than the server, and logs the instances that do
+ * not fit. Static files are already open. The returned function stops it.
  */
 export function rehearseBesideServer(config: PlatformConfig, dataDirectory: string, logger: Logger): () => void {
   const directory = databasesOf(dataDirectory);
@@ -25,7 +25,7 @@ export function rehearseBesideServer(config: PlatformConfig, dataDirectory: stri
   if (namespaces.length === 0) return () => {};
   const job: RehearsalJob = { directory, namespaces, copyMaxBytes: SERVER_COPY_MAX_BYTES, skipsWals: true };
   const child = Bun.spawn([...ownCommand(), REHEARSAL_JOB_COMMAND], {
-    // It ends with the server, even when the server is killed.
+    // The process ends with the server, even when the server is killed.
     env: { ...process.env, BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
     stdin: Buffer.from(JSON.stringify(job)),
     stdout: "pipe",
@@ -47,7 +47,7 @@ export function rehearseBesideServer(config: PlatformConfig, dataDirectory: stri
 async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncIterable<string> {
   // Loaded with the first process: most starts have none.
   const { createInterface } = await import("node:readline");
-  // Bun's stream is the one of Node's types.
+  // Bun's stream is compatible with Node's type.
   yield* createInterface({ input: Readable.fromWeb(stream as Parameters<typeof Readable.fromWeb>[0]) });
 }
 

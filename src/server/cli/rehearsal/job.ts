@@ -5,7 +5,7 @@ import { LOGGED_INSTANCES_MAX, WORK_SLICE_MS } from "../limits.ts";
 import { printAnswer } from "../output.ts";
 import { REHEARSAL_JOB_COMMAND, type RehearsalLine } from "./protocol.ts";
 
-/** The job is on standard input. */
+/** Runs a rehearsal. The job is on standard input. */
 export const rehearsalJobCommand = new Command(REHEARSAL_JOB_COMMAND)
   .description("Tries the schema on every instance")
   .action(async () => {

@@ -7,7 +7,7 @@ import { databasesOf } from "./beside-server.ts";
 
 interface Group {
   namespace: string;
-  /** Null for the one file of a static namespace. */
+  /** The instance names; null for the one file of a static namespace. */
   names: string[] | null;
   count: number;
   problems: readonly string[];
@@ -15,14 +15,14 @@ interface Group {
 
 export interface RehearsalReport {
   readonly looked: number;
-  /** Files that the server would not open. */
+  /** The number of files that the server would not open. */
   readonly unfit: number;
   add(file: RehearsedFile): void;
-  /** One group per set of problems; empty when all files fit. */
+  /** Returns one group per set of problems; empty when all files fit. */
   lines(): string[];
 }
 
-/** The report of `platform check --data`. It keeps a bounded number of names. */
+/** Creates the report of `platform check --data`, with a bounded number of names. */
 export function createReport(): RehearsalReport {
   const groups = new Map<string, Group>();
   let looked = 0;
@@ -69,7 +69,7 @@ function heading({ namespace, names, count }: Group): string {
   return `databases.${namespace}, ${plural(count, "instance")} (${names.join(", ")}${more}):`;
 }
 
-/** Tries the config on every database file of a data directory. Reads the files only, so that a running server is not affected. */
+/** Tries the config on every database file of a data directory. It only reads the files, so that a running server is not affected. */
 export function rehearseData(config: PlatformConfig, dataDirectory: string): RehearsalReport {
   const report = createReport();
   const job = {
@@ -82,7 +82,7 @@ export function rehearseData(config: PlatformConfig, dataDirectory: string): Reh
   return report;
 }
 
-/** The files that would not open, why, and the migrations that they need. */
+/** Lists the files that would not open, why, and the migrations that they need. */
 export function unfitText(report: RehearsalReport, dataDirectory: string): string {
   const files = `${report.unfit} of ${plural(report.looked, "database file")} in ${dataDirectory} would not open`;
   return [`${files} with this config:`, ...report.lines()].join("\n");

@@ -5,7 +5,7 @@ import { LOAD_MAX_MS } from "../../config/limits.ts";
 import { ConfigError } from "../../config/problems.ts";
 import type { PlatformConfig } from "../../config/types.ts";
 
-/** Makes the routes of a config, as a start does. `source` is the config's name. Errors: `ConfigError` where a start would fail. */
+/** Creates the routes of a config, as a start does. `source` is the config's name. Errors: `ConfigError` where a start would fail. */
 export async function rehearseRoutes({ routes }: PlatformConfig, source: string): Promise<void> {
   if (routes === undefined) return;
   // Loaded here: most configs have no routes.

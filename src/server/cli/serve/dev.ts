@@ -18,7 +18,7 @@ export const devCommand = new Command("dev")
   .addOption(portOption)
   .addOption(logOption)
   .action(async ({ config, data, host, port, log }) => {
-    // What is not given may be in the file of variables, which the server reads.
+    // Options that are absent here may be in the variables file, which the server reads.
     const options = { config, data: data === DATA_DEFAULT ? undefined : data, host, port, log };
     const given = Object.entries(options).filter(([, value]) => value !== undefined);
     const command = [...ownCommand(), "start", ...given.map(([name, value]) => `--${name}=${value}`)];
@@ -47,12 +47,12 @@ export const devCommand = new Command("dev")
 
 interface Server {
   exited: Promise<unknown>;
-  /** Resolves when the server has stopped. */
+  /** Stops the server; resolves when it has ended. */
   stop(): Promise<void>;
 }
 
 function startServer(command: string[]): Server {
-  // The server stops at a message of this channel, or when the channel closes because this process has ended.
+  // The server stops on a message of this channel, or when the channel closes because this process has ended.
   const child = Bun.spawn(command, { stdio: ["ignore", "inherit", "inherit"], ipc: () => {} });
   return {
     exited: child.exited,
@@ -77,7 +77,7 @@ function watchFiles(files: readonly string[]): { changed: Promise<void>; close()
     clearTimeout(timer);
     timer = setTimeout(compare, SETTLE_MS);
   };
-  // Directories, because editors replace a file by a new one of the same name.
+  // Watches directories: editors replace a file by a new one of the same name.
   const directories = new Set(files.map((file) => dirname(file)));
   const watchers: FSWatcher[] = [...directories]
     .filter((directory) => existsSync(directory))
@@ -91,7 +91,7 @@ function watchFiles(files: readonly string[]): { changed: Promise<void>; close()
   };
 }
 
-/** Changes with every write; empty for a missing file. */
+/** Returns a fingerprint that changes with every write; empty for a missing file. */
 function fingerprint(file: string): string {
   const stats = statSync(file, { throwIfNoEntry: false });
   return stats === undefined ? "" : `${stats.mtimeMs} ${stats.size} ${stats.ino}`;

@@ -5,7 +5,7 @@ import { UsageError } from "../errors.ts";
 import { LOG_FORMS } from "../logs.ts";
 import { option } from "../options.ts";
 
-// The options that `start` and `dev` have in common.
+// The options that `start` and `dev` share.
 
 export const hostOption = option(
   "--host <HOST>",
@@ -31,7 +31,7 @@ function parsePort(text: string): number {
 
 const DRILL = "PLATFORM_DRILL";
 
-/** Whether the server runs as a drill. For hooks it then sets PLATFORM_DRILL=1 in the environment. */
+/** Whether the server runs as a drill. It then sets PLATFORM_DRILL=1 in the environment, for hooks. */
 export function drillOf(isGiven: boolean, environment: Record<string, string | undefined>): boolean {
   const value = environment[DRILL] ?? "";
   if (!["", "0", "false", "1", "true"].includes(value)) {

@@ -1,16 +1,16 @@
 import { constants } from "node:os";
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
-/** Shells add it to the number of the signal that ended a process. */
+/** The base of exit codes: shells add it to the number of the signal that ended a process. */
 const EXIT_SIGNALLED = 128;
 export const STOP_MESSAGE = "stop";
 
-/** Whether `platform dev` has started this process. */
+/** Whether `platform dev` started this process. */
 export const isOfDev = (): boolean => process.send !== undefined;
 
 /**
- * Resolves at the first SIGTERM or SIGINT; a second one ends the process at once, with 128 and its number. It also resolves
- * at a message of the parent (`platform dev`), and when the parent ends.
+ * Resolves at the first SIGTERM or SIGINT; a second one ends the process immediately, with 128 plus its number. Also resolves at a
+ * message of the parent (`platform dev`), and when the parent ends.
  */
 export function stopSignal(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -32,8 +32,8 @@ export function stopSignal(): Promise<void> {
 }
 
 /**
- * While nothing is open there is nothing to stop: a signal ends the process, even when the code of a config never returns, and
- * so does a message of the parent, or its end. The function returned undoes it.
+ * Ends the process at a signal, a message of the parent, or its end, while nothing is open that needs a stop; even when a config's
+ * code never returns. The returned function undoes it.
  */
 export function endOnRequest(): () => void {
   if (process.send === undefined) return () => {};

@@ -68,10 +68,10 @@ export const startCommand = new Command("start")
       const { url } = await platform.listen({ host, port });
       const address = (config.server?.publicUrl ?? url).replace(/\/$/, "");
       const link = config.admin !== false && process.stdout.isTTY ? dashboardLine(address, data) : "";
-      // Whatever becomes of this output, the server goes on.
+      // The server continues even if this output fails.
       output.write(`platform listening on ${url}${keyLine}${link}\n`);
       if (config.admin !== false) noteAddress(data, address);
-      // Until here code ran once (scripts/build.ts); from now on it is worth compiling.
+      // Code ran once so far (scripts/build.ts); from now on compiling it pays off.
       Bun.unsafe.setJITPolicy(1);
       endRehearsal = rehearseBesideServer(config, data, logger);
       const isLost = await Promise.race([stopped.then(() => false), platform.lost.then(() => true)]);
@@ -88,27 +88,27 @@ export const startCommand = new Command("start")
     }
   });
 
-/** A link that signs in to the dashboard. */
+/** Returns a line with a link that signs in to the dashboard. */
 const dashboardLine = (address: string, dataDirectory: string): string =>
   `\ndashboard: ${linkAt(address, dataDirectory, { ids: systemIds })}\n           works once, within ten minutes`;
 
-/** The error names the first file that does not fit the config; whoever develops it wants to know of all. */
+/** Reports all files that do not fit the config; the error names only the first. */
 async function reportData(config: PlatformConfig, dataDirectory: string): Promise<void> {
   const { rehearseData, unfitText } = await import("../rehearsal/report.ts");
   const report = rehearseData(config, dataDirectory);
   if (report.unfit > 0) await printNote(unfitText(report, dataDirectory));
 }
 
-/** Errors: the stop has not ended after STOP_MAX_MS. The process then ends as in a crash, before a container runtime kills it. */
+/**
+ * Stops the platform. Errors: the stop has not ended after STOP_MAX_MS. The process then ends as in a crash, before a container
+ * runtime kills it.
+ */
 async function stopInTime(platform: OpenPlatform): Promise<void> {
   if (await endsWithin(platform.stop(), STOP_MAX_MS, systemClock)) return;
   throw new CommandError(`the stop took longer than ${STOP_MAX_MS} ms; what was answered is on disk`);
 }
 
-/**
- * Lets `console` of a config's code write as the log does: Bun's own waits for the reader of standard output, and the whole
- * server with it.
- */
+/** Redirects `console` of a config's code to the log: Bun's own blocks the whole server until standard output is read. */
 export function redirectConsole(logger: Logger): StandardOutput {
   const output = new StandardOutput(1);
   output.onLost = (lines) => logger.warn("Lines of standard output are lost, as it could not be written", { lines });

@@ -9,10 +9,10 @@ import starterTsconfig from "./tsconfig.txt" with { type: "text" };
 
 const FILES = [
   { name: "platform.config.ts", text: starterConfig },
-  // The types of "platform", so that an editor completes and checks the config with nothing installed.
+  // Types of "platform", with which an editor completes and checks the config without an installation.
   { name: "platform.d.ts", text: declarations },
   { name: "tsconfig.json", text: starterTsconfig },
-  // Data and secrets stand beside the config.
+  // Data and secrets are beside the config.
   { name: ".gitignore", text: gitignore },
 ] as const;
 
@@ -31,10 +31,10 @@ export const initCommand = new Command("init")
     );
   });
 
-/** For a shell, which takes a path with a space for two words. */
+/** Quotes a path for a shell, which splits at spaces. */
 const quoted = (path: string): string => (/^[\w./\\:-]+$/.test(path) ? path : `"${path}"`);
 
-/** false when the file exists; it is not changed. */
+/** Writes a new file; false when it exists, in which case it stays unchanged. */
 function writeNew(path: string, text: string): boolean {
   try {
     writeFileSync(path, text, { flag: "wx" });

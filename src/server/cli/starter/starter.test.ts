@@ -66,7 +66,7 @@ test("[CL9] TypeScript reports a wrong field of a rule's record", () => {
   expect(output).toContain("Property 'owner' does not exist");
 });
 
-/** A config that uses what rules and hooks know of their table's fields. */
+/** A config that uses the types of its table's fields in rules and hooks. */
 const TYPED = `import { type Auth, defineConfig, type Filter, type Rule, type UpdateRule } from "platform";
 
 const mine = (auth: Auth | null): Filter => [["ownerId", "==", auth?.id ?? ""]];
@@ -83,7 +83,7 @@ export default defineConfig({
             title: { type: "string", required: true, min: 1 },
             points: { type: "integer", default: 3 },
             kind: { type: "string", enum: ["a", "b"], required: true },
-            // Stored values may be others, so it is compared as any text.
+            // Stored values may differ, so it compares with any text.
             former: { type: "string", enum: ["x"], required: true, validate: "new" },
             createdAt: false,
           },
@@ -145,7 +145,7 @@ const WRONG: readonly (readonly [right: string, wrong: string, error: string])[]
   ["note.title.length", "note.name.length", "Property 'name' does not exist"],
 ];
 
-/** Mistakes in a helper that says what it returns: each is reported once, in one line, where it is made. */
+/** Mistakes in a function with a declared return type: each is reported once, in one line, where it is made. */
 const IN_HELPERS: readonly (readonly [right: string, wrong: string, error: string])[] = [
   ['[["ownerId", "==",', '[["ownerId", "=",', `Type '"="' is not assignable to type 'FilterOperator'.`],
   [

@@ -15,11 +15,11 @@ export interface Reply {
   body: JsonObject;
 }
 
-/** The HTTP API with a service key, of a running server, or of one opened in this process. */
+/** The HTTP API with a service key, of a running server or of one opened in this process. */
 export interface Client {
   get(path: string): Promise<Reply>;
   post(path: string, body: unknown): Promise<Reply>;
-  /** The declared types of a table's fields; null for a schemaless table, "unknown" when neither server nor config gives them. */
+  /** Returns the declared types of a table's fields; null for a schemaless table, "unknown" when neither server nor config knows them. */
   fieldTypes(target: Target): Promise<FieldTypes | null | "unknown">;
   close(): Promise<void>;
 }
@@ -39,7 +39,7 @@ export async function openClient(args: ClientArguments): Promise<Client> {
   return remote === null ? openStopped(args) : openRunning(args, remote);
 }
 
-/** For a command that reads. Errors: those of `requireDataDirectory`. */
+/** Opens a client for a command that reads. Errors: those of `requireDataDirectory`. */
 export async function openExisting(args: ClientArguments): Promise<Client> {
   if (remoteOf(args) === null) requireDataDirectory(args.data);
   return openClient(args);
@@ -62,7 +62,7 @@ async function openRunning(args: ClientArguments, { send, key }: Remote): Promis
 
 async function openStopped(args: ClientArguments): Promise<Client> {
   const { config } = await loadConfig(args.config, platformModule);
-  // Loaded here, as a running server needs none of it.
+  // Loaded here: a running server needs none of it.
   const [{ openPlatform }, { DirectoryInUse }] = await Promise.all([
     import("../../platform/open.ts"),
     import("../../db/index.ts"),
@@ -88,7 +88,7 @@ function createClient(send: Send, key: string): Pick<Client, "get" | "post"> {
     try {
       body = JSON.parse(text);
     } catch {
-      // Not an answer of a platform: only its status is used.
+      // The answer is no JSON object of a platform: only its status is used.
     }
     return { status: response.status, body: isJsonObject(body) ? body : {} };
   };
@@ -110,7 +110,7 @@ function typesFromConfig(config: PlatformConfig, target: Target): FieldTypes | n
   return types;
 }
 
-/** From the answer of `GET /api/schema`. */
+/** Parses the types from the answer of `GET /api/schema`. */
 function typesFromSchema(body: JsonObject, target: Target): FieldTypes | null {
   const fields = [`namespaces`, target.namespace, "tables", target.table, "fields"].reduce<unknown>(
     (value, name) => (isJsonObject(value) ? value[name] : undefined),
@@ -118,14 +118,14 @@ function typesFromSchema(body: JsonObject, target: Target): FieldTypes | null {
   );
   if (!isJsonObject(fields)) return null;
   const types = new Map<string, FieldType>();
-  // The schema endpoint names types as configs do.
+  // The schema endpoint names types like configs do.
   for (const [name, field] of Object.entries(fields))
     if (isJsonObject(field)) types.set(name, field["type"] as FieldType);
   for (const name of ["createdAt", "updatedAt"]) if (!types.has(name)) types.set(name, "datetime");
   return types.set("id", "string");
 }
 
-/** Errors: a CommandError with the server's message. */
+/** Returns the body of a successful reply. Errors: a CommandError with the server's message. */
 export function requireOk({ status, body }: Reply): JsonObject {
   if (status >= 200 && status < 300) return body;
   const message = typeof body["message"] === "string" ? body["message"] : "no reason given";

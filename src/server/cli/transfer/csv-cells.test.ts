@@ -7,7 +7,7 @@ import { formatRows } from "./export.ts";
 const bare = (text: string) => ({ text, isQuoted: false });
 const quoted = (text: string) => ({ text, isQuoted: true });
 
-/** The cell as a reader of the written row finds it. */
+/** Returns the cell that a reader of the written row finds. */
 function writtenCell(value: JsonValue, type: FieldType | undefined) {
   const row = formatRows([[formatCell(value, type)]]).slice(0, -"\r\n".length);
   const isQuoted = row.startsWith('"');

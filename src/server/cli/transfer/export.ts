@@ -35,13 +35,13 @@ export const exportCommand = new Command("export")
     }
   });
 
-/** Errors: what is there, and would be replaced, is no file. */
+/** Checks that an existing target is replaceable. Errors: it is no file. */
 function requireReplaceable(file: string): void {
   if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) throw new CommandError(`${file} is not a file`);
 }
 
 interface Format {
-  /** Precedes the records. */
+  /** The text before the records. */
   head: string;
   format(records: readonly JsonObject[]): string;
 }
@@ -65,7 +65,7 @@ async function createCsv(client: Client, target: Target): Promise<Format> {
   };
 }
 
-/** The fields of a table without a schema, by reading all of it once. */
+/** Collects the fields of a schemaless table by reading it once. */
 async function columnsOfRecords(client: Client, target: Target): Promise<Map<string, FieldType | undefined>> {
   const columns = new Map<string, FieldType | undefined>([["id", "string"]]);
   for await (const { items } of pagesOf(client, target)) {
@@ -76,7 +76,7 @@ async function columnsOfRecords(client: Client, target: Target): Promise<Map<str
 
 interface Page {
   items: JsonObject[];
-  /** Of the whole table, on the first page; null on later ones. */
+  /** The size of the whole table, on the first page; null on later ones. */
   total: number | null;
 }
 
@@ -92,7 +92,7 @@ async function* pagesOf(client: Client, target: Target): AsyncGenerator<Page> {
   }
 }
 
-/** A file gets its name when it is complete, so that an interrupted export does not look like a whole one. */
+/** Writes the records. The file gets its name only when it is complete, so that an interrupted export cannot pass for a complete one. */
 async function writeRecords(
   client: Client,
   target: Target,
@@ -133,7 +133,7 @@ async function writeRecords(
 
 const isSystemError = (cause: unknown): cause is NodeJS.ErrnoException => cause instanceof Error && "code" in cause;
 
-/** Resolves when the stream has accepted the text: a slow reader slows the export down. */
+/** Writes with backpressure: resolves when the stream has accepted the text. */
 function write(stream: NodeJS.WritableStream, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     stream.write(text, (cause) => (cause ? reject(cause) : resolve()));

@@ -57,7 +57,7 @@ async function typesForCells(client: Client, target: Target): Promise<FieldTypes
 }
 
 interface Batches {
-  /** Records that the server has acknowledged. */
+  /** The number of records that the server has acknowledged. */
   readonly imported: number;
   add(source: SourceRecord): Promise<void>;
   flush(): Promise<void>;
@@ -100,7 +100,7 @@ function createBatches(client: Client, target: Target, isUpsert: boolean): Batch
   };
 }
 
-/** Names the records at fault by their place in the file: `inserts.3.title` is in the fourth record of the batch. */
+/** Names the invalid records by their place in the file: `inserts.3.title` is in the fourth record of the batch. */
 function refusal(reply: Reply, batch: readonly SourceRecord[]): CommandError {
   const { data } = reply.body;
   const lines = Object.entries(isJsonObject(data) ? data : {}).flatMap(([path, problem]) => {

@@ -1,12 +1,12 @@
 import { Presets, SingleBar } from "cli-progress";
 
 export interface Progress {
-  /** `done` is a part of the whole; `records` is the number of records in it. */
+  /** Updates the bar. `done` is the completed part of the whole, with `records` records. */
   show(done: number, records: number): void;
   end(): void;
 }
 
-/** A bar on a terminal, nothing otherwise. On standard error, as standard output may be the export itself. */
+/** Creates a bar on a terminal, nothing otherwise. It is on standard error, as standard output may be the export itself. */
 export function createProgress(whole: number): Progress {
   if (process.stderr.isTTY !== true || whole === 0) return { show() {}, end() {} };
   const bar = new SingleBar(

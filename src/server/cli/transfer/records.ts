@@ -13,16 +13,16 @@ import type { FieldTypes } from "./client.ts";
 import type { Format } from "./target.ts";
 
 export interface SourceRecord {
-  /** `line 17`, or `element 17` of a JSON array; from 1. */
+  /** The record's place: `line 17`, or `element 17` of a JSON array; from 1. */
   place: string;
   record: JsonObject;
-  /** Bytes of the file read so far. */
+  /** The bytes of the file read so far. */
   bytesRead: number;
 }
 
 const BYTE_ORDER_MARK = /^\ufeff/;
 
-/** The records of a file, one after another. Errors: `CommandError` that names the place. */
+/** Yields the records of a file in order. Errors: `CommandError` that names the place. */
 export function readRecords(file: string, format: Format, types: FieldTypes | null): AsyncGenerator<SourceRecord> {
   switch (format) {
     case "json":
@@ -77,7 +77,7 @@ async function* linesOf(file: string): AsyncGenerator<{ line: string; bytesRead:
   yield { line: rest + decoder.decode(), bytesRead };
 }
 
-/** Reads only as much as is consumed. Errors: another encoding, of which letters would be lost. */
+/** Yields the file's chunks as they are consumed. Errors: another encoding, which would lose letters. */
 async function* chunksOf(file: string): AsyncGenerator<Uint8Array> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   const check = (...given: Parameters<TextDecoder["decode"]>): void => {
@@ -113,7 +113,7 @@ async function* readJsonArray(file: string): AsyncGenerator<SourceRecord> {
     } catch (cause) {
       failure = cause;
     }
-    // The elements before the mistake are whole; the next one is broken.
+    // The elements before the mistake are complete; the next one is broken.
     for (const element of elements) {
       count++;
       yield { place: `element ${count}`, record: asRecord(element, `element ${count}`), bytesRead };
@@ -124,7 +124,7 @@ async function* readJsonArray(file: string): AsyncGenerator<SourceRecord> {
   if (!parser.isEnded) throw brokenArray(count + 1, new Error("the file ends before the array does"));
 }
 
-/** Refuses numbers that a double does not hold, as the parser of lines does. */
+/** A tokenizer that refuses numbers that a double cannot hold, like the parser of lines. */
 class ExactTokenizer extends Tokenizer {
   protected override parseNumber(text: string): number {
     const value = Number(text);
@@ -134,7 +134,7 @@ class ExactTokenizer extends Tokenizer {
   }
 }
 
-/** The library's `JSONParser` with that tokenizer. */
+/** Creates the library's `JSONParser` with that tokenizer. */
 function createArrayParser(onElement: (element: unknown) => void) {
   const tokenizer = new ExactTokenizer();
   const tokens = new TokenParser({ paths: ["$.*"], keepStack: false });
@@ -168,7 +168,7 @@ async function* readCsv(file: string, types: FieldTypes | null): AsyncGenerator<
     bom: true,
     info: true,
     skip_empty_lines: true,
-    // Checked below, where the line is known.
+    // Checked below, where the line number is known.
     relax_column_count: true,
     // The text alone does not show whether it was quoted.
     cast: (text, { quoting }) => ({ text, isQuoted: quoting }),
@@ -180,9 +180,9 @@ async function* readCsv(file: string, types: FieldTypes | null): AsyncGenerator<
   });
   try {
     for await (const item of input.pipe(parser)) {
-      // `info` and `cast` above give these forms.
+      // `info` and `cast` above produce these forms.
       const { record: cells, info } = item as { record: Cell[]; info: { lines: number } };
-      // The parser gives the line where a record ends, and counts a CRLF inside a cell as two lines.
+      // The parser reports the line where a record ends, and counts a CRLF inside a cell as two lines.
       const text = cells.map((cell) => cell.text).join();
       overcounted += countOf(text, /\r\n/g);
       const place = `line ${info.lines - overcounted - countOf(text, /\r\n|\r|\n/g)}`;
@@ -221,13 +221,13 @@ function csvRecord(
     if (cell === undefined) continue;
     try {
       const value = parseCell(cell, types?.get(name));
-      // The server generates these where the file has none.
+      // The server generates these fields if the file has none.
       const isGenerated = value === null && (name === "id" || name === "createdAt" || name === "updatedAt");
       if (!isGenerated) members.push([name, value]);
     } catch {
       throw new CommandError(`${place}: ${name}: is not valid JSON`);
     }
   }
-  // An assignment to `__proto__` would add no member, and nobody would learn that the column is refused.
+  // An assignment to `__proto__` would add no member, and the column would go unreported.
   return Object.fromEntries(members);
 }

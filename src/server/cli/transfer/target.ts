@@ -2,15 +2,15 @@ import { extname } from "node:path";
 import { UsageError } from "../errors.ts";
 
 export interface Target {
-  /** As given: `shared/films`. */
+  /** The target as given: `shared/films`. */
   name: string;
   namespace: string;
   table: string;
-  /** `/api/db/…/tables/TABLE` */
+  /** The path of the API: `/api/db/…/tables/TABLE`. */
   path: string;
 }
 
-/** `NAMESPACE/TABLE` or `NAMESPACE/INSTANCE/TABLE`. Errors: `UsageError`. */
+/** Parses `NAMESPACE/TABLE` or `NAMESPACE/INSTANCE/TABLE`. Errors: `UsageError`. */
 export function parseTarget(name: string): Target {
   const parts = name.split("/");
   const [namespace = "", second = "", third] = parts;
@@ -32,7 +32,7 @@ const BY_EXTENSION: Readonly<Record<string, Format>> = {
   ".csv": "csv",
 };
 
-/** By the file's name. Errors: `UsageError` for any other format. */
+/** Returns the format by the file's extension. Errors: `UsageError` for any other format. */
 export function formatOf<Allowed extends Format>(file: string, formats: readonly Allowed[]): Allowed {
   const found = BY_EXTENSION[extname(file).toLowerCase()];
   const format = formats.find((allowed) => allowed === found);
