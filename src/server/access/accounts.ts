@@ -8,7 +8,7 @@ import { METADATA_MAX_BYTES } from "./limits.ts";
 
 /** A stored user, without secrets. */
 export interface Account extends Omit<User, "createdAt"> {
-  /** Order of creation; lists use it as their cursor. */
+  /** The sequence number by creation; lists use it as their cursor. */
   seq: number;
   /** Whether the user has ever had a session. */
   hasSignedIn: boolean;
@@ -19,7 +19,10 @@ export interface Account extends Omit<User, "createdAt"> {
 /** A user in a list. */
 export type AccountEntry = Pick<Account, keyof UserEntry | "seq">;
 
-/** The last user of a search page. Matches by email come first, ordered by email; matches by name follow, ordered by name. */
+/**
+ * The position after the last user of a search page. Matches by email come first, ordered by email; matches by name follow, ordered
+ * by name.
+ */
 export interface AccountSearchPlace {
   by: "email" | "name";
   /** The user's email or name, depending on `by`. */
@@ -30,95 +33,95 @@ export interface AccountSearchPlace {
 type Given<Members> = { [Name in keyof Members]: Members[Name] | undefined };
 
 /**
- * An account to be made. `id` is generated if absent. `password` is plaintext; at most one of it and `passwordHash` is set, which has
- * passed `Accounts.passwordHashProblem`.
+ * An account to create. `id` is generated if absent. `password` is plaintext; at most one of it and `passwordHash` is set, and the
+ * latter has passed `Accounts.passwordHashProblem`.
  */
 export interface NewAccount extends Given<Omit<ImportedUser, "email" | "verified" | "createdAt" | "identities">> {
   email: string;
   emailVerified?: boolean | undefined;
 }
 
-/** An administrator asks the owner of an address to join. */
+/** An administrator's invitation to the owner of an address. */
 export interface Invitation extends Given<Omit<UserInvitation, "email">> {
   email: string;
 }
 
-/** `password` is plaintext. */
+/** Changes of an account. `password` is plaintext. */
 export interface AccountChanges extends Given<UserChanges> {
   customClaims?: JsonObject | undefined;
 }
 
 /** An account of an import: it may have no password. */
 export interface ImportedAccount extends NewAccount, Given<Pick<ImportedUser, "identities">> {
-  /** Now by default. */
+  /** The time of creation; now by default. */
   createdAt?: Millis | undefined;
 }
 
-/** A mail that an administrator has sent to a user. */
+/** The kind of mail that an administrator sends to a user. */
 export type AccountMail = "reset" | "verification";
 
-/** What `removeMeans` removes. */
+/** The kinds of what `removeMeans` removes. */
 export type RemovableMeans = "session" | "identity" | "passkey";
 
 /** An administrator's access to accounts. When a promise resolves, the change is durable and in effect. */
 export interface Accounts {
-  /** null: no such user. */
+  /** Returns the account; null: no such user. */
   get(id: string): Account | null;
-  /** In order of creation, after the account with the `seq` `after` (0: from the first). */
+  /** Lists accounts in order of creation, after the account with the `seq` `after` (0: from the first). */
   list(page: { after: number; limit: number }): AccountEntry[];
-  /** null: no user has this address, in any of its forms. */
+  /** Finds the user with this address, in any of its forms; null: none. */
   findByEmail(email: string): AccountEntry | null;
   /**
-   * Users whose email or name begins with `text`; the letters A-Z match in either case. `next` is null on the last page. A
+   * Searches users whose email or name begins with `text`; the letters A-Z match in either case. `next` is null on the last page. A
    * page may have fewer than `limit` users, even none, because the rows that one call examines are bounded.
    */
   search(page: { text: string; after: AccountSearchPlace | null; limit: number }): {
     found: AccountEntry[];
     next: AccountSearchPlace | null;
   };
-  /** Errors: 409 if the email or id is taken. */
+  /** Creates an account. Errors: 409 if the email or id is taken. */
   create(account: NewAccount, by: Actor): Promise<Account>;
   /**
-   * Mails a link that sets a password, to a new user or one who has never signed in; earlier links of the same user become
-   * invalid. Absent members of the latter stay unchanged. Errors: 400 for the redirect, 409 for a user who has signed in or is
-   * disabled, 429 for too many mails to the address.
+   * Mails a link that sets a password, to a new user or one who has never signed in; earlier links of the same user become invalid.
+   * Absent members leave an existing user unchanged. Errors: 400 for the redirect, 409 for a user who has signed in or is disabled,
+   * 429 for too many mails to the address.
    */
   invite(invitation: Invitation, by: Actor): Promise<Account>;
-  /** Creates all or none. Errors: 409 naming `users.N.email`, `users.N.id` or `users.N.identities`. */
+  /** Creates all accounts or none. Errors: 409 naming `users.N.email`, `users.N.id` or `users.N.identities`. */
   import(accounts: readonly ImportedAccount[], by: Actor): Promise<string[]>;
   /**
-   * Absent members stay unchanged. Another address, unverified unless it is said to be, another password and disabling end all of the
-   * user's sessions and mailed links; a password removes the passkeys too. Errors: 404, 409 for an address that is taken, 400 for
-   * a password or a verification without an address.
+   * Changes an account; absent members stay unchanged. A new address (unverified unless set), a new password, and disabling end all
+   * of the user's sessions and mailed links; a password also removes the passkeys. Errors: 404, 409 for an address that is taken,
+   * 400 for a password or a verification without an address.
    */
   update(id: string, changes: AccountChanges, by: Actor): Promise<Account>;
-  /** Errors: 404. */
+  /** Deletes the account. Errors: 404. */
   remove(id: string, by: Actor): Promise<void>;
   /** Ends all sessions of the user. Errors: 404. */
   revoke(id: string, by: Actor): Promise<void>;
   /**
-   * Mails the user a link that sets a new password, or that verifies the address. `redirectUrl`: null for the server's page. Errors:
-   * 404, 400 for a user without an address or a wrong redirect, 409 for a disabled user or an address that is verified, 429.
+   * Mails the user a link that sets a new password, or that verifies the address. `redirectUrl`: null for the server's page.
+   * Errors: 404, 400 for a user without an address or a wrong redirect, 409 for a disabled user or a verified address, 429.
    */
   sendMail(id: string, mail: AccountMail, redirectUrl: string | null, by: Actor): Promise<void>;
   /** Removes all MFA factors and recovery codes. Errors: 404. */
   removeFactors(id: string, by: Actor): Promise<void>;
-  /** Errors: 404. */
+  /** Returns the user's sessions and means to sign in. Errors: 404. */
   means(id: string): SignInMeans;
-  /** Ends a session, or removes an identity or a passkey, also the last way to sign in. Errors: 404 for one that is not this user's. */
+  /** Ends a session, or removes an identity or a passkey, even the last way to sign in. Errors: 404 if it is not this user's. */
   removeMeans(id: string, removed: { kind: RemovableMeans; id: string }, by: Actor): Promise<void>;
-  /** Why this hash cannot be used to check a password, as in "must be …"; null if it can. */
+  /** Describes why this hash cannot be used to check a password, as in "must be …"; null if it can. */
   passwordHashProblem(text: string): string | null;
 }
 
-/** Tells triggers and webhooks of accounts, inside the transaction of the change. */
+/** Notifies triggers and webhooks of account changes, inside the transaction of the change. */
 export interface AccountNotes {
-  /** Whether such events set off anything. */
+  /** Whether any trigger or webhook listens to such events. */
   isWatched(event: "signup" | "delete"): boolean;
   note(tx: Transaction, change: { event: "signup" | "delete"; account: Account; by: Actor }): void;
 }
 
-/** The metadata of a user, by its name in the request. Errors: 413 above METADATA_MAX_BYTES of JSON each. */
+/** Checks the size of a user's metadata, named as in the request. Errors: 413 above METADATA_MAX_BYTES of JSON each. */
 export function requireMetadataSize({ metadata, appMetadata }: Pick<AccountChanges, "metadata" | "appMetadata">): void {
   for (const [name, value] of Object.entries({ metadata, appMetadata })) {
     if (value !== undefined) requireJsonSize(name, value, METADATA_MAX_BYTES);

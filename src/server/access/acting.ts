@@ -8,15 +8,15 @@ import type { ActedBy, Principal } from "./principal.ts";
 export const ACT_AS_HEADER = "x-platform-act-as";
 const NOBODY = "anonymous";
 
-/** The user as rules see them, with the claims of now. */
+/** Returns the user as rules see them, with the current claims. */
 export function authOfAccount(account: Account): Auth {
   const { id, email, emailVerified, role, isAnonymous, customClaims } = account;
   return frozenJson({ id, email, emailVerified, role, isAnonymous, custom: customClaims });
 }
 
 /**
- * The user, or nobody, that a caller with the root key's rights asks to be. Errors: 401 without credentials, 403 for any other
- * caller, 404 for a user who does not exist.
+ * Returns the principal of the user, or of nobody, whom the root key's holder acts as. Errors: 401 without credentials, 403 for any
+ * other caller, 404 for a user who does not exist.
  */
 export function actAs(caller: Principal, target: string, account: (id: string) => Account | null): Principal {
   const actedBy = requireActing(caller);
@@ -26,10 +26,10 @@ export function actAs(caller: Principal, target: string, account: (id: string) =
   return { kind: "user", auth: authOfAccount(user), sessionId: "", actedBy };
 }
 
-/** Only the root key's holder may act as others. Errors: 401, 403. */
+/** Requires the root key's holder, who alone may act as others. Errors: 401, 403. */
 export function requireActing(caller: Principal): ActedBy {
   if (caller.kind === "anonymous") throw unauthorized();
-  // By its name: a declared key without scopes is not the root key.
+  // Compares the name: a declared key without scopes is not the root key.
   if (caller.kind !== "serviceKey" || caller.name !== ROOT_KEY_NAME) throw forbidden();
   return { key: caller.name, session: caller.session };
 }

@@ -1,16 +1,22 @@
 import { MINUTE_MS, SECOND_MS } from "../../kernel/time/duration.ts";
 
-/** A rule that takes longer denies; a `before` hook that takes longer fails its request. Handlers of rooms have the same time. */
+/**
+ * The timeout of a rule, which then denies, and of a `before` hook, which then fails its request. Handlers of rooms have the same
+ * timeout.
+ */
 export const RULE_TIMEOUT_MS = 5 * SECOND_MS;
 
-/** `metadata` and `appMetadata` of a user, each, as JSON. */
+/** The maximum size of a user's `metadata` and `appMetadata`, each, as JSON. */
 export const METADATA_MAX_BYTES = 16 * 1024;
-/** Custom claims of a user as JSON. */
+/** The maximum size of a user's custom claims as JSON. */
 export const CLAIMS_MAX_BYTES = 4 * 1024;
 
-/** Verified tokens in memory: the signature of a token is checked once instead of with every request. */
+/** The size of the cache of verified tokens: a token's signature is checked once instead of with every request. */
 export const VERIFIED_TOKENS_MAX = 20_000;
-/** Longer than any access token the server issues, as their claims have at most 4 KiB. Longer ones are not hashed. */
+/**
+ * The maximum length of a token, above that of any access token the server issues, whose claims have at most 4 KiB. Longer ones are
+ * not hashed.
+ */
 export const TOKEN_LENGTH_MAX = 12_288;
-/** Tokens stay valid when the server's clock has been set back by up to this much since they were issued. */
+/** The tolerance for a clock that has been set back since a token was issued. */
 export const CLOCK_SKEW_MS = 5 * MINUTE_MS;

@@ -8,47 +8,50 @@ import type { SessionLookup } from "./sessions.ts";
 import type { AccessClaims, TokenVerifier } from "./tokens.ts";
 
 export const SERVICE_KEY_HEADER = "x-platform-service-key";
-/** No page of another site can send it: without it, the cookie of an administrator's session counts for nothing. */
+/** The header that no page of another site can send: without it, the cookie of an administrator's session is ignored. */
 export const ADMIN_HEADER = "x-platform-admin";
 
 /** The sessions of administrators. */
 export interface AdministratorSessions {
-  /** The key of the session that these headers show. Errors: 401 without one; 403 from an address outside the key's `ips`. */
+  /** Returns the key of the session in these headers. Errors: 401 without one; 403 from an address outside the key's `ips`. */
   identify(headers: Headers, address: () => string): ServiceKeyPrincipal;
-  /** Uses a ticket up. null: it is no ticket. Errors: 401 for one that has been used, or is too old. */
+  /** Redeems a single-use ticket. null: it is no ticket. Errors: 401 for a used or expired one. */
   ofTicket(ticket: string): ServiceKeyPrincipal | null;
-  /** Whether the session with this id goes on. */
+  /** Whether the session with this id is still valid. */
   isPresent(session: string): boolean;
 }
 
-/** The session of a user whom code of the server acts as. */
+/** The session id of a user whom code of the server acts as. */
 const NO_SESSION = "";
 
 export interface Principals {
   /**
-   * The caller that these headers identify. A service key takes precedence over an administrator's session, and both over a
-   * token [AC8]. Errors: 401 `Invalid service key`, `Invalid token`, `Token expired`, a session that has ended; 403 for a key
-   * used from an address outside its `ips`; those of `actAs`. `address` is called only for keys with `ips`.
+   * Identifies the caller from headers. A service key takes precedence over an administrator's session, and both over a token
+   * [AC8]. Errors: 401 `Invalid service key`, `Invalid token`, `Token expired`, a session that has ended; 403 for a key used from
+   * an address outside its `ips`; those of `actAs`. `address` is called only for keys with `ips`.
    */
   ofHeaders(headers: Headers, address: () => string): MaybePromise<Principal>;
   /**
-   * Whether they show a service key or an administrator's session, valid or not. If so, `ofHeaders` looks at nothing else: it
-   * gives a key, whom a key acts as, or an error.
+   * Whether the headers contain a service key or an administrator's session, valid or not. If so, `ofHeaders` ignores everything
+   * else: it returns a key, whom a key acts as, or an error.
    */
   showsKey(headers: Headers): boolean;
-  /** Whether they show a service key, or an administrator's session, that is valid. */
+  /** Whether the headers contain a valid service key or administrator's session. */
   isKeyHolder(headers: Headers, address: () => string): boolean;
-  /** The same for an access token alone, as WebSocket messages carry it. */
+  /** Identifies the caller from an access token alone, as WebSocket messages carry it. Errors: those of `ofHeaders` for a token. */
   ofToken(token: string): MaybePromise<Principal & { kind: "user" }>;
-  /** The key of a ticket, which counts once. null: it is no ticket. Errors: 401; 403 from an address outside the key's `ips`. */
+  /** Returns the key of a single-use ticket. null: it is no ticket. Errors: 401; 403 from an address outside the key's `ips`. */
   ofTicket(ticket: string, address: () => string): ServiceKeyPrincipal | null;
-  /** For what a key has handed out, at its use. Errors: 401 where `isPresent` is false; 403 from an address outside its `ips`. */
+  /**
+   * Checks a key when something that it has issued is used. Errors: 401 where `isPresent` is false; 403 from an address outside its
+   * `ips`.
+   */
   requireUsable(key: ServiceKeyPrincipal, address: () => string): void;
-  /** Whether the key behind the caller, and the session that it was signed in with, still count. True where there is none. */
+  /** Whether the key behind the caller, and the session that it was signed in with, are still valid. True where there is none. */
   isPresent(principal: Principal): boolean;
   /**
-   * For what goes on after something was awaited, such as a body: the session or key may have ended meanwhile, a new password may
-   * have ended the token, or the user may have another role, of which no rule has been asked. Errors: 401.
+   * Checks the caller after an await, such as for a body: meanwhile the session or key may have ended, a new password may have
+   * invalidated the token, or the user may have another role, which no rule has evaluated. Errors: 401.
    */
   requirePresent(principal: Principal): void;
 }
@@ -57,7 +60,7 @@ export function createPrincipals(deps: {
   serviceKeys: ServiceKeys;
   tokens: TokenVerifier;
   sessions: SessionLookup;
-  /** null: there is no dashboard. */
+  /** The administrators' sessions; null: there is no dashboard. */
   administrators: () => AdministratorSessions | null;
   account: (id: string) => Account | null;
 }): Principals {
@@ -74,10 +77,10 @@ export function createPrincipals(deps: {
   };
   const ofToken = (token: string) => chain(deps.tokens.verify(token), present);
 
-  /** null: they show no session, or there is no dashboard. */
+  /** Returns the administrators' sessions; null: the headers contain no session, or there is no dashboard. */
   const administratorsOf = (headers: Headers): AdministratorSessions | null =>
     headers.get(ADMIN_HEADER) === "1" ? deps.administrators() : null;
-  /** null: they show neither. */
+  /** Returns the key of the headers; null: they contain neither key nor session. */
   const keyHolderOf = (headers: Headers, address: () => string): ServiceKeyPrincipal | null => {
     const key = headers.get(SERVICE_KEY_HEADER);
     if (key !== null) return deps.serviceKeys.identify(key, address);
@@ -102,9 +105,9 @@ export function createPrincipals(deps: {
     if (!isPresent(key)) throw unauthorized("The session has ended");
     deps.serviceKeys.checkAddress(key.name, address);
   };
-  /** Whether the user is still who the caller was. */
+  /** Whether the user is unchanged since the caller was identified. */
   const isSame = ({ auth, sessionId, tokenVersion, actedBy }: Principal & { kind: "user" }): boolean => {
-    // Whoever acts as a user has no session of theirs.
+    // An actor has no session of the user's.
     if (actedBy !== undefined) return deps.account(auth.id)?.role === auth.role;
     if (sessionId === NO_SESSION) return true;
     const session = deps.sessions.find(sessionId, auth.id);

@@ -1,20 +1,17 @@
 /** A stand-in for an argument of a rule that records whether the rule reads it. */
 export interface Probe<Facts extends object> {
   standIn: Facts;
-  /** Whether it was read in any way: a member, `in`, its keys, its JSON. */
+  /** Whether the stand-in was read in any way: a member, `in`, its keys, its JSON. */
   readonly isSeen: boolean;
 }
 
-/** Ends a rule that reads a stand-in whose values it must not use. One for all, as making an error takes microseconds. */
+/** Aborts a rule that reads a stand-in whose values it must not use. Shared, as creating an error takes microseconds. */
 const SEEN = new Error("the rule reads its argument");
 
-/**
- * `facts`: the values that a rule which reads the stand-in gets; null: reading it throws, which ends the rule, unless it
- * catches that.
- */
+/** Creates a probe. `facts`: the values of the stand-in; null: reading it throws, which aborts the rule, unless it catches that. */
 export function createProbe<Facts extends object>(facts: Facts | null): Probe<Facts> {
   let isSeen = false;
-  // Every operation on a proxy first reads a trap from its handler. This handler has no traps, but notices the read.
+  // Every operation on a proxy first reads a trap from its handler. This handler has no traps, but records the read.
   const handler = new Proxy<ProxyHandler<Facts>>(
     {},
     {

@@ -5,8 +5,8 @@ import type { Principal } from "./principal.ts";
 type Right = readonly [area: string, kind: string, name: string, action: string];
 
 /**
- * For endpoints that only service keys may call. `missingStatus` is the status without a key: 401, or 403 in push [PU8]. A
- * key without the scope is 403.
+ * Requires a service key with a right. `missingStatus` is the status without a key: 401, or 403 in push [PU8]. A key without the
+ * scope is 403.
  */
 export function requireServiceKey(principal: Principal, right: Right, missingStatus: 401 | 403 = 401): void {
   if (principal.kind === "server") return;
@@ -14,18 +14,18 @@ export function requireServiceKey(principal: Principal, right: Right, missingSta
   if (!principal.scopes.allows(...right)) throw forbidden();
 }
 
-/** For operations that no scope covers: keys with scopes may not call them. Errors: 403. */
+/** Refuses keys with scopes, for operations that no scope covers. Errors: 403. */
 export function refuseScopedKey(principal: Principal): void {
   if (principal.kind === "serviceKey" && principal.scopes !== EVERY_SCOPE) throw forbidden();
 }
 
-/** Any service key, whatever its scopes; without one, `missingStatus`. */
+/** Requires any service key, whatever its scopes; without one, `missingStatus`. */
 export function requireAnyServiceKey(principal: Principal, missingStatus: 401 | 403 = 401): void {
   if (principal.kind === "serviceKey" || principal.kind === "server") return;
   throw new AppError(missingStatus, "Service key required");
 }
 
-/** A key with at least one of `rights`, before the body names the action. Errors: 401, 403. */
+/** Requires a key with at least one of `rights`, before the body names the action. Errors: 401, 403. */
 export function requireOneRight(principal: Principal, rights: readonly Right[]): void {
   requireAnyServiceKey(principal);
   if (principal.kind !== "serviceKey") return;

@@ -6,14 +6,14 @@ export interface SessionState {
   isAnonymous: boolean;
 }
 
-/** The same, with the version that a token of the session must have. */
+/** The state of a session's user, with the version that a token of the session must have. */
 export interface PresentSession extends SessionState {
   /** Incremented when a password is set, which invalidates earlier access tokens. */
   tokenVersion: number;
 }
 
 /**
- * Looked up in memory at every use of a token, so that a revocation takes effect immediately. null: the session has ended,
+ * Looks a session up in memory at every use of a token, so that a revocation takes effect immediately. null: the session has ended,
  * or its user is disabled or deleted.
  */
 export interface SessionLookup {
@@ -21,16 +21,16 @@ export interface SessionLookup {
 }
 
 /**
- * Notifies WebSockets that the session they were opened with has ended: it was signed out or revoked, its user was disabled
- * or deleted, or a new password was set in it.
+ * Notifies WebSockets that their session has ended: it was signed out or revoked, its user was disabled or deleted, or a new
+ * password was set in it.
  */
 export interface SessionEvents {
-  /** Returns a function that removes the listener. */
+  /** Adds a listener, and returns a function that removes it. */
   onEnd(listener: (sessionId: string) => void): () => void;
 }
 
 /** Notifies of changes to a user's role, email or email verification. */
 export interface UserEvents {
-  /** Returns a function that removes the listener. */
+  /** Adds a listener, and returns a function that removes it. */
   onUserChange(listener: (userId: string) => void): () => void;
 }

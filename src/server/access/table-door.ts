@@ -5,7 +5,7 @@ import type { Principal } from "./principal.ts";
 
 export interface TableAddress {
   namespace: string;
-  /** null in a static namespace. */
+  /** The instance; null in a static namespace. */
   instanceId: string | null;
   table: string;
 }
@@ -16,7 +16,7 @@ export interface RecordFilter {
   matches(record: TableRecord): boolean;
 }
 
-/** What grants access to all records: a literal in the config, a rule that returned `true`, or one that returned an empty filter. */
+/** The source of access to all records: a literal in the config, a rule that returned `true`, or one that returned an empty filter. */
 export type SaidBy = "config" | "rule" | "filter";
 
 /** The result of a table's read rule for one principal. */
@@ -32,8 +32,8 @@ export interface AccessOptions {
 }
 
 /**
- * `about`: the one record that is asked about; null: any of the table. `isKnown`: whether it has been learned for records of
- * the table already.
+ * A request to learn what a rule looks at. `about`: the record in question; null: any of the table. `isKnown`: whether it has
+ * already been learned for the table's records.
  */
 export interface Sight {
   about: string | null;
@@ -43,17 +43,20 @@ export interface Sight {
 
 /** The rights of tables, for other areas (realtime): they evaluate the same rules by the same code. */
 export interface TableDoor {
-  /** null: no such namespace or table. */
+  /** Finds a table; null: no such namespace or table. */
   find(namespace: string, table: string): { isDynamic: boolean } | null;
   isDynamic(namespace: string): boolean | null;
   isInstanceId(id: string): boolean;
   /**
-   * Errors: 401, 403, 404, the same as a list of the table. Evaluates the instance's `open` rule too. `before` is the
-   * previous result, which is returned again if the rule's filter is unchanged. `watch` learns what the rules look at.
-   * `sight`, for an access of kind `record`: learns what the rule looks at for the record `about`, or for some of the table
-   * (null), unless that is known, and with each call of `allows`.
+   * Evaluates the read access of a table, including the instance's `open` rule. Errors: 401, 403, 404, like a list of the table.
+   * `before` is the previous result, which is returned again if the rule's filter is unchanged. `watch` receives the places that
+   * the rules look at. `sight`, for an access of kind `record`: receives what the rule looks at for the record `about`, or for some
+   * of the table (null), unless that is known, and with each call of `allows`.
    */
   readAccess(principal: Principal, address: TableAddress, options?: AccessOptions): MaybePromise<ReadAccess>;
-  /** Records must match all of `all` and, if given, one of `any`; null or absent: no condition. Errors: 400 naming the tuple. */
+  /**
+   * Parses a filter. Records must match all of `all` and, if set, one of `any`; null or absent: no condition. Errors: 400 naming
+   * the tuple.
+   */
   parseFilter(address: TableAddress, filters: { all?: unknown; any?: unknown }): RecordFilter;
 }

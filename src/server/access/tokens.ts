@@ -8,7 +8,7 @@ import type { MaybePromise } from "../../kernel/maybe-promise.ts";
 import { SECOND_MS } from "../../kernel/time/duration.ts";
 import { CLOCK_SKEW_MS, TOKEN_LENGTH_MAX, VERIFIED_TOKENS_MAX } from "./limits.ts";
 
-/** `jwtVerify` must not check the times: they are checked at every use, with the injected clock. */
+/** Disables the checks of times in `jwtVerify`: they run at every use, with the injected clock. */
 const ANY_AGE_SECONDS = Number.MAX_SAFE_INTEGER;
 
 /** The claims of an access token. */
@@ -22,16 +22,16 @@ export interface AccessClaims {
   /** The version of the session's access tokens; 0 until a password is set in it. */
   version: number;
   expiresAtMs: number;
-  /** The later of `nbf` and `iat` less CLOCK_SKEW_MS: a token is not valid before. */
+  /** The time from which the token is valid: the later of `nbf` and `iat` less CLOCK_SKEW_MS. */
   validFromMs: number;
 }
 
 export interface TokenVerifier {
-  /** Errors: 401 `Invalid token` (signature, form, claims), then 401 `Token expired`. */
+  /** Verifies a token. Errors: 401 `Invalid token` (signature, form, claims), then 401 `Token expired`. */
   verify(token: string): MaybePromise<AccessClaims>;
 }
 
-/** The UTF-8 bytes of `secret` are the HS256 key. No other algorithm is accepted. [AC7] */
+/** Creates the verifier. The UTF-8 bytes of `secret` are the HS256 key. No other algorithm is accepted. [AC7] */
 export function createTokenVerifier(deps: { secret: string; clock: Clock }): TokenVerifier {
   const key = new TextEncoder().encode(deps.secret);
   const verified = new BoundedMap<string, AccessClaims>(VERIFIED_TOKENS_MAX);
@@ -75,7 +75,7 @@ function readClaims(payload: JWTPayload): AccessClaims | null {
     role: typeof role === "string" ? role : "user",
     email: typeof email === "string" ? email : null,
     isAnonymous: anon === true,
-    // Shared by all requests of the token, and by rules, hooks and handlers. [AC111]
+    // Frozen: all requests of the token share it, and so do rules, hooks and handlers. [AC111]
     custom: frozenJson(isJsonObject(custom) ? custom : {}),
     version: typeof ver === "number" ? ver : 0,
     expiresAtMs: exp * SECOND_MS,

@@ -1,6 +1,6 @@
-/** `area:kind:name:action`; `*` matches any part. */
+/** Scopes of the form `area:kind:name:action`; `*` matches any part. */
 export interface Scopes {
-  /** As the config has them. */
+  /** The texts of the config. */
   readonly texts: readonly string[];
   /** Whether at least one scope grants this right. */
   allows(area: string, kind: string, name: string, action: string): boolean;
@@ -9,7 +9,7 @@ export interface Scopes {
 /** The scopes of the root key and of keys declared without scopes. */
 export const EVERY_SCOPE: Scopes = { texts: ["*:*:*:*"], allows: () => true };
 
-/** A scope that does not have four parts grants nothing; the check of the config refuses it beforehand. */
+/** Parses scopes. One without four parts grants nothing; the config check refuses it beforehand. */
 export function createScopes(scopes: readonly string[]): Scopes {
   const wanted = scopes.map((scope) => scope.split(":")).filter((parts) => parts.length === 4);
   return {

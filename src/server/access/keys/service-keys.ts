@@ -9,26 +9,26 @@ import { createScopes, EVERY_SCOPE } from "./scopes.ts";
 
 export interface ServiceKeys {
   /**
-   * Errors: 401 `Invalid service key` for an unknown, empty or expired key; 403 from an address outside its `ips`. `address`
-   * is called only for keys with `ips`.
+   * Identifies a key. Errors: 401 `Invalid service key` for an unknown, empty or expired key; 403 from an address outside its
+   * `ips`. `address` is called only for keys with `ips`.
    */
   identify(key: string, address: () => string): ServiceKeyPrincipal;
-  /** The key with this name; null if the config no longer has it, or it has expired. */
+  /** Returns the key with this name; null if the config no longer has it, or it has expired. */
   named(name: string): ServiceKeyPrincipal | null;
   /**
-   * A hash of the key with this name, which changes with the key and is worth nothing without the server's secret; null as
-   * for `named`.
+   * Returns a hash of the key with this name, which changes with the key and is useless without the server's secret; null as for
+   * `named`.
    */
   stampOf(name: string): string | null;
-  /** When the key with this name was last used, since the start; null: not since then, or no such key. */
+  /** Returns when the key with this name was last used since the start; null: not since then, or no such key. */
   lastUsed(name: string): Millis | null;
-  /** Errors: 403 where the key with this name may not be used from this address, which is called only for keys with `ips`. */
+  /** Checks that the key with this name may be used from this address. `address` is called only for keys with `ips`. Errors: 403. */
   checkAddress(name: string, address: () => string): void;
 }
 
 export type ServiceKeyPrincipal = Extract<Principal, { kind: "serviceKey" }>;
 
-/** The name of the data directory's own key. */
+/** The name of the data directory's root key. */
 export const ROOT_KEY_NAME = "root";
 
 interface KnownKey {
@@ -39,7 +39,7 @@ interface KnownKey {
   lastUsedAt: Millis | null;
 }
 
-/** All digests have the same length, so comparing them reveals nothing about a key, not even its length. */
+/** Hashes a key. All digests have the same length, so comparing them reveals nothing about a key, not even its length. */
 const digestOf = (key: string, into = new Uint8Array(Bun.SHA256.byteLength)): Uint8Array => {
   Bun.SHA256.hash(key, into);
   return into;
@@ -47,7 +47,7 @@ const digestOf = (key: string, into = new Uint8Array(Bun.SHA256.byteLength)): Ui
 
 export function createServiceKeys(deps: {
   rootKey: string;
-  /** Of the server. */
+  /** The server's secret. */
   secret: string;
   declared: Readonly<Record<string, ServiceKeyConfig>>;
   clock: Clock;
@@ -67,7 +67,7 @@ export function createServiceKeys(deps: {
     return key === undefined || key.expiresAtMs <= clock.now() ? null : key;
   };
 
-  // Reused by all calls, which are synchronous: no allocation per request.
+  // One buffer for all calls, which are synchronous: no allocation per request.
   const digest = new Uint8Array(Bun.SHA256.byteLength);
   return {
     identify(key, address) {

@@ -1,25 +1,25 @@
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import type { RuleContext } from "../../config/types.ts";
 
-// How rules are called with a context, for all areas that have rules. `tables` has the run time (`TablesArea.lookups`).
+// The calling convention of rules with a context, for all areas that have rules. `tables` has the runtime (`TablesArea.lookups`).
 //
 //   const call = lookups.begin();                          // one for each request or message
 //   const answer = rule(auth, file, call.context(null));   // a new context for each call of a rule
-//   call.check();                                          // 503 where the request's rules have looked too much up
+//   call.check();                                          // 503 where the request's rules have made too many lookups
 //
-// Realtime and rooms ask again when data changes: `begin({ watch })` reports what the rules look at, while they do, to a
-// `LookupWatch` of `LookupWatches` (watches.ts), and `LookupWatches.touched` names those whom a commit concerns.
+// Realtime and rooms re-evaluate rules when data changes: `begin({ watch })` reports what the rules look at, while they do, to a
+// `LookupWatch` of `LookupWatches` (watches.ts), and `LookupWatches.touched` finds the watchers that a commit concerns.
 
-/** The namespace and instance that a rule is about. `instanceId` is null in a static namespace. */
+/** The namespace and instance of a rule's subject. `instanceId` is null in a static namespace. */
 export interface RuleAddress {
   namespace: string;
   instanceId: string | null;
 }
 
 /**
- * Something a rule has looked at: the records of a table whose `fields` have these `values`, whether there are any or not.
- * Another result of the lookup needs a change of such a record. `fields` are the id, or those by which an index was entered;
- * a lookup with `in` looks at one place for each value.
+ * A place that a rule has looked at: the records of a table whose `fields` have these `values`, whether any exist or not. The
+ * lookup's result changes only with such a record. `fields` are the id, or the fields of the index lookup; a lookup with `in` looks
+ * at one place for each value.
  */
 export interface LookedAt extends RuleAddress {
   table: string;
@@ -27,19 +27,22 @@ export interface LookedAt extends RuleAddress {
   values: readonly JsonValue[];
 }
 
-/** As the `instanceId` of a place: in each instance of the namespace. No instance has this id. */
+/** The `instanceId` of a place in every instance of the namespace. No instance has this id. */
 export const ANY_INSTANCE = "*";
 
-/** Receives what rules look at, before they have their answer. The same place may come more than once. */
+/** Receives the places that rules look at, before the rules have their answer. The same place may be reported more than once. */
 export interface LookupWatch {
   lookedAt(place: LookedAt): void;
 }
 
-/** The lookups of one request, message or subscription: each different one is made once. */
+/** The lookups of one request, message or subscription, memoized. */
 export interface LookupCall {
-  /** The last argument of a rule. null: the rule is about no record or instance. */
+  /** Returns the last argument of a rule. null: the rule is about no record or instance. */
   context(about: RuleAddress | null): RuleContext;
-  /** Call after each rule, also one that threw. Errors: 503 when a request's rules made too many lookups, also if they caught it. */
+  /**
+   * Checks the number of lookups; call it after each rule, also one that threw. Errors: 503 when a request's rules made too many
+   * lookups, even if they caught the error.
+   */
   check(): void;
 }
 

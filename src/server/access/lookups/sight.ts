@@ -2,9 +2,9 @@ import type { JsonValue } from "../../../kernel/json/json.ts";
 import { ANY_INSTANCE, type LookupWatch, type RuleAddress } from "./lookups.ts";
 
 /**
- * A watch for what a rule looks up with each record. What it looked up for one shows where it would look for another: at the
- * records of the same table that have the user's id in the same field, or, where it did not look by the user's id, at any.
- * Files other than `own` are watched in all instances of their namespace.
+ * Creates a watch that generalizes a rule's lookups for one record to those for any record: to the records of the same table that
+ * have the user's id in the same field, or, for a lookup without the user's id, to the whole table. Files other than `own` are
+ * watched in all instances of their namespace.
  */
 export function sightWatch(watch: LookupWatch, own: RuleAddress, userId: string | null): LookupWatch {
   return {

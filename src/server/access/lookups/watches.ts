@@ -9,7 +9,7 @@ interface WatchedFields<Watcher> {
   byValues: Map<string, Set<Entry<Watcher>>>;
 }
 
-/** One watch, since a watcher may have several. */
+/** One watch; a watcher may have several. */
 interface Entry<Watcher> {
   watcher: Watcher;
 }
@@ -17,7 +17,7 @@ interface Entry<Watcher> {
 type WatchedTable<Watcher> = Map<string, WatchedFields<Watcher>>;
 type WatchedFile<Watcher> = Map<string, WatchedTable<Watcher>>;
 
-/** Where a watch is entered, so that it can be removed. */
+/** The place of a watch's entry, for its removal. */
 interface Place<Watcher> {
   file: string;
   table: string;
@@ -41,30 +41,28 @@ const valuesText = (values: readonly JsonValue[]): string => {
 };
 
 /**
- * What the rules of one watcher look at. To ask the rules again, begin another watch, and end this one when they have
+ * The places that the rules of one watcher look at. To re-evaluate the rules, begin another watch, and end this one when they have
  * answered.
  */
 export interface EndingWatch extends LookupWatch {
-  /** Whether another watch, of the same `LookupWatches`, has looked at all that this one has. */
+  /** Whether another watch of the same `LookupWatches` covers every place of this one. */
   isWithin(other: EndingWatch): boolean;
-  /** `key`: of a place. */
+  /** Whether the watch has looked at the place with this key. */
   hasLookedAt(key: string): boolean;
   end(): void;
 }
 
 /**
- * Who has looked at which records, so that those whom a commit concerns are found by its records' values: the time for a change
- * grows with the number of watched lists of fields of its table (one or two), not with that of watchers.
+ * An index from records to their watchers, by the records' values: the time for a change grows with the number of watched field
+ * lists of its table (one or two), not with that of watchers.
  *
- * Watch before the rule is asked, not after: a commit that comes while a rule waits then finds the watcher. A change is matched
- * as it was before and as it is after. Not exact: a watcher may be named whose answer is the same.
+ * Watch before evaluating the rule, not after: a commit during a rule's await then finds the watcher. A change is matched as it was
+ * before and as it is after. May overreport: a watcher may be reported whose answer is unchanged.
  */
 export class LookupWatches<Watcher> {
   readonly #files = new Map<string, WatchedFile<Watcher>>();
 
-  /**
-   * A new watch of `watcher`. Beyond WATCHED_PLACES_MAX places it watches whole tables instead, so that its size is bounded.
-   */
+  /** Begins a watch of `watcher`. Beyond WATCHED_PLACES_MAX places it watches whole tables instead, so that its size is bounded. */
   watch(watcher: Watcher): EndingWatch {
     const places = new Map<string, Place<Watcher>>();
     const entry: Entry<Watcher> = { watcher };
@@ -90,14 +88,14 @@ export class LookupWatches<Watcher> {
     };
   }
 
-  /** Calls `visit` with the watchers that these changes of one commit concern: with some of them more than once. */
+  /** Calls `visit` with the watchers that these changes of one commit concern, possibly more than once with the same. */
   touched(address: RuleAddress, groups: readonly (readonly Change[])[], visit: (watcher: Watcher) => void): void {
     for (const file of this.#filesOf(address)) {
       for (const changes of groups) for (const change of changes) visitTouched(file, change, visit);
     }
   }
 
-  /** The same for a file that was deleted or replaced as a whole. */
+  /** Calls `visit` with the watchers of a file that was deleted or replaced as a whole. */
   touchedFile(address: RuleAddress, visit: (watcher: Watcher) => void): void {
     for (const file of this.#filesOf(address)) {
       for (const table of file.values()) {
@@ -106,12 +104,12 @@ export class LookupWatches<Watcher> {
     }
   }
 
-  /** Whether nothing of this file is watched, so that its changes need no look. */
+  /** Whether nothing of this file is watched, so that its changes can be skipped. */
   isUnwatched(address: RuleAddress): boolean {
     return this.#files.size === 0 || this.#filesOf(address).length === 0;
   }
 
-  /** What is watched of this file, and of each instance of its namespace. */
+  /** Returns the watched places of this file, and of every instance of its namespace. */
   #filesOf(address: RuleAddress): WatchedFile<Watcher>[] {
     const own = this.#files.get(fileOf(address));
     const any =

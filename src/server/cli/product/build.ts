@@ -60,7 +60,7 @@ function targetOf(given: Target | undefined): Target {
   return target;
 }
 
-/** Downloads the parts that another system needs and this executable does not contain. */
+/** Returns the parts that another system needs and this executable does not contain; null for this system. */
 function partsFor(
   target: Target,
   runtime: string | undefined,

@@ -83,7 +83,7 @@ export default defineConfig({
             title: { type: "string", required: true, min: 1 },
             points: { type: "integer", default: 3 },
             kind: { type: "string", enum: ["a", "b"], required: true },
-            // Stored values may differ, so it compares with any text.
+            // Stored values may be others, so it is compared as any text.
             former: { type: "string", enum: ["x"], required: true, validate: "new" },
             createdAt: false,
           },
