@@ -34,7 +34,7 @@ import type { Base } from "./base.ts";
 import type { Phase, Stoppable, Stopping } from "./stopping.ts";
 import { createUserAccess } from "./user-access.ts";
 
-/** What is open, by its name. */
+/** The open areas by name. */
 export interface Areas {
   audit: AuditArea;
   jobs: JobsArea;
@@ -54,19 +54,19 @@ export interface Areas {
   push: PushArea;
   backups: BackupsArea;
   triggers: TriggersArea;
-  /** null without `server.tls`. */
+  /** The TLS area; null without `server.tls`. */
   tls: Stoppable & { readonly area: TlsArea | null };
   system: SystemArea;
   clientFiles: ClientFilesArea;
-  /** null without `routes`. */
+  /** The area of routes; null without `routes`. */
   functions: Stoppable & { readonly area: FunctionsArea | null };
 }
 
-/** What an area is opened with. */
+/** The context in which an area is opened. */
 interface Context {
   config: PlatformConfig;
   base: Base;
-  /** Those that were opened before. Functions that run later may use all of them. */
+  /** The areas opened before. Functions that run later may use all of them. */
   areas: Areas;
   app: AppAccess;
 }
@@ -86,7 +86,7 @@ const stopping = <Area extends Stoppable>(phase: Phase, open: Opening<Area>): De
   stop: { phase, part: (area) => area },
 });
 
-/** Every area, in the order in which they open: how, and the phase of a stop in which it ends. */
+/** Every area, in the order in which they open: how it opens, and the phase of a stop in which it ends. */
 const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
   audit: stopping("records", ({ config, base }) =>
     createAuditArea({ ...base, file: base.systemFile, days: config.audit?.days }),
@@ -160,7 +160,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       app: () => app,
       onCommit: (address, groups) => areas.sockets.rights.committed(address, groups),
       onChange(address, groups, seqs) {
-        // First: what is delivered follows the rights of now.
+        // First: deliveries must follow the current rights.
         areas.sockets.rights.announced(address, groups);
         areas.realtime.publishChanges(address, groups, seqs);
       },
@@ -335,7 +335,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
   }),
 };
 
-/** The server's own access to the areas, for hooks, rooms and embedders. Frozen, as all of them share it. [CF205] */
+/** Creates the server's own access to the areas, for hooks, rooms and embedders. Frozen, as all of them share it. [CF205] */
 const createAppAccess = (areas: Areas): AppAccess =>
   Object.freeze<AppAccess>({
     db: (namespace, instanceId) => areas.tables.serverAccessor(namespace, instanceId),
@@ -359,7 +359,7 @@ const createAppAccess = (areas: Areas): AppAccess =>
     },
   });
 
-/** Opens all areas, and notes how they stop. Errors: those of the first area that does not open. */
+/** Opens all areas, and registers how they stop. Errors: those of the first area that does not open. */
 export async function openAreas(
   config: PlatformConfig,
   base: Base,
@@ -374,7 +374,7 @@ export async function openAreas(
     areas[name] = area;
     if (stop !== null) stops.add(stop.phase, name, stop.part(area));
   };
-  // The keys of AREAS are those of Areas, as its type says.
+  // AREAS has the keys of Areas, as its type says.
   for (const name of Object.keys(AREAS) as (keyof Areas)[]) await open(name);
   await areas.jobs.start();
   return { areas, app };

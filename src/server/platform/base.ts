@@ -18,15 +18,15 @@ import type { Stopping } from "./stopping.ts";
 export interface PlatformOptions {
   dataDirectory: string;
   secrets: { serviceKey: string; jwtSecret: string };
-  /** The lock of the data directory. Absent: nobody else can have it, as in tests of the code. */
+  /** The lock of the data directory. Absent: no other process can use it, as in tests of the code. */
   lock?: DirectoryLock;
   /** Called once, when another process has taken the lock. */
   onTaken?: () => void;
-  /** Changes nothing outside the data directory, and sends nothing: for a look at a restored copy. */
+  /** Whether this is a drill, which changes nothing outside the data directory, and sends nothing: for inspecting a restored copy. */
   isDrill?: boolean;
-  /** Prefixes of object stores that belong to another data directory become this one's. */
+  /** Whether prefixes of object stores that belong to another data directory become this one's. */
   takeOver?: boolean;
-  /** Served below `/docs`; null: not, as outside of development. */
+  /** The guide, served below `/docs`; null: not served, as outside of development. */
   guide?: Guide | null;
   logger?: Logger;
   clock?: Clock;
@@ -35,14 +35,14 @@ export interface PlatformOptions {
 
 export type Base = ReturnType<typeof openBase>;
 
-/** What every area may use. */
+/** Opens the base that every area may use. */
 export function openBase(config: PlatformConfig, options: PlatformOptions, stopping: Stopping) {
   const { clock = systemClock, ids = systemIds, dataDirectory, secrets } = options;
   /** The last lines of the log, for administrators. */
   const logs = new LogLines({ clock, next: options.logger ?? silentLogger });
   const { logger } = logs;
   const { isDrill = false, takeOver = false, guide = null } = options;
-  /** Areas add their checks here; `GET /api/health` and `platform doctor` report them. */
+  /** The health checks, to which areas add theirs; `GET /api/health` and `platform doctor` report them. */
   const health = new HealthChecks({
     clock,
     onFailure: (check, cause) => logger.error("a health check failed", { check, cause }),
@@ -76,7 +76,7 @@ export function openBase(config: PlatformConfig, options: PlatformOptions, stopp
   stopping.add("requests", "requests", listener);
   const outboxes = new Outboxes(watchedNamespaces(config), { clock, ids });
   const systemFile = openSystemFile(engine, dataDirectory, outboxes.optionsOf({ kind: "system" }));
-  /** The address that links to this server begin with, without a slash at the end. */
+  /** Returns the base address of links to this server, without a trailing slash. */
   const publicUrl = () => (config.server?.publicUrl ?? listener.origin() ?? "").replace(/\/$/, "");
   return {
     clock,

@@ -15,8 +15,8 @@ interface DirectoryWatchOptions {
 }
 
 /**
- * Asks each second whether the data directory is where it was. While it is not (moved, deleted, or mounted over), the open files
- * are those of a directory that a restart would not find: writes are refused until it is back, and reads go on. [DB301]
+ * Checks every second whether the data directory is still in its place. While it is not (moved, deleted, or mounted over), the open
+ * files belong to a directory that a restart would not find: writes are refused until it is back; reads continue. [DB301]
  */
 export class DirectoryWatch {
   readonly #options: DirectoryWatchOptions;

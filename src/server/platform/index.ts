@@ -10,21 +10,24 @@ import { serveAreas } from "./server.ts";
 import { createStopping, type Stopping } from "./stopping.ts";
 
 export interface Platform {
-  /** The server's own access, which passes rules. */
+  /** The server's own access, which bypasses rules. */
   readonly app: AppAccess;
   readonly server: AnyElysia;
-  /** Answers a request without a network in between. */
+  /** Answers a request without the network. */
   fetch(request: Request): Promise<Response>;
-  /** Port 0 picks a free one. Defaults: 127.0.0.1, 8787; with TLS 0.0.0.0, 443. Errors: the port is not available; it listens already, or was stopped. */
+  /**
+   * Listens. Port 0 picks a free one. Defaults: 127.0.0.1, 8787; with TLS 0.0.0.0, 443. Errors: the port is not available; already
+   * listening, or stopped.
+   */
   listen(options?: { host?: string | undefined; port?: number | undefined }): Promise<{ url: string; port: number }>;
   /**
-   * Accepts no new requests, gives those under way up to 5 s, closes sockets with 1001, saves, and checkpoints. It stops all
-   * areas, whatever one of them throws. Errors: an AggregateError of what they threw, when all of them have stopped.
+   * Accepts no new requests, lets those in progress run for up to 5 s, closes sockets with 1001, saves, and checkpoints. All areas
+   * are stopped, whatever one of them throws. Errors: an AggregateError of what they threw, when all of them have stopped.
    */
   stop(): Promise<void>;
 }
 
-/** Joins the areas. The config has been checked before. */
+/** Creates the platform from its areas. The config is already checked. */
 export async function createPlatform(config: PlatformConfig, options: PlatformOptions): Promise<Platform> {
   const { clock = systemClock, logger = silentLogger } = options;
   const stopping = createStopping({ clock, logger });
@@ -33,7 +36,7 @@ export async function createPlatform(config: PlatformConfig, options: PlatformOp
     const { areas, app } = await openAreas(config, base, stopping);
     return serve(config, { base, areas, app, stopping });
   } catch (cause) {
-    // Files and timers of the parts that did open must not stay behind. Their failures are logged.
+    // Files and timers of the parts that did open must not leak. Their failures are logged.
     await stopping.stop().catch(() => {});
     throw cause;
   }

@@ -17,14 +17,14 @@ const DIRECTORY_MODE = 0o700;
 export interface OpenPlatform extends Platform {
   /** The root service key. */
   readonly serviceKey: string;
-  /** Resolves when another process has taken the data directory; the platform stops by itself then. */
+  /** Resolves when another process has taken the data directory; the platform then stops itself. */
   readonly lost: Promise<void>;
 }
 
 /**
- * A platform on a data directory: creates the directory, locks it against other processes, and resolves or generates the
- * secrets. `stop` releases the lock. The config has been checked before. Errors: the directory is locked by another process;
- * a secret is not usable; a database or an area cannot be opened.
+ * Opens a platform on a data directory: creates the directory, locks it against other processes, and resolves or generates the
+ * secrets. `stop` releases the lock. The config is already checked. Errors: the directory is locked by another process; a secret is
+ * invalid; a database or an area cannot be opened.
  */
 export async function openPlatform(
   config: PlatformConfig,
@@ -32,13 +32,13 @@ export async function openPlatform(
     data: string;
     environment: Readonly<Record<string, string | undefined>>;
     logger?: Logger | undefined;
-    /** Changes nothing outside the data directory, and sends nothing. */
+    /** Whether this is a drill, which changes nothing outside the data directory, and sends nothing. */
     isDrill?: boolean;
-    /** Prefixes of object stores that belong to another data directory become this one's. */
+    /** Whether prefixes of object stores that belong to another data directory become this one's. */
     takeOver?: boolean;
-    /** `platform dev`: serves the guide. */
+    /** Whether this is `platform dev`, which serves the guide. */
     isDevelopment?: boolean;
-    /** Receives a root service key that has just been generated, also when the platform then fails to open. */
+    /** Receives a newly generated root service key, even when the platform then fails to open. */
     onNewServiceKey?: (serviceKey: string) => void;
   },
 ): Promise<OpenPlatform> {
@@ -82,7 +82,7 @@ export async function openPlatform(
   }
 }
 
-/** It will contain password hashes and all records: other accounts of the machine get no access. */
+/** Creates the directory without access for other accounts: it will contain password hashes and all records. */
 function makeDirectory(dataDirectory: string): void {
   if (existsSync(dataDirectory)) {
     if (!statSync(dataDirectory).isDirectory()) {

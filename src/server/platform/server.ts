@@ -21,7 +21,7 @@ import type { Base } from "./base.ts";
 
 const isServed = (area: object): area is { endpoints: readonly Endpoint[] } => "endpoints" in area;
 
-/** The endpoints of all areas as one server, with what belongs to none of them. */
+/** Serves the endpoints of all areas as one server, with those that belong to none. */
 export function serveAreas(
   config: PlatformConfig,
   base: Base,
@@ -60,10 +60,10 @@ export function serveAreas(
   return { http, server, native: served?.native ?? {} };
 }
 
-/** Everything below `/api/functions`, whatever its method: what is there answers for itself. */
+/** Mounts everything below `/api/functions`, whatever its method: the routes there answer for themselves. */
 function mountFunctions(server: AnyElysia, answer: (request: Request) => MaybePromise<Response>): void {
   for (const path of ["/api/functions", "/api/functions/*"]) {
-    // Elysia reads which members of its context a handler names, and parses the body for one that takes them all.
+    // Elysia detects which members of its context a handler names, and parses the body for one that takes them all.
     server.all(path, ({ request }) => answer(request), { detail: { hide: true } });
   }
 }

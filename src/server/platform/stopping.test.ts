@@ -21,7 +21,7 @@ test("[CL113] all areas stop when one of them throws, and its error is reported"
       clock: {
         now: () => systemClock.now(),
         after(delayMs, work) {
-          // What push sets when it stops.
+          // Push sets this timer when it stops.
           if (isStopping && delayMs === STOP_GRACE_MS) throw new Error("no timer is left");
           return systemClock.after(delayMs, work);
         },

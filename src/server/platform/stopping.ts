@@ -8,23 +8,23 @@ export interface Stoppable {
   stop(): void | Promise<void>;
 }
 
-/** What is under way has ended, or is cut off. */
+/** The deadline of work in progress, which is then cut off. */
 const UNDER_WAY_ENDED_MS = UNDER_WAY_MAX_MS + SECOND_MS;
-/** What has to be saved is on its way to the disk. */
+/** The deadline for saving, when everything must be on its way to the disk. */
 const SAVED_MS = STOP_MAX_MS - SECOND_MS;
 
 /**
- * The phases of a stop, one after another; the parts of a phase stop together. Each has until its time, counted from the
- * beginning of the stop. Only databases have no limit: a file that is still open must not be given to another process.
+ * The phases of a stop, one after another; the parts of a phase stop together. Each has a deadline, counted from the beginning of
+ * the stop. Only databases have none: a file that is still open must not be given to another process.
  */
 const PHASES = {
-  // First, as rooms answer what is under way with everything still there for it, and must not mistake the end of the
-  // connections for players who leave.
+  // First: rooms answer work in progress while everything they need is still there, and must not mistake the closed connections for
+  // players who leave.
   rooms: UNDER_WAY_ENDED_MS,
   realtime: UNDER_WAY_ENDED_MS,
   // Requests, with what they wait for: those that send are answered as soon as nothing more is sent.
   requests: UNDER_WAY_ENDED_MS,
-  // Writes of requests and rooms cause hooks, which use all that follows.
+  // Writes of requests and rooms cause hooks, which use the parts of all later phases.
   hooks: SAVED_MS,
   accounts: SAVED_MS,
   resources: SAVED_MS,
@@ -39,7 +39,7 @@ export interface Stopping {
   stop(): Promise<void>;
 }
 
-/** The parts of a platform that have to be stopped, as far as they have been opened. */
+/** Collects the opened parts of a platform that have to be stopped. */
 export function createStopping(deps: { clock: Clock; logger: Logger }): Stopping {
   const parts: { phase: string; name: string; part: Stoppable }[] = [];
   return {

@@ -9,7 +9,7 @@ import type { Auth } from "../config/types.ts";
 
 type Caller = Extract<Principal, { kind: "anonymous" | "user" }>;
 
-/** `app.as(auth)`: what HTTP would do for this user. Errors: `TypeError` for what is neither a user nor null. */
+/** Creates `app.as(auth)`: what HTTP would do for this user. Errors: `TypeError` for a value that is neither a user nor null. */
 export function createUserAccess(
   areas: { tables: TablesArea; storage: StorageArea; realtime: RealtimeArea },
   auth: Auth | null,
@@ -22,7 +22,7 @@ export function createUserAccess(
   };
 }
 
-/** A forgotten argument must not become nobody, whose rights may be more than one expects. */
+/** Resolves the caller, and refuses undefined: a forgotten argument must not become an anonymous caller, whose rights may exceed what one expects. */
 function callerOf(auth: Auth | null): Caller {
   if (auth === null) return ANONYMOUS as Extract<Principal, { kind: "anonymous" }>;
   if (typeof auth !== "object" || typeof auth.id !== "string") {

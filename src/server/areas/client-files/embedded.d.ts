@@ -1,4 +1,4 @@
-/** What `scripts/build.ts` embeds; each import is a path. */
+/** The files that `scripts/build.ts` embeds; each import is a path. */
 declare module "platform:client-module" {
   const path: string;
   export default path;

@@ -9,7 +9,7 @@ const hidden = {
   summary: "The client of this server",
   caller: "open",
   place: "none",
-  // A page adds a version to get past a cache.
+  // A page adds a version to bypass a cache.
   otherQuery: "Anything",
   isDocumented: false,
   answers: { 200: Type.Unknown() },

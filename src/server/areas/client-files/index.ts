@@ -11,12 +11,12 @@ export interface ClientFilesArea {
   readonly endpoints: readonly Endpoint[];
 }
 
-/** The client that this server gives to its users, below `/client`. Nothing is read before it is asked for. */
+/** Serves the client of this server below `/client`. Files are read on the first request. */
 export function createClientFilesArea(): ClientFilesArea {
   const opened = new Map<ClientPart, Promise<unknown>>();
-  /** Once; a failure is tried again. */
+  /** Opens a part once; a failure is retried. */
   const once = <T>(part: ClientPart, open: () => Promise<T>): Promise<T> => {
-    // What is in the map under a part is of the type that its one caller opens.
+    // The map's value under a part has the type that its one caller opens.
     const known = opened.get(part) as Promise<T> | undefined;
     if (known !== undefined) return known;
     const opening = open();

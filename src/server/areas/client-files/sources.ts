@@ -1,11 +1,11 @@
 import { join } from "node:path";
 
-/** `module`: what pages load, in one file (see pack.ts); `package`: the npm package. */
+/** The parts of the client. `module`: the file that pages load (see pack.ts); `package`: the npm package. */
 export type ClientPart = "module" | "package";
 
 const SCRIPT = join(import.meta.dir, "../../../../scripts/client/build.ts");
 
-/** The path of a part: in the executable, or, for a server that runs from its sources, built when these have changed. */
+/** Returns the path of a part: in the executable, or, for a server that runs from its sources, rebuilt when these have changed. */
 export async function pathOfPart(part: ClientPart): Promise<string> {
   if (!Bun.isStandaloneExecutable) return built(part);
   const { default: path } =

@@ -11,13 +11,13 @@ const IMMUTABLE = `public, max-age=${IMMUTABLE_SECONDS}, immutable`;
 
 export interface SiteOptions {
   files: SiteFiles;
-  /** A navigation that finds no file gets `index.html`. */
+  /** Whether a navigation that finds no file receives `index.html`. */
   isSinglePage: boolean;
-  /** Of every file, by names in lower case. */
+  /** The headers of every file, by lower-case names. */
   headers: Readonly<Record<string, string>>;
 }
 
-/** What is at a path: a file, or the page of a directory. */
+/** Finds a path's content: a file, or the page of a directory. */
 export function pageAt(
   files: SiteFiles,
   { path, endsWithSlash }: SitePath,
@@ -30,12 +30,12 @@ export function pageAt(
   return file === null ? null : { path: index, file, lacksSlash: !endsWithSlash };
 }
 
-/** The answer to GET and HEAD. null: there is nothing, and the client wants no page. Errors: 416. */
+/** Answers GET and HEAD. null: there is nothing, and the client wants no page. Errors: 416. */
 export function answerFrom(options: SiteOptions, path: SitePath, request: Request, url: URL): Response | null {
   const page = pageAt(options.files, path);
   if (page === null) return withoutFile(options, request);
   if (!page.lacksSlash) return fileAnswer(options, page.path, page.file, request);
-  // Links on the page count from its directory.
+  // Relative links on the page resolve against its directory.
   const location = `${url.pathname}/${url.search}`;
   return new Response(null, { status: 301, headers: { ...options.headers, location, "cache-control": "no-cache" } });
 }
@@ -62,7 +62,7 @@ function withoutFile(options: SiteOptions, request: Request): Response | null {
 
 const acceptsHtml = (headers: Headers): boolean => headers.get("accept")?.includes("text/html") === true;
 
-/** Browsers say so; without that header, whoever accepts HTML. */
+/** Whether the request is a navigation, by the browser's header; without that header, if the client accepts HTML. */
 function isNavigation(headers: Headers): boolean {
   const mode = headers.get("sec-fetch-mode");
   return mode === null ? acceptsHtml(headers) : mode === "navigate";
@@ -76,12 +76,12 @@ function headersOf({ headers }: SiteOptions, path: string, { contentType }: Site
   };
 }
 
-/** 200, 206 or 304. Errors: 416. */
+/** Answers with 200, 206 or 304. Errors: 416. */
 function fileAnswer(options: SiteOptions, path: string, file: SiteFile, request: Request): Response {
   const asked = request.headers;
-  // RFC 9110, 14.2: it means something for GET alone.
+  // RFC 9110, 14.2: Range is defined for GET only.
   const range = request.method === "GET" ? asked.get("range") : null;
-  // A part of a compressed file is of use to few.
+  // Few clients can use a part of a compressed file.
   const accepted = range === null ? asked.get("accept-encoding") : null;
   const { chosen, varies } = representationOf(options.files, path, file, accepted);
   const { size, etag, modifiedMs } = chosen.file;
@@ -106,7 +106,7 @@ function fileAnswer(options: SiteOptions, path: string, file: SiteFile, request:
   if (part.kind === "part") headers["content-range"] = `bytes ${start}-${end - 1}/${size}`;
   const status = part.kind === "part" ? 206 : 200;
   if (request.method === "HEAD" || size === 0) return new Response(null, { status, headers });
-  // Bun applies the header `Range` to a whole file by itself: one that is ignored is removed from the request.
+  // Bun applies the `Range` header to a whole file by itself, so an ignored one is removed from the request.
   if (part.kind === "whole" && range !== null) asked.delete("range");
   const blob = chosen.file.blob();
   return new Response(part.kind === "part" ? blob.slice(start, end) : blob, { status, headers });

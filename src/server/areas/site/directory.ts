@@ -5,13 +5,13 @@ import type { Clock, Millis } from "../../../kernel/clock.ts";
 import type { SiteFile, SiteFiles } from "./files.ts";
 import { RESOLVED_MAX, RESOLVED_MS } from "./limits.ts";
 
-/** Where a path led when it was looked up; null: to nothing, or out of the directory. */
+/** The cached result of resolving a path; null: it leads to nothing, or out of the directory. */
 interface Place {
   lookedUpAt: Millis;
   path: string | null;
 }
 
-/** The files below a directory. A symbolic link is followed where it leads to what is inside. */
+/** Returns the files below a directory. A symbolic link is followed if its target is inside. */
 export function directoryFiles(directory: string, clock: Clock): SiteFiles {
   const places = new BoundedMap<string, Place>(RESOLVED_MAX);
   const placeOf = (path: string): string | null => {
@@ -31,14 +31,14 @@ export function directoryFiles(directory: string, clock: Clock): SiteFiles {
   };
 }
 
-/** The path without symbolic links. The directory may be such a link itself. */
+/** Resolves the path's symbolic links. The directory may be such a link itself. */
 function realPlace(directory: string, path: string): string | null {
   try {
     const root = realpathSync(directory);
     const real = realpathSync(join(root, path));
     return real === root || real.startsWith(root + sep) ? real : null;
   } catch {
-    // Nothing there, or nothing that may be read.
+    // The file does not exist, or is unreadable.
     return null;
   }
 }
@@ -55,13 +55,13 @@ function described(path: string): SiteFile | "directory" | null {
   const facts = factsOf(path);
   if (facts === null) return null;
   if (facts.isDirectory()) return "directory";
-  // To open a pipe would wait for its other end.
+  // Opening a pipe would block until its other end opens.
   if (!facts.isFile()) return null;
   const file = Bun.file(path);
   return {
     contentType: file.type,
     size: Number(facts.size),
-    // Not the time of modification: builds that can be reproduced give every file the same.
+    // The change time, not the modification time: reproducible builds give every file the same one.
     etag: `"${facts.size.toString(36)}-${facts.ctimeNs.toString(36)}"`,
     modifiedMs: Number(facts.mtimeMs),
     blob: () => file,

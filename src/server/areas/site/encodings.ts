@@ -1,7 +1,7 @@
 import { acceptsEncoding } from "../../http/packed/encoding.ts";
 import { fileAt, type SiteFile, type SiteFiles } from "./files.ts";
 
-/** A file as it is sent: compressed, or as it is. */
+/** A file as it is sent: compressed or uncompressed. */
 export interface Representation {
   file: SiteFile;
   encoding: "br" | "gzip" | null;
@@ -12,7 +12,7 @@ const SIBLINGS = [
   { encoding: "gzip", ending: ".gz" },
 ] as const;
 
-/** The compressed sibling that the client takes, if there is one. `varies`: whether other clients get another representation. */
+/** Finds the compressed sibling that the client accepts. `varies`: whether other clients receive another representation. */
 export function representationOf(
   files: SiteFiles,
   path: string,

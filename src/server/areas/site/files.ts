@@ -1,22 +1,22 @@
 /** One version of a file of the site. */
 export interface SiteFile {
-  /** Of its name, such as `text/css;charset=utf-8`. */
+  /** The content type by the file's name, such as `text/css;charset=utf-8`. */
   readonly contentType: string;
   readonly size: number;
-  /** Changes with the content. */
+  /** The entity tag, which changes with the content. */
   readonly etag: string;
   readonly modifiedMs: number;
   blob(): Blob;
 }
 
-/** null also for a directory. */
+/** Returns the file at a path; null if there is none, or a directory. */
 export function fileAt(files: SiteFiles, path: string): SiteFile | null {
   const found = files.find(path);
   return found === "directory" ? null : found;
 }
 
-/** Where the files of a site come from. */
+/** The source of a site's files. */
 export interface SiteFiles {
-  /** `path` has no slash at its beginning or end, and no `..`; empty: the whole site. null: there is nothing. */
+  /** Finds a path, which has no slash at its beginning or end, and no `..`; empty: the whole site. null: there is nothing. */
   find(path: string): SiteFile | "directory" | null;
 }

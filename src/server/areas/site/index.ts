@@ -15,7 +15,7 @@ import { packedFiles } from "./packed.ts";
 import { pageAnswer, type Welcome, welcomePage } from "./pages.ts";
 import { type SitePath, sitePath } from "./paths.ts";
 
-/** `packed`: the files in the executable, in place of a directory. Errors: the directory does not exist. */
+/** Creates the site. `packed`: the files in the executable, in place of a directory. Errors: the directory does not exist. */
 export function createSite(
   config: SiteConfig | undefined,
   {
@@ -51,7 +51,7 @@ const firstPage = (welcome: Omit<Welcome, "hasGuide">, guide: Guide | null): Con
   },
 });
 
-/** The guide, where the site has nothing at its paths: what is developed is served as it will be. */
+/** Adds the guide at paths where the site has nothing: the developed site is served as in production. */
 function withGuide(guide: Guide | null, content: Content): Content {
   if (guide === null) return content;
   return {
@@ -78,7 +78,7 @@ interface Content {
   answer(path: SitePath, request: Request, url: URL): Response | null;
 }
 
-/** Gives answers what all answers have, as far as the config's headers do not say otherwise. */
+/** Adds the headers that all answers have, unless the config's headers override them. */
 function createAnswering(http: HttpParts, content: Content): Site {
   return {
     has(pathname) {
@@ -108,5 +108,5 @@ function createAnswering(http: HttpParts, content: Content): Site {
   };
 }
 
-/** In the metrics and the request log. */
+/** The route's name in the metrics and the request log. */
 const SITE_ROUTE = "/*";

@@ -1,7 +1,7 @@
 import type { PackedSite } from "../../config/loading/product.ts";
 import type { SiteFile, SiteFiles } from "./files.ts";
 
-/** The files that `platform build` put into the executable. */
+/** Returns the files that `platform build` put into the executable. */
 export function packedFiles({ file, files, modifiedMs }: PackedSite): SiteFiles {
   const pack = Bun.file(file);
   const found = new Map<string, SiteFile | "directory">([["", "directory"]]);

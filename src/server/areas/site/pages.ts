@@ -20,10 +20,10 @@ export const page = (title: string, body: string): string => `<!doctype html>
 </html>
 `;
 
-/** They have no script. */
+/** The headers of pages, which have no script. */
 export const PAGE_HEADERS = pageHeaders("");
 
-/** A page to GET; to HEAD, its headers. */
+/** Answers GET with a page, and HEAD with its headers. */
 export function pageAnswer(html: string, request: Request): Response {
   if (request.method !== "HEAD") return new Response(html, { headers: PAGE_HEADERS });
   return emptyAnswer(request, { status: 200, headers: PAGE_HEADERS, sizeBytes: Buffer.byteLength(html) });
@@ -31,7 +31,7 @@ export function pageAnswer(html: string, request: Request): Response {
 
 export const NOT_FOUND_PAGE = page("Not found", "<h1>Not found</h1>\n    <p>There is no page at this address.</p>");
 
-/** What the server has beside its API. */
+/** The parts of the server that the welcome page links to. */
 export interface Welcome {
   hasDocs: boolean;
   hasDashboard: boolean;
@@ -39,7 +39,7 @@ export interface Welcome {
   hasGuide: boolean;
 }
 
-/** What `/` shows without a site: how to begin. `origin`: the address by which the browser asked. */
+/** Renders `/` without a site: how to begin. `origin`: the address that the browser used. */
 export function welcomePage({ hasDocs, hasDashboard, hasGuide, origin }: Welcome & { origin: string }): string {
   const address = Bun.escapeHTML(origin);
   const api = hasDocs ? ', described at <a href="/swagger">/swagger</a>' : "";

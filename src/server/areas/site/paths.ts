@@ -3,17 +3,17 @@ import { PATH_LENGTH_MAX } from "./limits.ts";
 
 const RESERVED: ReadonlySet<string> = new Set(SERVER_PATHS);
 
-/** What a request asks the site for. */
+/** The path that a request asks for. */
 export interface SitePath {
-  /** Decoded, without slashes at its ends. */
+  /** The decoded path, without slashes at its ends. */
   path: string;
-  /** As of a directory. */
+  /** Whether the path has a trailing slash, as of a directory. */
   endsWithSlash: boolean;
 }
 
 /**
- * The path of a URL in the site. null: no file can be there: it is the server's own, or has a segment that is empty, begins with a
- * dot (`/.well-known/` is allowed), or holds a separator that was encoded.
+ * Parses the path of a URL in the site. null: no file can be there, since the path is the server's own, or has a segment that is
+ * empty, begins with a dot (`/.well-known/` is allowed), or contains an encoded separator.
  */
 export function sitePath(pathname: string): SitePath | null {
   if (pathname.length > PATH_LENGTH_MAX || !pathname.startsWith("/")) return null;
@@ -30,7 +30,7 @@ export function sitePath(pathname: string): SitePath | null {
   return { path: decoded.join("/"), endsWithSlash };
 }
 
-/** null for one that is no name: empty, not decodable, or with a separator or a control character. */
+/** Decodes a segment; null for one that is no name: empty, not decodable, or with a separator or a control character. */
 function decodedName(segment: string): string | null {
   if (segment === "") return null;
   if (!segment.includes("%")) return isName(segment) ? segment : null;
@@ -45,14 +45,14 @@ function decodedName(segment: string): string | null {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const isName = (name: string): boolean => !/[/\\\x00-\x1f\x7f]/.test(name);
 
-/** A part of letters and digits before the extension, such as in `index-B2x9kQz1.js` and `main.3f2a1b9c.chunk.js`. */
+/** Matches a hash of letters and digits before the extension, such as in `index-B2x9kQz1.js` and `main.3f2a1b9c.chunk.js`. */
 const LONG_HASH = /[-._]([A-Za-z0-9]{8,})(?:\.[A-Za-z]\w{0,9}){1,2}$/;
-/** Of eight characters, as bundlers write it in base64. */
+/** Matches a hash of eight characters, as bundlers write it in base64. */
 const BASE64_HASH = /[-.]([\w-]{8})(?:\.[A-Za-z]\w{0,9}){1,2}$/;
 
 /**
- * Whether a file's name has a hash of its content, so that another content has another name. Words and dates are none: a file that
- * counts as one without being it would stay in browsers for a year.
+ * Whether a file's name contains a hash of its content, so that a changed content has another name. Words and dates are excluded:
+ * browsers would cache a file that is mistaken for a hashed one for a year.
  */
 export function hasHash(path: string): boolean {
   const name = path.slice(path.lastIndexOf("/") + 1);

@@ -1,20 +1,20 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import type { Millis } from "../../../kernel/clock.ts";
 
-/** In PEM. `cert` is followed by the certificates of its issuers. */
+/** A certificate and its key in PEM. `cert` is followed by the certificates of its issuers. */
 export interface CertificatePair {
   cert: string;
   key: string;
 }
 
 export interface CertificateFacts {
-  /** The hosts that it is for: names first, then addresses as a URL has them, both in its order. */
+  /** The hosts of the certificate: names first, then addresses in URL form, both in the certificate's order. */
   names: readonly string[];
   validFrom: Millis;
   validUntil: Millis;
 }
 
-/** What is wrong with a certificate, for messages. */
+/** The error of an invalid certificate, for messages. */
 export class CertificateError extends Error {
   override readonly name = "CertificateError";
 }
@@ -23,7 +23,7 @@ const KEY_BLOCK = /-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----[\s\S]+?-----END (?:[A
 const CERTIFICATE_BEGIN = /^-----BEGIN CERTIFICATE-----/gm;
 const CERTIFICATE_BLOCK = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 
-/** A key and certificates in one text. Errors: CertificateError if there is no key or no certificate. */
+/** Splits a key and certificates in one text. Errors: CertificateError if there is no key or no certificate. */
 export function splitPem(text: string): CertificatePair {
   const key = KEY_BLOCK.exec(text)?.[0];
   const certificates = text.match(CERTIFICATE_BLOCK);
@@ -31,7 +31,10 @@ export function splitPem(text: string): CertificatePair {
   return { cert: `${certificates.join("\n")}\n`, key: `${key}\n` };
 }
 
-/** Errors: CertificateError if a certificate or the key cannot be read, or the first certificate is not that of the key. */
+/**
+ * Parses the facts of a certificate. Errors: CertificateError if a certificate or the key cannot be read, or the first certificate
+ * is not that of the key.
+ */
 export function factsOf({ cert, key }: CertificatePair): CertificateFacts {
   const certificate = parsed("certificate", () => new X509Certificate(cert));
   const privateKey = parsed("private key", () => createPrivateKey(key));
@@ -50,13 +53,13 @@ export function factsOf({ cert, key }: CertificatePair): CertificateFacts {
   };
 }
 
-/** Whether a certificate is for this host: by name, or by one label in place of `*`. */
+/** Whether a certificate covers this host: by name, or by one label in place of `*`. */
 export function covers({ names }: Pick<CertificateFacts, "names">, host: string): boolean {
   const parent = host.slice(host.indexOf(".") + 1);
   return names.some((name) => name === host || (name.startsWith("*.") && name.slice(2) === parent && parent !== host));
 }
 
-/** What follows the first certificate. A server does not listen with a file that has a broken one. */
+/** Parses the certificates after the first. A server does not listen with a file that has a broken one. */
 function issuersIn(cert: string): X509Certificate[] {
   const begun = cert.match(CERTIFICATE_BEGIN)?.length ?? 0;
   const blocks = cert.match(CERTIFICATE_BLOCK) ?? [];

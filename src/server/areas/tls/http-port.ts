@@ -10,8 +10,8 @@ export interface HttpPort {
 }
 
 /**
- * A port of HTTP that answers challenges of the certificate authority, and redirects everything else to HTTPS. `challenge` gives
- * the answer to a token, `redirect` the origin for a host; null: there is none. Errors: the port is not available.
+ * Opens an HTTP port that answers challenges of the certificate authority, and redirects everything else to HTTPS. `challenge`
+ * returns the answer to a token, `redirect` the origin for a host; null: there is none. Errors: the port is not available.
  */
 export function openHttpPort(options: {
   host: string;
@@ -21,7 +21,7 @@ export function openHttpPort(options: {
 }): HttpPort {
   const answer = (request: Request): Response => {
     const url = URL.parse(request.url);
-    // The target of CONNECT reads like a URL of any scheme.
+    // The target of CONNECT parses as a URL of any scheme.
     if (url?.protocol !== "http:") return new Response("The request has no host\n", { status: 400, headers: TEXT });
     if (url.pathname.startsWith(CHALLENGE_PATH)) {
       const text = options.challenge(url.pathname.slice(CHALLENGE_PATH.length));

@@ -16,9 +16,9 @@ import { FileWatch } from "./watch.ts";
 const HTTPS_PORT = 443;
 
 export interface TlsArea {
-  /** What the server listens with. Errors: a certificate in files that cannot be used. */
+  /** Returns the certificate to listen with. Errors: invalid certificate files. */
   open(): Promise<Certificate & { publicHost: string | null }>;
-  /** After the server listens: `renew` gives it another certificate. Errors: the port of HTTP is not available. */
+  /** Begins renewals once the server listens: `renew` replaces its certificate. Errors: the HTTP port is not available. */
   begin(listening: { host: string; port: number; renew(certificate: Certificate): void }): void;
   stop(): Promise<void>;
 }
@@ -26,9 +26,9 @@ export interface TlsArea {
 export interface TlsDeps {
   config: AcmeConfig | CertificateFiles;
   dataDirectory: string;
-  /** A drill gets no certificates. */
+  /** Whether this is a drill, which obtains no certificates. */
   isDrill: boolean;
-  /** Where redirects lead, if it is HTTPS: the port that clients see may be another one. */
+  /** The target of redirects, if it is HTTPS: the port that clients see may differ. */
   publicUrl: string | undefined;
   clock: Clock;
   logger: Logger;
@@ -41,7 +41,7 @@ interface Current {
   isSelfSigned: boolean;
 }
 
-/** HTTPS for one server: its certificate, renewals and the port of HTTP. The rules are in SPEC.md. */
+/** Creates HTTPS for one server: its certificate, renewals and the HTTP port. The rules are in SPEC.md. */
 export function createTlsArea(deps: TlsDeps): TlsArea {
   const { config, clock, logger, dataDirectory, isDrill } = deps;
   const run = deps.run ?? createCertificateProcess(clock);
@@ -51,7 +51,7 @@ export function createTlsArea(deps: TlsDeps): TlsArea {
   let current: Current | null = null;
   let renewals: Renewals | null = null;
   let httpPort: HttpPort | null = null;
-  /** Why the changed files are not used. */
+  /** The reason for refusing the changed files; null: none. */
   let refused: string | null = null;
 
   deps.health.add("certificate", () => check(current, renewals?.problem ?? refused, clock.now()));
@@ -62,7 +62,7 @@ export function createTlsArea(deps: TlsDeps): TlsArea {
       current = { facts: factsOf(stored), isSelfSigned: false };
       return stored;
     }
-    // Without a certificate of an authority, which only a server with domains can be.
+    // Self-signed until the authority issues a certificate, which only a server with domains can have.
     const own = acme === null ? null : await selfSigned(acme, { files, run, dataDirectory, clock });
     if (own === null) throw new CertificateError("there is no certificate");
     current = { facts: factsOf(own), isSelfSigned: true };
@@ -83,7 +83,7 @@ export function createTlsArea(deps: TlsDeps): TlsArea {
       logger.info("The server has a new certificate", describe(facts));
       return true;
     } catch (cause) {
-      // Another program may still be writing, so it is tried again; the log says it once.
+      // Retried, as another program may still be writing; logged once.
       const problem = `The changed certificate is not used: ${reasonOf(cause)}`;
       if (problem !== refused) logger.warn("The changed certificate is not used", { files: source.paths, cause });
       refused = problem;
@@ -91,7 +91,7 @@ export function createTlsArea(deps: TlsDeps): TlsArea {
     }
   };
 
-  // Before the files are read: a change from then on is seen.
+  // Created before the files are read: a later change is seen.
   const watch = new FileWatch(source.paths, { clock, onChange: takeOver });
 
   return {
@@ -113,7 +113,7 @@ export function createTlsArea(deps: TlsDeps): TlsArea {
       watch.start();
       if (acme === null || isDrill) return;
       const inUse = () => (current === null || current.isSelfSigned ? null : current.facts);
-      // A stored one that the server cannot use yet is there all the same: another one would be of no more use.
+      // A stored certificate that the server cannot use yet still counts: another one would be equally unusable.
       const facts = () => storedFacts(files) ?? inUse();
       const onRenewed = () => watch.look();
       renewals = new Renewals({ config: acme, dataDirectory, files, clock, logger, run, facts, onRenewed });
@@ -131,7 +131,7 @@ const acmeSource = (files: AcmeFiles): CertificateSource => ({
   read: () => files.readCertificate(),
 });
 
-/** A stored certificate that is broken counts as none: the server gets another one. Errors: those of required files. */
+/** Reads the first certificate. A stored one that is broken counts as none: the server obtains another. Errors: those of required files. */
 function readFirst(
   source: CertificateSource,
   { isRequired, logger }: { isRequired: boolean; logger: Logger },
@@ -148,7 +148,7 @@ function readFirst(
   }
 }
 
-/** Of the stored certificate of the authority; null without one, or where it is broken. */
+/** Returns the facts of the stored certificate of the authority; null without one, or where it is broken. */
 function storedFacts(files: AcmeFiles): CertificateFacts | null {
   const pair = readQuietly(() => files.readCertificate());
   return pair === null ? null : factsOf(pair);
@@ -179,7 +179,7 @@ function readQuietly(read: () => CertificatePair | null): CertificatePair | null
   }
 }
 
-/** The origin to which a host's requests are redirected: only a host of the certificate stays as it is. */
+/** Creates the function that returns the origin to which a host's requests are redirected: only a host of the certificate is preserved. */
 function redirects(deps: {
   publicUrl: string | undefined;
   port: number;

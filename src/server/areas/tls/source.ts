@@ -3,15 +3,15 @@ import type { CertificateFiles } from "../../config/types.ts";
 import { CertificateError, type CertificatePair } from "./certificate.ts";
 import { PEM_MAX_BYTES } from "./limits.ts";
 
-/** Where the server's certificate comes from. */
+/** The source of the server's certificate. */
 export interface CertificateSource {
   /** The files to watch. */
   readonly paths: readonly string[];
-  /** What they contain now; null if there is nothing yet. Errors: CertificateError, or the system's. */
+  /** Reads the current certificate; null if there is none yet. Errors: CertificateError, or the system's. */
   read(): CertificatePair | null;
 }
 
-/** Files that others renew. */
+/** Returns a source of files that another program renews. */
 export function filesSource({ cert, key }: Pick<CertificateFiles, "cert" | "key">): CertificateSource {
   return {
     paths: [cert, key],

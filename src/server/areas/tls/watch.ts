@@ -3,15 +3,15 @@ import type { Clock } from "../../../kernel/clock.ts";
 import { FILES_LOOK_MS } from "./limits.ts";
 
 /**
- * Calls `onChange` when one of the files has changed since the watch was made, and again until it returns true: another program may
- * be writing. It looks every few seconds, because links of directories, which secrets of containers are, are replaced without an event.
+ * Calls `onChange` when one of the files has changed since the watch was created, and again until it returns true: another program
+ * may be writing. It polls every few seconds, because directory links, which container secrets use, are replaced without an event.
  */
 export class FileWatch {
   readonly #paths: readonly string[];
   readonly #clock: Clock;
   readonly #onChange: () => boolean;
   #seen: string;
-  /** The latest change was not taken over. */
+  /** Whether the latest change is still unapplied. */
   #isBehind = false;
   #cancel: () => void = () => {};
 
@@ -29,10 +29,10 @@ export class FileWatch {
     });
   }
 
-  /** Without waiting for its time. */
+  /** Checks immediately. */
   look(): void {
     const now = this.#fingerprint();
-    // Also where the files of before are back.
+    // Applies also when the previous files are back.
     if (now === this.#seen && !this.#isBehind) return;
     this.#isBehind = !this.#onChange();
     if (!this.#isBehind) this.#seen = now;
@@ -48,8 +48,8 @@ export class FileWatch {
 }
 
 /**
- * Changes with every write and with the file's owner; empty for a missing file. One that cannot be looked at, as while links are
- * replaced, differs from every other.
+ * Returns a fingerprint that changes with every write and with the file's owner; empty for a missing file. That of a file that
+ * cannot be read, as while links are replaced, differs from every other.
  */
 function fingerprint(path: string): string {
   try {

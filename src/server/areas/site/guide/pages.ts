@@ -1,11 +1,11 @@
 import { page, pageAnswer } from "../pages.ts";
 import type { Guide } from "./source.ts";
 
-/** Where `platform dev` serves the guide, without a slash. */
+/** The path of the guide in `platform dev`, without a slash. */
 export const GUIDE_PATH = "docs";
 const FIRST_PAGE = "README.md";
 
-/** The answer for a path without a slash at its beginning; null where it is none of the guide. */
+/** Answers a path without a leading slash; null where it is not in the guide. */
 export function guideAnswer(guide: Guide, path: string, request: Request): Response | null {
   if (path === GUIDE_PATH) return Response.redirect(`/${GUIDE_PATH}/${FIRST_PAGE}`, 302);
   const name = guidePage(path);
@@ -18,14 +18,14 @@ export function isOfGuide(guide: Guide, path: string): boolean {
   return path === GUIDE_PATH || (name !== null && guide.has(name));
 }
 
-/** The name of a page below GUIDE_PATH; null for another path. */
+/** Returns the name of a page below GUIDE_PATH; null for another path. */
 const guidePage = (path: string): string | null =>
   path.startsWith(`${GUIDE_PATH}/`) ? path.slice(GUIDE_PATH.length + 1) : null;
 
 function guideHtml(text: string): string {
   const html = Bun.markdown
     .html(text, { headings: { ids: true, autolink: false } })
-    // Files of the repository that are not of the guide, and pictures, are not here.
+    // Links to files of the repository outside the guide, and pictures, are dropped.
     .replaceAll(/<a href="\.\.\/[^"]*">(.*?)<\/a>/gs, "$1")
     .replaceAll(/<img [^>]*>/g, "");
   const title = /^# (.+)$/m.exec(text)?.[1] ?? "Guide";

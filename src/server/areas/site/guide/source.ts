@@ -7,7 +7,7 @@ export type Guide = ReadonlyMap<string, string>;
 
 const DIRECTORY = join(import.meta.dir, "../../../../../docs");
 
-/** Of the executable, or of the sources that run. */
+/** Reads the guide from the executable, or from the running sources. */
 export async function readGuide(): Promise<Guide> {
   if (!Bun.isStandaloneExecutable) return guideOf(DIRECTORY);
   const { default: path } = await import("platform:guide", { with: { type: "file" } });

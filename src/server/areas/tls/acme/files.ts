@@ -6,19 +6,19 @@ import { type CertificatePair, splitPem } from "../certificate.ts";
 import { NO_FAILURE, parseState, type RenewalState } from "./renewal-time.ts";
 
 const DIRECTORY_MODE = 0o700;
-/** As RFC 8555 writes tokens. A name of this form leaves no directory. */
+/** Matches tokens of RFC 8555. A name of this form cannot leave the directory. */
 const TOKEN = /^[A-Za-z0-9_-]{1,255}$/;
 
 /** An account at a certificate authority. */
 export interface Account {
-  /** Its private key, in PEM. */
+  /** The private key of the account, in PEM. */
   key: string;
   url: string;
 }
 
 /**
- * What the server keeps of its certificates, in `tls` of the data directory, readable by its owner only. Several processes use
- * it: the server, the process that renews, and the command line.
+ * The files of the server's certificates, in `tls` of the data directory, readable by its owner only. Several processes use them:
+ * the server, the process that renews, and the command line.
  */
 export class AcmeFiles {
   readonly directory: string;
@@ -31,7 +31,7 @@ export class AcmeFiles {
     this.certificate = join(this.directory, "certificate.pem");
   }
 
-  /** The certificate of the authority; null without one. Errors: CertificateError. */
+  /** Reads the certificate of the authority; null without one. Errors: CertificateError. */
   readCertificate(): CertificatePair | null {
     return this.#readPair(this.certificate);
   }
@@ -48,7 +48,7 @@ export class AcmeFiles {
     this.#write("self-signed.pem", pair.key + pair.cert);
   }
 
-  /** The account at a certificate authority, by its directory's URL; null without one that can be read. */
+  /** Reads the account at a certificate authority, by its directory's URL; null without one that can be read. */
   readAccount(directoryUrl: string): Account | null {
     return parseAccount(read(this.#path(accountFile(directoryUrl))) ?? "");
   }
@@ -61,7 +61,7 @@ export class AcmeFiles {
     rmSync(this.#path(accountFile(directoryUrl)), { force: true });
   }
 
-  /** A file that cannot be read counts as none: it only delays. */
+  /** Reads the state. An unreadable file counts as none: it only affects delays. */
   readState(): RenewalState {
     try {
       return parseState(read(this.#path("state.json")) ?? "");
@@ -74,7 +74,7 @@ export class AcmeFiles {
     this.#write("state.json", `${JSON.stringify(state)}\n`);
   }
 
-  /** The answer to a challenge; null where there is none. */
+  /** Reads the answer to a challenge; null where there is none. */
   readChallenge(token: string): string | null {
     return TOKEN.test(token) ? read(this.#path("challenges", token)) : null;
   }
@@ -89,7 +89,7 @@ export class AcmeFiles {
     if (TOKEN.test(token)) rmSync(this.#path("challenges", token), { force: true });
   }
 
-  /** Those that a process which was killed has left. */
+  /** Removes the challenges that a killed process has left. */
   removeChallenges(): void {
     const directory = this.#path("challenges");
     if (!existsSync(directory)) return;
@@ -122,7 +122,7 @@ export class AcmeFiles {
     this.#adopt(path);
   }
 
-  /** What root writes at the command line, the server's own account must be able to read. */
+  /** Changes the owner of a file that root wrote at the command line: the server's own account must be able to read it. */
   #adopt(path: string): void {
     if (process.getuid?.() !== 0) return;
     const { uid, gid } = statSync(this.#dataDirectory);
@@ -130,7 +130,7 @@ export class AcmeFiles {
   }
 }
 
-/** Authorities do not share accounts. */
+/** Returns the account's file of an authority; authorities do not share accounts. */
 function accountFile(directoryUrl: string): string {
   const hash = new Bun.CryptoHasher("sha256").update(directoryUrl).digest("hex");
   return `account-${hash.slice(0, 16)}.json`;

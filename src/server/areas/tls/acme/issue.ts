@@ -11,8 +11,8 @@ import { failed, NO_FAILURE, orderOf } from "./renewal-time.ts";
 export const DIRECTORY_DEFAULT = "https://acme-v02.api.letsencrypt.org/directory";
 
 /**
- * Gets a certificate by ACME and stores it, while something answers the challenges in `files` on port 80. Only one process does so
- * at a time. Errors: CertificateError; the failure is on disk then, with the time of the next attempt.
+ * Obtains a certificate by ACME and stores it, while something answers the challenges in `files` on port 80. Only one process does
+ * so at a time. Errors: CertificateError; the failure is then on disk, with the time of the next attempt.
  */
 export async function issueCertificate(
   config: AcmeConfig,
@@ -24,7 +24,7 @@ export async function issueCertificate(
   try {
     const before = files.readState();
     const order = orderOf(config);
-    // First, as this process may be killed: a server that restarts in a loop must not ask the authority each time.
+    // First, as this process may be killed: a server in a restart loop must not send a request to the authority each time.
     files.writeState(failed(before, { order, problem: "It was interrupted", now: clock.now() }));
     try {
       const pair = await orderCertificate(config, files);
@@ -52,7 +52,7 @@ function lockRenewals(files: AcmeFiles) {
   }
 }
 
-/** An account that the authority no longer knows is replaced, once. */
+/** Orders a certificate. An account that the authority no longer knows is replaced, once. */
 async function orderCertificate(config: AcmeConfig, files: AcmeFiles): Promise<CertificatePair> {
   const { directory = DIRECTORY_DEFAULT } = config;
   try {
@@ -87,7 +87,7 @@ async function order({ domains, email, directory = DIRECTORY_DEFAULT }: AcmeConf
   const cert = await client.auto({
     csr,
     challengePriority: ["http-01"],
-    // Its check asks the system's DNS, which may see another network than the authority.
+    // The library's check uses the system's DNS, which may see another network than the authority.
     skipChallengeVerification: true,
     challengeCreateFn: async (_, challenge, answer) => files.writeChallenge(challenge.token, answer),
     challengeRemoveFn: async (_, challenge) => files.removeChallenge(challenge.token),
@@ -95,7 +95,7 @@ async function order({ domains, email, directory = DIRECTORY_DEFAULT }: AcmeConf
   return { cert, key: key.toString() };
 }
 
-/** What the library's HTTP client hands to an adapter, as far as it is read here. */
+/** The members of the library's request that are read here. */
 interface LibraryRequest {
   url?: string;
   method?: string;
@@ -104,18 +104,21 @@ interface LibraryRequest {
 }
 
 async function loadLibrary() {
-  // One of its own libraries looks for it when it is evaluated.
+  // One of the library's dependencies requires it when it is evaluated.
   await import("reflect-metadata");
   const acme = await import("acme-client");
-  // Its types lack `acmeSettings`, and those of its HTTP client belong to a package of its own.
+  // The library's types lack `acmeSettings`, and those of its HTTP client belong to another package.
   const defaults = acme.axios.defaults as unknown as { acmeSettings: object; adapter: typeof send };
-  // Its own attempts would count towards the limits of the authority; ours are far apart.
+  // The library's retries would count towards the limits of the authority; ours are far apart.
   Object.assign(defaults.acmeSettings, { retryMaxAttempts: 0 });
   defaults.adapter = send;
   return acme;
 }
 
-/** Sends a request of the library: its own way loses the cause of a failed connection. Errors: what `outgoingFetch` says, with the host. */
+/**
+ * Sends a request of the library, whose own adapter loses the cause of a failed connection. Errors: those of `outgoingFetch`, with
+ * the host.
+ */
 async function send(config: LibraryRequest) {
   const { url = "", method = "get", headers, data } = config;
   try {

@@ -11,7 +11,7 @@ const facts = (lifeDays: number, names: readonly string[] = config.domains): Cer
   validFrom: NOW,
   validUntil: NOW + lifeDays * DAY_MS,
 });
-/** Days from now. */
+/** Returns the days until the next renewal. */
 const dueIn = (certificate: CertificateFacts | null, state: RenewalState = NO_FAILURE): number =>
   (renewalTime(config, { facts: certificate, state, now: NOW }) - NOW) / DAY_MS;
 

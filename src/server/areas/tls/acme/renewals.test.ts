@@ -12,7 +12,7 @@ import { Renewals } from "./renewals.ts";
 const config = { domains: ["a.example"] };
 const LIFE_MS = 90 * DAY_MS;
 
-/** A renewal that fails or succeeds as the test says. `isFull`: nothing can be written. */
+/** Creates a renewal that fails or succeeds as the test says. `isFull`: nothing can be written. */
 function setUp({ isReachable, isFull = false }: { isReachable: boolean; isFull?: boolean }) {
   const clock = testClock();
   const dataDirectory = temporaryDirectory();

@@ -14,13 +14,13 @@ export interface RenewalDeps {
   clock: Clock;
   logger: Logger;
   run: RunCertificateJob;
-  /** Of the certificate of the authority; null while there is none. */
+  /** Returns the facts of the authority's certificate; null while there is none. */
   facts: () => CertificateFacts | null;
-  /** A certificate has been stored. */
+  /** Called when a certificate has been stored. */
   onRenewed: () => void;
 }
 
-/** Renews the certificate of one server when it is due, with growing pauses after failures. */
+/** Renews the certificate of one server when it is due, with backoff after failures. */
 export class Renewals {
   readonly #deps: RenewalDeps;
   readonly #ending = new AbortController();
@@ -35,7 +35,7 @@ export class Renewals {
     this.#underWay = this.#look();
   }
 
-  /** What went wrong last for this order; null if nothing did. */
+  /** The latest failure of this order; null without one. */
   get problem(): string | null {
     const state = this.#deps.files.readState();
     return state.order === orderOf(this.#deps.config) ? state.problem : null;
@@ -51,7 +51,7 @@ export class Renewals {
     const isDue = this.#timeLeftMs() <= 0;
     if (isDue) await this.#renew();
     if (this.#ending.signal.aborted) return;
-    // On a full disk a failure cannot be written down: the pause after it is kept here.
+    // On a full disk the failure cannot be stored, so the backoff is kept here.
     const leastMs = isDue ? RETRY_AFTER_FIRST_MS : 1;
     const delayMs = Math.min(Math.max(this.#timeLeftMs(), leastMs), RENEWAL_LOOK_MS);
     this.#cancel = this.#deps.clock.after(delayMs, () => this.start());

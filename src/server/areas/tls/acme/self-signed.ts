@@ -5,16 +5,16 @@ import { SELF_SIGNED_LIFE_MS } from "../limits.ts";
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 const SERIAL_BYTES = 8;
 
-/** A certificate that no client trusts, so that the server can listen before it has another one. */
+/** Creates a certificate that no client trusts, so that the server can listen before it has another one. */
 export async function createSelfSigned(names: readonly string[], clock: Clock): Promise<CertificatePair> {
-  // The library looks for it when it is evaluated.
+  // The library requires it when it is evaluated.
   await import("reflect-metadata");
   const x509 = await import("@peculiar/x509");
   const keys = await crypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]);
   const now = clock.now();
   const exported = new Uint8Array(await crypto.subtle.exportKey("pkcs8", keys.privateKey));
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
-    // Random like the key, so that no two of them are alike.
+    // Random like the key, so that no two certificates are equal.
     serialNumber: new Bun.CryptoHasher("sha256")
       .update(exported)
       .digest("hex")

@@ -4,14 +4,14 @@ import { AcmeFiles } from "../acme/files.ts";
 import { issueCertificate } from "../acme/issue.ts";
 import { createSelfSigned } from "../acme/self-signed.ts";
 
-/** Work for a process of its own: the libraries take 40 MB and a third of a second, for one use in two months. */
+/** A job for a child process: the libraries take 40 MB and a third of a second, for one use in two months. */
 export interface CertificateJob {
   kind: "issue" | "selfSign";
   dataDirectory: string;
   config: AcmeConfig;
 }
 
-/** Errors: CertificateError. */
+/** Runs a job. Errors: CertificateError. */
 export async function runCertificateJob({ kind, dataDirectory, config }: CertificateJob, clock: Clock): Promise<void> {
   const files = new AcmeFiles(dataDirectory);
   if (kind === "issue") await issueCertificate(config, { files, clock });

@@ -5,13 +5,13 @@ import { ISSUE_TIMEOUT_MS, JOB_OUTPUT_MAX_CHARS, SELF_SIGNED_TIMEOUT_MS } from "
 import { CERTIFICATE_JOB_COMMAND } from "./command.ts";
 import type { CertificateJob } from "./job.ts";
 
-/** Runs a job in a process of its own. Errors: CertificateError with the message of the job. */
+/** Runs a job in a child process. Errors: CertificateError with the message of the job. */
 export type RunCertificateJob = (job: CertificateJob, signal: AbortSignal) => Promise<void>;
 
 export function createCertificateProcess(clock: Clock): RunCertificateJob {
   return async (job, signal) => {
     const child = Bun.spawn([...ownCommand(), CERTIFICATE_JOB_COMMAND], {
-      // It ends with the server, even if the server is killed.
+      // The process ends with the server, even if the server is killed.
       env: { ...process.env, BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
       stdin: Buffer.from(JSON.stringify(job)),
       stdout: "ignore",
