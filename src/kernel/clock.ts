@@ -2,14 +2,14 @@ import { TIMER_MAX_MS } from "./limits.ts";
 /** Milliseconds since the Unix epoch. */
 export type Millis = number;
 
-/** Time is an argument, so that tests can simulate hours in milliseconds. */
+/** Source of time. It is an argument, so that tests can simulate hours in milliseconds. */
 export interface Clock {
   now(): Millis;
   /** Runs `work` once after `delayMs`, which may be any length. The returned function cancels it. */
   after(delayMs: number, work: () => void): () => void;
 }
 
-/** Delays longer than `timerMaxMs` are waited for in steps; tests pass a small one. */
+/** Returns the clock of the system. Delays longer than `timerMaxMs` run as several timers; tests pass a small one. */
 export function createSystemClock(timerMaxMs: number = TIMER_MAX_MS): Clock {
   return {
     now: () => Date.now(),

@@ -1,9 +1,9 @@
 import { distance } from "fastest-levenshtein";
 
-/** A name with more edits is another name, not a slip. */
+/** Most edits that count as a misspelling; a name with more is a different name. */
 const SLIP_EDITS = 2;
 
-/** ` (did you mean "x"?)` for the known name nearest to a mistyped one; empty where none is near. */
+/** Returns ` (did you mean "x"?)` for the known name nearest to a misspelled one; empty when none is near. */
 export function closestName(name: string, known: readonly string[]): string {
   let closest: string | null = null;
   let fewest = Math.min(SLIP_EDITS, Math.floor(name.length / 2)) + 1;

@@ -12,13 +12,13 @@ export type FieldCode =
   | "not_unique"
   | "unknown_reference"
   | "check_failed"
-  // For a whole operation of a batch, where no single field is at fault.
+  // Refers to a whole operation of a batch, where no single field is at fault.
   | "not_found"
   | "condition_failed"
   | "idempotency_in_progress"
   | "access_denied"
   | "conflict"
-  // For what may be kept as a whole, under `quota`.
+  // Refers to the total that may be stored, under the name `quota`.
   | "quota_exceeded";
 
 export interface FieldProblem {
@@ -28,7 +28,7 @@ export interface FieldProblem {
 
 export type FieldProblems = Record<string, FieldProblem>;
 
-/** An empty collection. It has no prototype, because clients may name fields `constructor` or `__proto__`. */
+/** Returns an empty collection without a prototype, because clients may name fields `constructor` or `__proto__`. */
 export const noProblems = (): FieldProblems => Object.create(null);
 
 interface AppErrorOptions {
@@ -56,7 +56,7 @@ export class AppError extends Error {
 }
 
 interface RefusalOptions {
-  /** 400 to 499; 400 by default. */
+  /** HTTP status from 400 to 499; 400 by default. */
   status?: number;
   /** The fields at fault. */
   fields?: Readonly<Record<string, { code: string; message: string }>>;
@@ -87,7 +87,7 @@ export interface ErrorBody {
 
 export const badRequest = (message: string, data?: FieldProblems): AppError => new AppError(400, message, { data });
 
-/** An error about one field; the message is used for the error and for the field. */
+/** Returns a 400 error about one field; `message` stands for both the error and the field. */
 export const badField = (field: string, code: FieldCode, message: string): AppError =>
   new AppError(400, message, { data: { [field]: { code, message } } });
 
@@ -96,20 +96,23 @@ export const forbidden = (message = "Access denied"): AppError => new AppError(4
 export const notFound = (message: string): AppError => new AppError(404, message);
 export const conflict = (message: string, data?: FieldProblems): AppError => new AppError(409, message, { data });
 export const tooLarge = (message: string): AppError => new AppError(413, message);
-/** More than somebody may keep. The message says how much is used and allowed. */
+/** Returns a 413 error for an exceeded storage quota. The message says how much is used and allowed. */
 export const quotaExceeded = (message: string): AppError =>
   new AppError(413, message, { data: { quota: { code: "quota_exceeded", message } } });
-/** Ends the work of a request whose connection is closed. Nobody receives it; 499 is the status that nginx logs. */
+/**
+ * Returns the error that ends the work of a request whose connection is closed. Nobody receives it; 499 is the status that nginx
+ * logs.
+ */
 export const clientGone = (): AppError => new AppError(499, "The client closed the connection");
-/** For what comes when the server stops: mostly its client is gone. */
+/** Returns the 503 error for requests that arrive during a stop; most of their clients are gone. */
 export const serverStopping = (): AppError => new AppError(503, "The server is stopping");
 export const unsupportedMediaType = (message: string): AppError => new AppError(415, message);
 
 const DISK_FULL = /^(?:ENOSPC|EDQUOT|SQLITE_FULL|SQLITE_IOERR_SHMSIZE)/;
 
 /**
- * Whether an error, or one of its causes, means that the disk is full. SQLite has two codes for it; SHMSIZE is about the shared
- * memory file beside a WAL.
+ * Reports whether an error, or one of its causes, means that the disk is full. SQLite has two codes for it; SHMSIZE is about the
+ * shared memory file beside a WAL.
  */
 export function isDiskFull(cause: unknown): boolean {
   if (typeof cause !== "object" || cause === null) return false;
@@ -117,10 +120,13 @@ export function isDiskFull(cause: unknown): boolean {
   return "cause" in cause && cause.cause !== cause && isDiskFull(cause.cause);
 }
 
-/** Whatever was written before it is thrown has been undone. Writes work again once there is space. [HT14] */
+/**
+ * Returns the 507 error for a full disk. Everything written before it is thrown has been undone; writes work again once there is
+ * space. [HT14]
+ */
 export const insufficientStorage = (cause?: unknown): AppError => new AppError(507, "Insufficient storage", { cause });
 
-/** What went wrong, in words: the message of an error, or whatever code of a config has thrown instead of one. */
+/** Returns the message of an error, or whatever else a config's code has thrown as text. Never throws. */
 export function reasonOf(cause: unknown): string {
   try {
     if (!(cause instanceof Error)) return String(cause);
@@ -131,7 +137,9 @@ export function reasonOf(cause: unknown): string {
   }
 }
 
-/** Why a `fetch` had no answer. Bun's message about a refused connection asks its reader a question. */
+/**
+ * Explains why a `fetch` got no response. Bun's message about a refused connection asks the reader a question, so it is replaced.
+ */
 export function whyUnanswered(cause: unknown): string {
   const isRefused = cause instanceof Error && "code" in cause && cause.code === "ECONNREFUSED";
   return isRefused ? "nothing listens there (ECONNREFUSED)" : reasonOf(cause);

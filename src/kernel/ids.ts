@@ -1,4 +1,4 @@
-/** Random values are an argument, as time is. */
+/** Source of random values. It is an argument, as time is. */
 export interface Ids {
   /** A UUID v7: later ids sort later. */
   uuid(): string;

@@ -15,7 +15,7 @@ export function sealText(text: string, options: { key: Uint8Array; nonce: Uint8A
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }
 
-/** null for what was not sealed with this key and context. */
+/** Decrypts a sealed text; null if it was not sealed with this key and context. */
 export function openSealed(bytes: Uint8Array, options: { key: Uint8Array; context?: string }): string | null {
   const { key, context = "" } = options;
   const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);

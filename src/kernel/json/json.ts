@@ -7,7 +7,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A member of an object by a name that a client chose; inherited members (`toString`, `constructor`) do not count. */
+/** Returns a member of an object by a name that a client chose; inherited members (`toString`, `constructor`) do not count. */
 export const ownValue = <T>(object: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(object, name) ? object[name] : undefined;
 
@@ -18,8 +18,8 @@ export interface JsonFault {
 }
 
 /**
- * What JSON text can express but the server cannot store unchanged: numbers beyond the range of a double, unpaired surrogates, and
- * nesting deeper than `depthMax`. null: none of these. `seen` is called for numbers beyond 2^53.
+ * Finds what JSON text can express but the server cannot store unchanged: numbers beyond the range of a double, unpaired
+ * surrogates, and nesting deeper than `depthMax`. null: none of these. Sets `seen.isUnsafe` for a number beyond 2^53.
  */
 export function jsonFault(
   value: unknown,
@@ -49,7 +49,7 @@ export function jsonFault(
   return null;
 }
 
-/** The fault as a sentence; `whole` names the value, such as "The body". */
+/** Formats the fault as a sentence; `whole` names the value, such as "The body". */
 export const describeFault = (whole: string, { path, message }: JsonFault): string =>
   `${path === "" ? whole : path} ${message}`;
 
@@ -57,7 +57,7 @@ const TOO_DEEP: JsonFault = { path: "", message: `nests deeper than ${JSON_DEPTH
 const TOO_LARGE: JsonFault = { path: "", message: "is a number beyond what a double can hold" };
 const ILL_FORMED: JsonFault = { path: "", message: "holds half of a surrogate pair, which is no character" };
 
-/** Paths of deep values are cut: nobody reads them. */
+/** Prefixes the path of a fault with `name`. A fault of nesting gets no path: nobody reads one that deep. */
 const within = (name: string, fault: JsonFault): JsonFault =>
   fault === TOO_DEEP ? fault : { path: fault.path === "" ? name : `${name}.${fault.path}`, message: fault.message };
 
@@ -67,8 +67,8 @@ const [OPENING_BRACKET, CLOSING_BRACKET] = [0x5b, 0x5d];
 const [OPENING_BRACE, CLOSING_BRACE] = [0x7b, 0x7d];
 
 /**
- * Whether JSON text nests at most this deep, checked before it is parsed: millions of brackets cost the parser a second and much
- * memory. Invalid JSON may pass; the parser refuses it.
+ * Reports whether JSON text nests at most `depthMax` levels, before it is parsed: millions of brackets cost the parser a second and
+ * much memory. Invalid JSON may pass; the parser refuses it.
  */
 export function isTextWithinDepth(text: string, depthMax: number = JSON_DEPTH_MAX): boolean {
   let depth = 0;
@@ -81,7 +81,7 @@ export function isTextWithinDepth(text: string, depthMax: number = JSON_DEPTH_MA
   return true;
 }
 
-/** The end of the string that begins at `start`; the end of the text if it is not closed. */
+/** Returns the end of the string that begins at `start`, or the end of the text if the string is not closed. */
 export function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;

@@ -1,9 +1,9 @@
 import type { JsonObject, JsonValue } from "./json.ts";
 
 /**
- * A record for a rule, which is asked about each record of an answer: a copy, whose lists of plain values are copies, and whose
- * other JSON cannot be written to. A copy at every depth would take a third of the time that the whole read of a large one takes.
- * `fields`: those that may hold JSON; null: any.
+ * Prepares a record for a rule, which is evaluated for each record of an answer: copies it and its lists of plain values, and makes
+ * its other JSON read-only. A copy at every depth would take a third of the time of reading a large record. `fields`: those that
+ * may hold JSON; null: any.
  */
 export function readOnly<R extends JsonObject>(record: R, fields: readonly string[] | null): R {
   const copy: JsonObject = { ...record };
@@ -15,7 +15,7 @@ export function readOnly<R extends JsonObject>(record: R, fields: readonly strin
   return copy as R;
 }
 
-/** Whether copying it copies all of it. */
+/** Reports whether a shallow copy copies all of the value. */
 const isPlainList = (value: object): value is JsonValue[] =>
   Array.isArray(value) && !value.some((item) => typeof item === "object");
 

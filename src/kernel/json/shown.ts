@@ -4,14 +4,14 @@ import { SHOWN_DEPTH_MAX, SHOWN_NAME_LENGTH_MAX, SHOWN_NAMES_MAX } from "../limi
 const SECRET_NAME = /pass(?:word|wd|phrase)|secret|token|api_?key|private_?key|credential|authorization/i;
 const HIDDEN = "[hidden]";
 const CUT = "…";
-/** UTF-8 has at most three bytes for a UTF-16 unit, and an escape in JSON six characters. */
+/** UTF-8 has at most three bytes per UTF-16 unit, and a JSON escape has six characters. */
 const BYTES_PER_UNIT = 3;
 const UNITS_PER_ESCAPE = 6;
 
-/** Names repeat: those of columns above all. */
+/** Cache of `isSecretName`: names repeat, above all those of columns. */
 const known = new Map<string, boolean>();
 
-/** Whether what has this name is never shown. */
+/** Reports whether the value of a member with this name is never shown. */
 export function isSecretName(name: string): boolean {
   const before = known.get(name);
   if (before !== undefined) return before;
@@ -23,7 +23,7 @@ export function isSecretName(name: string): boolean {
   return isSecret;
 }
 
-/** A value that is JSON text already. */
+/** Wraps a value that is JSON text already. */
 export class SerialisedJson {
   readonly text: string;
   constructor(text: string) {
@@ -32,13 +32,13 @@ export class SerialisedJson {
 }
 
 /**
- * A value as JSON for people who look into what happened: at most `bytesMax` bytes, of which what comes later is cut first, and
- * without secrets. Its cost is bounded too, however large the value is. null for undefined and null.
+ * Serialises a value as JSON for inspection, without secrets and in at most `bytesMax` bytes; later parts are cut first. The cost
+ * is bounded too, however large the value is. null for undefined and null.
  */
 export function shownJson(value: unknown, bytesMax: number): string | null {
   if (value === undefined || value === null) return null;
   if (value instanceof SerialisedJson) return shownText(value.text, bytesMax);
-  // Once: to list the names of a large object takes as long as to serialise it.
+  // Once: listing the names of a large object takes as long as serialising it.
   const names = typeof value === "object" && !Array.isArray(value) ? Object.keys(value) : null;
   if (names !== null && isPlain(value, names, bytesMax)) return JSON.stringify(value);
   for (let charactersMax = bytesMax; ; charactersMax = Math.floor(charactersMax / 2)) {
@@ -47,7 +47,7 @@ export function shownJson(value: unknown, bytesMax: number): string | null {
   }
 }
 
-/** Long texts are not parsed: their beginning is shown as a string. */
+/** Shows JSON text. Long texts are not parsed: their beginning is shown as a string. */
 function shownText(text: string, bytesMax: number): string | null {
   if (text.length * BYTES_PER_UNIT <= bytesMax && !SECRET_NAME.test(text)) return text === "null" ? null : text;
   if (text.length <= bytesMax) return shownJson(JSON.parse(text), bytesMax);
@@ -55,7 +55,7 @@ function shownText(text: string, bytesMax: number): string | null {
   return JSON.stringify(SECRET_NAME.test(start) ? HIDDEN : `${start}${CUT}`);
 }
 
-/** Whether it is an object of short values without a secret, as most records are: then nothing has to be copied. */
+/** Reports whether the value is an object of short values without a secret, as most records are; it is not copied then. */
 function isPlain(value: object, names: readonly string[], bytesMax: number): boolean {
   let units = 2;
   for (const name of names) {
@@ -68,7 +68,7 @@ function isPlain(value: object, names: readonly string[], bytesMax: number): boo
   return true;
 }
 
-/** `names`: those of its members, where they are known. */
+/** Copies a value within the budget of characters, without secrets. `names`: the names of its members, where they are known. */
 function shown(
   value: unknown,
   budget: { left: number },
@@ -82,7 +82,7 @@ function shown(
     return text;
   }
   budget.left -= 8;
-  // JSON has none.
+  // JSON has no bigint.
   if (typeof value === "bigint") return shown(String(value), budget, depth);
   if (typeof value !== "object" || value === null) return value;
   if (depth >= SHOWN_DEPTH_MAX) return CUT;
@@ -102,7 +102,7 @@ function shown(
   for (const name of names ?? Object.keys(value)) {
     const member: unknown = (value as Record<string, unknown>)[name];
     budget.left -= name.length;
-    // Before the name is looked at: it may be as long as the record.
+    // Checked before the name is looked at, which may be as long as the record.
     if (budget.left <= 0) {
       members[CUT] = CUT;
       break;

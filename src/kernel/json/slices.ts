@@ -12,7 +12,7 @@ const BLANK = /^[ \t\n\r]*$/;
 
 const TOO_MANY = `has more than ${MEMBERS_MAX} members`;
 
-/** Text that is not JSON, where `fault` is null, or that holds what no value here can be. */
+/** Thrown for text that is not JSON, where `fault` is null, or that holds a value that is not accepted. */
 export class JsonRefused extends Error {
   readonly fault: JsonFault | null;
 
@@ -22,29 +22,28 @@ export class JsonRefused extends Error {
   }
 }
 
-/** An array or object that has begun and not ended. */
+/** An array or object whose closing bracket has not been reached. */
 interface Open {
   isArray: boolean;
-  /** Behind its opening bracket. */
+  /** Index after its opening bracket. */
   start: number;
-  /** Where the member begins that is being looked at: behind the last comma. */
+  /** Index where the current member begins: after the last comma. */
   memberStart: number;
-  /** Where what has not been parsed yet begins. */
+  /** Index where the text begins that has not been parsed yet. */
   from: number;
-  /** null: all of it so far may be parsed at once, together with what it is in. */
+  /** null: all of it so far may be parsed at once, together with its parent. */
   value: JsonValue[] | JsonObject | null;
-  /** Its own in what it is in, where `value` is there. */
+  /** Its key in the parent; set once `value` exists. */
   name: string;
-  /** The last thing in `value` is a member with a value of its own, and no comma has followed. */
+  /** Whether the last item in `value` is a member with a value of its own and no comma has followed. */
   isBehindMember: boolean;
-  /** Of an object, those parsed so far. */
+  /** Members of an object that have been parsed so far. */
   memberCount: number;
 }
 
 /**
- * The value that `JSON.parse` gives for an array or object, built of slices: a step takes a moment, however long the text is and
- * whatever it holds. Short members are parsed together, by `JSON.parse` itself. Throws `JsonRefused`; a fault is as
- * `jsonTextFault` tells it.
+ * Parses an array or object as `JSON.parse` does, in slices: each step takes a moment, however long the text is and whatever it
+ * holds. Short members are parsed together, by `JSON.parse` itself. Errors: `JsonRefused`, with the faults of `jsonTextFault`.
  */
 export function* parseInSlices(text: string): Generator<void, JsonValue> {
   const path: Open[] = [];
@@ -90,7 +89,7 @@ const opened = (isArray: boolean, start: number): Open => ({
   memberCount: 0,
 });
 
-/** Gives the container at `depth` a value of its own, and those that it is in before it. */
+/** Creates the value of the container at `depth`, after those of its parents, unless it exists. */
 function begin(text: string, path: readonly Open[], depth: number): JsonValue[] | JsonObject {
   const open = path[depth];
   if (open === undefined) throw new JsonRefused(null);
@@ -107,7 +106,7 @@ function begin(text: string, path: readonly Open[], depth: number): JsonValue[] 
   return open.value;
 }
 
-/** What stands before the bracket of a member. */
+/** Returns the name or index of the member with `prefix` before its bracket. */
 function nameOf(prefix: string, before: JsonValue[] | JsonObject): string {
   if (Array.isArray(before)) {
     if (!BLANK.test(prefix)) throw new JsonRefused(null);
@@ -118,7 +117,7 @@ function nameOf(prefix: string, before: JsonValue[] | JsonObject): string {
   return name;
 }
 
-/** At a comma: what lies between the last slice and it. */
+/** Adds the text between the last slice and the comma at `at`. */
 function take(text: string, path: readonly Open[], at: number): void {
   const depth = path.length - 1;
   const value = begin(text, path, depth);
@@ -131,7 +130,7 @@ function take(text: string, path: readonly Open[], at: number): void {
   open.from = at + 1;
 }
 
-/** At a closing bracket: its value is whole, and becomes a member of what it is in. */
+/** Completes the innermost container at its closing bracket and makes it a member of its parent. */
 function end(text: string, path: readonly Open[], at: number): JsonValue {
   const depth = path.length - 1;
   const value = begin(text, path, depth);
@@ -157,13 +156,13 @@ function end(text: string, path: readonly Open[], at: number): JsonValue {
   return value;
 }
 
-/** The members in `slice`, which is theirs with the commas between them. */
+/** Adds the members in `slice`, which holds all of them and the commas between them. */
 function add(slice: string, path: readonly Open[], depth: number, value: JsonValue[] | JsonObject): void {
   if (BLANK.test(slice)) throw new JsonRefused(null);
   addAll(Array.isArray(value) ? `[${slice}]` : `{${slice}}`, path, depth, value);
 }
 
-/** The members of the array or object that `text` is. */
+/** Adds the members of the array or object that `text` is. */
 function addAll(text: string, path: readonly Open[], depth: number, value: JsonValue[] | JsonObject): void {
   if (Array.isArray(value)) {
     const members = parsed(text) as JsonValue[];
@@ -190,7 +189,10 @@ function parsed(text: string): object {
   }
 }
 
-/** `fault`: of some members of the container at `depth`. `first`: the index of the first of them; null in an object. */
+/**
+ * Throws the fault, if any, of some members of the container at `depth`. `first`: the index of the first of them; null in an
+ * object.
+ */
 function refuseFault(fault: JsonFault | null, path: readonly Open[], depth: number, first: number | null): void {
   if (fault === null) return;
   const [own = "", ...inner] = fault.path.split(".");
@@ -202,7 +204,7 @@ function refuseFault(fault: JsonFault | null, path: readonly Open[], depth: numb
   });
 }
 
-/** As JSON.parse does it: `__proto__` is a name like any other. */
+/** Defines a member as JSON.parse does: `__proto__` is a name like any other. */
 function define(object: JsonObject, name: string, value: JsonValue): void {
   if (name !== "__proto__") object[name] = value;
   else Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });

@@ -1,7 +1,10 @@
 import { DOUBLE_DIGITS_MAX, JSON_DEPTH_MAX } from "../limits.ts";
 import { endOfString, type JsonFault, jsonFault } from "./json.ts";
 
-/** Like `jsonFault`, for the parsed value of this text. An integer that a double cannot represent is a fault too. [HT100] */
+/**
+ * Finds the faults of `jsonFault` in the parsed value of this text. An integer that a double cannot represent is a fault too.
+ * [HT100]
+ */
 export function jsonTextFault(text: string, value: unknown): JsonFault | null {
   const seen = { isUnsafe: false };
   const fault = jsonFault(value, JSON_DEPTH_MAX, seen);
@@ -9,11 +12,11 @@ export function jsonTextFault(text: string, value: unknown): JsonFault | null {
   return fault === null && seen.isUnsafe ? inexactInteger(text) : fault;
 }
 
-/** The start of an integer of that size. A fraction or exponent is the notation of a double. */
+/** Matches the start of an integer that may exceed 2^53. A fraction or exponent is the notation of a double. */
 const LONG_INTEGER = /(?<=^|[\s,:[-])\d{16,}(?![\d.eE])/g;
 const INEXACT = "is an integer that a double cannot hold exactly";
 
-/** The first such integer in a valid JSON text. */
+/** Finds the first inexact integer in a valid JSON text. */
 function inexactInteger(text: string): JsonFault | null {
   // Everything before `outside` has been checked; `outside` is in no string, and `quote` begins the next one.
   let outside = 0;
@@ -23,7 +26,7 @@ function inexactInteger(text: string): JsonFault | null {
       outside = endOfString(text, quote) + 1;
       quote = text.indexOf('"', outside);
     }
-    // Of a repeated name only the last value is kept, so a finite value may come from a text with a longer number.
+    // An overlong integer can get here although the value is finite: only the last value of a repeated name is kept.
     if (outside > index || isHeld(literal)) continue;
     return { path: pathAt(text, index), message: INEXACT };
   }
@@ -31,8 +34,8 @@ function inexactInteger(text: string): JsonFault | null {
 }
 
 /**
- * Whether a double represents this unsigned integer: exactly, or so that it is printed the same way (JavaScript prints 2 ** 60 as
- * 1152921504606847000). A client can send back every number that the server answers.
+ * Reports whether a double represents this unsigned integer: exactly, or so that it is printed the same way (JavaScript prints 2 **
+ * 60 as 1152921504606847000). A client can send back every number that the server answers.
  */
 export function isHeld(digits: string): boolean {
   if (digits.length > DOUBLE_DIGITS_MAX) return false;
@@ -43,7 +46,7 @@ export function isHeld(digits: string): boolean {
 /** A position in an object or array: the index, or the start of the name. */
 type Place = { kind: "array"; index: number } | { kind: "object"; nameAt: number };
 
-/** The path, names and indexes joined by dots, of the value that begins at `end` in a valid JSON text. */
+/** Returns the path, names and indexes joined by dots, of the value that begins at `end` in a valid JSON text. */
 function pathAt(text: string, end: number): string {
   const path: Place[] = [];
   let stringAt = 0;

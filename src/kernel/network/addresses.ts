@@ -5,12 +5,15 @@ export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 /** An address, and how many of its first bits count. */
 export type AddressRange = [address: Address, bits: number];
 
-/** An IPv4-compatible address, which nobody uses any more. ipaddr.js takes it for the IPv4 address, and the same bits in hexadecimal not. */
+/**
+ * Matches an IPv4-compatible address, an obsolete form. ipaddr.js reads it as the IPv4 address, but not the same bits in
+ * hexadecimal.
+ */
 const COMPATIBLE = /^::(\d+\.\d+\.\d+\.\d+)(?:%.*)?$/;
 
 /**
- * The one way to read an address: IPv4 in four decimal parts, and IPv6, of which `::ffff:0:0/96` is IPv4. null: it is none.
- * ipaddr.js also reads `10.1` and `0x7f.1`, which different programs read differently.
+ * Parses an address: IPv4 in four decimal parts, or IPv6, of which `::ffff:0:0/96` is IPv4. null for anything else. No other code
+ * parses addresses: ipaddr.js also accepts `10.1` and `0x7f.1`, which different programs read differently.
  */
 export function parseAddress(text: string): Address | null {
   if (!text.includes(":")) return ipaddr.IPv4.isValidFourPartDecimal(text) ? ipaddr.IPv4.parse(text) : null;
@@ -23,7 +26,7 @@ export function parseAddress(text: string): Address | null {
 
 const MAPPED_BITS = 96;
 
-/** An address, or a range in CIDR notation. A range of IPv4 in IPv6 form is one of IPv4. null: it is neither. */
+/** Parses an address, or a range in CIDR notation. A range of IPv4 in IPv6 form becomes one of IPv4. null for anything else. */
 export function parseRange(text: string): AddressRange | null {
   const [first = "", bits, ...more] = text.split("/");
   const address = first.includes("%") ? null : parseAddress(first);
@@ -36,20 +39,22 @@ export function parseRange(text: string): AddressRange | null {
   return count < MAPPED_BITS ? null : [address, count - MAPPED_BITS];
 }
 
-/** The ranges among these texts. */
+/** Returns the ranges among these texts and drops the others. */
 export const parseRanges = (texts: readonly string[]): AddressRange[] =>
   texts.map(parseRange).filter((range) => range !== null);
 
 export const isWithin = (address: Address, ranges: readonly AddressRange[]): boolean =>
   ranges.some(([range, bits]) => address.kind() === range.kind() && address.match(range, bits));
 
-/** The only part of IPv6 that is public, without what is set apart within it (the registry of RFC 6890). */
+/** The only public part of IPv6, and the reserved blocks within it (the registry of RFC 6890). */
 const PUBLIC_IPV6 = parseRanges(["2000::/3"]);
 const SPECIAL = parseRanges(["2001::/23", "2001:db8::/32", "2002::/16", "3ffe::/16", "3fff::/20"]);
-/** Addresses of clouds at which each machine reaches services of its own, though they look public. */
+/** Cloud addresses at which each machine reaches services of its own, although they look public. */
 const OF_CLOUDS = parseRanges(["168.63.129.16"]);
 
-/** Whether an address may be somebody else's on the internet: none of loopback, link-local, private, shared and reserved ones. */
+/**
+ * Reports whether an address may belong to somebody else on the internet: not loopback, link-local, private, shared or reserved.
+ */
 export function isPublicAddress(address: Address): boolean {
   if (address.kind() === "ipv4") return address.range() === "unicast" && !isWithin(address, OF_CLOUDS);
   return isWithin(address, PUBLIC_IPV6) && !isWithin(address, SPECIAL);
@@ -59,9 +64,9 @@ export function isPublicAddress(address: Address): boolean {
 const IPV6_NETWORK_BITS = 64;
 
 /**
- * What limits per client count by: an IPv4 address itself, and of an IPv6 address its /64, because one client is usually
- * given a whole /64 and could use a new address for every request. An IPv4 address in IPv6 form is that IPv4 address. Text
- * that is not an address stays as it is.
+ * Returns the key of per-client limits: an IPv4 address itself, or the /64 of an IPv6 address, because one client is usually given
+ * a whole /64 and could use a new address for every request. An IPv4 address in IPv6 form counts as that IPv4 address. Text that is
+ * not an address is returned unchanged.
  */
 export function clientNetwork(address: string): string {
   const parsed = address.includes(":") ? parseAddress(address) : null;

@@ -1,6 +1,6 @@
 import { systemClock } from "../clock.ts";
 
-/** How many requests have been answered. Work in the background leaves them room where they keep coming. */
+/** Counts answered requests. Background work leaves requests room while they keep coming. */
 export class Foreground {
   #answered = 0;
 
@@ -14,8 +14,8 @@ export class Foreground {
 }
 
 /**
- * The pauses of work in the background that goes in steps: none while no request comes, otherwise at least `pauseMs` from the beginning
- * of one step to that of the next. In real time, also in tests: they are for the event loop.
+ * Paces background work that runs in steps: no pause while no request comes, otherwise at least `pauseMs` between the starts of two
+ * steps. Uses real time, also in tests: the pauses are for the event loop.
  */
 export class Pacing {
   readonly #foreground: Foreground;
@@ -28,13 +28,13 @@ export class Pacing {
     this.#pauseMs = pauseMs;
   }
 
-  /** Call at the beginning of a step. */
+  /** Marks the beginning of a step. */
   step(): void {
     this.#answered = this.#foreground.answered;
     this.#steppedAt = performance.now();
   }
 
-  /** Milliseconds until the next step; 0: at once. */
+  /** Milliseconds until the next step may begin; 0: at once. */
   get leftMs(): number {
     if (this.#foreground.answered === this.#answered) return 0;
     return Math.max(0, this.#steppedAt + this.#pauseMs - performance.now());

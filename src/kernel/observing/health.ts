@@ -10,7 +10,7 @@ export type HealthStatus = "ok" | "degraded" | "unavailable";
 
 export interface HealthReport {
   status: HealthStatus;
-  /** By the checks' names, in the order in which they were added. */
+  /** Results by check name, in the order in which the checks were added. */
   checks: Record<string, CheckResult>;
 }
 
@@ -21,8 +21,8 @@ interface Check {
 }
 
 /**
- * What the server says about its health. Each area adds its checks when it opens. A check must be quick on the event loop; one
- * that throws counts as `{ ok: false }`, and the cause goes to `onFailure`.
+ * Builds the server's health report. Each area adds its checks when it opens. A check must be quick on the event loop; one that
+ * throws counts as `{ ok: false }`, and the cause goes to `onFailure`.
  */
 export class HealthChecks {
   readonly #clock: Clock;
@@ -36,12 +36,12 @@ export class HealthChecks {
     this.#onFailure = deps.onFailure;
   }
 
-  /** `isVital`: the server cannot serve while the check is not ok, so its health is 503. */
+  /** Adds a check. `isVital`: the server cannot serve while the check is not ok, so its health is 503. */
   add(name: string, look: Check["look"], { isVital = false } = {}): void {
     this.#checks.push({ name, isVital, look });
   }
 
-  /** From now on the server is unavailable. */
+  /** Reports the server as unavailable from this call on. */
   stopping(): void {
     this.#isStopping = true;
   }

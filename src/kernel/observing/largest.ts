@@ -1,8 +1,8 @@
-/** The largest of many items, in a memory of a few times as many as are wanted. Of equal ones the earlier come first. */
+/** Keeps the largest of many items, in memory for twice as many as are wanted. Equal items stay in order of arrival. */
 export class Largest<T> {
   readonly #wanted: number;
   #items: { item: T; size: number }[] = [];
-  /** Smaller ones are not wanted any more. */
+  /** Items of at most this size are dropped. */
   #floor = Number.NEGATIVE_INFINITY;
 
   /** `wanted`: at least 1. */
@@ -18,7 +18,7 @@ export class Largest<T> {
     this.#floor = this.#items.at(-1)?.size ?? this.#floor;
   }
 
-  /** The largest first. */
+  /** Returns the items, largest first. */
   sorted(): T[] {
     this.#shorten();
     return this.#items.map(({ item }) => item);

@@ -8,7 +8,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** A line of the server's log. */
 export interface LogLine {
-  /** Counts from the start. */
+  /** Sequence number, counted from the start of the server. */
   seq: number;
   at: Millis;
   level: LogLevel;
@@ -19,12 +19,12 @@ export interface LogLine {
 
 type Listener = (line: LogLine) => void;
 
-/** The last lines of the log, in memory: their number and their characters are bounded. */
+/** Buffers the last log lines in memory, bounded in lines and in characters. */
 export class LogLines {
-  /** Writes to the log, and keeps the line. */
+  /** Writes to the log and buffers the line. */
   readonly logger: Logger;
   readonly #clock: Clock;
-  /** By their numbers, which have no gaps. */
+  /** Lines by sequence number, without gaps. */
   readonly #lines = new Map<number, LogLine>();
   #characters = 0;
   #seq = 0;
@@ -39,7 +39,7 @@ export class LogLines {
     this.logger = { info: at("info"), warn: at("warn"), error: at("error") };
   }
 
-  /** Oldest first. */
+  /** Returns the buffered lines, oldest first. */
   kept(): readonly LogLine[] {
     return [...this.#lines.values()];
   }
@@ -55,7 +55,7 @@ export class LogLines {
       seq: ++this.#seq,
       at: this.#clock.now(),
       level,
-      // A config of plain JavaScript may log what is no text.
+      // A config of plain JavaScript may log values that are not text.
       message: String(message).slice(0, LOG_MESSAGE_LENGTH_MAX),
       facts: facts === undefined ? null : factsOf(facts),
     };
@@ -73,7 +73,9 @@ export class LogLines {
 
 const sizeOf = ({ message, facts }: LogLine): number => 100 + message.length + (facts?.length ?? 0);
 
-/** Whoever logs is about to deal with a failure: what was thrown may be anything, and to write it down must not fail as well. */
+/**
+ * Serialises the facts of a line without ever throwing: callers are about to handle a failure, and anything may have been thrown.
+ */
 function factsOf(facts: Record<string, unknown>): string | null {
   try {
     return shownJson(plainOf(facts), LOG_FACTS_MAX_BYTES);
@@ -84,7 +86,7 @@ function factsOf(facts: Record<string, unknown>): string | null {
 
 const UNREADABLE = JSON.stringify("what was thrown cannot be read");
 
-/** Errors as what is known of them; they have no enumerable members. */
+/** Replaces errors by their known properties, which are not enumerable. */
 function plainOf(facts: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(facts).map(([name, fact]) => [name, fact instanceof Error ? errorOf(fact, 0) : fact]),

@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { isPromise } from "../maybe-promise.ts";
 
 /**
- * What a request waits for. Where several are under way, the first of this order counts: a write that waits for a rule is
- * `rules`, and what a hook reads is `hooks`.
+ * Phases that a request waits in. When several are active, the first in this order counts: a write that waits for a rule is
+ * `rules`, and a read by a hook is `hooks`.
  */
 const PHASES = ["hooks", "rules", "database"] as const;
 export type Phase = (typeof PHASES)[number];
@@ -16,14 +16,14 @@ export interface PhaseTimes {
   answer: number;
 }
 
-/** Who asks, and under which id. */
+/** The client that asks, and the id of its request. */
 export interface Requester {
   readonly requestId: string;
   /** The client's address. */
   readonly address: () => string;
 }
 
-/** Who is named in the audit log. */
+/** The actor named in the audit log. */
 export interface AuditActor {
   kind: "serviceKey" | "admin" | "user" | "anonymous";
   /** The name of the key, or the user's id; null for nobody. */
@@ -32,15 +32,15 @@ export interface AuditActor {
   as?: string;
 }
 
-/** What is measured of a request while it is handled. */
+/** Measurements of a request while it is handled. */
 export class RequestTrace {
   readonly requester: Requester;
   /** Records that the request has read or changed. */
   rows = 0;
-  /** Whose changes by this request are audited; null: nobody's. */
+  /** Actor whose changes by this request are audited; null: none. */
   actor: AuditActor | null = null;
   readonly #startedAt: number;
-  /** How many of each phase are under way; null: none was yet, as for most requests. */
+  /** Active work by phase; null: no phase has begun, as in most requests. */
   #active: number[] | null = null;
   #spent: number[] = [];
   #since = 0;
@@ -58,7 +58,7 @@ export class RequestTrace {
     this.#count(phase, -1, at);
   }
 
-  /** The phases until `endedAt`, which is in the time of `performance.now()`. */
+  /** Returns the time of each phase until `endedAt`, which is a time of `performance.now()`. */
   times(endedAt: number): PhaseTimes {
     const spent = [...this.#spent];
     const current = this.#current();
@@ -77,7 +77,7 @@ export class RequestTrace {
     this.#active[index] = (this.#active[index] ?? 0) + by;
   }
 
-  /** The index of the phase that counts; -1: none. */
+  /** Returns the index of the phase that counts; -1: none. */
   #current(): number {
     return this.#active === null ? -1 : this.#active.findIndex((count) => count > 0);
   }
@@ -86,22 +86,22 @@ export class RequestTrace {
 const rounded = (ms: number): number => Math.round(ms * 1000) / 1000;
 
 /**
- * The request in which code runs. It is ambient, because what is slow lies far below the handler that has the request: a rule
- * that a write asks, a read that waits for a process.
+ * Holds the request in which code runs. It is ambient, because slow work lies far below the handler that has the request: a rule
+ * evaluated by a write, a read that waits for a process.
  */
 const traces = new AsyncLocalStorage<RequestTrace | undefined>();
 
-/** Runs `work`, and all that it starts, in a request; undefined: in none. */
+/** Runs `work`, and everything it starts, in a request; undefined: in none. */
 export const traced = <Args extends readonly unknown[], T>(
   trace: RequestTrace | undefined,
   work: (...args: Args) => T,
   ...args: Args
 ): T => traces.run(trace, work, ...args);
 
-/** undefined: the code runs for no request, as jobs do. */
+/** Returns the request in which the code runs; undefined outside of requests, as in jobs. */
 export const currentTrace = (): RequestTrace | undefined => traces.getStore();
 
-/** Counts the time of `work` in a phase, until its promise settles. The promise stays the same one. */
+/** Counts the time of `work` in a phase until its promise settles. Returns that same promise. */
 export function inPhase<T>(phase: Phase, work: () => T): T {
   const trace = traces.getStore();
   if (trace === undefined) return work();
@@ -118,7 +118,7 @@ export function inPhase<T>(phase: Phase, work: () => T): T {
   return result;
 }
 
-/** Counts the time until `promise` settles, for work that costs nothing as long as it is synchronous. */
+/** Counts the time until `promise` settles, for work that is cheap while it is synchronous. */
 export function awaiting<T>(phase: Phase, promise: Promise<T>): Promise<T> {
   const trace = traces.getStore();
   if (trace === undefined) return promise;

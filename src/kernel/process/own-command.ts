@@ -1,6 +1,6 @@
-/** The command that starts this program again: the executable; from source, Bun with the main file. */
+/** Returns the command that starts this program again: the executable; from source, Bun with the main file. */
 export function ownCommand(): string[] {
   if (Bun.isStandaloneExecutable) return [process.execPath];
-  // As in the executable, a .env in the working directory is not Bun's to read.
+  // Bun must not read a .env in the working directory; the executable does not either.
   return [process.execPath, "--no-env-file", Bun.fileURLToPath(new URL("../../main.ts", import.meta.url))];
 }

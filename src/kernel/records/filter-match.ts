@@ -16,10 +16,7 @@ export interface MatchFilter {
   readonly any: readonly MatchCondition[];
 }
 
-/**
- * A filter as a function of a record: for rules, realtime and the client's live queries. It agrees with the SQL of lists.
- * [TB17]
- */
+/** Evaluates a filter on a record, for rules, realtime and the client's live queries. Agrees with the SQL of lists. [TB17] */
 export function matches(filter: MatchFilter, record: JsonObject): boolean {
   for (const condition of filter.all) if (!matchesCondition(condition, record)) return false;
   return filter.any.length === 0 || filter.any.some((condition) => matchesCondition(condition, record));
@@ -55,20 +52,20 @@ function matchesCondition(condition: MatchCondition, record: JsonObject): boolea
   }
 }
 
-/** The JSON of a condition's values: objects and arrays are compared with every record and element. */
+/** Cached JSON of a condition's values: objects and arrays are compared with every record and element. */
 const jsonTexts = new WeakMap<MatchCondition, string[]>();
 
-/** `wanted`: the values of the condition. */
+/** Reports whether `value` equals one of `wanted`, the values of the condition. */
 function isWanted(value: JsonValue, wanted: readonly JsonValue[], condition: MatchCondition): boolean {
   if (typeof value !== "object" || value === null) return wanted.includes(value);
   let texts = jsonTexts.get(condition);
   if (texts === undefined) {
-    // As text also of undefined, which plain JavaScript may pass.
+    // A template makes a text of undefined too, which plain JavaScript may pass.
     texts = wanted.map((one) => `${JSON.stringify(one)}`);
     jsonTexts.set(condition, texts);
   }
-  // A stored value may be a megabyte, and what it is compared with a few characters, a thousand times over. Browsers have no
-  // `Buffer`: there a long value holds up only the page that compares it.
+  // A stored value may be a megabyte, compared with a few characters a thousand times over. Browsers have no `Buffer`: there a long
+  // value delays only the page that compares it.
   if ((globalThis as { Buffer?: object }).Buffer && isLongerThanAll(value, texts)) return false;
   return texts.includes(JSON.stringify(value));
 }
@@ -78,7 +75,7 @@ function isLongerThanAll(value: JsonValue, texts: readonly string[]): boolean {
   return roomLeft(value, longest) < 0;
 }
 
-/** What the JSON of `value` leaves of so many characters, or more; negative as soon as it is longer. */
+/** Returns at least as many of `characters` as the JSON of `value` leaves; negative as soon as it is longer. */
 function roomLeft(value: JsonValue | undefined, characters: number): number {
   if (typeof value === "string") return characters - value.length - 2;
   if (typeof value !== "object" || value === null) return characters - 1;
@@ -103,7 +100,7 @@ function contains(value: JsonValue, wanted: JsonValue, condition: MatchCondition
   return typeof value === "string" && typeof wanted === "string" && includesText(value, wanted);
 }
 
-/** The operators about the beginning or the case of texts take only texts. */
+/** Returns the operand as text: the operators on the beginning or case of texts take only texts. */
 const textOf = (wanted: JsonValue): string => String(wanted);
 
 function containsAnyCase(value: JsonValue, wanted: string): boolean {

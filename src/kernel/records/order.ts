@@ -11,7 +11,7 @@ export function orderValue(value: JsonValue | undefined): OrderValue {
   return typeof value === "object" ? JSON.stringify(value) : value;
 }
 
-/** Ascending: null, then numbers, then texts by code point. */
+/** Compares in ascending order: null, then numbers, then texts by code point. */
 export function compareValues(left: OrderValue, right: OrderValue): number {
   if (typeof left === "string") return typeof right === "string" ? compareText(left, right) : 1;
   if (typeof right === "string") return -1;
@@ -24,7 +24,7 @@ export interface OrderTerm {
   readonly direction: "asc" | "desc";
 }
 
-/** Orders records as the ORDER BY of a list does. It is total where the last term is the id. [TB6] */
+/** Compares records like the ORDER BY of a list. The order is total where the last term is the id. [TB6] */
 export function compareRecords(terms: readonly OrderTerm[], left: JsonObject, right: JsonObject): number {
   for (const { field, direction } of terms) {
     const order = compareValues(orderValue(valueAt(left, field)), orderValue(valueAt(right, field)));

@@ -1,21 +1,21 @@
-/** Of Bun; browsers have none. */
+/** Bun's `Buffer`; browsers have none. */
 interface Buffers {
   from(text: string, encoding: "utf16le"): Uint8Array<ArrayBuffer> & { toString(encoding: "utf16le"): string };
 }
 const buffers = (globalThis as { Buffer?: Buffers }).Buffer;
 
-/** `text` with A–Z in lower case, as SQLite's `lower` answers it; other letters stay as they are. */
+/** Returns `text` with A–Z in lower case, as SQLite's `lower` does; other letters stay as they are. */
 export const lowerAscii = (text: string): string =>
   (buffers && text.length >= LONG_LENGTH && lowerLong(buffers, text)) ||
   text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 
-/** From so many characters on, a text is looked through unit by unit: it may have as many runs of capital letters as characters. */
+/** Length in characters from which a text is converted unit by unit: it may have as many runs of capital letters as characters. */
 const LONG_LENGTH = 1_024;
 const A = 0x41;
 const Z = 0x5a;
 const TO_LOWER = 0x20;
 
-/** The last long text: the conditions of a filter look at the same value one after the other. */
+/** Cache of the last long text: the conditions of a filter look at the same value one after the other. */
 let latest = "";
 let latestInLower = "";
 
@@ -24,7 +24,7 @@ function lowerLong({ from }: Buffers, text: string): string {
   if (latest === text) return latestInLower;
   const bytes = from(text, "utf16le");
   const units = new Uint16Array(bytes.buffer, bytes.byteOffset, text.length);
-  // By index: an iterator takes ten times as long.
+  // An iterator takes ten times as long as an index.
   for (let index = 0; index < units.length; index++) {
     const unit = units[index] ?? 0;
     if (unit >= A && unit <= Z) units[index] = unit + TO_LOWER;
@@ -37,8 +37,8 @@ function lowerLong({ from }: Buffers, text: string): string {
 const HIGHEST_CODE_POINT = 0x10ffff;
 
 /**
- * The first text, by code point, after all that begin with `prefix`. null: none, because the prefix is empty or has only
- * the highest code point.
+ * Returns the first text, by code point, after all that begin with `prefix`. null when there is none, because the prefix is empty
+ * or has only the highest code point.
  */
 export function endOfPrefix(prefix: string): string | null {
   const points = Array.from(prefix, (character) => character.codePointAt(0) ?? 0);
@@ -50,7 +50,7 @@ export function endOfPrefix(prefix: string): string | null {
   return points.map((point) => String.fromCodePoint(point)).join("");
 }
 
-/** By code point, as SQLite orders UTF-8. JavaScript orders by UTF-16 unit, which differs beyond the basic plane. */
+/** Compares texts by code point, as SQLite orders UTF-8. JavaScript orders by UTF-16 unit, which differs beyond the basic plane. */
 export function compareText(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let index = 0; index < length; index++) {
@@ -61,5 +61,5 @@ export function compareText(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Surrogates represent the highest code points, although their units are below U+E000. */
+/** Ranks a unit by code point: surrogates represent the highest code points, although their units are below U+E000. */
 const codePointRank = (unit: number): number => (unit >= 0xd800 && unit < 0xe000 ? unit + 0x10000 : unit);

@@ -1,12 +1,12 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../json/json.ts";
 
-/** Where a filter or sort looks in a record. */
+/** Path of a value in a record, for filters and sorts. */
 export interface ValuePath {
-  /** The field, then names inside its JSON: those of `address.city`. */
+  /** The field, then names inside its JSON: `address.city` has two keys. */
   readonly keys: readonly string[];
 }
 
-/** The value in a record; undefined where a key of the path is missing. */
+/** Returns the value in a record; undefined where a key of the path is missing. */
 export function valueAt(record: JsonObject, { keys }: ValuePath): JsonValue | undefined {
   let value: JsonValue | undefined = record;
   for (const key of keys) {

@@ -9,7 +9,7 @@ const TYPES = new Set(["object", "array", "string", "number", "integer", "boolea
 
 export type Authored = JsonSchema & { format?: string; allOf?: readonly Authored[]; anyOf?: readonly Authored[] };
 
-/** What makes a schema unusable for JSON values, in words; null when nothing does. */
+/** Explains what makes a schema unusable for JSON values; null when nothing does. */
 export function authoredProblem(schema: unknown): string | null {
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) return "is not an object";
   const { type, properties, items, anyOf, allOf, patternProperties } = schema as Authored;
@@ -27,8 +27,8 @@ export function authoredProblem(schema: unknown): string | null {
 }
 
 /**
- * The schema for values of JSON. Of a union it keeps what JSON can hold: `t.Integer()` also allows texts, as queries of URLs are,
- * and `t.Date()` instances of Date. A `format` that TypeBox knows is enforced.
+ * Returns the schema for JSON values. A union keeps the members that JSON can hold: `t.Integer()` also allows texts, as queries of
+ * URLs are, and `t.Date()` instances of Date. A `format` that TypeBox knows is enforced.
  */
 export function plain(schema: Authored): JsonSchema {
   const { anyOf, allOf, properties, patternProperties, items, format, ...others } = schema;
@@ -49,7 +49,7 @@ export function plain(schema: Authored): JsonSchema {
 const eachOf = (schemas: Readonly<Record<string, JsonSchema>>) =>
   Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, plain(schema)]));
 
-/** The members of a union that JSON can hold, without the texts that stand for another type in a query. */
+/** Returns the members of a union that JSON can hold, without the texts that stand for another type in a query. */
 function fitting(members: readonly Authored[]): readonly Authored[] {
   const held = members.filter((one) => authoredProblem(one) === null);
   const others = held.filter(({ type, format }) => type !== "string" || format === undefined || isKnownFormat(format));

@@ -78,7 +78,7 @@ export class Faults {
     let unknownCount = 0;
     for (const member in value) {
       if (Object.hasOwn(properties, member)) continue;
-      // A member that the client chose to send is not missing: null there is of the wrong type.
+      // A member that the client sent is not missing: null there has the wrong type.
       const field = { name: place + member, isRequired: false };
       if (ofOthers !== undefined) this.find(ofOthers, value[member], field);
       else if (additionalProperties === false && unknownCount++ < UNKNOWN_NAMED_MAX) {
@@ -155,7 +155,7 @@ export class Faults {
     return this.#add(field, "invalid_type", `${field.name} must be ${kinds}`);
   }
 
-  /** An object of a union whose members differ in one constant, such as `action`. */
+  /** Finds faults in an object of a union whose members differ in one constant, such as `action`. */
   #ofVariant(members: readonly JsonSchema[], discriminator: string, value: JsonObject, field: Field): boolean {
     const given = Object.hasOwn(value, discriminator) ? value[discriminator] : undefined;
     const constantOf = (one: JsonSchema) => one.properties?.[discriminator]?.const;
@@ -179,7 +179,7 @@ export class Faults {
   }
 }
 
-/** The member that is another constant in each of the objects; null where there is none. */
+/** Returns the member that is another constant in each of the objects; null where there is none. */
 function discriminatorOf(members: readonly JsonSchema[]): string | null {
   const names = Object.keys(members[0]?.properties ?? {});
   return names.find((name) => members.every((one) => one.properties?.[name]?.const !== undefined)) ?? null;

@@ -8,16 +8,16 @@ import { type JsonSchema, strictSchema } from "./strict.ts";
 import { AnyObject } from "./types.ts";
 
 export interface Parser<Schema extends TSchema> {
-  /** The value, when it holds to the schema. Errors: 400 that names each field at fault. */
+  /** Returns the value if it conforms to the schema. Errors: 400 that names each field at fault. */
   parse(value: JsonValue): Static<Schema>;
-  /** What is wrong with the value, by field; null when nothing is. `prefix` precedes the names: `operations.3`. */
+  /** Returns the faults of the value by field; null when there are none. `prefix` precedes the names: `operations.3`. */
   problemsOf(value: JsonValue, prefix?: string): FieldProblems | null;
 }
 
 /**
- * A parser for values of a declared schema. Members that the schema does not name are refused; `member` says what they are
- * not ("a field of this request"); `unexplained`, what is answered where a keyword that `Faults` does not know refuses a value.
- * The schema is compiled when the first value comes: many endpoints are never called.
+ * Creates a parser for values of a declared schema. Members that the schema does not name are refused; `member` says what they are
+ * not ("a field of this request"); `unexplained` is the answer where a keyword that `Faults` does not know refuses a value. The
+ * schema is compiled on first use: many endpoints are never called.
  */
 export function createParser<Schema extends TSchema>(
   schema: Schema,
@@ -34,7 +34,7 @@ export function createParser<Schema extends TSchema>(
     const problems = noProblems();
     new Faults(problems, member).find(strict, value, { name: prefix, isRequired: true });
     if (Object.keys(problems).length > 0) return problems;
-    // A value that nothing here finds fault with must not pass.
+    // A refused value must not pass because nothing here finds the fault.
     if (unexplained === undefined) throw new Error("A schema refused a value without a reason");
     return unexplained;
   };

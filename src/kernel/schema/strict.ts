@@ -30,8 +30,8 @@ const wellFormed = fieldRule<string>(
 const WELL_FORMED = { check: wellFormed, error: () => "is not well-formed" };
 
 /**
- * The schema as it is enforced: objects have no members but their declared ones, unless they say `additionalProperties`; texts
- * are well-formed, as SQLite and UTF-8 need them. `format` only documents: what a format requires is a refinement.
+ * Returns the schema as it is enforced: objects have no members but their declared ones, unless they say `additionalProperties`;
+ * texts are well-formed, as SQLite and UTF-8 need them. `format` only documents: what a format requires is a refinement.
  */
 export function strictSchema(schema: JsonSchema): JsonSchema {
   const { format: _, ...strict } = schema as JsonSchema & { format?: string };

@@ -3,16 +3,16 @@ import type { FieldProblem } from "../errors.ts";
 
 // What the declarations of endpoints, messages and config sections use beside TypeBox's own `Type`.
 
-/** The schema, or null. */
+/** Allows null beside the values of the schema. */
 export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
-/** A member that may be missing; null counts as missing. */
+/** Declares a member that may be missing; null counts as missing. */
 export const optional = <Schema extends TSchema>(schema: Schema) => Type.Optional(nullable(schema));
 
-/** An object with any members. A parser passes it on as it is. */
+/** An object with any members. A parser passes it on unchanged. */
 export const AnyObject = Type.Record(Type.String(), Type.Unknown());
 
-/** A condition that JSON Schema cannot express, and what a client reads where it does not hold. */
+/** A condition that JSON Schema cannot express, with the message for a client whose value violates it. */
 export interface FieldRule {
   (value: unknown): boolean;
   /** `name` is the path of the field, such as `users.3.email`. */
@@ -24,7 +24,7 @@ export function fieldRule<Value>(check: (value: Value) => boolean, problem: Fiel
   return Object.assign((value: unknown) => check(value as Value), { problem });
 }
 
-/** The schema with one more condition; `problem` names it where `check` returns false. */
+/** Adds a condition to the schema; `problem` describes the fault where `check` returns false. */
 export function refine<Schema extends TSchema>(
   schema: Schema,
   check: (value: Static<Schema>) => boolean,

@@ -13,7 +13,10 @@ export interface SqlToken {
 
 type Cut = Pick<SqlToken, "kind" | "end">;
 
-/** A vertical tab counts only after another one; a byte order mark is space where a token would begin, else part of a word. */
+/**
+ * Matches space. A vertical tab counts only after another one; a byte order mark is space where a token would begin, else part of a
+ * word.
+ */
 const SPACE = /[ \t\n\f\r][\t-\r ]*|\ufeff/y;
 const LINE_COMMENT = /--[^\n]*/y;
 /** Everything above ASCII belongs to identifiers. */
@@ -26,7 +29,7 @@ const VARIABLE_ARGUMENT = /\([^\t-\r )]*\)/y;
 const OTHER = /!=|[()+*%,&~.|<>=/-]/y;
 const CLOSING_QUOTES: Readonly<Record<string, string>> = { "'": "'", '"': '"', "`": "`", "[": "]" };
 
-/** Linear in the text, whatever is in it. */
+/** Splits SQL into tokens, in time linear in its length, whatever it holds. */
 export function tokenizeSql(sql: string): SqlToken[] {
   const tokens: SqlToken[] = [];
   let start = 0;
@@ -65,7 +68,7 @@ function cutToken(sql: string, start: number): Cut {
   return afterOther > start ? { kind: "other", end: afterOther } : { kind: "illegal", end: start + 1 };
 }
 
-/** After the space or the comment at `start`; `start` where there is none. An open block comment runs to the end. */
+/** Returns the end of the space or comment at `start`; `start` where there is none. An open block comment runs to the end. */
 function endOfBlank(sql: string, start: number): number {
   const afterSpace = endOf(SPACE, sql, start);
   if (afterSpace > start) return afterSpace;
@@ -77,7 +80,7 @@ function endOfBlank(sql: string, start: number): number {
   return endOf(LINE_COMMENT, sql, start);
 }
 
-/** A doubled quote stands for itself, but not in brackets. */
+/** Cuts a quoted token. A doubled quote stands for itself, but not in brackets. */
 function cutQuoted(sql: string, start: number, closing: string): Cut {
   let end = sql.indexOf(closing, start + 1);
   while (end !== -1 && closing !== "]" && sql.charAt(end + 1) === closing) end = sql.indexOf(closing, end + 2);
@@ -85,7 +88,7 @@ function cutQuoted(sql: string, start: number, closing: string): Cut {
   return { kind: closing === "'" ? "string" : "name", end: end + 1 };
 }
 
-/** `:a`, `@a`, `$a`, `#a`, with `::` anywhere and, at the end, anything but space in parentheses: `$a::b(c)`. */
+/** Cuts a variable: `:a`, `@a`, `$a`, `#a`, with `::` anywhere and, at the end, anything but space in parentheses: `$a::b(c)`. */
 function cutVariable(sql: string, start: number): Cut {
   let end = start + 1;
   let isNamed = false;
@@ -109,13 +112,13 @@ function textOf(kind: SqlToken["kind"], text: string): string {
   return (quote === "[" ? inner : inner.replaceAll(quote + quote, quote)).toLowerCase();
 }
 
-/** Where the match at `start` ends; `start` where there is none. */
+/** Returns where the match at `start` ends; `start` where there is none. */
 function endOf(pattern: RegExp, sql: string, start: number): number {
   pattern.lastIndex = start;
   return pattern.test(sql) ? pattern.lastIndex : start;
 }
 
-/** The statements of a script, without the semicolons between them; empty ones count for nothing. */
+/** Splits a script into statements, without the semicolons between them; empty ones are dropped. */
 export function splitStatements(tokens: readonly SqlToken[]): SqlToken[][] {
   const statements: SqlToken[][] = [];
   let statement: SqlToken[] = [];
@@ -134,7 +137,7 @@ export function splitStatements(tokens: readonly SqlToken[]): SqlToken[][] {
 export const isWord = (token: SqlToken | undefined, word: string): boolean =>
   token?.kind === "word" && token.text === word;
 
-/** The statement after EXPLAIN or EXPLAIN QUERY PLAN; the tokens themselves where there is no such word. */
+/** Returns the statement after EXPLAIN or EXPLAIN QUERY PLAN; the tokens themselves where there is no such word. */
 export function withoutExplain(tokens: readonly SqlToken[]): readonly SqlToken[] {
   if (!isWord(tokens[0], "explain")) return tokens;
   const isPlan = isWord(tokens[1], "query") && isWord(tokens[2], "plan");
@@ -148,6 +151,9 @@ function isTrigger(statement: readonly SqlToken[]): boolean {
   return isWord(isTemporary ? third : second, "trigger");
 }
 
-/** The statements inside a trigger end in semicolons of their own; the trigger itself ends after `; END`. */
+/**
+ * Reports whether a trigger is complete. Statements inside it end in semicolons of their own; the trigger itself ends after `;
+ * END`.
+ */
 const isTriggerOver = (statement: readonly SqlToken[]): boolean =>
   isWord(statement.at(-1), "end") && statement.at(-2)?.kind === "semicolon";

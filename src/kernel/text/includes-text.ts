@@ -1,4 +1,4 @@
-/** Up to here `String.includes` takes linear time for a text of any content. */
+/** Lengths up to which `String.includes` takes linear time for a text of any content. */
 const NEEDLE_SHORT = 16;
 const TEXT_SHORT = 64;
 
@@ -10,7 +10,7 @@ interface Bytes {
 const bytes = (globalThis as { Buffer?: { from(text: string): Bytes } }).Buffer;
 
 /**
- * As `text.includes(needle)`, in linear time. `String.includes` takes half a second for a text of a megabyte that nearly
+ * Equals `text.includes(needle)`, in linear time. `String.includes` takes half a second for a text of a megabyte that nearly
  * contains a needle of 1,000 characters everywhere. In UTF-8 a text is found at the same places. Both are well-formed.
  */
 export const includesText = (text: string, needle: string): boolean =>

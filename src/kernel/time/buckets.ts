@@ -8,7 +8,7 @@ export type BucketUnit = (typeof BUCKET_UNITS)[number];
 
 const labels = new Map<number, string>();
 
-/** `2026-11-21` for a number of days since 1970. */
+/** Returns `2026-11-21` for a number of days since 1970. */
 function dayLabel(day: number): string {
   const known = labels.get(day);
   if (known !== undefined) return known;
@@ -21,9 +21,9 @@ function dayLabel(day: number): string {
 const twoDigits = (value: number): string => (value < 10 ? `0${value}` : String(value));
 
 /**
- * The beginning of the minute, hour, day, week (by Monday), month or year in which the clocks of a zone show a time, such as
- * `2026-11-21T14:00` or `2026-11`. Hours that a change of the clocks repeats have one label. null for a text that is no ISO
- * 8601 time. Errors: an unknown zone.
+ * Returns the label of the minute, hour, day, week (by Monday), month or year in which the clocks of a zone show a time, such as
+ * `2026-11-21T14:00` or `2026-11`. Hours that a change of the clocks repeats have one label. null for a text that is no ISO 8601
+ * time. Errors: an unknown zone.
  */
 export function bucketLabel(text: string, unit: BucketUnit, zoneName: string): string | null {
   const time = parseIsoDateTime(text);

@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.ts";
 
-/** An operation exceeded its time limit. Its later result is ignored. */
+/** Thrown when an operation exceeds its time limit. Its later result is ignored. */
 export class DeadlineError extends Error {
   constructor(timeoutMs: number) {
     super(`took longer than ${timeoutMs} ms`);
@@ -8,7 +8,7 @@ export class DeadlineError extends Error {
   }
 }
 
-/** The result of `promise`. Errors: its own; `DeadlineError` if it has not settled after `timeoutMs`. */
+/** Resolves to the result of `promise`. Errors: its own; `DeadlineError` if it has not settled after `timeoutMs`. */
 export function within<T>(clock: Clock, timeoutMs: number, promise: Promise<T>): Promise<T> {
   const { promise: result, resolve, reject } = Promise.withResolvers<T>();
   const cancel = clock.after(timeoutMs, () => reject(new DeadlineError(timeoutMs)));
@@ -16,7 +16,7 @@ export function within<T>(clock: Clock, timeoutMs: number, promise: Promise<T>):
   return result;
 }
 
-/** The result of `work`, which goes on where the signal is aborted first. Errors: its own; the signal's reason. */
+/** Resolves to the result of `work`, which continues if the signal is aborted first. Errors: its own; the signal's reason. */
 export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const abort = (): void => reject(signal.reason);

@@ -5,7 +5,7 @@ export const DAY_MS = 24 * HOUR_MS;
 
 const UNITS: Readonly<Record<string, number>> = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS };
 
-/** `"30s"`, `"15m"`, `"1h"`, `"7d"` in milliseconds; null for anything else. */
+/** Parses `"30s"`, `"15m"`, `"1h"` or `"7d"` into milliseconds; null for anything else. */
 export function parseDuration(text: string): number | null {
   const match = /^(\d{1,9})([smhd])$/.exec(text);
   const unit = UNITS[match?.[2] ?? ""];

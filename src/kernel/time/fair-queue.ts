@@ -1,4 +1,4 @@
-/** What waits: for whom, and how many of the queue's places it takes. */
+/** A queued job: its caller, and how many of the queue's places it takes. */
 export interface Queued {
   caller: string;
   places: number;
@@ -15,7 +15,7 @@ interface Line<J> {
  */
 export class FairQueue<J extends Queued> {
   readonly #placesMax: number;
-  /** The caller whose last turn is longest ago comes first. */
+  /** Lines by caller; the caller whose last turn is longest ago comes first. */
   readonly #lines = new Map<string, Line<J>>();
   #size = 0;
   #places = 0;
@@ -28,12 +28,12 @@ export class FairQueue<J extends Queued> {
     return this.#size;
   }
 
-  /** Number of jobs of one caller. */
+  /** Returns the number of jobs of one caller. */
   sizeOf(caller: string): number {
     return this.#lines.get(caller)?.jobs.length ?? 0;
   }
 
-  /** Returns the jobs that are refused: none, others, or `job` itself. */
+  /** Adds a job. Returns the jobs that are refused: none, others, or `job` itself. */
   add(job: J): J[] {
     const refused: J[] = [];
     while (this.#places + job.places > this.#placesMax) {
@@ -50,8 +50,8 @@ export class FairQueue<J extends Queued> {
   }
 
   /**
-   * Takes the job to run next: of the callers with a job that `mayRun`, the oldest such job of the one with the fewest `running`.
-   * A job that may not run yet holds up none behind it: what it waits for may be the end of one of them. null: there is none.
+   * Takes the job to run next: of the callers with a job that `mayRun`, the oldest such job of the one with the fewest `running`. A
+   * job that may not run yet does not block those behind it: it may wait for one of them to end. null when there is none.
    */
   take({
     running = () => 0,
@@ -88,7 +88,7 @@ export class FairQueue<J extends Queued> {
     this.#count(line, job, -1);
   }
 
-  /** Empties the queue. */
+  /** Empties the queue and returns its jobs. */
   drain(): J[] {
     const jobs = [...this.#lines.values()].flatMap((line) => line.jobs);
     this.#lines.clear();
@@ -97,7 +97,7 @@ export class FairQueue<J extends Queued> {
     return jobs;
   }
 
-  /** null: nobody takes more places than the caller of `job` would. */
+  /** Returns the newest job of the caller with the most places; null: nobody takes more places than the caller of `job` would. */
   #newestOfHeaviest(job: J): J | null {
     let heaviest: Line<J> | null = null;
     let most = job.places + (this.#lines.get(job.caller)?.places ?? 0);

@@ -1,7 +1,7 @@
 const ISO_8601 =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?:T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?)?$/;
 
-/** Whether a text is an ISO 8601 date, or date and time, of a day that exists. */
+/** Reports whether a text is an ISO 8601 date, or date and time, of a day that exists. */
 export function isIsoDateTime(value: string): boolean {
   if (!ISO_8601.test(value)) return false;
   // `Date.parse` accepts 30 February as 1 March.
@@ -10,8 +10,8 @@ export function isIsoDateTime(value: string): boolean {
 }
 
 /**
- * The time of an ISO 8601 text (see `isIsoDateTime`). Without a zone it is UTC: `Date.parse` would use the machine's zone, so that
- * the same config would mean different times on different machines.
+ * Parses an ISO 8601 text (see `isIsoDateTime`) into milliseconds since 1970. A text without a zone is UTC: `Date.parse` would use
+ * the machine's zone, so that the same config would mean different times on different machines.
  */
 export function parseIsoDateTime(value: string): number {
   const hasTime = value.length > "2026-01-01".length;
@@ -19,5 +19,5 @@ export function parseIsoDateTime(value: string): number {
   return Date.parse(hasTime && !hasZone ? `${value}Z` : value);
 }
 
-/** In UTC with milliseconds, as all times in answers. */
+/** Formats a time in UTC with milliseconds, like all times in answers. */
 export const isoTime = (millis: number): string => new Date(millis).toISOString();

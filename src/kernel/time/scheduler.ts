@@ -6,16 +6,16 @@ import { FairQueue, type Queued } from "./fair-queue.ts";
 export const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 export interface SchedulerOptions {
-  /** Pieces of work that are under way at once. Default 1. */
+  /** Pieces of work that run at once. Default 1. */
   atOnce?: number;
-  /** So many more are under way once `waitingMin` wait, until none does. Default: none. */
+  /** Adds so many to `atOnce` once `waitingMin` pieces wait, until none does. Default: none. */
   further?: { atOnce: number; waitingMin: number };
-  /** Places of the queue, and those that one caller may take. By default whoever adds work bounds it. */
+  /** Places of the queue, and of one caller in it. Default: unbounded; whoever adds work bounds it. */
   waitingMax?: number;
   waitingPerCallerMax?: number;
-  /** The error of work for which there is no place. */
+  /** Creates the error of work that finds no place. */
   refusal?: () => Error;
-  /** Time that all work takes of one turn of the event loop. Default TURN_MS. */
+  /** Time that all work may take in one turn of the event loop. Default TURN_MS. */
   turnMs?: number;
   /** Milliseconds with fractions. Tests simulate it. */
   now?: () => number;
@@ -23,13 +23,13 @@ export interface SchedulerOptions {
   nextTurn?: (work: () => void) => void;
 }
 
-/** For whom work is done. Callers take turns. */
+/** Caller, places and cancellation of a piece of work. Callers take turns. */
 export interface Whose {
   /** Default: one caller for all work. */
   caller?: string;
   /** Default 1. */
   places?: number;
-  /** Ends the work, whether it waits or is between two steps, with its reason. */
+  /** Ends the work with its reason, whether it waits or is between two steps. */
   signal?: AbortSignal | undefined;
 }
 
@@ -38,11 +38,11 @@ interface Entry extends Queued {
   refuse(cause: Error): void;
 }
 
-/** A piece of long work that awaits something in between, such as the result of a rule. */
+/** Paces a piece of long work that awaits something in between, such as the result of a rule. */
 export interface Pace {
-  /** Whether the time that it shares with others in this turn is used up. */
+  /** Whether the time that the work shares with others in this turn is used up. */
   isDue(): boolean;
-  /** Resolves when it may continue: one waiting piece of work in each turn of the event loop. */
+  /** Resolves when the work may continue: one waiting piece of work in each turn of the event loop. */
   next(): Promise<void>;
 }
 
@@ -87,7 +87,7 @@ export class Scheduler {
     return this.#now() - this.#startOfTurn() < this.#turnMs;
   }
 
-  /** The result of `work`, which begins when it is its turn. The next work begins when what it awaits has settled. */
+  /** Resolves to the result of `work`, which begins in its turn. The next work begins when what it awaits has settled. */
   async inTurn<T>(work: () => MaybePromise<T>, whose: Whose = {}): Promise<T> {
     const turn = this.#enter(whose);
     if (turn !== undefined) await turn;
@@ -98,9 +98,9 @@ export class Scheduler {
     }
   }
 
-  /** The result of `steps`, which run in order, over as many turns of the event loop as they need. */
+  /** Resolves to the result of `steps`, which run in order, over as many turns of the event loop as they need. */
   async run<T>(steps: Generator<void, T>, whose: Whose = {}): Promise<T> {
-    // Never before the caller goes on: it may add to what the steps work on.
+    // Never synchronous: the caller may still add to what the steps work on.
     await this.#enter(whose);
     try {
       for (;;) {
@@ -118,15 +118,15 @@ export class Scheduler {
   }
 
   /**
-   * The result of `work`, which takes a moment: at once where this turn has time left and nothing waits, otherwise in its turn. What
-   * it awaits itself delays nothing else.
+   * Returns the result of `work`, which takes a moment: at once where this turn has time left and nothing waits, otherwise in its
+   * turn. What it awaits itself delays nothing else.
    */
   soon<T>(work: () => MaybePromise<T>, whose?: Whose): MaybePromise<T> {
     if (this.#running === 0 && this.#now() - this.#startOfTurn() < AT_ONCE_MS) return work();
     return this.run(begun(work), whose).then(({ result }) => result);
   }
 
-  /** Begins a piece of work that asks by itself when it has to pause. */
+  /** Begins a piece of work that decides by itself when to pause. */
   pace(): Pace {
     let startedAt = this.#startOfTurn();
     return {
@@ -157,7 +157,7 @@ export class Scheduler {
     return this.#startedAt;
   }
 
-  /** undefined: the work may begin now. Errors: there is no place; the reason of the signal. */
+  /** Waits for a place; undefined: the work may begin now. Errors: there is no place; the reason of the signal. */
   #enter({ caller = "", places = 1, signal }: Whose): Promise<void> | undefined {
     signal?.throwIfAborted();
     if (this.#running < this.#atOnce) {
@@ -192,7 +192,7 @@ export class Scheduler {
     });
   }
 
-  /** Hands the place of work that has ended to the next. */
+  /** Passes the place of finished work to the next in line. */
   #leave(): void {
     const next = this.#waiting.take();
     if (next === null) this.#running -= 1;
@@ -200,7 +200,7 @@ export class Scheduler {
   }
 }
 
-/** In an object, because the next work does not wait for a promise. */
+/** Runs `work` as one step. The result is in an object, because the next work does not wait for a promise. */
 function* begun<T>(work: () => T): Generator<void, { result: T }> {
   yield;
   return { result: work() };

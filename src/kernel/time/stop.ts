@@ -36,7 +36,7 @@ export async function stopAll(
   if (failures.length > 0) throw new AggregateError(failures, "Parts of the server failed to stop; the log names them");
 }
 
-/** false: the time ran out first. Errors: those of `work`; one that comes later is ignored. */
+/** Resolves to whether `work` ends within `timeoutMs`. Errors: those of `work`; a later one is ignored. */
 export async function endsWithin(work: Promise<unknown>, timeoutMs: number, clock: Clock): Promise<boolean> {
   const { promise: isOver, resolve } = Promise.withResolvers<false>();
   const cancel = clock.after(timeoutMs, () => resolve(false));

@@ -39,7 +39,7 @@ export function startSweeping(options: SweepingOptions): () => Promise<void> {
   };
 }
 
-/** The first of these, in their order, until they have `bytes` together: as much as a step may take. The last may go beyond it. */
+/** Returns the first rows, in their order, until they have `bytes` together: as much as a step may take. The last may exceed it. */
 export function untilBytes<Sized extends { bytes: number }>(rows: readonly Sized[], bytes: number): readonly Sized[] {
   let left = bytes;
   const last = rows.findIndex((row) => {

@@ -4,14 +4,14 @@ import { DAY_MS, SECOND_MS } from "./duration.ts";
 
 /** A time zone of the IANA database. */
 export interface TimeZone {
-  /** What its clocks are ahead of UTC at a time, in milliseconds; negative west of it. Historic offsets have seconds. */
+  /** Offset from UTC at a time, in milliseconds; negative west of it. Historic offsets have seconds. */
   offsetAt(time: number): number;
 }
 
 const UTC: TimeZone = { offsetAt: () => 0 };
 const zones = new BoundedMap<string, TimeZone>(ZONES_MAX);
 
-/** null: there is no zone of this name. */
+/** Returns the zone of this name; null: there is none. */
 export function timeZone(name: string): TimeZone | null {
   if (name === "UTC") return UTC;
   const known = zones.get(name);
@@ -23,7 +23,7 @@ export function timeZone(name: string): TimeZone | null {
   return zone;
 }
 
-/** Reads the offset at a time from the clock and the day of the month that the zone shows. */
+/** Returns a function that reads the offset at a time from the clock and the day of the month that the zone shows. */
 function offsetReader(timeZone: string): ((time: number) => number) | null {
   let format: Intl.DateTimeFormat;
   try {
@@ -51,7 +51,9 @@ interface Day {
   changesAt: number;
 }
 
-/** Clocks change at most once in a day of UTC, so that two readings and, on such days, a search tell the offset. */
+/**
+ * Caches offsets by day. Clocks change at most once in a day of UTC, so two readings and, on such days, a search tell the offset.
+ */
 function cachedByDay(read: (time: number) => number): TimeZone {
   const days = new Map<number, Day>();
   let last = Number.NaN;

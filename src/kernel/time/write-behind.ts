@@ -11,8 +11,8 @@ export interface WriteBehind {
 }
 
 /**
- * `writeAll` writes everything that is waiting and resolves to whether some of it must be retried. It never rejects. `delayMs`: how
- * long rows wait for others; `retryMs`: how long before what failed is tried again.
+ * Creates a write-behind buffer. `writeAll` writes everything that is waiting and resolves to whether some of it must be retried.
+ * It never rejects. `delayMs`: how long rows wait for others; `retryMs`: delay before a retry.
  */
 export function createWriteBehind(deps: {
   clock: Clock;

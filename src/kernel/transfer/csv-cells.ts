@@ -22,7 +22,7 @@ export interface Cell {
 }
 
 /**
- * A cell as a value of its field's declared type; without a type it stays text. An empty cell is null. A cell that does not
+ * Parses a cell as a value of its field's declared type; without a type it stays text. An empty cell is null. A cell that does not
  * fit its type stays text, so that the server's validation reports it. Errors: `SyntaxError` for broken JSON, which would be a
  * valid text, and for JSON with a number that a double does not hold.
  */
@@ -54,10 +54,10 @@ function parseJson(text: string): JsonValue {
   return value;
 }
 
-/** A text, or the name of a field, without the apostrophe before a formula. */
+/** Returns a text, or the name of a field, without the apostrophe before a formula. */
 export const parseText = (text: string): string => (ESCAPED_FORMULA.test(text) ? text.slice(1) : text);
 
-/** false for an integer that a double cannot represent. */
+/** Reports whether a double represents the number: false for an integer that it cannot. */
 const isExact = (text: string): boolean => !/^[+-]?\d{16,}$/.test(text) || isHeld(text.replace(/^[+-]?0*/, ""));
 
 function parseBoolean(text: string): JsonValue {
@@ -66,26 +66,26 @@ function parseBoolean(text: string): JsonValue {
   return word === "false" || word === "0" ? false : text;
 }
 
-/** A value as a cell; null is an empty cell. Numbers are not formulas, negative ones included. */
+/** Formats a value as a cell; null is an empty cell. Numbers are not formulas, negative ones included. */
 export function formatCell(value: JsonValue | undefined, type: FieldType | undefined): string | null {
   if (value === null || value === undefined) return null;
   if (typeof value !== "string" || type === "json") return JSON.stringify(value);
   return FORMULA.test(value) ? `'${value}` : value;
 }
 
-/** What is wrong with the names of the first line; null: nothing. */
+/** Explains what is wrong with the names of the first line; null: nothing. */
 export function headFault(names: readonly string[]): string | null {
   const seen = new Set<string>();
   const repeated = names.find((name) => seen.size === seen.add(name).size);
   if (repeated !== undefined) return `names the field ${repeated} twice`;
-  // As spreadsheets of many languages write it: it would be one field, and its value the whole line.
+  // Spreadsheets of many languages write other separators: the line would be one field, and its value the whole line.
   const separator = names.length === 1 ? /[;\t]/.exec(names[0] ?? "")?.[0] : undefined;
   if (separator === undefined) return null;
   return `has ${separator === ";" ? "semicolons" : "tabs"} between its names: save the file with commas`;
 }
 
 /**
- * How rows are written, for `csv-stringify`. An empty text is quoted, which distinguishes it from null; spaces at the ends are, as
- * some readers remove them otherwise.
+ * Options of `csv-stringify` for rows. An empty text is quoted, which distinguishes it from null; a text with spaces at the ends is
+ * quoted because some readers remove them otherwise.
  */
 export const CSV_STYLE = { record_delimiter: "windows", quoted_match: /^$|^\s|\s$/ } as const;
