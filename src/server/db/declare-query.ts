@@ -33,14 +33,14 @@ export function reading<Values, Q extends Preparable>(
   return new Read(() => textOf(declare(builder(), placeholders<Values>())));
 }
 
-/** Declares an INSERT, UPDATE or DELETE in the same way. Its rows are those of `returning()`. */
+/** Declares an INSERT, UPDATE or DELETE as `reading` does a SELECT. Its rows are those of `returning()`. */
 export function writing<Values, Q extends Preparable>(
   declare: (db: Pick<Builder, "insert" | "update" | "delete" | "select">, values: Values) => Q,
 ): Write<Values, RowOf<Q>> {
   return new Write(() => textOf(declare(builder(), placeholders<Values>())));
 }
 
-/** Every member is a placeholder with the member's name. */
+/** Returns an object in which every member is a placeholder with the member's name. */
 function placeholders<Values>(): Values {
   // The proxy has every member that `Values` can have.
   return new Proxy({}, { get: (_, name) => new Placeholder(String(name)) }) as Values;

@@ -28,11 +28,11 @@ export interface StorageEngineOptions {
   syncFile?: SyncFile;
   /** Default: the limit of the process. */
   descriptorLimit?: number;
-  /** Takes the entries of writes that are audited. Absent: none is. */
+  /** Takes the audit entries of writes. Absent: nothing is audited. */
   audit?: AuditSink;
 }
 
-/** Transactions that change the tables of one file, at most. */
+/** Places in the commit order that are reserved for the transactions that migrate one file. */
 const MIGRATION_PLACES = 8;
 
 /** All open files of a server, and the processes that they share. No file is accessed before the first `open`. */
@@ -94,7 +94,7 @@ class Engine implements StorageEngine {
   }
 
   open(path: string, options: OpenOptions): OpenFile {
-    // The directory may be another process's by now.
+    // Another process may own the directory by now.
     if (this.#isStopped) throw serverStopping();
     if (this.refusal !== null) throw this.refusal;
     const absolute = resolve(path);

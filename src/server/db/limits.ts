@@ -1,4 +1,4 @@
-/** Every number of this layer, with its unit. */
+/** All limits of this layer, with their units. */
 
 export const PAGE_BYTES = 4096;
 export const CACHE_KIB = 8192;
@@ -14,7 +14,10 @@ export const WRITES_PER_TRANSACTION_MAX = 500;
 export const TRANSACTION_TIME_MAX_MS = 5;
 export const WAITING_WRITES_MAX = 100_000;
 
-/** A sync that fails for lack of memory or descriptors is tried again after this time, this many times; then it has failed. */
+/**
+ * Delay before a sync is retried that failed for lack of memory or descriptors, and the number of retries until it counts as
+ * failed.
+ */
 export const SYNC_RETRY_MS = 100;
 export const SYNC_RETRIES_MAX = 100;
 
@@ -24,7 +27,10 @@ export const WAL_FRAME_BYTES = PAGE_BYTES + 24;
 export const CHECKPOINT_BYTES = 1000 * WAL_FRAME_BYTES;
 /** WAL bytes past which the writer waits for the end of a checkpoint, so that the WAL can restart. */
 export const WAL_BYTES_MAX = 16 * 1024 * 1024;
-/** WAL bytes that may be left for the checkpoint for which the writer waits; more are moved before, by so many checkpoints at most. */
+/**
+ * WAL bytes that may be left for the checkpoint that the writer waits for; up to MORE_CHECKPOINTS_MAX further checkpoints reduce
+ * the WAL to this size first.
+ */
 export const WAL_BYTES_LEFT = 512 * 1024;
 export const MORE_CHECKPOINTS_MAX = 3;
 /** WAL bytes past which the writer waits at once, because the disk is too slow. The file of a busy WAL keeps this length. */
@@ -37,11 +43,11 @@ export const READ_TIMEOUT_MS = 30_000;
 /** Queue places for waiting long reads. A read takes one, and one more for each READ_PLACE_BYTES of its bound values. */
 export const WAITING_READS_MAX = 1_000;
 export const READ_PLACE_BYTES = 64 * 1024;
-/** From so many bound values on, they go to the process as one text. */
+/** Number of bound values from which they are sent to the process as one text. */
 export const SENT_AS_JSON_MIN = 100;
-/** Characters of a value on average, up to which that is quicker. */
+/** Average length of the values up to which one text is quicker. */
 export const SENT_AS_JSON_CHARS_MAX = 1_000;
-/** Time limit of a checkpoint, which moves about 24 MiB at most. Then its process is killed, and the next one tries again. */
+/** Time limit of a checkpoint of about 24 MiB at most. After it, the process is killed, and the next one tries again. */
 export const CHECKPOINT_TIMEOUT_MS = 60_000;
 /** How long a restart of the WAL waits for readers. The writer waits meanwhile. */
 export const RESTART_WAIT_MS = 50;
@@ -57,9 +63,9 @@ export const READ_CONNECTIONS_MAX = 8;
 export const READ_RESULT_BYTES_MAX = 16 * 1024 * 1024;
 /** Bytes of one value, including intermediate values of a computation. */
 export const READ_VALUE_BYTES_MAX = 64 * 1024 * 1024;
-/** Pages that are being read, or are in memory until their answer is sent, at once; further ones wait. */
+/** Pages being read, or held in memory until their answer is sent, at once; further ones wait. */
 export const PAGES_MAX = 8;
-/** A page of up to this size does not count after it has been read. */
+/** Size up to which a page does not count after it has been read. */
 export const LARGE_PAGE_BYTES = 256 * 1024;
 /** The server receives a result in parts of this size. Each blocks the event loop for about a millisecond. */
 export const READ_PART_BYTES = 256 * 1024;
@@ -92,16 +98,16 @@ export const RESERVE_DESCRIPTORS_MAX = 64;
 /** Delay before refilling the reserve is tried again when no descriptor is available. */
 export const RESERVE_REFILL_MS = 1_000;
 
-/** Deleted instances that are known by their id, so that what was got before is refused. */
+/** Deleted instances remembered by id, so that older handles are refused. */
 export const DELETIONS_KNOWN_MAX = 10_000;
-/** Instances of a list whose files are looked at together. */
+/** Instances of a list whose files are examined concurrently. */
 export const FACTS_AT_ONCE = 64;
-/** The tables of a larger instance are changed by another process. */
+/** Size above which the tables of an instance are migrated by another process. */
 export const MIGRATED_NOW_BYTES_MAX = 2 * 1024 * 1024;
-/** How long that may take, and how many instances may wait for it. */
+/** Time limit of such a migration, and the number of instances that may wait for one. */
 export const MIGRATION_TIMEOUT_MS = 3_600_000;
 export const MIGRATIONS_WAITING_MAX = 10_000;
-/** How long a request waits for the change of its instance. */
+/** How long a request waits for the migration of its instance. */
 export const MIGRATION_WAIT_MS = 20_000;
 /** Cached instances that do not fit the declaration: maximum number, and time. */
 export const UNFIT_INSTANCES_MAX = 1_000;
@@ -110,7 +116,7 @@ export const UNFIT_KEPT_MS = 10_000;
 /** Maximum size of a file that is checked when it is opened with a WAL left by a crash. Takes about 0.1 s. */
 export const CHECK_AFTER_CRASH_MAX_BYTES = 64 * 1024 * 1024;
 
-/** Marks in a text found by a search: only this many hits, in this many bytes at its beginning. */
+/** Bounds of the marks in a text found by a search: number of hits, and bytes at its beginning that are searched for them. */
 export const HIGHLIGHT_HITS_MAX = 100;
 export const HIGHLIGHT_BYTES_MAX = 64 * 1024;
 /** Characters that are marked at a time. FTS5's time grows with the square of the number of marks. */
@@ -137,7 +143,7 @@ export const REHEARSAL_LOCK_TIMEOUT_MS = 5_000;
 
 /** Characters of audit entries in one row of a file; a longer entry has a row of its own. */
 export const AUDIT_ROW_CHARACTERS = 256 * 1024;
-/** Bytes of what an audit entry shows of a value before and after its change. */
+/** Bytes of the value before or after a change that an audit entry shows. */
 export const AUDIT_VALUE_BYTES = 16 * 1024;
-/** Changes of one write with an audit entry each; more have one entry together, with their numbers. */
+/** Changes of one write that have an audit entry each; more share one entry with their counts. */
 export const AUDITED_SINGLY_MAX = 100;

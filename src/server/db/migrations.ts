@@ -7,7 +7,7 @@ import { type Commits, unnumbered } from "./writer/commit-gate.ts";
 /** Values of the `{{name}}` placeholders in a layout's steps. They come from the config, never from a request. */
 type StepValues = Readonly<Record<string, string | number>>;
 
-/** For `OpenOptions.migrate`: creates the server's tables, or upgrades them. Errors: see `migrateFile`. */
+/** Returns a function for `OpenOptions.migrate` that creates the server's tables, or upgrades them. Errors: see `migrateFile`. */
 export function layOut(layout: FileLayout, values: StepValues = {}): (sqlite: Database, commits?: Commits) => void {
   return (sqlite, commits = unnumbered(sqlite)) => migrateFile(sqlite, { layout, values, commits });
 }
@@ -44,7 +44,7 @@ function migrateFile(
   }
 }
 
-/** Whether all steps of this executable, and no others, have run on a file. Does not change the file. */
+/** Reports whether all steps of this executable, and no others, have run on a file. Does not change the file. */
 export function isUpToDate(sqlite: Database, layout: FileLayout): boolean {
   return readVersion(sqlite) === layout.steps.length;
 }
@@ -54,7 +54,7 @@ const isEmpty = (sqlite: Database): boolean =>
 
 const readVersion = (sqlite: Database): number => readNumber(sqlite, "PRAGMA user_version");
 
-/** The single number that `sql` returns. */
+/** Returns the single number that `sql` selects. */
 function readNumber(sqlite: Database, sql: string): number {
   const statement = sqlite.prepare<Record<string, number>, []>(sql);
   const [value = 0] = Object.values(statement.get() ?? {});
@@ -62,12 +62,12 @@ function readNumber(sqlite: Database, sql: string): number {
   return value;
 }
 
-/** Errors: the file has a version that is newer than this executable supports. */
+/** Refuses a file whose version is newer than this executable supports. */
 export function requireKnownVersion(sqlite: Database, layout: FileLayout): void {
   assertKnown(sqlite, layout, readVersion(sqlite));
 }
 
-/** A file has a version that is newer than this executable supports. */
+/** Thrown for a file whose version is newer than this executable supports. */
 export class NewerFileError extends Error {}
 
 function assertKnown(sqlite: Database, { name, steps }: FileLayout, version: number): void {

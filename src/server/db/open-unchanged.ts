@@ -3,9 +3,9 @@ import { statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
 /**
- * A connection that changes neither a database nor the files beside it. Without a WAL, the file is complete by itself: `immutable`
- * reads it without a lock and without SQLite's additional files. With a WAL, another process has the file open, or a crash left
- * the WAL: a read-only connection changes neither file. Errors: those of SQLite.
+ * Opens a connection that changes neither a database nor the files beside it. Without a WAL, the file is complete by itself:
+ * `immutable` reads it without a lock and without SQLite's additional files. With a WAL, another process has the file open, or a
+ * crash left the WAL: a read-only connection changes neither file. Errors: those of SQLite.
  */
 export function openUnchanged(path: string): Database {
   if (hasWal(path)) return new Database(path, { readonly: true });
@@ -15,5 +15,5 @@ export function openUnchanged(path: string): Database {
   );
 }
 
-/** One without content is as good as none. */
+/** Reports whether the file has a WAL with content; an empty one counts as none. */
 export const hasWal = (path: string): boolean => (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;

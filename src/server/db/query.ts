@@ -6,7 +6,7 @@ export type ValueKind = "plain" | "boolean" | "json";
 /** A query as SQL. drizzle generates it from a declaration; for the executable, at build time (scripts/query-texts.ts). */
 export interface QueryText {
   sql: string;
-  /** In the order of the question marks: a constant, or a value by its name. */
+  /** Parameters in the order of the question marks: a constant, or a value by its name. */
   params: readonly ({ value: string | number | null } | { name: string; kind: ValueKind })[];
   /** The columns of a row that are not `plain`. */
   decoded: readonly { name: string; kind: Exclude<ValueKind, "plain"> }[];
@@ -29,7 +29,7 @@ class Query<Values> {
     this.#text = text;
   }
 
-  /** Generated at the first use. */
+  /** SQL, generated at the first use. */
   get text(): QueryText {
     this.#made ??= this.#text();
     return this.#made;
@@ -64,7 +64,7 @@ class Query<Values> {
 
 function boundValue(param: QueryText["params"][number], values: RawRow): SqlValue {
   if ("value" in param) return param.value;
-  // The parameters of the declaration are typed by the values.
+  // The declaration types its parameters by the values.
   const value = values[param.name];
   return param.kind === "json" && value !== null ? JSON.stringify(value) : (value as SqlValue);
 }
@@ -74,7 +74,7 @@ const parseJson = (text: string): unknown => (text === "{}" ? {} : JSON.parse(te
 
 /** A query that reads, on the file or in a transaction. */
 export class Read<Values, Row> extends Query<Values> {
-  /** The first row; null if there is none. */
+  /** Returns the first row; null if there is none. */
   get(from: Readable, values: Values): Row | null {
     return this.first(from, values);
   }

@@ -9,7 +9,10 @@ import type { HighlightRequest, PageBounds, SqlValue } from "./reads/requests.ts
 import type { MigrationRequest } from "./schema/types.ts";
 import type { Commits } from "./writer/commit-gate.ts";
 
-/** A transaction that returns a promise does not compile, because it would commit before its work is done. */
+/**
+ * Type of a result that is no promise. A transaction that returns a promise does not compile, because it would commit before its
+ * work is done.
+ */
 export type Sync<T> = T extends PromiseLike<unknown> ? never : T;
 
 export type { SqlValue };
@@ -41,7 +44,7 @@ export interface Change {
  * file: they grow with each change of it, across restarts, and no other file of the server has the same ones.
  */
 export type ChangeListener = (groups: readonly (readonly Change[])[], seqs: readonly number[]) => void;
-/** Receives the same changes as soon as they are committed, and before they are on disk. */
+/** Receives the changes of each write as soon as they are committed, and before they are on disk. */
 export type CommitListener = (groups: readonly (readonly Change[])[]) => void;
 
 export interface Transaction {
@@ -57,16 +60,16 @@ export interface Transaction {
   /** Announces a changed record, for the row count and the change listener. Dropped if this write is undone. */
   change(change: Change): void;
   /**
-   * Writes down work that the queue gets once this write is on disk: if and only if the write is committed. The file's
+   * Writes a job to the outbox: the queue gets it once this write is on disk, if and only if the write is committed. The file's
    * `OpenOptions.outbox` must be set.
    */
   enqueue(row: OutboxRow): void;
   /**
-   * Writes down a change for the audit log, in this transaction, where `causedBy` names the audited caller of the current request;
-   * `about` is called only then, at once. Records that `change` announces are written down by themselves.
+   * Adds a change to the audit log, in this transaction, where `causedBy` names the audited caller of the current request; `about`
+   * is called only then, at once. Records that `change` announces are added automatically.
    */
   audit(about: AboutChange): void;
-  /** The same whoever the caller is: for sign-ins and factors. */
+  /** Adds a change to the audit log whoever the caller is: for sign-ins and factors. */
   auditBy(actor: AuditActor, change: AuditedChange): void;
   /** Names the caller whose request makes this write. Default: the server. */
   causedBy(actor: Actor): void;
@@ -98,7 +101,7 @@ export interface ReadOptions {
 }
 
 export interface ReadPageOptions<R> extends ReadOptions {
-  /** Ends the result before the row that would exceed a bound. The first row is always included. */
+  /** Bounds of the result, which ends before the row that would exceed one. The first row is always included. */
   page: PageBounds;
   /** Appends the marked texts to the values of each row, null for a text without marks. Default null: no marks. */
   highlight?: HighlightRequest | null | undefined;
@@ -110,20 +113,23 @@ export interface ReadResult<R> {
   rows: R[];
   /** Size of all rows; as JSON if there are page bounds. */
   bytes: number;
-  /** True: the page ends before the last row. */
+  /** Whether the page ends before the last row. */
   isCut: boolean;
 }
 
 export interface DatabaseFile {
   readonly path: string;
   /**
-   * To call before quick reads and after whatever was awaited since: resolves when the file can be read, until the end of that
-   * turn of the event loop; undefined: now. Only the file of an instance may have to be opened first. Errors: 404, 503.
+   * Makes the file readable. Call it before quick reads, and again after each await: resolves when the file can be read, until the
+   * end of that turn of the event loop; undefined: now. Only the file of an instance may have to be opened first. Errors: 404, 503.
    */
   ready(): Promise<void> | undefined;
   /** The connection of the main thread. Write only through `write()`. An unfinalised statement keeps the file open. */
   readonly sqlite: Database;
-  /** For quick reads on the main thread. They share a snapshot within a turn of the event loop. Same cache as in a transaction. */
+  /**
+   * Prepares a quick read on the main thread. Reads share a snapshot within a turn of the event loop. Same cache as in a
+   * transaction.
+   */
   query<R = Row>(sql: string): Statement<R>;
   /**
    * Runs `work` in a transaction and resolves with its result when the transaction is on disk. Several writes may share one

@@ -18,15 +18,15 @@ const LAST = `SELECT max("seq") AS "seq" FROM "${TABLE}"`;
 const SIZES = `SELECT "seq", octet_length("entries") AS "bytes" FROM "${TABLE}" WHERE "seq" > ? AND "seq" <= ? ORDER BY "seq" LIMIT 100`;
 const ROWS = `SELECT * FROM "${TABLE}" WHERE "seq" > ? AND "seq" <= ? ORDER BY "seq"`;
 
-/** Ids are as long as the largest number of a row. */
+/** Digits of a row's number in an id: as many as the largest number has. */
 const SEQ_DIGITS = 15;
 
-/** Whether a file has entries that the log may not have. */
+/** Reports whether a file has entries that the log may not have. */
 export function hasAuditRows(sqlite: Database): boolean {
   return lastSeq(sqlite) !== null;
 }
 
-/** The entries of a file, for a look at a data directory without a server. */
+/** Reads the entries of a file, to inspect a data directory without a server. */
 export function auditRowsOf(sqlite: Database): AuditRow[] {
   using table = sqlite.prepare(EXISTS);
   if (table.get() === null) return [];
@@ -34,7 +34,7 @@ export function auditRowsOf(sqlite: Database): AuditRow[] {
   return rows.all(0, Number.MAX_SAFE_INTEGER);
 }
 
-/** null: there is none. */
+/** Returns the number of the last row; null: there is none. */
 function lastSeq(sqlite: Database): number | null {
   using table = sqlite.prepare(EXISTS);
   if (table.get() === null) return null;
@@ -43,20 +43,20 @@ function lastSeq(sqlite: Database): number | null {
 }
 
 /**
- * The entries of a file on their way to the log. They are written in the transaction of their change, and passed once it is on
- * disk. What the log has is deleted by the next transaction with entries, or when the file is closed, so that it costs no
- * transaction of its own; the log knows rows that it has by their ids. [AL2]
+ * Outbox of a file's audit entries. They are written in the transaction of their change and passed to the log once that is on disk.
+ * Rows that the log has are deleted by the next transaction with entries, or when the file is closed, so that deletion costs no
+ * transaction of its own; the log dedupes rows by their ids. [AL2]
  */
 export class FileAudit implements AuditSource {
   readonly #sqlite: Database;
   readonly #statements: StatementCache;
   readonly #sink: AuditSink;
   readonly #commits: Commits;
-  /** Ids of one opening come in order, which keeps the log's index of them small to write. */
+  /** Prefix of the ids of one opening. They are ordered, which keeps the log's index of them small to write. */
   readonly #prefix: string;
-  /** Numbers are never used again while the file is open: `#taken` is compared with them. */
+  /** Number of the last row. Numbers are never reused while the file is open: `#taken` is compared with them. */
   #lastSeq: number;
-  /** Up to these numbers, rows are on disk, in the log, and deleted. */
+  /** Up to these numbers, rows are on disk (`#durable`), in the log (`#taken`) and deleted (`#deleted`). */
   #durable: number;
   #taken = 0;
   #deleted = 0;
@@ -77,12 +77,12 @@ export class FileAudit implements AuditSource {
     if (this.isWaiting) sink.onWaiting(this);
   }
 
-  /** Whether the log does not have all rows that are on disk. */
+  /** Whether rows that are on disk are missing in the log. */
   get isWaiting(): boolean {
     return this.#durable > this.#taken;
   }
 
-  /** Inside the transaction of the changes. Returns the number of the last row, for `settled`. */
+  /** Inserts entries inside the transaction of the changes. Returns the number of the last row, for `settled`. */
   insert(entries: readonly AuditText[], now: Millis): number {
     for (const kind of ["change", "session"] as const) {
       let some: string[] = [];
@@ -124,7 +124,7 @@ export class FileAudit implements AuditSource {
     }
   }
 
-  /** The transaction with this row is on disk. */
+  /** Notes that the transaction with this row is on disk. */
   settled(seq: number): void {
     this.#durable = Math.max(this.#durable, seq);
     if (this.isWaiting) this.#sink.onWaiting(this);
@@ -142,7 +142,7 @@ export class FileAudit implements AuditSource {
       last = row.seq;
     }
     if (last > 0) return this.#statements.query<AuditRow>(ROWS).all(this.#taken, last);
-    // The transaction that had them was undone after all.
+    // The transaction with these rows was rolled back after all.
     this.#taken = this.#durable;
     return [];
   }
@@ -159,7 +159,7 @@ export class FileAudit implements AuditSource {
     throw new AppError(503, reason);
   }
 
-  /** Before the file is closed: a start looks at the files that have rows. */
+  /** Deletes rows that the log has, before the file is closed: the next start visits the files that have rows. */
   close({ isFailed }: { isFailed: boolean }): void {
     this.#isClosed = true;
     this.#sink.onClosed(this);

@@ -1,23 +1,28 @@
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import type { AuditActor } from "../../../kernel/observing/request-trace.ts";
 
-/** What somebody has changed. */
+/** A change to be audited. */
 export interface AuditedChange {
-  /** Its kind and what was done: `record.update`. */
+  /** Kind and verb: `record.update`. */
   action: string;
-  /** What was changed, as a path: `db/shared/notes/ID`. */
+  /** Path of what was changed: `db/shared/notes/ID`. */
   target: string;
-  /** Absent: there was nothing, or it does not matter. Both are cut and without secrets in the log. */
+  /**
+   * The value before the change. Absent: there was none, or it does not matter. Both values are cut and without secrets in the log.
+   */
   before?: unknown;
   after?: unknown;
 }
 
-/** `isShown`: false where so many changes came before it that all have one entry, which counts them: no value has to be read. */
+/**
+ * Describes a change. `isShown`: false once so many changes came before it that one entry counts all of them: no value has to be
+ * read.
+ */
 export type AboutChange = (asked: { isShown: boolean }) => AuditedChange;
 
 /**
- * Writes down what the caller of the current request has changed outside of a transaction of the server's; nothing for callers who
- * are not audited. Resolves when it is on disk.
+ * Records a change that the caller of the current request made outside of a transaction of the server's; does nothing for callers
+ * who are not audited. Resolves when it is on disk.
  */
 export type RecordChange = (change: AuditedChange) => Promise<void>;
 
@@ -34,22 +39,22 @@ export interface AuditEntry {
   after: JsonValue;
 }
 
-/** Entries about sign-ins are kept apart from those about changes. */
+/** Kind of an entry: those about sign-ins are kept apart from those about changes. */
 export type AuditKind = "change" | "session";
 
-/** An entry as JSON. */
+/** The JSON of one entry. */
 export interface AuditText {
   kind: AuditKind;
   text: string;
 }
 
-/** Entries of some writes of a file, in its own table until the log has them. */
+/** A row with the entries of some writes of a file, in the file's own table until the log has them. */
 export interface AuditRow {
   seq: number;
-  /** The log takes entries with the same id once. */
+  /** Dedupe key: the log takes entries with the same id once. */
   id: string;
   kind: AuditKind;
-  /** When the last of them was written. */
+  /** When the last of the entries was written. */
   at: number;
   /** JSON of `AuditEntry[]`. */
   entries: string;
@@ -57,15 +62,17 @@ export interface AuditRow {
 
 /** A file with entries that the log does not have yet. */
 export interface AuditSource {
-  /** The first rows, in order, of about `bytesMax` bytes of entries, but at least one if any waits. All of them are on disk. */
+  /**
+   * Returns the first rows, in order, of about `bytesMax` bytes of entries, but at least one if any waits. All of them are on disk.
+   */
   unread(bytesMax: number): AuditRow[];
-  /** The log has the rows up to and including this one on disk. */
+  /** Notes that the log has the rows up to and including this one on disk. */
   taken(throughSeq: number): void;
 }
 
 /** Takes entries to the log. */
 export interface AuditSink {
-  /** What the targets of a file's records begin with: `db/shared`. */
+  /** Returns the prefix of the targets of a file's records: `db/shared`. */
   placeOf(path: string): string;
   /** Called when rows of a file are on disk, and when a file that has some is opened. */
   onWaiting(source: AuditSource): void;

@@ -19,7 +19,7 @@ export class WriteAudits {
   readonly #file: { place: string; now: () => Millis } | null;
   #noted: Noted[] | null = null;
 
-  /** `file`: what the targets of its records begin with; null: its writes are not audited. */
+  /** `file`: the prefix of its records' targets, and its time; null: its writes are not audited. */
   constructor(trace: RequestTrace | undefined, file: { place: string; now: () => Millis } | null) {
     this.#trace = trace;
     this.#file = file;
@@ -29,7 +29,7 @@ export class WriteAudits {
     return this.#noted?.length ?? 0;
   }
 
-  /** Undoes those after the first `count`. */
+  /** Drops the entries after the first `count`. */
   cutTo(count: number): void {
     if (this.#noted !== null) this.#noted.length = count;
   }
@@ -46,7 +46,7 @@ export class WriteAudits {
     this.#noted.push({ actor, change });
   }
 
-  /** Adds the announced changes of records, under the same condition. */
+  /** Adds the announced changes of records, under the condition of `note`. */
   noteChanges(by: Actor, changes: readonly Change[]): void {
     const actor = changes.length === 0 ? null : this.#audited(by);
     if (actor === null || this.#file === null) return;
@@ -57,7 +57,7 @@ export class WriteAudits {
     }
   }
 
-  /** Those that have been added; many have become one. */
+  /** Returns the entries that have been added; many changes are merged into one. */
   entries(): readonly AuditText[] {
     const [first] = this.#noted ?? [];
     if (this.#noted === null || this.#file === null || first === undefined) return NONE;
@@ -75,13 +75,16 @@ export class WriteAudits {
   }
 }
 
-/** Hooks, rules and other code of the server that run in the request write as the server, and not as the caller. */
+/**
+ * Reports whether the write is by the audited actor. Hooks, rules and other code of the server that run in the request write as the
+ * server, and not as the caller.
+ */
 function isOf(by: Actor, { name, as }: AuditActor): boolean {
   if (as === undefined) return by !== null && "key" in by && by.key === name;
   return by === null ? as === "anonymous" : "user" in by && by.user === as;
 }
 
-/** One entry for many changes, with how many there were of each kind: `record.batch` on what they have in common. */
+/** Merges many changes into one entry, with the count of each kind: `record.batch` on what they have in common. */
 function together(changes: readonly AuditedChange[]): AuditedChange {
   const [first = { action: "", target: "" }] = changes;
   const counts: Record<string, number> = {};
@@ -96,11 +99,11 @@ function together(changes: readonly AuditedChange[]): AuditedChange {
   return { action: `${first.action.split(".")[0]}.batch`, target: common.join("/"), after: counts };
 }
 
-/** How the text of an entry begins: reports find actions and targets in it without parsing it. */
+/** Returns the beginning of an action in an entry's text, as `startOfTarget` of a target: reports find both without parsing. */
 export const startOfAction = (action: string): string => `"action":${JSON.stringify(action).slice(0, -1)}`;
 export const startOfTarget = (target: string): string => `"target":${JSON.stringify(target).slice(0, -1)}`;
 
-/** The part of an entry that says which request it is of: the same for all of a write, as asking for the address costs a lot. */
+/** Returns the part of an entry that names its request. It is made once for a write, as reading the address costs a lot. */
 export function originOf(trace: RequestTrace | undefined): string {
   if (trace === undefined) return NO_ORIGIN;
   const { requester } = trace;
@@ -109,7 +112,7 @@ export function originOf(trace: RequestTrace | undefined): string {
 
 const NO_ORIGIN = `"address":null,"requestId":null`;
 
-/** An entry as JSON. What was before and after is embedded as it is, since it is JSON already. */
+/** Formats an entry as JSON. The values before and after are embedded unchanged, since they are JSON already. */
 export function entryText(
   { action, target, before, after }: AuditedChange,
   { actor, at, from }: { actor: AuditActor; at: Millis; from: string },

@@ -51,9 +51,9 @@ export interface FileDependencies {
   queries: LongReads;
   checkpointer: FileWork;
   indexer: FileWork;
-  /** Of the commits of all files. */
+  /** Orders the commits of all files. */
   order: CommitOrder;
-  /** Why no file takes writes; null: they do. */
+  /** Returns why no file takes writes; null: they do. */
   refusal: () => AppError | null;
   /** Runs indexing slices of all files one at a time. */
   inIndexTurn: <T>(work: () => Promise<T>) => Promise<T>;
@@ -114,14 +114,14 @@ function openSqlite(path: string, options: OpenOptions, dependencies: FileDepend
 }
 
 /**
- * Moves a WAL that a crash or a failed sync has left. Its readable content may not be on the disk, and later syncs would not
- * write it. Moving it writes and syncs the content again. Errors: the sync fails.
+ * Checkpoints a WAL that a crash or a failed sync has left. Its readable content may not be on the disk, and later syncs would not
+ * write it; a checkpoint writes and syncs it again. Errors: the sync fails.
  */
 function moveLeftWal(sqlite: Database): void {
   try {
     sqlite.query("PRAGMA wal_checkpoint(TRUNCATE)").get();
   } catch (error) {
-    // Without disk space the WAL is not moved, which is safe: SQLite reads from it.
+    // Without disk space the WAL stays, which is safe: SQLite reads from it.
     if (!isDiskFull(error)) throw error;
   }
 }
@@ -271,11 +271,11 @@ export class OpenFile implements OpenedFile {
     return this.#writer.waiting;
   }
 
-  /** True: nothing waits or runs on this file, so that it can be closed without effect on any caller. */
+  /** Whether nothing waits or runs on this file, so that it can be closed without effect on any caller. */
   get isIdle(): boolean {
     // A failed file stays open until the server restarts.
     if (this.#writer.failure !== null || !this.#writer.isIdle) return false;
-    // What the audit log takes from a file that is closed, it takes when the file is opened again.
+    // Entries left in a closed file would reach the audit log only when it is opened again.
     return this.#readsUnderWay === 0 && !this.#checkpoints.isRunning && this.#audit?.isWaiting !== true;
   }
 
@@ -360,7 +360,7 @@ export class OpenFile implements OpenedFile {
     return this.#reads.isInWrite ? null : this.#counts.version(table);
   }
 
-  /** Moves the WAL and closes the connections of other processes, off the main thread, so that the close itself is short. */
+  /** Checkpoints the WAL and closes the connections of other processes, off the main thread, so that the close itself is short. */
   async prepareClose(): Promise<void> {
     if (this.#writer.failure === null) await this.#checkpoints.runLast();
     await this.#dependencies.queries.forget(this.path);
@@ -368,7 +368,7 @@ export class OpenFile implements OpenedFile {
 
   async end(reason: Error): Promise<void> {
     await this.#writer.idle();
-    // They would be gone with the file.
+    // Waiting entries would be lost with the file.
     await this.#audit?.requireTaken();
     this.#ended.abort(reason);
     return this.close();
@@ -388,21 +388,21 @@ export class OpenFile implements OpenedFile {
     this.closeNow();
   }
 
-  /** Closes an idle file at once. SQLite moves what is left in the WAL. */
+  /** Closes an idle file at once. SQLite checkpoints what is left in the WAL. */
   closeNow(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#indexer.stopNow();
     this.#writer.close();
     this.#reads.refuse(serverStopping());
-    // Not waited for: each process does this before its next read. An instance of this name may be another one then.
+    // Not awaited: each process does this before its next read, when an instance of this name may be another file.
     void this.#dependencies.queries.forget(this.path);
     this.#audit?.close({ isFailed: this.#writer.failure !== null });
     this.#statements.close();
     this.#gate.close();
     this.#closeSync();
     if (this.#writer.failure === null) {
-      // Changes of migrations may still be in the WAL. Closing moves and syncs them.
+      // Changes of migrations may still be in the WAL. Closing checkpoints and syncs them.
       if (this.#isWalNew) this.sqlite.run(SYNC_BETWEEN_WALS);
       this.sqlite.close();
     } else {
@@ -414,8 +414,8 @@ export class OpenFile implements OpenedFile {
 }
 
 /**
- * Closes without moving the WAL: moving it would make a write permanent that was answered with a failure. SQLite moves the
- * WAL when the last connection is closed, unless that connection is read-only.
+ * Closes without a checkpoint, which would make a write permanent that was answered with a failure. SQLite checkpoints when the
+ * last connection is closed, unless that connection is read-only.
  */
 export function closeAsItIs(path: string, sqlite: Database): void {
   let last: Database | null = null;

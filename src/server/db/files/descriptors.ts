@@ -38,7 +38,7 @@ export interface InstanceBounds {
   closingMax: number;
 }
 
-/** A quarter of all descriptors is for instance files. All namespaces share it; `namespaces` is their number. */
+/** Returns the bounds of one namespace. A quarter of all descriptors is for instance files; all `namespaces` share it equally. */
 export function instanceBounds(limit: number, namespaces: number): InstanceBounds {
   const share = Math.floor(limit / 4 / DESCRIPTORS_PER_FILE / Math.max(1, namespaces));
   // Files over the bound or being closed are open too. They add 3/8, so that 11/8 of the bound is the whole share.
@@ -53,10 +53,10 @@ export function boundsOf(openMax: number): InstanceBounds {
   };
 }
 
-/** Half of all descriptors. A WebSocket uses one until its client disconnects. */
+/** Returns the bound on WebSockets: half of all descriptors. A WebSocket uses one until its client disconnects. */
 export const socketsMax = (limit: number): number => Math.floor(limit / 2);
 
-/** Whether no descriptor is available now. SQLite reports only that a file cannot be opened. */
+/** Reports whether no descriptor is available now. SQLite reports only that a file cannot be opened. */
 export function lacksDescriptors(): boolean {
   if (process.platform === "win32") return false;
   try {

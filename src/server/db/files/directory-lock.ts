@@ -15,9 +15,9 @@ export function lockDirectory(path: string): DirectoryLock {
 }
 
 /**
- * An exclusive SQLite transaction on a file of its own in the directory, which the system ends with the process, for whatever
- * reason that ends. The lock is on the file and not on its name: who removes or moves the file can let another process in, so
- * the holder asks for its `place` now and then.
+ * A lock on a directory: an exclusive SQLite transaction on a file of its own in it, which the system releases with the process,
+ * however that ends. The lock is on the file and not on its name: removing or moving the file can let another process in, so the
+ * holder checks its `place` periodically.
  */
 export class DirectoryLock {
   readonly #directory: string;
@@ -76,7 +76,7 @@ function locked(directory: string): Database {
   }
 }
 
-/** Identifies what a path leads to; null where there is nothing, or it cannot be seen. */
+/** Returns an identity of the file at a path; null when there is none, or it cannot be seen. */
 function idOf(path: string): string | null {
   try {
     const { dev, ino }: BigIntStats = statSync(path, { bigint: true });

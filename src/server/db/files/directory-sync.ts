@@ -15,7 +15,7 @@ interface Held {
   count: number;
 }
 
-/** Its size is bounded by the number of directories of open files. */
+/** Creates a cache of descriptors, bounded by the number of directories of open files. */
 export function createDirectorySync(): DirectorySync {
   const held = new Map<string, Held>();
   return {

@@ -10,7 +10,10 @@ const MAGIC = "SQLite format 3\0";
 /** Offset of the application id in the header of an SQLite file. */
 export const APPLICATION_ID_OFFSET = 68;
 
-/** A unique number for each file, never 0. It is stored as SQLite's application id, which is in the first page and so in the WAL. */
+/**
+ * Returns a unique number for a file, never 0. It is stored as SQLite's application id, which is in the first page and so in the
+ * WAL.
+ */
 export function newFileId(ids: Ids): number {
   return (Buffer.from(ids.secret(4), "base64url").readUInt32BE() >>> 1) | 1;
 }
@@ -62,7 +65,7 @@ export const EMPTY_FILE =
 
 export const isEmptyFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.size === 0;
 
-/** 0: the file has no number, because it is empty or was created by a version without numbers. */
+/** Reads the number of a file. 0: it has none, because it is empty or was created by a version without numbers. */
 function readFileId(path: string): number {
   const header = Buffer.alloc(HEADER_BYTES);
   const descriptor = openSync(path, "r");

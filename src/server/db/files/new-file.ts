@@ -11,8 +11,8 @@ const JOURNAL_VERSION_OFFSETS = [18, 19];
 const WAL_VERSION = 2;
 
 /**
- * The content of an empty database after `migrate`. Copying it costs a tenth of creating the tables, and creating them in memory
- * a part of what it costs in a file, with its journal and its syncs.
+ * Returns the content of an empty database after `migrate`. Copying it costs a tenth of creating the tables; creating them in
+ * memory costs a fraction of creating them in a file, with its journal and its syncs.
  */
 export function createTemplate(
   migrate: (sqlite: Database) => void,
@@ -35,10 +35,11 @@ export function createTemplate(
 }
 
 /**
- * Writes a new database atomically. From the caller's template it is written without a sync, as an instance's file has to be new
+ * Writes a new database atomically. From the caller's template it is written without a sync, as an instance's file has to be made
  * quickly: the returned descriptor must be synced before the first write is answered. It may be closed only after SQLite has closed
- * the file, because closing it drops every POSIX lock of this process on the file. Without a template its content is what `migrate`
- * makes, and on the disk before it has its name, as a server does not start on a file that a power cut left in part: null.
+ * the file, because closing it drops every POSIX lock of this process on the file. Without a template, `migrate` makes the content,
+ * which is on disk before the file has its name, as a server does not start on a file that a power cut left incomplete; returns
+ * null then.
  */
 export function createFile(
   path: string,
@@ -51,7 +52,7 @@ export function createFile(
   return null;
 }
 
-/** `fileId` is written into `content`. Gives a descriptor of the file. */
+/** Writes `content`, with `fileId` in it, to a new file. Returns a descriptor of the file. */
 function write(path: string, content: Uint8Array, how: { fileId: number; isSynced: boolean }): number {
   new DataView(content.buffer, content.byteOffset).setInt32(APPLICATION_ID_OFFSET, how.fileId);
   const temporaryPath = `${path}.new`;

@@ -8,7 +8,7 @@ function codeOf(error: unknown): string {
 }
 
 /**
- * Whether `error` concerns the file and not the statement. The whole transaction is lost then; SQLite may already have
+ * Reports whether `error` concerns the file and not the statement. The whole transaction is lost then; SQLite may already have
  * rolled it back.
  */
 export function isFileError(error: unknown): boolean {
@@ -17,18 +17,18 @@ export function isFileError(error: unknown): boolean {
   );
 }
 
-/** A temporary lack of descriptors or memory. The file itself is not affected. */
+/** Reports a temporary lack of descriptors or memory, which does not affect the file itself. */
 export function isShortage(error: unknown): boolean {
   return /^(EMFILE|ENFILE|ENOMEM|SQLITE_NOMEM|SQLITE_IOERR_NOMEM)/.test(codeOf(error));
 }
 
 /**
- * What a failed attempt to make commits durable means for them:
+ * Effect of a failed attempt to make commits durable:
  *
- * - `slow`: nothing has been tried for lack of something that comes back. The same commits are tried again, and new writes are refused
- *   meanwhile.
+ * - `slow`: nothing was tried, because a resource is temporarily exhausted. The same commits are retried, and new writes are
+ *   refused meanwhile.
  * - `refused`: the disk does not have them. Final.
- * - `unknown`: it may or may not have them. Final here too, as a later success would prove nothing about them.
+ * - `unknown`: the disk may or may not have them. Final too, as a later success would prove nothing about them.
  */
 export type DurabilityFailure = "slow" | "refused" | "unknown";
 
@@ -37,7 +37,7 @@ export function durabilityFailure(error: unknown): DurabilityFailure {
   return /^(EIO|ENOSPC|EDQUOT|EROFS|SQLITE_(IOERR|FULL|READONLY))/.test(codeOf(error)) ? "refused" : "unknown";
 }
 
-/** Whether a sync by SQLite itself failed, for example when a WAL restarts. */
+/** Reports whether a sync by SQLite itself failed, for example when a WAL restarts. */
 export function isFailedSync(error: unknown): boolean {
   return /^SQLITE_IOERR_(DIR_)?FSYNC/.test(codeOf(error));
 }
@@ -77,7 +77,7 @@ const OPEN_REASONS: readonly (readonly [prefix: string, reason: string])[] = [
   ["SQLITE_IOERR", "the device failed to read or write it"],
 ];
 
-/** An error that names the file and the problem. */
+/** Returns an error that names the file and the problem. */
 export function openError(path: string, error: unknown): Error {
   const code = codeOf(error);
   const message = reasonOf(error);

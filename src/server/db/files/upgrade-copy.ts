@@ -5,13 +5,13 @@ import { reasonOf } from "../../../kernel/errors.ts";
 import { syncDirectorySync } from "../../disk/directory-names.ts";
 
 /**
- * Copies a file before its tables are upgraded, as `NAME.db.vVERSION` beside it: an executable of before can go on with the copy.
- * The copy is complete and on disk when this returns. It replaces one of an earlier upgrade from the same version. Errors: those
- * of the disk; nothing has been changed then.
+ * Copies a file before its tables are upgraded, as `NAME.db.vVERSION` beside it: an older executable can use the copy. The copy is
+ * complete and on disk when this returns. It replaces one of an earlier upgrade from the same version. Errors: those of the disk;
+ * nothing has been changed then.
  */
 export function copyBeforeUpgrade(sqlite: Database, version: number): void {
   const path = sqlite.filename;
-  // A database in memory.
+  // A database in memory has no file.
   if (!existsSync(path)) return;
   const copy = `${path}.v${version}`;
   const unfinished = `${copy}.new`;
@@ -35,7 +35,7 @@ function copyAlone(sqlite: Database, copy: string): void {
   const [mode] = sqlite.query<{ journal_mode: string }, []>("PRAGMA journal_mode").all();
   sqlite.run("PRAGMA journal_mode = DELETE");
   try {
-    // Nobody else may write meanwhile.
+    // Prevents writes by others during the copy.
     sqlite.run("BEGIN IMMEDIATE");
     try {
       copyFileSync(sqlite.filename, copy, constants.COPYFILE_FICLONE);

@@ -13,33 +13,33 @@ import type {
   Transaction,
 } from "../types.ts";
 
-/** A write to an instance that did not exist when its file was got. */
+/** Creation by a write to an instance that did not exist when its handle was obtained. */
 export interface InstanceCreation {
-  /** The user for whom the instance counts if this write creates it; null: nobody. */
+  /** The user to whose count the instance is added if this write creates it; null: nobody. */
   creator: string | null;
-  /** Asks again for the right to create the instance, where what decided it may have changed. Errors: there is none. */
+  /** Checks again the right to create the instance, as its conditions may have changed. Errors: there is none. */
   mayCreate(): MaybePromise<void>;
-  /** Asks for the right to an instance that another write has created meanwhile. Errors: there is none. */
+  /** Checks the right to an instance that another write has created meanwhile. Errors: there is none. */
   mayOpen(): MaybePromise<void>;
 }
 
-/** What the instances of a namespace do for one of them. */
+/** Operations of a namespace on one of its instances. */
 export interface InstanceUses {
-  /** Refuses what was got before the instance was deleted: its rights were those to another one. Errors: 404. */
+  /** Refuses handles from before the deletion of the instance: their rights were to another one. Errors: 404. */
   refuseDeleted(instanceId: string, since: number): void;
   use(instanceId: string): OpenedFile;
-  /** `creation`: null where the instance existed. */
+  /** Runs a write. `creation`: null where the instance existed. */
   write<T>(instanceId: string, creation: InstanceCreation | null, work: (tx: Transaction) => Sync<T>): Promise<T>;
   ready(instanceId: string): Promise<void> | undefined;
   withRoom<T>(instanceId: string, work: (file: OpenedFile) => Promise<T>): Promise<T>;
   closeInstance(instanceId: string): Promise<void>;
 }
 
-/** An instance by its name. If its file was closed to make room, the next use opens it again. */
+/** A handle of an instance, by its name. If its file was closed to make room, the next use opens it again. */
 export class InstanceFile implements DatabaseFile {
   readonly #instances: InstanceUses;
   readonly #instanceId: string;
-  /** The number of deletions when it was got; null: the instance did not exist. */
+  /** The number of deletions when the handle was obtained; null: the instance did not exist. */
   readonly #since: number | null;
   readonly #creation: InstanceCreation | null;
   readonly path: string;

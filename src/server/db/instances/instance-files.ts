@@ -52,28 +52,28 @@ export interface InstanceFiles {
   exists(instanceId: string): boolean;
   /**
    * Resolves when the file is open, which it then is for the rest of that turn; undefined: it is open now, or does not exist.
-   * Errors: as `InstanceMigrations.ready`; those of opening it; 503 if all files that may be open are in use for longer than
+   * Errors: those of `InstanceMigrations.ready`; those of opening it; 503 if all files that may be open are in use for longer than
    * ROOM_WAIT_MS, or too many requests wait.
    */
   ready(instanceId: string): Promise<void> | undefined;
-  /** By id. Errors: none where there is no instance. */
+  /** Lists instances by id. Errors: none where there is no instance. */
   list(query: InstanceQuery): Promise<{ instances: InstanceFacts[]; hasMore: boolean }>;
   /**
-   * Ends what is under way in the instance, closes and removes its file; resolves when that is on disk. false: there is no
-   * such instance. What was got before then is 404; a write that comes meanwhile waits, and creates a new instance. Errors: 503
-   * while the audit log cannot take its entries.
+   * Ends what is under way in the instance, closes and removes its file; resolves when the removal is on disk. false: there is no
+   * such instance. Handles from before are answered 404; a write that comes meanwhile waits, and creates a new instance. Errors:
+   * 503 while the audit log cannot take its entries.
    */
   delete(instanceId: string): Promise<boolean>;
   /**
-   * The instance's file; null if it does not exist and `create` is false. The result may be kept: it opens the file at its
-   * first use, and again if the file was closed since. With `create`, the first use creates the file. A write that fails, or
-   * announces no change, does not: `write` is tried on an empty database first, and then runs again on the new file.
+   * Returns a handle of the instance's file; null if it does not exist and `create` is false. The handle may be kept: it opens the
+   * file at its first use, and again if the file was closed since. With `create`, the first use creates the file. A write that
+   * fails, or announces no change, does not: `write` is tried on an empty database first, and then runs again on the new file.
    * `creation`: of an instance that does not exist; by default it counts for nobody, and anybody may open it.
    */
   get(instanceId: string, options: { create: boolean; creation?: InstanceCreation }): DatabaseFile | null;
   /** Number of open files. */
   readonly size: number;
-  /** The files that are open now, which their use keeps open. */
+  /** Returns the files that are open now; using them keeps them open. */
   openFiles(): DatabaseFile[];
   close(): Promise<void>;
 }
@@ -92,7 +92,7 @@ class Instances implements InstanceFiles, InstanceUses {
   #template: Uint8Array | null = null;
   #rehearsal: Rehearsal | null = null;
   readonly #deleting = new Map<string, Promise<boolean>>();
-  /** Those whose first writes are under way. */
+  /** Instances whose first writes are under way. */
   readonly #beginning = new Set<string>();
   /** null: nobody counts who creates instances. */
   readonly #creating: CountedCreations | null;
@@ -132,7 +132,7 @@ class Instances implements InstanceFiles, InstanceUses {
     return create ? this.#handle(instanceId, { since: null, creation }) : null;
   }
 
-  /** `since`: the deletions when it was got; null: the instance does not exist. */
+  /** Returns a handle. `since`: the number of deletions now; null: the instance does not exist. */
   #handle(instanceId: string, was: { since: number | null; creation: InstanceCreation | null }): DatabaseFile {
     return new InstanceFile(this, { instanceId, path: this.#pathOf(instanceId), ...was });
   }
@@ -160,7 +160,7 @@ class Instances implements InstanceFiles, InstanceUses {
     if (!this.exists(instanceId)) return false;
     const { promise, resolve, reject } = Promise.withResolvers<boolean>();
     this.#deleting.set(instanceId, promise);
-    // At once: a write that waits for the deletion, and was got before, must not create the next instance.
+    // Before the first await: a write that waits for the deletion with an older handle must not create the next instance.
     this.#deletions.add(instanceId);
     const removed = async (): Promise<boolean> => {
       const isRemoved = await this.#remove(instanceId);
@@ -176,17 +176,17 @@ class Instances implements InstanceFiles, InstanceUses {
     return promise;
   }
 
-  /** Of a file that is not open, as a crash leaves it. */
+  /** Reports whether a file that is not open may have entries, as a crash leaves it. */
   #mayHaveEntries(instanceId: string): boolean {
     return this.exists(instanceId) && !this.#open.has(instanceId) && mayHaveOutboxRows(this.#pathOf(instanceId));
   }
 
-  /** The audit log takes entries from open files. One that cannot be opened is removed nevertheless. */
+  /** Opens the file, because the audit log takes entries from open files. A file that cannot be opened is removed nevertheless. */
   async #tryToOpen(instanceId: string): Promise<void> {
     try {
       await this.ready(instanceId);
     } catch {
-      // Whoever uses it learns why.
+      // The next use of the file reports the cause.
     }
   }
 
@@ -211,10 +211,10 @@ class Instances implements InstanceFiles, InstanceUses {
     const { quota } = this.#options;
     const work = quota === undefined ? asked : withinQuota(quota, asked);
     const deleting = this.#deleting.get(id);
-    // Whether it succeeds or not.
+    // Whether the deletion succeeds or not.
     if (deleting !== undefined) await deleting.catch(() => false);
     if (creation !== null && !this.exists(id)) await creation.mayCreate();
-    // Of first writes at once, all are those of a new instance.
+    // Concurrent first writes all belong to a new instance and need no right to open one.
     if (creation !== null && this.exists(id) && !this.#beginning.has(id)) await creation.mayOpen();
     if (this.exists(id)) return this.withRoom(id, (file) => file.write(work));
     this.#rehearsal ??= new Rehearsal(this.#migrate);
@@ -260,11 +260,11 @@ class Instances implements InstanceFiles, InstanceUses {
   }
 
   #openFile(instanceId: string): OpenedFile {
-    // What waits for the file may be admitted before its deletion refuses it.
+    // Waiting work may be admitted before the deletion refuses it.
     if (this.#deleting.has(instanceId)) throw deleted(instanceId);
     this.#unfit.refuseKnown(instanceId);
     this.#migrations.refuseUnderWay(instanceId);
-    // Before a folder is made at a path that leads elsewhere.
+    // Checked before a folder is made at a path that leads elsewhere.
     if (this.#engine.refusal !== null) throw this.#engine.refusal;
     try {
       mkdirSync(this.#options.directory, { recursive: true });
@@ -299,7 +299,10 @@ export function createInstanceFiles(engine: StorageEngine, options: InstanceFile
   return new Instances(engine, options);
 }
 
-/** On a case-insensitive file system, two instances could have the same file, and so the same records. */
+/**
+ * Refuses a file that belongs to another instance: on a case-insensitive file system, two instances could have the same file, and
+ * so the same records.
+ */
 export function assertIdentity(sqlite: Database, instanceId: string, commits: Commits): void {
   const owner = readMeta(sqlite, "instance");
   if (owner === null) commits.transaction(() => writeMeta(sqlite, "instance", instanceId));
@@ -308,7 +311,7 @@ export function assertIdentity(sqlite: Database, instanceId: string, commits: Co
   }
 }
 
-/** Knows which instances were deleted of late, so that what was got before then is refused. */
+/** Remembers recent deletions of instances, so that older handles are refused. */
 export class Deletions {
   readonly #known = new Map<string, number>();
   /** The number of deletions. */
@@ -322,7 +325,7 @@ export class Deletions {
     if (oldest !== undefined && this.#known.size > DELETIONS_KNOWN_MAX) this.#known.delete(oldest);
   }
 
-  /** `since`: what `count` was. Errors: 404 for an instance that was deleted later. */
+  /** Refuses a handle obtained when `count` was `since`. Errors: 404 for an instance that was deleted later. */
   refuse(instanceId: string, since: number): void {
     if (this.#known.size === 0) return;
     if ((this.#known.get(instanceId) ?? 0) > since) throw deleted(instanceId);

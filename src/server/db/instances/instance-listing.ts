@@ -10,23 +10,23 @@ const isMissing = (cause: unknown): boolean => cause instanceof Error && "code" 
 
 export interface InstanceFacts {
   id: string;
-  /** On the disk, what is written and not yet moved into the file included. */
+  /** Size on disk, including the WAL. */
   bytes: number;
-  /** As the file system has it: a restored backup has the time of the restore. */
+  /** Creation time of the file: a restored backup has the time of the restore. */
   createdAt: string;
-  /** The last write; it may be later by the time that the file stayed open after it. */
+  /** Time of the last write; it may be later by the time that the file stayed open after it. */
   writtenAt: string;
 }
 
 export interface InstanceQuery {
-  /** Ids that begin so. */
+  /** Prefix of the ids. */
   prefix: string;
   limit: number;
-  /** Ids after this one. */
+  /** Cursor: ids after this one. */
   after: string;
 }
 
-/** The first ids after `after`, in order, and whether there are more. Reads the names of a directory, and no file. */
+/** Returns the first ids after `after`, in order, and whether there are more. Reads the names of a directory, and no file. */
 export async function listInstances(
   directory: string,
   { prefix, limit, after }: InstanceQuery,
@@ -51,12 +51,12 @@ async function* namesIn(directory: string): AsyncGenerator<string> {
   try {
     for await (const entry of await opendir(directory, { bufferSize: 256 })) if (entry.isFile()) yield entry.name;
   } catch (cause) {
-    // Before the first instance is created.
+    // The directory is missing until the first instance is created.
     if (!isMissing(cause)) throw cause;
   }
 }
 
-/** null: it does not exist. */
+/** Returns the facts of one instance; null: it does not exist. */
 export async function instanceFacts(directory: string, id: string): Promise<InstanceFacts | null> {
   const path = join(directory, id + ENDING);
   const [file, wal] = await Promise.all([statOf(path), statOf(`${path}-wal`)]);
@@ -64,7 +64,7 @@ export async function instanceFacts(directory: string, id: string): Promise<Inst
   // Opening a file creates an empty WAL.
   const walBytes = wal?.size ?? 0;
   const writtenMs = Math.max(file.mtimeMs, wal !== null && walBytes > 0 ? wal.mtimeMs : 0);
-  // Some file systems do not have the time of creation.
+  // Some file systems do not store the time of creation.
   const createdMs = file.birthtimeMs > 0 ? Math.min(file.birthtimeMs, writtenMs) : file.ctimeMs;
   return { id, bytes: file.size + walBytes, createdAt: isoTime(createdMs), writtenAt: isoTime(writtenMs) };
 }
@@ -78,7 +78,7 @@ async function statOf(path: string): Promise<Stats | null> {
   }
 }
 
-/** Whether the file has exactly this name, where the file system ignores case. */
+/** Reports whether the file has exactly this name, as a file system that ignores case may find another. */
 export async function isOwnName(path: string): Promise<boolean> {
   try {
     return basename(await realpath(path)) === basename(path);
@@ -93,7 +93,7 @@ export async function isOwnName(path: string): Promise<boolean> {
  * that name.
  */
 export async function removeDatabase(path: string): Promise<void> {
-  // What upgrades have copied goes first, also a copy that a crash left unfinished: nothing of a deleted instance may stay. [DB300]
+  // Copies from upgrades go first, also one that a crash left unfinished: nothing of a deleted instance may stay. [DB300]
   const copies = tablesLayout.steps.flatMap((_, version) => [`.v${version}`, `.v${version}.new`]);
   for (const suffix of [...copies, "-wal", "-shm", ""]) await rm(path + suffix, { force: true });
   await syncDirectory(dirname(path));

@@ -15,7 +15,7 @@ interface UnderWay {
   stopping: AbortController;
 }
 
-/** Large instances whose tables are changed by another process before they are opened, because that takes long. [DB310] */
+/** Migrates large instances in another process before they are opened, because that takes long. [DB310] */
 export class InstanceMigrations {
   readonly #engine: StorageEngine;
   readonly #unfit: UnfitInstances;
@@ -31,8 +31,8 @@ export class InstanceMigrations {
   }
 
   /**
-   * Resolves when opening the file, which is not open, takes no long work; undefined: now. Errors: 503, the file does not fit
-   * what is declared, or its change takes longer than MIGRATION_WAIT_MS.
+   * Resolves when the file, which is not open, can be opened without long work; undefined: now. Errors: 503, the file does not fit
+   * the declaration, or its migration takes longer than MIGRATION_WAIT_MS.
    */
   ready(instanceId: string, path: string): Promise<void> | undefined {
     const known = this.#underWay.get(instanceId);
@@ -50,19 +50,22 @@ export class InstanceMigrations {
     return this.#waited(ended);
   }
 
-  /** Errors: 503 while another process has the file. */
+  /** Throws a 503 error while another process migrates the file. */
   refuseUnderWay(instanceId: string): void {
     if (this.#underWay.has(instanceId)) throw underWay();
   }
 
-  /** Ends the change of the file's tables, which stay as they were. Never rejects. */
+  /** Aborts the migration of the file, whose tables stay as they were. Never rejects. */
   async stop(instanceId: string, reason: Error): Promise<void> {
     const known = this.#underWay.get(instanceId);
     known?.stopping.abort(reason);
     await known?.ended.catch(() => {});
   }
 
-  /** A file that a crash has left with a WAL is opened as always, with all its checks. */
+  /**
+   * Reports whether opening the file takes a long migration. A file that a crash left with a WAL is opened as usual, with all
+   * checks.
+   */
   #isLongWork(path: string): boolean {
     const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
     if (size <= MIGRATED_NOW_BYTES_MAX || hasWal(path)) return false;
@@ -70,7 +73,7 @@ export class InstanceMigrations {
       using sqlite = openUnchanged(path);
       return !this.#isAsDeclared(sqlite);
     } catch {
-      // Opening it says what is wrong.
+      // Opening the file reports the problem.
       return false;
     }
   }

@@ -2,7 +2,7 @@ import { quotaExceeded } from "../../../kernel/errors.ts";
 import { PAGE_BYTES } from "../limits.ts";
 import type { Sync, Transaction } from "../types.ts";
 
-/** What each instance of a namespace may hold. */
+/** Quota of each instance of a namespace. */
 export interface InstanceQuota {
   /** The namespace, for messages. */
   name: string;
@@ -10,7 +10,7 @@ export interface InstanceQuota {
 }
 
 /**
- * `work`, which throws a 413 at its end if it has made the file hold more than the quota allows. A write that needs no more room than
+ * Wraps `work` to throw a 413 error at its end if it has grown the file beyond the quota. A write that needs no more room than
  * there was, or only deletes records, is never refused.
  */
 export const withinQuota =
@@ -27,26 +27,29 @@ export const withinQuota =
     );
   };
 
-/** Pages in use, so that what was deleted no longer counts, although the file keeps its length. */
+/** Counts the pages in use, so that deleted records no longer count, although the file keeps its length. */
 function usedBytes(tx: Transaction): number {
   const pages = tx.query<{ page_count: number }>("PRAGMA page_count").get()?.page_count ?? 0;
   const free = tx.query<{ freelist_count: number }>("PRAGMA freelist_count").get()?.freelist_count ?? 0;
   return (pages - free) * PAGE_BYTES;
 }
 
-/** Counts instances for their creators. */
+/** Counts instances by creator. */
 export interface InstanceCreations {
-  /** Before the file of a new instance is made. `creator`: a user's id; null: it counts for nobody. Errors: 413, and none is made. */
+  /**
+   * Runs before the file of a new instance is made. `creator`: a user's id; null: it counts for nobody. Errors: 413, and none is
+   * made.
+   */
   begin(instanceId: string, creator: string | null): Promise<void>;
-  /** The instance exists. */
+  /** Notes that the instance exists. */
   done(instanceId: string): void;
-  /** It was not created after all. Never rejects. */
+  /** Takes the count back: the instance was not created after all. Never rejects. */
   undone(instanceId: string): Promise<void>;
-  /** It was deleted. Never rejects. */
+  /** Takes the count back: the instance was deleted. Never rejects. */
   removed(instanceId: string): Promise<void>;
 }
 
-/** Creations of instances that are counted, one at a time for each instance. */
+/** Counts creations of instances, one at a time for each instance. */
 export class CountedCreations {
   readonly #creations: InstanceCreations;
   readonly #instances: { exists(id: string): boolean; deletion(id: string): Promise<unknown> | undefined };
@@ -61,7 +64,7 @@ export class CountedCreations {
     this.#instances = instances;
   }
 
-  /** Runs the first write of an instance, which is counted before its file is made: there is no file without its count. [TB452] */
+  /** Runs the first write of an instance, which is counted before its file is made: no file exists without its count. [TB452] */
   async run<T>(instanceId: string, creator: string | null, write: () => Promise<T>): Promise<T> {
     for (;;) {
       const other = this.#running.get(instanceId) ?? this.#instances.deletion(instanceId);
@@ -83,7 +86,7 @@ export class CountedCreations {
     try {
       return await write();
     } finally {
-      // A deletion that has begun takes the count back itself, once the file is gone.
+      // A deletion under way takes the count back itself, once the file is gone.
       const isMade = this.#instances.exists(instanceId) || this.#instances.deletion(instanceId) !== undefined;
       if (isMade) this.#creations.done(instanceId);
       else await this.#creations.undone(instanceId);

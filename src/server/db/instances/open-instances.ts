@@ -10,26 +10,29 @@ import { WaitingWork } from "./waiting-work.ts";
 interface OpenInstance {
   file: OpenedFile;
   isClosing: boolean;
-  /** Until the next turn, for those who have waited for it and have not used it yet. */
+  /** Whether the file stays open until the next turn, for requests that waited for it and have not used it yet. */
   isKept: boolean;
   useCount: number;
 }
 
-/** The files of instances that are open. Beyond the bounds the least recently used are closed; work waits while all are busy. */
+/** Open files of instances, as an LRU. Beyond the bounds the least recently used are closed; work waits while all are busy. */
 export class OpenInstances {
   readonly #clock: Clock;
   readonly #bounds: InstanceBounds;
   readonly #openFile: (instanceId: string) => OpenedFile;
-  /** In the order of last use. */
+  /** Files in the order of last use. */
   readonly #open = new Map<string, OpenInstance>();
   readonly #waiting = new WaitingWork();
-  /** Opening a file takes milliseconds, and making a new one longer: hundreds at once would hold the event loop for seconds. */
+  /**
+   * Limits openings per turn: opening a file takes milliseconds and making one longer, so hundreds at once would block the event
+   * loop for seconds.
+   */
   readonly #scheduler = new Scheduler();
   #isAdmissionDue = false;
   #closingCount = 0;
   #isSweepDue = false;
 
-  /** `openFile`: errors as `use`. */
+  /** `openFile`: has the errors of `use`. */
   constructor(clock: Clock, bounds: InstanceBounds, openFile: (instanceId: string) => OpenedFile) {
     this.#clock = clock;
     this.#bounds = bounds;
@@ -65,8 +68,8 @@ export class OpenInstances {
   }
 
   /**
-   * Uses the file. Waits first if all files that may be open are busy, or if this turn has opened files for long enough. Errors: as
-   * `use`; 503, too many wait.
+   * Uses the file. Waits first if all files that may be open are busy, or if this turn has opened files for long enough. Errors:
+   * those of `use`; 503, too many wait.
    */
   withRoom<T>(instanceId: string, work: (file: OpenedFile) => Promise<T>): Promise<T> {
     if (this.#mayUseNow(instanceId)) return Promise.try(() => work(this.use(instanceId)));
@@ -77,7 +80,7 @@ export class OpenInstances {
   }
 
   /**
-   * Opens the file where there is room. Otherwise resolves when it is open. It stays open for the rest of that turn. Errors: as
+   * Opens the file if there is room. Otherwise resolves when it is open. It stays open for the rest of that turn. Errors: those of
    * `withRoom`; 503 after ROOM_WAIT_MS.
    */
   whenOpen(instanceId: string): Promise<void> | undefined {
@@ -98,12 +101,15 @@ export class OpenInstances {
     this.#open.delete(instanceId);
   }
 
-  /** Ends with `error` what is under way in the instance and what waits for it, and closes its file. Errors: as `OpenedFile.end`. */
+  /**
+   * Ends with `error` what is under way in the instance and what waits for it, and closes its file. Errors: those of
+   * `OpenedFile.end`.
+   */
   async end(instanceId: string, error: AppError): Promise<void> {
     this.#waiting.refuse(instanceId, error);
     const known = this.#open.get(instanceId);
     if (known === undefined) return;
-    // Nothing else closes it meanwhile.
+    // Prevents other code from closing the file meanwhile.
     known.isClosing = true;
     known.useCount += 1;
     try {
@@ -121,7 +127,7 @@ export class OpenInstances {
     this.#open.clear();
   }
 
-  /** An open file, or one that may be opened before those that wait. [DB105] */
+  /** Reports whether the file is open, or may be opened before those that wait. [DB105] */
   #mayUseNow(instanceId: string): boolean {
     if (this.#open.has(instanceId)) return true;
     return this.#waiting.isEmpty && this.#scheduler.hasTime && this.#hasRoom(instanceId);
@@ -199,7 +205,7 @@ export class OpenInstances {
     });
   }
 
-  /** Moves the WAL off the main thread, then closes the file. A use of the file meanwhile keeps it open. */
+  /** Checkpoints the WAL off the main thread, then closes the file. A use of the file meanwhile keeps it open. */
   async #closeBeside(instanceId: string, instance: OpenInstance): Promise<void> {
     const { useCount } = instance;
     instance.isClosing = true;

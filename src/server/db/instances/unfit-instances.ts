@@ -4,8 +4,8 @@ import { UNFIT_INSTANCES_MAX, UNFIT_KEPT_MS } from "../limits.ts";
 import { MigrationFailed, SchemaMismatch } from "../schema/types.ts";
 
 /**
- * Instances whose file cannot be migrated to the declaration. The problems are cached for a while: each request to such an
- * instance would otherwise plan and run migrations again, on the event loop.
+ * Cache of the instances whose file cannot be migrated to the declaration, with their problems: each request to such an instance
+ * would otherwise plan and run migrations again, on the event loop.
  */
 export class UnfitInstances {
   readonly #clock: Clock;
@@ -17,7 +17,7 @@ export class UnfitInstances {
     this.#onUnfit = onUnfit;
   }
 
-  /** Errors: 503 with the problems, for an instance that was recently found unfit. */
+  /** Throws a 503 error with the problems of an instance that was recently found unfit. */
   refuseKnown(instanceId: string): void {
     const known = this.#known.get(instanceId);
     if (known === undefined) return;
@@ -25,12 +25,12 @@ export class UnfitInstances {
     this.#known.delete(instanceId);
   }
 
-  /** The instance was deleted. */
+  /** Forgets a deleted instance. */
   forget(instanceId: string): void {
     this.#known.delete(instanceId);
   }
 
-  /** The error for a failed opening: 503 if the file does not fit the declaration, otherwise `cause`. */
+  /** Returns the error for a failed opening: 503 if the file does not fit the declaration, otherwise `cause`. */
   refusal(instanceId: string, cause: unknown): unknown {
     if (!(cause instanceof SchemaMismatch) && !(cause instanceof MigrationFailed)) return cause;
     const problems = cause instanceof SchemaMismatch ? cause.problems.join("; ") : cause.message;

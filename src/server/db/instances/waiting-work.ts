@@ -10,7 +10,7 @@ interface Waiting {
 
 /** Work that waits until the file of its instance is open. */
 export class WaitingWork {
-  /** In order of arrival. */
+  /** Waiting work by instance, in order of arrival. */
   readonly #byInstance = new Map<string, Waiting[]>();
   #count = 0;
 
@@ -22,14 +22,16 @@ export class WaitingWork {
     return this.#count >= WAITING_FOR_ROOM_MAX;
   }
 
-  /** In the order in which work first came for them. Those that are taken meanwhile are left out. */
+  /**
+   * Returns the instances in the order in which work first came for them. Those that are taken during the iteration are left out.
+   */
   instanceIds(): Iterable<string> {
     return this.#byInstance.keys();
   }
 
   /**
-   * The result of `work`, which runs in the request that adds it: whichever one opens the file has another actor for the audit log,
-   * and another origin for triggers. [DB105]
+   * Resolves to the result of `work`, which runs in the context of the request that adds it: the request that opens the file has
+   * another actor for the audit log, and another origin for triggers. [DB105]
    */
   add<T>(instanceId: string, work: (file: OpenedFile) => Promise<T>): Promise<T> {
     const asAdded = AsyncLocalStorage.bind(work);

@@ -11,12 +11,12 @@ export const OUTBOX_TABLE = "_platform_outbox";
 
 const CREATE = `CREATE TABLE IF NOT EXISTS "${OUTBOX_TABLE}" ("seq" INTEGER PRIMARY KEY, "id" TEXT NOT NULL,
   "names" TEXT NOT NULL, "group" TEXT, "key" TEXT, "dueAt" INTEGER, "data" TEXT NOT NULL, "secret" BLOB) STRICT`;
-/** For tables that an earlier version has made. */
+/** Migrates a table that an earlier version has made. */
 const ADD_SECRET = `ALTER TABLE "${OUTBOX_TABLE}" ADD COLUMN "secret" BLOB`;
 const INSERT = `INSERT INTO "${OUTBOX_TABLE}" ("id", "names", "group", "key", "dueAt", "data") VALUES (?, ?, ?, ?, ?, ?)`;
 const INSERT_SECRET = `INSERT INTO "${OUTBOX_TABLE}" ("id", "names", "group", "key", "dueAt", "data", "secret")
   VALUES (?, ?, ?, ?, ?, ?, ?)`;
-/** The first rows, and the bytes of each before its data is read. */
+/** Sizes of the first rows, read before their data. */
 const SIZES = `SELECT "seq", octet_length("data") AS "bytes" FROM "${OUTBOX_TABLE}" ORDER BY "seq" LIMIT ?`;
 const FIRST = `SELECT * FROM "${OUTBOX_TABLE}" WHERE "seq" <= ? ORDER BY "seq"`;
 const DELETE = `DELETE FROM "${OUTBOX_TABLE}" WHERE "seq" <=
@@ -25,7 +25,7 @@ const EXISTS = `SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = '${O
 
 type Row = Omit<StoredOutboxRow, "names" | "secret"> & { names: string; secret?: Uint8Array | null };
 
-/** Runs inside a transaction, which also creates the table for the first row. */
+/** Inserts a row inside a transaction, which also creates the table for the first row. */
 export function insertOutboxRow(sqlite: Database, statements: StatementCache, row: OutboxRow): void {
   const { id, names, group, key, dueAt, data, secret } = row;
   const values = [id, JSON.stringify(names), group, key, dueAt, data] as const;
@@ -51,7 +51,7 @@ export function hasOutboxRows(sqlite: Database): boolean {
   return first.get() !== null;
 }
 
-/** The first rows, in order: at most `rowsMax`, and of `bytesMax` bytes of data together, but at least one if any waits. */
+/** Reads the first rows, in order: at most `rowsMax`, and of `bytesMax` bytes of data together, but at least one if any waits. */
 export function readOutboxRows(
   tx: Transaction,
   { rowsMax, bytesMax }: { rowsMax: number; bytesMax: number },
@@ -66,20 +66,21 @@ export function readOutboxRows(
     last = row.seq;
   }
   if (last === null) return [];
-  // `insertOutboxRow` has written the names.
+  // Written as JSON by `insertOutboxRow`.
   const rows = tx.query<Row>(FIRST).all(last);
   return rows.map((row) => ({ ...row, names: JSON.parse(row.names) as string[], secret: row.secret ?? null }));
 }
 
-/** Deletes the rows up to and including this one; none where the file is another one by now, and has another row in its place. */
+/** Deletes the rows up to and including this one; none if the file has been replaced meanwhile and has another row in its place. */
 export function deleteOutboxRows(tx: Transaction, { seq, id }: Pick<StoredOutboxRow, "seq" | "id">): void {
   if (tx.query(EXISTS).get() !== null) tx.query(DELETE).run(seq, id);
 }
 
 /**
- * Whether the outbox of a file, or its table of audit entries, may have rows, without a lock and without changing anything, so
- * that the server may use the file meanwhile. A file with a WAL counts as having rows: either the server has it open, and knows its outbox, or a crash left
- * the WAL, and only the server may recover it ([DB163]). So does a file that cannot be read, as one that the server is writing.
+ * Reports whether the outbox of a file, or its table of audit entries, may have rows. Takes no lock and changes nothing, so that
+ * the server may use the file meanwhile. A file with a WAL counts as having rows: either the server has it open, and knows its
+ * outbox, or a crash left the WAL, and only the server may recover it ([DB163]). So does a file that cannot be read, such as one
+ * that the server is writing.
  */
 export function mayHaveOutboxRows(path: string): boolean {
   if (hasWal(path)) return true;

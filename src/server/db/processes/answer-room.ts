@@ -1,15 +1,15 @@
 import { LARGE_ANSWER_BYTES, LARGE_ANSWERS_MAX_BYTES } from "../limits.ts";
 
-/** Memory for one answer. */
+/** A reservation of memory for one answer. */
 export interface Reservation {
   /** Resolves when the answer may be taken in. */
   ready: Promise<void>;
-  /** Gives the memory back, or stops waiting for it. A second call does nothing. */
+  /** Releases the memory, or stops waiting for it. A second call does nothing. */
   release(): void;
 }
 
 /**
- * The memory for large answers, from the moment they leave their query process until their client has them. While it is full,
+ * Budget of memory for large answers, from the moment they leave their query process until their client has them. While it is full,
  * answers stay in their processes. [DB180]
  */
 export interface AnswerRoom {
@@ -25,7 +25,7 @@ interface Entry {
 const SMALL: Reservation = { ready: Promise.resolve(), release: () => {} };
 
 export function createAnswerRoom(): AnswerRoom {
-  /** In order of arrival. */
+  /** Waiting entries in order of arrival. */
   const waiting = new Set<Entry>();
   const held = new Set<Entry>();
   let heldBytes = 0;
@@ -34,12 +34,12 @@ export function createAnswerRoom(): AnswerRoom {
     for (const entry of held) if (entry.callerName === callerName) bytes += entry.sizeBytes;
     return bytes;
   };
-  /** One answer of each caller, and more of them in half of the room. */
+  /** Admits one answer of each caller, and more of them in half of the room. */
   const mayHold = ({ callerName, sizeBytes }: Entry): boolean => {
     const bytes = heldBy(callerName);
     return bytes === 0 || bytes + sizeBytes <= LARGE_ANSWERS_MAX_BYTES / 2;
   };
-  /** Those first who hold least. */
+  /** Returns the next entry to admit: that of the caller who holds least. */
   const next = (): Entry | null => {
     let found: Entry | null = null;
     let least = Number.POSITIVE_INFINITY;

@@ -4,8 +4,8 @@ import { zstdDecompressSync } from "node:zlib";
 import type { FromProcess, ProgramStart } from "./protocol.ts";
 
 /**
- * What a process runs first. It starts as Bun itself and is sent its program: the executable's own code takes twice the time to
- * load, and four times the memory. What arrives while the program is loaded is kept for it.
+ * Loader that a process runs first. The process starts as plain Bun and receives its program: the executable's own code takes twice
+ * the time to load, and four times the memory. Messages that arrive while the program is loaded are buffered for it.
  */
 const LOADER = `
   process.on("SIGINT", () => {});
@@ -22,7 +22,7 @@ const LOADER = `
     for (const message of early) process.emit("message", message);
   });`;
 
-/** The programs by their names, as scripts/build.ts has bundled them: JSON, compressed, in base64. Only in the executable. */
+/** Programs by name, as scripts/build.ts has bundled them: JSON, compressed, in base64. Only in the executable. */
 declare const PLATFORM_PROGRAMS: string;
 
 let programs: Readonly<Record<string, string>> | null = null;
@@ -54,7 +54,7 @@ export function startChild(options: {
 }): Bun.Subprocess {
   const { program, settings, priority, onMessage } = options;
   const child = Bun.spawn([process.execPath, "-e", LOADER], {
-    // Not the directory of the server: a bunfig.toml or .env there is not for this process.
+    // Not the directory of the server, whose bunfig.toml or .env is not for this process.
     cwd: process.platform === "win32" ? (process.env["SystemRoot"] ?? "C:\\") : "/",
     env: childEnvironment(),
     stdio: ["ignore", "ignore", "inherit"],
@@ -67,7 +67,9 @@ export function startChild(options: {
   return child;
 }
 
-/** The server gets the processor first; where memory runs out, a query is ended and not the server. */
+/**
+ * Lowers the process's claim: the server gets the processor first, and where memory runs out, a query is ended and not the server.
+ */
 function giveWay(pid: number, priority: "below" | "same"): void {
   try {
     if (priority === "below") setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
@@ -81,12 +83,12 @@ export function describeExit(child: Bun.Subprocess): string {
   return child.signalCode === null ? `exit code ${child.exitCode}` : `signal ${child.signalCode}`;
 }
 
-/** The secrets in the server's environment stay there. */
+/** Returns the environment of a process, without the secrets in the server's environment. */
 function childEnvironment(): Record<string, string> {
   const environment: Record<string, string> = {
-    // Makes a compiled executable behave as Bun itself.
+    // Makes a compiled executable behave like plain Bun.
     BUN_BE_BUN: "1",
-    // The process ends with the server, also in the middle of a query that never ends.
+    // Ends the process with the server, even in the middle of a query that never ends.
     BUN_FEATURE_FLAG_NO_ORPHANS: "1",
   };
   for (const name of ["TMPDIR", "TEMP", "TMP", "SystemRoot"]) {

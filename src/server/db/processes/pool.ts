@@ -11,16 +11,16 @@ export interface ProcessPoolOptions {
   clock: Clock;
   /** The module that the processes run, by its path under `src` without the ending: `d1/query-job`. */
   program: string;
-  /** What the module's `start` is given. */
+  /** Argument of the module's `start`. */
   settings: unknown;
   processesMax: number;
-  /** Places of the queue; a job takes some of them while it waits. */
+  /** Places of the queue; a waiting job takes one or more of them. */
   placesMax: number;
-  /** A process without work ends after this time. */
+  /** Idle time after which a process ends. */
   idleMs: number;
-  /** The server gets the processor first, unless it waits for the jobs itself. Default: below. */
+  /** `below`: the server gets the processor first; `same`: the server itself waits for the jobs. Default: below. */
   priority?: "below" | "same";
-  /** How many processes a caller may have at once where `free` of them have no work. Default: all. */
+  /** Returns how many processes a caller may have at once where `free` of them have no work. Default: all. */
   shareOf?: (caller: string, free: number) => number;
 }
 
@@ -31,18 +31,18 @@ interface Entry {
   places: number;
   resolve: (answer: unknown) => void;
   reject: (cause: unknown) => void;
-  /** Stops watching the job's time and signals. */
+  /** Ends the timer and the signal listeners of the job. */
   unwatch: () => void;
-  /** Its process ended by itself once already. */
+  /** Whether the job has been retried already because its process ended by itself. */
   isRepeated: boolean;
 }
 
 interface PooledProcess {
   child: Bun.Subprocess;
   entry: Entry | null;
-  /** The number that `entry` was sent with. */
+  /** The number with which `entry` was sent. */
   entryId: number;
-  /** Set while the process is being killed: its job rejects with it once the process has ended. */
+  /** Set while the process is being killed: the job rejects with it once the process has ended. */
   verdict: unknown;
   resources: Set<string>;
   cancelIdle: () => void;
@@ -50,14 +50,14 @@ interface PooledProcess {
 
 /**
  * Runs jobs in processes of their own, one job each at a time. A process can be killed where a thread cannot: a thread that is
- * terminated inside SQLite goes on until its statement ends. Processes start when they are needed, end when they have no work,
- * and with the server. [DB17] [DB20] [DB120]–[DB123]
+ * terminated inside SQLite continues until its statement ends. Processes start on demand, end when idle, and end with the server.
+ * [DB17] [DB20] [DB120]–[DB123]
  */
 export class ProcessPool {
   readonly #options: ProcessPoolOptions;
   readonly #waiting: FairQueue<Entry>;
   readonly #processes = new Set<PooledProcess>();
-  /** Those without work, the one used last at the end. */
+  /** Processes without work, the one used last at the end. */
   readonly #idle: PooledProcess[] = [];
   #lastId = 0;
   #isStopped = false;
@@ -75,7 +75,10 @@ export class ProcessPool {
     return this.#waiting.size;
   }
 
-  /** The answer of the process. Errors: as `Job` says; 503 when the pool stops or no process can be started. */
+  /**
+   * Runs a job and resolves to the answer of its process. Errors: those of `Job`; 503 when the pool stops or no process can be
+   * started.
+   */
   run(job: Job): Promise<unknown> {
     if (this.#isStopped) return Promise.reject(serverStopping());
     const fired = job.signals.find(({ signal }) => signal.aborted);
@@ -100,7 +103,7 @@ export class ProcessPool {
     });
   }
 
-  /** Starts what may run now. Called by the pool itself, and when what a job's `mayStart` depends on has changed. */
+  /** Starts the jobs that may run now. Called by the pool itself, and when a condition of a job's `mayStart` has changed. */
   wake(): void {
     const { processesMax, shareOf } = this.#options;
     while (this.#waiting.size > 0 && !this.#isStopped) {
@@ -113,14 +116,14 @@ export class ProcessPool {
       if (entry === null) return;
       entry.unwatch();
       entry.job.onStart?.();
-      // The process used last is warm, and the others can come to their idle end.
+      // The process used last is warm, and the others can reach their idle timeout.
       const process = this.#idle.pop() ?? this.#spawn(entry);
       if (process !== null) this.#start(process, entry);
     }
   }
 
   /**
-   * Has each process that knows `resource` run a job that lets go of it. A busy one does so after its job and is not waited for.
+   * Runs a job that releases `resource` in each process that knows it. A busy one does so after its job and is not waited for.
    * Never rejects.
    */
   async forget(resource: string, job: Job): Promise<void> {
@@ -140,7 +143,7 @@ export class ProcessPool {
     await Promise.allSettled(answers);
   }
 
-  /** Jobs under way have `graceMs` to end. */
+  /** Stops the pool. Jobs under way have `graceMs` to end. */
   async stop({ graceMs }: { graceMs: number } = { graceMs: 0 }): Promise<void> {
     this.#isStopped = true;
     for (const entry of this.#waiting.drain()) {
@@ -178,14 +181,14 @@ export class ProcessPool {
     process.cancelIdle();
     process.entry = entry;
     process.entryId = this.#nextId();
-    // An embedding program stays until its jobs have ended.
+    // Keeps an embedding program alive until its jobs have ended.
     process.child.ref();
     if (job.resource !== undefined) process.resources.add(job.resource);
     if (typeof job.attached === "function") void this.#fetchAttached(process, entry, job.attached);
     else this.#begin(process, entry, job.attached);
   }
 
-  /** Its process is the job's meanwhile, so that only so many jobs hold their bytes as there are processes. */
+  /** Loads the attached bytes while the job already holds its process, so that no more jobs hold bytes than there are processes. */
   async #fetchAttached(process: PooledProcess, entry: Entry, load: () => Promise<Blocks>): Promise<void> {
     const { job } = entry;
     this.#watch(entry, job.waitMs, (reason) => this.#kill(process, reason ?? job.refusals.waitedTooLong()));
@@ -209,7 +212,7 @@ export class ProcessPool {
     else void this.#sendAttached(process, attached, message);
   }
 
-  /** A block in each turn of the event loop: a message is copied when it is sent. */
+  /** Sends one block in each turn of the event loop, as a message is copied when it is sent. */
   async #sendAttached(process: PooledProcess, blocks: Blocks, job: ToProcess) {
     for (const bytes of blocks) {
       if (process.verdict !== undefined || !this.#processes.has(process)) return;
@@ -219,7 +222,7 @@ export class ProcessPool {
     if (process.verdict === undefined && this.#processes.has(process)) this.#send(process, job);
   }
 
-  /** A process that takes no message is about to end, and its job with it. */
+  /** Sends a message. A process that takes none is about to end, and its job with it. */
   #send(process: PooledProcess, message: ToProcess): void {
     try {
       process.child.send(message);
@@ -228,7 +231,7 @@ export class ProcessPool {
     }
   }
 
-  /** Calls `stop` once, when the time is over (without a reason) or one of the signals fires (with it). */
+  /** Calls `stop` once, when the time is over (without a reason) or one of the signals fires (with its reason). */
   #watch(entry: Entry, timeMs: number, stop: (reason: unknown) => void): void {
     entry.unwatch();
     const endings: (() => void)[] = [];
@@ -247,7 +250,7 @@ export class ProcessPool {
     }
   }
 
-  /** null: the system has no process left, and the job was refused. */
+  /** Starts a process; null: the system has none left, and the job was rejected. */
   #spawn(entry: Entry): PooledProcess | null {
     const { program, settings, priority = "below" } = this.#options;
     let child: Bun.Subprocess;
@@ -272,7 +275,7 @@ export class ProcessPool {
 
   #receive(process: PooledProcess, message: FromProcess): void {
     const { entry } = process;
-    // A process that is being killed may still have answered: its time was over all the same.
+    // A process that is being killed may still have answered, after its time limit.
     if (entry === null || message.id !== process.entryId || process.verdict !== undefined) return;
     switch (message.kind) {
       case "part":
@@ -293,7 +296,7 @@ export class ProcessPool {
     this.#rest(process);
   }
 
-  /** A job whose part cannot be taken in ends with the reason. */
+  /** Receives a part. If that throws, the job ends with the error. */
   #take(process: PooledProcess, { job }: Entry, part: unknown): void {
     try {
       job.take?.(part);
@@ -316,7 +319,7 @@ export class ProcessPool {
     process.child.unref();
   }
 
-  /** A process without a job takes the next one, or waits for one for a while. */
+  /** Makes a process idle: it takes the next job, or ends after the idle time. */
   #rest(process: PooledProcess): void {
     if (this.#isStopped) {
       this.#kill(process, serverStopping());
@@ -334,7 +337,7 @@ export class ProcessPool {
     process.child.kill("SIGKILL");
   }
 
-  /** The process has ended, and its statement with it: only now its job rejects, or begins again. */
+  /** Removes an ended process. Its statement has ended with it, so only now its job rejects, or is retried. */
   #remove(process: PooledProcess): void {
     this.#processes.delete(process);
     this.#takeIdle(process);
@@ -347,7 +350,7 @@ export class ProcessPool {
     this.wake();
   }
 
-  /** A process that something else has killed costs a repeatable job another start. [DB123] */
+  /** Rejects the job of an ended process, or retries a repeatable one once if something else killed the process. [DB123] */
   #settle(entry: Entry, { verdict, child }: PooledProcess): void {
     const { job } = entry;
     if (verdict !== undefined || this.#isStopped) {

@@ -2,7 +2,7 @@ import type { FromProcess, ToProcess } from "./protocol.ts";
 
 /** One job, as the program of a process sees it. */
 export interface JobContext {
-  /** The bytes that came with the request. */
+  /** The bytes sent before the request. */
   readonly attached: readonly Uint8Array<ArrayBuffer>[];
   sendPart(part: unknown): void;
   /** Resolves when the server has room for an answer of `sizeBytes`. */
@@ -10,9 +10,9 @@ export interface JobContext {
 }
 
 export interface Program<Request> {
-  /** Gives the answer, or a promise of it. One job runs at a time. */
+  /** Returns the answer, or a promise of it. One job runs at a time. */
   run(request: Request, context: JobContext): unknown;
-  /** What the server learns of an error; it must survive a structured clone. */
+  /** Returns what the server learns of an error; it must survive a structured clone. */
   failureOf(cause: unknown): unknown;
 }
 
@@ -53,7 +53,7 @@ export function serveJobs<Request>({ run, failureOf }: Program<Request>): void {
       case "job": {
         const bytes = attached;
         attached = [];
-        // The server sends what its area's module takes.
+        // The server sends the requests of this program's area.
         void perform(message.id, message.request as Request, bytes);
         break;
       }

@@ -1,24 +1,24 @@
-/** What the server and a process of its pool say to each other. */
+/** Messages between the server and a process of its pool. */
 
-/** The program that a process runs: `source` is its bundled text, or `file` its path where the server runs from source. */
+/** The program of a process: `source` is its bundled text, or `file` its path where the server runs from source. */
 export interface ProgramStart {
   source: string | null;
   file: string | null;
-  /** What the program was given by the area that it belongs to. */
+  /** Settings from the area that the program belongs to. */
   settings: unknown;
 }
 
 export type ToProcess =
-  /** Bytes of the job that follows. */
+  /** Bytes for the job that follows. */
   | { kind: "bytes"; bytes: Uint8Array<ArrayBuffer> }
   | { kind: "job"; id: number; request: unknown }
-  /** The large answer of this job may be sent. */
+  /** Permission to send the large answer of this job. */
   | { kind: "room"; id: number };
 
 export type FromProcess =
-  /** A part of the answer; more follows. */
+  /** A part of the answer; more follow. */
   | { kind: "part"; id: number; part: unknown }
-  /** An answer of `sizeBytes` waits for room. */
+  /** Request for room for an answer of `sizeBytes`. */
   | { kind: "room"; id: number; sizeBytes: number }
   | { kind: "done"; id: number; answer: unknown }
   | { kind: "failed"; id: number; failure: unknown };

@@ -1,6 +1,6 @@
 import { reasonOf } from "../../../kernel/errors.ts";
 
-/** What SQLite said about a statement that ran in another process. */
+/** SQLite's error for a statement that ran in another process. */
 export class QueryError extends Error {
   /** SQLite's extended result code; 0 where SQLite did not see the statement. */
   readonly errorCode: number;
@@ -12,13 +12,13 @@ export class QueryError extends Error {
   }
 }
 
-/** Of what a program's `sqliteFailure` gave. */
+/** Restores the error from the result of a program's `sqliteFailure`. */
 export function queryError(failure: unknown): QueryError {
   const { message, errorCode } = failure as SqliteFailure; // The failure of every program that calls `sqliteFailure`.
   return new QueryError(message, errorCode);
 }
 
-/** What SQLite said: its message, and its extended result code; 0 where SQLite did not see the statement. */
+/** SQLite's error: its message, and its extended result code; 0 where SQLite did not see the statement. */
 export interface SqliteFailure {
   message: string;
   errorCode: number;

@@ -1,9 +1,9 @@
 import { SENT_AS_JSON_CHARS_MAX, SENT_AS_JSON_MIN } from "../limits.ts";
 
-/** What a statement binds, on its way to a process. */
+/** Bound values of a statement, as they are sent to a process. */
 export type SentValues<Value> = readonly Value[] | string;
 
-/** Many short values go as one JSON text where it keeps them: Bun takes a time for each value of a message. */
+/** Encodes many short values as one JSON text where that preserves them, because Bun takes time for each value of a message. */
 export function sentValues<Value>(values: readonly Value[]): SentValues<Value> {
   if (values.length < SENT_AS_JSON_MIN || !values.every(isKeptByJson)) return values;
   const chars = values.reduce((sum: number, value) => sum + (typeof value === "string" ? value.length : 0), 0);
@@ -11,7 +11,7 @@ export function sentValues<Value>(values: readonly Value[]): SentValues<Value> {
 }
 
 export function receivedValues<Value>(sent: SentValues<Value>): readonly Value[] {
-  // Written by `sentValues`.
+  // Encoded by `sentValues`.
   return typeof sent === "string" ? (JSON.parse(sent) as Value[]) : sent;
 }
 

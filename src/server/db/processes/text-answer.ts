@@ -4,23 +4,23 @@ import type { Job } from "./job.ts";
 import type { ProcessPool } from "./pool.ts";
 import type { JobContext } from "./program.ts";
 
-/** A text that a process answered with, as bytes in parts, so that it can be sent on as it is. */
+/** A text answered by a process, as bytes in parts, so that it can be forwarded unchanged. */
 export interface AnswerText {
   parts: readonly Uint8Array<ArrayBuffer>[];
   sizeBytes: number;
   /** What the program tells the server beside the text; null: nothing. */
   note: string | null;
-  /** Gives back the memory that a large answer takes: to be called once it has been sent. */
+  /** Releases the memory of a large answer. Call it once the answer has been sent. */
   release(): void;
 }
 
-/** How a program answers with a text. `bytes`: null where all of them came as parts. */
+/** A program's answer with a text. `bytes`: null where all of them came as parts. */
 export interface SentText {
   bytes: Uint8Array<ArrayBuffer> | null;
   note: string | null;
 }
 
-/** In a program: answers with `text`, in parts once the server has room for it where it is large. [DB180] */
+/** Answers with `text`, in a program; a large text is sent in parts once the server has room for it. [DB180] */
 export async function sendText(
   text: string,
   { room, sendPart }: JobContext,
@@ -36,7 +36,7 @@ export async function sendText(
   return { bytes: null, note };
 }
 
-/** In the server: runs a job whose program answers by `sendText`, or with null, which is null here too. */
+/** Runs a job, in the server, whose program answers by `sendText`. null: the program answered null. */
 export async function runForText(
   pool: ProcessPool,
   { room, ...job }: Omit<Job, "take" | "reserve" | "restart"> & { room: AnswerRoom },

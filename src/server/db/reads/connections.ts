@@ -5,13 +5,13 @@ import { BUCKET_FUNCTION } from "./requests.ts";
 
 /** The connections of one process to the files that it reads. */
 export interface Connections {
-  /** A connection that can only read `path`, kept until others are used. */
+  /** Returns a read-only connection to `path`, from an LRU cache. */
   of(path: string, extensions: readonly string[]): DatabaseSync;
   close(path: string): void;
 }
 
 export function createConnections(): Connections {
-  /** The one used last at the end. */
+  /** Connections by path, the one used last at the end. */
   const open = new Map<string, DatabaseSync>();
   const close = (path: string): void => {
     open.get(path)?.close();
@@ -39,7 +39,7 @@ function connect(path: string, extensions: readonly string[]): DatabaseSync {
   for (const extension of extensions) connection.loadExtension(extension);
   if (extensions.length > 0) connection.enableLoadExtension(false);
   connection.function(BUCKET_FUNCTION, { deterministic: true }, (text, unit, zone) =>
-    // The server writes the statement, with a unit and a zone that it has checked.
+    // The statement is written by the server, with a unit and a zone that it has checked.
     typeof text === "string" ? bucketLabel(text, unit as BucketUnit, String(zone)) : null,
   );
   return connection;

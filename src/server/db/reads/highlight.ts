@@ -9,18 +9,20 @@ const LIMITS: HighlightLimits = {
   phraseLength: HIGHLIGHT_PHRASE_LENGTH,
 };
 
-/** For each row the texts of `request.columns` with marks; null for one without a hit. */
+/** Creates a function that returns, for each row, the texts of `request.columns` with marks; null for one without a hit. */
 export function createHighlighter(limits: HighlightLimits = LIMITS) {
   const markWords = createWordMarks(limits);
   const escapes: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 
-  /** The first `bytesMax` bytes of a text, whole characters. */
+  /** Returns the length of the beginning of a text that takes at most `bytesMax` bytes, in whole characters. */
   function endOf(text: string): number {
     if (text.length * 3 <= limits.bytesMax) return text.length;
     return new TextEncoder().encodeInto(text, new Uint8Array(limits.bytesMax)).read;
   }
 
-  /** In order. One that begins inside of the last, which may reach over the end of its piece, makes that longer. */
+  /**
+   * Adds a span. Spans come in order; one that begins inside of the last, which may reach over the end of its piece, extends it.
+   */
   function addSpan({ spans }: MarkedText, start: number, end: number): void {
     const last = spans.at(-1);
     if (last !== undefined && start < last[1]) last[1] = Math.max(last[1], end);

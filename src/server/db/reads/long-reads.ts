@@ -27,11 +27,11 @@ export interface LongRead<R> extends Omit<QueryRequest, "op" | "params"> {
   decode: (values: unknown[]) => R;
 }
 
-/** Reads that may take long, in processes that can be killed. [DB16]–[DB20] [DB120]–[DB127] */
+/** Runs long reads in processes that can be killed. [DB16]–[DB20] [DB120]–[DB127] */
 export class LongReads {
   readonly #pool: ProcessPool;
   readonly #pages = new PagePlaces();
-  /** Requests with a large page in memory. Their further pages belong to the same answer and wait for no place. */
+  /** Callers with a large page in memory. Their further pages belong to the same answer and need no place. */
   readonly #keeping = new WeakSet<ReadCaller>();
 
   constructor({ clock, processesMax }: { clock: Clock; processesMax: number }) {
@@ -97,7 +97,7 @@ export class LongReads {
       },
     };
     try {
-      // What the program returns for a query.
+      // The program answers a query so.
       const last = (await this.#pool.run(job)) as QueryAnswer;
       take(last.rows);
       // A large page is in memory until its answer has been sent.
@@ -115,7 +115,7 @@ export class LongReads {
     }
   }
 
-  /** Has the processes close `path`. One that is busy does so after its statement and is not waited for. */
+  /** Makes the processes close `path`. A busy one does so after its statement and is not waited for. */
   async forget(path: string): Promise<void> {
     const request: ForgetRequest = { op: "forget", path };
     await this.#pool.forget(path, {
@@ -142,7 +142,7 @@ const refusals = (subject: string, timeoutMs: number): Refusals => ({
   ended: (exit) => new Error(`a query process ended by itself (${exit})`),
 });
 
-/** About what the values of a statement take in memory. */
+/** Estimates the memory that the values of a statement take. */
 function bytesOf(params: readonly SqlValue[]): number {
   let bytes = 0;
   for (const value of params) {

@@ -1,10 +1,10 @@
 import { PAGES_MAX } from "../limits.ts";
 import { SERVER_CALLER } from "../server-caller.ts";
 
-/** A caller gets at most half of what is left, and one place at least. [DB120] */
+/** Returns the share of one caller: at most half of what is left, and at least one place. [DB120] */
 export const shareOf = (left: number): number => Math.ceil(left / 2);
 
-/** The pages that are read or being sent: each may take some megabytes, so they are few. [DB127] */
+/** Places of the pages that are read or being sent: each may take some megabytes, so they are few. [DB127] */
 export class PagePlaces {
   readonly #taken = new Map<string, number>();
   #total = 0;
@@ -14,7 +14,7 @@ export class PagePlaces {
     return caller === SERVER_CALLER.callerName || (this.#taken.get(caller) ?? 0) < shareOf(PAGES_MAX - this.#total);
   }
 
-  /** Gives the function that ends it, of which the first call counts. */
+  /** Takes a place. Returns the function that ends it; only its first call counts. */
   add(caller: string, onEnd: () => void): () => void {
     this.#total += 1;
     this.#taken.set(caller, (this.#taken.get(caller) ?? 0) + 1);

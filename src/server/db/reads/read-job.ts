@@ -8,7 +8,7 @@ import { createConnections } from "./connections.ts";
 import { createHighlighter } from "./highlight.ts";
 import type { PageBounds, QueryAnswer, QueryRequest, ReadRequest } from "./requests.ts";
 
-/** The program of long reads: queries on connections that can only read. [DB16] [DB19] [DB124] */
+/** Starts the program of long reads: queries on read-only connections. [DB16] [DB19] [DB124] */
 export function start(): void {
   const connections = createConnections();
   const highlightRows = createHighlighter();
@@ -16,9 +16,9 @@ export function start(): void {
   function* found({ path, extensions, sql, params }: QueryRequest): Iterable<unknown[]> {
     const statement = connections.of(path, extensions).prepare(sql);
     statement.setReturnArrays(true);
-    // Otherwise one integer beyond 2^53 would make the whole query fail.
+    // Without it, one integer beyond 2^53 would make the whole query fail.
     statement.setReadBigInts(true);
-    // With setReturnArrays each row is an array, which the types of node:sqlite do not say.
+    // With setReturnArrays each row is an array, which the types of node:sqlite do not express.
     for (const row of statement.iterate(...receivedValues(params).map(bindable)) as Iterable<unknown>) {
       const values = row as unknown[];
       for (let i = 0; i < values.length; i += 1) if (typeof values[i] === "bigint") values[i] = Number(values[i]);
@@ -26,7 +26,7 @@ export function start(): void {
     }
   }
 
-  /** Marks the rows of a page together, and no more of them than it can hold. */
+  /** Marks the rows of a page together, and no more of them than the page can hold. */
   function marked(request: QueryRequest): Iterable<unknown[]> {
     const { highlight, page } = request;
     if (highlight === null) return found(request);
@@ -76,8 +76,8 @@ export function start(): void {
 }
 
 /**
- * node:sqlite binds every number as a real; whole ones are integers to bun:sqlite, and so they are here. Done in this process,
- * as a filter may bind tens of thousands.
+ * Converts a value for node:sqlite, which binds every number as a real: whole ones become integers, as in bun:sqlite. Done in this
+ * process, as a filter may bind tens of thousands.
  */
 function bindable(value: SqlValue): SQLInputValue {
   if (typeof value === "boolean") return value ? 1n : 0n;
@@ -85,7 +85,7 @@ function bindable(value: SqlValue): SQLInputValue {
   return value;
 }
 
-/** Roughly what a row takes in memory, here and in the server. */
+/** Estimates the memory of a row, here and in the server. */
 function bytesInMemory(values: readonly unknown[]): number {
   let bytes = 64;
   for (const value of values) {
@@ -94,7 +94,7 @@ function bytesInMemory(values: readonly unknown[]): number {
   return bytes;
 }
 
-/** What a row takes as JSON, in UTF-8. */
+/** Returns the size of a row as JSON, in UTF-8. */
 function bytesAsJson(values: readonly unknown[], page: PageBounds): number {
   let bytes = page.rowBytes;
   for (const [index, value] of values.entries()) {

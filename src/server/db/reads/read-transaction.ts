@@ -3,9 +3,9 @@ import type { Statement } from "../types.ts";
 import type { StatementCache } from "../writer/statement-cache.ts";
 
 /**
- * The quick reads of one turn of the event loop share a transaction, which ends with the turn, or before a write begins.
- * A statement that is alone takes the locks of the WAL and gives them back, by calls of the system that cost more than a
- * read by id itself. [DB33]
+ * Shares one transaction among the quick reads of one turn of the event loop. It ends with the turn, or before a write begins. A
+ * statement outside of a transaction acquires and releases the locks of the WAL with system calls that cost more than a read by id
+ * itself. [DB33]
  */
 export class ReadTransaction {
   readonly #sqlite: Database;
@@ -26,7 +26,7 @@ export class ReadTransaction {
     return !this.#isOpen && this.#sqlite.inTransaction;
   }
 
-  /** Before each quick read. Inside a write, that transaction is the one to read in. */
+  /** Begins the transaction; call it before each quick read. Inside a write, reads use the transaction of the write. */
   begin(): void {
     if (this.#isOpen) return;
     if (this.#refusal !== null) throw this.#refusal;
@@ -37,7 +37,7 @@ export class ReadTransaction {
     setImmediate(this.#endOfTurn);
   }
 
-  /** Every read from now on throws `reason`. */
+  /** Makes every later read throw `reason`. */
   refuse(reason: Error): void {
     this.#refusal = reason;
     this.end();

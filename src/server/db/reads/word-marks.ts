@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { quoteText } from "../identifiers.ts";
 
-/** A text, what of it is looked at, where its next piece begins, and its marks. */
+/** A text with the end of its searched part, the start of its next piece, and its marks. */
 export interface MarkedText {
   text: string;
   end: number;
@@ -16,17 +16,17 @@ export interface HighlightLimits {
   hitsMax: number;
   /** Bytes at the beginning of a text in which marks are made. */
   bytesMax: number;
-  /** Characters that are marked at a time. */
+  /** Characters of a piece. */
   pieceLength: number;
-  /** Characters behind a piece into which a phrase that begins in it may reach. */
+  /** Characters after a piece into which a phrase that begins in it may reach. */
   phraseLength: number;
 }
 
 export type AddSpan = (field: MarkedText, start: number, end: number) => void;
 
 /**
- * `highlight()` of FTS5 copies the whole text at every mark: it is given short pieces of the texts, on an index in memory,
- * one of each at a time until each has its hits or its end.
+ * Creates a function that marks words with FTS5. `highlight()` copies the whole text at every mark, so it gets short pieces of the
+ * texts, on an index in memory, one of each text at a time until each has its hits or its end.
  */
 export function createWordMarks(
   limits: HighlightLimits,
@@ -42,7 +42,7 @@ export function createWordMarks(
     return index;
   }
 
-  /** The first place from `from` on where no tokenizer is inside of a word. */
+  /** Returns the first index from `from` on where no tokenizer is inside of a word. */
   function boundary(text: string, from: number, end: number): number {
     if (from >= end) return end;
     const separator = /[^\p{L}\p{N}\p{Co}\p{M}]/gu;
@@ -50,7 +50,7 @@ export function createWordMarks(
     return Math.min(separator.exec(text)?.index ?? end, end);
   }
 
-  /** Two characters that Unicode gives no meaning, and that no text holds. */
+  /** Returns two Unicode noncharacters that none of the texts holds. */
   function privateMarks(fields: readonly MarkedText[]): [open: number, close: number] {
     const free: number[] = [];
     for (let code = 0xfdd0; code <= 0xfdef && free.length < 2; code += 1) {
@@ -67,7 +67,7 @@ export function createWordMarks(
       index.exec("BEGIN");
       const insert = index.prepare("INSERT INTO pieces (rowid, piece) VALUES (?, ?)");
       for (const [place, { text, next, end }] of rest.entries()) {
-        // What begins in this piece may end behind it. highlight() drops a NUL, which separates words as a space does.
+        // A phrase that begins in this piece may end after it. highlight() drops a NUL, which separates words as a space does.
         const behind = boundary(text, (ends[place] ?? end) + limits.phraseLength, end);
         insert.run(place, text.slice(next, behind).replaceAll("\0", " "));
       }

@@ -27,8 +27,8 @@ export function applyPlan(sqlite: Database, plan: TablePlan): void {
 }
 
 /**
- * SQLite's documented procedure for changes that ALTER TABLE cannot make. Foreign keys are off meanwhile and are checked
- * at the end. Rowids are kept, because the full-text index refers to records by rowid. Triggers that the server did not
+ * Rebuilds a table by SQLite's documented procedure for changes that ALTER TABLE cannot make. Foreign keys are off meanwhile and
+ * are checked at the end. Rowids are kept, because the full-text index refers to records by rowid. Triggers that the server did not
  * create are restored unchanged.
  */
 function rebuildTable(sqlite: Database, table: DeclaredTable): void {
@@ -66,7 +66,7 @@ export function applyIndexes(sqlite: Database, table: DeclaredTable): void {
 }
 
 export interface FtsState {
-  /** The index may not match the table's rows. */
+  /** Whether the index may not match the table's rows. */
   isStale: boolean;
   /** When a large table is reindexed. */
   rebuild: "now" | "later";
@@ -86,7 +86,7 @@ export function applyFts(sqlite: Database, table: DeclaredTable, { isStale, rebu
   for (const sql of rebuildFtsSql(table.name, table.fts, when)) sqlite.run(sql);
 }
 
-/** Whether reindexing takes long. Estimated from the first records, which is cheap. */
+/** Reports whether reindexing takes long. Estimated from the first records, which is cheap. */
 function holdsMuch(sqlite: Database, table: string, fts: DeclaredFts): boolean {
   const length = fts.fields.map((field) => `ifnull(length(${quote(field)}), 0)`).join(" + ");
   const statement = sqlite.prepare<{ length: number | null; n: number }, [number]>(

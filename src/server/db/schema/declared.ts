@@ -27,7 +27,10 @@ const HASH_KEY = "declared_hash";
 const UNKNOWN_HASH = "";
 const MIGRATION_SAVEPOINT = `"_platform_migration"`;
 
-/** Part of the hash. Increased when the same declaration is stored differently, so that every file is compared again. */
+/**
+ * Storage format, part of the hash. Increased when the same declaration is stored differently, so that every file is compared
+ * again.
+ */
 const FORMAT = 3;
 
 /**
@@ -71,13 +74,13 @@ function hashOf(tables: readonly DeclaredTable[]): string {
   return new Bun.CryptoHasher("sha256").update(`${FORMAT} ${declaration}`).digest("hex");
 }
 
-/** Whether a file was last migrated to exactly these tables. Does not change the file. */
+/** Reports whether a file was last migrated to exactly these tables. Does not change the file. */
 export function isAsDeclared(tables: readonly DeclaredTable[]): (sqlite: Database) => boolean {
   const hash = hashOf(tables);
   return (sqlite) => isUpToDate(sqlite, tablesLayout) && readMeta(sqlite, HASH_KEY) === hash;
 }
 
-/** A migration ended the shared transaction, so that some changes could not be rolled back. */
+/** Thrown when a migration ended the shared transaction, so that some changes could not be rolled back. */
 class TransactionLost extends MigrationFailed {}
 
 function migrate(
@@ -138,7 +141,7 @@ interface PlanContext {
   isMigrated(table: DeclaredTable): boolean;
 }
 
-/** The plan of each table, and every problem found. Does not change the file. */
+/** Plans each table, and collects every problem. Does not change the file. */
 function planTables(sqlite: Database, tables: readonly DeclaredTable[], context: PlanContext) {
   const { stored, present, pathOf, isAltered, isMigrated } = context;
   const missing = missingTables(tables, stored, present);
@@ -155,7 +158,7 @@ function planTables(sqlite: Database, tables: readonly DeclaredTable[], context:
   return { added, missing, planned, problems };
 }
 
-/** The problems that can be found without changing the file: no migration is run, and references are not checked. */
+/** Finds the problems that show without changing the file: no migration is run, and references are not checked. */
 export function plannedProblems(
   sqlite: Database,
   tables: readonly DeclaredTable[],
@@ -221,7 +224,9 @@ interface TableMigration {
   migration: DeclaredMigration;
 }
 
-/** Whether a migration is pending for a table that the file has, or may have under another name. Does not change the file. */
+/**
+ * Reports whether a migration is pending for a table that the file has, or may have under another name. Does not change the file.
+ */
 export function hasPendingMigrations(sqlite: Database, tables: readonly DeclaredTable[]): boolean {
   if (tables.every(({ migrations }) => migrations.length === 0)) return false;
   const isRecorded = sqlite.query(`SELECT 1 FROM sqlite_master WHERE name = '_platform_migrations'`).get() !== null;
@@ -257,7 +262,9 @@ function runMigration(
   if (isLost()) throw new TransactionLost(`${name} ended the transaction that it runs in`);
 }
 
-/** What to do where a migration uses a declared column or table that the file does not have yet; empty for other errors. */
+/**
+ * Suggests what to do where a migration uses a declared column or table that the file does not have yet; empty for other errors.
+ */
 function missingPart(message: string, own: DeclaredTable, tables: readonly DeclaredTable[]): string {
   const column = /^no such column: (?:.*\.)?"?([^."]+)"?$|has no column named "?([^"]+)"?$/.exec(message);
   const name = column?.[1] ?? column?.[2];
@@ -271,7 +278,9 @@ function missingPart(message: string, own: DeclaredTable, tables: readonly Decla
   return `. Migrations run before declared tables are added: this one has to create ${missing}`;
 }
 
-/** The savepoint ends with its transaction, so it is missing even if another transaction has begun since. */
+/**
+ * Reports whether the savepoint exists. It ends with its transaction, so it is missing even if another transaction has begun since.
+ */
 function hasSavepoint(sqlite: Database): boolean {
   try {
     sqlite.run(`RELEASE ${MIGRATION_SAVEPOINT}`);

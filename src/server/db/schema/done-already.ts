@@ -5,7 +5,7 @@ const NAME = /("(?:[^"]|"")+"|`(?:[^`]|``)+`|\[[^\]]+\]|\w+)/.source;
 
 interface Form {
   words: RegExp;
-  /** `names`: those of the statement, in its order and in lower case. */
+  /** Reports whether the statement has nothing to do. `names`: its names, in its order and in lower case. */
   isDone(sqlite: Database, names: readonly string[]): boolean;
 }
 
@@ -29,7 +29,7 @@ const FORMS: readonly Form[] = [
 ];
 
 /**
- * Whether a migration only renames and drops what the file has under the new name, or no longer has. The file was made, or
+ * Reports whether a migration only renames and drops what the file has under the new name, or no longer has. The file was made, or
  * changed while it had no records, between the new declaration and the migration. False for all other statements.
  */
 export function isDoneAlready(sqlite: Database, up: string): boolean {
@@ -49,7 +49,7 @@ function statement(words: string): RegExp {
   return new RegExp(`^\\s*${words.replaceAll(" ", "\\s+")}\\s*$`, "i");
 }
 
-/** SQLite compares names without case. */
+/** Returns a name without quotes, in lower case, as SQLite compares names without case. */
 function nameOf(text: string): string {
   const [quote = ""] = text;
   if (quote === "[") return text.slice(1, -1).toLowerCase();

@@ -1,7 +1,9 @@
 import { Database } from "bun:sqlite";
 import { quoteIdentifier } from "../identifiers.ts";
 
-/** Whether a user table in this file has a row. The file must not be open. A file that cannot be read counts as having rows. */
+/**
+ * Reports whether a user table in this file has a row. The file must not be open. A file that cannot be read counts as having rows.
+ */
 export function holdsRecords(path: string): boolean {
   try {
     using sqlite = new Database(path, { readwrite: true, create: false });

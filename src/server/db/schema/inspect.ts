@@ -15,7 +15,7 @@ export interface ActualColumn {
 
 export const DECLARED_KEY = "declared";
 
-/** Empty for a file that was never migrated. */
+/** Reads the stored declaration, by table name; empty for a file that was never migrated. */
 export function readStored(sqlite: Database): Map<string, StoredTable> {
   const text = readMeta(sqlite, DECLARED_KEY);
   // Written by the server, in the transaction of the changes that it describes.
@@ -23,7 +23,7 @@ export function readStored(sqlite: Database): Map<string, StoredTable> {
   return new Map(tables.map((table) => [table.name, table]));
 }
 
-/** Every table with its definition, except full-text indexes and tables of SQLite or the server. */
+/** Returns every table with its definition, except full-text indexes and tables of SQLite or the server. */
 export function readTableSql(sqlite: Database): Map<string, string> {
   const rows = sqlite
     .query<{ name: string; sql: string }, []>(
@@ -63,8 +63,8 @@ export function isEmpty(sqlite: Database, table: string): boolean {
 }
 
 /**
- * The number of combinations of these values (SQL that is not a number by itself) that occur more than once. Rows with a null
- * in them never count.
+ * Counts the combinations of these values (SQL that is not a number by itself) that occur more than once. Rows with a null in them
+ * never count.
  */
 export function countDuplicates(sqlite: Database, table: string, values: readonly string[]): number {
   const filled = values.map((value) => `${value} IS NOT NULL`).join(" AND ");

@@ -9,12 +9,12 @@ import { declaredMigration } from "./declared.ts";
 import type { MigrationFailure } from "./migration-process.ts";
 import { MigrationFailed, type MigrationRequest, SchemaMismatch } from "./types.ts";
 
-/** The program of the process that changes the tables of large instances. [DB310] */
+/** Starts the program of the process that migrates the tables of large instances. [DB310] */
 export function start(): void {
   serveJobs<MigrationRequest>({ run: migrate, failureOf });
 }
 
-/** The file is complete by itself afterwards: closing the only connection moves and syncs the WAL, and removes it. */
+/** Migrates a file, which is complete by itself afterwards: closing the only connection checkpoints, syncs and removes the WAL. */
 function migrate({ path, tables, options, place }: MigrationRequest): void {
   using sqlite = new Database(path, { create: false, readwrite: true });
   sqlite.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);

@@ -6,14 +6,14 @@ import { ProcessPool } from "../processes/pool.ts";
 import { SERVER_CALLER } from "../server-caller.ts";
 import { MigrationFailed, type MigrationRequest, SchemaMismatch } from "./types.ts";
 
-/** What the process says of an error. */
+/** An error as the process reports it. */
 export type MigrationFailure =
   | { kind: "mismatch"; problems: readonly string[] }
   | { kind: "failed"; message: string }
-  /** `code`: that of SQLite or of the system; empty for none. */
+  /** `code`: that of SQLite or of the system; empty: none. */
   | { kind: "file"; message: string; code: string };
 
-/** Changes the tables of files in another process, one file after another. [DB310] */
+/** Migrates the tables of files in another process, one file after another. [DB310] */
 export class MigrationProcess {
   readonly #pool: ProcessPool;
 
@@ -29,8 +29,8 @@ export class MigrationProcess {
   }
 
   /**
-   * Does what `declaredMigration` does. Settles when no process has the file open. Errors: those of `declaredMigration`, after
-   * which the file is unchanged; one that names the file; the reason of `signal`; 503 when too many files wait.
+   * Migrates a file as `declaredMigration` does. Settles when no process has the file open. Errors: those of `declaredMigration`,
+   * after which the file is unchanged; one that names the file; the reason of `signal`; 503 when too many files wait.
    */
   async run(request: MigrationRequest, signal: AbortSignal): Promise<void> {
     const { path } = request;
@@ -47,7 +47,7 @@ export class MigrationProcess {
         ranTooLong: () => new MigrationFailed(`changing its tables took longer than ${MIGRATION_TIMEOUT_MS} ms`),
         ended: (exit) => new MigrationFailed(`the process that changed its tables ended by itself (${exit})`),
       },
-      // The program gave it.
+      // The program's `failureOf` returned it.
       failed: (failure) => errorOf(path, failure as MigrationFailure),
       restart: () => {},
     });

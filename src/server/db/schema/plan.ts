@@ -18,7 +18,7 @@ import { acceptedText, countUnaccepted, isNarrowed } from "./values.ts";
 export interface TablePlan {
   table: DeclaredTable;
   addColumns: DeclaredColumn[];
-  /** The rows move to a new table, because SQLite cannot alter constraints. */
+  /** Whether the rows move to a new table, because SQLite cannot alter constraints. */
   rebuild: boolean;
   /** Columns that became required and have a default: rows without a value get it. */
   fillColumns: DeclaredColumn[];
@@ -28,13 +28,16 @@ export interface PlanInput {
   table: DeclaredTable;
   /** Null when the file was created without a declaration. */
   stored: StoredTable | null;
-  /** A migration of this table has just run. It is responsible for converting values of changed columns. */
+  /** Whether a migration of this table has just run. It is responsible for converting values of changed columns. */
   isMigrated: boolean;
-  /** The definition in the file differs from `stored`. */
+  /** Whether the definition in the file differs from `stored`. */
   isAltered: boolean;
 }
 
-/** The changes to make, and the problems: changes that would lose or reinterpret records. `where` is the table's path in messages. */
+/**
+ * Plans the changes to make, and lists the problems: changes that would lose or reinterpret records. `where` is the table's path in
+ * messages.
+ */
 export function planTable(sqlite: Database, input: PlanInput, where: string): { plan: TablePlan; problems: string[] } {
   const { table, stored, isMigrated, isAltered } = input;
   const problems: string[] = [];
@@ -79,7 +82,7 @@ function planAddition(
   plan.rebuild = true;
 }
 
-/** The statement with which a migration adds a declared column, for which it then has to find the values. */
+/** Returns the statement with which a migration adds a declared column, for which it then has to provide the values. */
 export const addition = (table: string, { name, type }: DeclaredColumn): string =>
   `ALTER TABLE ${quote(table)} ADD COLUMN ${quote(name)} ${type}`;
 
@@ -103,7 +106,7 @@ function planChange(
     return;
   }
   if (isRetyped && kind === "json") {
-    // SQLite takes any text for it, and reads of such records would fail.
+    // SQLite accepts any text for it, and reads of such records would fail.
     const broken = countWhere(sqlite, table.name, `NOT json_valid(${quote(column.name)})`);
     if (broken > 0) {
       problems.push(
@@ -128,7 +131,7 @@ function planChange(
   planValues(sqlite, { table, column, before, path, problems, isRetyped });
 }
 
-/** Counts here too, because a large file is compared without being rebuilt. */
+/** Plans a reference. It counts broken ones here too, because a large file is compared without being rebuilt. */
 function planReference(
   sqlite: Database,
   table: string,
@@ -201,14 +204,17 @@ function planUniqueness(
     ...table.indexes.filter(({ unique }) => unique).map(({ fields }) => fields),
   ];
   const names = [...indexesSql(table).keys()].filter((name) => name.startsWith("ux:"));
-  // What records without a value get.
+  // The values that records without one get.
   const defaults = new Map(
     [...addColumns.filter(({ notNull }) => notNull), ...fillColumns].map((column) => [
       column.name,
       column.default ?? null,
     ]),
   );
-  /** The value that records will have, as SQL; `ifnull` also keeps GROUP BY from taking a number for the place of a column. */
+  /**
+   * Returns the value that records will have, as SQL; `ifnull` also prevents GROUP BY from taking a number for the index of a
+   * column.
+   */
   const valueIn = (field: string): string => {
     const before = actual.has(field) ? quote(field) : "NULL";
     return defaults.has(field) ? `ifnull(${before}, ${literal(defaults.get(field) ?? null)})` : before;
@@ -217,7 +223,7 @@ function planUniqueness(
     const name = `ux:${table.name}:${fields.join(",")}`;
     const filled = fields.filter((field) => defaults.has(field));
     if (!names.includes(name) || (present.has(name) && filled.length === 0)) continue;
-    // Without a value of one of them no record is a duplicate.
+    // A record is no duplicate without a value for each of the fields.
     if (!fields.every((field) => actual.has(field) || defaults.has(field))) continue;
     const path = `${where}.${fields.join(",")}`;
     const duplicates = countDuplicates(sqlite, table.name, fields.map(valueIn));

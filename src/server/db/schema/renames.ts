@@ -3,7 +3,7 @@ import type { ActualColumn, StoredTable } from "./inspect.ts";
 import type { DeclaredTable } from "./types.ts";
 
 /**
- * The columns of a file that are no longer declared, each with the migration that it needs: a rename if there is a new
+ * Returns the columns of a file that are no longer declared, each with the migration that it needs: a rename if there is a new
  * column of the same type, or a drop. Each new column is proposed once.
  */
 export function lostColumns(lost: {
@@ -32,7 +32,10 @@ export function lostColumns(lost: {
     });
 }
 
-/** Like `lostColumns`, for tables with records. `added` are the declared tables that the file does not have. */
+/**
+ * Returns the tables with records that are no longer declared, like `lostColumns`. `added` are the declared tables that the file
+ * does not have.
+ */
 export function lostTables(lost: {
   names: readonly string[];
   added: readonly DeclaredTable[];

@@ -13,7 +13,7 @@ import { type DeclaredTable, SchemaMismatch } from "./types.ts";
 const JOURNAL_VERSION_OFFSETS = [18, 19];
 const ROLLBACK_VERSION = 1;
 const ENDING = ".db";
-/** It opens, as what a power cut left of its making looks the same. */
+/** Why an empty instance is not tried: it opens, as one that a power cut left during its creation looks the same. */
 const EMPTY_INSTANCE =
   "its file is empty (0 bytes): its data was lost, or a power cut left it before anything was stored";
 
@@ -37,8 +37,8 @@ export interface RehearsalJob {
   /** Larger files are not copied, and their migrations are not tried. */
   copyMaxBytes: number;
   /**
-   * Skip files with a WAL, while a server runs. The server has such a file open, or a crash left the WAL. In the second case
-   * the first connection recovers it under a lock, which could block the server.
+   * Whether to skip files with a WAL, while a server runs. The server has such a file open, or a crash left the WAL. In the second
+   * case the first connection recovers it under a lock, which could block the server.
    */
   skipsWals: boolean;
 }

@@ -23,7 +23,10 @@ export function createTableSql(table: DeclaredTable, name: string = table.name):
   return `CREATE TABLE ${quote(name)} (${table.columns.map(columnSql).join(", ")}) STRICT`;
 }
 
-/** A required column needs a value for existing rows: its default, which stays in the definition. */
+/**
+ * Returns the SQL that adds a column. A required column needs a value for existing rows: its default, which stays in the
+ * definition.
+ */
 export function addColumnSql(table: string, column: DeclaredColumn): string {
   const filling = column.default === undefined || !column.notNull ? "" : ` DEFAULT ${literal(column.default)}`;
   return `ALTER TABLE ${quote(table)} ADD COLUMN ${columnSql(column)}${filling}`;
@@ -32,10 +35,13 @@ export function addColumnSql(table: string, column: DeclaredColumn): string {
 export const indexName = (table: string, columns: readonly string[], { isUnique }: { isUnique: boolean }): string =>
   `${isUnique ? "ux" : "ix"}:${table}:${columns.join(",")}`;
 
-/** SQLite's name for the index of `id`. SQLite changes it when the table is renamed. */
+/** Returns SQLite's name for the index of `id`. SQLite changes it when the table is renamed. */
 export const primaryKeyIndexName = (table: string): string => `sqlite_autoindex_${table}_1`;
 
-/** Every index by name. The name describes the whole index, so declared and existing indexes are compared by name. */
+/**
+ * Returns the SQL of every index by name. The name describes the whole index, so declared and existing indexes are compared by
+ * name.
+ */
 export function indexesSql(table: DeclaredTable): Map<string, string> {
   const indexes = new Map<string, string>();
   const add = (fields: readonly string[], unique: boolean) => {
@@ -57,21 +63,27 @@ export const ftsName = (table: string): string => `${table}_fts`;
 export const ftsTriggerNames = (table: string): string[] =>
   ["insert", "delete", "update", "pending"].map((event) => `${ftsName(table)}:${event}`);
 
-/** A contentless FTS5 table: the texts are in the records only, and a record is removed without reading its texts. */
+/**
+ * Returns the SQL of a contentless FTS5 table: the texts are in the records only, and a record is removed without reading its
+ * texts.
+ */
 export function createFtsSql(table: string, fts: DeclaredFts): string {
   const options = ["content=''", "contentless_delete=1", `tokenize=${quoteText(ftsTokenizer(fts.tokenize))}`];
   if (fts.tokenize !== "trigram") options.push(`prefix='${FTS_PREFIXES}'`);
   return `CREATE VIRTUAL TABLE ${quote(ftsName(table))} USING fts5(${[...fts.fields.map(quote), ...options].join(", ")})`;
 }
 
-/** Removed entries are merged by later inserts. Otherwise a write that deletes many records would wait for the merge. */
+/**
+ * Returns the SQL that leaves the merge of removed entries to later inserts. Otherwise a write that deletes many records would wait
+ * for it.
+ */
 export function configureFtsSql(table: string): string {
   const index = quote(ftsName(table));
   return `INSERT INTO ${index} (${index}, rank) VALUES ('deletemerge', 0)`;
 }
 
 /**
- * Triggers that update the index with the table, including deletes by foreign keys. A record with a row in
+ * Returns triggers that update the index with the table, including deletes by foreign keys. A record with a row in
  * `_platform_pending_texts` is not indexed when it is written, but when that row is deleted.
  */
 export function ftsTriggersSql(table: string, fts: DeclaredFts): string[] {
@@ -95,7 +107,7 @@ export function ftsTriggersSql(table: string, fts: DeclaredFts): string[] {
   ];
 }
 
-/** Reindexes every record, at once or later by `_platform_pending_texts`. */
+/** Returns the SQL that reindexes every record, at once or later by `_platform_pending_texts`. */
 export function rebuildFtsSql(table: string, fts: DeclaredFts, when: "now" | "later"): string[] {
   const [name, index] = [quote(table), quote(ftsName(table))];
   const columns = fts.fields.map(quote).join(", ");
@@ -108,7 +120,7 @@ export function rebuildFtsSql(table: string, fts: DeclaredFts, when: "now" | "la
   ];
 }
 
-/** A value as SQL text, only for DDL, which cannot have bound values. */
+/** Formats a value as SQL text, only for DDL, which cannot have bound values. */
 export function literal(value: SqlValue): string {
   if (value === null) return "NULL";
   if (typeof value === "string") return quoteText(value);

@@ -2,8 +2,8 @@ import type { DeclaredFts } from "./types.ts";
 
 /**
  * Vowel signs, viramas and tone marks (category Mn) of the scripts of India and of South-East Asia, as ranges of code points. They
- * are listed, so that another version of Unicode does not make every index anew. Other marks of that category are none of a word:
- * variation selectors stand behind emoji.
+ * are listed, so that another version of Unicode does not rebuild every index. Other marks of that category are not part of words:
+ * variation selectors follow emoji.
  */
 const SYLLABLE_MARKS =
   "900-902 93a 93c 941-948 94d 951-957 962-963 981 9bc 9c1-9c4 9cd 9e2-9e3 9fe a01-a02 a3c a41-a42 a47-a48 a4b-a4d a51 a70-a71 " +
@@ -24,7 +24,7 @@ function charactersOf(ranges: string): string {
 /** FTS5's own categories, and spacing marks: those of the same scripts. Without marks words would be cut at vowels. */
 const WORDS = `unicode61 categories 'L* N* Co Mc' tokenchars '${charactersOf(SYLLABLE_MARKS)}'`;
 
-/** FTS5's name of the tokenizer, with its arguments. */
+/** Returns FTS5's name of the tokenizer, with its arguments. */
 export function ftsTokenizer(tokenize: DeclaredFts["tokenize"]): string {
   switch (tokenize) {
     case "unicode61":

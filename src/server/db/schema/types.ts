@@ -6,7 +6,7 @@ export interface DeclaredReference {
   onDelete: "RESTRICT" | "CASCADE" | "SET NULL";
 }
 
-/** The values that a column accepts, beyond what SQLite enforces. As JSON, because the declaration is stored in the file. */
+/** Constraints on the values of a column, beyond what SQLite enforces. As JSON, because the declaration is stored in the file. */
 export interface DeclaredValues {
   schema: {
     enum?: (string | number)[];
@@ -16,7 +16,7 @@ export interface DeclaredValues {
     maximum?: number;
   };
   pattern: { source: string; flags: string } | null;
-  /** How a value has to be written. */
+  /** Notation that a value must have; null: any. */
   form: "datetime" | "boolean" | null;
 }
 
@@ -28,7 +28,7 @@ export interface DeclaredColumn {
   /** An SQL expression over the columns of the row; null for none. */
   check: string | null;
   references: DeclaredReference | null;
-  /** null: whatever its type can hold. Absent in the declaration that a file of 0.2 has. */
+  /** null: whatever the column's type can hold. Absent in the declaration that a file of 0.2 has. */
   values?: DeclaredValues | null;
   /** The value for existing rows when the column is added or becomes required. */
   default?: SqlValue;
@@ -77,14 +77,17 @@ export interface Declaration {
   options: DeclaredOptions;
 }
 
-/** A file that nobody has open, and what its tables are to be. */
+/** A file that no process has open, and the declaration for its tables. */
 export interface MigrationRequest extends Declaration {
-  /** Commits of the process take places after this one, of which it has a few. */
+  /** Place in the commit order after which the few commits of the process are numbered. */
   place: number;
   path: string;
 }
 
-/** The tables cannot be changed to match the declaration without losing or reinterpreting records. The message lists every reason. */
+/**
+ * Thrown when the tables cannot be changed to match the declaration without losing or reinterpreting records. The message lists
+ * every reason.
+ */
 export class SchemaMismatch extends Error {
   readonly problems: readonly string[];
 
@@ -97,5 +100,5 @@ export class SchemaMismatch extends Error {
   }
 }
 
-/** A migration of the config failed; the message names it. The file is unchanged. */
+/** Thrown when a migration of the config failed; the message names it. The file is unchanged. */
 export class MigrationFailed extends Error {}

@@ -4,7 +4,7 @@ import { isIsoDateTime } from "../../../kernel/time/iso-datetime.ts";
 import { quoteIdentifier as quote } from "../identifiers.ts";
 import type { DeclaredColumn, DeclaredValues } from "./types.ts";
 
-/** The number of records whose value in this column is not one that it accepts. Every value is read. */
+/** Counts the records whose value in this column is not one that it accepts. Every value is read. */
 export function countUnaccepted(sqlite: Database, table: string, column: string, values: DeclaredValues): number {
   const accepts = acceptance(values);
   const name = quote(column);
@@ -27,7 +27,7 @@ function acceptance({ schema, pattern, form }: DeclaredValues): (value: string |
   };
 }
 
-/** What a column accepts, in words: `must be one of "a", "b"`. */
+/** Describes what a column accepts: `must be one of "a", "b"`. */
 export function acceptedText({ values, columnKind }: { values: DeclaredValues; columnKind: string }): string {
   const { schema, pattern, form } = values;
   const isText = columnKind === "string" || columnKind === "text";
@@ -43,11 +43,11 @@ export function acceptedText({ values, columnKind }: { values: DeclaredValues; c
   return `must ${parts.join(" and ")}`;
 }
 
-/** Whether stored values have to be compared with what the column accepts now. */
+/** Reports whether stored values have to be compared with what the column accepts now. */
 export function isNarrowed(column: DeclaredColumn, before: DeclaredColumn | undefined, isRetyped: boolean): boolean {
   const { values = null } = column;
   if (values === null) return false;
   if (before === undefined || isRetyped) return true;
-  // A file of 0.2 does not say what was declared before: it opens as it did.
+  // A file of 0.2 does not store its earlier declaration: it opens unchecked, as it did.
   return before.values !== undefined && !Bun.deepEquals(before.values, values);
 }
