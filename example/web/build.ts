@@ -1,8 +1,8 @@
 import { join } from "node:path";
 
 /**
- * How the pages are bundled, as `bun build example/web/main.tsx --outdir example/web/public/app --splitting --minify` does it.
- * The parts of the client that a page may not need stay files of their own.
+ * Options of the pages' bundle, as `bun build example/web/main.tsx --outdir example/web/public/app --splitting --minify`.
+ * Optional parts of the client stay separate files.
  */
 export const PAGES_BUILD: Bun.BuildConfig = {
   entrypoints: [join(import.meta.dir, "main.tsx")],

@@ -1,7 +1,7 @@
 import { createClient, type RecordOf } from "platform/client";
 import type config from "../../platform.config.ts";
 
-/** Everything that the pages read and write. It is typed by the config; none of the server's code comes along. */
+/** Client of all pages, typed by the config. The import is type-only, so no server code is bundled. */
 export const client = createClient<typeof config>({ url: location.origin });
 
 export const shared = client.db("shared");

@@ -24,7 +24,7 @@ export function ClubPage({ id }: { id: string }) {
   );
 }
 
-/** Whoever may not open the club gets the status `denied`, until the founder lets them in. */
+/** Content of a club. Users without access get the status `denied`, until the founder admits them. */
 function Inside({ id, user }: { id: string; user: User }) {
   const club = clubDatabase(id);
   const { items: members, status } = useLive(club.table("members").sort("nickname"));
@@ -97,7 +97,7 @@ interface MessagesProps {
 
 function Messages({ id, userId, nameOf }: MessagesProps) {
   const table = clubDatabase(id).table("messages");
-  // The last fifty, the newest one at the bottom.
+  // The last fifty messages, newest at the bottom.
   const { items } = useLive(table.sort("createdAt", "desc").limit(50));
   return (
     <>

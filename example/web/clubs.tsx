@@ -5,7 +5,7 @@ import { Link, navigate } from "./router.tsx";
 
 const clubs = shared.table("clubs");
 
-/** `0198…c7-film-noir`: the founder's id makes it theirs. */
+/** Returns a club's id, such as `0198…c7-film-noir`. The founder's id in it makes the club theirs. */
 const idOf = (ownerId: string, name: string): string =>
   `${ownerId}-${name
     .toLowerCase()

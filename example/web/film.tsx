@@ -59,7 +59,10 @@ function WatchListButton({ film }: { film: Film }) {
   );
 }
 
-/** A large picture is sent in parts. After a lost connection or a reload, choosing it again sends only what is missing. */
+/**
+ * Upload of a poster. Large pictures are sent in parts: after a lost connection or a reload, choosing the same file again sends
+ * only what is missing.
+ */
 function PosterUpload({ film }: { film: Film }) {
   const { upload, status, progress, error } = useUpload(client.storage("posters"));
   async function choose(file: File | undefined) {

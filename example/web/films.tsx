@@ -34,7 +34,7 @@ export function FilmsPage() {
   const wanted = useDeferredValue(text.trim());
   if (wanted !== "") query = query.where("title", "icontains", wanted);
   if (genre !== "") query = query.where("genre", "==", genre);
-  // Only films that enough people have rated say something about the best.
+  // Ratings by few people are not meaningful.
   if (order === "rating" && wanted === "") query = query.where("imdbVotes", ">", 5000);
   const { items, status, hasMore } = useLive(query);
 

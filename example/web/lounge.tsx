@@ -3,7 +3,7 @@ import { type ReactNode, useDeferredValue, useEffect, useReducer, useState } fro
 import { client, shared } from "./client.ts";
 import { Form, Poster, Status } from "./parts.tsx";
 
-/** One film for all who are here, at the same second, and a chat that nobody keeps. */
+/** Lounge that plays one film in sync for everyone, with a chat that is not stored. */
 export function LoungePage() {
   const { user } = useAuth();
   if (user === null) {
@@ -31,7 +31,7 @@ function Lounge({ name }: { name: string }) {
   const { status, shared: state, act } = useRoom(client.rooms("lounge"), "tonight");
   const { users } = usePresence(client.presence<{ name: string }>("lounge"), { name });
   if (status === "joining" || status === "refused") return <Status status={status} />;
-  // The room's state is any JSON for the client; these members are what the config's actions set.
+  // The client sees the room's state as plain JSON. The config's actions set these members.
   const { film, isPlaying, positionSeconds, votes } = state as unknown as LoungeState;
   const ballots = Object.values(votes);
   return (
@@ -81,12 +81,12 @@ function Screen({ id, children }: { id: string; children: ReactNode }) {
 
 interface PositionProps {
   isPlaying: boolean;
-  /** Where it was when it was started or paused. */
+  /** Position at the last start or pause. */
   startSeconds: number;
   onSwitch: (type: "play" | "pause", seconds: number) => void;
 }
 
-/** A stand-in for a player: the second that everybody sees. */
+/** Stand-in for a player: shows the shared position. */
 function Position({ isPlaying, startSeconds, onSwitch }: PositionProps) {
   const [seconds, setSeconds] = useState(startSeconds);
   useEffect(() => {

@@ -53,7 +53,7 @@ function Page({ page, id }: { page: string; id: string | undefined }) {
   return <FilmsPage />;
 }
 
-// A role may have changed since the last visit. Offline, what is known of the user stays.
+// The role may have changed since the last visit. Offline, the stored user stays.
 if (client.auth.user !== null) client.auth.reload().catch(() => {});
 
 const root = document.getElementById("app");

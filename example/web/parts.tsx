@@ -3,7 +3,7 @@ import { type ReactNode, type SubmitEvent, useState } from "react";
 import { client, type Film } from "./client.ts";
 import { Link } from "./router.tsx";
 
-/** A poster: the uploaded picture, or the title on a colour of its own. */
+/** Poster: the uploaded picture, or the title on a colour of its own. */
 export function Poster({ film }: { film: Film }) {
   if (film.poster !== null) {
     const source = client.storage("posters").url(film.poster, { thumb: "400x600" });
@@ -31,7 +31,7 @@ export function FilmCard({ film }: { film: Film }) {
   );
 }
 
-/** What a live query says of itself, where it is not simply up to date. */
+/** Status of a live query, unless it is up to date. */
 export function Status({ status, children }: { status: string; children?: ReactNode }) {
   if (status === "live") return <>{children}</>;
   const texts: Record<string, string> = {
@@ -43,7 +43,7 @@ export function Status({ status, children }: { status: string; children?: ReactN
 }
 
 interface FormProps {
-  /** A failure is shown below the fields; the form is emptied after a success. */
+  /** Called on submit. A failure is shown below the fields; success clears the form. */
   onSend: (values: Record<string, string>) => Promise<unknown>;
   className?: string;
   children: ReactNode;

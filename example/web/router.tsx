@@ -5,7 +5,7 @@ function subscribe(listener: () => void): () => void {
   return () => removeEventListener("popstate", listener);
 }
 
-/** The path's segments: `/films/film-0001` is `["films", "film-0001"]`. */
+/** Returns the path's segments: `/films/film-0001` is `["films", "film-0001"]`. */
 export function usePath(): string[] {
   const path = useSyncExternalStore(subscribe, () => location.pathname);
   return path.split("/").filter(Boolean).map(decodeURIComponent);
@@ -26,7 +26,7 @@ interface LinkProps {
 
 export function Link({ to, className, isCurrent = false, children }: LinkProps) {
   const follow = (event: MouseEvent) => {
-    // A new tab is the browser's.
+    // The browser opens new tabs itself.
     if (event.metaKey || event.ctrlKey || event.shiftKey) return;
     event.preventDefault();
     navigate(to);
