@@ -1,8 +1,8 @@
 import { createHttpClient, type HttpClient } from "./http-client.ts";
 
-/** One browser in which an administrator is signed in. */
+/** Browser in which an administrator is signed in. */
 export interface Administrator extends HttpClient {
-  /** As a browser sends it. */
+  /** Value of the `Cookie` header. */
   readonly cookie: string;
 }
 

@@ -8,14 +8,14 @@ import type { Authenticator } from "./authenticator.ts";
 type CborValue = Parameters<typeof isoCBOR.encode>[0];
 
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
-/** Of Android: what the key store says of a key. */
+/** OID of the Android extension in which the key store describes a key. */
 const KEY_DESCRIPTION = "1.3.6.1.4.1.11129.2.1.17";
 const ES256 = -7;
 const HOUR_MS = 3_600_000;
 
 /**
- * What `authenticator.register` gives, with an attestation of Android's form. Its certificates are made up, and say that `url`
- * has the list of those that are revoked.
+ * Registers like `authenticator.register`, with an attestation in Android's format. Its certificates are made up, and name `url`
+ * as their revocation list.
  */
 export async function attested(
   authenticator: Authenticator,
@@ -39,7 +39,7 @@ export async function attested(
     name: "CN=Nobody",
     keys,
   });
-  // Two versions, two levels, the challenge, an empty id, two empty lists.
+  // The sequence has two versions, two levels, the challenge, an empty id, and two empty lists.
   const description = Buffer.concat([
     Buffer.from("30340201030a01000201030a01000420", "hex"),
     clientHash,

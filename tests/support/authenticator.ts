@@ -11,26 +11,26 @@ const ATTESTED_CREDENTIAL = 0x40;
 export interface AuthenticatorOptions {
   rpId: string;
   origin: string;
-  /** Whether it asks for a finger or a PIN. true by default. */
+  /** Whether the authenticator verifies the user by finger or PIN. Default: true. */
   verifiesUser?: boolean;
-  /** One that was made before; a new one by default. */
+  /** Existing passkey; a new one by default. */
   passkey?: Passkey;
 }
 
-/** What an authenticator keeps of a passkey. */
+/** Stored data of a passkey. */
 export interface Passkey {
   credentialId: string;
   privateKey: webcrypto.JsonWebKey;
   counter: number;
 }
 
-/** A passkey in software: one ES256 credential, with a counter. */
+/** Software authenticator with one ES256 passkey and its counter. */
 export interface Authenticator {
   readonly credentialId: string;
   counter: number;
-  /** What a browser's `create()` gives for these options. */
+  /** Returns the result of a browser's `create()` for these options. */
   register(options: { challenge: string }): JsonObject;
-  /** What a browser's `get()` gives. */
+  /** Returns the result of a browser's `get()`. */
   authenticate(options: { challenge: string }): JsonObject;
   passkey(): Passkey;
 }

@@ -19,7 +19,10 @@ const START_TIMEOUT_MS = 60_000;
 const BUILD_TIMEOUT_MS = 180_000;
 const ACTION_TIMEOUT_MS = 10_000;
 
-/** This machine by a name: a page over plain HTTP, where browsers withhold what is for secure pages only, such as locks. */
+/**
+ * Name of this machine, for pages on an insecure origin: over plain HTTP browsers withhold secure-context features, such as
+ * locks.
+ */
 export const INSECURE_HOST = "in-the-lan.test";
 
 const ARGUMENTS = [
@@ -27,29 +30,29 @@ const ARGUMENTS = [
   "--no-sandbox",
   "--disable-gpu",
   "--disable-dev-shm-usage",
-  // Nothing but the server under test is reached.
+  // Only the server under test is reachable.
   `--host-resolver-rules=MAP ${INSECURE_HOST} 127.0.0.1 , MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost`,
 ];
 
-/** A user's own browser: its tabs share storage and cookies, and nothing with other profiles. */
+/** Isolated browser of one user: its tabs share storage and cookies. */
 export interface Profile {
   context: BrowserContext;
-  /** Its first tab; `context.newPage()` opens another one. */
+  /** First tab; `context.newPage()` opens another one. */
   page: Page;
-  /** What went wrong in its tabs: errors that nothing caught, and those on the console. */
+  /** Uncaught errors and console errors of all tabs. */
   problems: string[];
 }
 
 export interface TestBrowser {
-  /** `test`, skipped with a note on systems without a browser. */
+  /** Defines a test. Skipped with a note on systems without a browser. */
   browserTest: (name: string, run: () => Promise<void>, timeoutMs?: number) => void;
-  /** Closed with the browser, at the end of the test file. */
+  /** Opens a profile. It is closed with the browser, at the end of the test file. */
   openProfile(options?: BrowserContextOptions): Promise<Profile>;
 }
 
 /**
- * Builds what a server from sources serves to pages, unless it is there: built at the first request instead, it would take the time of
- * the first test, and a test that runs out of time takes the server and the browser of its file with it.
+ * Builds the pages that a server from sources serves, unless they exist. A build at the first request would use up the time of
+ * the first test, and a timed-out test takes the server and the browser of its file with it.
  */
 async function buildPages(): Promise<void> {
   if (process.env["PLATFORM_EXECUTABLE"] !== undefined) return;

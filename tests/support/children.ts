@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 
-/** What a test run has to leave behind clean: processes it started and directories it made. */
+/** Processes and directories of a test run, which must not outlive it. */
 const children = new Set<Bun.Subprocess>();
 const directories = new Set<string>();
 
@@ -18,7 +18,7 @@ export function removeDirectory(path: string): void {
   rmSync(path, { recursive: true, force: true });
 }
 
-/** Ends what failed tests left running. Synchronous, so that it also works in an exit listener. */
+/** Kills what failed tests left running. Synchronous, so that it works in an exit listener. */
 export function endEverything(): void {
   for (const child of children) child.kill("SIGKILL");
   children.clear();

@@ -5,12 +5,12 @@ import { fileURLToPath } from "node:url";
 import { brotliDecompressSync } from "node:zlib";
 import { unpackTar } from "modern-tar";
 
-// The browser of the npm package @sparticuz/chromium, unpacked once per machine. The package's own `executablePath()`
-// writes to a fixed path in place, so that a second test run would start a file that is half written.
+// The browser of the npm package @sparticuz/chromium, unpacked once per machine. The package's own `executablePath()` writes to a
+// fixed path in place, so a concurrent test run would start a half-written file.
 
 const MANIFEST = fileURLToPath(import.meta.resolve("@sparticuz/chromium/package.json"));
 
-/** Why there is no browser for this system; null where there is one. */
+/** Reason why this system has no browser; null if it has one. */
 export const missingBrowser: string | null =
   process.env["PLATFORM_BROWSER"] === undefined && (process.platform !== "linux" || process.arch !== "x64")
     ? `the npm package @sparticuz/chromium has no browser for ${process.platform} on ${process.arch}; PLATFORM_BROWSER names one`
@@ -21,7 +21,7 @@ export interface BrowserProgram {
   env: Record<string, string>;
 }
 
-/** The browser's program. PLATFORM_BROWSER names another Chromium, for systems that the package is not for. */
+/** Returns the browser's program. PLATFORM_BROWSER names another Chromium, for systems that the package does not support. */
 export async function browserProgram(): Promise<BrowserProgram> {
   const own = process.env["PLATFORM_BROWSER"];
   if (own !== undefined) return { path: own, env: {} };
@@ -39,7 +39,7 @@ async function unpack(directory: string): Promise<void> {
   try {
     const decompressed = (name: string) => brotliDecompressSync(readFileSync(join(packed, name)));
     writeFileSync(join(made, "chromium"), decompressed("chromium.br"), { mode: 0o755 });
-    // NSS and Expat, which a bare system lacks, and a font.
+    // NSS and Expat, which a minimal system lacks, and a font.
     for (const name of ["al2023.tar.br", "fonts.tar.br"]) {
       for (const { header, data } of await unpackTar(decompressed(name))) {
         if (data === undefined || header.type === "directory" || header.name === "fonts.conf") continue;

@@ -1,12 +1,12 @@
 import type { Clock, Millis } from "../../src/kernel/clock.ts";
 
-/** A clock that stands still until it is told to go on. */
+/** Clock that stands still until it is advanced. */
 export interface TestClock extends Clock {
-  /** Moves on by `ms`, running what falls due on the way, each at its own time and in order. */
+  /** Advances by `ms`, running due work on the way, each at its own time and in order. */
   advance(ms: number): void;
-  /** The same, letting promises settle after each piece of work: for work that goes on asynchronously. */
+  /** Advances like `advance`, and lets promises settle after each piece of work. */
   advanceAsync(ms: number): Promise<void>;
-  /** How many pieces of work wait. */
+  /** Number of waiting pieces of work. */
   readonly waiting: number;
 }
 
@@ -16,13 +16,13 @@ interface Waiting {
   work: () => void;
 }
 
-/** Starts at 2026-01-01T00:00:00Z unless told otherwise. */
+/** Creates a clock. It starts at 2026-01-01T00:00:00Z by default. */
 export function testClock(startAt: Millis = Date.UTC(2026, 0, 1)): TestClock {
   let now = startAt;
   let order = 0;
   const queue = new Set<Waiting>();
 
-  /** The first piece of work that falls due by then; null when there is none. */
+  /** Takes the first piece of work due by then; null if there is none. */
   const take = (until: Millis): Waiting | null => {
     let first: Waiting | null = null;
     for (const entry of queue) {

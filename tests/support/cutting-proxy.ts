@@ -1,22 +1,22 @@
 import { connect, createServer, type Socket } from "node:net";
 
-/** A network that tests break: it passes bytes on to a server until it is told otherwise. */
+/** Proxy that simulates network failures: it forwards bytes to a server until told otherwise. */
 export interface CuttingProxy {
-  /** `http://127.0.0.1:PORT`, the same for its whole life. */
+  /** Address `http://127.0.0.1:PORT`, fixed for its lifetime. */
   readonly url: string;
-  /** Times that it has broken connections because of `cutAfter`. */
+  /** Number of times that `cutAfter` broke connections. */
   readonly cutCount: number;
-  /** Connections that clients have opened. */
+  /** Number of connections that clients have opened. */
   readonly connectionCount: number;
   /** Breaks all connections now. */
   cut(): void;
-  /** Breaks all connections each time that clients have sent so many bytes since, so many times. */
+  /** Breaks all connections each time that clients have sent this many bytes, `times` times. */
   cutAfter(bytes: number, times?: number): void;
-  /** Breaks a connection instead of passing what the server sends, so many times. */
+  /** Breaks a connection instead of forwarding the server's response, this many times. */
   loseAnswers(times: number): void;
-  /** While true, connections are broken at once. */
+  /** While true, breaks connections at once. */
   refuse(isRefusing: boolean): void;
-  /** While true, connections stay open and nothing passes. */
+  /** While true, keeps connections open without forwarding anything. */
   freeze(isFrozen: boolean): void;
   stop(): Promise<void>;
 }

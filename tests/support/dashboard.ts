@@ -9,11 +9,11 @@ const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js"
 
 interface DashboardOptions {
   key?: string;
-  /** The code of other pages is not loaded ahead, so that a page is at rest when it is shown. */
+  /** Disables preloading of other pages' code, so that a page is idle once it is shown. */
   isSavingData?: boolean;
 }
 
-/** A browser in which an administrator is signed in, at a page of the dashboard such as `/admin/users`. */
+/** Opens a browser in which an administrator is signed in, at a page such as `/admin/users`. */
 export async function openDashboard(
   { openProfile }: Pick<TestBrowser, "openProfile">,
   platform: Pick<TestPlatform, "url">,
@@ -37,7 +37,7 @@ interface Violation {
   nodes: { html: string }[];
 }
 
-/** What axe finds against WCAG 2.2 AA. The page has to be opened with `bypassCSP`: its own policy allows no such script. */
+/** Returns axe's violations of WCAG 2.2 AA. Open the page with `bypassCSP`: its content security policy blocks such scripts. */
 export async function violationsOf(page: Page): Promise<object[]> {
   await page.evaluate(AXE);
   const { violations } = await page.evaluate<{ violations: Violation[] }>(
@@ -46,25 +46,25 @@ export async function violationsOf(page: Page): Promise<object[]> {
   return violations.map(({ id, nodes }) => ({ id, at: nodes.slice(0, 3).map(({ html }) => html.slice(0, 200)) }));
 }
 
-/** How many pixels the page is wider than the window. */
+/** Returns how many pixels the page is wider than the window. */
 export const overflowOf = (page: Page): Promise<number> =>
   page.evaluate<number>("Math.max(0, document.documentElement.scrollWidth - innerWidth)");
 
-/** Runs `look` in light and dark colours, on a desk and on a phone. */
+/** Runs `look` in light and dark mode, on a desktop and on a phone. */
 export async function inEveryView(look: (options: BrowserContextOptions) => Promise<void>): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {
     for (const width of [1440, 360]) await look({ bypassCSP: true, colorScheme, viewport: { width, height: 800 } });
   }
 }
 
-/** Fails where axe finds something, the page has not one `main`, or is wider than the window. */
+/** Fails if axe finds a violation, the page does not have exactly one `main`, or is wider than the window. */
 export async function expectAccessible(page: Page): Promise<void> {
   expect(await violationsOf(page)).toEqual([]);
   expect(await page.getByRole("main").count()).toBe(1);
   expect(await overflowOf(page)).toBe(0);
 }
 
-/** The colours and viewports in which every page is looked at. */
+/** Colour schemes and viewports in which every page is tested. */
 export const LOOKS = (["light", "dark"] as const).flatMap((colorScheme) =>
   [1440, 360].map((width) => ({
     name: `${colorScheme}, ${width} px`,

@@ -6,17 +6,17 @@ export interface Embedding {
 }
 
 export const EMBEDDING_DIMENSIONS = 100;
-/** Embeddings of words lie in groups of similar meaning, and are not of one length. */
+/** Number of clusters: embeddings of words are grouped by meaning, and have different norms. */
 const GROUPS = 200;
 const SEED = 20_140;
 
-/** As published embeddings are: a number of 32 bits has these digits. */
+/** Rounds to the digits of published embeddings, which are 32-bit numbers. */
 const rounded = (value: number): number => Number(value.toFixed(5));
 
-/** Vectors that are spread as those of words are; the same ones each time. */
+/** Creates vectors distributed like embeddings of words; the same ones each time. */
 export function makeEmbeddings(count: number): Embedding[] {
   const { next, below } = random(SEED);
-  /** About normal, with a deviation of 1. */
+  /** Returns an approximately normal number with a standard deviation of 1. */
   const normal = (): number => (next() + next() + next() + next() - 2) * Math.sqrt(3);
   const vector = (): number[] => Array.from({ length: EMBEDDING_DIMENSIONS }, normal);
   const centres = Array.from({ length: GROUPS }, vector);

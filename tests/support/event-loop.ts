@@ -1,4 +1,4 @@
-/** Counts the turns of the event loop until it is stopped. */
+/** Counts turns of the event loop until stopped. */
 export function countTurns(): { readonly turn: number; stop(): void } {
   let turn = 0;
   let isOver = false;

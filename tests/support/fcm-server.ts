@@ -1,19 +1,19 @@
 import { exportPKCS8, generateKeyPair, jwtVerify } from "jose";
 import type { JsonObject } from "../../src/kernel/json/json.ts";
 
-/** One call of `messages:send`, as it came. */
+/** One call of `messages:send`, as received. */
 export interface FcmCall {
-  /** The registration token that it was about. */
+  /** Registration token of the message. */
   token: string;
   message: JsonObject;
   at: number;
 }
 
 /**
- * Firebase Cloud Messaging on loopback: the token endpoint checks the signature and the claims of what it is sent, and
- * messages are taken with a token of its own alone. What a registration token begins with says what becomes of a
- * message to it: `gone-` is unregistered, `lost-` another 404, `quota-` 429 for ever, `broken-` 500 for ever, `slow-`
- * 200 ms, `hang-` no answer; `twice-` is refused with 503 twice, `later-` once with 429 and `Retry-After: 1`.
+ * Firebase Cloud Messaging on loopback. The token endpoint checks the signature and claims of its assertion, and messages are
+ * accepted only with a token that it issued. The prefix of a registration token determines the response: `gone-` is unregistered,
+ * `lost-` another 404, `quota-` 429 for ever, `broken-` 500 for ever, `slow-` 200 ms, `hang-` no response; `twice-` is refused
+ * with 503 twice, `later-` once with 429 and `Retry-After: 1`.
  */
 export interface FcmServer {
   readonly endpoint: string;
@@ -21,19 +21,19 @@ export interface FcmServer {
   readonly projectId: string;
   readonly serviceAccount: { client_email: string; private_key: string; private_key_id: string };
   readonly calls: readonly FcmCall[];
-  /** Messages that were taken, by registration token, in their order. */
+  /** Returns the accepted messages of a registration token, in order. */
   taken(token: string): JsonObject[];
-  /** Access tokens that were given out. */
+  /** Number of access tokens issued. */
   readonly tokensGiven: number;
-  /** The most calls that were under way at one time. */
+  /** Maximum number of concurrent calls. */
   readonly mostAtOnce: number;
-  /** Seconds that access tokens given from now on are good for; 3600 at first. */
+  /** Lifetime in seconds of access tokens issued from now on; 3600 initially. */
   tokenLifeSeconds: number;
-  /** The status that the token endpoint answers from now on; 200 at first. */
+  /** Status of the token endpoint from now on; 200 initially. */
   tokenStatus: number;
-  /** The answer of the token endpoint, as it is sent; unchanged at first. */
+  /** Transforms the response of the token endpoint; unchanged initially. */
   alterToken(answer: Response): Response | Promise<Response>;
-  /** No access token given so far is good any more. */
+  /** Revokes all access tokens issued so far. */
   revokeTokens(): void;
   stop(): Promise<void>;
 }

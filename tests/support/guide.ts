@@ -22,13 +22,13 @@ const BLOCK = /^```(?<language>\w+) (?<role>run|answer|[\w./-]+\.\w+)\n(?<text>[
 
 interface Block {
   language: string;
-  /** `run`, `answer`, or the path of a file. */
+  /** Role of the block: `run`, `answer`, or the path of a file. */
   role: string;
   text: string;
 }
 
 export interface Answered {
-  /** The block as the page shows it. */
+  /** Text of the block, as the page shows it. */
   shown: string;
   printed: unknown;
   expected: unknown;
@@ -39,7 +39,9 @@ export function blocksOf(page: string): Block[] {
   return [...text.matchAll(BLOCK)].map(({ groups }) => ({ ...groups }) as unknown as Block);
 }
 
-/** What each block with an answer printed, and what the page says that it prints. Errors: a command that fails. */
+/**
+ * Runs a page's example. Returns what each block with an answer printed, and what the page says. Errors: a command that fails.
+ */
 export async function runExample(page: string): Promise<Answered[]> {
   const directory = temporaryDirectory();
   const answered: Answered[] = [];
@@ -67,14 +69,17 @@ export async function runExample(page: string): Promise<Answered[]> {
   return answered;
 }
 
-/** That a table of an example has no rules is no slip: its page uses the service key. Nor is a variable that its config has a default for. */
+/**
+ * Expects no warnings. Tables without rules are deliberate, as the pages use the service key; so are variables for which the
+ * config has a default.
+ */
 function requireNoWarning(page: string, platform: TestPlatform): void {
   const warnings = platform.stderr().match(/"config: [^\n]*?"(?=,)/g) ?? [];
   const slips = warnings.filter((warning) => !/has no access|process\.env not set/.test(warning));
   if (slips.length > 0) throw new Error(`A config of docs/${page} has a warning: ${slips.join(", ")}`);
 }
 
-/** A restarted server has another port, which variables of earlier blocks follow. */
+/** Restarts the server, and updates the port in variables of earlier blocks. */
 async function restart(directory: string, platform: TestPlatform, config: string): Promise<void> {
   const { url } = platform;
   await platform.restart({ config });
@@ -92,7 +97,7 @@ function writeBeside(platform: TestPlatform, path: string, text: string): string
 const withAddress = (text: string, platform: TestPlatform): string =>
   text.replace(ADDRESS, (_, scheme: string) => platform.url.replace("http", scheme));
 
-/** Strict, and with nothing installed but what the example installs. */
+/** Compiler options: strict, and only with packages that the example installs. */
 export const TYPESCRIPT_OPTIONS = {
   target: "ESNext",
   module: "Preserve",
@@ -106,7 +111,7 @@ export const TYPESCRIPT_OPTIONS = {
   skipLibCheck: true,
 };
 
-/** Errors: what TypeScript says of a program. */
+/** Type checks a program. Throws TypeScript's messages. */
 function checkTypes(file: string): void {
   const config = join(dirname(file), "tsconfig.guide.json");
   writeFileSync(config, JSON.stringify({ compilerOptions: TYPESCRIPT_OPTIONS, files: [file] }));
@@ -123,7 +128,7 @@ async function run(directory: string, language: string, text: string, platform: 
   if (isTyped) checkTypes(file);
   const variables = join(directory, "variables");
   writeFileSync(variables, "", { flag: "a" });
-  // Assigned variables are exported and kept, so that the next block has them.
+  // Assigned variables are exported and saved for the next block.
   const shell = `set -ea\n. "${variables}"\n${script}\nexport -p > "${variables}"\n`;
   if (!isTyped) writeFileSync(file, language === "sh" ? shell : script);
   const load = `set -a; . "${variables}"; exec "$0" "$1"`;
@@ -157,7 +162,7 @@ function compared(language: string, text: string, printed: string): Pick<Answere
   return { printed: withWildcards(JSON.parse(last), expected), expected };
 }
 
-/** The value with "…" wherever the expected one has it. */
+/** Replaces values with "…" wherever the expected value has it. */
 function withWildcards(value: unknown, expected: unknown): unknown {
   if (expected === "…" && value !== undefined) return "…";
   if (Array.isArray(value) && Array.isArray(expected)) return value.map((one, i) => withWildcards(one, expected[i]));

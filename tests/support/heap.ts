@@ -1,6 +1,6 @@
 import { heapStats } from "bun:jsc";
 
-/** What is in use on the heap of this process, strings and buffers included, after a garbage collection. */
+/** Returns the bytes in use on this process's heap, including strings and buffers, after a garbage collection. */
 export function heapBytes(): number {
   Bun.gc(true);
   return heapStats().heapSize;

@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 export interface Answer<T> {
   status: number;
   headers: Headers;
-  /** The JSON of the answer; null where the answer has no body, `{ text }` where it is not JSON. */
+  /** JSON of the response; null without a body, `{ text }` if it is not JSON. */
   body: T;
 }
 
@@ -12,14 +12,14 @@ export interface RequestOptions {
   query?: Record<string, string | number | boolean>;
 }
 
-/** The shape of every error. */
+/** Body of every error. */
 export interface ErrorAnswer {
   code: number;
   message: string;
   data?: Record<string, { code: string; message: string }>;
 }
 
-/** The envelope of a list. */
+/** Envelope of a list. */
 export interface ListAnswer<T = JsonObject> {
   items: T[];
   total: number | null;
@@ -29,9 +29,9 @@ export interface ListAnswer<T = JsonObject> {
   cursor: string | null;
 }
 
-/** One caller of a platform: what it sends carries that caller's credentials. */
+/** Client of a platform that sends one caller's credentials. */
 export interface HttpClient {
-  /** As `fetch`, with a path instead of an address. */
+  /** Sends a request like `fetch`, with a path instead of an address. */
   fetch(path: string, init?: RequestInit): Promise<Response>;
   get<T = JsonObject>(path: string, options?: RequestOptions): Promise<Answer<T>>;
   head(path: string, options?: RequestOptions): Promise<Answer<null>>;
@@ -51,11 +51,14 @@ async function readAnswer<T>(response: Response): Promise<Answer<T>> {
   const text = await response.text();
   const isJson = response.headers.get("content-type")?.includes("json") === true;
   const body: unknown = text === "" ? null : isJson ? JSON.parse(text) : { text };
-  // The test names the shape it expects, and its assertions are what checks it.
+  // The test names the expected type, and its assertions check it.
   return { status: response.status, headers: response.headers, body: body as T };
 }
 
-/** `baseUrl` is asked at each request: a restarted platform listens elsewhere. `ca`: a certificate authority to trust. */
+/**
+ * Creates a client. `baseUrl` is called at each request, as a restarted platform has another port. `ca`: a certificate authority
+ * to trust.
+ */
 export function createHttpClient(
   baseUrl: () => string,
   credentials: Record<string, string> = {},

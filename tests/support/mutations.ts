@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 import type { Random } from "./random.ts";
 
-/** Values that programs have stumbled over: bounds, wrong types, JavaScript's own names, text that is something elsewhere. */
+/** Values known to break programs: bounds, wrong types, JavaScript's own names, text with a special meaning elsewhere. */
 export const ODD_TEXTS: readonly string[] = [
   "",
   " ",
@@ -52,7 +52,7 @@ function nested(depth: number, isArray: boolean): JsonValue {
   return value;
 }
 
-/** The message with one to three things changed: a member replaced, removed, added or renamed, at any depth. */
+/** Returns the message with one to three mutations: a member replaced, removed, added or renamed, at any depth. */
 export function mutated(r: Random, message: JsonObject): JsonObject {
   let changed: JsonObject = message;
   for (let times = 1 + r.below(3); times > 0; times--) changed = mutatedOnce(r, changed);
@@ -78,11 +78,11 @@ function mutatedOnce(r: Random, message: JsonObject): JsonObject {
   }
 }
 
-/** Also where the name is `__proto__`: JSON says so, and the receiver has to cope. */
+/** Sets a member, even `__proto__`: JSON may contain it, and the receiver must handle it. */
 const withMember = (message: JsonObject, name: string, value: JsonValue): JsonObject =>
   Object.defineProperty({ ...message }, name, { value, enumerable: true, configurable: true, writable: true });
 
-/** The bytes of a text with one thing broken: cut off, doubled, a byte that is no UTF-8, a byte changed. */
+/** Returns the bytes of a text with one defect: cut off, doubled, a byte that is not UTF-8, a byte changed. */
 export function brokenBytes(r: Random, text: string): Uint8Array {
   const bytes = Buffer.from(text);
   const at = r.below(bytes.byteLength + 1);

@@ -16,15 +16,15 @@ interface Grant {
   redirectUri: string;
 }
 
-/** What a provider that cheats writes into its ID tokens instead. */
+/** False contents of the ID tokens of a cheating provider. */
 export interface Lies {
   nonce?: string;
   iss?: string;
   aud?: string;
   expiresInSeconds?: number;
-  /** Signs with a key that the provider does not publish. */
+  /** Whether to sign with a key that the provider does not publish. */
   foreignKey?: boolean;
-  /** Leaves the claims of the user out of the ID token, so that they are asked for at `userinfo`. */
+  /** Whether to leave the user's claims out of the ID token, so that they are fetched from `userinfo`. */
   bare?: boolean;
 }
 
@@ -33,18 +33,18 @@ export interface OidcProvider {
   readonly clientId: string;
   readonly clientSecret: string;
   lies: Lies;
-  /** What the user's browser does there: logs in, and is sent back. Gives the address it is sent to. */
+  /** Simulates the user's browser at the provider: signs in, and returns the address it is redirected to. */
   approve(authorizationUrl: string, user: OidcUser): string;
-  /** The page of the provider, for a browser that is really sent there; 404 by default. */
+  /** Returns the provider's page for a real browser; 404 by default. */
   page: (authorizationUrl: string) => Response;
-  /** What becomes of each answer, by its path; the same answer by default. */
+  /** Transforms each response, by its path; unchanged by default. */
   altered: (path: string, answer: Response) => Response | Promise<Response>;
-  /** Calls of the token endpoint that were granted. */
+  /** Number of granted calls of the token endpoint. */
   readonly granted: number;
   stop(): void;
 }
 
-/** An OpenID Connect provider on loopback: discovery, authorization code with PKCE, keys, userinfo. */
+/** Starts an OpenID Connect provider on loopback: discovery, authorization code with PKCE, keys, userinfo. */
 export async function startOidcProvider(): Promise<OidcProvider> {
   const [clientId, clientSecret] = ["platform-test", "the secret of the client & more"];
   const keys = await generateKeyPair("RS256", { extractable: true });

@@ -1,4 +1,4 @@
-/** The paths of the config at which it takes a function; `*`: a name that the config chooses. */
+/** Paths of the config that take a function; `*` stands for a name chosen by the config. */
 export const PLACES_OF_CODE = [
   "auth.hooks.afterDelete",
   "auth.hooks.afterSignup",

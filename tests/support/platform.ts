@@ -5,7 +5,7 @@ import type { JsonValue } from "../../src/kernel/json/json.ts";
 import { ownChild, ownDirectory, removeDirectory } from "./children.ts";
 import { createHttpClient, type HttpClient } from "./http-client.ts";
 
-/** The root service key and the token secret of every platform under test. */
+/** Root service key of every platform under test; the token secret follows. */
 export const SERVICE_KEY = "test-service-key-0123456789abcdefghijklmnop";
 export const JWT_SECRET = "test-jwt-secret-0123456789-abcdefghijklmnop";
 
@@ -14,61 +14,61 @@ const START_TIMEOUT_MS = 20_000;
 const STOP_TIMEOUT_MS = 15_000;
 const OUTPUT_KEPT_CHARACTERS = 256 * 1024;
 const READY = /^platform listening on (https?:\/\/\S+)/m;
-/** A directory with a certificate: every server under test then listens with it (tests/support/tls/everywhere.ts). */
+/** Directory with a certificate that every server under test then uses (tests/support/tls/everywhere.ts). */
 const TLS_DIRECTORY = process.env["PLATFORM_TEST_TLS"] ?? "";
 
 export interface TestPlatformOptions {
   /**
-   * The config: a module's source text (with `export default`), the source text of the object alone (begins with `{`),
-   * or a plain object without functions.
+   * Config: a module's source text (with `export default`), the source text of the object alone (starting with `{`), or a plain
+   * object without functions.
    */
   config: string | { [member: string]: JsonValue };
-  /** Further files beside the config, by their relative path. */
+  /** Further files beside the config, by relative path. */
   files?: Record<string, string>;
-  /** Environment of the server beside the fixed secrets; undefined unsets. */
+  /** Environment of the server, in addition to the fixed secrets; undefined unsets a variable. */
   env?: Record<string, string | undefined>;
   /** Arguments after `start`. */
   args?: readonly string[];
-  /** File descriptors that it may have open; where the system has `ulimit`. */
+  /** Limit of open file descriptors, where the system has `ulimit`. */
   descriptorLimit?: number;
-  /** The certificate authority that signs for `server.tls`, in PEM. */
+  /** Certificate authority of `server.tls`, in PEM. */
   ca?: string;
-  /** The command; `start` by default. */
+  /** Command to run; `start` by default. */
   command?: "start" | "dev";
-  /** A program that starts the server, with its arguments. */
+  /** Program that starts the server, with its arguments. */
   prefix?: readonly string[];
-  /** The data directory; by default a new one beside the config. */
+  /** Data directory; by default a new one beside the config. */
   data?: string;
 }
 
-/** A server process of its own, reached by its public door only. By itself it sends no credentials. */
+/** Server in a separate process, accessed only over its public API. By default it sends no credentials. */
 export interface TestPlatform extends HttpClient {
-  /** `http://127.0.0.1:PORT`, without a slash at the end. */
+  /** Address `http://127.0.0.1:PORT`, without a trailing slash. */
   readonly url: string;
-  /** `ws://127.0.0.1:PORT` */
+  /** WebSocket address `ws://127.0.0.1:PORT`. */
   readonly wsUrl: string;
   readonly serviceKey: string;
   readonly dataDirectory: string;
   readonly configFile: string;
   readonly process: Bun.Subprocess<"ignore", "pipe", "pipe">;
-  /** The same door with the root service key. */
+  /** Client with the root service key. */
   readonly service: HttpClient;
-  /** The same door with this access token. */
+  /** Returns a client with this access token. */
   as(token: string): HttpClient;
-  /** The same door with this service key. */
+  /** Returns a client with this service key. */
   withKey(key: string): HttpClient;
-  /** What it has printed so far, since its last start (the last 256 KiB). */
+  /** Returns the output since the last start (the last 256 KiB). */
   stdout(): string;
   stderr(): string;
-  /** Ends it with SIGTERM (if it still runs) and starts it on the same data directory; a new config takes its place. */
+  /** Stops the server with SIGTERM (if it still runs) and starts it on the same data directory, optionally with a new config. */
   restart(options?: { config?: TestPlatformOptions["config"] }): Promise<void>;
-  /** Ends it by a signal and waits for the end; its directories stay. Gives the exit code. */
+  /** Sends a signal and waits for the exit; the directories stay. Returns the exit code. */
   kill(signal?: NodeJS.Signals): Promise<number>;
-  /** Ends it with SIGTERM and removes its directories. Gives the exit code. */
+  /** Stops the server with SIGTERM and removes its directories. Returns the exit code. */
   stop(): Promise<number>;
 }
 
-/** The command line of the program under test: PLATFORM_EXECUTABLE, else the sources. */
+/** Returns the command line of the program under test: PLATFORM_EXECUTABLE, else the sources. */
 export function platformCommand(): string[] {
   const executable = process.env["PLATFORM_EXECUTABLE"];
   return executable === undefined || executable === ""
@@ -86,7 +86,7 @@ export function testEnvironment(env: TestPlatformOptions["env"] = {}): Record<st
   };
 }
 
-/** A directory under the system's temporary one that goes when the test run ends. */
+/** Creates a temporary directory that is removed when the test run ends. */
 export function temporaryDirectory(): string {
   const path = mkdtempSync(join(tmpdir(), "platform-test-"));
   ownDirectory(path);
@@ -99,7 +99,7 @@ export function configSource(config: TestPlatformOptions["config"]): string {
   return `import { defineConfig, Refusal } from "platform";\n\nexport default defineConfig(${text});\n`;
 }
 
-/** A config beside the one of the test, which adds a certificate to it. */
+/** Writes a config beside the test's, which adds a certificate to it. */
 function withTls(directory: string): string {
   const file = join(directory, "tls.config.ts");
   const [cert, key] = ["cert.pem", "key.pem"].map((name) => JSON.stringify(join(TLS_DIRECTORY, name)));
@@ -111,7 +111,7 @@ export default { ...config, server: { ...config.server, tls: { cert: ${cert}, ke
   return file;
 }
 
-/** Collects what a process prints, keeping the end of it. */
+/** Collects the output of a process, keeping its end. */
 function collect(stream: ReadableStream<Uint8Array>, onText: (text: string) => void = () => {}): () => string {
   let text = "";
   const read = async () => {
@@ -169,7 +169,7 @@ async function end(child: Bun.Subprocess, signal: NodeJS.Signals): Promise<numbe
   return code;
 }
 
-/** Starts a platform with this config in a directory of its own; rejects with its output when it does not start. */
+/** Starts a platform with this config in a new directory. Rejects with its output if it does not start. */
 export async function testPlatform(options: TestPlatformOptions): Promise<TestPlatform> {
   const directory = temporaryDirectory();
   const configFile = join(directory, "platform.config.ts");

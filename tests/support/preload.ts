@@ -1,8 +1,8 @@
 import { afterAll, setDefaultTimeout } from "bun:test";
 import { endEverything } from "./children.ts";
 
-// Bun ends the processes that a test has started when its time is over: generous, so that one slow moment of a busy machine
-// does not fail every test of a file.
+// Bun kills the processes of a test that times out. The limit is generous, so that one slow moment of a busy machine does not
+// fail every test of a file.
 const TEST_TIMEOUT_MS = 30_000;
 
 setDefaultTimeout(TEST_TIMEOUT_MS);

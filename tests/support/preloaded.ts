@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import { temporaryDirectory } from "./platform.ts";
 
-/** A library for LD_PRELOAD, compiled of a file of this folder; null where none can be made or preloaded. */
+/** Compiles a file of this folder into a library for LD_PRELOAD. Returns its path; null where that is not possible. */
 export function preloaded(source: string): string | null {
   if (process.platform !== "linux" || Bun.which("cc") === null) return null;
   const library = join(temporaryDirectory(), `${source}.so`);

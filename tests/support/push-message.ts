@@ -1,6 +1,6 @@
 import type { Message } from "../../src/server/areas/push/message.ts";
 
-/** A message with a title and a text, and nothing else. */
+/** Message with only a title and a text. */
 export const PUSH_MESSAGE: Message = {
   title: "Hello",
   body: "You have mail",

@@ -1,14 +1,14 @@
-/** A generator whose whole run follows from its seed. */
+/** Pseudorandom generator, determined by its seed. */
 export interface Random {
-  /** From 0 up to, but without, 1. */
+  /** Returns a number from 0 up to, but excluding, 1. */
   next(): number;
-  /** A whole number from 0 up to, but without, `limit`. */
+  /** Returns an integer from 0 up to, but excluding, `limit`. */
   below(limit: number): number;
   pick<T>(list: readonly T[]): T;
   chance(probability: number): boolean;
 }
 
-/** mulberry32: small, and the same everywhere. */
+/** Creates a mulberry32 generator: small, and equal on every machine. */
 export function random(seed: number): Random {
   let state = seed >>> 0;
   const next = (): number => {
@@ -21,11 +21,11 @@ export function random(seed: number): Random {
   return {
     next,
     below,
-    // A list of the caller's own, which is not empty.
+    // The caller's list is not empty.
     pick: <T>(list: readonly T[]): T => list[below(list.length)] as T,
     chance: (probability) => next() < probability,
   };
 }
 
-/** PLATFORM_TEST_SEED, or the one that every run takes. */
+/** Returns PLATFORM_TEST_SEED, or the fallback of normal runs. */
 export const testSeed = (fallback: number): number => Number(process.env["PLATFORM_TEST_SEED"] ?? fallback);

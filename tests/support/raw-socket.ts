@@ -6,14 +6,14 @@ export interface Frame {
   opcode: number;
   payload: Uint8Array;
   isFinal?: boolean;
-  /** The three reserved bits, 0 to 7. */
+  /** Reserved bits, 0 to 7. */
   reserved?: number;
   isMasked?: boolean;
-  /** The length that the frame claims, where it shall lie. */
+  /** Length that the frame claims, if it is to be false. */
   claimedLength?: number;
 }
 
-/** One frame as RFC 6455 lays it out; masked, as a client's has to be, unless told otherwise. */
+/** Encodes one frame of RFC 6455; masked by default, as a client's must be. */
 export function encodeFrame(frame: Frame): Buffer {
   const { opcode, payload, isFinal = true, reserved = 0, isMasked = true } = frame;
   const length = frame.claimedLength ?? payload.byteLength;
@@ -35,20 +35,20 @@ function encodeLength(length: number, isMasked: boolean): Buffer {
 
 export interface RawSocket {
   write(bytes: Uint8Array): void;
-  /** The texts of whole messages that have come. */
+  /** Complete text messages received. */
   readonly texts: readonly string[];
-  /** Until a text holds this, or the connection ends; false in the latter case, and after `timeoutMs`. */
+  /** Waits until a text contains `part`. Returns false if the connection ends first, or after `timeoutMs`. */
   until(part: string, timeoutMs: number): Promise<boolean>;
   readonly isClosed: boolean;
-  /** What the server's close frame says; null before there is one. */
+  /** Close code of the server; null before its close frame. */
   readonly closeCode: number | null;
-  /** Reads nothing until `resume`. */
+  /** Stops reading until `resume`. */
   pause(): void;
   resume(): void;
   close(): void;
 }
 
-/** A WebSocket by hand, for what no client's library would send. Rejects when the upgrade is refused. */
+/** Opens a hand-written WebSocket, for frames that no client library would send. Rejects when the upgrade is refused. */
 export function openRawSocket(url: string): Promise<RawSocket> {
   const { hostname, port, pathname, search } = new URL(url);
   const { promise, resolve, reject } = Promise.withResolvers<RawSocket>();
@@ -112,7 +112,7 @@ export function openRawSocket(url: string): Promise<RawSocket> {
   return promise;
 }
 
-/** A server's frame: unmasked, and whole messages only; null while it is incomplete. */
+/** Decodes a server's frame: unmasked, and whole messages only; null while it is incomplete. */
 function decodeFrame(bytes: Buffer): { opcode: number; payload: Buffer; end: number } | null {
   const [first, second] = bytes;
   if (first === undefined || second === undefined) return null;

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../src/kernel/json/json.ts";
 
-/** What a client does with a delta, written for the tests alone: dot-paths to new values, null deletes. */
+/** Applies a delta of dot-paths to new values, in which null deletes. Written independently of the client. */
 export function followDelta(state: JsonObject, delta: JsonObject): JsonObject {
   const followed = structuredClone(state);
   for (const [path, value] of Object.entries(delta)) {
@@ -9,7 +9,7 @@ export function followDelta(state: JsonObject, delta: JsonObject): JsonObject {
     let target = followed;
     for (const key of keys) {
       const child = Object.hasOwn(target, key) ? target[key] : undefined;
-      // A server that names a path into something that is no object has lost its way.
+      // A path through something that is not an object is a server error.
       if (!isJsonObject(child)) throw new Error(`${path} leads through "${key}", which is no object`);
       target = child;
     }

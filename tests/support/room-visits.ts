@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 import { openSocket, type SignedIn, type TestPlatform, type TestSocket } from "./index.ts";
 import { until } from "./until.ts";
 
-/** A config whose handlers do one thing each; shared by the tests of rooms. */
+/** Config of rooms whose handlers do one thing each. */
 export const CONFIG = `{
   auth: { anonymous: true },
   rooms: {
@@ -108,15 +108,15 @@ export const CONFIG = `{
 
 export interface RoomVisits {
   connect(id: string, namespace?: string): Promise<TestSocket>;
-  /** Connects, and authenticates. */
+  /** Connects and authenticates. */
   authenticate(user: SignedIn, id: string, namespace?: string): Promise<TestSocket>;
-  /** Authenticates, joins, and takes what comes of that from the pending messages. */
+  /** Authenticates, joins, and takes the resulting messages. */
   enter(user: SignedIn, id: string, namespace?: string): Promise<TestSocket & { sync: JsonObject }>;
-  /** Sends an action and gives its answer; drops what comes before. */
+  /** Sends an action and returns its reply; drops earlier messages. */
   act(socket: TestSocket, actionType: string, payload?: JsonValue): Promise<JsonObject>;
-  /** Resolves when the server has received everything that this socket has sent; takes what it is sent until then. */
+  /** Resolves when the server has processed everything that this socket sent; takes messages received until then. */
   flush(socket: TestSocket): Promise<JsonObject[]>;
-  /** Resolves when so many rooms have a place in memory. */
+  /** Resolves when this many rooms are in memory. */
   untilInMemory(count: number): Promise<void>;
   closeAll(): Promise<void>;
 }
@@ -143,7 +143,7 @@ export function roomVisits(platform: () => TestPlatform): RoomVisits {
       const socket = await authenticate(user, id, namespace);
       socket.send({ type: "join" });
       const sync = await socket.expect({ type: "sync" });
-      // The welcome, if there is one, comes right behind.
+      // The welcome message, if any, follows directly.
       socket.send({ type: "ping" });
       await socket.nextOf("pong");
       return Object.assign(socket, { sync });

@@ -22,31 +22,31 @@ import type { Socket, SocketHandler, SocketServer } from "../../src/server/socke
 import { settle, type TestClock, testClock } from "./clock.ts";
 import { temporaryDirectory } from "./platform.ts";
 
-/** What a client of a room has been told. */
+/** Client of a room, with the messages it received. */
 export interface RoomClient {
   readonly userId: string;
   readonly messages: JsonObject[];
-  /** null while it is open. */
+  /** Close event; null while open. */
   readonly closed: { code: number } | null;
   send(message: JsonObject | string): void;
-  /** auth and join, and what came of them. */
+  /** Sends auth and join, and waits for the outcome. */
   enter(): Promise<void>;
-  /** From now on it reads nothing: what is sent to it waits. */
+  /** Stops reading, so that messages to it queue up. */
   stall(): void;
-  /** As the client's own doing: 1000 is a clean close, 1006 a lost connection. */
+  /** Closes the connection from the client's side: 1000 is a clean close, 1006 a lost connection. */
   close(code: number): Promise<void>;
-  /** Messages of this type, oldest first. */
+  /** Returns messages of this type, oldest first. */
   of(type: string): JsonObject[];
 }
 
-/** The rooms area in this process, on a clock of its own, with a real file and its own front door. */
+/** Rooms area in this process, with a test clock, a real file and the real WebSocket endpoint. */
 export interface RoomsWorld {
   readonly clock: TestClock;
   readonly area: RoomsArea;
   readonly failures: { message: string; facts: Record<string, unknown> }[];
-  /** Lets promises and writes to the file come to their ends. */
+  /** Lets promises and file writes finish. */
   settle(): Promise<void>;
-  /** Moves the clock on, letting writes come to their ends on the way. */
+  /** Advances the clock, letting writes finish on the way. */
   advance(ms: number): Promise<void>;
   connect(userId: string, options?: { namespace?: string; id?: string; sessionId?: string }): Promise<RoomClient>;
   get(path: string): Promise<Response>;
@@ -54,15 +54,15 @@ export interface RoomsWorld {
   setRole(userId: string, role: string): void;
   /** While true, every write to the file fails. */
   failWrites(isFailing: boolean): void;
-  /** Stops the area as a server that is told to end, and starts it again. */
+  /** Stops the area gracefully, and starts it again. */
   restart(): Promise<void>;
-  /** The process is gone from one moment to the next. */
+  /** Simulates a crash of the process. */
   crash(): Promise<void>;
   stop(): Promise<void>;
 }
 
 const WRITE_TURNS_MAX = 2_000;
-/** The longest step of the clock between two looks at the file. */
+/** Longest step of the clock between two checks of the file. */
 const ADVANCE_STEP_MS = 15_000;
 
 export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
@@ -104,7 +104,7 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
       return () => changeListeners.delete(listener);
     },
   };
-  // A token is USER or USER/SESSION; anything that begins with "bad" is none.
+  // A token is USER or USER/SESSION; tokens that begin with "bad" are invalid.
   const principals: Principals = {
     showsKey: () => false,
     isKeyHolder: () => false,
@@ -158,7 +158,7 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
       file,
       logger,
       clock: own.clock,
-      // No handler of these tests uses it.
+      // No handler in these tests uses `app`.
       app: () => ({}) as AppAccess,
       audit: async () => {},
       lookups: createTableLookups({ namespaces: new Map(), logger }),
@@ -224,7 +224,7 @@ export async function roomsWorld(config: RoomsConfig): Promise<RoomsWorld> {
   };
 }
 
-/** A clock whose waiting work can be made to never happen. */
+/** Creates a clock whose waiting work can be cancelled for good. */
 function mortalClock(clock: Clock): { clock: Clock; die(): void } {
   let isAlive = true;
   return {
@@ -253,7 +253,7 @@ function openClient(
     options.clients.delete(self);
     if (!isLost) handler.close?.(socket, code, "");
   };
-  // The part of a socket that rooms use.
+  // The members of a socket that rooms use.
   const socket = {
     send(text: string) {
       if (isStalled) {

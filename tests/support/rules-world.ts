@@ -13,33 +13,33 @@ import {
   randomRule,
 } from "./rules.ts";
 
-/** Tables under random rules, everybody who may ask, and what each of them has to get. */
+/** World of tables with random rules, all kinds of callers, and the expected access of each. */
 
 export const ACTIONS = ["read", "insert", "update", "delete"] as const;
 export type Action = (typeof ACTIONS)[number];
 
 export interface RuledTable {
   name: string;
-  /** The table's address, and that of the table that refers to it. */
+  /** Path of the table; `linksPath` is that of the table that refers to it. */
   path: string;
   linksPath: string;
   channel: string;
-  /** As `platform export` names it. */
+  /** Address of the table in `platform export`. */
   address: string;
   rules: Record<Action, GeneratedRule | null>;
-  /** null: not said. */
+  /** Upsert mode of the config; null: not declared. */
   upsert: "either" | "matching" | null;
-  /** By id; `secret` holds a canary that names table and record. */
+  /** Records by id; `secret` holds a canary that names table and record. */
   records: Map<string, JsonObject>;
 }
 
 export interface Caller {
   name: string;
   client: HttpClient;
-  /** null: nobody, or a service key. */
+  /** User; null: nobody, or a service key. */
   auth: Auth;
   key: string | null;
-  /** What its service key may do; null for those without. */
+  /** Actions that the service key allows; null for other callers. */
   scopes: readonly Action[] | null;
   token: string | null;
 }
@@ -63,10 +63,10 @@ const USERS = [
 const schema = `{ owner: { type: "string" }, n: { type: "integer" }, s: { type: "text" }, b: { type: "boolean" }, j: { type: "json" },
   slug: { type: "string", unique: true }, secret: { type: "string" }, stamp: { type: "string" } }`;
 
-/** What the writer of a record has not sent: answers show it by the read rule alone. */
+/** Hook that adds a field the writer of a record has not sent: responses may show it only by the read rule. */
 const STAMPS = `hooks: { beforeInsert: (_auth, record) => ({ ...record, stamp: \`stamp:\${record.id};\` }) }`;
 
-/** What rules look up. */
+/** Table that rules look up. */
 export const FACTS_TABLE = `facts: {
   schema: { level: { type: "integer" }, circle: { type: "string" } }, indexes: [{ fields: ["circle"] }] },`;
 
@@ -85,7 +85,7 @@ function generateTable(r: Random, index: number, owners: readonly string[]): Rul
   const isDynamic = index % 3 === 2;
   const base = isDynamic ? "/api/db/spaces/one/tables" : "/api/db/shared/tables";
   const records = Array.from({ length: RECORDS_PER_TABLE }, (_, at) => recordOf(r, name, `r${at}`, owners));
-  // What lists and channels can show is decided by filters; a rule that looks at records denies whole answers.
+  // Lists and channels show what filters keep; a rule that looks at records denies whole responses.
   const readBy = r.chance(0.6) ? "by filter" : "may look at the record";
   return {
     name,
@@ -108,7 +108,7 @@ export function recordOf(r: Random, table: string, id: string, owners: readonly 
   return { id, ...randomRecord(r, owners), slug: `slug-${id}`, secret: `canary:${table}:${id};` };
 }
 
-/** What `app.as` gives the user who calls; null is answered like a missing record. */
+/** Route that calls `app.as` for the calling user; null is answered like a missing record. */
 const ROUTES = `(api) => api.post("/as", async ({ auth, app, body, status }) => {
   const parts = body.address.split("/");
   const table = parts.pop();
@@ -124,7 +124,10 @@ const ROUTES = `(api) => api.post("/as", async ({ auth, app, body, status }) => 
   return given === null ? status(404, {}) : (given ?? {});
 }, { access: true })`;
 
-/** The same through `app.as` (`transaction METHOD`: inside a transaction of a function), for users; a service key has no user, and asks as it always does. */
+/**
+ * Returns the same request through `app.as` for users (`transaction METHOD`: inside a transaction of a function). Service keys
+ * have no user, and use `otherwise`.
+ */
 export const throughApp = (
   caller: Caller,
   { address }: RuledTable,
@@ -133,7 +136,7 @@ export const throughApp = (
 ): [path: string, method: string, body?: JsonObject] =>
   caller.key === null ? ["/api/functions/as", "POST", { address, method, args }] : otherwise;
 
-/** Everything follows from the seed, the ids of users included. */
+/** Creates a world, determined by the seed including the ids of users. */
 export async function rulesWorld(seed: number, tableCount: number): Promise<RulesWorld> {
   const r = random(seed);
   const owners = [...USERS.map(({ id }) => id), "cyd"];
@@ -189,7 +192,7 @@ export async function rulesWorld(seed: number, tableCount: number): Promise<Rule
   });
   const nobody: Caller = { name: "nobody", client: platform, auth: null, key: null, scopes: null, token: null };
   const actedBy = { "x-platform-service-key": platform.serviceKey };
-  /** The same caller, whom the root key acts as. */
+  /** Returns the same caller, impersonated by the root key. */
   const acting = (caller: Caller): Caller => ({
     ...caller,
     name: `root-as-${caller.name}`,
@@ -206,33 +209,33 @@ export async function rulesWorld(seed: number, tableCount: number): Promise<Rule
   return { platform, r, tables, callers, owners, stop: () => platform.stop() };
 }
 
-/** What a caller has to get, by the rules alone. */
+/** Returns the expected access of a caller, by the rules alone. */
 export const granted = ({ rules }: RuledTable, { scopes, auth }: Caller, action: Action): Grant =>
   scopes === null ? grantOf(rules[action], auth) : scopes.includes(action) ? "all" : "none";
 
 export const may = (table: RuledTable, caller: Caller, action: Action, record: JsonObject, next = record): boolean =>
   caller.scopes === null ? covers(table.rules[action], caller.auth, record, next) : caller.scopes.includes(action);
 
-/** Whether the rule decides this by other records. */
+/** Returns whether the rule looks up other records. */
 export const looksUp = ({ rules }: RuledTable, { scopes, auth }: Caller, action: Action): boolean =>
   scopes === null && rules[action]?.looksUp?.(auth) === true;
 
-/** Whether the record does not exist for this caller. */
+/** Returns whether the record is hidden from this caller. */
 export const isHidden = (table: RuledTable, caller: Caller, record: JsonObject): boolean =>
   typeof granted(table, caller, "read") !== "string" && !may(table, caller, "read", record);
 
-/** The status of a refusal. */
+/** Returns the status of a refusal. */
 export const refused = ({ auth, scopes }: Caller): number => (auth === null && scopes === null ? 401 : 403);
 
 export interface Heard {
   status: number;
   text: string;
   body: JsonObject;
-  /** The records whose secret stands in the answer. */
+  /** Ids of the records whose secret is in the response. */
   secretsOf: string[];
 }
 
-/** One request; what of anybody's secrets is in its answer comes with it. */
+/** Sends one request, and collects the secrets in its response. */
 export async function ask(caller: Caller, method: string, path: string, body?: JsonValue): Promise<Heard> {
   const json: RequestInit =
     body === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
@@ -241,7 +244,7 @@ export async function ask(caller: Caller, method: string, path: string, body?: J
   return {
     status: response.status,
     text,
-    // Every answer of a table is a JSON object, but those to HEAD.
+    // Every response of a table is a JSON object, except to HEAD.
     body: (text === "" ? {} : JSON.parse(text)) as JsonObject,
     secretsOf: secretsIn(text),
   };

@@ -2,28 +2,31 @@ import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 import type { Random } from "./random.ts";
 
 /**
- * Random access rules, each as the source text that a config takes and as an oracle that says what it has to mean. The
- * oracle knows nothing of the server's code: it is small enough to be read, and believed.
+ * Random access rules, each as the source text for a config, and as an oracle of its meaning. The oracle is independent of the
+ * server's code, and small enough to verify by reading.
  */
 
 export type Auth = { id: string; role: string; custom: JsonObject } | null;
 export type Tuple = readonly [field: string, operator: string, value: JsonValue];
 
-/** What a rule says: everything, nothing, what a filter keeps. */
+/** Result of a rule: everything, nothing, or what a filter keeps. */
 type Says = boolean | readonly Tuple[];
 
 export interface GeneratedRule {
-  /** As it stands in the config. */
+  /** Source text in the config. */
   source: string;
-  /** Whether it is declared with the record as a parameter, and without the context. */
+  /** Whether the rule is declared with the record as a parameter, and without the context. */
   looksAtRecord: boolean;
-  /** A rule with the context: whether it reads the record for this caller, and whether it looks up other records. */
+  /**
+   * For a rule with the context: returns whether it reads the record for this caller; `looksUp`: whether it looks up other
+   * records.
+   */
   reads?(auth: Auth): boolean;
   looksUp?(auth: Auth): boolean;
   says(auth: Auth, record: JsonObject, next: JsonObject): Says;
 }
 
-/** What a principal may do by a rule before any record is looked at. */
+/** Access that a rule grants before any record is read. */
 export type Grant = "all" | "none" | "record" | readonly Tuple[];
 
 export function grantOf(rule: GeneratedRule | null, auth: Auth): Grant {
@@ -73,7 +76,7 @@ const memberOf = (value: JsonValue, name: string): JsonValue =>
     : null;
 
 function isOrdered(value: JsonValue, operator: string, wanted: JsonValue): boolean {
-  // Only values of one type have an order; null has none.
+  // Only values of the same type are ordered; null is not.
   if (value === null || wanted === null || typeof value !== typeof wanted) return false;
   if (operator === ">") return value > wanted;
   if (operator === ">=") return value >= wanted;
@@ -83,12 +86,12 @@ function isOrdered(value: JsonValue, operator: string, wanted: JsonValue): boole
 interface Leaf {
   source: string;
   says: GeneratedRule["says"];
-  /** false where absent. */
+  /** Whether the rule reads the record; false if absent. */
   reads?: boolean;
   looksUp?: boolean;
 }
 
-/** What the records of the table `facts` say of the owners. `circle` has an index, `level` has none. */
+/** Records of the table `facts` about the owners. `circle` has an index, `level` has none. */
 export const FACTS = [
   { id: "ann", level: 1, circle: "x" },
   { id: "bob", level: 3, circle: "x" },
@@ -96,7 +99,7 @@ export const FACTS = [
 ];
 const factOf = (id: unknown) => FACTS.find((fact) => fact.id === id);
 
-/** A rule that looks at the facts. */
+/** Creates a rule that looks up facts. */
 function lookup(r: Random, parameters: readonly string[]): Leaf {
   const facts = 'context.db("shared").table("facts")';
   const kind = r.below(4 + (parameters.includes("record") ? 1 : 0));
@@ -132,7 +135,7 @@ function lookup(r: Random, parameters: readonly string[]): Leaf {
   };
 }
 
-/** A tuple on the records of `randomRecord`, whose value fits its field. */
+/** Creates a tuple for records of `randomRecord`, with a value that fits its field. */
 export function randomTuple(r: Random, ids: readonly string[]): Tuple {
   const tuples: readonly (() => Tuple)[] = [
     () => ["n", r.pick(["==", "!=", ">", ">=", "<", "<="]), r.below(6)],
@@ -150,7 +153,7 @@ export function randomTuple(r: Random, ids: readonly string[]): Tuple {
   return [field, operator, operator.endsWith("in") && !Array.isArray(value) ? [value] : value];
 }
 
-/** What a record of the generated tables holds beside its id. */
+/** Creates the fields of a record, besides its id. */
 export const randomRecord = (r: Random, ids: readonly string[]): JsonObject => ({
   owner: r.pick(ids),
   n: r.chance(0.15) ? null : r.below(6),
@@ -162,10 +165,10 @@ export const randomRecord = (r: Random, ids: readonly string[]): JsonObject => (
 const ODD = ["1", '"yes"', "null", "undefined", "({})", "0", "[[1]]", '[["nothing", "==", 1]]', "new Date(0)"];
 const THROWS = '(() => { throw new Error("a rule of the test throws"); })()';
 
-/** `parameters`: what the rule is declared with after `auth`. */
+/** Creates a leaf of a rule. `parameters`: those the rule declares after `auth`. */
 function leaf(r: Random, ids: readonly string[], parameters: readonly string[]): Leaf {
   if (parameters.includes("context") && r.chance(0.4)) return lookup(r, parameters);
-  // The first seven need no record, the next two do, the last one what the record becomes.
+  // The first seven kinds need no record, the next two do, the last one needs the record after the change.
   const kind = r.below(7 + (parameters.includes("record") ? 2 : 0) + (parameters.includes("next") ? 1 : 0));
   if (kind === 0) return { source: "false", says: () => false };
   if (kind === 1) return { source: r.pick(ODD), says: () => false };
@@ -192,7 +195,7 @@ function leaf(r: Random, ids: readonly string[], parameters: readonly string[]):
 
 type Branching = Pick<GeneratedRule, "source" | "says" | "reads" | "looksUp">;
 
-/** A branch by who asks, or none. */
+/** Creates an expression, which may branch by the caller. */
 function expression(r: Random, ids: readonly string[], parameters: readonly string[]): Required<Branching> {
   const first = leaf(r, ids, parameters);
   if (r.chance(0.4)) return { ...first, reads: () => first.reads === true, looksUp: () => first.looksUp === true };
@@ -211,7 +214,7 @@ function expression(r: Random, ids: readonly string[], parameters: readonly stri
   };
 }
 
-/** null: no rule is declared. `parameters`: what a rule of this action is given after `auth`. */
+/** Creates a rule; null: none is declared. `parameters`: those that a rule of this action receives after `auth`. */
 export function randomRule(
   r: Random,
   ids: readonly string[],
@@ -224,7 +227,7 @@ export function randomRule(
     return { source: String(says), looksAtRecord: false, says: () => says };
   }
   const looksAtRecord = record === "may look at the record" && r.chance(0.5);
-  // With the context, the rule reads the record or not, whatever its parameters are.
+  // A rule with the context may read the record or not, whatever its parameters.
   const hasContext = r.chance(0.4);
   const declared = looksAtRecord ? parameters : [];
   const { source, says, reads, looksUp } = expression(r, ids, hasContext ? [...declared, "context"] : declared);

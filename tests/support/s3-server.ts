@@ -1,14 +1,14 @@
-/** As much of S3 as a bucket's backend uses, in memory and on loopback: whole objects, ranges, lists, multipart uploads. */
+/** In-memory S3 on loopback, with what a bucket's backend uses: whole objects, ranges, lists, multipart uploads. */
 export interface S3Server {
   readonly endpoint: string;
   readonly objects: ReadonlyMap<string, Uint8Array>;
-  /** Uploads begun and neither completed nor aborted. */
+  /** Number of uploads neither completed nor aborted. */
   readonly openUploads: number;
-  /** While true every request is answered 500. */
+  /** While true, every request fails with 500. */
   failing: boolean;
-  /** While true only the first half of an object is there for whoever reads it. */
+  /** While true, reads return only the first half of an object. */
   halving: boolean;
-  /** As if all that is there had been written so much earlier. */
+  /** Backdates all objects by this time. */
   age(byMs: number): void;
   stop(): Promise<void>;
 }

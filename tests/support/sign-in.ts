@@ -6,7 +6,7 @@ export interface SignedIn extends HttpClient {
   readonly id: string;
   readonly email: string;
   readonly password: string;
-  /** The access token. */
+  /** Access token. */
   readonly token: string;
   readonly refreshToken: string;
 }
@@ -19,7 +19,7 @@ interface TokenAnswer {
 
 let emailCount = 0;
 
-/** A user made by the administrator's endpoints, with this role and these claims, and signed in by the public one. */
+/** Creates a user with this role and these claims by the administrator's endpoints, and signs in by the public one. */
 export async function signIn(
   platform: TestPlatform,
   options: { email?: string; password?: string; role?: string; claims?: JsonObject } = {},
@@ -42,7 +42,7 @@ export async function signIn(
   return { ...platform.as(accessToken), id, email, password, token: accessToken, refreshToken };
 }
 
-/** The same user with new tokens: access tokens expire after some minutes. */
+/** Returns the same user with new tokens, as access tokens expire after some minutes. */
 export async function renewed(platform: TestPlatform, user: SignedIn): Promise<SignedIn> {
   const { status, body } = await platform.post<TokenAnswer>("/api/auth/refresh", { refreshToken: user.refreshToken });
   if (status !== 200) throw new Error(`cannot renew the tokens of ${user.email}: ${JSON.stringify(body)}`);

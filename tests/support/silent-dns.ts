@@ -5,17 +5,17 @@ import { temporaryDirectory } from "./platform.ts";
 const PORT = 53;
 const NXDOMAIN = 0x8183;
 
-/** A name server that keeps its answers to itself until it is told to say that no name exists. */
+/** Name server that withholds its answers until told to deny every name. */
 export interface SilentDns {
-  /** Starts a program that asks this name server. */
+  /** Command that starts a program with this name server. */
   readonly prefix: readonly string[];
-  /** Questions that came. */
+  /** Number of queries received. */
   readonly asked: number;
   answer(): void;
   stop(): void;
 }
 
-/** null where this process may not have one, which takes root. */
+/** Starts a name server; null if this process may not, which takes root. */
 export async function startSilentDns(hostname: string): Promise<SilentDns | null> {
   const file = join(temporaryDirectory(), "resolv.conf");
   writeFileSync(file, `nameserver ${hostname}\n`);
@@ -38,7 +38,7 @@ export async function startSilentDns(hostname: string): Promise<SilentDns | null
           try {
             own.send(reply, port, address);
           } catch {
-            // Who asked does not wait any more.
+            // The client has stopped waiting.
           }
         };
         if (isAnswering) answer();

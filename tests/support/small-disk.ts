@@ -4,17 +4,17 @@ import { temporaryDirectory } from "./platform.ts";
 
 const CHUNK_BYTES = 64 * 1024;
 
-/** A disk of its own that a test can fill without harm to anybody. */
+/** Separate disk that a test can fill harmlessly. */
 export interface SmallDisk {
   readonly directory: string;
-  /** Leaves no byte free. */
+  /** Fills the disk to the last byte. */
   fill(): void;
-  /** Gives back what `fill` took. */
+  /** Frees what `fill` took. */
   free(): void;
   unmount(): void;
 }
 
-/** null where this process may not mount, which takes root; then a test cannot fill a disk honestly. */
+/** Mounts a small disk; null if this process may not, which takes root. A test cannot really fill a disk then. */
 export function mountSmallDisk(sizeMib: number): SmallDisk | null {
   if (process.platform !== "linux") return null;
   const directory = temporaryDirectory();

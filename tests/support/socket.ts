@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 
-/** Only a failing test waits so long; a busy machine may need some of it. */
+/** Timeout that only failing tests reach; generous for a busy machine. */
 const MESSAGE_TIMEOUT_MS = 15_000;
 
 export interface Closed {
@@ -9,25 +9,25 @@ export interface Closed {
   reason: string;
 }
 
-/** A WebSocket client that keeps what arrives until a test asks for it. */
+/** WebSocket client that queues messages until a test takes them. */
 export interface TestSocket {
-  /** Strings go as they are, everything else as JSON. */
+  /** Sends strings unchanged, everything else as JSON. */
   send(message: JsonValue): void;
-  /** The next message that nobody has taken yet; rejects after `timeoutMs` or when the socket closes first. */
+  /** Takes the next queued message; rejects after `timeoutMs`, or when the socket closes first. */
   next<T = JsonObject>(timeoutMs?: number): Promise<T>;
-  /** Takes messages until one of this type comes, dropping the others. */
+  /** Takes messages until one of this type arrives, dropping the others. */
   nextOf<T = JsonObject>(type: string, timeoutMs?: number): Promise<T>;
   /** Takes the next message, which must match (`toMatchObject`). */
   expect(shape: JsonObject, timeoutMs?: number): Promise<JsonObject>;
-  /** Fails when a message comes within this time, or is there already. */
+  /** Fails if a message is queued, or arrives within this time. */
   expectSilence(ms: number): Promise<void>;
-  /** Messages that nobody has taken yet. */
+  /** Queued messages. */
   readonly pending: readonly JsonObject[];
-  /** Resolves when it is closed, by whichever side. */
+  /** Resolves when the socket is closed, by either side. */
   readonly closed: Promise<Closed>;
   /** Closes cleanly and waits for the end. */
   close(code?: number, reason?: string): Promise<Closed>;
-  /** Drops the connection without a closing handshake, as a lost network does. */
+  /** Drops the connection without a closing handshake, as a network failure does. */
   terminate(): void;
 }
 
@@ -36,13 +36,13 @@ interface Waiter {
   fail(why: string): void;
 }
 
-/** Bun's, also where the types of browsers are known, whose class takes no headers. */
+/** Bun's class, even where the browser's types are in scope, whose class takes no headers. */
 type BunWebSocketClass = new (
   url: string,
   options: { headers: Record<string, string>; tls: { rejectUnauthorized?: boolean } },
 ) => WebSocket & { terminate(): void };
 
-/** Connects, and rejects when the server refuses the upgrade. `url` begins with `ws://` or `wss://`. */
+/** Opens a socket. Rejects when the server refuses the upgrade. `url` begins with `ws://` or `wss://`. */
 export async function openSocket(
   url: string,
   headers: Record<string, string> = {},
@@ -56,7 +56,7 @@ export async function openSocket(
   let closed: Closed | null = null;
 
   socket.onmessage = ({ data }) => {
-    // The protocols speak JSON objects only; anything else fails the test here.
+    // The protocols send only JSON objects; anything else fails the test here.
     const message = JSON.parse(String(data)) as JsonObject;
     const waiter = waiters.shift();
     if (waiter === undefined) pending.push(message);
@@ -73,7 +73,7 @@ export async function openSocket(
 
   const next = <T = JsonObject>(timeoutMs = MESSAGE_TIMEOUT_MS): Promise<T> => {
     const first = pending.shift();
-    // The test names the shape it expects, and its assertions are what checks it.
+    // The test names the expected type, and its assertions check it.
     if (first !== undefined) return Promise.resolve(first as T);
     if (closed !== null) return Promise.reject(new Error(`the socket is closed with ${closed.code} ${closed.reason}`));
     return new Promise<T>((resolve, reject) => {

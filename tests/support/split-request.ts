@@ -1,16 +1,16 @@
 import { connect } from "node:net";
 
-/** A request whose body has begun, and ends when the test says so. */
+/** Request whose body is sent in two parts. */
 export interface SplitRequest {
-  /** Sends the rest. Gives the status of the answer; NaN where none came. */
+  /** Sends the rest. Returns the status of the response; NaN without one. */
   end(rest: string): Promise<number>;
-  /** The status of an answer that does not wait for the rest. */
+  /** Status of a response that does not wait for the rest. */
   readonly answered: Promise<number>;
   /** Breaks the connection. */
   drop(): void;
 }
 
-/** Posts a JSON body of which `begin` is sent; `restBytes`: of what `end` will send. */
+/** Posts a JSON body, of which `begin` is sent at once; `restBytes`: length of what `end` will send. */
 export function postInTwo(
   url: string,
   {

@@ -5,7 +5,7 @@ const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
 
 export interface StartAttempt {
-  /** true: it listened, and was ended with SIGTERM. */
+  /** Whether the server listened, and was then stopped with SIGTERM. */
   hasStarted: boolean;
   exitCode: number;
   stderr: string;
@@ -41,16 +41,16 @@ export async function attemptStart(options: {
   return { hasStarted, exitCode, stderr };
 }
 
-/** root may write everything, so that modes mean nothing to it: the command before a command that runs it as nobody. */
+/** Command prefix that runs a program as nobody: file modes do not limit root. */
 export const AS_NOBODY: readonly string[] = isRoot
   ? ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"]
   : [];
 
-/** Whether the program under test can be run that way. */
+/** Returns whether the program under test can be run that way. */
 export function canRunAsNobody(): boolean {
   if (process.platform === "win32") return false;
   return Bun.spawnSync([...AS_NOBODY, ...platformCommand(), "--version"], { env: testEnvironment() }).success;
 }
 
-/** Who owns what such a server may write. */
+/** Id of the owner of files that such a server may write. */
 export const NOBODY_ID = isRoot ? NOBODY : (process.getuid?.() ?? NOBODY);

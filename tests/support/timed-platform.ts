@@ -7,15 +7,15 @@ import { type TestClock, testClock } from "./clock.ts";
 import { createHttpClient, type HttpClient } from "./http-client.ts";
 import { JWT_SECRET, SERVICE_KEY, temporaryDirectory } from "./platform.ts";
 
-/** A platform in this process, whose time goes on only when told to. */
+/** Platform in this process with a test clock. */
 export interface TimedPlatform extends HttpClient {
   url: string;
   clock: TestClock;
   dataDirectory: string;
   as(token: string): HttpClient;
-  /** Lets pass what a refused password, or a request for a mail, waits for, and gives its answer. */
+  /** Advances the clock past the delay of a refused password, or of a mail request, and returns the response. */
   refused<T>(answer: Promise<T>): Promise<T>;
-  /** What it waits for while it stops, it waits for by its clock. */
+  /** Stops the platform, advancing the clock while it waits. */
   stop(): Promise<void>;
 }
 
@@ -51,7 +51,7 @@ function once(stop: Stop): Stop {
   };
 }
 
-/** Rounds of real time before the clock goes on quickly: child processes need some to end as they are asked to. */
+/** Rounds of slow steps before the clock advances quickly: child processes need real time to exit. */
 const QUIET_ROUNDS = 500;
 const QUIET_STEP_MS = 10;
 

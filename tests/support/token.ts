@@ -3,11 +3,11 @@ import { JWT_SECRET } from "./platform.ts";
 
 export interface TokenOptions {
   secret?: string;
-  /** Seconds from now; negative for a token that has expired. 900 by default. */
+  /** Lifetime in seconds; negative for an expired token. Default: 900. */
   expiresInSeconds?: number;
 }
 
-/** A token signed as the server signs its own (HS256); for forged, expired and foreign tokens. */
+/** Signs a token as the server does (HS256), for forged, expired and foreign tokens. */
 export function signToken(claims: JWTPayload, options: TokenOptions = {}): Promise<string> {
   const nowSeconds = Math.floor(Date.now() / 1000);
   return new SignJWT({ role: "user", email: null, custom: {}, anon: false, ...claims })

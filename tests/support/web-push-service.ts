@@ -10,7 +10,7 @@ import {
 const HOST = "push.example";
 const DAY_MS = 24 * 3600 * 1000;
 
-/** One message as the push service got it: still encrypted. */
+/** Message as the push service received it, still encrypted. */
 export interface PushRequest {
   path: string;
   headers: Headers;
@@ -18,14 +18,14 @@ export interface PushRequest {
 }
 
 /**
- * A push service on loopback that calls itself `push.example`, with a certificate of its own. The path of an endpoint says
- * what it answers: `/201/x` 201, `/410/x` 410; `/redirect` leads to `/201/redirected`, `/endless` sends without end, and
- * `/compressed` says of a body that it is compressed.
+ * Push service on loopback that calls itself `push.example`, with its own certificate. The path of an endpoint determines the
+ * response: `/201/x` 201, `/410/x` 410; `/redirect` redirects to `/201/redirected`, `/endless` sends without end, and
+ * `/compressed` declares a compressed body.
  */
 export interface WebPushService {
-  /** `https://push.example:PORT` */
+  /** Origin `https://push.example:PORT`. */
   readonly origin: string;
-  /** The certificate, in PEM. */
+  /** Certificate in PEM. */
   readonly ca: string;
   readonly requests: readonly PushRequest[];
   stop(): Promise<void>;
@@ -84,15 +84,15 @@ async function selfSigned(): Promise<{ certificate: string; key: string }> {
   return { certificate: certificate.toString("pem"), key };
 }
 
-/** A browser that has subscribed. */
+/** Browser with a subscription. */
 export interface Subscriber {
-  /** The subscription in JSON, as a browser's `JSON.stringify(subscription)` gives it. */
+  /** Returns the subscription as a browser's `JSON.stringify(subscription)` does. */
   token(endpoint: string): string;
-  /** What the service worker gets. Errors: it was not encrypted for this subscriber. */
+  /** Returns what the service worker receives. Throws if it was not encrypted for this subscriber. */
   decrypt(body: Uint8Array): string;
 }
 
-/** RFC 8291 from the browser's side, written from the RFC: not with what encrypts. */
+/** Creates a subscriber that implements RFC 8291 from the browser's side, independently of the code that encrypts. */
 export function createSubscriber(): Subscriber {
   const curve = createECDH("prime256v1");
   const publicKey = curve.generateKeys();
@@ -120,7 +120,7 @@ export function createSubscriber(): Subscriber {
       const decipher = createDecipheriv("aes-128-gcm", contentKey, nonce);
       decipher.setAuthTag(sealed.subarray(-16));
       const padded = Buffer.concat([decipher.update(sealed.subarray(0, -16)), decipher.final()]);
-      // A byte 2 ends the content of the last record, zeros may follow.
+      // A byte 2 ends the content of the last record; zeros may follow.
       return padded.subarray(0, padded.lastIndexOf(2)).toString("utf8");
     },
   };

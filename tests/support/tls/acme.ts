@@ -5,27 +5,27 @@ import { temporaryDirectory } from "../platform.ts";
 import { until } from "../until.ts";
 import { createAuthority } from "./certificates.ts";
 
-/** Debian's ACME server for tests, `apt-get install pebble`; null where it is not installed. */
+/** Debian's ACME test server, `apt-get install pebble`; null if it is not installed. */
 const pebble = Bun.which("pebble");
 const dnsServer = Bun.which("pebble-challtestsrv");
 export const hasAcme = pebble !== null && dnsServer !== null;
 if (!hasAcme) console.warn("SKIPPED: tests with a certificate authority, which need pebble (apt-get install pebble)");
 
 export interface Acme {
-  /** Its ACME directory. */
+  /** Address of its ACME directory. */
   readonly directory: string;
-  /** The port on which it asks for the answers to challenges. Every name is 127.0.0.1. */
+  /** Port on which it validates challenges. Every name resolves to 127.0.0.1. */
   readonly challengePort: number;
-  /** What a server needs in order to trust its HTTPS. */
+  /** Environment with which a server trusts its HTTPS. */
   readonly env: { NODE_EXTRA_CA_CERTS: string };
-  /** The authority of the certificates that it issues, in PEM. */
+  /** Returns the authority of the certificates that it issues, in PEM. */
   root(): Promise<string>;
-  /** How many orders it has had. */
+  /** Returns the number of orders received. */
   orders(): number;
   stop(): void;
 }
 
-/** A certificate authority on this machine, with a DNS server. */
+/** Starts a certificate authority on this machine, with a DNS server. */
 export async function startAcme(): Promise<Acme> {
   const directory = temporaryDirectory();
   const authority = await createAuthority(directory);
@@ -84,7 +84,7 @@ export async function startAcme(): Promise<Acme> {
   };
 }
 
-/** Ports that are free now, for programs that cannot choose one. */
+/** Returns ports that are free now, for programs that cannot choose one. */
 export function freePorts(count: number): number[] {
   const listeners = Array.from({ length: count }, () =>
     Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } }),

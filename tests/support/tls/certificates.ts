@@ -12,10 +12,10 @@ export interface Pair {
   key: string;
 }
 
-/** A certificate authority of a test, and what it signs: for `localhost` and 127.0.0.1 unless told otherwise. */
+/** Certificate authority of a test. It signs for `localhost` and 127.0.0.1 by default. */
 export interface Authority {
   readonly cert: string;
-  /** Its certificate as a file, for NODE_EXTRA_CA_CERTS. */
+  /** Path of its certificate, for NODE_EXTRA_CA_CERTS. */
   readonly file: string;
   sign(options?: { names?: readonly string[]; days?: number; startedDaysAgo?: number }): Promise<Pair>;
 }

@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 
-/** A connection to a server under test, for what no HTTP client would send: with TLS where its address begins with https. */
+/** Opens a raw connection to a server under test, with TLS for an https address, to send what no HTTP client would. */
 export function connectTo(url: string, onConnect: () => void = () => {}): Socket {
   const { protocol, hostname, port } = new URL(url);
   const address = { host: hostname, port: Number(port) };

@@ -1,5 +1,5 @@
 /**
- * `bun tests/support/tls/everywhere.ts DIR`: makes a certificate for 127.0.0.1 in DIR, and its authority. Tests then run with
+ * Creates a certificate for 127.0.0.1 and its authority in DIR: `bun tests/support/tls/everywhere.ts DIR`. Tests then run with
  * TLS: `PLATFORM_TEST_TLS=DIR NODE_EXTRA_CA_CERTS=DIR/authority.pem bun test …`.
  */
 import { mkdirSync, writeFileSync } from "node:fs";

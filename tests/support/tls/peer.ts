@@ -7,7 +7,7 @@ export interface Peer {
   serial: string;
 }
 
-/** The certificate that a server shows on a new connection, whoever signed it. */
+/** Returns the certificate that a server presents on a new connection, whoever signed it. */
 export function peerOf(url: string): Promise<Peer> {
   const { hostname, port } = new URL(url);
   const { promise, resolve, reject } = Promise.withResolvers<Peer>();
@@ -20,10 +20,10 @@ export function peerOf(url: string): Promise<Peer> {
   return promise;
 }
 
-/** After a renewal a server shows either certificate for some seconds: so many in a row are no chance. */
+/** For some seconds after a renewal a server presents either certificate. This many equal ones in a row are no coincidence. */
 const CONNECTIONS_IN_A_ROW = 12;
 
-/** Waits until new connections are shown such a certificate, all of them. */
+/** Waits until all new connections are presented an expected certificate. */
 export function untilPeers(what: string, url: string, isExpected: (peer: Peer) => boolean): Promise<void> {
   return until(what, async () => {
     for (let made = 0; made < CONNECTIONS_IN_A_ROW; made++) if (!isExpected(await peerOf(url))) return false;
