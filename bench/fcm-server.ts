@@ -1,7 +1,7 @@
 import { startFcmServer } from "../tests/support/fcm-server.ts";
 
-// The FCM of the tests as a process of its own, so that it takes no time of whoever measures. It sends where it is and with
-// what account, and then answers every message with how many notifications it has taken.
+// FCM of the tests as a separate process, so that it does not use the time of the measuring one. It sends its address and
+// account, then answers every message with the number of notifications accepted.
 
 const fcm = await startFcmServer();
 const { projectId, endpoint, tokenEndpoint, serviceAccount } = fcm;

@@ -1,21 +1,21 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 
-// What the platform is measured against: the least that a server in Bun can do with the same SQLite file. No rules, no
-// checks, no filters from outside, no errors: a path, a prepared statement, JSON. bun bench/floor.ts DATABASE DIRECTORY
+// Floor of the platform: the minimum that a Bun server can do with the same SQLite file. No rules, checks, external filters or
+// errors: a path, a prepared statement, JSON. bun bench/floor.ts DATABASE DIRECTORY
 
 const [file = "", directory = ""] = process.argv.slice(2);
 const posts = new Database(file, { readonly: true });
 const one = posts.query("SELECT * FROM posts WHERE id = ?");
 const page = posts.query("SELECT * FROM posts ORDER BY id LIMIT 20");
 const pageAfter = posts.query("SELECT * FROM posts WHERE id > ? ORDER BY id LIMIT 20");
-// A list with a filter says how many there are in all.
+// A filtered list includes its total.
 const counted = posts.query("SELECT count(*) AS total FROM posts WHERE category = ? AND score >= ?");
 const filtered = posts.query(
   "SELECT * FROM posts WHERE category = ? AND score >= ? ORDER BY score DESC, id DESC LIMIT 20",
 );
 
-// Each request its own transaction, each on disk before its answer.
+// Each request is a transaction of its own, on disk before the response.
 const own = new Database(join(directory, "floor.db"));
 own.run("PRAGMA journal_mode = WAL");
 own.run("PRAGMA synchronous = FULL");

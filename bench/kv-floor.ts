@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 
-/** The floor of key-value: a bare server with the same statements on a file of its own; each set commits by itself. */
+/** Floor of key-value: a bare server with the same statements on a separate file; each set is a transaction. */
 const [path = ":memory:"] = process.argv.slice(2);
 const database = new Database(path, { create: true });
 database.run("PRAGMA journal_mode = WAL");

@@ -1,18 +1,18 @@
 import { Database } from "bun:sqlite";
 
-// The least that a server in Bun can do for the lists of bench/sections/lists.ts: for each form of request one prepared statement,
-// the best one for what is asked, on the same file; the rows as JSON. bun bench/lists-floor.ts DATABASE
+// Floor of the lists in bench/sections/lists.ts: for each form of request the best prepared statement, on the same file; the rows
+// as JSON. bun bench/lists-floor.ts DATABASE
 
 const [file = ""] = process.argv.slice(2);
 const db = new Database(file, { readonly: true });
-// As much as the server gives to one file: what is compared is the work, not the memory.
+// Equals the server's cache per file: the comparison is about work, not memory.
 db.run("PRAGMA cache_size = -8192");
 
 const byRating = "FROM items";
 const one = db.query("SELECT * FROM items WHERE id = ?");
 const after = db.query("SELECT * FROM items WHERE id > ? ORDER BY id LIMIT 21");
 const afterFields = db.query("SELECT id, title, rating FROM items WHERE id > ? ORDER BY id LIMIT 21");
-// Only the entries of the index are stepped over.
+// Skips only index entries.
 const paged = db.query(
   "SELECT items.* FROM (SELECT rowid AS place FROM items ORDER BY id LIMIT 21 OFFSET ?) CROSS JOIN items ON items.rowid = place",
 );

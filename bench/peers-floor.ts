@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 
-// The least that a server in Bun can do for the requests of bench/sections/peers.ts: the same statements on the same file,
-// and the same hash. bun bench/peers-floor.ts DATABASE DIRECTORY
+// Floor of the requests in bench/sections/peers.ts: the same statements on the same file, and the same hash. bun
+// bench/peers-floor.ts DATABASE DIRECTORY
 
 const [file = ""] = process.argv.slice(2);
 const db = new Database(file, { readonly: true });

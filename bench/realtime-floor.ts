@@ -1,4 +1,4 @@
-/** The floor of realtime: what is posted is published natively to every socket, and nothing else is done. */
+/** Floor of realtime: what is posted is published natively to every socket. */
 const TOPIC = "all";
 
 const server = Bun.serve({

@@ -1,6 +1,6 @@
 import { Elysia, t } from "elysia";
 
-/** The floor of routes: the same ones on Elysia alone. */
+/** Floor of routes: the same ones on plain Elysia. */
 const Echo = t.Object({ title: t.String(), n: t.Number() });
 new Elysia()
   .post("/api/functions/echo", ({ body }) => ({ title: body.title, n: body.n + 1 }), { body: Echo, response: Echo })

@@ -25,8 +25,8 @@ import { executableToMeasure } from "./support/executable.ts";
 import { busyNote, sectionText, withSection } from "./support/report.ts";
 import type { Bench, Section } from "./support/section.ts";
 
-// `npm run bench`: measures the compiled executable and writes bench/RESULTS.md. `npm run bench -- tables process` measures
-// some parts and leaves the others as they are. PLATFORM_EXECUTABLE: that one, instead of one that is built first.
+// `npm run bench` measures the compiled executable and writes bench/RESULTS.md. `npm run bench -- tables process` measures some
+// sections and keeps the others. PLATFORM_EXECUTABLE names an existing executable instead of building one.
 
 const SECTIONS: readonly Section[] = [
   tables,
@@ -63,7 +63,7 @@ if (unknown.length > 0) {
 }
 
 const executable = executableToMeasure();
-// What the areas measure through tests/support is that executable too.
+// Makes tests/support measure this executable too.
 process.env["PLATFORM_EXECUTABLE"] = executable;
 
 const temporary = mkdtempSync(join(tmpdir(), "platform-bench-"));
@@ -76,7 +76,7 @@ const bench: Bench = {
   },
   note: (text) => console.error(`measuring ${text}`),
 };
-// Asked once, before the first part: afterwards it is our own work.
+// Read once, before the first section: afterwards the machine is busy with our own work.
 const measured = { day: new Date().toISOString().slice(0, 10), busyNote: await busyNote() };
 try {
   for (const section of SECTIONS.filter(({ name }) => asked.length === 0 || asked.includes(name))) {

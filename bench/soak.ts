@@ -13,15 +13,15 @@ import { executableToMeasure } from "./support/executable.ts";
 import { residentBytes } from "./support/processes.ts";
 import { busyNote, sectionText, withSection } from "./support/report.ts";
 
-// `npm run bench:soak` (10 minutes) or `npm run bench:soak -- 3`: every area under mixed traffic, and what grows.
+// `npm run bench:soak` (10 minutes) or `npm run bench:soak -- 3`: mixed traffic to every area, to find what grows.
 
 const CLIENTS = 16;
-/** Between two requests of a client: steady traffic, far from what the server could do. */
+/** Pause between two requests of a client: constant traffic, far below the server's capacity. */
 const PAUSE_MS = 10;
 const MINUTE_MS = 60_000;
 const RENEW_MS = 5 * MINUTE_MS;
 const MEMORY_EVERY_MS = 1_000;
-/** Lines of the log that are asked for at the end. */
+/** Number of log lines read at the end. */
 const LOG_LINES_SHOWN_MAX = 1_000;
 const ERRORS_SHOWN_MAX = 20;
 const RESULTS = resolve(import.meta.dir, "RESULTS.md");
@@ -33,7 +33,7 @@ if (!Number.isInteger(minutes) || minutes < 3) {
 }
 process.env["PLATFORM_EXECUTABLE"] = executableToMeasure();
 const measured = { day: new Date().toISOString().slice(0, 10), busyNote: await busyNote() };
-/** Where webhooks are told. */
+/** Receiver of the webhooks. */
 const receiver = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(null, { status: 204 }) });
 const platform = await testPlatform({ config: configOf(receiver.url.href) });
 const random = seeded(testSeed(1));
@@ -62,7 +62,7 @@ async function work(client: Client): Promise<void> {
   }
 }
 
-/** Access tokens are good for 15 minutes. */
+/** Access tokens expire after 15 minutes. */
 const renewing = setInterval(() => {
   for (const client of clients) {
     renewed(platform, client.user).then(
@@ -92,7 +92,7 @@ isOver = true;
 clearInterval(sampling);
 clearInterval(renewing);
 await Promise.all(traffic);
-// What no client was told: jobs, triggers and webhooks that failed.
+// Failures that no client sees: of jobs, triggers and webhooks.
 const { body: log } = await platform.service.get<{ lines: { message: string; facts: unknown }[] }>("/api/admin/logs", {
   query: { level: "warn", limit: LOG_LINES_SHOWN_MAX },
 });

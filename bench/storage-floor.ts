@@ -2,7 +2,7 @@ import { close, fdatasync, open, unlink, write } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-/** The floor of file storage: a bare server that sends a file, and one that writes and syncs what it is sent. */
+/** Floor of file storage: a bare server that sends a file, and one that writes and syncs its body. */
 const [directory = "", file = ""] = process.argv.slice(2);
 const openFile = promisify(open);
 const closeFile = promisify(close);
@@ -24,7 +24,7 @@ const server = Bun.serve({
     }
     await syncFile(descriptor);
     await closeFile(descriptor);
-    // As an overwrite does: the disk must not fill up while it is measured.
+    // Like an overwrite: the disk must not fill up during the measurement.
     void unlinkFile(path);
     return new Response("{}", { status: 201 });
   },

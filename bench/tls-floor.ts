@@ -1,5 +1,5 @@
-// The floor of HTTPS: a bare server with the same certificate that answers each request with the same bytes.
-// Arguments: the folder of cert.pem and key.pem, and the file of the answer.
+// Floor of HTTPS: a bare server with the same certificate that answers each request with the same bytes. Arguments: the folder of
+// cert.pem and key.pem, and the file of the response.
 const [folder = "", answerFile = ""] = process.argv.slice(2);
 const answer = await Bun.file(answerFile).text();
 const headers = { "content-type": "application/json" };

@@ -1,6 +1,6 @@
 /**
- * Inserts per second with many writers at once: the writer of src/server/db against one commit per request.
- * Run: bun bench/writer.ts [writers] [seconds]
+ * Compares inserts per second with many concurrent writers: the writer of src/server/db against one commit per request. Run: bun
+ * bench/writer.ts [writers] [seconds]
  */
 import { Database } from "bun:sqlite";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -18,7 +18,7 @@ const INSERT = "INSERT INTO items VALUES (?, ?, ?)";
 
 type Insert = (n: number) => Promise<unknown>;
 
-/** Each writer sends its next insert when the last one was answered, as clients do. */
+/** Runs writers that each send the next insert after the previous response, as clients do. */
 async function measure(name: string, insert: Insert): Promise<void> {
   const latenciesMs: number[] = [];
   const endAt = performance.now() + durationMs;
@@ -46,7 +46,7 @@ function commitEach(mode: "FULL" | "NORMAL"): { insert: Insert; close: () => voi
   sqlite.run(CREATE);
   const statement = sqlite.query(INSERT);
   return {
-    // A request of its own: it comes in by a turn of the event loop.
+    // A separate request, which arrives in a turn of the event loop.
     insert: (n) =>
       new Promise((resolve) => {
         setImmediate(() => resolve(statement.run(Bun.randomUUIDv7(), `title ${n}`, n)));

@@ -37,7 +37,7 @@ const RESULT = `
     io.write(string.format("RESULT %f %f %d", summary.requests / summary.duration * 1e6, latency:percentile(99) / 1e3, errors))
   end`;
 
-/** Each connection takes the token that has waited longest, and gives back the one that it gets. */
+/** Returns a wrk script in which each connection takes the oldest token, and queues the one that it receives. */
 function refreshScript(path: string, tokens: readonly string[]): string {
   writeFileSync(
     path,
@@ -97,7 +97,7 @@ async function signInsPerSecond(platform: TestPlatform): Promise<number> {
   return count / ROUND_SECONDS;
 }
 
-/** The import of plaintext passwords, and what others wait meanwhile. */
+/** Measures the import of plaintext passwords, and the latency of others meanwhile. */
 async function importBesideHealth(platform: TestPlatform) {
   const users = Array.from({ length: IMPORTED_USERS }, (_, n) => ({
     email: `user-${n}@example.com`,
@@ -132,7 +132,10 @@ async function hashMs(options: { memoryCost: number; timeCost: number }): Promis
   return median(times);
 }
 
-/** Refreshes and reads with a token by 32 connections, sign-ins by 8 clients, and an import with health checks beside it. */
+/**
+ * Measures refreshes and reads with a token by 32 connections, sign-ins by 8 clients, and an import with concurrent health
+ * checks.
+ */
 export async function measureAuth(argon2: { memoryKiB: number; passes: number }): Promise<AuthFigures> {
   const directory = temporaryDirectory();
   const platform = await testPlatform({

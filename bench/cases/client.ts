@@ -21,7 +21,7 @@ const CONFIG = `{
   } } } },
 }`;
 
-/** The functions of the page that is measured. */
+/** Page under test, with the functions that are measured. */
 const PAGE = `<!doctype html><title>Bench</title><ul></ul><script type="module">
   import { createClient } from "/client/index.js";
   const now = () => performance.timeOrigin + performance.now();
@@ -81,7 +81,7 @@ const PAGE = `<!doctype html><title>Bench</title><ul></ul><script type="module">
 </script>`;
 
 export interface CoreShare {
-  /** Of one core, by all threads of the page's process. */
+  /** CPU of the page's process, all threads, relative to one core. */
   process: number;
   changesPerSecond: number;
   notices: number;
@@ -92,9 +92,9 @@ export interface ClientFigures {
   openingMaxMs: number;
   screenP50Ms: number;
   screenP99Ms: number;
-  /** 50 queries of 1,000 records each; each change concerns one of them. */
+  /** CPU with 50 queries of 1,000 records each; each change affects one of them. */
   apart: CoreShare;
-  /** 50 queries over the same 1,000 records in different orders; each change concerns all of them. */
+  /** CPU with 50 queries over the same 1,000 records in different orders; each change affects all of them. */
   together: CoreShare;
 }
 
@@ -122,16 +122,16 @@ async function fill(platform: TestPlatform): Promise<void> {
   }
 }
 
-/** CPU seconds of the page's process so far. */
+/** Returns the CPU seconds of the page's process so far. */
 async function usage(browser: Browser): Promise<number> {
   const session = await browser.newBrowserCDPSession();
   const { processInfo } = await session.send("SystemInfo.getProcessInfo");
   await session.detach();
-  // Other pages are closed, so the busiest renderer is that of this one.
+  // Other pages are closed, so the busiest renderer is this page's.
   return Math.max(...processInfo.filter(({ type }) => type === "renderer").map(({ cpuTime }) => cpuTime));
 }
 
-/** Changes records at a steady pace, one request each. */
+/** Changes records at a constant rate, one request each. */
 async function change(platform: TestPlatform, isOfOne: boolean): Promise<number> {
   const begunAt = performance.now();
   const requests: Promise<unknown>[] = [];
@@ -177,7 +177,7 @@ async function openings(browser: Browser, platform: TestPlatform): Promise<numbe
   return times;
 }
 
-/** From the request of another program until the new item is in the page's document. */
+/** Measures the time from another program's request until the new item is in the page's document. */
 async function screenAges(browser: Browser, platform: TestPlatform): Promise<number[]> {
   const page = await opened(browser, platform);
   await page.evaluate("bench.showing()");
@@ -194,7 +194,7 @@ async function screenAges(browser: Browser, platform: TestPlatform): Promise<num
   return ages;
 }
 
-/** Live queries in a real Chromium on the same machine as the server. */
+/** Measures live queries in a real Chromium on the server's machine. */
 export async function measureClientInBrowser(note: (text: string) => void): Promise<ClientFigures> {
   const platform = await testPlatform({ config: CONFIG, files: { "web/index.html": PAGE } });
   const { path, env } = await browserProgram();

@@ -21,15 +21,15 @@ const CONFIG = `{
 }`;
 
 export interface DashboardFigures {
-  /** All files of the pages, as the executable holds them. */
+  /** Size of all files of the pages, as embedded in the executable. */
   embeddedBytes: number;
-  /** Over the wire, with headers and without data: the page for signing in, and the Overview with its charts. */
+  /** Bytes over the wire, with headers and without data: the sign-in page, and the Overview with its charts. */
   signInBytes: number;
   overviewBytes: number;
-  /** From a click on a link to the data of its page. */
+  /** Time from a click on a link to its page's data. */
   clickP50Ms: number;
   clickMaxMs: number;
-  /** Scrolling through a table of 100,000 records, 200 pixels a frame. */
+  /** Frame time while scrolling through a table of 100,000 records, 200 pixels a frame. */
   frameP50Ms: number;
   frameP95Ms: number;
   smoothShare: number;
@@ -53,10 +53,10 @@ async function fill(platform: TestPlatform): Promise<void> {
   }
 }
 
-/** The bytes of the pages' own files that a browser without a cache loads at an address. */
+/** Returns the bytes of the pages' own files that a browser without a cache loads at an address. */
 async function bytesOf(context: BrowserContext, url: string): Promise<number> {
   const page = await context.newPage();
-  // What is shown, without the pages that are loaded ahead when it is there.
+  // Excludes pages that are preloaded once the first one is shown.
   await page.addInitScript("Object.defineProperty(navigator, 'connection', { value: { saveData: true } })");
   const session = await context.newCDPSession(page);
   await session.send("Network.enable");
@@ -83,7 +83,7 @@ async function signedIn(browser: Browser, platform: TestPlatform): Promise<Brows
   return context;
 }
 
-/** What a click leads to, and a text that is there with its data. */
+/** Links to click, each with a text that appears with its data. */
 const CLICKS: readonly [link: string, data: string][] = [
   ["Tables", "tasks"],
   ["tasks", "t000000"],
@@ -105,7 +105,7 @@ async function clicks(page: Page): Promise<number[]> {
   return times;
 }
 
-/** The time of each frame while the grid is scrolled. */
+/** Measures the time of each frame while the grid is scrolled. */
 const SCROLL = `new Promise((resolve) => {
   const grid = document.querySelector(".grid");
   const frames = [];

@@ -13,7 +13,7 @@ const POLL_MS = 100;
 const SETTLE_MS = 3_000;
 const MEGABYTE = 1024 * 1024;
 
-/** What the server does is asked for by inserting a row, and answered in the key-value namespace. */
+/** Config of the server under test. Inserting a row starts a task, and the key-value namespace holds its result. */
 const CONFIG = `
 const delays = [];
 const percentile = (sorted, share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
@@ -76,7 +76,7 @@ const headers = { "x-platform-service-key": SERVICE_KEY, "content-type": "applic
 async function post<T>(url: string, body: object): Promise<T> {
   const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
   if (!response.ok) throw new Error(`${url} answered ${response.status}: ${await response.text()}`);
-  // The shapes are those of the config above.
+  // The config above determines the types.
   return (await response.json()) as T;
 }
 
@@ -86,7 +86,7 @@ interface Figures {
   p99Ms: number;
 }
 
-/** Lets the server do one of its works, and gives its figures. */
+/** Runs one task on the server, and returns its figures. */
 async function work(platform: Running, name: "produce" | "fill" | "enqueue"): Promise<Figures> {
   const id = Bun.randomUUIDv7();
   await post(`${platform.url}/api/db/shared/tables/asked`, { id, name });
@@ -105,7 +105,7 @@ export interface JobFigures {
   gets: { perSecond: number; p50Ms: number; p99Ms: number };
   enqueueEmpty: { p50Ms: number; p99Ms: number };
   enqueueFull: { p50Ms: number; p99Ms: number };
-  /** Bytes of resident memory that a started server has more with a million waiting jobs. */
+  /** Additional resident memory, in bytes, of a started server with a million waiting jobs. */
   waitingBytes: number;
   databaseBytes: number;
 }
@@ -121,7 +121,7 @@ export async function measureJobs(bench: Bench): Promise<JobFigures> {
     const load = {
       url: `${platform.url}/api/db/shared/tables/items/one`,
       connections: CONNECTIONS,
-      // What remains of the time of a request is its own.
+      // The remaining millisecond is the time of the request itself.
       delayMs: Math.floor((CONNECTIONS * 1_000) / GETS_PER_SECOND) - 1,
     };
     const gets = await runLoad(load, { seconds: LOAD_SECONDS, directory });

@@ -15,7 +15,7 @@ export interface KeyValueFigures {
   setFloorPerSecond: number;
 }
 
-/** wrk's script: keys in an order that no cache likes, the member `value` for `set`. */
+/** Writes wrk's script: keys in a cache-unfriendly order, the member `value` for `set`. */
 function script(directory: string, action: "get" | "set"): string {
   const path = join(directory, `${action}.lua`);
   const value = action === "set" ? ',"value":{"name":"somebody","visits":17}' : "";
@@ -34,7 +34,7 @@ function script(directory: string, action: "get" | "set"): string {
   return path;
 }
 
-/** Get and set of single keys, 32 clients. */
+/** Measures get and set of single keys with 32 clients. */
 export async function measureKeyValue(): Promise<KeyValueFigures> {
   const directory = temporaryDirectory();
   const platform = await testPlatform({ config: { kv: { cache: {} } } });
@@ -44,7 +44,7 @@ export async function measureKeyValue(): Promise<KeyValueFigures> {
   try {
     const { value } = await floor.stdout.getReader().read();
     const urls = [platform.url, new TextDecoder().decode(value).trim()] as const;
-    // Sets first: they make the keys that are got.
+    // Sets come first: they create the keys to get.
     const set = await compareByTurns(urls, { script: script(directory, "set"), connections: CONNECTIONS });
     const get = await compareByTurns(urls, { script: script(directory, "get"), connections: CONNECTIONS });
     return {

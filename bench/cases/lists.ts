@@ -5,7 +5,7 @@ const MAKERS = 1_000;
 const OWNED = 20_000;
 const BATCH = 500;
 export const PAGE = 20;
-/** Requests of a kind, each another one: more than are remembered in any form. */
+/** Number of distinct requests of a kind: more than any cache holds. */
 export const VARIED = 20_000;
 
 export const CONFIG = `import { defineConfig } from "platform";
@@ -62,12 +62,12 @@ export async function fill(tables: string): Promise<void> {
   await insertAll("owned", OWNED, (index) => ({ ...itemAt(index), ownerId: `owner-${index % 10}` }));
 }
 
-/** A kind of request: `ours` and `floor` give the address of request number `index`. */
+/** Kind of request. `ours` and `floor` return the address of request number `index`. */
 export interface Kind {
   name: string;
   ours(index: number): string;
   floor(index: number): string;
-  /** 32 by default. */
+  /** Number of connections; 32 by default. */
   connections?: number;
 }
 
@@ -75,14 +75,14 @@ const query = (values: Record<string, string | number | boolean>): string =>
   `?${new URLSearchParams(Object.entries(values).map(([name, value]): [string, string] => [name, String(value)]))}`;
 const where = (...conditions: readonly (readonly [string, string, unknown])[]): string => JSON.stringify(conditions);
 
-/** Numbers that differ for every request, over a range. */
+/** Returns numbers spread over a range, different for every request. */
 const anywhere = (index: number, from: number, to: number): number =>
   from + (spread(index, 7_919, VARIED) / VARIED) * (to - from);
 const anyRecord = (index: number): string => idAt(spread(index, 7_919, RECORDS - 2 * PAGE));
 const twenty = (index: number): string[] =>
   Array.from({ length: PAGE }, (_, n) => idAt(spread(index * PAGE + n, 7_919, RECORDS)));
 
-/** A word of some twenty records, with which no other one begins: the last word of a search is a prefix. */
+/** Returns a word of some twenty records. No other word begins with it, as the last word of a search is a prefix. */
 const rareWord = (index: number): string => `rare${1_000 + (index % 4_000)}`;
 
 const list = (values: Record<string, string | number | boolean>): string => `items${query({ limit: PAGE, ...values })}`;

@@ -5,7 +5,7 @@ const USERS = 200;
 const DEVICES_PER_USER = 50;
 const DEVICES = USERS * DEVICES_PER_USER;
 const ROUNDS = 3;
-/** As many as a message to a topic has under way. */
+/** Number of concurrent calls, equal to that of a message to a topic. */
 const FLOOR_CALLS_AT_ONCE = 40;
 const COUNT_EVERY_MS = 20;
 const HEALTH_EVERY_MS = 2;
@@ -29,7 +29,7 @@ async function startFcm(): Promise<Fcm> {
     ...{ stdin: "ignore", stdout: "inherit", stderr: "inherit" },
     ipc: (message) => next.resolve(message),
   });
-  // What bench/fcm-server.ts sends first.
+  // bench/fcm-server.ts sends this first.
   const config = (await next.promise) as Fcm["config"];
   return {
     config,
@@ -53,7 +53,7 @@ async function registerDevices(platform: TestPlatform): Promise<void> {
   }
 }
 
-/** A broadcast, and beside it a health check every 2 ms; gives the seconds it took. */
+/** Sends a broadcast, with a concurrent health check every 2 ms. Returns its duration in seconds. */
 async function broadcast(platform: TestPlatform, fcm: Fcm, health: number[]): Promise<number> {
   const wanted = (await fcm.taken()) + DEVICES;
   const startedAt = performance.now();
@@ -67,7 +67,7 @@ async function broadcast(platform: TestPlatform, fcm: Fcm, health: number[]): Pr
     await (await platform.fetch("/api/health")).arrayBuffer();
     health.push(performance.now() - askedAt);
   };
-  // Whether or not the one before has been answered: what is slow must not be asked less often.
+  // Independent of earlier responses: a slow server must not be probed less often.
   const timer = setInterval(() => probes.push(probe()), HEALTH_EVERY_MS);
   while ((await fcm.taken()) < wanted) await Bun.sleep(COUNT_EVERY_MS);
   const seconds = (performance.now() - startedAt) / 1000;
@@ -76,7 +76,7 @@ async function broadcast(platform: TestPlatform, fcm: Fcm, health: number[]): Pr
   return seconds;
 }
 
-/** The same calls from a bare process: no devices, no log, an access token that is there already. */
+/** Sends the same calls from a bare process: no devices, no log, an access token that already exists. */
 async function floor(fcm: Fcm, accessToken: string): Promise<number> {
   const url = `${fcm.config.endpoint}/v1/projects/${fcm.config.projectId}/messages:send`;
   const headers = { authorization: `Bearer ${accessToken}`, "content-type": "application/json" };
@@ -97,7 +97,7 @@ async function floor(fcm: Fcm, accessToken: string): Promise<number> {
 const percentile = (values: readonly number[], share: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? Number.NaN;
 
-/** Broadcasts to 10,000 devices, in turns with the floor. */
+/** Measures broadcasts to 10,000 devices, alternating with the floor. */
 export async function measurePush(): Promise<PushFigures> {
   const fcm = await startFcm();
   const often = { requests: 1_000_000, window: 60 };
@@ -113,7 +113,7 @@ export async function measurePush(): Promise<PushFigures> {
     const health: number[] = [];
     for (let round = 0; round < ROUNDS; round++) {
       own.push(await broadcast(platform, fcm, health));
-      // The server has asked for the first token that this FCM gives.
+      // The server has received the first token of this FCM.
       bare.push(await floor(fcm, "ya29.1"));
     }
     return {

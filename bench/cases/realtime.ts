@@ -19,10 +19,10 @@ const CONFIG = `{
 const RECORD = { n: 1, note: "x".repeat(100) };
 
 export interface RealtimeFigures {
-  /** From the request until the last of the subscribers has the change, in milliseconds. */
+  /** Time from the request until the last subscriber has the change, in milliseconds. */
   latencyP50Ms: number;
   latencyP99Ms: number;
-  /** The same of a bare server that publishes what is posted. */
+  /** Latency of a bare server that publishes what is posted. */
   floorLatencyP50Ms: number;
   floorLatencyP99Ms: number;
   deliveredPerSecond: number;
@@ -30,7 +30,7 @@ export interface RealtimeFigures {
   idleMemoryMiB: number;
 }
 
-/** Counts what a group of sockets receives. */
+/** Group of sockets that counts received messages. */
 class Audience {
   readonly #sockets: WebSocket[] = [];
   #received = 0;
@@ -42,7 +42,7 @@ class Audience {
     return this.#lastText;
   }
 
-  /** `first`: what each sends first, and has answered. */
+  /** Opens sockets. `first`: messages that each sends first, and that are answered. */
   open(url: string, count: number, first: readonly string[]): Promise<void> {
     return openInGroups(count, () => this.#openOne(url, first));
   }
@@ -68,7 +68,7 @@ class Audience {
     return promise;
   }
 
-  /** Resolves when this many more messages have come. */
+  /** Resolves after this many further messages. */
   received(count: number): Promise<void> {
     this.#received = 0;
     this.#wanted = count;
@@ -90,7 +90,7 @@ async function post(url: string, body: string): Promise<void> {
   await answer.text();
 }
 
-/** Posts `count` bodies, some at once, and gives what the subscribers received per second. */
+/** Posts `count` bodies, some concurrently, and returns the messages delivered per second. */
 async function deliveredPerSecond(audience: Audience, url: string, body: string): Promise<number> {
   const done = audience.received(THROUGHPUT_CHANGES * SUBSCRIBERS);
   const startedAt = performance.now();
@@ -128,7 +128,7 @@ async function measureDelivery(): Promise<Omit<RealtimeFigures, "idleMemoryMiB">
     await bare.open(floorUrl.replace("http", "ws"), SUBSCRIBERS, []);
     const record = JSON.stringify(RECORD);
     const measured = await latencies(ours, table, record);
-    // The floor sends the very bytes that we send.
+    // The floor sends exactly the bytes of the server.
     const sample = ours.lastText;
     const floorMeasured = await latencies(bare, floorUrl, sample);
     const rounds: [number, number][] = [];

@@ -6,14 +6,14 @@ const ROOMS = 100;
 const PLAYERS_PER_ROOM = 10;
 const SECONDS = 10;
 const SETTLE_MS = 500;
-/** Sending is spread over the second in turns of this length. */
+/** Interval of the sending loop. */
 const TURN_MS = 5;
-/** Below the number of connections of one address that may be unauthenticated at once. */
+/** Number of concurrent openings, below the limit of unauthenticated connections per address. */
 const OPENED_AT_ONCE = 4;
 const IDLE_ROOMS = 1_000;
 const IDLE_STATE_BYTES = 100_000;
 const IDLE_TIMEOUT_MS = 500;
-/** Until the rooms are asleep and the collector, which is in no hurry in an idle server, has come by. */
+/** Time until the rooms hibernate and the garbage collector, which is slow in an idle server, has run. */
 const REST_MS = 15_000;
 
 const CONFIG = `{
@@ -36,30 +36,32 @@ const CONFIG = `{
 export interface ActionFigures {
   actionsPerSecond: number;
   deltasPerSecond: number;
-  /** From sending an action to its action_result, in milliseconds. */
+  /** Time from sending an action to its action_result, in milliseconds. */
   p50Ms: number;
   p99Ms: number;
-  /** Deltas that a client has missed, by their versions, and clients of one room that end with different ones. */
+  /**
+   * Number of deltas that clients missed, by version, and of clients that end with a state different from others of their room.
+   */
   missedDeltas: number;
-  /** Of one core. */
+  /** CPU relative to one core. */
   serverCpuPercent: number;
 }
 
 export interface RoomFigures {
-  /** 5 actions per second and player, 5,000 in all. */
+  /** Figures for 5 actions per second and player, 5,000 in total. */
   usual: ActionFigures;
-  /** 20 actions per second and player, 20,000 in all. */
+  /** Figures for 20 actions per second and player, 20,000 in total. */
   heavy: ActionFigures;
   idle: IdleFigures;
 }
 
 export interface IdleFigures {
   beforeMiB: number;
-  /** After IDLE_ROOMS rooms of IDLE_STATE_BYTES each have gone to rest, their connections still open. */
+  /** Memory after IDLE_ROOMS rooms of IDLE_STATE_BYTES each hibernate, with their connections open. */
   afterMiB: number;
 }
 
-/** One connection: what it sends, and what comes back. */
+/** One connection, with the messages it sends and receives. */
 class Player {
   readonly room: string;
   readonly latenciesMs: number[] = [];
@@ -135,7 +137,7 @@ async function measureActions(actionsPerPlayer: number): Promise<ActionFigures> 
     );
     const cpuBefore = cpuMs(platform);
     const startedAt = performance.now();
-    // The players of a room take turns, so that its state changes all the time and not in bursts.
+    // The players of a room are staggered, so that its state changes steadily instead of in bursts.
     const due = players.map((_, index) => {
       const phase = (index % PLAYERS_PER_ROOM) / PLAYERS_PER_ROOM + index / players.length / PLAYERS_PER_ROOM;
       return startedAt + phase * (1_000 / actionsPerPlayer);
@@ -169,7 +171,7 @@ async function measureActions(actionsPerPlayer: number): Promise<ActionFigures> 
   }
 }
 
-/** Until nothing comes any more: what is under way is late, and not missed. */
+/** Waits until no more messages arrive: those in flight are late, but not missed. */
 async function quiet(players: readonly Player[]): Promise<void> {
   const received = (): number => players.reduce((sum, player) => sum + player.deltas + player.latenciesMs.length, 0);
   for (let before = -1, now = received(); now !== before; now = received()) {
@@ -198,7 +200,7 @@ async function measureIdle(): Promise<IdleFigures> {
   }
 }
 
-/** User and system time; Linux counts it in hundredths of a second. */
+/** Returns user and system time; Linux counts in hundredths of a second. */
 function cpuMs(platform: TestPlatform): number {
   const fields = readFileSync(`/proc/${platform.process.pid}/stat`, "utf8").split(" ");
   return (Number(fields[13]) + Number(fields[14])) * 10;

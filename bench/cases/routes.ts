@@ -20,7 +20,7 @@ export default defineConfig({
 
 type Figures = Awaited<ReturnType<typeof compareByTurns>>;
 
-/** Routes beside those of Elysia alone; files of the site beside downloads of a bucket. */
+/** Compares routes with plain Elysia, and files of the site with downloads from a bucket. */
 export async function measureRoutes(): Promise<{ post: Figures; get: Figures; site: Figures }> {
   const directory = temporaryDirectory();
   const script = (name: string, text: string): string => {

@@ -31,10 +31,10 @@ export interface FollowingFigures {
   subscribers: number;
   changesPerSecond: number;
   membershipChangesPerSecond: number;
-  /** From the request that changes a task until each member of its project has the change, in milliseconds. */
+  /** Time from the request that changes a task until each member of its project has the change, in milliseconds. */
   deliveryP50Ms: number;
   deliveryP99Ms: number;
-  /** From the request that changes a membership until its user is told. */
+  /** Time from the request that changes a membership until its user is notified. */
   rightsP50Ms: number;
   rightsP99Ms: number;
 }
@@ -44,18 +44,18 @@ interface Subscriber {
   membership: string;
   project: number;
   socket: WebSocket;
-  /** null: its membership has not been changed. */
+  /** Time of the change of the membership; null: unchanged. */
   changedAt: number | null;
 }
 
 const projectName = (project: number): string => `p${project}`;
 
-/** Members of projects, each subscribed to the tasks of its own. */
+/** Members of projects, each subscribed to the tasks of their own project. */
 class Crowd {
   readonly subscribers: Subscriber[] = [];
   readonly deliveryMs: number[] = [];
   readonly rightsMs: number[] = [];
-  /** When the task of this note was changed. */
+  /** Time at which the task of each note was changed. */
   readonly sentAt = new Map<string, number>();
   readonly #platform: TestPlatform;
 
@@ -130,7 +130,9 @@ class Crowd {
   }
 }
 
-/** Tasks of all projects are written, and members change their projects, at steady rates. Returns what it expects to arrive. */
+/**
+ * Writes tasks of all projects, and moves members between projects, at constant rates. Returns the number of expected deliveries.
+ */
 async function write(platform: TestPlatform, crowd: Crowd): Promise<void> {
   const startedAt = performance.now();
   const waiting: Promise<unknown>[] = [];
@@ -163,7 +165,7 @@ async function write(platform: TestPlatform, crowd: Crowd): Promise<void> {
   }
 }
 
-/** 10,000 users whose rule has looked up their memberships, which change while tasks are written. */
+/** Measures 10,000 users whose rule looks up their memberships, which change while tasks are written. */
 export async function measureFollowing(): Promise<FollowingFigures> {
   const platform = await testPlatform({ config: CONFIG });
   const crowd = new Crowd(platform);

@@ -6,7 +6,7 @@ import { compareByTurns, WRK_RESULT } from "./wrk.ts";
 
 const CONNECTIONS = 16;
 const FILE_BYTES = 1024 * 1024;
-/** As browsers write them. */
+/** Boundary in the form that browsers use. */
 const BOUNDARY = "----WebKitFormBoundary7MA4YWxkTrZu0gW";
 const LISTED_OBJECTS = 100_000;
 const LIST_REQUESTS = 500;
@@ -18,12 +18,12 @@ export interface StorageFigures {
   uploadsPerSecond: number;
   uploadP99Ms: number;
   uploadFloorPerSecond: number;
-  /** 100 of 100,000 files, at random places. */
+  /** Latency of listing 100 of 100,000 files, at random positions. */
   listP50Ms: number;
   listP99Ms: number;
 }
 
-/** wrk's script for uploads: the same form to the server and to the floor, each connection a key of its own. */
+/** Writes wrk's script for uploads: the same form to server and floor, with a key per connection. */
 function uploadScript(directory: string): string {
   const path = join(directory, "upload.lua");
   writeFileSync(
@@ -58,7 +58,7 @@ function downloadScript(directory: string): string {
 const at = (numbers: readonly number[], share: number): number =>
   numbers.toSorted((a, b) => a - b)[Math.floor((numbers.length - 1) * share)] ?? Number.NaN;
 
-/** Records alone: a list never looks at the bytes. Written while the server is down, as 100,000 uploads take long. */
+/** Inserts only records, as lists never read the bytes. Written while the server is down, because 100,000 uploads take long. */
 async function fillBucket(platform: TestPlatform): Promise<void> {
   await platform.kill("SIGTERM");
   const database = new Database(join(platform.dataDirectory, "system.db"));
@@ -97,7 +97,7 @@ async function listLatencies(platform: TestPlatform): Promise<number[]> {
   return latencies;
 }
 
-/** Files of 1 MiB up and down, 16 clients; lists in a large bucket, one client. */
+/** Measures uploads and downloads of 1 MiB with 16 clients, and lists in a large bucket with one client. */
 export async function measureStorage(): Promise<StorageFigures> {
   const directory = temporaryDirectory();
   const file = join(directory, "file.bin");

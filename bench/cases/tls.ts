@@ -12,7 +12,7 @@ const STARTS = 15;
 const SETTLE_MS = 10_000;
 const BATCH = 500;
 const CONNECTIONS = 32;
-/** Clients that connect again and again. */
+/** Number of clients that reconnect continuously. */
 const HANDSHAKING = 4;
 const HANDSHAKE_SECONDS = 3;
 const HANDSHAKE_ROUNDS = 5;
@@ -23,18 +23,18 @@ const UNCHECKED = { tls: { rejectUnauthorized: false } };
 type Figures = Awaited<ReturnType<typeof compareByTurns>>;
 
 export interface TlsFigures {
-  /** From starting the process to the first answer over HTTPS; median. */
+  /** Median time from the start of the process to the first response over HTTPS. */
   startMs: number;
   idleBytes: number;
   idlePlainBytes: number;
-  /** One record on connections that stay open, beside the bare server, and beside the same server without TLS. */
+  /** Reads of one record over persistent connections, compared with the bare server, and with the same server without TLS. */
   kept: Figures;
   keptBesidePlain: Figures;
-  /** Connections that are closed after the handshake. */
+  /** Connections that close after the handshake. */
   handshakes: Pick<Figures, "perSecond" | "floorPerSecond">;
 }
 
-/** The film club with its site, dashboard and jobs, with and without TLS. */
+/** Measures the film club with its site, dashboard and jobs, with and without TLS. */
 export async function measureTls(bench: Bench): Promise<TlsFigures> {
   const directory = bench.directory("tls");
   const certificates = join(directory, "certificates");
@@ -93,7 +93,10 @@ export async function measureTls(bench: Bench): Promise<TlsFigures> {
   }
 }
 
-/** Our server and the floor by turns; medians. wrk counts every connection that ends as an error, so OpenSSL's own client it is. */
+/**
+ * Alternates between our server and the floor, and returns medians. Uses OpenSSL's client, as wrk counts every closed connection
+ * as an error.
+ */
 async function compareHandshakes(urls: readonly [string, string]): Promise<TlsFigures["handshakes"]> {
   const rounds: [number, number][] = [];
   for (let round = 0; round < HANDSHAKE_ROUNDS; round++) {
@@ -117,7 +120,7 @@ async function handshakesPerSecond(url: string): Promise<number> {
 
 const pathsIn = (folder: string) => ({ cert: join(folder, "cert.pem"), key: join(folder, "key.pem") });
 
-/** The film club, whose pages are found wherever its config lies. */
+/** Returns a config that imports the film club, whose pages are found wherever the config lies. */
 const clubConfig = (server: string): string => `import club from ${JSON.stringify(join(ROOT, "platform.config.ts"))};
 export default {
   ...club,

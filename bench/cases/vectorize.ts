@@ -14,13 +14,13 @@ const SEARCHES_AT_ONCE = 8;
 const HEALTH_SECONDS = 5;
 
 export interface VectorFigures {
-  /** Searches one after another, through HTTP and as the bare query on a file of its own, in milliseconds. */
+  /** Latency of sequential searches, over HTTP and as the bare query on a separate file, in milliseconds. */
   searchP50Ms: number;
   bareP50Ms: number;
   filteredP50Ms: number;
   productP50Ms: number;
   upsertedPerSecond: number;
-  /** GET /api/health while eight searches run at any time. */
+  /** Latency of GET /api/health during eight concurrent searches. */
   healthP99Ms: number;
 }
 
@@ -33,7 +33,7 @@ const CONFIG = {
 
 const bytesOf = (values: readonly number[]): Uint8Array => new Uint8Array(Float32Array.from(values).buffer);
 
-/** sqlite-vec without anything around it. */
+/** Returns a search with plain sqlite-vec. */
 function bareSearch(embeddings: readonly Embedding[]): (values: readonly number[]) => void {
   const database = new Database(join(temporaryDirectory(), "bare.db"), { create: true });
   database.loadExtension(getLoadablePath());
@@ -90,7 +90,7 @@ async function healthBesideSearches(platform: TestPlatform, embeddings: readonly
   return quantile(times, 0.99);
 }
 
-/** 50,000 vectors of 100 dimensions, topK 10. */
+/** Measures 50,000 vectors of 100 dimensions, topK 10. */
 export async function measureVectors(): Promise<VectorFigures> {
   const embeddings = makeEmbeddings(VECTORS);
   const bare = bareSearch(embeddings);

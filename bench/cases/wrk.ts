@@ -3,7 +3,7 @@ import { median } from "../support/statistics.ts";
 const ROUND_SECONDS = 3;
 const ROUNDS = 5;
 
-/** The end of a wrk script: what `compareByTurns` reads. */
+/** End of a wrk script, which prints what `compareByTurns` reads. */
 export const WRK_RESULT = `done = function(summary, latency)
   local errors = summary.errors.status + summary.errors.connect + summary.errors.read + summary.errors.timeout
   io.write(string.format("RESULT %f %f %d", summary.requests / summary.duration * 1e6, latency:percentile(99) / 1e3, errors))
@@ -23,7 +23,10 @@ async function load(url: string, script: string, connections: number): Promise<R
   return { perSecond: Number(perSecond), p99Ms: Number(p99Ms) };
 }
 
-/** The server and the floor by turns, so that the machine's moods meet both; medians. `script`: the path of wrk's. */
+/**
+ * Measures the server and the floor alternately, so that fluctuations of the machine affect both, and returns medians. `script`:
+ * the path of wrk's script.
+ */
 export async function compareByTurns(
   urls: readonly [ours: string, floor: string],
   { script, connections }: { script: string; connections: number },

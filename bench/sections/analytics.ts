@@ -62,7 +62,7 @@ async function start(bench: Bench, name: string, requestLog: boolean): Promise<R
   return { ...platform, token: accessToken };
 }
 
-/** The same request to two servers of the same build that differ in this alone. */
+/** Sends the same request to two servers of the same build, one with and one without the request log. */
 async function requestLog(bench: Bench): Promise<Result[]> {
   const recording = await start(bench, "recording", true);
   const silent = await start(bench, "silent", false);
@@ -99,7 +99,7 @@ async function tracking(bench: Bench, platform: Running): Promise<Result> {
     method: "POST" as const,
     body: JSON.stringify({ events }),
   };
-  // Few at once: past what the disk takes, the server refuses, and that is not what is measured.
+  // Low concurrency: beyond what the disk takes, the server refuses requests, which is not measured here.
   const rounds = [];
   for (let round = 0; round < ROUNDS; round++) {
     rounds.push(await runLoad({ ...load, connections: 1 }, { seconds: ROUND_S, directory: bench.directory("load") }));
@@ -111,7 +111,7 @@ async function tracking(bench: Bench, platform: Running): Promise<Result> {
   });
 }
 
-/** Rows as 90 days of requests would leave them, written into the file of a stopped server. */
+/** Writes rows like 90 days of requests into the file of a stopped server. */
 function fillRequests(file: string): void {
   using database = new Database(file);
   database.run(`INSERT INTO endpoints (id, method, route, category)

@@ -6,7 +6,7 @@ import { median, milliseconds, perSecond } from "../support/statistics.ts";
 
 const ROWS = 400_000;
 const REQUEST_RECORDS = 500;
-/** Characters of a record's text; half of it compresses away. */
+/** Characters of a record's text, half of which compresses away. */
 const TEXT_CHARACTERS = 800;
 const WRITERS = 8;
 const ALONE_MS = 10_000;
@@ -21,7 +21,7 @@ export default defineConfig({
 `;
 const HEADERS = { "content-type": "application/json", "x-platform-service-key": SERVICE_KEY };
 
-/** The same numbers every time: text that is neither all chance nor all the same. */
+/** Returns a reproducible generator of text that is neither random nor repetitive. */
 function createText(): () => string {
   let state = 1;
   return () => {
@@ -40,7 +40,7 @@ async function post(url: string, body: unknown): Promise<void> {
   if (!response.ok) throw new Error(`${url} answered ${response.status}: ${text.slice(0, 500)}`);
 }
 
-/** Inserts one record after the other from each of the writers until `until` settles; how long each took. */
+/** Inserts records sequentially from each of the writers until `until` settles. Returns the latencies, ascending. */
 async function write(url: string, until: Promise<unknown>): Promise<number[]> {
   let isOver = false;
   const taken: number[] = [];

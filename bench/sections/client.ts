@@ -7,7 +7,7 @@ const OPENING_MAX_MS = 60;
 const SCREEN_P50_MAX_MS = 15;
 const CORE_MAX = 0.25;
 const BYTES_PER_KB = 1_000;
-/** Of tables, sign-in and live queries; of everything. */
+/** Target sizes of the bundle with tables, sign-in and live queries; with everything. */
 const SIZE_TARGETS = [15 * BYTES_PER_KB, 30 * BYTES_PER_KB];
 
 const percent = (part: number): string => `${(part * 100).toFixed(1)} %`;

@@ -3,12 +3,12 @@ import { milliseconds, perSecond } from "../support/statistics.ts";
 
 const NOTHING = { p50: null, p99: null, floor: null, ratio: null, target: null, isMet: null };
 
-/** A number that stands for itself, with its unit in the text. */
+/** Creates a result without a floor, whose unit is in its text. */
 export const plain = (name: string, measured: string): Result => ({ ...NOTHING, name, measured });
 
 export const duration = (name: string, ms: number): Result => plain(name, milliseconds(ms));
 
-/** `p50Ms` and `p99Ms` of single requests, beside those of a floor where there is one. */
+/** Creates a result from `p50Ms` and `p99Ms` of single requests, with those of a floor if there is one. */
 export function latency(name: string, own: { p50Ms: number; p99Ms?: number }, floorP50Ms?: number): Result {
   return {
     ...plain(name, milliseconds(own.p50Ms)),

@@ -8,10 +8,10 @@ import { latency, plain, rate } from "./figures.ts";
 const GET_P99_TARGET_MS = 20;
 const START_P99_TARGET_MS = 100;
 const WAITING_TARGET_BYTES = 30 * 1024 * 1024;
-/** What an enqueue may take beside a million waiting jobs, relative to before. */
+/** Maximum latency of an enqueue beside a million waiting jobs, relative to before. */
 const ENQUEUE_RATIO_MAX = 1.25;
 
-/** What a write keeps of its rate where it sets off a trigger. */
+/** Minimum rate of writes that fire a trigger, relative to those that do not. */
 const TRIGGERED_RATIO_MIN = 0.85;
 
 const TRIGGER_CONFIG = `export default {

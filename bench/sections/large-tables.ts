@@ -14,7 +14,7 @@ const SCANNERS = 4;
 const LOAD_S = 8;
 const PAGE_RECORDS = 100;
 const FAR_PAGE = 1_000;
-/** What people would look for in this text: rare and common words, pairs, an unfinished one. */
+/** Realistic searches in this text: rare and common words, pairs, a prefix. */
 const QUERIES = [
   "websocket",
   "sqlite database",
@@ -30,7 +30,7 @@ const CONFIG = `{ databases: { shared: { tables: {
   rows: { schema: { n: { type: "integer", required: true }, text: { type: "string" } }, indexes: [{ fields: ["n"] }], access: { read: true } },
 } } } }`;
 
-/** Paragraphs of prose, from the documentation that comes with the runtime's types. */
+/** Returns paragraphs of prose, from the documentation of the runtime's types. */
 async function paragraphs(): Promise<string[]> {
   const directory = resolve(import.meta.dir, "../../node_modules/bun-types/docs");
   const found: string[] = [];
@@ -53,7 +53,7 @@ async function fill(table: string, count: number, recordAt: (index: number) => u
   return (count / (performance.now() - startedAt)) * 1_000;
 }
 
-/** One request after the other; the times of all but the first few. */
+/** Measures sequential requests, without the first few. */
 async function times(urls: readonly string[]): Promise<{ p50Ms: number; p99Ms: number }> {
   const taken: number[] = [];
   for (let index = 0; index < REQUESTS; index++) {
@@ -77,7 +77,7 @@ const line = (
   ...{ floor: null, ratio: null, target, isMet },
 });
 
-/** The addresses of that page and those behind it: another one for each request, as the answer to the same one is kept. */
+/** Returns the addresses of that page and later ones: distinct requests, as the response to a repeated one is cached. */
 async function pagesFrom(rows: string, page: number): Promise<string[]> {
   const one = `${rows}?sort=n&limit=${PAGE_RECORDS}`;
   let url = one;
@@ -113,7 +113,7 @@ async function pages(rows: string): Promise<Result[]> {
   ];
 }
 
-/** Readers of one record beside clients that scan the million without an index, again and again. */
+/** Measures readers of one record, concurrent with clients that repeatedly scan the million records without an index. */
 async function besideScans(bench: Bench, tables: string): Promise<Result[]> {
   const scanFor = (text: string) =>
     `${tables}/rows?filter=${encodeURIComponent(JSON.stringify([["text", "contains", text]]))}`;

@@ -9,11 +9,11 @@ import { median, perSecond } from "../support/statistics.ts";
 const FLOOR = resolve(import.meta.dir, "../lists-floor.ts");
 const ROUNDS = 3;
 const ROUND_S = 1;
-/** Largest wanted ratio of our processor time to the floor's. */
+/** Maximum ratio of our processor time to the floor's. */
 const TARGET = 1.5;
 const MICROS_PER_TICK = 10_000;
 
-/** Text of a file in /proc; empty where its process or thread has ended meanwhile. */
+/** Returns the text of a file in /proc; empty if its process or thread has ended. */
 function procText(path: string): string {
   try {
     return readFileSync(path, "utf8");
@@ -22,7 +22,7 @@ function procText(path: string): string {
   }
 }
 
-/** Microseconds of processor time that a process has taken, with its query processes, also those that have ended. */
+/** Returns the microseconds of processor time of a process, including its query processes, running or ended. */
 function processorTime(pid: number): number {
   const [, fields = ""] = procText(`/proc/${pid}/stat`).split(") ");
   const own = fields
@@ -72,7 +72,7 @@ async function compared(bench: Bench, kind: Kind, ours: Running, floor: Running)
   for (let round = 0; round <= ROUNDS; round++) {
     rounds.push([await measure(ours, own, directory), await measure(floor, bare, directory)]);
   }
-  // In the first one both are still compiled.
+  // Drops the first round, in which both are still being compiled.
   rounds.shift();
   const [measured, bound] = [middle(rounds.map(([one]) => one)), middle(rounds.map(([, one]) => one))];
   const ratio = measured.micros / bound.micros;

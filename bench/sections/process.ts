@@ -57,7 +57,7 @@ async function coldStart(bench: Bench): Promise<Result> {
   };
 }
 
-/** One record into each of the instances, some requests at once. */
+/** Inserts one record into each instance, some requests concurrently. */
 async function touchInstances(platform: Running): Promise<void> {
   const headers = { "content-type": "application/json", "x-platform-service-key": SERVICE_KEY };
   let next = 0;

@@ -13,7 +13,7 @@ const PAGES = 2_000;
 const REPEATS = 40;
 const STATUSES = 10;
 const MINUTES_APART = 10;
-/** An expansion of two references costs at most 2.5 times the list. */
+/** Target: an expansion of two references costs at most 2.5 times the list. */
 const EXPANDED_RATIO_MIN = 0.4;
 const AGGREGATE_MAX_MS = 60;
 
@@ -59,7 +59,7 @@ async function fillAll(tables: string): Promise<void> {
   }));
 }
 
-/** One request after the other. */
+/** Measures sequential requests. */
 async function aggregate(name: string, url: string, maxMs: number | null): Promise<Result> {
   const taken: number[] = [];
   for (let index = 0; index < REPEATS; index++) {
@@ -94,7 +94,7 @@ three seconds each; medians. Aggregates over ${ROWS.toLocaleString("en")} record
       const tables = `${platform.url}/api/db/shared/tables`;
       await fillAll(tables);
       const list = `${tables}/posts?limit=20`;
-      // Another page each time: a repeated list without expand is answered from its kept text.
+      // A different page each time: a repeated list without expand is answered from the cache.
       const pages = Array.from({ length: PAGES }, (_, index) => `&after=${postId((index * 7919) % (POSTS - 20))}`);
       const expanded = await compare(bench, {
         name: "list of 20, two references expanded",

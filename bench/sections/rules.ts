@@ -8,7 +8,7 @@ import { latency } from "./figures.ts";
 const RECORDS = 1_000;
 const PROJECTS = 50;
 const PAGE = 20;
-/** More than the lists whose text is kept. */
+/** Number of pages, larger than the list cache. */
 const PAGES = 10_000;
 const GET_RATIO_MIN = 0.6;
 const LIST_RATIO_MIN = 0.75;
@@ -71,11 +71,11 @@ async function post<T>(url: string, body: unknown): Promise<T> {
   const headers = { "content-type": "application/json", "x-platform-service-key": SERVICE_KEY };
   const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
   if (!response.ok) throw new Error(`${url} answered ${response.status}: ${await response.text()}`);
-  // The caller knows the answer of its endpoint.
+  // The caller knows the response type of its endpoint.
   return (await response.json()) as T;
 }
 
-/** A member of three projects, and tasks in fifty. */
+/** Starts a server with a member of three projects, and tasks in fifty. */
 async function start(bench: Bench): Promise<Running & { token: string }> {
   const platform = await startPlatform(bench.executable, bench.directory("rules"), CONFIG);
   const tables = `${platform.url}/api/db/shared/tables`;
@@ -104,7 +104,7 @@ async function run(bench: Bench): Promise<Result[]> {
   return [...(await requests(bench)), ...(await subscriptions(bench))];
 }
 
-/** What those whose rules have looked something up wait for, while it changes. */
+/** Measures the wait of users whose rules have looked up records, while these change. */
 async function subscriptions(bench: Bench): Promise<Result[]> {
   bench.note("subscribers whose rules look memberships up");
   const { subscribers, changesPerSecond, membershipChangesPerSecond, ...figures } = await measureFollowing();
@@ -129,8 +129,8 @@ async function requests(bench: Bench): Promise<Result[]> {
   const headers = { authorization: `Bearer ${platform.token}` };
   const suffixes = Array.from({ length: RECORDS }, (_, index) => `/${idAt((index * 7919) % RECORDS)}`);
   const one = (table: string): Load => ({ url: `${platform.url}/api/db/shared/tables/${table}`, suffixes, headers });
-  // Another page each time, as a repeated list is answered from its kept text: behind ids that lie between those of two tasks, so
-  // that there are more pages than are kept, all of them full.
+  // A different page each time, as a repeated list is answered from the cache. The cursors lie between the ids of two tasks, so
+  // that there are more pages than the cache holds, all of them full.
   const pages = Array.from({ length: PAGES }, (_, index) => `&after=${idAt((index * 7919) % (RECORDS / 2))}-${index}`);
   const page = (table: string, query = ""): Load => ({
     url: `${platform.url}/api/db/shared/tables/${table}?limit=${PAGE}&total=false${query}`,

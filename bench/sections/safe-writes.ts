@@ -7,7 +7,7 @@ const AT_ONCE = 100;
 const ROWS = 100_000;
 const FILLED_AT_ONCE = 500;
 const BOUNDS = 2_000;
-/** What a key may cost of the inserts without one. */
+/** Minimum rate of inserts with a key, relative to those without one. */
 const KEYED_RATIO_MIN = 0.5;
 const TRANSACTION_RATIO_MIN = 0.85;
 const UNCOUNTED_RATIO_MIN = 1.5;
@@ -57,7 +57,7 @@ third of ${ROWS.toLocaleString("en")} rows by an index, with another bound each 
       const records = Array.from({ length: AT_ONCE }, (_, index) => record(index));
       const operations = records.map((data) => ({ table: "written", action: "insert", data }));
       const page = `${shared}/tables/rows?sort=n:desc&limit=20`;
-      // Another bound each time: the answer to the same request is kept.
+      // A different bound each time, as the response to a repeated request is cached.
       const filters = Array.from({ length: BOUNDS }, (_, bound) => {
         const filter = [
           ["group", "==", 1],

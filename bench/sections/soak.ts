@@ -3,14 +3,17 @@ import type { Result } from "../support/section.ts";
 import { median, milliseconds, perSecond } from "../support/statistics.ts";
 import { plain } from "./figures.ts";
 
-/** Of a long soak: changes are kept for 10 minutes for clients that reconnect. A shorter one warms up for a third of its time. */
+/**
+ * Warm-up of a long soak: changes are kept for 10 minutes for clients that reconnect. A shorter soak warms up for a third of its
+ * time.
+ */
 const WARM_MINUTES_MAX = 10;
 const GROWTH_MAX_PERCENT = 5;
-/** The slowest minute's p99 over the one in the middle. */
+/** Maximum ratio of the slowest minute's p99 to the median. */
 const SPREAD_MAX = 2;
 const mebibytes = (bytes: number): string => `${Math.round(bytes / 1024 ** 2)} MiB`;
 
-/** What the minutes come to: memory is compared with that of the last minute of warming up, after which it should grow no more. */
+/** Summarises the minutes. Memory is compared with the last minute of the warm-up, after which it should stop growing. */
 export function figuresOf(
   minutes: readonly Minute[],
   errors: number,

@@ -5,7 +5,7 @@ import { type Running, SERVICE_KEY, startFloor, startPlatform } from "../support
 import type { Bench, Result, Section } from "../support/section.ts";
 import { median, milliseconds, perSecond } from "../support/statistics.ts";
 
-/** Requests that differ, one after another by chance. */
+/** Number of distinct requests, sent in random order. */
 const VARIED = 1_000;
 const RECORDS = 10_000;
 const PAGES = 2_000;
@@ -24,7 +24,7 @@ const SCHEMA = `{
   category: { type: "string" },
   score: { type: "number" },
 }`;
-/** Rules that anyone passes are still asked, as functions of the user are. */
+/** Config with rules that allow everyone. They are still evaluated, as functions of the user are. */
 const CONFIG = `import { defineConfig } from "platform";
 
 const schema = ${SCHEMA} as const;
@@ -92,7 +92,7 @@ async function reads(bench: Bench, platform: Running, floor: Running): Promise<R
   const tables = `${platform.url}/api/db/shared/tables`;
   const suffixes = Array.from({ length: 1_000 }, (_, index) => `/${idAt((index * 7919) % RECORDS)}`);
   const authorization = { authorization: `Bearer ${await signUp(platform.url)}` };
-  // Every request is another one: lists that are asked for again are kept as text.
+  // Every request is different, as the text of repeated lists is cached.
   const pages = Array.from({ length: PAGES }, (_, index) => `&after=${idAt((index * 7919) % (RECORDS - PAGE))}`);
   const filters = Array.from({ length: VARIED }, (_, index) => filterOf(50 - index / VARIED));
   const one: Load = { url: `${floor.url}/posts`, suffixes };

@@ -2,7 +2,7 @@ export const TENANTS = 400;
 export const ROOMS = 4;
 export const TEAMS = 8;
 
-/** Every area, and more instances than stay open. `webhookUrl`: where changes of tasks are told. */
+/** Returns a config with every area, and more instances than stay open. `webhookUrl`: receiver of task changes. */
 export const configOf = (webhookUrl: string): string => `{
   databases: {
     shared: { tables: {

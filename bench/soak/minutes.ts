@@ -1,9 +1,9 @@
-/** What one minute was like. */
+/** Figures of one minute. */
 export interface Minute {
   requests: number;
   p50Ms: number;
   p99Ms: number;
-  /** Resident, the mean over the minute. */
+  /** Mean resident memory over the minute. */
   memoryBytes: number;
 }
 
@@ -14,7 +14,7 @@ function quantile(values: readonly number[], part: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
 }
 
-/** Gathers what is measured, and closes a minute when it is told to. */
+/** Collects samples, and closes a minute on request. */
 export class Minutes {
   readonly all: Minute[] = [];
   #latenciesMs: number[] = [];

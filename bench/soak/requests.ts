@@ -5,12 +5,12 @@ import type { Answer, Client, Request } from "./client.ts";
 import { TENANTS } from "./config.ts";
 import { createTeams, teamRequestsOf } from "./teams.ts";
 
-/** Things of one client; as many as this stay, so that what is stored stops growing and only leaks go on. */
+/** Bound of the items of one client, so that stored data stop growing and only leaks continue. */
 const KEPT = 100;
 const FILE_BYTES = 64 * 1024;
 const WORDS = ["river", "mountain", "harbour", "meadow", "forest", "desert", "island", "valley", "glacier", "canyon"];
 
-/** Names in the order of their making: a new one pushes out the oldest, which is deleted then. */
+/** FIFO of names: a new one evicts the oldest, which is then deleted. */
 class Kept {
   readonly #names: string[] = [];
   #count = 0;
@@ -31,7 +31,7 @@ const sentence = (random: Random): string => Array.from({ length: 12 }, () => ra
 const vectorOf = (random: Random): number[] => Array.from({ length: 16 }, () => random.next());
 const nothing = async (): Promise<Answer> => ({ status: 200 });
 
-/** What one client asks for, each as often as it is named. Adding removes what is too old in the same turn. */
+/** Returns the requests of one client, weighted by repetition. Each insert deletes expired items in the same step. */
 export function requestsOf(client: Client): readonly Request[] {
   const { prefix } = client;
   const [kept, files, keys, rows, vectors] = [new Kept(), new Kept(), new Kept(), new Kept(), new Kept()];

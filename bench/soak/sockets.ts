@@ -2,19 +2,19 @@ import type { JsonObject } from "../../src/kernel/json/json.ts";
 import type { Client } from "./client.ts";
 import { ROOMS, TEAMS } from "./config.ts";
 
-/** A connection that lives for a while, and then another in its place. */
+/** Lifetime of a connection, after which another one replaces it. */
 const LIFE_MS = 5_000;
 const ACTION_EVERY_MS = 200;
 
 interface Visit {
   url: string;
   hello: readonly JsonObject[];
-  /** The answer to the last of them. */
+  /** Type of the response to the last message of `hello`. */
   greeting: string;
   every: () => JsonObject;
 }
 
-/** Listens to changes and says that it is there, on and on until `isOver`. */
+/** Follows changes and sends presence until `isOver`. */
 export const watchTable = (client: Client, isOver: () => boolean, onError: (what: string) => void): Promise<void> =>
   comeAndGo(isOver, onError, () => ({
     url: `${client.platform.wsUrl}/api/realtime?channel=presence:lobby`,
@@ -29,7 +29,7 @@ export const watchTable = (client: Client, isOver: () => boolean, onError: (what
     every: () => ({ type: "ping" }),
   }));
 
-/** Plays in a room. */
+/** Plays in a room until `isOver`. */
 export const playInRoom = (client: Client, isOver: () => boolean, onError: (what: string) => void): Promise<void> =>
   comeAndGo(isOver, onError, () => ({
     url: `${client.platform.wsUrl}/api/room?namespace=game&id=r${client.random.below(ROOMS)}`,
@@ -45,7 +45,7 @@ async function comeAndGo(isOver: () => boolean, onError: (what: string) => void,
   while (!isOver()) await visit(next(), isOver, onError);
 }
 
-/** One after another: of one address only some connections may wait for their `auth`. */
+/** Serializes openings, as unauthenticated connections per address are limited. */
 let doorway: Promise<void> = Promise.resolve();
 
 async function visit({ url, hello, greeting, every }: Visit, isOver: () => boolean, onError: (what: string) => void) {

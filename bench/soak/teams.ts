@@ -2,12 +2,12 @@ import type { JsonObject } from "../../src/kernel/json/json.ts";
 import type { Client, Request } from "./client.ts";
 import { TEAMS } from "./config.ts";
 
-/** Tasks of one client in one team: as many stay. */
+/** Bound of the tasks of one client in one team. */
 const TASKS_KEPT = 20;
 
 const teamOf = (number: number): string => `/api/db/teams/team${number}`;
 
-/** Makes the teams, with every client an editor of each. */
+/** Creates the teams, with every client an editor of each. */
 export async function createTeams({ service }: Client, userIds: readonly string[]): Promise<void> {
   const inserts = userIds.map((id) => ({ id, role: "editor" }));
   for (let number = 0; number < TEAMS; number++) {
@@ -16,7 +16,7 @@ export async function createTeams({ service }: Client, userIds: readonly string[
   }
 }
 
-/** What members do in their teams, by rules with lookups; and jobs, routes and what the dashboard asks for. */
+/** Returns what members do in their teams, under rules with lookups; and jobs, routes and the dashboard's requests. */
 export function teamRequestsOf({ prefix }: Client): readonly Request[] {
   let count = 0;
   const place = (): { team: string; task: string; key: string } => {
@@ -48,14 +48,14 @@ export function teamRequestsOf({ prefix }: Client): readonly Request[] {
     const condition = JSON.stringify([["points", "==", task["points"] ?? 0]]);
     const changes = { points: client.random.below(9) };
     const answer = await client.user.patch(`${table}/${String(task["id"])}`, changes, { query: { if: condition } });
-    // Somebody else was first: what `if` is for.
+    // Another client was first, which `if` detects.
     return answer.status === 412 || answer.status === 404 ? { status: 200 } : answer;
   };
   const remove: Request = async (client) => {
     const answer = await client.user.delete(`${tasks(client)}/${prefix}-${client.random.below(TASKS_KEPT * TEAMS)}`);
     return answer.status === 404 ? { status: 200 } : answer;
   };
-  /** Goes and comes back, so that open subscriptions are asked again. */
+  /** Leaves and rejoins, so that the rights of open subscriptions are re-evaluated. */
   const rejoin: Request = async (client) => {
     const members = `${teamOf(client.random.below(TEAMS))}/tables/members`;
     return client.service.post(`${members}?upsert=true`, { id: client.user.id, role: "editor" });

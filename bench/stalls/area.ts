@@ -1,12 +1,12 @@
 import { type Running, SERVICE_KEY } from "../support/processes.ts";
 import type { Operation } from "./measure.ts";
 
-/** The operations of one area, with the server that they need. */
+/** Operations of one area, with the server that they need. */
 export interface StallArea {
   name: string;
-  /** The text of a platform.config.ts. */
+  /** Source text of a platform.config.ts. */
   config: string;
-  /** Fills the server; gives what its clients then do, one operation after the other. */
+  /** Fills the server, and returns the operations that its clients then perform in sequence. */
   prepare(server: Running): Promise<readonly Operation[]>;
 }
 
@@ -15,7 +15,7 @@ export const MIB = 1024 * 1024;
 export const SERVICE_HEADERS = { "content-type": "application/json", "x-platform-service-key": SERVICE_KEY };
 export const JSON_HEADERS = { "content-type": "application/json" };
 
-/** One request of the preparation, with every right. Errors: any answer that is not 2xx. */
+/** Sends one request of the preparation, with all rights. Throws on any status outside 2xx. */
 export async function send(server: Running, method: string, path: string, body?: unknown): Promise<unknown> {
   const init = body === undefined ? {} : { body: JSON.stringify(body) };
   const response = await fetch(server.url + path, { method, headers: SERVICE_HEADERS, ...init });
@@ -24,7 +24,7 @@ export async function send(server: Running, method: string, path: string, body?:
   return text === "" ? null : JSON.parse(text);
 }
 
-/** Fills a table with `count` records, as many a request as fit into its body. */
+/** Fills a table with `count` records, as many per request as its body allows. */
 export async function fill(
   server: Running,
   table: string,
@@ -49,7 +49,7 @@ export async function fill(
   if (inserts.length > 0) await send(server, "POST", `${table}/batch`, { inserts });
 }
 
-/** Words by chance, the same every time: `length` characters of text that an index has to take apart. */
+/** Returns reproducible random words: `length` characters of text for an index to tokenize. */
 export function words(length: number, seed = 1): string {
   let state = seed;
   const parts: string[] = [];

@@ -1,7 +1,7 @@
 /**
- * Clients that send requests one after the other for a while: a process of its own with a low priority, as the clients of a
- * server in use have processors of their own.
- * Run as a child with IPC: the first message is a `ClientsJob`; it answers with a `ClientsReport`.
+ * Clients that send sequential requests for a while, in a separate process with a low priority, as the clients of a production
+ * server have processors of their own. Run as a child with IPC: the first message is a `ClientsJob`; it answers with a
+ * `ClientsReport`.
  */
 import { readFileSync } from "node:fs";
 import { setPriority } from "node:os";
@@ -16,14 +16,14 @@ export interface ClientRequest {
   url: string;
   method: string;
   headers: Record<string, string>;
-  /** The body's bytes; null for none. */
+  /** File with the bytes of the body; null for none. */
   bodyFile: string | null;
 }
 
 export interface ClientsReport {
-  /** How many answers there were of each status; 0 for requests without an answer. */
+  /** Number of responses by status; 0 stands for requests without a response. */
   statuses: Record<string, number>;
-  /** Of the answers that came, the median; 0 without any. */
+  /** Median latency of the responses; 0 without any. */
   medianMs: number;
   largestAnswerBytes: number;
 }
@@ -63,6 +63,6 @@ async function run({ requests, clients, durationMs }: ClientsJob): Promise<Clien
 
 setPriority(LOW_PRIORITY);
 process.on("message", async (message) => {
-  process.send?.(await run(message as ClientsJob)); // What measure.ts sends.
+  process.send?.(await run(message as ClientsJob)); // measure.ts sends this.
   process.exit(0);
 });

@@ -4,9 +4,9 @@ import type { OperationRequest } from "./measure.ts";
 
 const KEYS = 3_000;
 const KEY_PADDING = "k".repeat(900);
-/** As wide and as high: 31 megapixels, just under the most that a thumbnail is made of. */
+/** Width and height: 31 megapixels, just below the limit of thumbnails. */
 const PIXELS_A_SIDE = 5_600;
-/** Zeros that a colour profile expands to. */
+/** Size of the zeros that one block of a colour profile expands to. */
 const PROFILE_BLOCK_MIB = 64;
 const PROFILE_BLOCKS = 64;
 const UPLOAD_CLIENTS = 32;
@@ -40,7 +40,7 @@ function chunk(type: string, data: Uint8Array): Buffer {
   return Buffer.concat([length, typed, check]);
 }
 
-/** A PNG of one colour: small to send, large to decode. Grey of 8 bits, or four channels of 16 bits. */
+/** Creates a PNG of one colour: small to send, expensive to decode. Greyscale of 8 bits, or four channels of 16 bits. */
 function blankPng(side: number, { isDeep = false, chunks = [] as Buffer[] } = {}): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(side, 0);
@@ -52,7 +52,7 @@ function blankPng(side: number, { isDeep = false, chunks = [] as Buffer[] } = {}
   return Buffer.concat([signature, head, ...chunks, body, end]);
 }
 
-/** A colour profile of some megabytes that expands to gigabytes: one compressed block, many times. */
+/** Creates a colour profile of some megabytes that expands to gigabytes: one compressed block, many times. */
 function profileBomb(): Buffer {
   const zeros = Buffer.alloc(PROFILE_BLOCK_MIB * MIB);
   const block = deflateRawSync(zeros, { level: 9, finishFlush: constants.Z_FULL_FLUSH });

@@ -13,27 +13,27 @@ const CLIENTS = 8;
 
 export interface OperationRequest {
   method?: string;
-  /** From the root of the server. */
+  /** Path from the server's root. */
   path: string;
   headers?: Record<string, string>;
   body?: string | Uint8Array;
 }
 
-/** One thing that a client can do, at the largest input that the bounds allow. */
+/** Client operation with the largest input that the limits allow. */
 export interface Operation {
   name: string;
-  /** What its clients send, in turn. */
+  /** Requests that its clients send in turn. */
   requests: readonly OperationRequest[];
-  /** 8 by default. */
+  /** Number of clients; 8 by default. */
   clients?: number;
-  /** WebSocket clients beside them. */
+  /** Concurrent WebSocket clients. */
   sockets?: OperationSockets;
-  /** What another client asks for meanwhile; `/api/health` by default. */
+  /** Path that another client probes meanwhile; `/api/health` by default. */
   probedPath?: string;
 }
 
 export interface OperationSockets extends Pick<SocketsJob, "path" | "count" | "hello" | "reads"> {
-  /** Sent by each of them 20 times a second; nothing by default. */
+  /** Message that each sends 20 times a second; none by default. */
   repeat?: unknown;
 }
 
@@ -41,18 +41,18 @@ export interface Measured {
   name: string;
   probe: ProbeReport;
   clients: ClientsReport;
-  /** null where there were none. */
+  /** Report of the WebSocket clients; null without any. */
   sockets: SocketsReport | null;
-  /** The most that the process held during the operation, over what it held before it. */
+  /** Peak memory of the process during the operation, minus that before. */
   memoryBytes: number;
 }
 
-/** A child process that answers one message with one message. */
+/** Starts a child process that answers one message with one message. */
 function child<Job, Report>(file: string, job: Job): { end(): void; report: Promise<Report> } {
   const { promise, resolve: settle, reject } = Promise.withResolvers<Report>();
   const process_ = Bun.spawn([process.execPath, resolve(import.meta.dir, file)], {
     stdio: ["ignore", "inherit", "inherit"],
-    ipc: (message) => settle(message as Report), // The one message that the file sends.
+    ipc: (message) => settle(message as Report), // the file sends only this message
   });
   void process_.exited.then((code) => reject(new Error(`${file} ended with ${code} before its report`)));
   process_.send(job);
@@ -61,7 +61,7 @@ function child<Job, Report>(file: string, job: Job): { end(): void; report: Prom
 
 const probe = (job: ProbeJob) => child<ProbeJob, ProbeReport>("probe.ts", job);
 
-/** The highest resident memory until `stop` is called. */
+/** Samples the resident memory. The returned function stops this, and returns the peak. */
 function watchMemory(pid: number): () => number {
   let highest = residentBytes(pid);
   const timer = setInterval(() => {
@@ -73,7 +73,7 @@ function watchMemory(pid: number): () => number {
   };
 }
 
-/** The operation by its clients, beside a probe. */
+/** Measures an operation with its clients and a concurrent probe. */
 export async function measure(bench: Bench, server: Running, operation: Operation): Promise<Measured> {
   bench.note(operation.name);
   const directory = bench.directory("stalls-bodies");

@@ -28,11 +28,11 @@ const post = (path: string, body: unknown): OperationRequest => ({
   body: JSON.stringify(body),
 });
 
-/** Numbers between 0 and 1 with few digits, so that many vectors fit into one body. */
+/** Returns numbers between 0 and 1 with few digits, so that many vectors fit into one body. */
 const vector = (seed: number): number[] =>
   Array.from({ length: DIMENSIONS }, (_, index) => ((index * 7_919 + seed * 104_729) % 1_000) / 1_000);
 
-/** As many conditions and values as a filter may have. */
+/** Filter with the maximum number of conditions and values. */
 const LARGEST_FILTER = Object.fromEntries(
   Array.from({ length: 50 }, (_, n) => [`f${n}`, { $in: Array.from({ length: 1_000 }, (__, value) => value) }]),
 );
@@ -46,11 +46,11 @@ function upsertOf(count: number, turn: number): unknown {
   return { action: "upsert", vectors };
 }
 
-/** As much metadata as a vector may have. */
+/** Metadata of the maximum size of a vector's. */
 const LONG_METADATA = { text: "m".repeat(64 * 1024 - 100) };
 const LONG_PER_REQUEST = 100;
 
-/** Many vectors with long metadata in some requests, which a short one then replaces or deletes together. */
+/** Returns requests that store many vectors with long metadata, and a short one that replaces or deletes them together. */
 function longMetadata(change: object): OperationRequest[] {
   const values = [1, 2, 3, 4];
   const filling = Array.from({ length: VECTORS_MAX / LONG_PER_REQUEST }, (_, turn) => ({
@@ -77,7 +77,7 @@ export const nativeStalls: StallArea = {
     }
     for (let turn = 0; turn < 10; turn++)
       await send(server, "POST", "/api/vectorize/near", upsertOf(VECTORS_MAX, turn));
-    // A large body may have 50,000 members at most.
+    // A large body may have at most 50,000 members.
     const value = Object.fromEntries(Array.from({ length: 49_000 }, (_, index) => [`member${index}`, index]));
     await send(server, "POST", "/api/kv/cache", { action: "set", key: "large", value: "x".repeat(MIB - 10) });
     return [

@@ -1,7 +1,7 @@
 /**
- * Asks for one URL every few milliseconds, whether or not the answers before have come, and says how long they took: a
- * process of its own, so that no other work of the measurement delays it.
- * Run as a child with IPC: the first message is a `ProbeJob`, any further one ends it; it answers with a `ProbeReport`.
+ * Probe that requests one URL every few milliseconds, independent of earlier responses, and reports the latency. A separate
+ * process, so that other work of the measurement does not delay it. Run as a child with IPC: the first message is a `ProbeJob`,
+ * any further one ends it; it answers with a `ProbeReport`.
  */
 export interface ProbeJob {
   url: string;
@@ -13,7 +13,7 @@ export interface ProbeReport {
   p99Ms: number;
   maxMs: number;
   answers: number;
-  /** Answers that were no 2xx, and requests without an answer. */
+  /** Number of responses outside 2xx, and of requests without a response. */
   failures: number;
 }
 
@@ -53,7 +53,7 @@ function begin(job: ProbeJob): () => Promise<ProbeReport> {
 let end: (() => Promise<ProbeReport>) | null = null;
 process.on("message", async (message) => {
   if (end === null) {
-    end = begin(message as ProbeJob); // What measure.ts sends first.
+    end = begin(message as ProbeJob); // measure.ts sends this first.
     return;
   }
   process.send?.(await end());

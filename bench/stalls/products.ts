@@ -53,13 +53,13 @@ const post = (path: string, body: unknown, headers: Record<string, string> = JSO
   body: typeof body === "string" ? body : JSON.stringify(body),
 });
 
-/** 500 inserts that fill a body. */
+/** Returns 500 inserts that fill a body. */
 function fullBatch(): unknown {
   const length = Math.floor(BATCH_BYTES / 500) - 60;
   return { inserts: Array.from({ length: 500 }, (_, index) => ({ text: words(length, index + 1), n: index })) };
 }
 
-/** As many paths as an answer may expand, each with a hundred records. */
+/** Maximum number of expanded paths, each with a hundred records. */
 const paths = ["children(parent)", "children(parent).parent", "children(parent).parent.children(parent)"].join(",");
 
 async function prepare(server: Parameters<StallArea["prepare"]>[0]): Promise<Operation[]> {

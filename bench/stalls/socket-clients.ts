@@ -1,28 +1,28 @@
 /**
- * WebSocket clients that say what they have to, and then read or do not: a process of its own with a low priority.
- * Run as a child with IPC: the first message is a `SocketsJob`; it answers with a `SocketsReport` when the time is over.
+ * WebSocket clients that send their messages, and may or may not read responses, in a separate process with a low priority. Run
+ * as a child with IPC: the first message is a `SocketsJob`; it answers with a `SocketsReport` when the time is over.
  */
 import { connect, type Socket } from "node:net";
 import { setPriority } from "node:os";
 
 export interface SocketsJob {
-  /** `http://host:port` of the server. */
+  /** Origin `http://host:port` of the server. */
   origin: string;
   path: string;
   count: number;
-  /** Sent once, in this order, as soon as the socket is open. */
+  /** Messages sent once, in order, as soon as the socket is open. */
   hello: readonly unknown[];
-  /** Sent again and again; null for nothing. */
+  /** Message sent repeatedly; null for none. */
   repeat: unknown;
   repeatEveryMs: number;
-  /** false: nothing is taken from the connection after its first second. */
+  /** Whether the clients read. With false, they stop reading one second after opening. */
   reads: boolean;
   durationMs: number;
 }
 
 export interface SocketsReport {
   opened: number;
-  /** Closed by the server before the end. */
+  /** Number of connections that the server closed early. */
   closed: number;
 }
 
@@ -31,7 +31,7 @@ const OPENED_AT_ONCE = 5;
 const GREETING_MS = 1_000;
 const MASK = Buffer.from([1, 2, 3, 4]);
 
-/** A text frame as a client has to send it: masked. */
+/** Encodes a text frame, masked as a client's must be. */
 function frame(message: unknown): Buffer {
   const payload = Buffer.from(JSON.stringify(message));
   const header =
@@ -106,6 +106,6 @@ async function run(job: SocketsJob): Promise<SocketsReport> {
 
 setPriority(LOW_PRIORITY);
 process.on("message", async (message) => {
-  process.send?.(await run(message as SocketsJob)); // What measure.ts sends.
+  process.send?.(await run(message as SocketsJob)); // measure.ts sends this.
   process.exit(0);
 });

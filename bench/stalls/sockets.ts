@@ -1,7 +1,7 @@
 import { fill, MIB, SERVICE_HEADERS, type StallArea, send } from "./area.ts";
 
 const P = "/api/db/shared/tables";
-/** With the key that the action adds, as many as an object of a state may have. */
+/** Number of keys: with the one that the action adds, the maximum of an object in a state. */
 const STATE_KEYS = 9_999;
 const STATE_VALUE = "x".repeat(900);
 

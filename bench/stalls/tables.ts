@@ -42,7 +42,7 @@ const post = (path: string, body: unknown): OperationRequest => ({
   ...{ method: "POST", path, headers: JSON_HEADERS, body: typeof body === "string" ? body : JSON.stringify(body) },
 });
 
-/** 500 inserts that fill a body, each with a text of that many characters. */
+/** Returns 500 inserts that fill a body, each with a text of that many characters. */
 function fullBatch(): unknown {
   const count = 500;
   const length = Math.floor(BATCH_BYTES / count) - 40;
@@ -62,27 +62,27 @@ const manyFilters = JSON.stringify(
   ]),
 );
 
-/** 500 operations that fill a body. */
+/** Returns 500 operations that fill a body. */
 function fullTransaction(): unknown {
   const text = "a".repeat(Math.floor(BATCH_BYTES / 500) - 100);
   return { operations: Array.from({ length: 500 }, () => ({ table: "rows", action: "insert", data: { text } })) };
 }
 
-/** Conditions that search 8 MiB of text, nearly found everywhere, in a record that is not changed. */
+/** Returns conditions that search 8 MiB of almost matching text, in a record that does not change. */
 const searching = (): unknown => {
   const condition = ["text", "contains", `${"ab".repeat(250)}ba${"ab".repeat(248)}`];
   const operation = { table: "large", action: "update", id: "nearly", data: {}, if: Array(8).fill(condition) };
   return { operations: [operation] };
 };
 
-/** An answer of 1 MiB and a little less, which is kept whole. */
+/** Returns inserts whose response of just under 1 MiB is cached whole. */
 const keptWhole = (): unknown => ({ inserts: Array.from({ length: 450 }, () => ({ text: "a".repeat(2_100) })) });
 
 const deepBody = `${"[".repeat(5 * MIB)}${"]".repeat(5 * MIB - 10_000)}`;
 const manyMembers = (count: number): string =>
   JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, index) => [`member${index}`, 1])));
 
-/** Requests of service keys, whose values are not counted. */
+/** Creates a request of a service key, whose values are not counted. */
 const byServiceKey = (path: string, body: unknown): OperationRequest => ({
   ...post(path, body),
   headers: SERVICE_HEADERS,

@@ -16,8 +16,8 @@ function middle(results: readonly LoadResult[]): LoadResult {
 }
 
 /**
- * The platform against its floor in turns, so that a machine that grows slower meanwhile does so for both; the medians of
- * five rounds of three seconds. `targetRatio` is the least that is wanted of the floor's requests.
+ * Measures the platform and its floor alternately, so that a machine that slows down affects both. Returns the medians of five
+ * rounds of three seconds. `targetRatio` is the minimum share of the floor's requests.
  */
 export async function compare(
   bench: Bench,

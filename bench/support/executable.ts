@@ -2,7 +2,7 @@ import { join, resolve } from "node:path";
 
 const root = resolve(import.meta.dir, "../..");
 
-/** PLATFORM_EXECUTABLE, or one that is built now; ends this process when that fails. */
+/** Returns PLATFORM_EXECUTABLE, or builds an executable; exits the process if that fails. */
 export function executableToMeasure(): string {
   const given = process.env["PLATFORM_EXECUTABLE"];
   if (given !== undefined && given !== "") return resolve(given);

@@ -9,13 +9,13 @@ export interface Load {
   method?: "GET" | "POST" | "PATCH";
   headers?: Record<string, string>;
   body?: string;
-  /** Appended to `url`, one after another by chance: requests for many records instead of one. */
+  /** Suffixes of `url`, used in random order: requests for many records instead of one. */
   suffixes?: readonly string[];
-  /** One after another in their order instead. */
+  /** Whether to use the suffixes in order. */
   isInOrder?: boolean;
-  /** A header with another value in each request, of this run or any other. */
+  /** Header with a unique value in each request, across runs. */
   freshHeader?: string;
-  /** 32 by default. */
+  /** Number of connections; 32 by default. */
   connections?: number;
   /** Pause of each connection before a request; 0 by default. */
   delayMs?: number;
@@ -39,7 +39,7 @@ interface WrkReport {
 
 const lua = (text: string): string => `"${text.replace(/[\\"]/g, "\\$&").replace(/\n/g, "\\n")}"`;
 
-/** A wrk script: what to send, and the numbers as JSON at the end. */
+/** Returns a wrk script: what to send, and the numbers as JSON at the end. */
 function scriptOf(load: Load): string {
   const { pathname, search } = new URL(load.url);
   const headers = Object.entries(load.headers ?? {}).map(
@@ -52,7 +52,7 @@ function scriptOf(load: Load): string {
       ? []
       : [`wrk.body = ${lua(load.body)}`, `wrk.headers["Content-Type"] = "application/json"`]),
     ...headers,
-    // Requests are written out before the measurement: what the generator does in it is taken from the server's machine.
+    // Requests are prepared before the measurement, as the generator shares the server's machine.
     ...(paths.length === 0
       ? []
       : [
@@ -91,7 +91,7 @@ async function wrk(load: Load, seconds: number, scriptFile: string): Promise<Loa
   const child = Bun.spawn(command, { stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   const [output, errors] = await Promise.all([child.stdout.text(), child.stderr.text()]);
   if ((await child.exited) !== 0) throw new Error(`wrk failed: ${errors}${output}`);
-  // wrk prints it last, as the script above says.
+  // wrk prints this last, as the script above defines.
   const report = JSON.parse(output.trim().split("\n").at(-1) ?? "") as WrkReport;
   if (report.statusErrors > 0 || report.socketErrors > 0) {
     const answer = await fetch(load.url, { method: load.method ?? "GET", headers: load.headers ?? {} });
@@ -108,7 +108,7 @@ async function wrk(load: Load, seconds: number, scriptFile: string): Promise<Loa
   };
 }
 
-/** Sends requests for `seconds`, after a second that is not counted. Errors: any answer that is not 2xx or 3xx. */
+/** Sends requests for `seconds`, after an uncounted second. Throws on any status outside 2xx and 3xx. */
 export async function runLoad(
   load: Load,
   options: { seconds: number; directory: string; onWarm?: () => void },

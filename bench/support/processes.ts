@@ -8,11 +8,11 @@ const FLOOR = resolve(import.meta.dir, "../floor.ts");
 export interface Running {
   url: string;
   pid: number;
-  /** Ends it with SIGTERM and waits. */
+  /** Stops the process with SIGTERM, and waits for its exit. */
   stop(): Promise<void>;
 }
 
-/** Starts a server and waits for the line that says where it listens: `… listening on http://…`. */
+/** Starts a server, and waits for its line `… listening on http://…`. */
 async function startServer(command: readonly string[], cwd: string): Promise<Running> {
   const env = { ...process.env, NODE_ENV: "production", PLATFORM_SERVICE_KEY: SERVICE_KEY };
   const child = Bun.spawn([...command], { cwd, env, stdin: "ignore", stdout: "pipe", stderr: "inherit" });
@@ -38,7 +38,7 @@ async function startServer(command: readonly string[], cwd: string): Promise<Run
   }
 }
 
-/** The compiled executable with this config, the data in `directory`. */
+/** Starts the compiled executable with this config, and its data in `directory`. */
 export function startPlatform(executable: string, directory: string, config: string): Promise<Running> {
   const configFile = join(directory, "platform.config.ts");
   writeFileSync(configFile, config);
@@ -46,7 +46,7 @@ export function startPlatform(executable: string, directory: string, config: str
   return startServer([executable, "start", "--config", configFile, "--data", data, "--port", "0"], directory);
 }
 
-/** The same with a config that exists. */
+/** Starts the compiled executable with an existing config. */
 export function startConfigured(
   executable: string,
   { cwd, config, data }: { cwd: string; config: string; data: string },
@@ -55,12 +55,12 @@ export function startConfigured(
   return startServer([executable, ...args], cwd);
 }
 
-/** The floor on the same database file; `program` is that of the tables by default. */
+/** Starts the floor on the same database file; by default the `program` is that of tables. */
 export function startFloor(file: string, directory: string, program: string = FLOOR): Promise<Running> {
   return startServer([process.execPath, program, file, directory], directory);
 }
 
-/** Resident memory of a process in bytes; `ps` reports KiB on Linux and macOS alike. */
+/** Returns the resident memory of a process in bytes; `ps` reports KiB on Linux and macOS alike. */
 export function residentBytes(pid: number): number {
   const { stdout } = Bun.spawnSync(["ps", "-o", "rss=", "-p", String(pid)]);
   return Number(stdout.toString().trim()) * 1024;

@@ -8,7 +8,7 @@ numbers of different machines are not comparable, the ratios to a floor measured
 `;
 
 const GIB = 1024 ** 3;
-/** Of all processors together, before anything is measured: above it, something else has a say in the numbers. */
+/** Maximum load of all processors before a measurement; above it, other processes distort the numbers. */
 const QUIET_BUSY_MAX = 0.1;
 const SAMPLE_MS = 2_000;
 
@@ -19,7 +19,7 @@ function processorTimes(): { busyMs: number; allMs: number } {
   return { busyMs: allMs - idleMs, allMs };
 }
 
-/** Says so when the machine is busy with something else; an empty text when it is not. Takes two seconds. */
+/** Returns a note if the machine is busy with something else; else an empty text. Takes two seconds. */
 export async function busyNote(): Promise<string> {
   const before = processorTimes();
   await Bun.sleep(SAMPLE_MS);
@@ -29,7 +29,7 @@ export async function busyNote(): Promise<string> {
   return ` Other programs took ${Math.round(share * 100)} % of the processors: do not trust these numbers.`;
 }
 
-/** `2 × Some Processor, 24 GiB, linux 6.1.0, Bun 1.4.5`. */
+/** Describes the machine: `2 × Some Processor, 24 GiB, linux 6.1.0, Bun 1.4.5`. */
 function machine(): string {
   const processors = cpus();
   const model = processors[0]?.model.trim() ?? "processor";
@@ -63,10 +63,10 @@ export function sectionText(
   ].join("\n");
 }
 
-/** Written by hand, and always the last. */
+/** Heading of the handwritten section, which is always the last. */
 const COMMENTARY = "## What falls short\n";
 
-/** The report with this section in it, new or in the place of its last measurement; the others stay as they are. */
+/** Inserts a section into the report, or replaces its last measurement; the others stay unchanged. */
 export function withSection(report: string, title: string, text: string): string {
   const [, ...parts] = report.split(/^(?=## )/m);
   const sections = parts.map((part) => part.trimEnd());

@@ -1,34 +1,34 @@
-/** One line of a results table. Everything is text, as a reader sees it; null where there is nothing to say. */
+/** Row of a results table. All values are display text; null where there is none. */
 export interface Result {
   name: string;
-  /** What was measured, with its unit: `48,100 requests/s`. */
+  /** Measurement with its unit: `48,100 requests/s`. */
   measured: string;
   p50: string | null;
   p99: string | null;
-  /** What it is compared with, measured in the same run. */
+  /** Floor, measured in the same run. */
   floor: string | null;
-  /** Measured divided by the floor. */
+  /** Ratio of the measurement to the floor. */
   ratio: number | null;
   target: string | null;
-  /** null where there is no target. */
+  /** Whether the target is met; null without one. */
   isMet: boolean | null;
 }
 
-/** A part of the results that is measured by itself: `npm run bench -- NAME`. */
+/** Section of the results that can be measured separately: `npm run bench -- NAME`. */
 export interface Section {
-  /** As it is asked for on the command line. */
+  /** Name on the command line. */
   name: string;
   title: string;
-  /** What was done, in a paragraph: what a reader needs to believe or repeat the numbers. */
+  /** Description of the measurement, in a paragraph: what a reader needs to believe or repeat the numbers. */
   about: string;
   run(bench: Bench): Promise<Result[]>;
 }
 
 export interface Bench {
-  /** The compiled executable. */
+  /** Path of the compiled executable. */
   executable: string;
-  /** A fresh directory that goes at the end. */
+  /** Creates a directory that is removed at the end. */
   directory(name: string): string;
-  /** Tells who waits what is being measured. */
+  /** Reports progress to the person waiting. */
   note(text: string): void;
 }

@@ -1,4 +1,4 @@
-/** The middle value; of an even number of values the lower one of the two in the middle. */
+/** Returns the median; of an even number of values the lower middle one. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted[Math.floor((sorted.length - 1) / 2)];
@@ -6,7 +6,7 @@ export function median(values: readonly number[]): number {
   return middle;
 }
 
-/** The value below which the part `q` of the values is; NaN of no values. */
+/** Returns the quantile `q`; NaN of no values. */
 export const quantile = (values: readonly number[], q: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))] ?? Number.NaN;
 
