@@ -28,7 +28,7 @@ import { createFunctionSockets } from "./sockets/function-sockets.ts";
 export interface FunctionsArea {
   /** The routes in OpenAPI's form. */
   describe(): Promise<Described>;
-  /** Begins to answer requests below `/api/functions`. `native`: those that need no other router than Bun's. */
+  /** Begins to answer requests below `/api/functions`. `native`: the routes that need no other router than Bun's. */
   serve(http: HttpParts, cors: Cors): { answer(request: Request): MaybePromise<Response>; native: NativeRoutes };
   stop(): void;
 }
@@ -48,7 +48,7 @@ export interface FunctionsDeps {
   principals: Pick<Principals, "isPresent" | "requirePresent">;
 }
 
-/** The routes of a config. Errors: what its `routes` throws. */
+/** Creates the area of a config's routes. Errors: what its `routes` throws. */
 export async function createFunctionsArea(deps: FunctionsDeps): Promise<FunctionsArea> {
   const running = createRunning(deps.clock);
   let serving: Serving | null = null;
@@ -57,8 +57,8 @@ export async function createFunctionsArea(deps: FunctionsDeps): Promise<Function
   const { api, known } = await createApi({ ...deps, around: performing, onFailure });
   const sockets = createFunctionSockets(deps);
   /**
-   * As GET. Elysia would read all of the body for its length, and some have no end: Bun leaves the body out, and knows the length of one
-   * that is no stream.
+   * Answers HEAD as GET. Elysia would read the whole body for its length, and some have no end: Bun omits the body, and knows the
+   * length of one that is no stream.
    */
   const head = async (request: Request, http: HttpParts): Promise<Response> => {
     const call = callOf(request);
@@ -66,7 +66,7 @@ export async function createFunctionsArea(deps: FunctionsDeps): Promise<Function
     if (call !== undefined) belongsTo(call, get);
     const response = await api.fetch(get);
     if (call?.route !== null) return response;
-    // No route by GET took it, but one by HEAD may.
+    // No GET route matched; a HEAD route may.
     await response.body?.cancel();
     return api.fetch(request);
   };
@@ -74,7 +74,7 @@ export async function createFunctionsArea(deps: FunctionsDeps): Promise<Function
     describe: () => describeRoutes(api, known),
     serve(http, cors) {
       serving = { http, boundedBody: createBodies(http), unrouted: createUnrouted(http, cors, () => api.routes) };
-      // Elysia's types are those of Bun's own server, of which routes get this part.
+      // Elysia's types are those of Bun's own server, of which routes receive this part.
       api.server = sockets.server as unknown as typeof api.server;
       api.compile();
       const serve = createServe(http);
@@ -89,18 +89,18 @@ export async function createFunctionsArea(deps: FunctionsDeps): Promise<Function
   };
 }
 
-/** Makes the routes of a config without a server. Errors: what its `routes` throws. */
+/** Creates the routes of a config without a server. Errors: what its `routes` throws. */
 export async function tryRoutes(routes: Routes): Promise<void> {
   await createApi({ routes, app: STAND_IN, isTls: false, around: (_, handle) => handle, onFailure() {} });
 }
 
-/** Whatever is asked of it is there, and does nothing. */
+/** A stand-in that has every member, and does nothing. */
 const STAND_IN = new Proxy((): AppAccess => STAND_IN, {
-  // Otherwise an `await` would take it for a promise that never settles.
+  // Otherwise an `await` would treat it as a promise that never settles.
   get: (_, name) => (name === "then" ? undefined : STAND_IN),
 }) as unknown as AppAccess; // No type says that it has every member.
 
-/** Finds the caller of a request, and has it performed. */
+/** Creates the function that identifies the caller of a request and performs it. */
 function createServe(http: HttpParts): Answering["serve"] {
   const answered = (call: Call, perform: (call: Call) => MaybePromise<Response>): MaybePromise<Response> => {
     if (call.isLimited) return call.finish(call.failure(call.refusal));

@@ -7,8 +7,8 @@ import type { ParsedField } from "./read-form.ts";
 type Container = Record<string, unknown> | unknown[];
 
 /**
- * The body that a form is, as Elysia makes it: a name that comes more than once is a list, `a.b` a member, `items[7]` an entry. Errors:
- * 400.
+ * Builds a body from a form's fields, in Elysia's format: a repeated name becomes a list, `a.b` a member, `items[7]` an entry.
+ * Errors: 400.
  */
 export function formBody(fields: readonly ParsedField[]): Record<string, unknown> {
   const grouped = new Map<string, unknown[]>();
@@ -39,7 +39,7 @@ function stepsOf(name: string): (string | number)[] {
 
 class Tree {
   readonly body: Record<string, unknown> = {};
-  /** Entries of lists, those included that no field names. */
+  /** The entries of lists, including those that no field names. */
   #entryCount = 0;
 
   place(steps: readonly (string | number)[], value: unknown): void {
@@ -58,7 +58,7 @@ class Tree {
     }
   }
 
-  /** A list gets an index, an object a name: `stepsOf` has seen to it. */
+  /** Stores a value. A list receives an index, an object a name: `stepsOf` guarantees it. */
   #put(container: Container, step: string | number, value: unknown): void {
     if (Array.isArray(container) && typeof step === "number") {
       this.#entryCount += Math.max(0, step + 1 - container.length);

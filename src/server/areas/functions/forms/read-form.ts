@@ -9,10 +9,10 @@ import { FORM_FIELDS_MAX, FORM_PIECE_BYTES, JSON_TEXT_MAX_CHARACTERS } from "../
 import { jsonOf, parsedFrom, prototypeWithin } from "../values/text.ts";
 import { UrlEncoded } from "./urlencoded.ts";
 
-/** A field as it was sent. */
+/** A field as sent. */
 export type FormField = [name: string, value: string | File];
 
-/** The fields of a form, which is split as it arrives. Errors: 400. */
+/** Reads the fields of a form, which is split as it arrives. Errors: 400. */
 export async function readForm(chunks: AsyncIterable<Uint8Array>, contentType: string): Promise<FormField[]> {
   if (!/^multipart\//i.test(contentType)) {
     const form = new UrlEncoded();
@@ -22,7 +22,7 @@ export async function readForm(chunks: AsyncIterable<Uint8Array>, contentType: s
   }
   const fields: FormField[] = [];
   const boundary = parseBoundary(contentType);
-  // Loaded by the first form: a start without its parser is faster.
+  // Loaded with the first form: a start without its parser is faster.
   const { createFormParts } = await import("../../../http/bodies/form-parts.ts");
   const parts = createFormParts(boundary, FORM_FIELDS_MAX, (header) => openPart(header, fields));
   for await (const piece of inPieces(chunks)) await parts.push(piece);
@@ -30,7 +30,7 @@ export async function readForm(chunks: AsyncIterable<Uint8Array>, contentType: s
   return fields;
 }
 
-/** A turn of the event loop for each piece. */
+/** Splits chunks into pieces, each in a turn of the event loop of its own. */
 async function* inPieces(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let isFirst = true;
   for await (const chunk of chunks) {
@@ -46,7 +46,7 @@ function openPart({ name, isFile, fileName, contentType }: PartHeader, fields: F
   if (name === null) throw badRequest("A part of the form has no name");
   const taken: Buffer<ArrayBuffer>[] = [];
   return {
-    // A copy: the bytes are valid until the next piece only.
+    // A copy: the bytes are valid only until the next piece.
     take: (bytes) => taken.push(Buffer.from(bytes)),
     end() {
       const type = contentType ?? "application/octet-stream";
@@ -63,10 +63,13 @@ function textOfPart(name: string, taken: readonly Buffer[]): string {
   }
 }
 
-/** A field as handlers get it: a text that is JSON is parsed. */
+/** A field as handlers receive it: a text that is JSON is parsed. */
 export type ParsedField = [name: string, value: unknown];
 
-/** Parses the texts that are arrays or objects, with the bounds of a body that is JSON. `areValuesCounted`: of all of them together. */
+/**
+ * Parses the texts that are arrays or objects, within the bounds of a JSON body. `areValuesCounted`: whether the values of all of
+ * them together are bounded.
+ */
 export async function parseTexts(
   fields: readonly FormField[],
   { turns, areValuesCounted }: { turns: Scheduler; areValuesCounted: boolean },
@@ -87,7 +90,7 @@ export async function parseTexts(
   return parsed;
 }
 
-/** undefined: it is no JSON, or JSON without the bounds. Errors: 413 for too many values. */
+/** Parses an array or object; undefined: the text is neither, nests too deep, or has a `__proto__` member. Errors: 413 for too many values. */
 async function parseText(text: string, scan: JsonScan, turns: Scheduler): Promise<object | undefined> {
   const isWithinDepth = await scanned(text, scan);
   if (!isWithinDepth) return undefined;

@@ -3,7 +3,7 @@ import { FORM_FIELDS_MAX } from "../limits.ts";
 
 const [AMPERSAND, EQUALS, PLUS, PERCENT, SPACE] = [0x26, 0x3d, 0x2b, 0x25, 0x20];
 
-/** The value of a hexadecimal digit; -1: it is none. */
+/** Returns the value of a hexadecimal digit; -1: it is none. */
 function digitOf(byte: number | undefined): number {
   if (byte === undefined) return -1;
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
@@ -11,19 +11,19 @@ function digitOf(byte: number | undefined): number {
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
 }
 
-/** Decodes a form of the type `application/x-www-form-urlencoded` as it arrives: a piece of it costs no more than its bytes. */
+/** Decodes a form of the type `application/x-www-form-urlencoded` as it arrives: each chunk costs only its own bytes. */
 export class UrlEncoded {
   readonly fields: [name: string, value: string][] = [];
-  /** What has been decoded of the field that is arriving. */
+  /** The decoded bytes of the field in progress. */
   #bytes = new Uint8Array(256);
   #used = 0;
-  /** Where its value begins; -1: its name has not ended. */
+  /** The index of the field's value; -1: its name has not ended. */
   #valueAt = -1;
   #isEmpty = true;
-  /** The beginning of an escape whose end has not arrived. */
+  /** The beginning of an escape that continues in the next chunk. */
   #rest: Uint8Array = new Uint8Array(0);
 
-  /** Errors: 400 for too many fields, and for what is not UTF-8. */
+  /** Decodes a chunk. Errors: 400 for too many fields, and for invalid UTF-8. */
   take(chunk: Uint8Array): void {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     this.#reserve(bytes.length);
@@ -41,7 +41,7 @@ export class UrlEncoded {
     this.#endField();
   }
 
-  /** Gives how many bytes belong to it beside itself. */
+  /** Decodes a byte, and returns the number of further bytes that belong to it. */
   #takeByte(byte: number, bytes: Uint8Array, at: number): number {
     if (byte === AMPERSAND) this.#endField();
     else if (byte === EQUALS && this.#valueAt < 0) {

@@ -11,12 +11,13 @@ import type { RouteAccess, RouteAccessContext } from "../../../config/types.ts";
 
 type Rule = Exclude<RouteAccess, true>;
 
-/** The name of a route in scopes: the first segment of its path below `/api/functions`. */
+/** Returns the name of a route in scopes: the first segment of its path below `/api/functions`. */
 const scopeNameOf = (pattern: string): string => pattern.split("/")[3] ?? "";
 
 /**
- * Whether a rule has looked records up, which may be others when the body has arrived. `watch` learns what it looks at. Errors: 401, 403; a `Refusal` that a rule
- * throws; 503 where rules look too much up.
+ * Evaluates the access of a route, and returns whether a rule has looked up records, which may have changed when the body has
+ * arrived. `watch` receives what it looks at. Errors: 401, 403; a `Refusal` that a rule throws; 503 where rules make too many
+ * lookups.
  */
 export type MayCall = (
   principal: Principal,
@@ -25,8 +26,8 @@ export type MayCall = (
 ) => MaybePromise<boolean>;
 
 /**
- * Who may call a route. A service key is judged by its scopes alone, everybody else by all of `access`; without any, by whether they
- * are signed in. A rule that fails, or takes too long, denies.
+ * Creates the access check of a route. Only its scopes decide for a service key, all of `access` for everybody else; without
+ * `access`, a caller must be signed in. A rule that fails, or exceeds its timeout, denies.
  */
 export function createAccess(
   pattern: string,
@@ -49,7 +50,7 @@ export function createAccess(
       return failed(cause);
     }
   };
-  /** All of them, one after another. */
+  /** Evaluates all rules in order. */
   const askAll = (
     [rule, ...rest]: readonly Rule[],
     principal: Principal,
@@ -84,7 +85,7 @@ export function createAccess(
   };
 }
 
-/** Anything but true denies. */
+/** Throws unless the answer is true: anything else denies. */
 function settle(principal: Principal, answer: unknown): void {
   if (answer === true) return;
   throw principal.kind === "anonymous" ? unauthorized() : forbidden();

@@ -14,9 +14,9 @@ import { prototypeIn, prototypeWithin, refusePrototype } from "../values/text.ts
 import { belongsTo, type Call, callOf } from "./call.ts";
 
 /**
- * The request that Elysia and the handler see: its body has `maxBodySize` bytes at most, however it is read, JSON is read as
- * everywhere else, and who reads it when the caller's session, key or right has ended gets an error [HT135] [FN25]. Errors: 413 for
- * a declared length.
+ * Creates the function that returns the request for Elysia and the handler: its body has at most `maxBodySize` bytes, however it is
+ * read, JSON is parsed as everywhere else, and a read fails once the caller's session, key or right has ended [HT135] [FN25].
+ * Errors: 413 for a declared length.
  */
 export function createBodies(http: HttpParts): (request: Request, call: Call) => Request {
   const { bodyMaxBytes } = http;
@@ -36,12 +36,12 @@ export function createBodies(http: HttpParts): (request: Request, call: Call) =>
   };
 }
 
-/** A request with methods of its own instead of those of `Request`, for Elysia and for handlers. */
+/** A request whose methods replace those of `Request`, for Elysia and for handlers. */
 type Own<Name extends string> = { [Method in Name]: (this: Request) => Promise<unknown> } & {
   clone: (this: Request) => unknown;
 };
 
-/** `Object.assign` would cost more than reading the body. */
+/** Replaces the methods of a request with a small body. `Object.assign` would cost more than reading it. */
 function smallRequest(request: Request): Request {
   const own: Own<"arrayBuffer" | "blob" | "bytes" | "formData" | "json" | "text"> = request;
   own.arrayBuffer = arrayBuffer;
@@ -54,7 +54,7 @@ function smallRequest(request: Request): Request {
   return request;
 }
 
-/** Its stream asks whether the caller may still call. */
+/** Replaces the methods of a request with a large body, whose stream checks the caller's right. */
 function largeRequest(request: Request): Request {
   const own: Own<"formData"> = request;
   own.formData = formData;
@@ -74,16 +74,16 @@ function largeJson(request: Request, from: { source: Request; http: HttpParts; s
   return request;
 }
 
-/** What a handler gets for `request.clone()`: it is asked again as well. */
+/** Creates `request.clone()`, whose copies check the caller's right too. */
 const cloned = (equip: (copy: Request) => Request) =>
   function (this: Request): Request {
-    // Its type is that of another library's class.
+    // TypeScript resolves to another library's class here.
     const copy = Request.prototype.clone.call(this) as Request;
     const call = callOf(this);
     return equip(call === undefined ? copy : belongsTo(call, copy));
   };
 
-/** A method of `Request`. Errors: those of `Call.arrived`. */
+/** Wraps a method of `Request` in the check of the caller's right. Errors: those of `Call.arrived`. */
 const arrived = <Read>(read: () => Promise<Read>) =>
   async function (this: Request): Promise<Read> {
     const value = await read.call(this);
@@ -102,12 +102,12 @@ const isJson = (headers: Headers): boolean =>
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Whose memory a large body counts as; null for a service key. */
+/** Returns the sender whose memory quota a large body counts against; null for a service key. */
 const senderOf = (principal: Principal, call: Call): string | null =>
   principal.kind === "serviceKey" ? null : clientNetwork(call.address);
 
 const jsonRules = ({ bodyMaxBytes, bodies, turns }: HttpParts, sender: string | null): BodyRules => ({
-  // Elysia judges the query.
+  // Elysia validates the query.
   query: new Query(""),
   maxBytes: bodyMaxBytes,
   bodies,
@@ -115,7 +115,7 @@ const jsonRules = ({ bodyMaxBytes, bodies, turns }: HttpParts, sender: string | 
   sender: () => sender,
 });
 
-/** Instead of `Request.json`. Errors: 400. */
+/** Replaces `Request.json`. Errors: 400. */
 async function smallJson(this: Request): Promise<JsonValue> {
   const json = decoded(await bytes.call(this));
   const value = parseJsonBody(json);
@@ -135,7 +135,7 @@ async function* small(request: Request): AsyncGenerator<Uint8Array> {
   yield await bytes.call(request);
 }
 
-/** The fields of a form. Errors: 400, 413. */
+/** Reads the fields of a form. Errors: 400, 413. */
 async function fieldsOf(request: Request): Promise<FormField[]> {
   const declared = request.headers.get("content-length");
   const isSmall = declared !== null && Number(declared) <= SMALL_BODY_MAX_BYTES;
@@ -143,14 +143,14 @@ async function fieldsOf(request: Request): Promise<FormField[]> {
   return readForm(chunks as AsyncIterable<Uint8Array>, request.headers.get("content-type") ?? "");
 }
 
-/** Instead of `Request.formData`. */
+/** Replaces `Request.formData`. */
 async function formData(this: Request): Promise<FormData> {
   const form = new FormData();
   for (const [name, value] of await fieldsOf(this)) form.append(name, value);
   return form;
 }
 
-/** What a body is parsed as. */
+/** The format as which a body is parsed. */
 export type BodyKind = "json" | "text" | "form" | "bytes";
 
 export function kindOfBody(headers: Headers): BodyKind | null {
@@ -162,8 +162,8 @@ export function kindOfBody(headers: Headers): BodyKind | null {
 }
 
 /**
- * The body as Elysia gives it to schemas and handlers. `kind`: as the route says; absent: by the content type, for a route that does not
- * parse by itself. undefined: there is none, its type is another one, or it has been read. Errors: Elysia's `ParseError`.
+ * Reads the body as Elysia passes it to schemas and handlers. `kind`: the route's; absent: by the content type, for a route without
+ * parsers of its own. undefined: there is no body, its type is another one, or it has been read. Errors: Elysia's `ParseError`.
  */
 export async function readBody(request: Request, kind?: BodyKind): Promise<unknown> {
   const call = callOf(request);
@@ -191,11 +191,11 @@ export async function readBody(request: Request, kind?: BodyKind): Promise<unkno
 
 interface Sending {
   call: Call;
-  /** See `senderOf`. */
+  /** The sender: see `senderOf`. */
   sender: string | null;
 }
 
-/** A copy of the request whose body counts what arrives, and ends with an error when that is too much. */
+/** Copies the request with a body that counts the bytes that arrive, and fails when there are too many. */
 function boundedCopy(request: Request, http: HttpParts, from: Sending): Request {
   const { body } = request;
   if (body === null) return request;
@@ -214,7 +214,7 @@ function countedStream(
   { bodyMaxBytes, bodies }: HttpParts,
   { call, sender }: Sending,
 ): ReadableStream<Uint8Array> {
-  // Nothing counts before somebody reads: a handler may never do so.
+  // Counting starts with the first read: a handler may never read.
   let begun: ReturnType<typeof begin> | null = null;
   let refused: AppError | null = null;
   let byteCount = 0;

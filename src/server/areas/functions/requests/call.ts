@@ -8,16 +8,19 @@ import type { Ask } from "../../../sockets/judge.ts";
 import type { FormField } from "../forms/read-form.ts";
 import type { SocketOptions } from "../sockets/socket-options.ts";
 
-/** The pattern stands for the path: parameters of own routes may be secrets, as in a link to unsubscribe. */
+/**
+ * The parameters in answers' records: none. The pattern stands for the path, as parameters of own routes may be secrets, such as in
+ * a link to unsubscribe.
+ */
 const NO_PARAMS: Readonly<Record<string, string>> = {};
 
 const CALL = Symbol("call");
 type Known = Request & { [CALL]?: Call };
 
-/** The call that a request belongs to. A member of the request: a `WeakMap` costs more at a hundred thousand requests a second. */
+/** Returns the call of a request. It is a member of the request: a `WeakMap` costs more at a hundred thousand requests a second. */
 export const callOf = (request: Request): Call | undefined => (request as Known)[CALL];
 
-/** Makes `request` one of the call's, besides the one that came. Returns it. */
+/** Assigns a further request to the call. Returns it. */
 export function belongsTo(call: Call, request: Request): Request {
   (request as Known)[CALL] = call;
   return request;
@@ -29,26 +32,26 @@ export class Call {
   readonly requestId: string;
   readonly trace: RequestTrace;
   principal: Principal = ANONYMOUS;
-  /** Why its caller is refused. A path that has no route is 404 before that. */
+  /** The reason for refusing the caller; null: none. A path without a route is 404 first. */
   refusal: unknown = null;
-  /** The pattern of the route that was found. */
+  /** The pattern of the matched route; null: none so far. */
   route: string | null = null;
-  /** Asks the rules of the route; null: they have looked nothing up. */
+  /** Evaluates the route's rules; null: they have looked nothing up. */
   ask: Ask | null = null;
-  /** The same, for the records of now. */
+  /** Evaluates the route's rules again, with the current records; null: they have looked nothing up. */
   askAgain: (() => MaybePromise<unknown>) | null = null;
-  /** Makes the body that a form is. */
+  /** Builds a body from a form's fields. */
   readForm: ((fields: readonly FormField[]) => Promise<unknown>) | null = null;
-  /** The route has parsers of its own. */
+  /** Whether the route has parsers of its own. */
   parsesItself = false;
-  /** What the route says about its WebSockets; null: it has none. */
+  /** The route's WebSocket options; null: it has none. */
   socket: SocketOptions | null = null;
-  /** The body has been read for schemas and the handler. */
+  /** Whether the body has been read for schemas and the handler. */
   isParsed = false;
   isUpgraded = false;
   #isLate = false;
   isHeld = false;
-  /** The answer has the headers that every answer has. */
+  /** Whether the answer has the headers that every answer has. */
   #isComplete = false;
   readonly #http: HttpParts;
   readonly #startedAt: number;
@@ -62,12 +65,12 @@ export class Call {
     this.trace = new RequestTrace({ requestId: this.requestId, address: () => this.address }, this.#startedAt);
   }
 
-  /** Of the answer that makes a WebSocket of it. */
+  /** The headers of the answer that upgrades to a WebSocket. */
   get protocolHeaders(): Readonly<Record<string, string>> {
     return tokenProtocol(this.request.headers) === null ? {} : { "sec-websocket-protocol": TOKEN_PROTOCOL };
   }
 
-  /** Finds the caller, and counts the request. It does not throw: `refusal` is what it found. */
+  /** Identifies the caller, and counts the request. It does not throw: `refusal` has the error. */
   identify(): Promise<void> | undefined {
     const refuse = (cause: unknown): void => {
       this.refusal = cause;
@@ -86,22 +89,22 @@ export class Call {
     return this.#http.addressOf(this.request);
   }
 
-  /** Its answer has a body, which is made in a later turn of the event loop than that of the request. */
+  /** Whether the answer has a body, and is made in a later turn of the event loop than the request's. */
   get isLate(): boolean {
     return this.#isLate && this.request.method !== "HEAD";
   }
 
-  /** From now on its answer is late. */
+  /** Marks the answer as late from now on. */
   wait(): void {
     this.#isLate = true;
   }
 
-  /** Over a rate limit: nothing of the request is looked at. */
+  /** Whether a rate limit is exceeded: nothing else of the request is then checked. */
   get isLimited(): boolean {
     return this.refusal instanceof AppError && this.refusal.status === 429;
   }
 
-  /** The headers of its answer, as long as that has no others; null: it has. Only for an answer that is made at once. */
+  /** Returns the headers of the answer while it has no others; null: it has. Only for an answer that is made at once. */
   commonHeaders(): Headers | null {
     const headers = this.#http.commonHeaders(this.request, this.requestId);
     this.#isComplete = headers !== null;
@@ -109,8 +112,8 @@ export class Call {
   }
 
   /**
-   * Called when its body has arrived. Errors: 401 if its session or key has ended meanwhile [HT135]; those of the route's rules,
-   * if what they looked up has changed. [FN25]
+   * Checks the caller's right; called when the body has arrived. Errors: 401 if the session or key has ended meanwhile [HT135];
+   * those of the route's rules, if the records that they looked up have changed. [FN25]
    */
   arrived(): MaybePromise<unknown> {
     this.#http.requirePresent(this.principal);
@@ -122,7 +125,7 @@ export class Call {
     return this.#http.failure(cause, this.request, this.requestId);
   }
 
-  /** Keeps the connection open while nothing is transferred. */
+  /** Exempts the connection from the idle timeout. */
   hold(): void {
     this.isHeld = true;
     this.#http.holdOpen(this.request, true);
@@ -139,7 +142,7 @@ export class Call {
     return response;
   }
 
-  /** Adds the headers that every answer has, as far as the config's code has not set them. */
+  /** Adds the headers that every answer has, unless the config's code has set them. */
   #complete({ headers }: Response): void {
     const common: Record<string, string> = { ...NOSNIFF, ...NO_STORE };
     this.#http.decorate(common, this.request);
@@ -154,7 +157,7 @@ export class Call {
   }
 }
 
-/** `new WebSocket(url, ["bearer", token])`: pages cannot send other headers with a WebSocket. */
+/** The subprotocol before a token: `new WebSocket(url, ["bearer", token])`, as pages cannot send other headers with a WebSocket. */
 const TOKEN_PROTOCOL = "bearer";
 
 function tokenProtocol(headers: Headers): string | null {
@@ -162,7 +165,7 @@ function tokenProtocol(headers: Headers): string | null {
   return protocol?.trim() === TOKEN_PROTOCOL && token !== "" ? token.trim() : null;
 }
 
-/** The request, or headers with the token of a WebSocket where others are read from. */
+/** Returns the request, or headers with the token of a WebSocket in place of its own. */
 function credentialsOf(request: Request): Pick<Request, "headers"> {
   if (request.method !== "GET" || !request.headers.has("sec-websocket-protocol")) return request;
   const token = tokenProtocol(request.headers);

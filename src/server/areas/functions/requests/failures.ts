@@ -13,18 +13,19 @@ import { type Call, callOf } from "./call.ts";
 import type { Serving } from "./performing.ts";
 
 /**
- * What Elysia calls with every error that no `onError` of the config has answered: the body of the answer. A request that no route
- * took comes here as well.
+ * Creates the handler that Elysia calls with every error that no `onError` of the config has answered; it returns the body of the
+ * answer. A request that matches no route comes here as well.
  */
 export function createOnFailure(serving: () => Serving | null) {
-  // By name: Elysia reads from the source of a function what it takes, and parses the body for one that may take all of its context.
+  // Destructured: Elysia detects from a function's source which members it takes, and parses the body for one that may take all of
+  // its context.
   return ({ request, set, error }: Context & { error: unknown }): unknown => {
     const call = callOf(request);
     const server = serving();
     if (call === undefined || server === null) throw error;
     if (call.route === null && error instanceof NotFoundError) return unroutedAnswer(call, server);
     const failure = failureOf(error);
-    // An answer of the config's own: Elysia sends it.
+    // An answer of the config itself: Elysia sends it.
     if (failure === null) return error;
     const { status, body, headers } = server.http.failureReply(failure, request, call.requestId);
     set.status = status;
@@ -42,8 +43,8 @@ function unroutedAnswer({ request, requestId }: Call, { http, unrouted }: Servin
 }
 
 /**
- * The error that answers what a route threw. `null`: Elysia's own `status(…)`, which is an answer already. What this returns
- * unchanged, and is no `AppError`, is logged and answered 500.
+ * Maps an error of a route to the error that answers it. `null`: Elysia's own `status(…)`, which is an answer already. An error
+ * that is returned unchanged, and is no `AppError`, is logged and answered 500.
  */
 function failureOf(cause: unknown): unknown {
   if (cause instanceof AppError) return cause;
@@ -60,13 +61,13 @@ function parseFailure({ cause }: ParseError): AppError {
   return cause instanceof AppError ? cause : badRequest("The body cannot be parsed");
 }
 
-/** A file whose content is of another type than the schema says: Elysia names it `body.FIELD`. */
+/** Describes a file whose content differs from the schema's type: Elysia names it `body.FIELD`. */
 function wrongFile({ property, expected }: InvalidFileType): AppError {
   const field = property.replace(/^body\./, "");
   return badField(field, "invalid_value", `${field}: its content must be ${[expected].flat().join(" or ")}`);
 }
 
-/** Without the answer itself, which Elysia's error has: it may hold what no log should. */
+/** Copies the error without the answer that Elysia's error contains: it may be secret. */
 function wrongAnswer(error: ValidationError): Error {
   const [fault] = error.all as readonly { path?: string; message?: string }[];
   return new Error(`the answer breaks the route's response schema: ${fault?.path ?? ""} ${fault?.message ?? ""}`);

@@ -5,8 +5,8 @@ import { COOKIES_MAX } from "../limits.ts";
 import { isJsonLike, jsonOf } from "../values/text.ts";
 
 /**
- * Decodes the rest of a path, which Elysia's router leaves as it is, other than named parameters. Errors: 400 for a parameter that
- * cannot be decoded, which the router gives as null contrary to its types.
+ * Decodes the rest of a path, which Elysia's router, unlike named parameters, leaves encoded. Errors: 400 for a parameter that
+ * cannot be decoded, which the router returns as null contrary to its types.
  */
 export function decodeParams(params: Record<string, string | null> | undefined): void {
   for (const name in params) {
@@ -26,7 +26,10 @@ function decoded(value: string): string {
 
 const notEncoded = () => badRequest("The path is not valid percent-encoding");
 
-/** Elysia makes several objects of each cookie, and parses those that look like JSON. Errors: 400 for too many, or too deep ones. */
+/**
+ * Checks the cookies: Elysia makes several objects of each, and parses those that look like JSON. Errors: 400 for too many, or too
+ * deeply nested ones.
+ */
 export function checkCookies(headers: Headers): void {
   const text = headers.get("cookie");
   if (text === null) return;

@@ -17,7 +17,7 @@ import { belongsTo, type Call, callOf } from "./call.ts";
 import { checkCookies, decodeParams } from "./parts.ts";
 import type { Running } from "./running.ts";
 
-/** What there is as soon as the server serves. */
+/** The context that exists once the server serves. */
 export interface Serving {
   http: HttpParts;
   unrouted: Unrouted;
@@ -28,14 +28,14 @@ export interface PerformingDeps {
   running: Running;
   clock: Clock;
   logger: Logger;
-  /** For the context of rules. */
+  /** The lookups, for the context of rules. */
   lookups: Lookups;
-  /** Tells of commits that change what a rule has looked at. */
+  /** The rights, re-evaluated after commits that change what a rule has looked at. */
   rights: Pick<StandingRights, "begin">;
   serving: () => Serving | null;
 }
 
-/** What is around every route: who calls is known and may do so, before Elysia looks at cookies, query or body. */
+/** Creates the wrapper of every route: the caller is identified and authorized before Elysia parses cookies, query or body. */
 export function createPerforming(deps: PerformingDeps) {
   const { running, serving } = deps;
   return (route: RouteOptions, handle: Handle): Handle => {
@@ -56,7 +56,7 @@ export function createPerforming(deps: PerformingDeps) {
     return (context) => {
       const call = callOf(context.request);
       const server = serving();
-      // After a hook that replaces the request, nothing is known about its caller.
+      // After a hook that replaces the request, its caller is unknown.
       if (call === undefined || server === null) throw new Error("a request came without its caller");
       const fail = (cause: unknown): Response => call.failure(cause);
       try {
@@ -64,7 +64,7 @@ export function createPerforming(deps: PerformingDeps) {
         if (call.refusal !== null) throw call.refusal;
         decodeParams(context.params);
         const about = () => ({ request: call.request, params: { ...context.params } });
-        // Whether the rules have looked records up.
+        // Set if the rules have looked up records.
         const ask: Ask = (watch) => mayCall(call.principal, about, watch);
         const allowed = (hasLookedUp: boolean): MaybePromise<Response> => {
           if (hasLookedUp) call.ask = ask;
@@ -74,7 +74,7 @@ export function createPerforming(deps: PerformingDeps) {
         const asked = hasRules ? judge(ask, deps.rights) : ask(UNWATCHED);
         if (!isPromise(asked)) return allowed(asked);
         const answered = asked.then((hasLookedUp) => {
-          // The session may have ended while a rule was awaited. [HT136]
+          // The session may have ended during a rule's await. [HT136]
           server.http.requirePresent(call.principal);
           return allowed(hasLookedUp);
         });
@@ -86,10 +86,10 @@ export function createPerforming(deps: PerformingDeps) {
   };
 }
 
-/** Of a route without rules. */
+/** The watch of a route without rules. */
 const UNWATCHED: LookupWatch = { lookedAt() {} };
 
-/** Tells the handler who calls. */
+/** Adds the caller to the handler's context. */
 function introduce(context: Context, call: Call, { pattern, parsesItself, socket }: RouteOptions): void {
   call.route = pattern;
   call.parsesItself = parsesItself;
@@ -102,7 +102,7 @@ function introduce(context: Context, call: Call, { pattern, parsesItself, socket
   Object.defineProperty(context, "address", lazyAddress(call));
 }
 
-/** Few handlers ask for it, and it costs more than all else here. */
+/** Defines the address lazily: few handlers read it, and it costs more than all else here. */
 const lazyAddress = (call: Call): PropertyDescriptor => ({
   configurable: true,
   enumerable: true,

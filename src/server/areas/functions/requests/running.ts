@@ -8,20 +8,20 @@ interface Run {
   giveUp: () => void;
 }
 
-/** Handlers that have not answered yet. */
+/** The handlers that have not answered yet. */
 export interface Running {
   /**
-   * What `value` gives, or what `fail` makes of its error, or of a 503 when it takes longer than `seconds`. What it does later is
-   * ignored, but it counts as running until it ends.
+   * Resolves to `value`, or to what `fail` returns for its error, or for a 503 when it takes longer than `seconds`. A later result
+   * is ignored, but counts as running until it settles.
    */
   within<T>(value: Promise<T>, seconds: number, fail: (cause: unknown) => T): Promise<T>;
-  /** Errors: 503 when too many run. */
+  /** Checks the number of running handlers. Errors: 503 when there are too many. */
   checkRoom(): void;
   stop(): void;
 }
 
 export function createRunning(clock: Clock): Running {
-  // By their timeout, each in the order in which they began: the first one of each ends first.
+  // Grouped by timeout, each in order of start: the first one of each group expires first.
   const byTimeout = new Map<number, Set<Run>>();
   let cancelTimer: (() => void) | null = null;
   let count = 0;

@@ -12,14 +12,14 @@ interface Settings {
   cookie?: unknown;
 }
 
-/** Code of a compiled route: where the route says how its body is parsed. */
+/** Returns code of a compiled route whose options set the body's format. */
 const parsing = (kind: BodyKind) => (): string => `if(c.body===undefined)c.body=await readBody(c.request,"${kind}")\n`;
 
 /**
- * Elysia for Bun, with four differences. Bodies are read within the bounds that all bodies have, by their type in any spelling. JSON and texts to which the config adds nothing get the headers that every answer has when
- * they are made, as `Call.finish` would change them at ten times the cost. Long ones that waited for something are sent in one call
- * of the system [HT91]. And a handler's own `Response` gets the headers that the config has set: Elysia would make another one of its
- * body, which has lost the type of its content.
+ * Elysia's adapter for Bun, with four differences. Bodies are read within the bounds of all bodies, by their type in any spelling.
+ * JSON and texts to which the config adds nothing receive the common headers when they are created, as `Call.finish` would change
+ * them at ten times the cost. Long ones that awaited something are sent in one system call [HT91]. A handler's own `Response`
+ * receives the headers that the config has set: Elysia would create another one from its body, which loses its content type.
  */
 export const ADAPTER: ElysiaAdapter = {
   ...BunAdapter,
@@ -50,7 +50,7 @@ export const ADAPTER: ElysiaAdapter = {
   },
 };
 
-/** null: Elysia has to make it. */
+/** Builds an answer with the common headers; null: Elysia has to build it. */
 function ordinaryAnswer(
   value: unknown,
   { status, headers: own }: { status: number; headers: Settings["headers"] },
@@ -66,12 +66,12 @@ function ordinaryAnswer(
   return isText ? new Response(value, { status, headers }) : Response.json(value, { status, headers });
 }
 
-/** null: a header is no text. */
+/** Builds a late answer; null: a header is no text. */
 function lateAnswer(
   value: string | object,
   { status, headers, own }: { status: number; headers: Headers | null; own: Settings["headers"] },
 ): Response | null {
-  // Before the body is serialised, which Elysia would do once more.
+  // Checked before the body is serialised, as Elysia would serialise it again.
   if (Object.values(own).some((text) => typeof text !== "string")) return null;
   const isText = typeof value === "string";
   const body = lateBody(isText ? value : JSON.stringify(value));

@@ -9,8 +9,8 @@ import { guardRoutes, type Handle, type KnownRoutes, type RouteOptions } from ".
 export const PREFIX = "/api/functions";
 
 /**
- * The Elysia instance with the routes of a config. It is not the server's: what a plugin does to all requests concerns these alone.
- * Errors: what `routes` or a plugin throws.
+ * Creates the Elysia instance with the routes of a config. It is separate from the server's: a plugin that acts on all requests
+ * affects only these. Errors: what `routes` or a plugin throws.
  */
 export async function createApi(deps: {
   routes: Routes;
@@ -25,23 +25,23 @@ export async function createApi(deps: {
     .decorate(context)
     .macro(MARKERS);
   const known = guardRoutes(api, deps.around, deps.onFailure);
-  // Its types say more than an instance that was made here can prove: which macros there are.
+  // The types require macros that an instance created here cannot prove to have.
   const built = await deps.routes(api as unknown as FunctionsApi);
   if (built !== (api as AnyElysia) && built instanceof Elysia) api.use(built);
   await loaded(api);
-  // Errors outside any route, a path without a route among them.
+  // Handles errors outside any route, including a path without a route.
   api.onError(deps.onFailure as never);
   return { api, known };
 }
 
-/** Elysia knows these classes by their names, which the build shortens: Bun 1.4.5 ignores `keepNames`. */
+/** Restores the class names by which Elysia recognises these classes: the build shortens them, as Bun 1.4.5 ignores `keepNames`. */
 function nameClasses(): void {
   for (const [name, known] of Object.entries({ Cookie, ElysiaFile })) {
     Object.defineProperty(known, "name", { value: name, configurable: true });
   }
 }
 
-/** Elysia itself prints why a plugin cannot be loaded, and goes on without its routes. */
+/** Waits for plugins. Elysia itself only prints why a plugin cannot be loaded, and continues without its routes. */
 async function loaded(api: AnyElysia): Promise<void> {
   const { promises } = api.modules as unknown as { promises: Promise<unknown>[] };
   await Promise.all(promises);

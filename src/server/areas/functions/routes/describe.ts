@@ -25,7 +25,7 @@ interface Operation {
   responses?: Record<string, Answer>;
 }
 
-/** The routes in OpenAPI's form, written by Elysia's plugin from a copy of them that does nothing. */
+/** Describes the routes in OpenAPI's form, written by Elysia's plugin from a copy of them that does nothing. */
 export async function describeRoutes(api: AnyElysia, known: KnownRoutes): Promise<Described> {
   const { swagger } = await import("@elysiajs/swagger");
   const copy = new Elysia({ normalize: false }).model(modelsOf(api));
@@ -57,15 +57,15 @@ const modelsOf = (api: AnyElysia) =>
 const declaredOf = (schema: unknown): unknown => (schema instanceof Part ? schema.declared : schema);
 
 /**
- * A copy in which schemas that have a name, as those that hold themselves do, are references to `schemas`, where they are added.
- * `own`: the name of the schema that this is.
+ * Copies a value so that named schemas, such as recursive ones, become references to `schemas`, where they are added. `own`: the
+ * name of the schema being copied.
  */
 function byReference(value: unknown, schemas: Record<string, unknown>, own: string | null = null): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map((one) => byReference(one, schemas));
   const { $id, ...members } = value as Record<string, unknown>;
   if (typeof $id === "string" && own === null) {
-    // First its name: it may hold itself.
+    // The name comes first: the schema may contain itself.
     if (!Object.hasOwn(schemas, $id)) {
       schemas[$id] = null;
       schemas[$id] = byReference(value, schemas, $id);
@@ -77,7 +77,7 @@ function byReference(value: unknown, schemas: Record<string, unknown>, own: stri
   return Object.fromEntries(Object.entries(members).map(([name, one]) => [name, byReference(one, schemas)]));
 }
 
-/** Schemas of other libraries are no JSON Schema. */
+/** Whether a schema can be written: those of other libraries are no JSON Schema. */
 function isWritable(schema: unknown): boolean {
   return schema !== undefined && !(typeof schema === "object" && schema !== null && "~standard" in schema);
 }
@@ -92,7 +92,7 @@ function complete(operation: Operation, route: RouteOptions | undefined): void {
   operation.security ??= needsCredentials ? CALLERS : [...ANYBODY, ...CALLERS];
   operation.responses ??= {};
   if (Object.keys(operation.responses).length === 0) operation.responses["200"] = { description: "The answer" };
-  // Of an answer without a schema the plugin writes nothing, of one with a model also members of the model.
+  // The plugin omits answers without a schema, and for an answer with a model also writes members of the model.
   for (const [status, { description = "The answer", headers, content, links }] of Object.entries(operation.responses)) {
     operation.responses[status] = { description, headers, content, links };
   }

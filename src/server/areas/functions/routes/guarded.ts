@@ -8,27 +8,27 @@ import { type Declared, Part } from "../values/part.ts";
 import type { Schema } from "../values/schema.ts";
 import { replaceSchemas, type Schemas } from "./replaced-schemas.ts";
 
-/** What the options of a route say, its own and those of the guards and plugins around it. */
+/** The options of a route: its own, and those of the guards and plugins around it. */
 export interface RouteOptions {
   method: string;
-  /** `/api/functions/orders/:id` */
+  /** The pattern, such as `/api/functions/orders/:id`. */
   pattern: string;
   access: readonly RouteAccess[];
-  /** Seconds; null: the default. */
+  /** The timeout in seconds; null: the default. */
   timeout: number | null;
-  /** It has parsers of its own. */
+  /** Whether the route has parsers of its own. */
   parsesItself: boolean;
-  /** Of a WebSocket. */
+  /** The options of a WebSocket. */
   socket: SocketOptions | null;
 }
 
-/** Routes by `METHOD pattern`, each with what answers its requests: Elysia's compiled route, and what is around it. */
+/** Routes by `METHOD pattern`, each with the handler of its requests: Elysia's compiled route and its wrapper. */
 export type KnownRoutes = ReadonlyMap<string, RouteOptions & { handle: Handle }>;
 
 /** A compiled route of Elysia: it parses, validates and calls the handler. */
 export type Handle = (context: Context) => MaybePromise<Response>;
 
-/** Put around a compiled route: what it does happens before anything of the request is parsed. */
+/** Wraps a compiled route: the wrapper runs before anything of the request is parsed. */
 type Around = (route: RouteOptions, handle: Handle) => Handle;
 
 /** The members of an Elysia instance that this file changes; its types keep them private. */
@@ -57,11 +57,11 @@ interface Hooks extends Schemas {
 interface Hook {
   fn: unknown;
   scope?: string;
-  /** Elysia would otherwise guess it from the source. */
+  /** Whether it is asynchronous, which Elysia would otherwise guess from the source. */
   isAsync?: boolean;
 }
 
-/** What Elysia's router finds for a path with parameters. */
+/** The match of Elysia's router for a path with parameters. */
 interface Store {
   handler?: Handle | undefined;
   compile(): Handle;
@@ -73,9 +73,9 @@ const marked = (hooks: Hooks, name: symbol): unknown[] =>
     .filter((value) => value !== undefined);
 
 /**
- * Puts `around` around every route that is added to `api` from now on. Elysia adds the routes of groups, guards and plugins by the
- * same method, also those of plugins that are loaded later. Its own hooks would be too late: cookies are judged before the first
- * of them, and the body before those that see the parameters. The result has the routes by `METHOD pattern`, also later ones.
+ * Wraps every route that is added to `api` from now on in `around`. Elysia adds the routes of groups, guards and plugins by the
+ * same method, including those of plugins that are loaded later. Its own hooks would be too late: cookies are validated before the
+ * first of them, and the body before those that see the parameters. Returns the routes by `METHOD pattern`, including later ones.
  */
 export function guardRoutes(api: AnyElysia, around: Around, onFailure: (context: Context) => unknown): KnownRoutes {
   const known = new Map<string, RouteOptions & { handle: Handle }>();
@@ -87,10 +87,10 @@ export function guardRoutes(api: AnyElysia, around: Around, onFailure: (context:
   registering.add = (method, path, handle, given = {}, options = {}) => {
     // Several routes may share the object.
     const hooks = { ...given };
-    // They may bring schemas. Elysia finds nothing left to apply.
+    // Macros may bring schemas. They are applied here, and Elysia finds nothing left to apply.
     registering.applyMacro(hooks);
     const restore = replaceSchemas(registering, hooks);
-    // Elysia itself ignores errors of a WebSocket's handlers that nothing answers.
+    // Elysia itself ignores errors of a WebSocket's handlers that no hook answers.
     const { websocket } = hooks;
     if (websocket !== undefined) websocket.error = [websocket.error ?? [], onFailure].flat();
     const guarded = createLateGuard(around);
@@ -110,24 +110,24 @@ export function guardRoutes(api: AnyElysia, around: Around, onFailure: (context:
     const route = { method, pattern: record.path, access, timeout, parsesItself, socket };
     guarded.know(route);
     const own = transform.filter(({ fn }) => !(ACCESS in (fn as object) || TIMEOUT in (fn as object)));
-    // Elysia would keep the last one of repeated parameters alone.
+    // Elysia would keep only the last of repeated parameters.
     record.hooks.transform = record.hooks.query === undefined ? own : [{ fn: readQuery, isAsync: false }, ...own];
-    // Behind parsers of the route that have left the body to others.
+    // Runs after parsers of the route that have left the body to others.
     if (typeof parse.at(-1)?.fn === "function") record.hooks.parse = [...parse, { fn: parseByType }];
-    // After those of the config, which may answer errors of their routes as they like.
+    // Runs after those of the config, which may answer errors of their routes as they like.
     record.hooks.error = [...error.filter(({ fn }) => fn !== onFailure), { fn: onFailure, scope: "local" }];
     known.set(`${method} ${record.path}`, { ...route, handle: guarded.record(record) });
   };
   return known;
 }
 
-// Elysia reads from the source of hooks what they take.
+// Destructured: Elysia detects from a hook's source which members it takes.
 const readQuery = ({ url, qi }: { url: string; qi: number }) => ({
   query: queryOf(qi === -1 ? "" : url.slice(qi + 1)),
 });
 const parseByType = ({ request }: Context) => readBody(request, kindOfBody(request.headers) ?? undefined);
 
-/** The parameters of a query, those that come more than once as lists. */
+/** Parses the parameters of a query; repeated ones become lists. */
 function queryOf(text: string): Record<string, string | string[]> {
   const query: Record<string, string | string[]> = Object.create(null);
   for (const [name, value] of new URLSearchParams(text)) {
@@ -142,11 +142,11 @@ function queryOf(text: string): Record<string, string | string[]> {
 function socketOf(registering: Registering, options: NonNullable<Hooks["websocket"]>): SocketOptions {
   const models = () => registering.definitions.type;
   const part = options.body === undefined ? null : new Part("message", [options.body], models);
-  // `add` has made a list of it.
+  // `add` has made it a list.
   return { ...options, error: options.error as SocketOptions["error"] & object, part };
 }
 
-/** By the key under which Elysia itself finds it again. */
+/** Returns the added record, by the key under which Elysia itself finds it again. */
 function addedRecord({ router, routeTree, config }: Registering, method: string, path: string, skipPrefix: boolean) {
   const withSlash = path === "" || path.startsWith("/") ? path : `/${path}`;
   const whole = skipPrefix ? withSlash : `${config.prefix ?? ""}${withSlash}`;
@@ -155,7 +155,7 @@ function addedRecord({ router, routeTree, config }: Registering, method: string,
   return record;
 }
 
-/** The options of a route are known only after Elysia has merged its hooks. */
+/** Creates the wrapper of one route, whose options are known only after Elysia has merged its hooks. */
 function createLateGuard(around: Around) {
   let route: RouteOptions | null = null;
   const guard = (handle: Handle): Handle => {
@@ -183,7 +183,7 @@ function createLateGuard(around: Around) {
         },
       };
     },
-    /** Elysia replaces what it calls for a path without parameters by the compiled route, at the first request. */
+    /** Returns the handler. For a path without parameters, Elysia replaces it by the compiled route at the first request. */
     record(record: { composed: Handle | null }): Handle {
       let compiled = record.composed;
       const guarded = guard((context) => {

@@ -12,7 +12,7 @@ interface Composed {
   extender: { higherOrderFunctions: readonly unknown[] };
 }
 
-/** How requests are answered: `serve` by one route, `answer` by whichever takes it. */
+/** The functions that answer requests: `serve` by one route, `answer` by whichever matches. */
 export interface Answering {
   serve(request: Request, perform: (call: Call) => MaybePromise<Response>): MaybePromise<Response>;
   answer(request: Request): MaybePromise<Response>;
@@ -21,8 +21,8 @@ export interface Answering {
 const METHODS = new Set(["GET", "POST", "PUT", "PATCH", "DELETE"]);
 
 /**
- * Routes that Bun's own router finds, which saves the work of two routers of Elysia: those for which both routers agree about every path.
- * None if a hook concerns requests before their route is known.
+ * Returns the routes for Bun's own router, which saves the work of two Elysia routers: those where both routers agree about every
+ * path. None if a hook affects requests before their route is known.
  */
 export function nativeRoutes(api: AnyElysia, known: KnownRoutes, answering: Answering): NativeRoutes {
   const composed = api as unknown as Composed;
@@ -47,15 +47,15 @@ function nativeHandler(
 ): NativeHandler {
   const isDynamic = pattern.includes(":");
   return (request) => {
-    // Bun finds routes by GET for HEAD as well, and decodes parameters that are not valid percent-encoding.
+    // Bun also matches GET routes for HEAD, and decodes parameters with invalid percent-encoding.
     if (request.method !== method || (isDynamic && isDoubtful(request.params))) return answer(request);
     return serve(request, () => handle(contextOf(singleton, request)));
   };
 }
 
 /**
- * What Elysia makes for each request. The decorators have the members of `RouteContext`. The address is read where it is needed: Bun makes
- * its text from the request's parts.
+ * Creates the context that Elysia creates for each request. The decorators have the members of `RouteContext`. The address is read
+ * lazily: Bun builds its text from the request's parts.
  */
 function contextOf({ decorator, store }: Composed["singleton"], request: BunRequest): Context {
   let own: { url?: string; path?: string; qi?: number } = {};
@@ -86,11 +86,11 @@ function contextOf({ decorator, store }: Composed["singleton"], request: BunRequ
     set: { headers: Object.create(null) as Context["set"]["headers"], status: 200 },
     params: request.params,
   };
-  // Elysia's type has members that it adds itself, such as `body`.
+  // Elysia's type has members that Elysia adds itself, such as `body`.
   return context as unknown as Context;
 }
 
-/** The path of a URL, and the index of the question mark after it; -1: there is none. */
+/** Returns the path of a URL, and the index of the question mark after it; -1: there is none. */
 function partsOf(url: string): { path: string; qi: number } {
   const pathAt = url.indexOf("/", url.indexOf("://") + 3);
   const qi = url.indexOf("?", pathAt + 1);
@@ -102,7 +102,7 @@ const isDoubtful = (params: Readonly<Record<string, string>>): boolean => {
   return false;
 };
 
-/** Whether Bun's router gives this route exactly the requests that Elysia's gives it. */
+/** Whether Bun's router matches this route with exactly the requests of Elysia's router. */
 function isAgreed(route: RouteOptions, all: readonly RouteOptions[]): boolean {
   return (
     isKnownToBoth(route) && all.every((other) => other === route || isInOrder(route, other) || !overlap(route, other))
@@ -111,7 +111,7 @@ function isAgreed(route: RouteOptions, all: readonly RouteOptions[]): boolean {
 
 const isStatic = ({ pattern }: RouteOptions): boolean => !/[:*?]/.test(pattern);
 
-/** Patterns that mean the same to both routers. A parameter's name comes once. */
+/** Whether a pattern means the same to both routers. Each parameter name must be unique. */
 function isKnownToBoth({ method, pattern }: RouteOptions): boolean {
   const segments = pattern.split("/").slice(1);
   const names = segments.filter((segment) => segment.startsWith(":"));
@@ -119,17 +119,17 @@ function isKnownToBoth({ method, pattern }: RouteOptions): boolean {
   return METHODS.has(method) && isPlainPath && new Set(names).size === names.length;
 }
 
-/** In both routers a path without parameters comes before others, for its method alone. */
+/** Whether the order is the same: in both routers a path without parameters takes precedence, for its method alone. */
 function isInOrder(route: RouteOptions, other: RouteOptions): boolean {
   if (route.pattern === other.pattern) return METHODS.has(other.method);
   return isStatic(route) ? !isStatic(other) : isStatic(other) && isKnownToBoth(other);
 }
 
-/** Whether there is a path that both patterns match. */
+/** Whether both patterns match a common path. */
 function overlap(route: RouteOptions, other: RouteOptions): boolean {
   const ours = route.pattern.split("/");
   const theirs = other.pattern.replace(/\/$/, "").split("/");
-  // A parameter that may be left out, or the rest of a path.
+  // An optional parameter, or the rest of a path.
   const isOpen = /[*?]/.test(other.pattern);
   if (!isOpen && ours.length !== theirs.length) return false;
   return theirs.every((segment, index) => {

@@ -10,15 +10,15 @@ export type Schemas = { [Name in (typeof PARTS)[number]]?: Declared } & { respon
 
 interface Declaring {
   definitions: { type: Readonly<Record<string, Schema>> };
-  /** A schema that a guard gives to all routes after it. */
+  /** The schema that a guard applies to all routes after it. */
   validator: { getCandidate(): Schemas };
-  /** Those of guards that hold beside the route's own. */
+  /** The schemas of guards that apply beside the route's own. */
   standaloneValidator: Record<string, readonly Schemas[] | null>;
 }
 
 /**
- * Puts a `Part` in place of each schema of a route: Elysia calls it, as it calls a validator of another library. Returns what gives the
- * instance its guards' schemas back, once Elysia has added the route.
+ * Replaces each schema of a route with a `Part`, which Elysia calls like a validator of another library. Returns a function that
+ * restores the guards' schemas of the instance, once Elysia has added the route.
  */
 export function replaceSchemas(
   declaring: Declaring,
@@ -37,7 +37,7 @@ export function replaceSchemas(
   const response = hooks.response ?? candidate.response;
   if (response !== undefined) hooks.response = withoutIdleConversions(response);
   if (beside.length === 0) return () => {};
-  // What they say about answers is Elysia's.
+  // Elysia handles their schemas of answers.
   const answers = beside.flatMap((one) =>
     one.response === undefined ? [] : [{ response: withoutIdleConversions(one.response) }],
   );

@@ -2,12 +2,12 @@ import type { Socket, SocketServer } from "../../../sockets/socket-server.ts";
 
 type Data = string | Buffer | Uint8Array | ArrayBuffer;
 
-/** Topics of routes are their own: a config may take their names from clients, who must not hear what other areas publish. */
+/** Prefixes a topic of routes: a config may take their names from clients, who must not receive what other areas publish. */
 export const topicOf = (topic: string): string => `functions/${topic}`;
 
-/** A WebSocket as Elysia and handlers of routes see it: Bun's, with topics of its own. */
+/** A WebSocket as Elysia and handlers of routes see it: Bun's, with a topic namespace of its own. */
 export class FunctionSocket {
-  /** What Elysia keeps for the socket. */
+  /** The data that Elysia stores for the socket. */
   readonly data: unknown;
   binaryType: string = "nodebuffer";
   readonly #socket: Socket;
@@ -92,7 +92,7 @@ export class FunctionSocket {
     return this.#socket.cork(() => work(this));
   }
 
-  /** What waits for all sockets together is bounded: this may end those for which most waits. */
+  /** Reports the result of a send. The unsent bytes of all sockets together are bounded: this may close those with the most. */
   #sent(result: number): number {
     if (this.#socket.readyState === WebSocket.OPEN) this.#server.waitingBytes(this.#socket);
     return result;

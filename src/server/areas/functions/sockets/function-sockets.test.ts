@@ -31,7 +31,7 @@ test("[SK16] [FN14] what routes publish counts towards what may wait for all soc
   });
   const open = () => {
     const request = new Request("http://localhost/");
-    // The parts of a call that an upgrade reads.
+    // The members of a call that an upgrade reads.
     const call = { principal: ANONYMOUS, address: "127.0.0.1", request, protocolHeaders: {} } as unknown as Call;
     belongsTo(call, request);
     const own: FunctionSocket[] = [];

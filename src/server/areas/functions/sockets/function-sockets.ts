@@ -14,17 +14,17 @@ import { receive } from "./messages.ts";
 
 const OVER_RATE = JSON.stringify({ code: 429, message: "Too many messages; this one is dropped" });
 
-/** What Elysia hands to an upgrade: the behaviour of one WebSocket. */
+/** The argument of Elysia's upgrade: the behaviour of one WebSocket. */
 interface ElysiaSocketData {
   open?(socket: FunctionSocket): unknown;
   drain?(socket: FunctionSocket): unknown;
   close?(socket: FunctionSocket, code: number, reason: string): unknown;
 }
 
-/** The part of Bun's server that Elysia and handlers of routes get. */
+/** The part of Bun's server that Elysia and handlers of routes receive. */
 interface RoutesServer {
   upgrade(request: Request, options: { data: ElysiaSocketData; headers?: Record<string, string> }): boolean;
-  /** To the sockets of routes that have subscribed to this topic. */
+  /** Publishes to the sockets of routes that have subscribed to this topic. */
   publish(topic: string, message: string): void;
   requestIP(request: Request): { address: string } | null;
 }
@@ -39,7 +39,7 @@ interface OpenSocket {
   readonly principal: Principal;
 }
 
-/** WebSockets of routes, on the server that all WebSockets share. */
+/** Creates the WebSockets of routes, on the server that all WebSockets share. */
 export function createFunctionSockets(deps: {
   sockets: SocketServer;
   meter: MeterSocket;
@@ -54,7 +54,7 @@ export function createFunctionSockets(deps: {
     for (const { socket } of ended) socket.close(CLOSE.sessionEnded, "The session has ended");
   };
   const unlisten = sessions.onEnd((sessionId) => end(index.ofSession(sessionId)));
-  // Its rule, and its handlers, know the user of before.
+  // The rule and the handlers of a socket know the previous user.
   const unlistenChanges = sessions.onUserChange((userId) =>
     end(index.ofUser(userId).filter(({ principal }) => isOther(deps, principal))),
   );
@@ -108,7 +108,7 @@ export function createFunctionSockets(deps: {
       upgrade(request, { data, headers }) {
         const call = callOf(request);
         if (call === undefined) return false;
-        // Its session or key may have ended while a rule was awaited, when no socket was there to be closed.
+        // The session or key may have ended during a rule's await, before there was a socket to close.
         deps.principals.requirePresent(call.principal);
         const meter = deps.meter(call.address, METER_LIMITS);
         try {
@@ -138,13 +138,13 @@ export function createFunctionSockets(deps: {
   };
 }
 
-/** What is published waits for sockets that nothing else looks at: it counts towards what may wait for all. [SK16] */
+/** Counts published messages, which wait for sockets that nothing else checks, towards the bound of unsent bytes. [SK16] */
 function createPublished({ sockets: server, clock }: { sockets: SocketServer; clock: Clock }) {
   const sockets = new Set<Socket>();
   let cancelLook: (() => void) | null = null;
   return {
     sockets,
-    /** Something was published. */
+    /** Schedules a check after a publication. */
     look(): void {
       cancelLook ??= clock.after(PUBLISHED_LOOK_MS, () => {
         cancelLook = null;
@@ -155,7 +155,7 @@ function createPublished({ sockets: server, clock }: { sockets: SocketServer; cl
   };
 }
 
-/** Whether its session or key has ended, or its user has another role. */
+/** Whether the caller's session or key has ended, or the user has another role. */
 function isOther({ principals }: { principals: Pick<Principals, "requirePresent"> }, principal: Principal): boolean {
   try {
     principals.requirePresent(principal);
@@ -165,7 +165,7 @@ function isOther({ principals }: { principals: Pick<Principals, "requirePresent"
   }
 }
 
-/** Closes the socket when its rule, which has looked at records, allows it no longer. null: it has looked at none. */
+/** Closes the socket when its rule, which has looked at records, denies it. null: it has looked at none. */
 function watchRight(
   rights: Pick<StandingRights, "begin" | "askSoon">,
   { ask }: Call,
@@ -184,7 +184,7 @@ function watchRight(
     },
     touched() {},
   };
-  // What its rule looked at may have changed since it was asked.
+  // The records that its rule looked at may have changed since its evaluation.
   rights.askSoon(right);
   return right;
 }

@@ -8,7 +8,7 @@ import { numberOf, prototypeIn, refusePrototype } from "../values/text.ts";
 import type { FunctionSocket } from "./function-socket.ts";
 import type { SocketOptions } from "./socket-options.ts";
 
-/** What handlers of a route get for a message: JSON is parsed, what is none stays a text. Errors: 400, 413. */
+/** Parses a message for the handlers of a route: JSON is parsed, other texts stay texts. Errors: 400, 413. */
 function parsed(text: string): unknown {
   if (text === "true" || text === "false" || text === "null") return JSON.parse(text);
   if (!/^["[{]/.test(text)) return numberOf(text) ?? text;
@@ -26,7 +26,7 @@ function parsed(text: string): unknown {
   return value;
 }
 
-/** Counts commas within strings as well, in texts that may be over the bound. */
+/** Whether a text may exceed the bound; counts commas within strings as well. */
 function isOver(text: string): boolean {
   if (text.length <= MESSAGE_VALUES_MAX) return false;
   let count = 0;
@@ -41,15 +41,15 @@ function isOver(text: string): boolean {
 }
 
 /**
- * Hands a message to the route's handler, as Elysia does, whose own way parses it as deep as it is and makes an error of all that is
- * wrong with it. `context`: that of the request.
+ * Passes a message to the route's handler, as Elysia does, whose own implementation parses without a depth bound and collects every
+ * fault of a value into its error. `context`: that of the request.
  */
 export async function receive(
   socket: FunctionSocket,
   message: string | Buffer,
   { options, context }: { options: SocketOptions; context: object },
 ): Promise<void> {
-  // Elysia's types are those of Bun's own sockets, of which routes get this part.
+  // Elysia's types are those of Bun's own sockets, of which routes receive this part.
   const raw = socket as unknown as ConstructorParameters<typeof ElysiaWS>[0];
   const answer = createHandleWSResponse((context as { validator?: never }).validator);
   const reply = answer as unknown as (to: unknown, value: unknown) => unknown;

@@ -1,11 +1,11 @@
 import type { Part } from "../values/part.ts";
 
-/** What a route says about its WebSockets. */
+/** The WebSocket options of a route. */
 export interface SocketOptions {
   message?(socket: unknown, message: unknown): unknown;
   parse?: MessageParser | readonly MessageParser[];
   error?: readonly ((context: object) => unknown)[];
-  /** Judges messages; null: it has no schema. */
+  /** Validates messages; null: there is no schema. */
   part: Part | null;
 }
 

@@ -2,13 +2,13 @@ import { TransformKind } from "@sinclair/typebox";
 import { type Schema, textualOf } from "./schema.ts";
 
 /**
- * What a route declares of its answers: a schema, one for each status, or a name. A copy without conversions that give every answer
- * back as it is, such as those of `t.Integer`: Elysia would spend a microsecond on each value.
+ * Copies a route's declaration of answers (a schema, one for each status, or a name) without conversions that return every answer
+ * unchanged, such as those of `t.Integer`: Elysia would spend a microsecond on each value.
  */
 export function withoutIdleConversions(declared: unknown): unknown {
   if (typeof declared !== "object" || declared === null || "~standard" in declared) return declared;
   if (Array.isArray(declared)) return declared.map(withoutIdleConversions);
-  // With its symbols, by which TypeBox knows the kind of a schema.
+  // Includes the symbols by which TypeBox knows the kind of a schema.
   const copy = Object.create(Object.getPrototypeOf(declared), Object.getOwnPropertyDescriptors(declared));
   for (const [name, inner] of Object.entries(declared))
     if (HOLDING.has(name) || isStatus(name)) copy[name] = withoutIdleConversions(inner);

@@ -10,8 +10,8 @@ import { intersectVisit, unionVisit } from "./unions.ts";
 type Names = Readonly<Record<string, Schema>>;
 
 /**
- * Makes of a schema what judges values. `models`: those of the Elysia instance. `others`: what becomes of members of the outermost
- * object that the schema does not name; those of inner ones are refused, unless the schema says that they are allowed.
+ * Compiles a schema into a validator. `models`: those of the Elysia instance. `others`: the policy for members of the outermost
+ * object that the schema does not name; those of inner objects are refused, unless the schema allows them.
  */
 export function compileSchema(schema: Schema, models: () => Names, others: Others): Visit {
   return new Compiler(models).visitOf(schema, others);
@@ -42,7 +42,7 @@ class Compiler {
     const textual = textualOf(schema);
     const inner = textual === null ? this.#ofKind(schema, others) : this.#ofTextual(textual);
     const decoding = schema[TransformKind];
-    // Elysia's own conversions of objects and lists read JSON without bounds.
+    // Elysia's own conversions of objects and lists parse JSON without bounds.
     if (decoding === undefined || (textual !== null && schema.elysiaMeta !== undefined)) return inner;
     return (given, run) => {
       const value = inner(given, run);
@@ -90,7 +90,7 @@ class Compiler {
     }
   }
 
-  /** Compiled when the first value comes: a schema may refer to itself, and to a model that is added later. */
+  /** Compiles a reference with the first value: a schema may refer to itself, and to a model that is added later. */
   #ofReference(schema: Schema, name: string, others: Others): Visit {
     let visit: Visit | null = null;
     return (value, run) => {
@@ -109,7 +109,7 @@ class Compiler {
   #ofIntersect(schema: Schema, parts: readonly Schema[], others: Others): Visit {
     const known = new Set<string>();
     const isOpen = !parts.every((part) => this.#addNames(part, known)) || others !== "refuse";
-    // Each part leaves to the whole what it does not name itself.
+    // Each part leaves members that it does not name to the whole.
     return intersectVisit(
       schema,
       parts.map((part) => this.visitOf(part, "keep")),
@@ -117,7 +117,7 @@ class Compiler {
     );
   }
 
-  /** Adds the members that a part of an intersection names. false: it takes others as well. */
+  /** Adds the members that a part of an intersection names. false: the part allows others as well. */
   #addNames(schema: Schema, known: Set<string>): boolean {
     const { $ref, anyOf = schema.oneOf, allOf, properties, patternProperties, additionalProperties } = schema;
     if ($ref !== undefined) return this.#addNames(this.#named(schema, $ref), known);
@@ -128,7 +128,7 @@ class Compiler {
   }
 }
 
-/** A type that Elysia or the config has registered, such as a file. */
+/** Validates a type that Elysia or the config has registered, such as a file. */
 function ofOwnKind(schema: Schema, kind: string): Visit {
   const takes = TypeRegistry.Get(kind);
   const { extension: types } = schema;
@@ -145,10 +145,10 @@ function ofOwnKind(schema: Schema, kind: string): Visit {
   };
 }
 
-/** What is left: types without a form in JSON, and `not`. */
+/** Validates the remaining schemas: types without a JSON form, and `not`. */
 function byTypeBox(schema: Schema): Visit {
   return (value, run) => {
-    // `Schema` names the keywords of TypeBox's own type that are read here.
+    // `Schema` declares the keywords of TypeBox's own type that are read here.
     return Value.Check(schema as TSchema, value) ? value : run.refuse(schema, "invalid_value", "is not valid");
   };
 }

@@ -5,7 +5,7 @@ import { isJsonLike, isParsed, isPlainObject, jsonOf, textOf } from "./text.ts";
 
 export type Compile = (schema: Schema) => Visit;
 
-/** What becomes of members that a schema does not name. `drop`: they are left out, as other headers of a request. */
+/** The policy for members that a schema does not name. `drop`: they are omitted, like other headers of a request. */
 export type Others = "refuse" | "keep" | "drop";
 
 interface Member {
@@ -15,7 +15,7 @@ interface Member {
   isRequired: boolean;
 }
 
-/** `others`: unless the schema says it. */
+/** Validates an object. `others`: the policy where the schema sets none. */
 export function objectVisit(schema: Schema, compile: Compile, others: Others): Visit {
   const { properties = {}, required = [], minProperties, maxProperties } = schema;
   const members = Object.entries(properties).map(
@@ -48,10 +48,10 @@ export function objectVisit(schema: Schema, compile: Compile, others: Others): V
   };
 }
 
-/** Of a text that begins as JSON does. */
+/** Describes the fault of a text that begins like JSON. */
 const notParsed = (kind: string): string => `must be ${kind}, as JSON within the limits of a body`;
 
-/** A value, or a copy of it once a member has been converted. */
+/** A value, copied once a member has been converted. */
 class Copied {
   readonly given: Record<string, unknown>;
   value: Record<string, unknown>;
@@ -77,7 +77,7 @@ class Copied {
   }
 }
 
-/** false: it was refused. */
+/** Visits a member; false: it was refused. */
 function visitMember({ name, visit, schema, isRequired }: Member, result: Copied, run: Run): boolean {
   const given = Object.hasOwn(result.given, name) ? result.given[name] : undefined;
   let member: unknown;
@@ -95,7 +95,7 @@ const missing =
   (_, run) =>
     run.refuse(schema, "required", "is required");
 
-/** Elysia gives files a default for the messages of its errors. */
+/** Whether a default is the one that Elysia adds to files for its error messages. */
 const isPlaceholder = (schema: Schema): boolean => schema.default === "File" || schema.default === "Files";
 
 type VisitOthers = (names: readonly string[], result: Copied, run: Run) => void;
@@ -111,7 +111,7 @@ function othersVisit(schema: Schema, compile: Compile, others: Others): VisitOth
   const isOpen = additionalProperties === true || (others === "keep" && typeof additionalProperties !== "object");
   const refuse: Visit = (_, run) => run.refuse(schema, "unknown_field", "is not a member that is known here");
   const visitOf = (name: string): Visit | null => {
-    // Whoever copies the object would get another prototype.
+    // Copying the object would give it another prototype.
     if (name === "__proto__") return refuse;
     const visit = patterns.find(({ pattern }) => pattern.test(name))?.visit ?? visitAdditional;
     return visit ?? (isOpen || others === "drop" ? null : refuse);
@@ -174,14 +174,14 @@ export function arrayVisit(schema: Schema, compile: Compile): Visit {
   };
 }
 
-/** The array or object that a text, or a field of a form, is; undefined: it is none. */
+/** Parses the array or object in a text, or in a field of a form; undefined: there is none. */
 function parsedText(value: unknown, run: Run): unknown {
   if (run.form !== "text") return undefined;
   if (isParsed(value)) return value;
   return typeof value === "string" ? jsonOf(value) : undefined;
 }
 
-/** The entries of a list that comes as texts: of one with commas, of several, or as JSON. null: JSON that cannot be parsed. */
+/** Returns the entries of a list in text form: one text with commas, several texts, or JSON. null: JSON that cannot be parsed. */
 function entriesOf(value: unknown, run: Run): unknown[] | null {
   if (!Array.isArray(value)) return splitText(value, run);
   const entries: unknown[] = [];

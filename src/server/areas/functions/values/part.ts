@@ -8,7 +8,7 @@ import { type Form, REFUSED, Run, type Visit } from "./run.ts";
 import { kindOf, type Schema } from "./schema.ts";
 import { isOfForm, prototypeWithin, refusePrototype } from "./text.ts";
 
-/** A validator of another library, by the interface that all of them share. */
+/** A validator of another library, by the Standard Schema interface. */
 interface StandardSchema {
   "~standard": {
     validate(
@@ -17,7 +17,7 @@ interface StandardSchema {
   };
 }
 
-/** What a config declares for a part of a request: a schema, the name of a model, or a validator of another library. */
+/** A config's declaration for a part of a request: a schema, the name of a model, or a validator of another library. */
 export type Declared = Schema | string | StandardSchema;
 
 const isStandard = (declared: object): declared is StandardSchema => "~standard" in declared;
@@ -32,21 +32,21 @@ const OTHERS: Readonly<Record<PartName, Others>> = {
 };
 
 /**
- * The schemas of one part of a request, as a validator that Elysia calls. Elysia's own way has no bounds: an error costs as much as all
- * that is wrong, and texts are parsed as deep as they are.
+ * The schemas of one part of a request, as a validator that Elysia calls. Elysia's own validation is unbounded: an error costs as
+ * much as all faults of the value, and texts are parsed to any depth.
  */
 export class Part implements StandardSchema {
-  /** For the OpenAPI document. */
+  /** The declared schema, for the OpenAPI document. */
   readonly declared: Declared;
   readonly name: PartName;
   readonly #all: readonly Declared[];
   readonly #models: () => Readonly<Record<string, Schema>>;
   #visit: Visit | null = null;
-  /** Asked behind the schemas of TypeBox. */
+  /** Validators that run after the schemas of TypeBox. */
   #standards: readonly StandardSchema[] = [];
   readonly "~standard" = { version: 1, vendor: "platform", validate: (value: unknown) => this.#validate(value) };
 
-  /** All of `declared` have to take the value. */
+  /** Every schema of `declared` must accept the value. */
   constructor(
     name: PartName,
     declared: readonly [Declared, ...Declared[]],
@@ -58,14 +58,14 @@ export class Part implements StandardSchema {
     this.#models = models;
   }
 
-  /** Elysia's options of a schema for cookies. */
+  /** Returns Elysia's options of a schema for cookies. */
   get config(): unknown {
     const { declared } = this;
     const schema = typeof declared === "string" ? this.#models()[declared] : declared;
     return (schema as { config?: unknown } | undefined)?.config;
   }
 
-  /** Errors: Elysia's `ValidationError` and `InvalidFileType`; what conversions of the config throw. */
+  /** Validates a value. Errors: Elysia's `ValidationError` and `InvalidFileType`; what conversions of the config throw. */
   async parse(value: unknown): Promise<unknown> {
     return (await this.#validate(value)).value;
   }
@@ -73,7 +73,7 @@ export class Part implements StandardSchema {
   #validate(value: unknown): MaybePromise<{ value: unknown }> {
     this.#visit ??= this.#compiled();
     const run = new Run(this.#formOf(value), { hasCommas: this.name !== "body" });
-    // Those that Bun's router has found have a class of their own.
+    // Parameters from Bun's router have a class of their own.
     const visited = this.#visit(this.name === "params" ? { ...(value as object) } : value, run);
     if (visited === REFUSED) throw refusedFaults(this.name, run.faults);
     if (run.files.length === 0 && this.#standards.length === 0) return { value: visited };
@@ -99,7 +99,7 @@ export class Part implements StandardSchema {
     return isOfForm(value) ? "text" : "json";
   }
 
-  /** One visit for all schemas of TypeBox. */
+  /** Compiles all schemas of TypeBox into one visit. */
   #compiled(): Visit {
     const all = this.#all.map((one) => (typeof one === "string" ? this.#model(one) : one));
     this.#standards = all.filter(isStandard);

@@ -21,16 +21,16 @@ const PARTS: Readonly<Record<PartName, string>> = {
   message: "The message",
 };
 
-/** A fault as a validator of another library tells it. */
+/** A fault as a validator of another library reports it. */
 export interface StandardIssue {
   message: string;
   path?: readonly (PropertyKey | { key: PropertyKey })[] | undefined;
 }
 
-/** The answers to errors that are made here. */
+/** The answers to errors that are created here. */
 const answers = new WeakMap<object, AppError>();
 
-/** What answers an error of validation; one that somebody else has made tells no more than that. */
+/** Returns the answer to a validation error; for an error created elsewhere, one without details. */
 export const answerTo = (error: ValidationError): AppError =>
   answers.get(error) ?? badRequest("The request is not valid");
 
@@ -49,7 +49,7 @@ export function refusedIssues(part: PartName, issues: readonly StandardIssue[]):
 
 type Told = Pick<Fault, "field" | "code" | "message">;
 
-/** As Elysia's own errors are for hooks of a config, without the value that was refused. */
+/** Creates an error like Elysia's own, for hooks of a config, without the refused value. */
 function refused(part: PartName, faults: readonly Told[], custom: string | undefined): ValidationError {
   const error = new Error(custom ?? JSON.stringify({ type: "validation", on: part }));
   const all = faults.map(({ field, message }) => ({
@@ -60,7 +60,7 @@ function refused(part: PartName, faults: readonly Told[], custom: string | undef
   const [valueError] = all;
   const own = { type: part, code: "VALIDATION", status: 422, valueError, customError: custom };
   Object.assign(error, own);
-  // A getter of Elysia's class, which would validate once more.
+  // Replaces a getter of Elysia's class, which would validate again.
   Object.defineProperty(error, "all", { value: all });
   Object.defineProperty(error, "validator", { value: { "~standard": {} } });
   Object.setPrototypeOf(error, ValidationError.prototype);
@@ -78,7 +78,7 @@ function answerOf(part: PartName, faults: readonly Told[]): AppError {
   return fieldsError(problems) ?? badRequest(`${PARTS[part]} is not valid${told}`);
 }
 
-/** What the author of a schema says about a value that it refuses. */
+/** Returns the message that a schema's author has set for a refused value. */
 function customMessage({ schema, field, message }: Fault, part: PartName): string | undefined {
   const { error } = schema;
   if (error === undefined) return undefined;

@@ -3,44 +3,44 @@ import type { FieldCode } from "../../../../kernel/errors.ts";
 import { FAULTS_MAX } from "../limits.ts";
 import type { Schema } from "./schema.ts";
 
-/** What a visit gives for a value that its schema refuses. */
+/** The result of a visit for a value that its schema refuses. */
 export const REFUSED = Symbol("refused");
 
-/** Judges a value by one schema. Gives the value, converted where the schema says so, or `REFUSED`. It changes no value in place. */
+/** Validates a value against one schema. Returns the value, converted where the schema says so, or `REFUSED`. It never mutates a value. */
 export type Visit = (value: unknown, run: Run) => unknown;
 
 export interface Fault {
-  /** Names and indexes joined by dots, empty for the whole value. */
+  /** The path: names and indexes joined by dots, empty for the whole value. */
   field: string;
   code: FieldCode;
-  /** Behind the name of the field: "must be a number". */
+  /** The message after the name of the field: "must be a number". */
   message: string;
-  /** Whose `error` may say it otherwise. */
+  /** The schema, whose `error` may replace the message. */
   schema: Schema;
 }
 
 /**
- * How values come. `json`: each has its own type. `text`: all are texts, those of arrays and objects JSON, as in queries, headers,
- * cookies, paths and forms. `plain`: one text, which is a number or boolean where the schema wants one.
+ * The form of values. `json`: each has its own type. `text`: all are texts, those of arrays and objects JSON, as in queries,
+ * headers, cookies, paths and forms. `plain`: one text, which is a number or boolean where the schema requires one.
  */
 export type Form = "json" | "text" | "plain";
 
-/** A file whose content is looked at when all else is right. */
+/** A file whose content is checked when all else is valid. */
 export interface TypedFile {
   field: string;
   file: unknown;
   types: string | string[];
 }
 
-/** One value that is judged: where in it the visit is, and what has been found. */
+/** The validation of one value: the visit's path in it, and the faults so far. */
 export class Run {
   form: Form;
-  /** Texts of lists may have commas between their entries. */
+  /** Whether texts of lists may have commas between their entries. */
   readonly hasCommas: boolean;
   readonly faults: Fault[] = [];
   readonly files: TypedFile[] = [];
   readonly #path: (string | number)[] = [];
-  /** Members of a union that are tried. */
+  /** The number of union members that have been tried. */
   #trials = 0;
 
   constructor(form: Form, { hasCommas = false }: { hasCommas?: boolean } = {}) {
@@ -52,7 +52,7 @@ export class Run {
     return this.#path.join(".");
   }
 
-  /** Nobody wants to know of further faults. */
+  /** Whether further faults are irrelevant. */
   get isSettled(): boolean {
     return this.#trials > 0 || this.faults.length >= FAULTS_MAX;
   }
@@ -70,7 +70,7 @@ export class Run {
     return visited;
   }
 
-  /** Visits values that come otherwise than those around them. */
+  /** Visits values whose form differs from those around them. */
   as(form: Form, work: () => unknown): unknown {
     const before = this.form;
     this.form = form;
@@ -79,7 +79,7 @@ export class Run {
     return visited;
   }
 
-  /** Visits without naming what is at fault. */
+  /** Visits without reporting faults. */
   tries(visit: Visit, value: unknown): unknown {
     const { form } = this;
     const depth = this.#path.length;
@@ -96,7 +96,7 @@ export class Run {
     }
   }
 
-  /** A conversion of the schema's own. Errors: those of the config's code, such as a `Refusal`. */
+  /** Applies a conversion of the schema's own. Errors: those of the config's code, such as a `Refusal`. */
   decode(schema: Schema, convert: (value: unknown) => unknown, value: unknown): unknown {
     try {
       return convert(value);
@@ -107,7 +107,7 @@ export class Run {
   }
 }
 
-/** Whether Elysia or TypeBox has refused a value. */
+/** Whether Elysia or TypeBox refused a value. */
 function isOfSchema(cause: unknown): boolean {
   if (cause instanceof TypeBoxError) return true;
   return cause instanceof Error && "code" in cause && cause.code === "VALIDATION";

@@ -31,7 +31,7 @@ export function numberVisit(schema: Schema): Visit {
   };
 }
 
-/** What refuses a number out of its bounds; null: it is within them. */
+/** Returns a check that refuses a number out of its bounds; it returns null within them. */
 function boundsOf(schema: Schema): (value: number, run: Run) => typeof REFUSED | null {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
   return (value, run) => {
@@ -62,7 +62,7 @@ export function nullVisit(schema: Schema): Visit {
   return (value, run) => (value === null ? null : run.refuse(schema, "invalid_type", "must be null"));
 }
 
-/** One of some constants; a text stands for a number or boolean among them. */
+/** Validates one of some constants; a text may represent a number or boolean among them. */
 export function choiceVisit(schema: Schema, choices: readonly unknown[]): Visit {
   const names = choices.map((choice) => (typeof choice === "string" ? choice : JSON.stringify(choice)));
   const wanted = names.length === 1 ? String(names[0]) : `one of ${names.join(", ")}`;
@@ -77,7 +77,7 @@ export function choiceVisit(schema: Schema, choices: readonly unknown[]): Visit 
   };
 }
 
-/** What a text stands for, or the value as it is. */
+/** Converts a text to the value that it represents; returns other values unchanged. */
 function fromText<Value>(given: unknown, toValue: (text: string) => Value | null): unknown {
   const text = textOf(given);
   return text === null ? given : (toValue(text) ?? text);

@@ -1,6 +1,6 @@
 import { Kind, OptionalKind, TransformKind } from "@sinclair/typebox";
 
-/** A schema of TypeBox, as `t` of Elysia makes it. */
+/** A schema of TypeBox, as Elysia's `t` builds it. */
 export interface Schema {
   readonly [Kind]?: string;
   readonly [OptionalKind]?: string;
@@ -38,20 +38,20 @@ export interface Schema {
   readonly multipleOf?: number;
   readonly default?: unknown;
   readonly error?: unknown;
-  /** Of a file: types of its content. */
+  /** The content types of a file. */
   readonly extension?: string | string[];
-  /** Of an object or a list that may come as text. */
+  /** Elysia's name of an object or a list that may arrive as text. */
   readonly elysiaMeta?: string;
   readonly noValidate?: boolean;
 }
 
 export const kindOf = (schema: Schema): string => schema[Kind] ?? "";
 
-/** Formats by which Elysia's types name the text that stands for another type. */
+/** Formats by which Elysia's types mark the text that represents another type. */
 const TEXT_FORMATS = new Set(["numeric", "integer", "boolean", "ObjectString", "ArrayString"]);
 const TEXT_TYPES = new Set(["ObjectString", "ArrayString", "ArrayQuery"]);
 
-/** Of one of Elysia's types that take a text as well, such as `t.Numeric`, the schema of the value; null: it is none of them. */
+/** Returns the value's schema of an Elysia type that also accepts a text, such as `t.Numeric`; null: it is none. */
 export function textualOf(schema: Schema): Schema | null {
   const { anyOf = [], elysiaMeta = "" } = schema;
   if (anyOf.length !== 2) return null;

@@ -4,16 +4,16 @@ import { isHeld, jsonTextFault } from "../../../../kernel/json/text.ts";
 import { DOUBLE_DIGITS_MAX } from "../../../../kernel/limits.ts";
 import { JSON_TEXT_MAX_CHARACTERS } from "../limits.ts";
 
-/** The texts of fields of forms that were JSON, by the arrays and objects that handlers get for them. */
+/** The original JSON texts of form fields, by the arrays and objects that handlers receive for them. */
 const sources = new WeakMap<object, string>();
 
-/** Marks a parsed value: where a schema wants a text, the text is taken. */
+/** Marks a parsed value with its text, which replaces it where a schema requires a text. */
 export function parsedFrom<Parsed extends object>(text: string, value: Parsed): Parsed {
   sources.set(value, text);
   return value;
 }
 
-/** Whether the value is what the text of a form's field was as JSON. */
+/** Whether the value was parsed from the text of a form's field. */
 export const isParsed = (value: unknown): boolean => typeof value === "object" && value !== null && sources.has(value);
 
 /** Bodies whose values are texts. */
@@ -26,7 +26,7 @@ export function ofForm<Body extends object>(body: Body): Body {
 
 export const isOfForm = (body: unknown): boolean => typeof body === "object" && body !== null && forms.has(body);
 
-/** null: it is no text. */
+/** Returns the text of a value; null: it has none. */
 export function textOf(value: unknown): string | null {
   if (typeof value === "string") return value;
   return typeof value === "object" && value !== null ? (sources.get(value) ?? null) : null;
@@ -38,7 +38,7 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
   return prototype === Object.prototype || prototype === null;
 }
 
-/** The number that a text stands for; null: none, or one that a double cannot hold. */
+/** Returns the number that a text represents; null: none, or one that a double cannot hold. */
 export function numberOf(text: string): number | null {
   if (text.length > 2 * DOUBLE_DIGITS_MAX || text.trim() === "") return null;
   const value = Number(text);
@@ -47,10 +47,10 @@ export function numberOf(text: string): number | null {
   return /^\d{16,}$/.test(digits) && !isHeld(digits.replace(/^0+(?=\d)/, "")) ? null : value;
 }
 
-/** Whether a text begins as an array or object does. */
+/** Whether a text begins like an array or object. */
 export const isJsonLike = (text: string): boolean => /^\s*[[{]/.test(text);
 
-/** The array or object that a text is as JSON, with the bounds of every JSON; undefined: none. */
+/** Parses the array or object in a text, within the bounds of every JSON; undefined: none. */
 export function jsonOf(text: string): JsonValue | undefined {
   if (text.length > JSON_TEXT_MAX_CHARACTERS || !isJsonLike(text) || !isTextWithinDepth(text)) return undefined;
   let value: JsonValue;
@@ -63,7 +63,8 @@ export function jsonOf(text: string): JsonValue | undefined {
 }
 
 /**
- * Where a parsed text has a member that would become an object's prototype when the object is copied: its path with dots; null: nowhere.
+ * Finds a member of a parsed text that would become an object's prototype when the object is copied: returns its path with dots;
+ * null: there is none.
  */
 export function prototypeIn(text: string, value: unknown): string | null {
   // An escape may be part of the name.
@@ -87,7 +88,7 @@ export function prototypeWithin(value: unknown): string | null {
   return null;
 }
 
-/** Errors: 400 that names the field. `found`: see `prototypeIn`. */
+/** Refuses such a member by its path, see `prototypeIn`. Errors: 400 that names the field. */
 export function refusePrototype(found: string | null): void {
   if (found !== null) throw badField(found, "unknown_field", `${found} is not a member that is known here`);
 }

@@ -4,7 +4,7 @@ import { choiceVisit } from "./scalars.ts";
 import { kindOf, type Schema } from "./schema.ts";
 import { isPlainObject, textOf } from "./text.ts";
 
-/** The first member that takes the value. */
+/** Validates a union: the first member that accepts the value. */
 export function unionVisit(schema: Schema, members: readonly Schema[], compile: Compile): Visit {
   if (members.every((one) => one.const !== undefined))
     return choiceVisit(
@@ -19,7 +19,7 @@ export function unionVisit(schema: Schema, members: readonly Schema[], compile: 
       if (visited !== REFUSED) return visited;
     }
     if (run.isSettled) return REFUSED;
-    // The member that the value was meant for says what is wrong with it.
+    // The member that was probably intended reports the faults.
     const fitting = visits.filter((one) => fits(one.schema, value, run));
     const [only] = fitting;
     if (only !== undefined && fitting.length === 1) return only.visit(value, run);
@@ -60,7 +60,10 @@ const NAMES: Readonly<Record<string, string>> = {
 const nameOf = (schema: Schema): string =>
   (kindOf(schema) === "File" ? "a file" : NAMES[String(schema.type)]) ?? "another value";
 
-/** All members take the value. What none of them names is refused, unless one of them is open. */
+/**
+ * Validates an intersection: all members must accept the value. Members of the object that none of them names are refused, unless
+ * one of them is open.
+ */
 export function intersectVisit(schema: Schema, parts: readonly Visit[], known: ReadonlySet<string> | null): Visit {
   const refuse: Visit = (_, run) => run.refuse(schema, "unknown_field", "is not a member that is known here");
   return (given, run) => {
