@@ -8,12 +8,12 @@ import ts from "typescript-5.9";
 import { DECLARATIONS_FILE } from "./declarations.ts";
 
 export const APP_PAGE = resolve(import.meta.dir, "../docs/app.md");
-/** Marks the line of the page behind which this script writes. */
+/** The line of the page after which this script writes. */
 const MARK = "<!-- Below: written by scripts/app-reference.ts -->";
 
-/** The interface of `app`, which leads to all others, and the one of what hooks get besides. */
+/** The interface of `app`, from which all others are reachable, and those of hooks and rules. */
 const ROOTS = ["AppAccess", "HookContext", "RuleContext"];
-/** Types that the page leaves out, because it says in words what records and filters take. */
+/** Types that the page omits, because its text describes the values of records and filters. */
 const PARTS = new Set([
   ...["JsonValue", "JsonObject", "FieldOperator", "FilterOf", "ConditionOf", "JsonCondition", "ColumnCondition"],
   ...["Equality", "Ordering", "Membership", "TextSearch", "AnyField"],
@@ -21,7 +21,7 @@ const PARTS = new Set([
 
 type Section = ts.InterfaceDeclaration | ts.TypeAliasDeclaration;
 
-/** The page as it has to be. */
+/** Returns the page with the current reference. */
 export function generateAppPage(): string {
   const page = readFileSync(APP_PAGE, "utf8");
   const end = page.indexOf(MARK);
@@ -53,7 +53,7 @@ function reference(): string {
   return `${order.map((name) => sectionText(name, sections.get(name), file)).join("\n\n")}\n`;
 }
 
-/** The names of types in a declaration, in its order. */
+/** Returns the names of types in a declaration, in order of occurrence. */
 function mentionedIn(section: Section): string[] {
   const names: string[] = [];
   const look = (node: ts.Node): void => {
@@ -72,7 +72,7 @@ function sectionText(name: string, section: Section | undefined, file: ts.Source
   return [`## ${name}`, "", ...(about === "" ? [] : [about, ""]), ...code].join("\n");
 }
 
-/** The declarations are indented by the module that they stand in. */
+/** Removes the indentation of the module that contains the declaration. */
 function withoutIndent(code: string): string {
   const lines = code.replace(/;$/, "").split("\n");
   const indents = lines.slice(1).flatMap((line) => (line.trim() === "" ? [] : [/^ */.exec(line)?.[0].length ?? 0]));
@@ -82,7 +82,7 @@ function withoutIndent(code: string): string {
     .join("\n");
 }
 
-/** The docstring of a node as one paragraph. */
+/** Returns the docstring of a node as one paragraph. */
 function docOf(node: ts.Node): string {
   const comments = ts.getJSDocCommentsAndTags(node).filter(ts.isJSDoc);
   const text = ts.getTextOfJSDocComment(comments.at(-1)?.comment) ?? "";

@@ -15,9 +15,9 @@ import { packedSwaggerUi } from "./swagger-ui.ts";
 
 const root = resolve(import.meta.dir, "..");
 const BYTES_PER_MIB = 1024 * 1024;
-/** The highest level that takes no special option, and little memory, to decompress. */
+/** The highest compression level that takes no special option, and little memory, to decompress. */
 const RELEASE_LEVEL = 19;
-/** How many times longer the code of a start is interpreted before it is compiled. */
+/** The JIT policy of a start: how many times longer its code is interpreted before it is compiled. */
 const START_JIT_POLICY = 8;
 
 const { values } = parseArgs({
@@ -31,7 +31,7 @@ const { values } = parseArgs({
   },
 });
 
-/** The programs of the processes that the server starts, bundled to be sent to them (src/server/db/processes/child.ts). */
+/** The programs of the server's child processes, bundled to be sent to them (src/server/db/processes/child.ts). */
 const programs: Record<string, string> = {};
 for (const path of [...new Bun.Glob("src/**/*-job.ts").scanSync({ cwd: root })].sort()) {
   const bundle = await Bun.build({ entrypoints: [resolve(root, path)], target: "bun", format: "cjs", minify: true });
@@ -44,7 +44,7 @@ const zstd = (content: Uint8Array): Buffer =>
   zstdCompressSync(content, { params: { [constants.ZSTD_c_compressionLevel]: RELEASE_LEVEL } });
 const packedText = (text: string): string => zstd(Buffer.from(text)).toString("base64");
 
-/** Long texts, such as the licences, which would be in the executable as they are, and again in its bytecode. */
+/** Compresses long texts, such as the licences, which would otherwise be in the executable twice: as they are, and in its bytecode. */
 const packedTexts: BunPlugin = {
   name: "packed-texts",
   setup(build) {
@@ -59,7 +59,7 @@ const packedTexts: BunPlugin = {
   },
 };
 
-/** Parts of acme-client that nothing here calls: its older cryptography, and forms that its HTTP client could send. */
+/** Removes parts of acme-client that nothing here calls: its older cryptography, and forms that its HTTP client could send. */
 const uncalled: BunPlugin = {
   name: "uncalled",
   setup(build) {
@@ -74,7 +74,7 @@ const define = {
 };
 const entrypoints = [resolve(root, "src/main.ts")];
 
-/** The files that the program embeds are embedded anew in what `platform build` makes. */
+/** Keeps the files that the program embeds outside the bundle: `platform build` embeds them anew. */
 const filesOutside: BunPlugin = {
   name: "files-outside",
   setup(build) {
@@ -91,15 +91,15 @@ const filesOutside: BunPlugin = {
   },
 };
 
-/** What executable and product have in common: what is imported by `import()` is a chunk of its own, which a start does not load. */
+/** The options that executable and product share: each `import()` is a chunk of its own, which a start does not load. */
 const common = { entrypoints, target: "bun", splitting: true, minify: true, define } as const;
 
-/** The program's chunks by their names, from which the executable builds others (src/server/cli/product). */
+/** The program's chunks by their names, from which the executable builds products (src/server/cli/product). */
 const bundled = await Bun.build({ ...common, plugins: [queryTexts, uncalled, packedTexts, filesOutside] });
 const chunks = await Promise.all(bundled.outputs.map(async (chunk) => [basename(chunk.path), await chunk.text()]));
 const program = Buffer.from(JSON.stringify(Object.fromEntries(chunks)));
 
-/** What the program imports as `platform:…`: files that exist in the executable only. */
+/** The modules that the program imports as `platform:…`: files that exist only in the executable. */
 const embedded: Readonly<Record<string, Uint8Array>> = {
   "platform:program": zstd(program),
   "platform:client-module": await PARTS.module(),
@@ -134,11 +134,11 @@ async function compile(file: string, target: string | undefined): Promise<void> 
       autoloadBunfig: false,
       // A config may import packages installed beside it, which Bun finds by their package.json.
       autoloadPackageJson: true,
-      // The file beside the config counts, and not the one in the working directory (src/server/config/loading/env-file.ts).
+      // The file beside the config is loaded instead of the one in the working directory (src/server/config/loading/env-file.ts).
       autoloadDotenv: false,
-      // What runs once is not worth compiling; the commands end this (src/server/cli).
+      // Code that runs once is not worth compiling; the commands end this policy (src/server/cli).
       jitPolicy: START_JIT_POLICY,
-      // Bun checks the name, and lists those that exist.
+      // Bun validates the name, and lists the valid ones.
       ...(target === undefined ? {} : { target: target as Bun.Build.CompileTarget }),
     },
     format: "esm",

@@ -1,12 +1,12 @@
 import { parseArgs } from "node:util";
 import { compiler } from "./typescript.ts";
 
-// `npm run check`: all automatic checks of the sources, in seconds. All of them run, then the failures are listed.
-// `npm run check -- --only types` runs one of them.
+// `npm run check`: all automatic checks of the sources, in seconds. All of them run, then the failures are listed. `npm run check
+// -- --only types` runs one of them.
 
 const bin = (name: string): string => `node_modules/.bin/${name}`;
 
-/** Types of a project. What did not change since the last check is not checked again. */
+/** Checks the types of a project. Files unchanged since the last check are skipped. */
 const types = (project: string): string[] => {
   const name = project === "." ? "all" : project.replaceAll("/", "-");
   const buildInfo = `node_modules/.cache/check/${name}.tsbuildinfo`;
@@ -16,7 +16,7 @@ const types = (project: string): string[] => {
 const CHECKS: Readonly<Record<string, readonly string[]>> = {
   "format and lint": [bin("biome"), "check", "--error-on-warnings", "."],
   types: types("."),
-  // The client knows browsers and nothing of Bun; its tests know both.
+  // The client's sources know browsers and nothing of Bun; its tests know both.
   "types of the client": types("src/client"),
   "types of the client's tests": types("tests/client"),
   "types of the dashboard": types("src/dashboard"),

@@ -65,15 +65,15 @@ export function generateDeclarations(): string {
 
 export interface FlatDeclarations {
   imports: string;
-  /** Without `export` and `declare`, in the order of the files. */
+  /** The declarations without `export` and `declare`, in the order of the files. */
   declarations: readonly string[];
-  /** What a config imports from "platform". */
+  /** The names that a config imports from "platform". */
   exported: readonly string[];
 }
 
 /**
- * What a config imports from "platform" and all that it needs, in one scope. `more`: further types, of these files by their
- * paths.
+ * Returns the declarations that a config imports from "platform", with all that they need, in one scope. `more`: further types, of
+ * these files by their paths.
  */
 export function flatDeclarations(more: ReadonlyMap<string, ReadonlySet<string>> = new Map()): FlatDeclarations {
   const program = ts.createProgram([ENTRY, ...more.keys()], {
@@ -96,10 +96,10 @@ export function flatDeclarations(more: ReadonlyMap<string, ReadonlySet<string>> 
   return { imports: importsOf(own), declarations, exported };
 }
 
-/** Packages whose types a config may have installed. Without them what is declared by their types is `any`. */
+/** Packages whose types a config may have installed. Without them, names that their types declare are `any`. */
 const PACKAGES = ["elysia"];
 
-/** The types of these packages that the files use. */
+/** Writes the imports of these packages' types that the files use. */
 function importsOf(own: readonly ts.SourceFile[]): string {
   const names = new Map<string, Set<string>>();
   for (const statement of own.flatMap((file) => file.statements).filter(ts.isImportDeclaration)) {
@@ -126,11 +126,11 @@ function exportedNames(program: ts.Program, checker: ts.TypeChecker): string[] {
 interface Found {
   name: string;
   text: string;
-  /** Names of the types that it mentions. */
+  /** The names of the types that the declaration mentions. */
   mentions: ReadonlySet<string>;
 }
 
-/** The types, classes and functions at the top level of a file. */
+/** Returns the types, classes and functions at the top level of a file. */
 function declarationsOf(file: ts.SourceFile, program: ts.Program, checker: ts.TypeChecker): Found[] {
   const declarations = file.statements.filter(isDeclaration);
   const emitted = declarations.some(hasBody) ? emittedTexts(file, program) : new Map<string, string>();
@@ -147,7 +147,7 @@ function declarationsOf(file: ts.SourceFile, program: ts.Program, checker: ts.Ty
 const hasBody = (declaration: Declaration): boolean =>
   ts.isClassDeclaration(declaration) || ts.isFunctionDeclaration(declaration);
 
-/** Classes and functions without their bodies, by their names. */
+/** Emits classes and functions without their bodies, by name. */
 function emittedTexts(file: ts.SourceFile, program: ts.Program): Map<string, string> {
   let emitted = "";
   program.emit(file, (_path, text) => (emitted = text), undefined, true);
@@ -162,13 +162,13 @@ function emittedTexts(file: ts.SourceFile, program: ts.Program): Map<string, str
 
 const parsed = (text: string): ts.SourceFile => ts.createSourceFile("emitted.d.ts", text, ts.ScriptTarget.ESNext, true);
 
-/** Whether a declaration says `typeof`: the value that it names is not declared. */
+/** Whether a declaration contains `typeof`: the value that it names is not declared. */
 function followsFromValue(declaration: Declaration): boolean {
   const isQuery = (node: ts.Node): boolean => ts.isTypeQueryNode(node) || ts.forEachChild(node, isQuery) === true;
   return !hasBody(declaration) && isQuery(declaration);
 }
 
-/** A type that follows from a schema, written out with the comments of the schema's members. */
+/** Writes out a type derived from a schema, with the comments of the schema's members. */
 function derivedText(declaration: Declaration, checker: ts.TypeChecker): string {
   const type = checker.getTypeAtLocation(declaration);
   const [base = type] = type.isClassOrInterface() ? checker.getBaseTypes(type) : [];
@@ -182,7 +182,7 @@ function derivedText(declaration: Declaration, checker: ts.TypeChecker): string 
   return text.replace(/^( {4})+/gm, (spaces) => " ".repeat(spaces.length / 2));
 }
 
-/** `import("…").Name` as `Name`: all names are declared in the one module. */
+/** Replaces `import("…").Name` by `Name`: all names are declared in the one module. */
 function withoutImports(node: ts.Node): ts.Node {
   if (ts.isImportTypeNode(node) && node.qualifier !== undefined) {
     return ts.factory.createTypeReferenceNode(node.qualifier, node.typeArguments);
@@ -190,7 +190,7 @@ function withoutImports(node: ts.Node): ts.Node {
   return ts.visitEachChild(node, withoutImports, undefined);
 }
 
-/** The members in the order of the schema, with their comments. */
+/** Returns the members in the order of the schema, with their comments. */
 function commented(node: ts.TypeLiteralNode, type: ts.Type, checker: ts.TypeChecker): ts.TypeLiteralNode {
   const members = node.members.map((member) => {
     const name = member.name !== undefined && ts.isIdentifier(member.name) ? member.name.text : "";
@@ -231,7 +231,7 @@ function mentionsOf(text: string): Set<string> {
   return names;
 }
 
-/** The names of all declarations that these need. */
+/** Returns the names of all declarations reachable from these. */
 function reachable(found: readonly Found[], names: ReadonlySet<string>): Set<string> {
   const needed = new Set(names);
   for (const name of needed) {

@@ -13,7 +13,7 @@ const ALLOWED = new Set([
   ...["MIT", "MIT-0", "ISC", "0BSD", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "CC0-1.0", "Unlicense"],
   ...["BlueOak-1.0.0", "Zlib", "MPL-2.0"],
 ]);
-/** Packages that do not name their licence by its SPDX identifier. */
+/** Licences that packages state otherwise than by an SPDX identifier. */
 const STATED: Readonly<Record<string, string>> = { "MIT OR Apache": "MIT OR Apache-2.0" };
 
 interface LockedPackage {
@@ -27,13 +27,13 @@ interface AuditReport {
   vulnerabilities?: Record<string, { severity?: string }>;
 }
 
-/** SPDX: one licence of an OR must be allowed, all of an AND. */
+/** Whether a licence is allowed, by SPDX: one of an OR, all of an AND. */
 function isAllowed(license: string): boolean {
   const expression = (STATED[license] ?? license).replaceAll(/[()]/g, "");
   return expression.split(" OR ").some((choice) => choice.split(" AND ").every((one) => ALLOWED.has(one)));
 }
 
-/** The licences of all packages except those of tests and builds, from the lock file and the installed packages. */
+/** Checks the licences of all packages except those of tests and builds, from the lock file and the installed packages. */
 function licenceProblems(): string[] {
   const lock: { packages: Record<string, LockedPackage> } = JSON.parse(
     readFileSync(join(ROOT, "package-lock.json"), "utf8"),
@@ -41,7 +41,7 @@ function licenceProblems(): string[] {
   return Object.entries(lock.packages).flatMap(([folder, { version, license: locked, dev }]) => {
     if (folder === "" || dev === true) return [];
     const manifest = join(ROOT, folder, "package.json");
-    // Packages for other systems are not installed: only the lock file has their licence.
+    // Packages for other systems are not installed: only the lock file states their licence.
     const stated: unknown = existsSync(manifest) ? JSON.parse(readFileSync(manifest, "utf8")).license : locked;
     const license = typeof stated === "string" ? stated : "none stated";
     const name = folder.slice(folder.lastIndexOf("node_modules/") + "node_modules/".length);
@@ -54,7 +54,7 @@ async function noticeProblems(): Promise<string[]> {
   return present === (await generateNotices()) ? [] : ["the notices are out of date: bun scripts/notices.ts"];
 }
 
-/** Vulnerabilities of severity high and above; none, with a note, when the registry does not answer. */
+/** Lists vulnerabilities of severity high and above; none, with a note, when the registry does not answer. */
 async function auditProblems(): Promise<string[]> {
   const npm = process.env["npm_execpath"]?.endsWith("npm-cli.js") ? ["node", process.env["npm_execpath"]] : ["npm"];
   const child = Bun.spawn([...npm, "audit", "--omit=dev", "--json"], {

@@ -14,7 +14,7 @@ const ID_DIGITS = 4;
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 const RELEASE_DATE = /^([A-Z][a-z]{2}) (\d{2}) (\d{4})$/;
 
-/** `"Jun 12 1998"` as `1998-06-12`; null for anything else. */
+/** Parses a date: `"Jun 12 1998"` becomes `1998-06-12`; null for anything else. */
 export function parseReleaseDate(text: JsonPrimitive | undefined): string | null {
   const [, month = "", day, year] = RELEASE_DATE.exec(String(text)) ?? [];
   const monthIndex = MONTHS.indexOf(month);
@@ -24,15 +24,15 @@ export function parseReleaseDate(text: JsonPrimitive | undefined): string | null
   return `${releaseYear}-${String(monthIndex + 1).padStart(2, "0")}-${day}`;
 }
 
-/** Numbers (`300`, `9`) become text; one film of the collection has no title. */
+/** Returns the title. Numbers (`300`, `9`) become text; one film of the collection has no title. */
 function titleOf(title: JsonPrimitive | undefined): string {
   return title === null || title === undefined ? "Untitled" : String(title);
 }
 
-/** `film-0001`, and so on: a second import of the collection updates its films. `place` counts from 1. */
+/** Returns a stable id, such as `film-0001`: a second import of the collection updates its films. `place` counts from 1. */
 const idOf = (place: number): string => `film-${String(place).padStart(ID_DIGITS, "0")}`;
 
-/** The row at `place` (from 1) as a record of the table `films` of platform.config.ts. */
+/** Converts the row at `place` (from 1) to a record of the table `films` of platform.config.ts. */
 export function filmOf(row: MovieRow, place: number): JsonObject {
   return {
     id: idOf(place),

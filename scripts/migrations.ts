@@ -2,14 +2,14 @@ import { join, resolve } from "node:path";
 import { generateSQLiteDrizzleJson, generateSQLiteMigration } from "drizzle-kit/api";
 import { systemTables } from "../schema/index.ts";
 
-// `npm run migrations -- NAME`: compares schema/*.ts with what the steps of system.db lead to (schema/migrations/system/snapshot.json)
+// `npm run migrations -- NAME`: compares schema/*.ts with the result of system.db's steps (schema/migrations/system/snapshot.json)
 // and writes the next step. It prints the import for schema/migrations/index.ts.
 
 const DIGITS = 4;
 const folder = resolve(import.meta.dir, "../schema/migrations/system");
 const snapshotFile = Bun.file(join(folder, "snapshot.json"));
 
-/** Each step runs in a transaction, with foreign keys off (src/server/db/migrations.ts), and every table is STRICT. */
+/** Adapts a statement. Each step runs in a transaction, with foreign keys off (src/server/db/migrations.ts), and every table is STRICT. */
 function tidy(statement: string): string | null {
   if (/^PRAGMA foreign_keys/i.test(statement)) return null;
   return statement

@@ -14,13 +14,13 @@ const ROOT = resolve(import.meta.dir, "..");
 export const NOTICES_FILE = join(ROOT, "src/server/cli/notices/third-party.txt");
 const RULE = "=".repeat(80);
 const LICENCE_FILE = /^(?:licen[cs]e|notice|copying)/i;
-/** One library per system; a build includes its own. All have the licence of the package. */
+/** Matches libraries that exist once per system; a build includes its own. All have the licence of the package. */
 const OF_ONE_SYSTEM = /^sqlite-vec-/;
 
-/** Packages of which the executable contains files that are no part of a bundle. */
+/** Packages whose files the executable contains outside a bundle. */
 const COMPRESSED = ["node_modules/swagger-ui-dist"];
 
-/** Licences of what was copied into sources: a line with name and licence, one that says where it is from, and the text. */
+/** Licences of code copied into the sources: a line with name and licence, one with the origin, and the text. */
 const COPIED = "src/**/*.licence.txt";
 
 interface Manifest {
@@ -34,7 +34,7 @@ const HEAD = `Platform contains the following software of others, unchanged. Eac
 The source of a package is published under its name and version in the npm registry, and where its entry says.
 `;
 
-/** The folders of the packages in the bundle, by name. */
+/** Returns the folders of the packages in the bundle, by name. */
 async function bundledPackages(): Promise<string[]> {
   const programs = [...new Bun.Glob("src/**/*-job.ts").scanSync({ cwd: ROOT })];
   const client = await bundleClient(Object.values(PACKAGE_ENTRIES), { root: SOURCES, minify: false });
@@ -65,7 +65,7 @@ async function bundledPackages(): Promise<string[]> {
 
 function noticeOf(folder: string): string {
   const path = join(ROOT, folder);
-  // Every package has one; npm has parsed it.
+  // Every package has a manifest, which npm has parsed.
   const manifest = JSON.parse(readFileSync(join(path, "package.json"), "utf8")) as Manifest;
   const { name, version, license = "none stated", repository } = manifest;
   const source = typeof repository === "string" ? repository : repository?.url;
@@ -86,20 +86,20 @@ function copiedNotices(): string[] {
   });
 }
 
-/** The notice of the runtime about itself and its libraries. */
+/** Returns the notice of the runtime about itself and its libraries. */
 function runtimeNotice(): string {
   const text = readFileSync(join(ROOT, "node_modules/bun-types/docs/project/license.mdx"), "utf8");
   const body = text.replace(/^---\n[\s\S]*?\n---\n/, "").trim();
   return `${RULE}\nBun ${Bun.version}, the runtime\nhttps://github.com/oven-sh/bun\n${RULE}\n\n${body}\n`;
 }
 
-/** The notices of installed packages, by their names. */
+/** Returns the notices of installed packages, by their names. */
 export const noticesOf = (packages: readonly string[]): string =>
   packages.map((name) => noticeOf(`node_modules/${name}`)).join("\n");
 
 export async function generateNotices(): Promise<string> {
   const packages = (await bundledPackages()).map(noticeOf);
-  // A package that is in the tree twice with one version is one entry.
+  // A package that is installed twice in one version is one entry.
   return [HEAD, runtimeNotice(), ...new Set(packages), ...copiedNotices()].join("\n");
 }
 

@@ -1,6 +1,6 @@
-// Runs before every `npm run`: installs the packages of package-lock.json, and Bun, where they are missing. With `--serving`
-// those of `dependencies` only, which `npm start` needs: compilers, browsers and checkers are installed when tests need them.
-// Plain Node without dependencies, since it runs before the installation; under 100 ms when there is nothing to install.
+// Runs before every `npm run`: installs the packages of package-lock.json, and Bun, if they are missing. With `--serving`, only
+// those of `dependencies`, which `npm start` needs: compilers, browsers and checkers are installed when tests need them. Plain Node
+// without dependencies, since it runs before the installation; under 100 ms when there is nothing to install.
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -10,7 +10,7 @@ const NODE_VERSION_MIN = 20;
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const bun = join(root, "node_modules", ".bin", process.platform === "win32" ? "bun.cmd" : "bun");
 
-/** The packages of a lock file by their place; none where there is no such file. */
+/** Returns the packages of a lock file by their path; none if the file does not exist. */
 function packagesOf(path) {
   try {
     return JSON.parse(readFileSync(join(root, path), "utf8")).packages ?? {};
@@ -21,8 +21,8 @@ function packagesOf(path) {
 }
 
 /**
- * npm keeps a lock file of the installed packages beside them. Optional packages may be for other systems, those that only
- * development needs are not there for `serving`.
+ * Whether the packages are installed, by npm's lock file beside them. Optional packages may be for other systems; packages for
+ * development alone are absent for `serving`.
  */
 function isInstalled({ serving }) {
   const installed = packagesOf("node_modules/.package-lock.json");
@@ -30,12 +30,15 @@ function isInstalled({ serving }) {
     if (place === "" || (serving && wanted.dev === true)) return true;
     const found = installed[place];
     if (found === undefined) return wanted.optional === true || (serving && wanted.devOptional === true);
-    // The folder of a package may be gone although its entry is still there.
+    // A package's folder may be deleted although its entry remains.
     return found.version === wanted.version && existsSync(join(root, place, "package.json"));
   });
 }
 
-/** Whether the command succeeded. Its output goes to standard error, as standard output belongs to the script that follows. */
+/**
+ * Runs a command, and returns whether it succeeded. Its output goes to standard error, as standard output belongs to the script
+ * that follows.
+ */
 function run(command, args) {
   const isShell = process.platform === "win32";
   return spawnSync(command, args, { cwd: root, stdio: ["ignore", 2, 2], shell: isShell }).status === 0;
@@ -53,7 +56,7 @@ if (Number(process.versions.node.split(".")[0]) < NODE_VERSION_MIN) {
   console.error(`setup: Node ${NODE_VERSION_MIN} or later is needed, this is ${process.version}`);
   process.exit(1);
 }
-/** Whether packages that only development needs are there: they stay. */
+/** Whether packages for development alone are installed: they stay. */
 const hasDevelopment = () =>
   Object.values(packagesOf("node_modules/.package-lock.json")).some(({ dev }) => dev === true);
 
@@ -61,9 +64,9 @@ const isServing = process.argv.includes("--serving") && !hasDevelopment();
 if (!isInstalled({ serving: isServing })) {
   console.error("setup: installing the libraries of package-lock.json");
   const kind = isServing ? "--omit=dev" : "--include=dev";
-  // `npm ci` requires the optional packages of all operating systems, and fails when the registry lacks one of them.
-  // `npm install` uses the same versions, and only the packages for this machine.
-  // It also adds to what `npm start` has installed, which `npm ci` would remove first.
+  // `npm ci` requires the optional packages of all operating systems, and fails when the registry lacks one of them. `npm install`
+  // uses the same versions, and only the packages for this machine. It also extends an installation by `npm start`, which `npm ci`
+  // would remove first.
   const isDone =
     (!isInstalled({ serving: true }) && npm("ci", kind, "--no-audit", "--no-fund")) ||
     npm("install", "--no-save", kind, "--no-audit", "--no-fund");

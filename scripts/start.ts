@@ -14,23 +14,23 @@ const own = ["--config", join(root, "platform.config.ts"), "--data", data];
 const asked = process.argv.slice(2);
 const isOwn = (argument: string) => !/^--(config|data)(=|$)/.test(argument);
 
-/** The pages of the film club, for `site` of its config. */
+/** Builds the pages of the film club, for `site` of its config. */
 async function buildPages(): Promise<void> {
   const { success, logs } = await Bun.build(PAGES_BUILD);
   if (!success) throw new AggregateError(logs, "The pages of the film club cannot be built");
 }
 
-/** Is there while films are imported, so that an interrupted import is repeated at the next start. */
+/** A marker that exists while films are imported, so that an interrupted import is repeated at the next start. */
 const importing = join(data, "films.importing");
 
-/** Gives the exit code. */
+/** Imports the films, and returns the exit code. */
 async function importFilms(): Promise<number> {
   mkdirSync(data, { recursive: true });
   writeFileSync(importing, "");
   const code = await runCommandLine(["import", "shared/films", FILMS_FILE, "--upsert", ...own]);
   if (code !== 0) return code;
   rmSync(importing);
-  // The import has generated the key, so that the server does not print it.
+  // The import has generated the key, so the server does not print it.
   if (process.env["PLATFORM_SERVICE_KEY"] === undefined) {
     process.stdout.write("root service key: ");
     await runCommandLine(["keys", "--data", data]);
@@ -38,7 +38,7 @@ async function importFilms(): Promise<number> {
   return 0;
 }
 
-/** npm ends the shell in which it started this process, and the shell sends no signal: this process stops when the shell ends. */
+/** Stops this process with its shell: npm ends the shell that started it, and the shell sends no signal. */
 function stopWithShell(): void {
   const shell = process.ppid;
   const timer = setInterval(() => {
@@ -54,7 +54,7 @@ if (asked.every(isOwn)) {
   await buildPages();
   const isFirstStart = !existsSync(join(data, "databases", "shared.db")) || existsSync(importing);
   const code = isFirstStart ? await importFilms() : 0;
-  // In this process: a signal then arrives once, from a terminal and from a supervisor.
+  // Runs in this process: a signal then arrives once, from a terminal and from a supervisor.
   process.exit(code === 0 ? await runCommandLine(["start", ...own, ...asked]) : code);
 }
 process.exit(await runCommandLine(["start", ...asked]));

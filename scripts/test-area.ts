@@ -1,4 +1,4 @@
-// `npm run test:area tables`: the tests of one area, those beside its code and those from outside. More arguments go to `bun test`.
+// `npm run test:area tables`: the tests of one area, beside its code and outside. Further arguments go to `bun test`.
 
 const [area = "", ...more] = process.argv.slice(2);
 const patterns = [

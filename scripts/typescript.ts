@@ -2,11 +2,11 @@ import { join, resolve } from "node:path";
 
 const ROOT = resolve(import.meta.dir, "..");
 
-/** Packages of the older versions that `platform init`'s declarations are tested with. */
+/** The older versions against which the declarations of `platform init` are tested. */
 export const OLDER_TYPESCRIPTS = ["typescript-5.4", "typescript-5.9", "typescript-6"] as const;
 
 /**
- * The command of a TypeScript compiler. By its package, as several are installed, and only one of them can be
+ * Returns the command of a TypeScript compiler, from its package: several are installed, and only one of them can be
  * `node_modules/.bin/tsc`.
  */
 export function compiler(name: "typescript" | (typeof OLDER_TYPESCRIPTS)[number] = "typescript"): string[] {

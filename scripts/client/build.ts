@@ -5,8 +5,9 @@ import { ROOT } from "./entries.ts";
 import { buildModule } from "./module.ts";
 import { buildPackage } from "./package.ts";
 
-// `bun scripts/client/build.ts module` prints the path of what `/client/index.js` is served from, `package` that of the npm
-// package, and `dashboard` that of the pages at `/admin`. They are built when their sources have changed. A server that runs from its sources asks for them.
+// `bun scripts/client/build.ts module` prints the path of the file behind `/client/index.js`, `package` that of the npm package,
+// and `dashboard` that of the pages at `/admin`. Each is built if its sources have changed. A server that runs from its sources
+// runs this script.
 
 const CACHE = join(ROOT, "node_modules/.cache/platform-client");
 const KEPT_MS = 7 * 24 * 60 * 60 * 1000;
@@ -16,7 +17,7 @@ type Part = keyof typeof PARTS;
 
 const isPart = (name: string): name is Part => Object.hasOwn(PARTS, name);
 
-/** Of all that the parts may be made from: every source, and the versions of the packages. */
+/** Hashes everything from which the parts may be built: every source, and the versions of the packages. */
 async function sourcesHash(): Promise<string> {
   const hasher = new Bun.CryptoHasher("sha256");
   const patterns = ["src/**/*.{ts,tsx,css,html,json}", "scripts/**/*.ts", "package-lock.json"];
@@ -35,7 +36,7 @@ async function builtPart(part: Part): Promise<string> {
     const modifiedMs = statSync(other, { throwIfNoEntry: false })?.mtimeMs ?? 0;
     if (Date.now() - modifiedMs > KEPT_MS) rmSync(other, { force: true });
   }
-  // Two servers may build it at once, and two builds differ: the one that is served already, by its offsets, stays.
+  // Two servers may build concurrently, and two builds differ: the one that is already served, by its offsets, stays.
   const made = `${path}.${process.pid}`;
   writeFileSync(made, content);
   try {

@@ -2,7 +2,7 @@ import { normalize } from "node:path";
 import { ROOT } from "./entries.ts";
 
 export interface ClientBundle {
-  /** By their paths in the bundle. The entries are where they are below `root`; chunks have a hash in their name. */
+  /** The files by their paths in the bundle. Entries retain their paths below `root`; chunks have a hash in their names. */
   files: ReadonlyMap<string, Uint8Array>;
   metafile: NonNullable<Bun.BuildOutput["metafile"]>;
 }
@@ -11,16 +11,16 @@ interface BundleOptions {
   root: string;
   minify: boolean;
   plugins?: Bun.BunPlugin[];
-  /** What expressions are known to be. */
+  /** Constants that replace expressions. */
   define?: Readonly<Record<string, string>>;
 }
 
-/** Bundles entries of the client. What they load when it is used, and what they share, are chunks. */
+/** Bundles entries of the client. Lazily loaded modules, and shared ones, become chunks. */
 export async function bundleClient(
   entrypoints: readonly string[],
   { root, minify, plugins = [], define = {} }: BundleOptions,
 ): Promise<ClientBundle> {
-  // Comments and hashes have paths that count from it.
+  // Comments and hashes contain paths relative to the working directory.
   process.chdir(ROOT);
   const { outputs, metafile } = await Bun.build({
     entrypoints: [...entrypoints],
@@ -28,7 +28,7 @@ export async function bundleClient(
     target: "browser",
     format: "esm",
     splitting: true,
-    // Preloading takes `import.meta`, which not every bundler understands, and a chunk here imports hardly another one.
+    // Preloading uses `import.meta`, which not every bundler understands, and few chunks here import another one.
     modulePreload: false,
     minify,
     plugins,

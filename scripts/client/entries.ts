@@ -5,7 +5,7 @@ export const SOURCES = join(ROOT, "src");
 export const CLIENT = join(SOURCES, "client");
 
 export const MODULE = join(CLIENT, "page");
-/** What a page loads from `/client/index.js`. */
+/** The module that a page loads from `/client/index.js`. */
 export const MODULE_ENTRY = join(MODULE, "index.ts");
 
 /** The entries of the npm package: `platform` itself, `platform/client` and so on. */

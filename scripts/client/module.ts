@@ -4,18 +4,18 @@ import { bundleClient, type ClientBundle } from "./bundle.ts";
 import { MODULE, MODULE_ENTRY, ROOT } from "./entries.ts";
 import { packed } from "./packing.ts";
 
-/** The browsers that the client supports have its syntax. */
+/** The syntax that the supported browsers have. */
 const ECMA_VERSION = 2022;
 const PASSES = 3;
 
-/** What `/client/index.js` and its chunks are served from. */
+/** Builds the pack behind `/client/index.js` and its chunks. */
 export async function buildModule(): Promise<Uint8Array> {
   return packed((await bundleModule()).files);
 }
 
 /**
- * The module and what it loads when it is used. What the module imports at once is one chunk: each part that is loaded later
- * imports the module, or the bundler would make a chunk of what some of them share with it.
+ * Bundles the module and its lazily loaded parts. The module's static imports are one chunk: each lazily loaded part imports the
+ * module, or the bundler would create a chunk of what some of them share with it.
  */
 export async function bundleModule(): Promise<ClientBundle> {
   // Browsers have no `Buffer`.
@@ -43,8 +43,8 @@ export async function bundleModule(): Promise<ClientBundle> {
 }
 
 /**
- * What Bun's own minifier leaves. Names that a chunk exports stay: the other chunks import them. Nothing in the client is a function
- * that `new` is used with, which is what makes arrows unsafe.
+ * Minifies further than Bun's minifier. Names that a chunk exports stay: the other chunks import them. No function of the client is
+ * used with `new`, which is what makes arrow functions unsafe.
  */
 export async function shorten(content: Uint8Array): Promise<Uint8Array> {
   const { code } = await minify(new TextDecoder().decode(content), {

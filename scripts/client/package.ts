@@ -7,14 +7,14 @@ import { bundleClient } from "./bundle.ts";
 import { PACKAGE_ENTRIES, ROOT, SOURCES } from "./entries.ts";
 import { packageTypes } from "./types.ts";
 
-// The npm package `platform`. Its bytes follow from the sources alone, so that the integrity in a lockfile stays that of the
-// version: names are sorted, times are fixed, and libdeflate compresses alike on every machine.
+// The npm package `platform`. Its build is reproducible, so that the integrity in a lockfile stays that of the version: names are
+// sorted, times are fixed, and libdeflate compresses equally on every machine.
 
 const COMPRESSION_LEVEL = 12;
-/** npm's own packages have this time. */
+/** The time of files in npm's own packages. */
 const PACKED_AT = new Date("1985-10-26T08:15:00Z");
 
-/** The npm package as a gzipped tar. */
+/** Builds the npm package as a gzipped tar. */
 export async function buildPackage(): Promise<Uint8Array> {
   const sorted = [...(await packageFiles())].sort(([one], [other]) => (one < other ? -1 : 1));
   const entries = sorted.map(([path, body]) => ({
@@ -41,7 +41,7 @@ async function packageFiles(): Promise<Map<string, string | Uint8Array>> {
     ]),
   );
   for (const [path, text] of types.files) files.set(path, text);
-  // Beside the declarations of their name, where also a resolver finds them that knows no `exports`.
+  // Beside the declarations of the same name, where a resolver without support for `exports` finds them too.
   for (const [name, source] of Object.entries(PACKAGE_ENTRIES)) {
     const target = relative(SOURCES, source).replace(/\.tsx?$/, ".js");
     files.set(`${name}.js`, `export * from "./dist/${target}";\n`);
@@ -54,10 +54,10 @@ async function packageFiles(): Promise<Map<string, string | Uint8Array>> {
   return files;
 }
 
-/** The directive, which the bundler drops: without it frameworks with server components refuse the hooks. */
+/** The file that needs the directive, which the bundler drops: without it frameworks with server components refuse the hooks. */
 const HOOKS = "client/react/index.js";
 
-/** The packages that a bundle contains. */
+/** Returns the packages that a bundle contains. */
 const bundledPackages = (inputs: readonly string[]): string[] =>
   inputs.flatMap((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []);
 
@@ -76,7 +76,7 @@ const MANIFEST = {
     ...Object.fromEntries(
       Object.keys(PACKAGE_ENTRIES).map((name) => [name === "index" ? "." : `./${name}`, entryOf(name)]),
     ),
-    // For the declarations of this package: Elysia's, where Elysia is not installed.
+    // Resolves Elysia for this package's declarations where Elysia is not installed.
     "./elysia": { types: "./elysia.d.ts" },
     "./package.json": "./package.json",
   },

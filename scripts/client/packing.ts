@@ -4,9 +4,9 @@ import { ENCODINGS, type Encoding, writePack } from "../../src/server/http/packe
 const ETAG_CHARACTERS = 22;
 
 const GZIP_LEVEL = 12;
-/** By libdeflate, which makes it 2% smaller than zlib does, and the same on every machine. */
+/** Compresses by libdeflate, whose output is 2% smaller than zlib's, and equal on every machine. */
 export const gzipped = (content: Uint8Array): Uint8Array =>
-  // A copy of the type that Bun takes.
+  // Bun requires a copy of this type.
   Bun.gzipSync(new Uint8Array(content), { library: "libdeflate", level: GZIP_LEVEL });
 
 const COMPRESSORS: Readonly<Record<Encoding, (content: Uint8Array) => Uint8Array>> = {
@@ -15,12 +15,12 @@ const COMPRESSORS: Readonly<Record<Encoding, (content: Uint8Array) => Uint8Array
   gzip: gzipped,
 };
 
-/** Browsers that accept zstd accept br, and gzip is for plain HTTP, where they accept neither. */
+/** The encodings for browsers. Those that accept zstd accept br; gzip is for plain HTTP, where they accept neither. */
 export const FOR_BROWSERS = ["br", "gzip"] as const satisfies readonly Encoding[];
 
 /**
- * Files as a server serves them (src/server/http/packed), compressed once. Those named `chunk-…` have a hash in their names. `encodings`:
- * all by default.
+ * Packs files as a server serves them (src/server/http/packed), compressed once. Names `chunk-…` contain a hash. `encodings`: all
+ * by default.
  */
 export function packed(files: ReadonlyMap<string, Uint8Array>, encodings: readonly Encoding[] = ENCODINGS): Uint8Array {
   const described = [...files].map(([name, content]) => {

@@ -2,14 +2,15 @@ import { join } from "node:path";
 import { bundleModule } from "./module.ts";
 import { gzipped as asGzip } from "./packing.ts";
 
-// One of the checks of `npm run check`: what a page loads of the client, minified and gzipped as a server sends it. `--parts` lists what takes it.
+// One of the checks of `npm run check`: the size of what a page loads of the client, minified and gzipped as a server sends it.
+// `--parts` lists its parts.
 
 const BYTES_PER_KB = 1000;
 const KB_DIGITS = 1;
 const BASE_MAX_BYTES = 15 * BYTES_PER_KB;
 const ALL_MAX_BYTES = 30 * BYTES_PER_KB;
 
-/** Loaded when a live query begins. */
+/** Matches the sources that are loaded when a live query begins. */
 const LIVE = /^src\/client\/(?:live|socket)\//;
 
 export interface ClientSize {
@@ -20,7 +21,7 @@ export interface ClientSize {
 
 export interface MeasuredClient {
   sizes: readonly ClientSize[];
-  /** What takes the space, by file. */
+  /** The sizes by file. */
   parts: readonly string[];
 }
 
@@ -31,7 +32,7 @@ export async function measureClient(): Promise<MeasuredClient> {
   const total = (paths: Iterable<string>): number => [...paths].map(gzipped).reduce((sum, bytes) => sum + bytes, 0);
 
   const base = new Set<string>();
-  /** A file of the bundle and all that it imports at once. */
+  /** Loads a file of the bundle and its static imports. */
   const load = (path: string): void => {
     if (base.has(path)) return;
     base.add(path);

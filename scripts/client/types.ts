@@ -4,13 +4,13 @@ import { ENVIRONMENT, flatDeclarations } from "../declarations.ts";
 import { CLIENT, PACKAGE_ENTRIES, SOURCES } from "./entries.ts";
 import { relativeSpecifier, SPECIFIER, VendoredTypes } from "./vendored.ts";
 
-// The declarations of the npm package: those of the client file by file, and what they and configs take from the server in one
-// file, `types/config.d.ts`, whose types are written out where they follow from a schema.
+// The declarations of the npm package: the client's file by file, and the server types that they and configs need in one file,
+// `types/config.d.ts`, where types derived from a schema are written out.
 
 const CONFIG = "types/config.d.ts";
 
 export interface PackageTypes {
-  /** Texts by their paths in the npm package. */
+  /** The texts by their paths in the npm package. */
   files: ReadonlyMap<string, string>;
   /** The packages whose declarations are copied. */
   packages: ReadonlySet<string>;
@@ -45,7 +45,7 @@ export function packageTypes(): PackageTypes {
   return { files, packages: vendored.packages };
 }
 
-/** A pattern counts only where no package of the name is installed. */
+/** Declares a pattern, which applies only if no package of the name is installed. */
 const FALLBACK = `${ENVIRONMENT.trimStart()}
 declare module "elysia*" {
   export * from "platform/elysia";
@@ -57,7 +57,7 @@ const declaredAs = (_: string, comment: string, keyword: string): string =>
 
 const declarationsOf = (path: string): string => path.replace(/\.tsx?$/, ".d.ts");
 
-/** The declarations of the client's files, by their sources. */
+/** Emits the declarations of the client's files, by their sources. */
 function emittedClient(): Map<string, string> {
   const file = join(CLIENT, "tsconfig.json");
   const { config, error } = ts.readConfigFile(file, ts.sys.readFile);
@@ -79,7 +79,7 @@ function emittedClient(): Map<string, string> {
 }
 
 interface Target {
-  /** In the npm package. */
+  /** The path in the npm package. */
   path: string;
   vendored: VendoredTypes;
   /** Collects the types that the client takes from files of the server. */
@@ -103,7 +103,7 @@ function rewritten(source: string, text: string, { path, vendored, fromServer }:
 const packagePathOf = (source: string): string =>
   source.startsWith(CLIENT) ? `types/${declarationsOf(relative(SOURCES, source))}` : CONFIG;
 
-/** What a file of the client names of files outside of it. Errors: it takes in all that such a file exports. */
+/** Returns the imports of a client's file from the server. Errors: it imports or exports everything of such a file. */
 function importsFromServer(source: string, text: string): { file: string; names: string[] }[] {
   const parsed = ts.createSourceFile(source, text, ts.ScriptTarget.ESNext, true);
   const found: { file: string; names: string[] }[] = [];

@@ -2,41 +2,41 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { ROOT } from "./entries.ts";
 
-// Declarations of packages that those of the client need: of Elysia, whose types a config's routes have, of Eden, and of what
-// they build on. They are copied into the npm package, which has no dependencies.
+// Declarations of packages that the client's declarations need: of Elysia, whose types a config's routes have, of Eden, and of
+// their dependencies. They are copied into the npm package, which has no dependencies.
 
 const MODULES = join(ROOT, "node_modules");
 
 /**
- * Left as they are, because the user's project may have them: Elysia beside the config, and React. Where Elysia is not
- * installed, `fallback.d.ts` leads to the copy.
+ * Matches packages that are not copied, because the user's project may have them: Elysia beside the config, and React. If Elysia is
+ * not installed, `fallback.d.ts` resolves to the copy.
  */
 const PROVIDED = /^(?:elysia|react|react-dom)(?:\/|$)/;
 
-/** What these packages say of the runtime, for projects without its types. */
+/** Declarations of the runtime that these packages use, for projects without its types. */
 const RUNTIMES: Readonly<Record<string, string>> = {
   bun: "export declare namespace Serve {\n  type Options<_> = unknown;\n}\nexport type Server<_> = unknown;\n",
   "fs/promises": "export declare const stat: (path: string) => Promise<{ size: number; mtime: Date }>;\n",
 };
 
-/** Elysia's declarations have errors for a project that checks those of libraries as well. */
+/** Disables the check of Elysia's declarations, which have errors in a project that also checks libraries. */
 const UNCHECKED = `// @ts-${"nocheck"}\n`;
 
 export const SPECIFIER = /(\bfrom\s*|\bimport\(\s*|\bimport\s+|\brequire\(\s*)(["'])([^"'\n]+)\2/g;
 
 export class VendoredTypes {
-  /** Texts by their paths in the npm package. */
+  /** The texts by their paths in the npm package. */
   readonly files = new Map<string, string>();
   readonly packages = new Set<string>();
 
-  /** The specifier by which a file at `from`, a path in the npm package, imports what it imports as `specifier`. */
+  /** Returns the specifier by which a file at `from`, a path in the npm package, imports the module `specifier`. */
   specifierFor(specifier: string, from: string): string {
     if (PROVIDED.test(specifier)) return specifier;
     const target = specifier in RUNTIMES ? this.#runtime(specifier) : this.#add(declarationsOf(specifier));
     return relativeSpecifier(from, target);
   }
 
-  /** Adds the copy of Elysia's declarations, and gives its path. */
+  /** Adds the copy of Elysia's declarations, and returns its path. */
   addElysia(): string {
     return this.#add(declarationsOf("elysia"));
   }
@@ -47,13 +47,13 @@ export class VendoredTypes {
     return path;
   }
 
-  /** Adds a declaration file with all that it imports, and gives its path in the npm package. */
+  /** Adds a declaration file with all that it imports, and returns its path in the npm package. */
   #add(file: string): string {
     const inside = relative(MODULES, file);
     const path = `vendor/${inside.replaceAll("node_modules/", "")}`;
     if (this.files.has(path)) return path;
     this.packages.add(packageOf(inside));
-    // Before its imports: they may import it in turn.
+    // Set before its imports are added: they may be circular.
     this.files.set(path, "");
     const text = withoutComments(readFileSync(file, "utf8"));
     const rewritten = text.replace(SPECIFIER, (_, before: string, quote: string, specifier: string) => {
@@ -72,7 +72,7 @@ const withoutComments = (text: string): string => text.replace(/^\s*\/\*\*[\s\S]
 
 const packageOf = (path: string): string => /^(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? path;
 
-/** `./x.js` for the declarations `x.d.ts`. */
+/** Returns a relative specifier: `./x.js` for the declarations `x.d.ts`. */
 export function relativeSpecifier(from: string, to: string): string {
   const path = relative(dirname(from), to).replace(/\.d\.(m?)ts$/, ".$1js");
   return path.startsWith(".") ? path : `./${path}`;
@@ -91,7 +91,7 @@ interface Manifest {
   exports?: Record<string, unknown>;
 }
 
-/** The file with the declarations of a module. Those for `require` serve both, as types have no other form there. */
+/** Returns the file with the declarations of a module. Those for `require` serve both, as types have no other form there. */
 function declarationsOf(specifier: string): string {
   const name = packageOf(specifier);
   const manifest = JSON.parse(readFileSync(join(MODULES, name, "package.json"), "utf8")) as Manifest;
@@ -103,7 +103,7 @@ function declarationsOf(specifier: string): string {
 
 function typesIn(entry: unknown): string | undefined {
   if (typeof entry !== "object" || entry === null) return undefined;
-  // An object of JSON.
+  // The manifest is JSON.
   const conditions = entry as Record<string, unknown>;
   const { types } = conditions;
   return typeof types === "string" ? types : (typesIn(conditions["require"]) ?? typesIn(conditions["import"]));

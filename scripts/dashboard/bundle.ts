@@ -9,7 +9,7 @@ const HASH_CHARACTERS = 12;
 
 /** Bundles the dashboard: its entry, and a chunk for each page. */
 export async function bundleDashboard(): Promise<Bun.BuildOutput> {
-  // Comments and hashes have paths that count from it.
+  // Comments and hashes contain paths relative to the working directory.
   process.chdir(ROOT);
   return Bun.build({
     entrypoints: [join(APP, "main.tsx")],
@@ -25,8 +25,8 @@ export async function bundleDashboard(): Promise<Bun.BuildOutput> {
 }
 
 /**
- * What `/admin` is served from: `index.html`, one script and one stylesheet that it names, and a chunk for each page. `isShort`: takes
- * some seconds more, for scripts that are 3 % shorter.
+ * Builds the pack behind `/admin`: `index.html`, its script and stylesheet, and a chunk for each page. `isShort`: takes some
+ * seconds more, for scripts that are 3 % shorter.
  */
 export async function buildDashboard({ isShort = false }: { isShort?: boolean } = {}): Promise<Uint8Array> {
   const { outputs } = await bundleDashboard();
@@ -37,7 +37,7 @@ export async function buildDashboard({ isShort = false }: { isShort?: boolean } 
   for (const output of outputs) {
     if (output.path.endsWith(".css")) {
       const css = await output.text();
-      // The app's own is first: pages count on it.
+      // The app's stylesheet comes first: pages depend on it.
       if (output.path.includes("main")) styles.unshift(css);
       else styles.push(css);
       continue;
@@ -48,7 +48,7 @@ export async function buildDashboard({ isShort = false }: { isShort?: boolean } 
     scripts.push(await output.text());
     if (output.kind === "entry-point") script = name;
   }
-  // One for all pages: a chunk does not load a stylesheet.
+  // One stylesheet for all pages: a chunk does not load one.
   const style = new TextEncoder().encode(await withoutUnused(styles.join("\n"), scripts));
   const styleName = `chunk-${hashOf(style)}.css`;
   files.set(styleName, style);
@@ -58,8 +58,8 @@ export async function buildDashboard({ isShort = false }: { isShort?: boolean } 
 }
 
 /**
- * Without the rules of components that no script has: a third of the stylesheet. The component library names their classes by
- * hashes, such as `m_77c9d27d`; other names may be put together by scripts, and stay.
+ * Removes the rules of components that no script uses: a third of the stylesheet. The component library names their classes by
+ * hashes, such as `m_77c9d27d`; scripts may compose other names, which stay.
  */
 async function withoutUnused(style: string, scripts: readonly string[]): Promise<string> {
   const attributes = new Set([...style.matchAll(/\[([\w-]+)/g)].flatMap(([, name]) => name ?? []));

@@ -90,7 +90,10 @@ export async function parseTexts(
   return parsed;
 }
 
-/** Parses an array or object; undefined: the text is neither, nests too deep, or has a `__proto__` member. Errors: 413 for too many values. */
+/**
+ * Parses an array or object; undefined: the text is neither, nests too deep, or has a `__proto__` member. Errors: 413 for too many
+ * values.
+ */
 async function parseText(text: string, scan: JsonScan, turns: Scheduler): Promise<object | undefined> {
   const isWithinDepth = await scanned(text, scan);
   if (!isWithinDepth) return undefined;
