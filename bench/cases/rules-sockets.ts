@@ -131,7 +131,8 @@ class Crowd {
 }
 
 /**
- * Writes tasks of all projects, and moves members between projects, at constant rates. Returns the number of expected deliveries.
+ * Writes tasks of all projects, and moves members between projects, at constant rates. Resolves when each moved member has been
+ * notified. Errors: some were not in time.
  */
 async function write(platform: TestPlatform, crowd: Crowd): Promise<void> {
   const startedAt = performance.now();

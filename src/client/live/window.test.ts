@@ -12,7 +12,7 @@ import { RecordWindow } from "./window.ts";
 const IDS = Array.from("abcdefghijklmnopqrst");
 const RANK_MAX = 12;
 
-/** A record that is written; `n` null and `on` true: it is deleted. */
+/** Record to write; `n` null and `on` true delete it. */
 interface Written {
   id: string;
   n: number | null;
@@ -23,18 +23,18 @@ interface WorldParts {
   limit: number;
   spare: number;
   rank: "asc" | "desc";
-  /** Of the table at the beginning. */
+  /** Initial contents of the table. */
   contents: readonly Written[];
 }
 
-/** A table with its commits, and a client whose changes and lists arrive some time after them. */
+/** Table with its commits, and a client that receives changes and lists with a delay. */
 class World {
   readonly plan: Plan;
   readonly window: RecordWindow;
   readonly #loading: Loading;
   /** Contents after each commit. */
   readonly #states: ReadonlyMap<string, JsonObject>[] = [new Map()];
-  /** What each commit changed. */
+  /** Changes of each commit. */
   readonly #commits: Change[][] = [[]];
   #delivered = 0;
   #requests: { readonly parameters: Record<string, unknown>; readonly from: number; answer(value: unknown): void }[] =
@@ -77,7 +77,7 @@ class World {
     this.#commits.push(commit);
   }
 
-  /** The next commit's changes arrive, as the subscription shows them: without those of records that never matched. */
+  /** Delivers the next commit's changes as the subscription shows them: records that do not match are removed. */
   deliver(): boolean {
     const index = this.#delivered + 1;
     const changes = this.#commits[index];
@@ -93,7 +93,7 @@ class World {
     return true;
   }
 
-  /** The oldest list is answered with a state between what had arrived when it was asked for, and the newest. */
+  /** Answers the oldest list with a state between that delivered at the request, and the newest. */
   async answer(age: number): Promise<boolean> {
     const request = this.#requests.shift();
     if (request === undefined) return false;
@@ -105,7 +105,7 @@ class World {
     return true;
   }
 
-  /** Another subscription began: the list is asked for again. */
+  /** Reloads the list, as after a new subscription. */
   resync(): void {
     this.#loading.begin();
   }

@@ -22,7 +22,7 @@ export interface UploadTask {
  * Stall timeout: a request without progress for this long counts as lost. It also limits the server's work after the last byte.
  */
 const STALL_MS = 30_000;
-/** Minimum rate for environments without upload progress: a request may take the stall timeout, and this long for its bytes. */
+/** Minimum rate without upload progress: a request may take the stall timeout, plus the time of its bytes at this rate. */
 const SLOWEST_BYTES_PER_MS = 16;
 
 type Fetch = NonNullable<RequestOptions["fetch"]>;

@@ -20,7 +20,7 @@ export async function upload(
   const total = file.size;
   let shown = -1;
   const onLoaded = (bytes: number) => {
-    // Progress lost with a connection is not shown.
+    // A lost connection discards sent bytes, but the progress never decreases.
     if (bytes <= shown) return;
     shown = bytes;
     onProgress?.({ loaded: bytes, total });
