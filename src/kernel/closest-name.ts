@@ -1,6 +1,6 @@
 import { distance } from "fastest-levenshtein";
 
-/** Most edits that count as a misspelling; a name with more is a different name. */
+/** Maximum number of edits in a misspelling; a name with more is a different name. */
 const SLIP_EDITS = 2;
 
 /** Returns ` (did you mean "x"?)` for the known name nearest to a misspelled one; empty when none is near. */
