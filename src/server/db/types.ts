@@ -146,8 +146,8 @@ export interface DatabaseFile {
   /** Like `read`, within the bounds of a page and with each row decoded by `decode`. */
   readPage<R>(sql: string, params: readonly SqlValue[], options: ReadPageOptions<R>): Promise<ReadResult<R>>;
   /**
-   * For code that reads the file on its own connections. Call before and after such a read. Errors: 503 once a sync has
-   * failed, as for every other access to the file.
+   * Refuses reads of a failed file. For code that reads it on its own connections: call before and after such a read. Errors: 503
+   * once a sync has failed, as for every other access to the file.
    */
   assertReadable(): void;
   /** Row count of a table whose changes are announced by `change()`; 0 for an unknown table. */
@@ -155,21 +155,21 @@ export interface DatabaseFile {
   /** Approximate size of the table's records in bytes; null for more than SIZED_ROWS_MAX records. */
   tableBytes(table: string): number | null;
   /**
-   * The number of a commit of the file since which no commit has changed the table by `change()`: what was read at the same
-   * version is unchanged. null: inside a write, whose changes may be undone.
+   * Returns the number of a commit of the file since which no commit has changed the table by `change()`: reads at the same version
+   * have the same result. null: inside a write, whose changes may be undone.
    */
   tableVersion(table: string): number | null;
   /** Waits for running writes, runs a checkpoint and closes. */
   close(): Promise<void>;
 }
 
-/** How work that the writes of a file enqueue reaches the queue. */
+/** Outbox of a file: passes jobs that its writes enqueue to the queue. */
 export interface OutboxOptions {
-  /** The origin of writes that begin now. */
+  /** Returns the origin of writes that begin now. */
   origin(): Origin;
   /**
-   * Called inside each write that announced changes, after its work, to enqueue what they set off. What it throws fails the
-   * write. Absent: no change of this file sets off anything.
+   * Called inside each write that announced changes, after its work, to enqueue the jobs that they trigger. An error that it throws
+   * fails the write. Absent: changes of this file trigger nothing.
    */
   onWritten?(tx: Transaction, changes: readonly Change[]): void;
   /** Called when enqueued rows are on disk, and when a file with waiting rows is opened. */
@@ -178,17 +178,20 @@ export interface OutboxOptions {
 
 export interface OpenOptions {
   /**
-   * Runs before the first use. If it throws, the file is closed and the error is rethrown. A new file is made in memory first, and
-   * `migrate` runs on it there and again when it is opened: what is up to date, it leaves as it is. It runs its
-   * transactions by `commits`, so that they have numbers; absent: the database is in memory, or a copy.
+   * Migrates the file before its first use. If it throws, the file is closed and the error is rethrown. A new file is made in
+   * memory first, and `migrate` runs on it there and again when it is opened, so it must be idempotent. It runs its transactions by
+   * `commits`, so that they have numbers; absent: the database is in memory, or a copy.
    */
   migrate?(sqlite: Database, commits?: Commits): void;
-  /** Initial content of a new file, as from `serialize()`, instead of what `migrate` makes of an empty one. `migrate` also runs on it. */
+  /**
+   * Returns the initial content of a new file, as from `serialize()`, instead of what `migrate` makes of an empty one. `migrate`
+   * also runs on it.
+   */
   template?(): Uint8Array;
   onChange?: ChangeListener;
-  /** The same changes when they are committed: rules can see them, and they may not be on disk yet. */
+  /** Receives the changes of `onChange` when they are committed: rules can see them, and they may not be on disk yet. */
   onCommit?: CommitListener;
-  /** What happens to work that writes enqueue. Absent: writes must not enqueue any. */
+  /** Outbox of the file. Absent: writes must not enqueue jobs. */
   outbox?: OutboxOptions | undefined;
   /** Page cache of the main thread's connection. Default CACHE_KIB. */
   cacheKiB?: number;
@@ -201,20 +204,20 @@ export interface OpenOptions {
 /** A file as returned to the code that opened it. Only that code may close it. */
 export interface OpenedFile extends DatabaseFile {
   /**
-   * As `write`, but resolves when the transaction is committed, and asks for no sync: a kill of the process does not undo it, but a
-   * failure of power may, until a later write has been synced. For what can be done again.
+   * Runs `work` like `write`, but resolves when the transaction is committed, and requests no sync: a kill of the process does not
+   * undo it, but a power failure may, until a later write has been synced. For work that can be repeated.
    */
   commit<T>(work: (tx: Transaction) => Sync<T>): Promise<T>;
-  /** A reading statement outside the cache, valid until the file is closed. For statements that every request runs. */
+  /** Prepares a reading statement outside the cache, valid until the file is closed. For statements that every request runs. */
   prepare<R = Row>(sql: string): PreparedRead<R>;
-  /** True: nothing waits or runs on this file, so that it can be closed without effect on any caller. */
+  /** Whether nothing waits or runs on this file, so that it can be closed without effect on any caller. */
   readonly isIdle: boolean;
   /**
-   * Like `close`, but reads in other processes end and reject with `reason`. The caller begins no writes meanwhile. Errors: 503, and it
-   * stays open, while the audit log cannot take its entries. [AL14]
+   * Closes the file like `close`, but reads in other processes end and reject with `reason`. The caller begins no writes meanwhile.
+   * Errors: 503, and it stays open, while the audit log cannot take its entries. [AL14]
    */
   end(reason: Error): Promise<void>;
-  /** Moves the WAL and closes the connections of other processes, off the main thread, so that `closeNow` is short. */
+  /** Checkpoints the WAL and closes the connections of other processes, off the main thread, so that `closeNow` is short. */
   prepareClose(): Promise<void>;
   /** Closes an idle file at once. */
   closeNow(): void;
@@ -246,8 +249,8 @@ export interface StorageEngine {
   /** Opens or creates the file; its directory must exist. Errors name the path and the problem. */
   open(path: string, options: OpenOptions): OpenedFile;
   /**
-   * Changes the tables of a file that is not open, in another process, and settles when no process has it open any more. Errors:
-   * those of `declaredMigration`, after which the file is unchanged; the reason of `signal`; 503 when too many wait.
+   * Migrates a file that is not open, in another process, and settles when no process has it open any more. Errors: those of
+   * `declaredMigration`, after which the file is unchanged; the reason of `signal`; 503 when too many wait.
    */
   migrate(request: Omit<MigrationRequest, "place">, signal: AbortSignal): Promise<void>;
   /** Closes every file and ends the processes of the engine. */
@@ -255,10 +258,13 @@ export interface StorageEngine {
   readonly openFiles: number;
   readonly load: EngineLoad;
   readonly lastSync: LastSync;
-  /** Why all files refuse writes, and no file is opened; null: they do not. Writes that have begun are still done. */
+  /**
+   * The error with which all files refuse writes, and no file is opened; null: they accept them. Writes that have begun are
+   * completed.
+   */
   refusal: AppError | null;
-  /** All changes up to this number have been announced to `onChange`; others will have higher ones. */
+  /** Number up to which all changes have been announced to `onChange`; others will have higher ones. */
   readonly lastSeq: number;
-  /** The open files. */
+  /** Returns the paths of the open files. */
   paths(): string[];
 }

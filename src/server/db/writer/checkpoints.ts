@@ -1,20 +1,20 @@
 import { CHECKPOINT_BYTES, MORE_CHECKPOINTS_MAX, WAL_BYTES_LEFT, WAL_BYTES_MAX, WAL_BYTES_STOP } from "../limits.ts";
 
-/** `sync`: also puts on the disk what it has moved. `next`: whether a request about the same file follows at once. */
+/** `sync`: whether to sync the checkpointed pages too. `next`: whether a request about the same file follows at once. */
 export interface CheckpointRequest {
   sync: boolean;
   next: boolean;
 }
 
 export interface CheckpointOptions {
-  /** Length of what the WAL holds; its file may be longer. */
+  /** Returns the length of the WAL's content; its file may be longer. */
   walBytes: () => number;
   /** Prevents transactions from starting until the returned function is called. */
   holdWriter: () => () => void;
   /** Runs a passive checkpoint in another process. */
   checkpoint: (request: CheckpointRequest) => Promise<void>;
   /**
-   * Runs a checkpoint in another process and restarts the WAL if all of it has been moved; a file of more than `bytesKept`
+   * Runs a checkpoint in another process and restarts the WAL if all of it has been checkpointed; a file of more than `bytesKept`
    * is truncated. The writer is paused meanwhile.
    */
   restart: (bytesKept: number) => Promise<void>;
@@ -22,10 +22,10 @@ export interface CheckpointOptions {
 }
 
 /**
- * Moves the WAL into the database file. This runs in another process, because a checkpoint syncs. Restarting the WAL also
- * syncs, and may truncate the file. The other process does that too; otherwise the next commit would do it on the main thread.
- * A restart needs the whole WAL to be moved, which never happens under constant writes. So past WAL_BYTES_MAX the writer
- * waits for it. [DB13]–[DB15]
+ * Checkpoints the WAL: moves it into the database file. This runs in another process, because a checkpoint syncs. Restarting the
+ * WAL also syncs, and may truncate the file; the other process does that too, as otherwise the next commit would do it on the main
+ * thread. A restart needs a checkpoint of the whole WAL, which never happens under constant writes. So past WAL_BYTES_MAX the
+ * writer waits for it. [DB13]–[DB15]
  */
 export class Checkpoints {
   readonly #options: CheckpointOptions;
@@ -35,7 +35,7 @@ export class Checkpoints {
   #nextBytes = 0;
   #pauseBytes = 0;
   #stopBytes = 0;
-  /** The length when it was last looked at. */
+  /** The last length that was read. */
   #bytes = 0;
 
   constructor(options: CheckpointOptions) {
@@ -62,7 +62,7 @@ export class Checkpoints {
     if (bytes > this.#nextBytes) void this.run();
   }
 
-  /** Resolves even if the checkpoint failed: a failed checkpoint loses no data. */
+  /** Runs a checkpoint. Resolves even if it failed: a failed checkpoint loses no data. */
   run(): Promise<void> {
     this.#running ??= this.#run({ mayRestart: true }).finally(() => {
       this.#running = null;
@@ -70,7 +70,7 @@ export class Checkpoints {
     return this.#running;
   }
 
-  /** Moves the WAL before a close, which removes the WAL. Does not restart it, as that would write another page to move. */
+  /** Checkpoints before a close, which removes the WAL. Does not restart it, as that would write another page to checkpoint. */
   async runLast(): Promise<void> {
     await this.settled();
     this.#running ??= this.#run({ mayRestart: false }).finally(() => {
@@ -88,7 +88,8 @@ export class Checkpoints {
       await checkpoint({ sync: false, next: isLong() });
       const isBusy = isLong();
       if (isBusy) await this.#moveMore();
-      // If nothing was written meanwhile, the whole WAL has been moved. Otherwise little is left, and the paused writer adds nothing.
+      // If nothing was written meanwhile, the whole WAL has been checkpointed. Otherwise little is left, and the paused writer adds
+      // nothing.
       if (isBusy || (mayRestart && this.#length() === bytesBefore)) {
         this.#releaseWriter ??= holdWriter();
         await restart(isBusy ? WAL_BYTES_STOP : CHECKPOINT_BYTES);
@@ -106,8 +107,8 @@ export class Checkpoints {
   }
 
   /**
-   * Moves what was written during the last checkpoint, and puts it on the disk: each pass is shorter, and the writer waits
-   * for what the last one leaves only. [DB320]
+   * Checkpoints and syncs what was written during the last checkpoint: each pass is shorter, and the writer waits only for what the
+   * last one leaves. [DB320]
    */
   async #moveMore(): Promise<void> {
     const { checkpoint } = this.#options;

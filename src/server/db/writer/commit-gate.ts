@@ -3,11 +3,11 @@ import type { Clock, Millis } from "../../../kernel/clock.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 
 /**
- * Every database file has one row that says which commit it holds. Each transaction that changes the file rewrites the row,
- * so it is as durable as the change.
+ * The table with the commit row: one row in every database file that says which commit the file holds. Each transaction that
+ * changes the file rewrites the row, so it is as durable as the change.
  *
- * - `number`: one more with each commit of the file. The first one is the time in microseconds, so that a file that is made
- *   again, under the same name, never repeats a number.
+ * - `number`: one more with each commit of the file. The first one is the time in microseconds, so that a file that is made again,
+ *   under the same name, never repeats a number.
  * - `nonce`: random for each opening of the file. Two files with the same number and another nonce have different histories.
  * - `at`: the time of the commit, in milliseconds.
  * - `place`: the last of the places that the commit takes in the one order of the server's commits: see `CommitOrder`.
@@ -24,16 +24,16 @@ const UPDATE = `UPDATE "${COMMIT_TABLE}" SET "number" = ?, "nonce" = ?, "at" = ?
 const READ = `SELECT "number", "place", "file" FROM "${COMMIT_TABLE}"`;
 
 const MICROSECONDS_PER_MS = 1_000;
-/** Of a nonce: fewer than the 53 bits of an exact number. */
+/** Length of a nonce: fewer bits than the 53 of an exact number. */
 const NONCE_BYTES = 6;
 
-/** Adds the row to a file that has none. */
+/** Adds the commit row to a file that has none. */
 export function layOutCommitRow(sqlite: Database): void {
   sqlite.run(CREATE);
   sqlite.run(INSERT);
 }
 
-/** What a process beside the server writes into the row with its own commit. */
+/** Values of the commit row that another process writes with its own commit. */
 export interface CommitMark {
   number: number;
   nonce: number;
@@ -42,16 +42,16 @@ export interface CommitMark {
   file: string;
 }
 
-/** The statement and its values, for a connection of another library. */
+/** Returns the statement and its values, for a connection of another library. */
 export const commitStatement = ({ number, nonce, at, place, file }: CommitMark) => ({
   sql: UPDATE,
   values: [number, nonce, at, place, file] as const,
 });
 
 /**
- * Orders the commits of all files of a server: each takes as many places as it has announced changes, one at least, before
- * COMMIT. Places follow the clock in microseconds and never go back, whatever the clock does and whichever process takes them:
- * each opened file raises them.
+ * Orders the commits of all files of a server: each takes as many places as it has announced changes, one at least, before COMMIT.
+ * Places follow the clock in microseconds and never go back, whatever the clock does and whichever process takes them: each opened
+ * file raises them.
  */
 export class CommitOrder {
   readonly #clock: Pick<Clock, "now">;
@@ -64,7 +64,7 @@ export class CommitOrder {
     this.#last = clock.now() * MICROSECONDS_PER_MS;
   }
 
-  /** Returns the last of the places taken. */
+  /** Takes `count` places. Returns the last of them. */
   take(count: number): number {
     this.#last = Math.max(this.#last + 1, this.#clock.now() * MICROSECONDS_PER_MS) + count - 1;
     return this.#last;
@@ -74,18 +74,18 @@ export class CommitOrder {
     this.#last = Math.max(this.#last, place);
   }
 
-  /** `source` has committed changes from this place on; null: its commit announces none. */
+  /** Notes that `source` has committed changes from this place on; null: its commit announces none. */
   committed(source: object, first: number | null): void {
     if (first !== null && !this.#unannounced.has(source)) this.#unannounced.set(source, first);
   }
 
-  /** `source` has announced its changes before this place; null: all of them. */
+  /** Notes that `source` has announced its changes before this place; null: all of them. */
   announced(source: object, next: number | null): void {
     if (next === null) this.#unannounced.delete(source);
     else this.#unannounced.set(source, next);
   }
 
-  /** Changes at this place and before have been announced; all others will have higher places. */
+  /** The place up to which all changes have been announced; all others will have higher places. */
   get lastAnnounced(): number {
     let last = this.#last;
     for (const first of this.#unannounced.values()) last = Math.min(last, first - 1);
@@ -98,15 +98,14 @@ export interface Commits {
   transaction(work: () => void): void;
 }
 
-/** For databases in memory, and copies: nobody asks which commit they hold. */
+/** Runs transactions without numbers, for databases in memory, and copies: nobody asks which commit they hold. */
 export const unnumbered = (sqlite: Database): Commits => ({
   transaction: (work) => sqlite.transaction(work).immediate(),
 });
 
 /**
- * The one gate of a file: everything that commits passes it, and so has a number. `commit` is for the writer, `transaction` for
- * migrations and what a close still writes, `elsewhere` for other processes. The test of house rules knows the files that may
- * commit or end a WAL.
+ * The one gate of a file: every commit passes it, and so has a number. `commit` is for the writer, `transaction` for migrations and
+ * last writes of a close, `elsewhere` for other processes. `tests/tidy.test.ts` lists the files that may commit or end a WAL.
  */
 export class CommitGate implements Commits {
   readonly #sqlite: Database;
@@ -118,7 +117,7 @@ export class CommitGate implements Commits {
   #update: Statement | null = null;
   #commit: Statement | null = null;
   #stateOf: Statement<ConnectionState, []> | null = null;
-  /** What the connection had changed after the last transaction that was asked about. */
+  /** Changes of the connection at the last check of a transaction. */
   #seen: ConnectionState = { changes: -1, schema: -1 };
   #isClosed = false;
 
@@ -135,7 +134,7 @@ export class CommitGate implements Commits {
     return this.#number;
   }
 
-  /** Runs the migrations of a file that has been opened. What they have not committed by `transaction` gets a number too. */
+  /** Runs the migrations of a file that has been opened. Changes that they have not committed by `transaction` get a number too. */
   open(migrate: () => void): void {
     const hasRow = this.#read();
     const number = this.#number;
@@ -148,7 +147,7 @@ export class CommitGate implements Commits {
   }
 
   /**
-   * Commits the open transaction, which announces so many changes. Returns the last of the places that it takes; null: it has
+   * Commits the open transaction, which announces `changeCount` changes. Returns the last of the places that it takes; null: it has
    * changed nothing.
    */
   commit(changeCount: number): number | null {
@@ -177,8 +176,8 @@ export class CommitGate implements Commits {
   }
 
   /**
-   * Has another process commit, with the mark that it gets, while the writer waits. Whether that has failed or not, the file says
-   * afterwards what it holds; `endReads` ends an older snapshot of it.
+   * Lets another process commit, with the mark passed to `commit`, while the writer waits. Whether that failed or not, the row is
+   * read again afterwards; `endReads` ends an older snapshot of it.
    */
   async elsewhere<T>(commit: (mark: CommitMark) => Promise<T>, endReads: () => void): Promise<T> {
     try {
@@ -198,7 +197,7 @@ export class CommitGate implements Commits {
     this.#stateOf?.finalize();
   }
 
-  /** Reads the row. false: the file has none. */
+  /** Reads the commit row. false: the file has none. */
   #read(): boolean {
     try {
       using read = this.#sqlite.prepare<{ number: number; place: number; file: string }, []>(READ);
@@ -227,13 +226,13 @@ export class CommitGate implements Commits {
   }
 
   /**
-   * Whether the open transaction may have changed something: a commit of nothing has no number. Answers no only if the last
-   * transaction was asked about too.
+   * Reports whether the open transaction may have changed something: an empty commit has no number. Returns false only if the last
+   * transaction was checked too.
    */
   #mayHaveChanged(): boolean {
     const { changes, schema } = this.#state();
     const isSame = changes === this.#seen.changes && schema === this.#seen.schema;
-    // The statement that writes the row is counted too.
+    // The statement that writes the row counts as a change too.
     this.#seen = { changes: changes + (isSame ? 0 : 1), schema };
     return !isSame;
   }

@@ -8,12 +8,12 @@ import { type CommitMark, commitStatement } from "./commit-gate.ts";
 import type { FileRequest } from "./file-work.ts";
 import { PENDING_TEXTS } from "./text-indexer.ts";
 
-/** The program of the process that runs checkpoints and indexes texts for the server's writer. [DB13] [DB148] */
+/** Starts the program of the process that runs checkpoints and indexes texts for the server's writer. [DB13] [DB148] */
 export function start(): void {
   serveJobs<FileRequest>({ run: perform, failureOf: sqliteFailure });
 }
 
-/** Returns whether more texts wait to be indexed; false for every other request. */
+/** Runs a request. Returns whether more texts wait to be indexed; false for every other request. */
 function perform(request: FileRequest): boolean {
   switch (request.op) {
     case "ready":
@@ -32,17 +32,17 @@ function perform(request: FileRequest): boolean {
 interface OpenFile {
   path: string;
   connection: DatabaseSync;
-  /** Of the database file, for syncs. Closed after the connection, because closing it drops SQLite's POSIX locks. */
+  /** Descriptor of the database file, for syncs. Closed after the connection, because closing it drops SQLite's POSIX locks. */
   descriptor: number;
 }
 
-/** The file of a request after which another one follows. */
+/** The file that is kept open for the next request. */
 let kept: OpenFile | null = null;
 
 /**
- * Opens a connection, so that each request sees the newest schema, and the server's connection is the last to close and
- * removes the WAL. With `next` it is kept for the request that follows: a new connection syncs the directory before it
- * moves anything, for which the writer would have to wait.
+ * Opens a connection for one request, so that each sees the newest schema, and the server's connection is the last to close and
+ * removes the WAL. With `next` it is kept for the request that follows: a new connection syncs the directory before a checkpoint,
+ * for which the writer would have to wait.
  */
 function withFile(path: string, { next }: { next: boolean }, work: (file: OpenFile) => boolean): boolean {
   if (kept !== null && kept.path !== path) close(kept);
@@ -82,7 +82,10 @@ function close({ connection, descriptor }: OpenFile): void {
   }
 }
 
-/** SQLite syncs the database file only once nothing is left in the WAL. So without `sync`, the last checkpoint has all of it to sync. */
+/**
+ * Runs a passive checkpoint. SQLite syncs the database file only once nothing is left in the WAL, so without `sync` the last
+ * checkpoint has to sync everything.
+ */
 function checkpoint({ connection, descriptor }: OpenFile, { sync }: { sync: boolean }): boolean {
   connection.exec("PRAGMA wal_checkpoint(PASSIVE)");
   if (sync) fs.fdatasyncSync(descriptor);
@@ -90,9 +93,9 @@ function checkpoint({ connection, descriptor }: OpenFile, { sync }: { sync: bool
 }
 
 /**
- * Runs a checkpoint, then restarts the WAL by a transaction that changes nothing but the number of the commit. So the sync of the new header and a
- * truncation happen here and not in the server's next write. RESTART waits for the readers of the WAL; quick reads end with
- * their turn of the event loop. If a reader needs the WAL for longer, the WAL is not restarted.
+ * Runs a checkpoint, then restarts the WAL by a transaction that changes nothing but the number of the commit. So the sync of the
+ * new header and a truncation happen here and not in the server's next write. RESTART waits for the readers of the WAL; quick reads
+ * end with their turn of the event loop. If a reader needs the WAL for longer, the WAL is not restarted.
  */
 function restartWal(
   connection: DatabaseSync,
@@ -121,7 +124,7 @@ function indexTexts(
   const startedAt = performance.now();
   let next = first.get();
   while (next !== undefined) {
-    // Both columns are texts.
+    // Both columns hold texts.
     done.run(next["table"] as string, next["id"] as string);
     next = first.get();
     if (performance.now() - startedAt >= INDEX_SLICE_MS) break;

@@ -11,7 +11,7 @@ import type { CommitMark } from "./commit-gate.ts";
 export type FileRequest =
   | { op: "ready" }
   | ({ op: "checkpoint"; path: string } & CheckpointRequest)
-  /** Moves the whole WAL, restarts it, and truncates it to `walBytesLimit` if it is longer. */
+  /** Checkpoints the whole WAL, restarts it, and truncates it to `walBytesLimit` if it is longer. */
   | { op: "restart"; path: string; walBytesLimit: number; mark: CommitMark }
   /** Indexes some of the pending texts. */
   | { op: "index"; path: string; walBytesLimit: number; mark: CommitMark };
@@ -37,7 +37,10 @@ export class FileWork {
     await this.#run({ op: "checkpoint", path, ...request }, CHECKPOINT_TIMEOUT_MS);
   }
 
-  /** Moves the whole WAL, restarts it, and truncates its file to `walBytesLimit` if it is longer. Nothing else may write to `path` meanwhile. */
+  /**
+   * Checkpoints the whole WAL, restarts it, and truncates its file to `walBytesLimit` if it is longer. Nothing else may write to
+   * `path` meanwhile.
+   */
   async restartWal(path: string, walBytesLimit: number, mark: CommitMark): Promise<void> {
     await this.#run({ op: "restart", path, walBytesLimit, mark }, CHECKPOINT_TIMEOUT_MS);
   }

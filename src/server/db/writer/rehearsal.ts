@@ -4,7 +4,7 @@ import type { Sync, Transaction } from "../types.ts";
 import { StatementCache } from "./statement-cache.ts";
 import { assertSynchronous, WriteTransaction } from "./write-transaction.ts";
 
-/** An empty database in memory. The first write to a file is tried on it before that file is created. */
+/** An empty database in memory, on which the first write to a file is tried before that file is created. */
 export class Rehearsal {
   readonly #sqlite = new Database(":memory:");
   readonly #statements = new StatementCache(this.#sqlite, INSTANCE_STATEMENTS_MAX);
@@ -14,7 +14,7 @@ export class Rehearsal {
     this.#sqlite.run("PRAGMA foreign_keys = ON");
   }
 
-  /** Runs `work`, returns its result and whether it changes anything, and undoes it. Errors: those of `work`. */
+  /** Runs `work` and rolls it back. Returns its result and whether it changes anything. Errors: those of `work`. */
   run<T>(work: (tx: Transaction) => Sync<T>): { result: T; isChange: boolean } {
     const tx = new WriteTransaction(this.#sqlite, this.#statements, () => {});
     this.#statements.query("BEGIN").run();

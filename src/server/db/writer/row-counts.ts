@@ -24,7 +24,7 @@ export function forgetCounts(sqlite: Database, tables: readonly string[]): void 
   for (const table of tables) sqlite.run(`DELETE FROM "_platform_counts" WHERE "name" = ?`, [table]);
 }
 
-/** The changes of a transaction: rows by table, and bytes by table whose size is known. */
+/** Changes of a transaction to the counts: rows by table, and bytes by table whose size is known. */
 interface Deltas {
   tables: ReadonlySet<string>;
   rows: ReadonlyMap<string, number>;
@@ -34,15 +34,15 @@ interface Deltas {
 const NO_BYTES: ReadonlyMap<string, number> = new Map();
 
 /**
- * The number of rows of each table as of the last commit. It is stored in the file by the transactions that change the
- * rows. The approximate size in bytes of a small table is kept in memory only.
+ * Row counts of each table as of the last commit. They are stored in the file by the transactions that change the rows. The
+ * approximate size in bytes of a small table is kept in memory only.
  */
 export class RowCounts {
   readonly #sqlite: Database;
   readonly #statements: StatementCache;
   #rows: Map<string, number> | null = null;
   readonly #bytes = new Map<string, number>();
-  /** The number of the last commit that changed a table; absent: none has since the file was opened. */
+  /** The number of the last commit that changed a table; absent: none since the file was opened. */
   readonly #versions = new Map<string, number>();
   readonly #openedVersion: number;
 
@@ -57,12 +57,15 @@ export class RowCounts {
     return this.#load().get(table) ?? 0;
   }
 
-  /** The number of a commit since which the table has not changed. */
+  /** Returns the number of a commit since which the table has not changed. */
   version(table: string): number {
     return this.#versions.get(table) ?? this.#openedVersion;
   }
 
-  /** An estimate; 0 without rows; null for more than SIZED_ROWS_MAX. Measured once, then updated by each change. [DB126] */
+  /**
+   * Estimates the bytes of a table; 0 without rows; null for more than SIZED_ROWS_MAX. Measured once, then updated by each change.
+   * [DB126]
+   */
   bytes(table: string): number | null {
     const rows = this.get(table);
     if (rows === 0 || rows > SIZED_ROWS_MAX) {
@@ -97,7 +100,7 @@ export class RowCounts {
     for (const [table, delta] of rowDeltas) rows.set(table, (rows.get(table) ?? 0) + delta);
   }
 
-  /** SQLite stores the length of a text in the row header, so that this takes a fraction of a millisecond. */
+  /** Measures a table in a fraction of a millisecond: SQLite stores the length of a text in the row header. */
   #measure(table: string): number {
     const columns = this.#sqlite.prepare<{ name: string; type: string }, [string]>(
       `SELECT "name", "type" FROM pragma_table_info(?)`,
@@ -164,7 +167,7 @@ function sizeOf(value: JsonValue): number {
   if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null) return SCALAR_BYTES;
   let bytes = SCALAR_BYTES;
-  // `for … in` makes a text of each index: a quarter of a million numbers would hold the event loop for 100 to 400 ms.
+  // `for … in` converts each index to a text: a quarter of a million numbers would block the event loop for 100 to 400 ms.
   if (Array.isArray(value)) for (const element of value) bytes += sizeOf(element);
   else for (const key in value) bytes += sizeOf(value[key] ?? null);
   return bytes;

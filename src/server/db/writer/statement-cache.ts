@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { BoundedMap } from "../../../kernel/bounded-map.ts";
 import type { Row, Statement } from "../types.ts";
 
-/** The prepared statements of one connection, by SQL text. */
+/** LRU of the prepared statements of one connection, by SQL text. */
 export class StatementCache {
   readonly #sqlite: Database;
   readonly #statements: BoundedMap<string, Statement<unknown>>;
@@ -30,7 +30,7 @@ export class StatementCache {
     return statement;
   }
 
-  // The statement may still be in use in this turn of the event loop, so it is finalised in the next one.
+  // Finalises an evicted statement in the next turn of the event loop: it may still be in use in this one.
   #retire(statement: Statement<unknown>): void {
     this.#evicted.push(statement);
     if (this.#evicted.length === 1) setImmediate(() => this.#finalizeEvicted());

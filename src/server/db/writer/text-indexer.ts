@@ -102,7 +102,7 @@ export class TextIndexer {
 /** The table of records whose texts are not yet indexed. Deleting a row of it indexes the record (see `ftsTriggersSql`). */
 export const PENDING_TEXTS = "_platform_pending_texts";
 
-/** Runs before the record is written. */
+/** Marks a record as pending; runs before the record is written. */
 export const NOTE_PENDING_TEXT = `INSERT OR IGNORE INTO "${PENDING_TEXTS}" ("table", "id") VALUES (?, ?)`;
 
 export function hasPendingTexts(sqlite: Database): boolean {

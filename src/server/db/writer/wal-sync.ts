@@ -16,10 +16,10 @@ export interface WalSync {
 }
 
 /**
- * SQLite with synchronous=NORMAL does not sync the WAL at a commit; this does, off the main thread. All descriptors that it
- * needs are opened with the file, so that a commit cannot fail for lack of descriptors. They stay open, so that the next
- * sync reports an error of an earlier background write. Only the WAL is opened here, never the database file: closing a
- * descriptor of the database file would drop SQLite's POSIX locks. Errors: a descriptor cannot be opened.
+ * Creates the sync of a WAL, off the main thread, as SQLite with synchronous=NORMAL does not sync it at a commit. All descriptors
+ * that it needs are opened with the file, so that a commit cannot fail for lack of descriptors. They stay open, so that the next
+ * sync reports an error of an earlier background write. Only the WAL is opened here, never the database file: closing a descriptor
+ * of the database file would drop SQLite's POSIX locks. Errors: a descriptor cannot be opened.
  */
 export function createWalSync(options: {
   databasePath: string;
@@ -80,7 +80,10 @@ export function createWalSync(options: {
   };
 }
 
-/** Bytes in the WAL, whose file is longer after a restart. SQLite answers in a microsecond, but not inside a transaction. */
+/**
+ * Returns a function that reads the bytes in the WAL, whose file is longer after a restart. SQLite answers in a microsecond, but
+ * not inside a transaction.
+ */
 export function createWalLength(statements: StatementCache, reads: ReadTransaction): () => number {
   const statement = statements.prepare<{ log: number }>("PRAGMA wal_checkpoint(NOOP)");
   return () => {

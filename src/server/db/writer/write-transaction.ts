@@ -127,7 +127,7 @@ export class WriteTransaction implements Transaction {
     if (this.#undoError !== null) throw this.#undoError.cause;
   }
 
-  /** Every later use throws. Otherwise code that keeps the object after its write would change another write's transaction. */
+  /** Makes every later use throw. Otherwise code that keeps the object after its write would change another write's transaction. */
   end(): void {
     this.#isOver = true;
   }

@@ -34,13 +34,13 @@ export interface WriterOptions {
   counts: RowCounts;
   gate: CommitGate;
   order: CommitOrder;
-  /** Why no file takes writes; null: they do. */
+  /** Returns why no file takes writes; null: they do. */
   refusal: () => AppError | null;
   reads: ReadTransaction;
   sync: WalSync;
   clock: Clock;
   onChange: ChangeListener | undefined;
-  /** Called with what a transaction changed as soon as it is committed, and before its sync: readers can see it. */
+  /** Called with the changes of a transaction as soon as it is committed, and before its sync: readers can see them. */
   onCommit: CommitListener | undefined;
   outbox: OutboxOptions | undefined;
   /** Absent: the writes of this file are not audited. */
@@ -71,9 +71,9 @@ export class Writer {
   #isSyncing = false;
   #holds = 0;
   #failure: AppError | null = null;
-  /** Why the present sync is slow; null: it is not. */
+  /** Why the running sync is slow; null: it is not. */
   #slowness: AppError | null = null;
-  /** A transaction since the last commit found the disk full. Later ones find the same, so it is reported once. */
+  /** Whether a transaction since the last commit found the disk full. Later ones find the same, so it is reported once. */
   #isDiskFull = false;
   #isClosed = false;
   #whenIdle: (() => void)[] = [];
@@ -87,7 +87,7 @@ export class Writer {
     return this.#failure;
   }
 
-  /** True: no write waits, and every commit is on disk. */
+  /** Whether no write waits, and every commit is on disk. */
   get isIdle(): boolean {
     return this.waiting === 0 && !this.#isSyncing && this.#unsynced.length === 0 && this.#holds === 0;
   }
@@ -107,9 +107,10 @@ export class Writer {
       return Promise.reject(new AppError(503, `Too many writes are waiting (at most ${WAITING_WRITES_MAX})`));
     }
     return new Promise<T>((resolve, reject) => {
-      // The queue has writes of every type; `resolve` gets the result of its own `work`.
+      // The queue has writes of every result type; `resolve` gets the result of its own `work`.
       const trace = currentTrace();
-      // For the audit log: when the change is written, the client may have left, and its address is known no longer.
+      // The audit log needs the address now: when the change is written, the client may have left, and its address is no longer
+      // known.
       if (this.#options.audit !== undefined && trace !== undefined && trace.actor !== null) trace.requester.address();
       const origin = this.#options.outbox?.origin() ?? NO_ORIGIN;
       const settle = resolve as (result: unknown) => void;
@@ -135,7 +136,7 @@ export class Writer {
     return this.isIdle ? Promise.resolve() : new Promise((resolve) => this.#whenIdle.push(resolve));
   }
 
-  /** Refuses new writes. Waiting ones are still done: see `idle`. */
+  /** Refuses new writes. Waiting ones are still completed: see `idle`. */
   close(): void {
     this.#isClosed = true;
   }
@@ -189,7 +190,7 @@ export class Writer {
     }
   }
 
-  /** The number of the last row; 0: nothing was audited. */
+  /** Inserts the audit entries of the writes. Returns the number of the last row; 0: nothing was audited. */
   #insertAudits(done: readonly DoneWrite[]): number {
     const { audit, clock } = this.#options;
     if (audit === undefined) return 0;
@@ -252,7 +253,7 @@ export class Writer {
     const audits = new WriteAudits(write.trace, audit ?? null);
     const tx = new WriteTransaction(sqlite, statements, onPendingText, write.origin, audits);
     try {
-      // What it asks rules counts for its own request, whichever one has begun the transaction.
+      // Rules that the write evaluates count for its own request, whichever request has begun the transaction.
       const result = traced(write.trace, write.work, tx);
       assertSynchronous(result);
       if (tx.changes.length > 0) outbox?.onWritten?.(tx, tx.changes);
@@ -268,7 +269,7 @@ export class Writer {
   }
 
   #trimQueue(): void {
-    // After each transaction, since the work of a write that is done keeps its records in memory.
+    // After each transaction, as the closure of a finished write keeps its records in memory.
     this.#queue.splice(0, this.#head);
     this.#head = 0;
   }
@@ -362,8 +363,8 @@ export class Writer {
   }
 
   /**
-   * After a failed sync, the kernel may have dropped the pages. A later successful sync would prove nothing, and the content
-   * of the page cache may not be on the disk.
+   * Fails the file permanently. After a failed sync, the kernel may have dropped the pages: a later successful sync would prove
+   * nothing, and the content of the page cache may not be on the disk.
    */
   #fail(cause: unknown, commits: readonly Commit[]): void {
     if (this.#failure === null) {
@@ -389,7 +390,7 @@ export class Writer {
   }
 }
 
-/** The number of each group's first change: the changes of a commit take the places up to `place`, in their order. */
+/** Returns the number of each group's first change: the changes of a commit take the places up to `place`, in their order. */
 function seqsOf(groups: readonly (readonly Change[])[], place: number): number[] {
   const seqs: number[] = [];
   let next = place + 1;
@@ -400,7 +401,7 @@ function seqsOf(groups: readonly (readonly Change[])[], place: number): number[]
   return seqs.reverse();
 }
 
-/** Whether a write failed by its own error. It is rejected with that error and not with the transaction's. */
+/** Reports whether a write failed by its own error. It is rejected with that error and not with the transaction's. */
 function hasOwnError(outcome: Outcome): outcome is { ok: false; error: unknown } {
   return !outcome.ok && !isFileError(outcome.error);
 }
@@ -435,6 +436,6 @@ export interface Commit {
   seqs: readonly number[];
   /** The number of the last row of audit entries; 0: it has none. */
   auditSeq: number;
-  /** False: all its writes failed, or none of them has to be on disk. */
+  /** False: all writes failed, or none of them needs a sync. */
   needsSync: boolean;
 }
