@@ -18,7 +18,7 @@ export function openDirectory(path: string): number | null {
   }
 }
 
-/** Makes the names in a directory durable: of files that were created, renamed or removed there. */
+/** Makes the names in a directory durable, after files were created, renamed or removed there. */
 export async function syncDirectory(path: string): Promise<void> {
   const descriptor = openDirectory(path);
   if (descriptor === null) return;
@@ -29,7 +29,9 @@ export async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** The same, for a caller that has nothing else to do meanwhile. */
+/**
+ * Makes the names in a directory durable, as `syncDirectory` does, but blocks: for a caller that has nothing else to do meanwhile.
+ */
 export function syncDirectorySync(path: string): void {
   const descriptor = openDirectory(path);
   if (descriptor === null) return;

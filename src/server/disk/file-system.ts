@@ -1,7 +1,7 @@
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Magic numbers of Linux (statfs(2)) of file systems on which locks or shared memory do not reach all processes and machines. */
+/** Linux magic numbers (statfs(2)) of file systems on which locks or shared memory do not reach all processes and machines. */
 const UNSAFE: Readonly<Record<number, string>> = {
   26985: "NFS",
   20859: "SMB",
@@ -17,19 +17,19 @@ const UNSAFE: Readonly<Record<number, string>> = {
   2088527475: "Parallels shared folders",
 };
 
-/** Folders that may be links to other disks, and have databases. */
+/** Folders with databases that may be links to other disks. */
 const FOLDERS = ["", "databases", "kv", "d1", "vectorize"];
 
 /**
- * Says which folders of a data directory lie on a file system on which SQLite's write-ahead log is not safe; one text for each. Only
- * Linux tells the kind of a file system by number.
+ * Reports which folders of a data directory lie on a file system on which SQLite's write-ahead log is not safe; one text for each.
+ * Only Linux identifies a file system by number.
  */
 export async function unsafeFileSystems(dataDirectory: string): Promise<string[]> {
   if (process.platform !== "linux") return [];
   const problems = new Map<string, string>();
   for (const folder of FOLDERS) {
     const path = join(dataDirectory, folder);
-    // A folder that there is not is no problem.
+    // A missing folder is no problem.
     const name = UNSAFE[(await statfs(path).catch(() => ({ type: 0 }))).type >>> 0];
     if (name === undefined || problems.has(name)) continue;
     problems.set(name, `${path} is on ${name}, where SQLite's write-ahead log is not safe: use a local disk`);

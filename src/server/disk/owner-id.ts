@@ -3,11 +3,11 @@ import { join } from "node:path";
 import type { Ids } from "../../kernel/ids.ts";
 import { replaceSmallFile } from "./small-file.ts";
 
-/** Backups do not include it: a restored copy is another data directory. */
+/** File of the id. Backups do not include it: a restored copy is another data directory. */
 export const OWNER_ID_FILE = "owner-id";
 const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** The id of this data directory, for places outside of it that belong to it. Made and durable when it is first needed. */
+/** Returns the id of this data directory, for places outside of it that belong to it. Made and durable when it is first needed. */
 export function ownerIdOf(directory: string, ids: Ids): string {
   const path = join(directory, OWNER_ID_FILE);
   const present = read(path);

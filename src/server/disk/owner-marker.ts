@@ -10,7 +10,7 @@ export interface Owner {
   directory: string;
 }
 
-/** What the owner of a place leaves there. */
+/** Marker that the owner of a place leaves there. */
 export interface OwnerMarker {
   owner: string;
   directory: string;
@@ -24,7 +24,7 @@ export function markerText({ id, directory }: Owner, clock: Clock): string {
   return `${JSON.stringify(marker)}\n`;
 }
 
-/** null for null. A marker that cannot be parsed belongs to an unknown owner. */
+/** Parses a marker; null for null. A marker that cannot be parsed belongs to an unknown owner. */
 export function parseMarker(text: string | null): OwnerMarker | null {
   if (text === null) return null;
   const unknown: OwnerMarker = { owner: "", directory: "unknown", host: "unknown", since: "unknown" };

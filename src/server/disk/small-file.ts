@@ -5,12 +5,12 @@ import { syncDirectorySync } from "./directory-names.ts";
 const OWNER_ONLY = 0o600;
 
 /**
- * Replaces a small file that its owner alone may read. Durable when it returns; a crash leaves the old file or the new one,
- * never a part, and at most a temporary file `PATH.PID.new` beside it, which an error (a full disk) does not leave.
+ * Replaces a small file that its owner alone may read. Durable when it returns; a crash leaves the old file or the new one, never a
+ * part, and at most a temporary file `PATH.PID.new` beside it, which an error (a full disk) does not leave.
  */
 export function replaceSmallFile(path: string, content: string | Uint8Array): void {
   const temporary = `${path}.${process.pid}.new`;
-  // An earlier process with this id may have left one; a file that exists would keep its own mode.
+  // An earlier process with this id may have left one, and an existing file would keep its own mode.
   rmSync(temporary, { force: true });
   try {
     writeSynced(temporary, content);
@@ -41,7 +41,7 @@ export function removeLeftovers(folder: string): void {
   }
 }
 
-/** None for a missing folder. */
+/** Lists the names in a folder; none for a missing folder. */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
@@ -50,7 +50,7 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** false for what is no number of a process. */
+/** Reports whether a process has ended; false for a number that is no process id. */
 function hasEnded(pid: number): boolean {
   if (!(pid > 0)) return false;
   try {
