@@ -24,14 +24,14 @@ export interface JobsArea {
   readonly endpoints: readonly Endpoint[];
   readonly queue: Queue;
   /**
-   * Adds jobs that an outbox has kept: all or none, in their order. Those whose id is known are not added again. Resolves when
-   * they are on disk. Errors: 507 no space left.
+   * Adds jobs from an outbox: all or none, in their order. Jobs whose id is known are not added again. Resolves when they are on
+   * disk. Errors: 507 no space left.
    */
   pass(jobs: readonly PassedJob[]): Promise<void>;
   readonly schedules: Schedules;
   /** `app.jobs`: the jobs that the config declares. */
   readonly accessor: JobsAccessor;
-  /** Makes a job of the config, for an outbox. */
+  /** Prepares a job of the config for an outbox. */
   readonly prepare: PrepareJob;
   readonly load: JobsLoad;
   /** Call when every area is open. Opens jobs.db if it exists, and starts what is due. */
@@ -40,13 +40,13 @@ export interface JobsArea {
   stop(): Promise<void>;
 }
 
-/** Durable jobs in `<data>/jobs.db`, which is opened when it is first needed. Rules: SPEC.md. */
+/** Creates the durable queue in `<data>/jobs.db`, which is opened when it is first needed. Rules: SPEC.md. */
 export function createJobsArea(
   deps: QueueCoreDeps & {
     jobs: JobsConfig;
     cron: CronConfig;
     app: () => AppAccess;
-    /** Writes down what the current caller has changed. */
+    /** Records in the audit log what the current caller has changed. */
     audit: RecordChange;
   },
 ): JobsArea {

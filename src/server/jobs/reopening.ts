@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import type { Millis } from "../../kernel/clock.ts";
 
-/** Without those whose work is not in the data directory: what they did lasts. */
+/** Condition of the jobs to reopen: without those whose effects are outside of the data directory and therefore remain. */
 const REOPENED = `state = 3 AND finished_at >= ?1 AND name NOT IN ('platform.mail', 'platform.push', 'platform.backup')`;
 
 const STATEMENTS = [
@@ -9,7 +9,7 @@ const STATEMENTS = [
     SELECT DISTINCT name, group_key FROM jobs WHERE group_key IS NOT NULL AND ${REOPENED}`,
   // Another job may have taken the key since.
   `UPDATE jobs SET state = 0, key = NULL, finished_at = NULL, due_at = MIN(due_at, ?1) WHERE ${REOPENED}`,
-  // Of a group, one job waits or runs, the first; the others wait behind it.
+  // One job of a group waits or runs, the first; the others wait behind it.
   `UPDATE jobs SET state = CASE WHEN seq = (
       SELECT MIN(seq) FROM jobs AS other
       WHERE other.name = jobs.name AND other.group_key = jobs.group_key AND other.state < 3
@@ -23,8 +23,8 @@ const STATEMENTS = [
 ];
 
 /**
- * Lets the jobs that were done at `since` or later wait again, in a copy of jobs.db. Other databases of the same backup were
- * copied before it, and may lack what those jobs have written.
+ * Makes jobs that were done at `since` or later wait again, in a copy of jobs.db. Other databases of the same backup were copied
+ * before it, and may lack what those jobs have written.
  */
 export function reopenJobs(copy: Database, since: Millis): void {
   copy.transaction(() => {

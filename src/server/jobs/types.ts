@@ -2,14 +2,14 @@ import type { Millis } from "../../kernel/clock.ts";
 import type { JsonValue } from "../../kernel/json/json.ts";
 import type { Logger } from "../../kernel/logger.ts";
 
-/** What another server answered to a try, for administrators. */
+/** Answer of another server to a try, for administrators. */
 export interface JobAnswer {
   status: number;
-  /** Without parameters; null: the answer named none. */
+  /** Media type without parameters; null: the answer named none. */
   contentType: string | null;
-  /** Its beginning, with U+FFFD in place of what is not UTF-8. */
+  /** Beginning of the body, with U+FFFD in place of bytes that are not UTF-8. */
   body: string;
-  /** Whether there was more of it. */
+  /** Whether there was more of the body. */
   isCut: boolean;
 }
 
@@ -19,30 +19,33 @@ export interface JobRun {
   readonly data: JsonValue;
   /** Counts from 1. A try during which the process ended counts. */
   readonly attempt: number;
-  /** The error of the latest try that failed; null: none has. In a first try: somebody has retried the job. */
+  /** The error of the latest failed try; null: none has failed. In a first try: somebody has retried the job. */
   readonly lastError: string | null;
   /** Aborted at the timeout, when the job is cancelled, and when the server stops. */
   readonly signal: AbortSignal;
-  /** Adds the job's name and id to each entry. */
+  /** Logger that adds the job's name and id to each entry. */
   readonly log: Logger;
-  /** What was given as `secret`; null if nothing was. */
+  /** The `secret` of the job; null if it has none. */
   readonly secret: string | null;
   /** Replaces the data, for a later try that continues where this one ends. Durable when it resolves. */
   save(data: JsonValue): Promise<void>;
-  /** Kept with the job when the try has ended, in place of the answer to an earlier one. */
+  /** Stores the answer with the job when the try has ended, in place of the answer to an earlier one. */
   answered(answer: JobAnswer): void;
 }
 
 export interface JobDefinition {
-  /** The job is done when it returns or resolves, and has failed this try when it throws or rejects. */
+  /** Runs one try. The job is done when it returns or resolves, and has failed this try when it throws or rejects. */
   run(job: JobRun): unknown;
   /** Tries after the first one. */
   retries: number;
-  /** Seconds that one try may take; null: no limit. What a try does after it is ignored. */
+  /** Seconds that one try may take; null: no limit. Later effects of the try are ignored. */
   timeout: number | null;
   /** Jobs of this name that run at once. */
   concurrency: number;
-  /** The delay after a failed try; null: the job has failed. `random` is for jitter. Default: doubles from 1 s to 1 h, with jitter. */
+  /**
+   * Returns the delay after a failed try; null: the job has failed. `random` is for jitter. Default: doubles from 1 s to 1 h, with
+   * jitter.
+   */
   backoff?(failure: { attempt: number; createdAt: Millis; random: number }): Millis | null;
 }
 
@@ -51,14 +54,14 @@ export interface EnqueueOptions {
   delay?: number | undefined;
   /** The time at which the job may start: a date, or ISO 8601. Not together with `delay`. */
   at?: Date | string | undefined;
-  /** A job of the same name with this key that waits or runs is used instead of a new one. */
+  /** Dedupe key: a job of the same name with this key that waits or runs is used instead of a new one. */
   key?: string | undefined;
   /**
-   * Jobs of the same name and group run one at a time, in the order in which they were enqueued. One that fails holds back the
-   * later ones of its group until its tries are used up.
+   * Runs jobs of the same name and group one at a time, in the order in which they were enqueued. A failing one blocks the later
+   * ones of its group until its tries are used up.
    */
   group?: string | undefined;
-  /** Makes the call idempotent: nothing happens if there is a job with this id. Default: a new id. */
+  /** Idempotency key: nothing happens if there is a job with this id. Default: a new id. */
   id?: string | undefined;
   /** A text for `run` that is encrypted at rest, and that no answer contains. */
   secret?: string | undefined;
@@ -70,9 +73,9 @@ export interface PassedJob {
   name: string;
   group: string | null;
   key: string | null;
-  /** null: at once. */
+  /** Time at which the job is due; null: at once. */
   dueAt: Millis | null;
-  /** JSON. */
+  /** Data as JSON. */
   data: string;
   secret: Uint8Array | null;
 }
@@ -83,26 +86,28 @@ export interface NameCounts {
   running: number;
   done: number;
   failed: number;
-  /** Includes jobs that are no longer kept. */
+  /** Failed jobs, including those that are no longer kept. */
   failedTotal: number;
 }
 
 /** The durable queue. Each accepted job runs at least once, until it is done or its tries are used up. */
 export interface Queue {
-  /** Lets jobs of this name run. Jobs of other names wait. Errors: the name is defined already. */
+  /** Defines how jobs of this name run. Jobs of other names wait. Errors: the name is defined already. */
   define(name: string, definition: JobDefinition): void;
   /**
    * Adds a job, and resolves with its id when it is on disk. Jobs of a name that is not defined are accepted, and wait.
    * Errors: 400 for an option, 413 for data over DATA_MAX_BYTES, 503 too many waiting to be written, 507 no space left.
    */
   enqueue(name: string, data: JsonValue, options?: EnqueueOptions): Promise<string>;
-  /** Makes a job that an outbox keeps until it is passed on (`JobsArea.pass`). Errors: 400 for an option, 413 for data. */
+  /**
+   * Prepares a job for an outbox, which keeps it until it is passed on (`JobsArea.pass`). Errors: 400 for an option, 413 for data.
+   */
   prepare(name: string, data: JsonValue, options?: EnqueueOptions): PassedJob;
-  /** Jobs of a name that wait or run. */
+  /** Counts the jobs of a name that wait or run. */
   unfinished(name: string): number;
 }
 
-/** Thrown by `run` to say that further tries are useless: the job has failed. */
+/** Thrown by `run` to prevent further tries: the job has failed. */
 export class FinalFailure extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -126,7 +131,7 @@ const ROW_STATES: Readonly<Record<JobState, readonly number[]>> = {
   done: [DONE],
   failed: [FAILED],
 };
-/** The states of rows that callers see as `state`; null: all. */
+/** Returns the states of rows that callers see as `state`; null: all. */
 export const rowStates = (state: JobState | null): readonly number[] =>
   state === null ? Object.values(ROW_STATES).flat() : ROW_STATES[state];
 

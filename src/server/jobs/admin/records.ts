@@ -11,12 +11,12 @@ export interface JobListing {
   /** null: every job. */
   names: readonly string[] | null;
   state: JobState | null;
-  /** Only jobs that were enqueued before the one with this number; null: from the newest. */
+  /** Cursor: only jobs that were enqueued before the one with this number; null: from the newest. */
   before: number | null;
   limit: number;
 }
 
-/** A job without its data, as it is stored. */
+/** A stored job without its data. */
 export interface JobRow {
   seq: number;
   id: string;
@@ -54,17 +54,17 @@ interface Kept {
   key: string | null;
 }
 
-/** Stored jobs, for administrators. Each change is in one transaction, with the state as it is then. */
+/** Stored jobs, for administrators. Each change is one transaction, which checks the state again. */
 export interface JobRecords {
-  /** Newest first, as JSON texts. `next` continues the list; null: it has ended. */
+  /** Lists jobs, newest first, as JSON texts. `next` is the cursor of the next page; null: the list has ended. */
   list(listing: JobListing): { jobs: string[]; next: number | null };
-  /** null: there is none. */
+  /** Finds a job by id; null: there is none. */
   find(id: string): JobRow | null;
-  /** Errors: 404 if it is gone; 409 unless it has failed, and if another job has its key. */
+  /** Retries a job. Errors: 404 if it is gone; 409 unless it has failed, and if another job has its key. */
   retry(row: JobRow, by: Actor): Promise<void>;
-  /** Errors: 404 if it is gone; 409 unless it waits. */
+  /** Cancels a waiting job. Errors: 404 if it is gone; 409 unless it waits. */
   cancelWaiting(row: JobRow, by: Actor): Promise<void>;
-  /** Errors: 404 if it is gone; 409 unless it waits. */
+  /** Makes a waiting job due at once. Errors: 404 if it is gone; 409 unless it waits. */
   runNow(row: JobRow, by: Actor): Promise<void>;
 }
 
@@ -82,7 +82,7 @@ export function createJobRecords({
     list(listing) {
       const store = core.existing();
       if (store === null) return { jobs: [], next: null };
-      // One more than asked for tells whether there is a next page.
+      // One more than requested shows whether there is a next page.
       const seqs = sequence(store, { ...listing, limit: listing.limit + 1 });
       const jobs: string[] = [];
       let bytes = 0;
@@ -122,7 +122,7 @@ export function createJobRecords({
         audit(tx, by, auditedChange("cancel", { name, id }));
         tx.query(CANCEL).run(seq, clock.now());
         deltas.move(name, WAITING, FAILED);
-        // One behind another job ends nothing: the job before it may be running.
+        // A job behind another one of its group promotes nothing: the job before it may be running.
         if (state === WAITING) core.open().promote(tx, name, group, onDue);
         return null;
       });
@@ -141,7 +141,7 @@ export function createJobRecords({
   };
 }
 
-/** What the audit log says of a change by an administrator. */
+/** Returns the audit entry of a change by an administrator. */
 export const auditedChange = (action: string, { name, id }: Pick<JobRow, "name" | "id">): AuditedChange => ({
   action: `job.${action}`,
   target: `jobs/${name}/${id}`,
@@ -170,7 +170,7 @@ function sequence(store: JobStore, { names, state, before, limit }: JobListing):
     .slice(0, limit);
 }
 
-/** The data and the answer are JSON already. */
+/** Formats a job as JSON. Its data and answer are JSON already. */
 function jobText(row: WholeRow, isDrill: boolean): string {
   const { id, name, attempt, data, error, answer } = row;
   const state = stateName(row.state);
@@ -186,7 +186,7 @@ function jobText(row: WholeRow, isDrill: boolean): string {
   return `${head.slice(0, -1)},"data":${data},"answer":${answer},${tail.slice(1)}`;
 }
 
-/** The sweep may have removed it. Errors: 404. */
+/** Returns the row, unless the sweep has removed it. Errors: 404. */
 function keptOf(row: Kept | null, id: string): Kept {
   if (row === null) throw noSuchJob(id);
   return row;

@@ -19,13 +19,13 @@ export interface JobQuery {
 
 /** Jobs for administrators. A key whose scopes do not name a job does not learn that it exists. */
 export interface JobsService {
-  /** The page as JSON. Errors: 401, 403, 400 for a cursor that no page returned. */
+  /** Lists jobs. Returns the page as JSON. Errors: 401, 403, 400 for a cursor that no page returned. */
   list(principal: Principal, query: () => JobQuery): MaybePromise<string>;
-  /** The schedules whose jobs the key may read. Errors: 401, 403. */
+  /** Returns the schedules whose jobs the key may read. Errors: 401, 403. */
   schedules(principal: Principal): ScheduleView[];
-  /** Runs a schedule at once; the id of its job, or of the one that waits or runs. Errors: 401, 403, 404. */
+  /** Runs a schedule at once. Returns the id of its job, or of the one that waits or runs. Errors: 401, 403, 404. */
   runSchedule(principal: Principal, name: string, form: () => unknown): Promise<string>;
-  /** `form` is called once the rights are known. Errors: 401, 403, 404, 409. */
+  /** Changes a job. `form` is called once the rights are known. Errors: 401, 403, 404, 409. */
   change(principal: Principal, id: string, action: "retry" | "cancel" | "run-now", form: () => unknown): Promise<void>;
 }
 
@@ -35,9 +35,9 @@ export function createJobsService(deps: {
   core: QueueCore;
   records: JobRecords;
   schedules: { view(): ScheduleView[]; runNow(name: string): Promise<string> | null };
-  /** Lists take turns, as each of them may take some milliseconds. */
+  /** Turns of lists, as each of them may take some milliseconds. */
   turns: Scheduler;
-  /** Writes down what the current caller has done to a job that runs, whose end is in a transaction with others. */
+  /** Records in the audit log what the current caller has done to a running job, whose end shares a transaction with others. */
   audit: RecordChange;
 }): JobsService {
   const { core, records, turns } = deps;
@@ -54,7 +54,7 @@ export function createJobsService(deps: {
     return [...new Set([...stored, ...core.dispatcher.names])];
   };
 
-  /** The names that the key may read; null: all. Errors: 401; 403 if there are none. */
+  /** Returns the names that the key may read; null: all. Errors: 401; 403 if there are none. */
   const readable = (principal: Principal): string[] | null => {
     requireAnyServiceKey(principal);
     if (may(principal, ANY, "read")) return null;
@@ -62,7 +62,7 @@ export function createJobsService(deps: {
     if (names.length === 0) throw forbidden();
     return names;
   };
-  /** Errors: 401; 403 for a key that may write no job; what `form` throws; 404. */
+  /** Finds a job that the key may write. Errors: 401; 403 for a key that may write no job; those of `form`; 404. */
   const writable = (principal: Principal, id: string, form: () => unknown): JobRow => {
     requireAnyServiceKey(principal);
     const row = records.find(id);
@@ -110,14 +110,14 @@ export function createJobsService(deps: {
       if (action === "retry") return records.retry(row, by);
       if (action === "run-now") return records.runNow(row, by);
       if (row.state !== RUNNING) return records.cancelWaiting(row, by);
-      // It may have ended meanwhile, without having been recorded.
+      // The job may have ended meanwhile, without having been recorded.
       if (!(await core.dispatcher.cancel(row.seq))) throw wrongState("cancelled", "waiting or running", row.state);
       await deps.audit(auditedChange(action, row));
     },
   };
 }
 
-/** Its signal was aborted, and its code has not noticed. */
+/** Returns the error for a job whose signal was aborted, but whose code still runs. */
 const stillRuns = (id: string): AppError =>
   conflict(
     `The job ${JSON.stringify(id)} cannot be retried yet: its earlier run has not ended, although its signal was aborted`,
@@ -125,7 +125,7 @@ const stillRuns = (id: string): AppError =>
 
 const encodeCursor = (seq: number): string => Buffer.from(String(seq)).toString("base64url");
 
-/** Errors: 400 for a text that `encodeCursor` did not make. */
+/** Parses a cursor. Errors: 400 for a text that `encodeCursor` did not make. */
 function decodeCursor(cursor: string): number {
   const seq = Number(Buffer.from(cursor, "base64url").toString());
   if (Number.isSafeInteger(seq) && seq > 0 && encodeCursor(seq) === cursor) return seq;

@@ -3,7 +3,7 @@ import type { CronConfig } from "../../config/types.ts";
 import type { Schedules } from "../cron/schedules.ts";
 import { CRON_RETRIES_DEFAULT, CRON_TIMEOUT_DEFAULT_SECONDS } from "../limits.ts";
 
-/** Runs the schedules of the config, as jobs `cron:NAME`. */
+/** Defines the schedules of the config, as jobs `cron:NAME`. */
 export function defineCron(schedules: Schedules, cron: CronConfig, app: () => AppAccess): void {
   for (const [name, entry] of Object.entries(cron)) {
     schedules.add({

@@ -9,7 +9,7 @@ import { JOB_CONCURRENCY_DEFAULT, JOB_RETRIES_DEFAULT, JOB_TIMEOUT_DEFAULT_SECON
 import { chosenOptions } from "../queue/entry.ts";
 import type { Queue } from "../types.ts";
 
-/** Lets the jobs of the config run. */
+/** Defines the jobs of the config in the queue. */
 export function defineJobs(queue: Queue, jobs: JobsConfig, app: () => AppAccess): void {
   for (const [name, job] of Object.entries(jobs)) {
     queue.define(name, {
@@ -42,7 +42,7 @@ export function createJobForm(jobs: JobsConfig): JobForm {
   };
 }
 
-/** `app.jobs`. [JB20] [JB21] */
+/** Creates `app.jobs`. [JB20] [JB21] */
 export const createJobsAccessor = (queue: Queue, form: JobForm): JobsAccessor => ({
   enqueue: async (name, data, options) => queue.enqueue(name, form(name, data), chosenOptions(options)),
 });

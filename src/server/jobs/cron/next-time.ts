@@ -3,15 +3,15 @@ import { DAY_MS, MINUTE_MS } from "../../../kernel/time/duration.ts";
 
 /** The times of a schedule. */
 export interface Times {
-  /** The first time after `after`; null: there is none. */
+  /** Returns the first time after `after`; null: there is none. */
   next(after: Millis): Millis | null;
-  /** The last time up to `now`, if it is after `since`; null: there is none. */
+  /** Returns the last time up to `now`, if it is after `since`; null: there is none. */
   latest(since: Millis, now: Millis): Millis | null;
 }
 
 /**
- * The times of a cron expression in a time zone. Where the hours are `*`, hours are counted as they pass. Otherwise the local
- * time counts: one that a change of the clocks skips is due at the change, and one that it repeats is due the first time.
+ * Returns the times of a cron expression in a time zone. Where the hours are `*`, hours are counted as they pass. Otherwise the
+ * local time counts: one that a change of the clocks skips is due at the change, and one that it repeats is due the first time.
  */
 export function cronTimes(expression: string, timezone: string): Times {
   const isByHour = /^(?:@hourly$|\S+\s+\*\s)/.test(expression.trim());
@@ -19,7 +19,7 @@ export function cronTimes(expression: string, timezone: string): Times {
   return {
     next,
     latest(since, now) {
-      // From the end in growing steps: a schedule may have had very many times since.
+      // Searches back from `now` in growing steps: a schedule may have had very many times since.
       for (let windowMs = MINUTE_MS; ; windowMs *= 2) {
         const from = Math.max(since, now - windowMs);
         let found: Millis | null = null;
@@ -40,14 +40,14 @@ function byLocalTime(expression: string, timezone: string): (after: Millis) => M
     // The local time as if it were UTC.
     for (let local = nextLocal(after + offsetAt(after)); local !== null; local = nextLocal(local)) {
       const instant = instantOf(local, offsetAt);
-      // In a repeated hour: its times were due when the hour passed first.
+      // Skips the times of a repeated hour, which were due when the hour passed first.
       if (instant > after) return instant;
     }
     return null;
   };
 }
 
-/** The first instant at which the clocks show a local time, or have passed it. */
+/** Returns the first instant at which the clocks show a local time, or have passed it. */
 function instantOf(local: Millis, offsetAt: (instant: Millis) => number): Millis {
   const before = offsetAt(local - DAY_MS);
   const after = offsetAt(local + DAY_MS);
@@ -55,7 +55,7 @@ function instantOf(local: Millis, offsetAt: (instant: Millis) => number): Millis
   const shown = instants.find((instant) => instant + offsetAt(instant) === local);
   if (shown !== undefined) return shown;
   let [low = local, high = local] = instants;
-  // Between them the offset changes once; changes are at whole minutes.
+  // The offset changes once between them, at a whole minute.
   while (high - low > MINUTE_MS) {
     const middle = low + Math.floor((high - low) / MINUTE_MS / 2) * MINUTE_MS;
     if (offsetAt(middle) === before) low = middle;
@@ -64,7 +64,7 @@ function instantOf(local: Millis, offsetAt: (instant: Millis) => number): Millis
   return high;
 }
 
-/** What the clocks of a zone are ahead of UTC, in milliseconds. */
+/** Returns a function for the offset of a zone's clocks from UTC, in milliseconds. */
 function offsets(timezone: string): (instant: Millis) => number {
   const format = new Intl.DateTimeFormat("en-US", {
     timeZone: timezone,

@@ -9,7 +9,7 @@ import type { JobRun } from "../types.ts";
 import { cronTimes } from "./next-time.ts";
 
 export interface ScheduledRun extends Pick<JobRun, "id" | "attempt" | "signal" | "log"> {
-  /** The time of the schedule, in ISO 8601. */
+  /** The scheduled time, in ISO 8601. */
   readonly scheduledAt: string;
 }
 
@@ -19,7 +19,7 @@ export interface Schedule {
   /** A checked cron expression. */
   schedule: string;
   timezone: string;
-  /** `once`: after a start, one run makes up for those that were missed. */
+  /** `once`: after a start, one run makes up for all missed ones. */
   catchUp: "once" | "never";
   retries: number;
   /** Seconds; null: no limit. */
@@ -27,7 +27,7 @@ export interface Schedule {
   run(run: ScheduledRun): unknown;
 }
 
-/** Jobs at the times of cron expressions. */
+/** Enqueues jobs at the times of cron expressions. */
 export interface Schedules {
   /** Call before `start`. */
   add(schedule: Schedule): void;
@@ -41,23 +41,23 @@ export interface ScheduleView {
   timezone: string;
   /** The next times, in order, at most `NEXT_RUNS_SHOWN`; none in a drill. */
   next: Millis[];
-  /** The last time for which it has made a job, or skipped one; null: none yet. */
+  /** The last time that was enqueued or skipped; null: none yet. */
   last: Millis | null;
 }
 
 interface RunningSchedules extends Schedules {
-  /** In the order in which they were added. */
+  /** Returns the schedules in the order in which they were added. */
   view(): ScheduleView[];
   /**
-   * Enqueues a run for the present moment, and resolves with the job's id once it is on disk; that of the run that waits or runs,
-   * if there is one. null: there is no such schedule.
+   * Enqueues a run for the present moment, and resolves with the job's id once it is on disk, or with that of a run that waits or
+   * runs. null: there is no such schedule.
    */
   runNow(name: string): Promise<string> | null;
   start(): Promise<void>;
   stop(): void;
 }
 
-/** While a job of a schedule waits or runs, it has this key, so that its next time adds nothing. */
+/** Dedupe key of a schedule's jobs: while one waits or runs, the next time adds nothing. */
 export const SCHEDULE_KEY = "run";
 
 export function createSchedules(deps: {
@@ -73,7 +73,7 @@ export function createSchedules(deps: {
   const enqueue = async (name: string, at: Millis): Promise<void> => {
     try {
       const scheduledAt = isoTime(at);
-      // The id makes the time count once, also when the clock is set back.
+      // The id dedupes the time, also when the clock is set back.
       const id = `${name}:${scheduledAt}`;
       const [given] = await Promise.all([
         core.queue.enqueue(name, { scheduledAt }, { id, key: SCHEDULE_KEY }),
@@ -94,7 +94,8 @@ export function createSchedules(deps: {
     const waitFor = (due: Millis): void => {
       const waitMs = due - clock.now();
       if (waitMs > 0) {
-        // In steps, so that a clock that is set is noticed: back, an earlier time is the next. A timer may fire early.
+        // Sleeps in steps, so that a change of the clock is noticed: after one set back, an earlier time is the next. A timer may
+        // fire early.
         const wake = (): void => waitFor(Math.min(due, times.next(clock.now()) ?? due));
         cancels.set(schedule.name, clock.after(Math.min(waitMs, SLEEP_MAX_MS), wake));
         return;
@@ -113,7 +114,7 @@ export function createSchedules(deps: {
     const store = core.open();
     const last = lastTime(store.file, name);
     if (last === null) {
-      // From now on times can be missed.
+      // Times can count as missed from the first start on.
       await store.write((tx) => noteTime(tx, name, now));
       return;
     }
@@ -177,7 +178,7 @@ const LAST = "SELECT last_at AS lastAt FROM schedules WHERE name = ?1";
 const NOTE = `INSERT INTO schedules (name, last_at) VALUES (?1, ?2)
   ON CONFLICT (name) DO UPDATE SET last_at = max(last_at, ?2)`;
 
-/** The last time for which a schedule has made a job, or skipped one; null before the first. */
+/** Returns the last time of a schedule that was enqueued or skipped; null before the first. */
 export const lastTime = (from: Pick<Transaction, "query">, name: string): Millis | null =>
   from.query<{ lastAt: number }>(LAST).get(name)?.lastAt ?? null;
 

@@ -21,7 +21,7 @@ export interface QueueCoreDeps {
   dataDirectory: string;
   /** The server's secret; the key for secrets of jobs is derived from it. */
   secrets: { jwtSecret: string };
-  /** true: jobs are accepted, and none runs. */
+  /** Whether jobs are accepted and none runs. */
   isDrill: boolean;
   foreground: Foreground;
   clock: Clock;
@@ -29,7 +29,7 @@ export interface QueueCoreDeps {
   logger: Logger;
 }
 
-/** The queue with its file, for the parts of this folder that look into it. */
+/** The queue with its file, for the other parts of this folder. */
 export interface QueueCore {
   readonly queue: Queue;
   /** See `JobsArea.pass`. */
@@ -37,9 +37,9 @@ export interface QueueCore {
   readonly dispatcher: Dispatcher;
   /** Opens jobs.db, or creates it. */
   open(): JobStore;
-  /** null: there is no jobs.db, or nothing has needed it yet. */
+  /** Returns the open jobs.db; null: there is none, or nothing has needed it yet. */
   opened(): JobStore | null;
-  /** As `opened`, but also opens a file that exists. */
+  /** Returns `opened()`, and opens a file that exists. */
   existing(): JobStore | null;
   start(): void;
   stop(): Promise<void>;

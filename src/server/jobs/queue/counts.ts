@@ -17,7 +17,7 @@ interface Delta {
 export class CountDeltas {
   readonly #byName = new Map<string, Delta>();
 
-  /** A job changes from one state to another; null: it is new, or removed. */
+  /** Counts the move of a job from one state to another; null: it is new, or removed. */
   move(name: string, from: number | null, to: number | null): void {
     let delta = this.#byName.get(name);
     if (delta === undefined) {

@@ -21,7 +21,7 @@ interface Name {
   readonly name: string;
   readonly definition: JobDefinition;
   running: number;
-  /** No job of the name is due before this time. */
+  /** Time before which no job of the name is due. */
   dueAt: Millis;
 }
 
@@ -29,11 +29,11 @@ interface Running {
   readonly job: ClaimedJob;
   readonly name: Name;
   readonly tried: Try;
-  /** JSON; null: no other server has answered. */
+  /** JSON; null: no other server has responded. */
   answer: string | null;
 }
 
-/** What becomes of a job, and the answer of another server to keep with it. */
+/** The outcome of a try, with the answer of another server to keep with the job. */
 interface Ending {
   readonly outcome: Outcome;
   readonly answer: string | null;
@@ -49,22 +49,23 @@ export interface DispatcherDeps {
 }
 
 /**
- * Starts due jobs and records how their tries end. A step is one transaction: it writes the ends of tries, and marks due jobs as
- * running. Their runs start when it is committed. It is not synced: a SIGKILL does not undo a commit, and what a failure of power
- * undoes runs again. Between steps there is one timer, for the earliest due job, or for a pause that requests need.
+ * Starts due jobs and records how their tries end. A step is one transaction: it writes the ends of tries, and claims due jobs by
+ * marking them as running. Their runs start when it is committed. It is not synced: a SIGKILL does not undo a commit, and jobs
+ * whose record a power failure undoes run again. Between steps there is one timer, for the earliest due job, or for a pause that
+ * requests need.
  */
 export class Dispatcher {
   readonly #deps: DispatcherDeps;
   readonly #names = new Map<string, Name>();
   readonly #running = new Map<number, Running>();
-  /** Those whose try was ended while their `run` goes on, by their number. */
+  /** Tries that were ended while their `run` continues, by the job's number. */
   readonly #outliving = new Map<number, Try>();
   #endings: Ending[] = [];
-  /** Those whom somebody has cancelled, by their number, until that is on disk. */
+  /** Cancelled jobs by number, until the cancellation is on disk. */
   readonly #whenRecorded = new Map<number, PromiseWithResolvers<void>>();
   #state: "new" | "started" | "stopping" = "new";
   #isStepQueued = false;
-  /** After a failed write. */
+  /** Whether steps pause after a failed write. */
   #isPaused = false;
   #isFailing = false;
   #cancelTimer = () => {};
@@ -84,7 +85,7 @@ export class Dispatcher {
     this.#wake();
   }
 
-  /** A job of this name is due at this time. */
+  /** Notes that a job of this name is due at this time. */
   readonly onDue = (name: string, dueAt: Millis): void => {
     const known = this.#names.get(name);
     if (known === undefined || known.dueAt <= dueAt) return;
@@ -93,8 +94,8 @@ export class Dispatcher {
   };
 
   /**
-   * jobs.db is open: puts back what was running when an earlier process ended, and starts what is due. While it cannot be
-   * written this is tried again. Never rejects.
+   * Starts the dispatcher once jobs.db is open: recovers jobs that were running when an earlier process ended, and starts due ones.
+   * Retries while the file cannot be written. Never rejects.
    */
   async start(): Promise<void> {
     try {
@@ -109,12 +110,12 @@ export class Dispatcher {
     this.#wake();
   }
 
-  /** The names that are defined. */
+  /** The defined names. */
   get names(): string[] {
     return [...this.#names.keys()];
   }
 
-  /** Ends a running job, which has failed then. Resolves when that is on disk; false: it does not run. Errors: 507, 503. */
+  /** Cancels a running job, which counts as failed. Resolves when that is on disk; false: it does not run. Errors: 507, 503. */
   async cancel(seq: number): Promise<boolean> {
     // A job that has just been marked as running starts in the next turn.
     if (!this.#running.has(seq)) await nextTurn();
@@ -130,12 +131,14 @@ export class Dispatcher {
     return kind === "cancelled";
   }
 
-  /** Whether code of the job still runs: of a try under way, or of one that was ended and ignores its signal. */
+  /** Reports whether code of the job still runs: of a try under way, or of one that was ended and ignores its signal. */
   isUnderWay(seq: number): boolean {
     return this.#running.has(seq) || this.#outliving.has(seq);
   }
 
-  /** Starts no more jobs, aborts the signals of running ones, and gives them time to end. Those that do not run again. */
+  /**
+   * Starts no more jobs, aborts the signals of running ones, and gives them time to end. Jobs that do not end in time run again.
+   */
   async stop(): Promise<void> {
     const wasStarted = this.#state === "started";
     this.#state = "stopping";
@@ -146,7 +149,7 @@ export class Dispatcher {
     await endsWithin(ended, UNDER_WAY_MAX_MS, this.#deps.clock);
     for (const running of [...this.#running.values()]) this.#ended(running, { kind: "stopped" });
     await this.#steps;
-    // What cannot be written runs again after the next start.
+    // Tries whose end cannot be written run again after the next start.
     if (this.#endings.length > 0) await this.#write([]).catch((cause: unknown) => this.#failed(cause));
   }
 
@@ -204,17 +207,17 @@ export class Dispatcher {
       },
       (cause: unknown) => this.#failed(cause),
     );
-    // Without its result, which would hold the results of all steps before.
+    // Drops the result, which would hold the results of all steps before.
     this.#steps = Promise.all([this.#steps, written]).then(() => {});
   }
 
-  /** Writes what has ended, and adds started jobs to `claimed` unless the dispatcher is stopping. */
+  /** Writes the ends of tries, and adds started jobs to `claimed` unless the dispatcher is stopping. */
   async #write(claimed: ClaimedJob[]): Promise<void> {
     const { store } = this.#deps;
     let recorded: Ending[] = [];
     let committed: Promise<void> | null = null;
     try {
-      // Who cancels a job waits for the disk.
+      // Callers that cancel a job wait for the disk.
       const isSynced = this.#whenRecorded.size > 0;
       await store()[isSynced ? "write" : "commit"]((tx, deltas) => {
         // The transaction commits at the end of this turn.
@@ -231,7 +234,7 @@ export class Dispatcher {
     } catch (cause) {
       this.#settleRecorded([...recorded, ...this.#endings], (one) => one.reject(cause));
       this.#endings = [...recorded, ...this.#endings];
-      // Claims that were undone are due as they were.
+      // Rolled-back claims are due as before.
       for (const name of this.#names.values()) name.dueAt = 0;
       if (committed === null) this.#isStepQueued = false;
       throw cause;
@@ -240,7 +243,7 @@ export class Dispatcher {
     }
   }
 
-  /** Those that wait to be written. A write without a sync leaves those of cancelled jobs to the next one. */
+  /** Takes the ends of tries to write. A write without a sync leaves those of cancelled jobs to the next one. */
   #takeEndings({ isSynced }: { isSynced: boolean }): Ending[] {
     if (isSynced || this.#whenRecorded.size === 0) return this.#endings.splice(0);
     const isAwaited = ({ outcome }: Ending): boolean => this.#whenRecorded.has(outcome.job.seq);
@@ -267,7 +270,7 @@ export class Dispatcher {
       if (free <= 0 || dueAt > now) continue;
       const jobs = store.claim(tx, deltas, { name, now, limit: free });
       claimed.push(...jobs);
-      // Last in the next step: one name may fill a step, and must not fill all of them.
+      // Moves the name to the end for the next step: one name may fill a step, and must not fill all of them.
       this.#names.delete(name);
       this.#names.set(name, entry);
       entry.running += jobs.length;
@@ -296,7 +299,7 @@ export class Dispatcher {
     this.#wake();
   }
 
-  /** Nothing is started for a while: every further write would fail in the same way. */
+  /** Pauses the dispatcher: every further write would fail in the same way. */
   #failed(cause: unknown): void {
     const { logger, clock } = this.#deps;
     if (!this.#isFailing) logger.error("jobs: jobs.db cannot be written", { cause });

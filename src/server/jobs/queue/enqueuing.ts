@@ -9,7 +9,10 @@ interface Pending {
   reject: (cause: unknown) => void;
 }
 
-/** Adds jobs, those of one turn of the event loop in one write. The promise resolves when the job is on disk. */
+/**
+ * Creates a function that adds jobs, batching those of one turn of the event loop into one write. The promise resolves when the job
+ * is on disk.
+ */
 export function createEnqueuing(store: () => JobStore, onDue: OnDue): (job: NewJob) => Promise<string> {
   let pending: Pending[] = [];
   /** Jobs whose write has not been synced. */
@@ -19,7 +22,7 @@ export function createEnqueuing(store: () => JobStore, onDue: OnDue): (job: NewJ
     let taken: Pending[] = [];
     const written = store().write((tx, deltas) => {
       taken = pending.splice(0, JOBS_PER_WRITE_MAX);
-      // Before the rest, so that one write follows the other even when this one throws.
+      // Scheduled first, so that one write follows the other even when this one throws.
       if (pending.length > 0) writeSome();
       return taken.map(({ job }) => store().insert(tx, deltas, job, onDue));
     });
@@ -46,7 +49,7 @@ export function createEnqueuing(store: () => JobStore, onDue: OnDue): (job: NewJ
       try {
         writeSome();
       } catch (cause) {
-        // jobs.db cannot be opened.
+        // jobs.db could not be opened.
         pending = [];
         unwritten -= 1;
         reject(cause);

@@ -11,11 +11,11 @@ import type { EnqueueJobOptions } from "../../config/app/index.ts";
 import { DATA_MAX_BYTES, DELAY_MAX_SECONDS, KEY_LENGTH_MAX } from "../limits.ts";
 import type { EnqueueOptions } from "../types.ts";
 
-/** A job that is to be written. */
+/** A job to be written. */
 export interface NewJob {
   id: string;
   name: string;
-  /** JSON. */
+  /** Data as JSON. */
   data: string;
   secret: Uint8Array | null;
   key: string | null;
@@ -24,7 +24,7 @@ export interface NewJob {
   dueAt: Millis;
 }
 
-/** The options that the code of a config has given. Errors: 400 that names each one that there is not: it would have no effect. */
+/** Picks the options that a config's code may set. Errors: 400 that names each unknown one, which would have no effect. */
 export function chosenOptions(options: EnqueueJobOptions = {}): Pick<EnqueueOptions, "delay" | "at" | "key"> {
   const { delay, at, key, ...others } = options;
   const problems = noProblems();
@@ -35,17 +35,17 @@ export function chosenOptions(options: EnqueueJobOptions = {}): Pick<EnqueueOpti
   return { delay, at, key };
 }
 
-/** Data as JSON. Errors: 413 over DATA_MAX_BYTES. */
+/** Serialises data as JSON. Errors: 413 over DATA_MAX_BYTES. */
 export function dataText(data: JsonValue): string {
   const text = JSON.stringify(data);
-  // UTF-8 has at most three bytes for a UTF-16 unit: small values need no count.
+  // UTF-8 has at most three bytes per UTF-16 unit: small values need no count.
   if (text.length * 3 <= DATA_MAX_BYTES) return text;
   const sizeBytes = Buffer.byteLength(text);
   if (sizeBytes <= DATA_MAX_BYTES) return text;
   throw tooLarge(`data must be at most ${DATA_MAX_BYTES} bytes of JSON, got ${sizeBytes}`);
 }
 
-/** Errors: 400 for a key, a group or an id that is empty or too long. */
+/** Checks a key, a group or an id; null for undefined. Errors: 400 if it is empty or too long. */
 export function requireKey(name: "key" | "group" | "id", value: string | undefined): string | null {
   if (value === undefined) return null;
   if (typeof value !== "string") throw badField(name, "invalid_type", `${name} must be a string`);
@@ -54,7 +54,7 @@ export function requireKey(name: "key" | "group" | "id", value: string | undefin
   throw badField(name, "too_long", `${name} must have at most ${KEY_LENGTH_MAX} characters, got ${value.length}`);
 }
 
-/** Errors: 400 for a delay or a time that is not valid, and for both together. */
+/** Returns the time at which a job is due. Errors: 400 for a delay or a time that is not valid, and for both together. */
 export function dueTime({ delay, at }: EnqueueOptions, now: Millis): Millis {
   if (delay !== undefined && at !== undefined) throw badRequest("Give either delay or at, not both");
   if (at !== undefined) return timeOf(at);
@@ -74,7 +74,7 @@ function timeOf(at: Date | string): Millis {
 /** Encrypts secrets of jobs with a key that is derived from the server's secret. A sealed text opens only for its own job. */
 export interface JobSealing {
   seal(jobId: string, text: string): Uint8Array;
-  /** null for what was sealed with another secret. */
+  /** Decrypts a secret; null for one that was sealed with another server's secret. */
   unseal(jobId: string, sealed: Uint8Array): string | null;
 }
 

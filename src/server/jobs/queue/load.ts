@@ -3,18 +3,18 @@ import { SECOND_MS } from "../../../kernel/time/duration.ts";
 import type { NameCounts } from "../types.ts";
 import type { JobStore } from "./store.ts";
 
-/** Figures for the metrics, by the jobs' names. */
+/** Figures for the metrics, by job name. */
 export type JobsLoad = readonly {
   name: string;
   waiting: number;
   running: number;
-  /** Jobs that have failed, also before this start. */
+  /** Jobs that have failed, including those before this start. */
   failedTotal: number;
-  /** For how long the job that is due first has been due; 0 if none is. */
+  /** Time for which the earliest due job has been due; 0 if none is. */
   oldestWaitingSeconds: number;
 }[];
 
-/** The other metrics must not be missing when jobs.db has failed. */
+/** Reads the counts, or none when jobs.db has failed: the other metrics must not be missing then. */
 function countsOf(store: JobStore): NameCounts[] {
   try {
     store.file.assertReadable();

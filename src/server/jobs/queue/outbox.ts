@@ -6,7 +6,7 @@ import type { PassedJob } from "../types.ts";
 import { chosenOptions, dataText, dueTime, requireKey } from "./entry.ts";
 import type { JobStore, OnDue } from "./store.ts";
 
-/** Makes a job to be kept in an outbox. Errors: those of `app.jobs.enqueue`. */
+/** Prepares a job for an outbox. Errors: those of `app.jobs.enqueue`. */
 export type PrepareJob = (name: string, data: unknown, options?: EnqueueJobOptions) => PassedJob;
 
 export function createPreparing({ form, clock, ids }: { form: JobForm; clock: Clock; ids: Ids }): PrepareJob {

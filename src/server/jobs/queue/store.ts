@@ -7,7 +7,7 @@ import { BEHIND, DONE, FAILED, RUNNING, WAITING } from "../types.ts";
 import { CountDeltas } from "./counts.ts";
 import type { NewJob } from "./entry.ts";
 
-/** A job that has been started. */
+/** A claimed job: one that has been marked as running. */
 export interface ClaimedJob {
   seq: number;
   id: string;
@@ -15,7 +15,7 @@ export interface ClaimedJob {
   group: string | null;
   createdAt: Millis;
   attempt: number;
-  /** Of the latest try that failed. */
+  /** Error of the latest failed try. */
   lastError: string | null;
   data: string;
   secret: Uint8Array | null;
@@ -26,15 +26,15 @@ export type Outcome = { job: Pick<ClaimedJob, "seq" | "name" | "group"> } & (
   | { to: "done"; at: Millis }
   | { to: "failed"; at: Millis; error: string }
   | { to: "retry"; dueAt: Millis; error: string }
-  // It was marked as running, and its run has not begun.
+  // The job was claimed, and its run has not begun.
   | { to: "release" }
 );
 
-/** A job that became due, or will, by a change: the dispatcher looks at its name then. */
+/** Called with the name of a job that a change makes due, and the time: the dispatcher looks at the name then. */
 export type OnDue = (name: string, dueAt: Millis) => void;
 
 const BY_KEY = "SELECT id FROM jobs WHERE name = ?1 AND key = ?2 AND key IS NOT NULL AND state < 3";
-// Without its name SQLite takes the index of lists, and reads every waiting job of the name.
+// Without INDEXED BY, SQLite uses the index of lists and reads every waiting job of the name.
 const FIRST_OF_GROUP = `SELECT seq, state, due_at AS dueAt FROM jobs INDEXED BY jobs_by_group
   WHERE name = ?1 AND group_key = ?2 AND group_key IS NOT NULL AND state < 3 ORDER BY seq LIMIT 1`;
 // `RETURNING` would cost more than both statements of an insert together.
@@ -53,7 +53,7 @@ const RETRY = "UPDATE jobs SET state = 0, due_at = ?2, error = ?3 WHERE seq = ?1
 const RELEASE = "UPDATE jobs SET state = 0, attempt = attempt - 1 WHERE seq = ?1 AND state = 2";
 const PROMOTE = "UPDATE jobs SET state = 0 WHERE seq = ?1";
 const ANSWER = "UPDATE jobs SET answer = ?2 WHERE seq = ?1";
-// Also of a job that was cancelled, and whose try has not ended.
+// Includes a cancelled job whose try has not ended.
 const SAVE = "UPDATE jobs SET data = ?2 WHERE seq = ?1 AND state IN (2, 4)";
 const ATTEMPT = "SELECT attempt FROM jobs WHERE seq = ?1 AND state = 2";
 const INTERRUPTED = `SELECT seq, id, name, group_key AS "group", created_at AS createdAt, attempt FROM jobs
@@ -64,7 +64,7 @@ const OUTDATED = `SELECT seq, name, octet_length(data) AS bytes FROM jobs WHERE 
   ORDER BY finished_at LIMIT ?3`;
 const REMOVE = "DELETE FROM jobs WHERE seq = ?1 AND state = ?2";
 
-/** jobs.db. Methods with a transaction change it; `deltas` collects what they do to the counts. */
+/** Statements on jobs.db. Methods with a transaction change it; `deltas` collects their effect on the counts. */
 export class JobStore {
   readonly file: OpenedFile;
 
@@ -77,12 +77,14 @@ export class JobStore {
     return this.file.write(withCounts(work));
   }
 
-  /** The same, without waiting for the disk: for what becomes of a job's tries. After a failure of power it may run again. */
+  /**
+   * Runs `work` like `write`, without waiting for the disk: for the outcomes of tries. After a power failure a job may run again.
+   */
   commit<T>(work: (tx: Transaction, deltas: CountDeltas) => Sync<T>): Promise<T> {
     return this.file.commit(withCounts(work));
   }
 
-  /** Returns the id of the job: an earlier one's if it has the same id, or the same key and is not finished. */
+  /** Inserts a job. Returns its id: an earlier job's if that has the same id, or the same key and is not finished. */
   insert(tx: Transaction, deltas: CountDeltas, job: NewJob, onDue: OnDue): string {
     const { id, name, key, group } = job;
     const earlier = key === null ? null : tx.query<{ id: string }>(BY_KEY).get(name, key);
@@ -95,7 +97,7 @@ export class JobStore {
     return id;
   }
 
-  /** Marks due jobs of a name as running: at most `limit`, and of about CLAIM_BYTES of data. */
+  /** Claims due jobs of a name by marking them as running: at most `limit`, and of about CLAIM_BYTES of data. */
   claim(tx: Transaction, deltas: CountDeltas, { name, now, limit }: { name: string; now: Millis; limit: number }) {
     const mayBeTooMuch = limit * DATA_MAX_BYTES > CLAIM_BYTES;
     const sizes = mayBeTooMuch ? tx.query<{ bytes: number }>(DUE_SIZES).all(name, now, limit) : null;
@@ -108,7 +110,7 @@ export class JobStore {
     return jobs;
   }
 
-  /** When the earliest waiting job of a name is due; null without any. */
+  /** Returns when the earliest waiting job of a name is due; null without any. */
   nextDue(tx: Pick<Transaction, "query">, name: string): Millis | null {
     return tx.query<{ dueAt: number }>(NEXT_DUE).get(name)?.dueAt ?? null;
   }
@@ -132,7 +134,10 @@ export class JobStore {
     this.promote(tx, name, group, onDue);
   }
 
-  /** Call when the job of a group that waited or ran is finished, and no other: the next one becomes due at its time. */
+  /**
+   * Promotes the next job of a group, which becomes due at its time. Call when the group's waiting or running job is finished, and
+   * for no other.
+   */
   promote(tx: Transaction, name: string, group: string | null, onDue: OnDue): void {
     if (group === null) return;
     const next = this.#firstOfGroup(tx, name, group);
@@ -145,17 +150,17 @@ export class JobStore {
     tx.query(SAVE).run(seq, data);
   }
 
-  /** `answer` is JSON. */
+  /** Stores the answer to the latest try, as JSON. */
   keepAnswer(tx: Transaction, seq: number, answer: string): void {
     tx.query(ANSWER).run(seq, answer);
   }
 
-  /** Whether a claim has been committed. */
+  /** Reports whether a claim has been committed. */
   isClaimed({ seq, attempt }: ClaimedJob): boolean {
     return this.file.query<{ attempt: number }>(ATTEMPT).get(seq)?.attempt === attempt;
   }
 
-  /** Jobs that were running when an earlier process ended. */
+  /** Returns the jobs that were running when an earlier process ended. */
   interrupted(tx: Transaction): Omit<ClaimedJob, "data" | "secret" | "lastError">[] {
     const names = this.counts(tx).filter(({ running }) => running > 0);
     return names.flatMap(({ name }) =>
@@ -167,7 +172,7 @@ export class JobStore {
     return from.query<NameCounts & Record<string, string | number>>(COUNTS).all();
   }
 
-  /** Jobs of a name that wait or run. */
+  /** Counts the jobs of a name that wait or run. */
   unfinished(name: string): number {
     return this.file.query<{ count: number }>(UNFINISHED).get(name)?.count ?? 0;
   }
@@ -193,7 +198,7 @@ export class JobStore {
       }
       return null;
     });
-    // Those that are too old are looked for once none is too much.
+    // Jobs past their retention are searched for once there is no surplus.
     return surplus > 0 || found.length === limit || rows.length < found.length;
   }
 
@@ -202,7 +207,7 @@ export class JobStore {
   }
 }
 
-/** `work`, with the counts updated at its end. */
+/** Wraps `work` to update the counts at its end. */
 const withCounts =
   <T>(work: (tx: Transaction, deltas: CountDeltas) => Sync<T>) =>
   (tx: Transaction): Sync<T> => {

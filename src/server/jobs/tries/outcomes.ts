@@ -9,11 +9,11 @@ const INTERRUPTED = "The server ended while the job was running";
 
 interface Moment {
   now: Millis;
-  /** At least 0 and less than 1. */
+  /** Random number, at least 0 and less than 1. */
   random: number;
 }
 
-/** What becomes of a job after a try. */
+/** Returns the outcome of a job after a try. */
 export function outcomeOf(job: ClaimedJob, result: TryResult, definition: JobDefinition, moment: Moment): Outcome {
   switch (result.kind) {
     case "done":
@@ -46,8 +46,8 @@ function failedTry(job: ClaimedJob, error: string, definition: JobDefinition, { 
 }
 
 /**
- * A try that the process did not survive counts, but one such try is forgiven: the end of the process may have nothing to do
- * with the job, which would otherwise be lost if it has no retries. [JB6]
+ * Returns the outcome of a try that the process did not survive. Such a try counts, but one is forgiven: the end of the process may
+ * have nothing to do with the job, which would otherwise be lost if it has no retries. [JB6]
  */
 export function interruptedOutcome(
   job: Pick<ClaimedJob, "seq" | "name" | "group" | "attempt">,
@@ -66,8 +66,8 @@ function errorText(cause: unknown): string {
 }
 
 /**
- * The delay after the failed try number `attempt`: 1 to 2 s after the first, doubling up to 30 to 60 min. Jobs that failed
- * together are tried again apart from each other. `random` is at least 0 and less than 1.
+ * Returns the backoff after the failed try number `attempt`: 1 to 2 s after the first, doubling up to 30 to 60 min, with jitter, so
+ * that jobs that failed together are retried apart from each other. `random` is at least 0 and less than 1.
  */
 export function backoffOf(attempt: number, random: number): Millis {
   const leastMs = Math.min(BACKOFF_FIRST_MS * 2 ** (attempt - 1), BACKOFF_MAX_MS / 2);

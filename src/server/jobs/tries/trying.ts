@@ -8,7 +8,7 @@ export type Ended = "timeout" | "cancelled" | "stopped";
 
 /** A try that is under way. */
 export interface Try {
-  /** Resolves when `run` has ended, or the try was ended; the first counts. Never rejects. */
+  /** Resolves when `run` has ended, or the try was ended, whichever comes first. Never rejects. */
   readonly result: Promise<TryResult>;
   /** Resolves when `run` has ended, also where the try was ended before. Never rejects. */
   readonly ran: Promise<void>;
@@ -18,7 +18,7 @@ export interface Try {
 
 export type TryResult = { kind: "done" } | { kind: "threw"; cause: unknown } | { kind: Ended };
 
-/** Runs one try. What `run` does after the try was ended is ignored. */
+/** Starts one try. Whatever `run` does after the try was ended is ignored. */
 export function startTry(
   { run, timeout }: Pick<JobDefinition, "run" | "timeout">,
   job: Omit<JobRun, "signal">,
@@ -33,7 +33,7 @@ export function startTry(
     controller.abort(new Error(REASONS[reason]));
   };
   const cancelTimer = timeout === null ? () => {} : clock.after(timeout * SECOND_MS, () => end("timeout"));
-  // Called inside, so that a synchronous throw is caught as well.
+  // An async function catches a synchronous throw as well.
   const ran = (async () => run(Object.assign(job, { signal: controller.signal })))();
   const settled = ran.then(
     () => resolve({ kind: "done" }),
@@ -51,7 +51,7 @@ const REASONS: Readonly<Record<Ended, string>> = {
 
 type Facts = Record<string, unknown>;
 
-/** A logger that adds the job's name and id to each entry. Whatever a job logs, this does not fail. */
+/** Creates a logger that adds the job's name and id to each entry. It never throws, whatever a job logs. */
 export function jobLogger(logger: Logger, { name, id }: { name: string; id: string }): Logger {
   const withJob = (facts: Facts | undefined): Facts => {
     const own = { job: name, id };
