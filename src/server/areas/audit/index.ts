@@ -20,17 +20,17 @@ export const AUDIT_FILE = "audit.db";
 
 export interface AuditArea {
   readonly endpoints: readonly Endpoint[];
-  /** Takes every entry that waits. */
+  /** Takes every waiting entry into the log, and stops. */
   stop(): Promise<void>;
 }
 
-/** The audit log in `<data>/audit.db`, which the first entry creates. Rules: SPEC.md. */
+/** Creates the audit log in `<data>/audit.db`, which the first entry creates. Rules: SPEC.md. */
 export function createAuditArea(deps: {
   audit: AuditOutbox;
   /** Default RETENTION_DAYS. */
   days: number | undefined;
   engine: StorageEngine;
-  /** For entries that are of no transaction. */
+  /** File for entries that belong to no transaction. */
   file: DatabaseFile;
   health: Pick<HealthChecks, "add">;
   dataDirectory: string;
@@ -53,7 +53,7 @@ export function createAuditArea(deps: {
         await open().insertRows(rows);
         source.taken(rows.at(-1)?.seq ?? 0);
       }
-      // Nothing is awaited between the last look and this.
+      // Nothing is awaited after the last read, so the source has no new rows.
       audit.onClosed(source);
     }
   };
@@ -66,7 +66,7 @@ export function createAuditArea(deps: {
         await takeAll();
         isFailing = false;
       } catch (cause) {
-        // The first failure only, until it works again. Entries stay in the files of their changes meanwhile.
+        // Logs the first failure only, until writes work again. Entries stay in the files of their changes meanwhile.
         if (!isFailing) logger.error("the audit log cannot be written; entries wait in the databases", { cause });
         isFailing = true;
       }
@@ -80,7 +80,7 @@ export function createAuditArea(deps: {
       await deps.file.write((tx) => tx.auditBy(actor, change));
     },
   });
-  // Entries are safe meanwhile, and not to be found in the log.
+  // Entries are safe while this fails, but cannot be found in the log.
   deps.health.add("audit", () => ({ ok: !isFailing }));
   openPresent(existing, logger);
   const retentionMs = (deps.days ?? RETENTION_DAYS) * DAYS_MS;
@@ -95,7 +95,10 @@ export function createAuditArea(deps: {
   };
 }
 
-/** A log of a later version stops the start, as every other file does. One that is damaged does not: its entries wait. [AL16] */
+/**
+ * Opens the log if it exists. One of a later version stops the start, as every other file does. A damaged one does not: its entries
+ * wait. [AL16]
+ */
 function openPresent(existing: () => AuditStore | null, logger: Logger): void {
   try {
     existing();

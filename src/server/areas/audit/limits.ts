@@ -2,10 +2,12 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../kernel/time/dura
 
 /** Default of `audit.days`. */
 export const RETENTION_DAYS = 365;
-/** Bytes of entries of changes, and of sign-ins and failed ones, that are kept. They are apart, so that guesses push out no change. */
+/**
+ * Bytes of entries that are kept: of changes, and of sign-ins and failed ones. They are apart, so that guesses displace no change.
+ */
 export const CHANGES_MAX_BYTES = 2 * 1024 ** 3;
 export const SESSIONS_MAX_BYTES = 128 * 1024 ** 2;
-/** Failed sign-ins that get an entry of their own in a minute; the others of that minute share one. */
+/** Failed sign-ins per minute that get an entry of their own; the others of that minute share one. */
 export const FAILURES_PER_MINUTE = 30;
 export const FAILURES_WINDOW_MS = MINUTE_MS;
 
@@ -18,10 +20,10 @@ export const FILTER_LENGTH_MAX = 1_024;
 /** How long the command line waits for a file that the server locks. */
 export const LOCK_TIMEOUT_MS = 10 * SECOND_MS;
 
-/** How long entries wait in the files of their changes, so that many are taken together. */
+/** Delay before waiting entries are taken from the files of their changes, so that many are taken together. */
 export const TAKE_DELAY_MS = 100;
 export const TAKE_RETRY_MS = 1_000;
-/** Bytes of entries that are taken in one step, which takes a few milliseconds. */
+/** Bytes of entries taken in one step, which takes a few milliseconds. */
 export const TAKE_BYTES = 512 * 1024;
 
 /** Time limit for summing up the bytes of the whole log, which a slow disk reads for a minute. */
@@ -29,7 +31,7 @@ export const SIZES_TIMEOUT_MS = 10 * MINUTE_MS;
 export const SWEEP_FIRST_MS = 5 * MINUTE_MS;
 export const SWEEP_INTERVAL_MS = HOUR_MS;
 export const SWEEP_PAUSE_MS = 20;
-/** How much of the log's time, from its oldest entry on, one sweep removes: a server that was off for a month needs a day. */
+/** Time span of the log, from its oldest entry on, that one sweep removes: a server that was off for a month needs a day. */
 export const SWEPT_AT_ONCE_MS = DAY_MS;
 /** Rows removed per step: each may have the entries of a transaction. */
 export const SWEEP_STEP_ROWS = 20;

@@ -10,15 +10,15 @@ const AUDIT_FILE = "audit.db";
 const FOLDERS = ["", "databases", "kv", "vectorize"];
 
 /**
- * The entries of a data directory, newest first, beside a running or a stopped server: those that the log has, after those
- * that it has not taken yet. It changes nothing. Errors: those of SQLite, for a damaged file.
+ * Reads the entries of a data directory, newest first, beside a running or a stopped server: the entries that the log has not taken
+ * yet, then those of the log. It changes nothing. Errors: those of SQLite, for a damaged file.
  */
 export async function* entriesOf(dataDirectory: string, filter: AuditFilter): AsyncGenerator<ShownEntry> {
-  // Before the log: it has what is deleted from a file meanwhile.
+  // Read before the log, which has every row that is deleted from a file meanwhile.
   const rows = databasesOf(dataDirectory).flatMap(rowsOf);
   const path = join(dataDirectory, AUDIT_FILE);
   using log = existsSync(path) ? openReadOnly(path) : null;
-  // What the log takes from now on is among the rows.
+  // Entries that the log takes later are among the rows.
   const last = log?.query<{ id: number | null }, []>("SELECT max(id) AS id FROM batches").get()?.id ?? 0;
   const isTaken = ({ id }: AuditRow): boolean =>
     log !== null && log.query("SELECT 1 FROM batches WHERE batch = ? AND id <= ?").get(id, last) !== null;
@@ -41,7 +41,7 @@ function openReadOnly(path: string): Database {
   return sqlite;
 }
 
-/** What the log may not have. */
+/** Reads the rows of a file that the log may not have. */
 function rowsOf(path: string): AuditRow[] {
   try {
     using file = openReadOnly(path);
@@ -53,7 +53,7 @@ function rowsOf(path: string): AuditRow[] {
   }
 }
 
-/** The files whose changes are audited. */
+/** Returns the files whose changes are audited. */
 function databasesOf(dataDirectory: string): string[] {
   const folders = FOLDERS.map((folder) => join(dataDirectory, folder));
   const instances = namesIn(join(dataDirectory, "databases"), "directory").map((name) =>

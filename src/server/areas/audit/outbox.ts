@@ -4,10 +4,10 @@ import { type AuditActor, currentTrace } from "../../../kernel/observing/request
 import type { AuditedChange, AuditSink, AuditSource } from "../../db/index.ts";
 import { FAILURES_PER_MINUTE, FAILURES_WINDOW_MS } from "./limits.ts";
 
-/** Writes an entry into a file of the server's, from where the log takes it. Resolves when it is on disk. */
+/** Writes an entry into a file of the server, from which the log takes it. Resolves when it is on disk. */
 type WriteEntry = (actor: AuditActor, change: AuditedChange) => Promise<void>;
 
-/** What the log takes its entries from. It exists before the files are opened; the log is connected later. */
+/** Sources of the log's entries. It exists before the files are opened; the log is connected later. */
 export class AuditOutbox implements AuditSink {
   readonly #clock: Clock;
   readonly #databases: string;
@@ -38,10 +38,10 @@ export class AuditOutbox implements AuditSink {
     this.#sources.delete(source);
   }
 
-  /** `wake`: something waits. `write`: for entries that are of no transaction. */
+  /** Connects the log. `wake`: entries are waiting. `write`: for entries that belong to no transaction. */
   connect(log: {
     wake(): void;
-    /** Resolves when all that waits has been taken, or could not be. */
+    /** Resolves when all waiting entries have been taken, or could not be. */
     flush(): Promise<void>;
     write: WriteEntry;
   }): void {
@@ -66,14 +66,14 @@ export class AuditOutbox implements AuditSink {
   }
 
   /**
-   * Writes down what a service key or an administrator changes by the current request, and no file of the server's has in a
-   * transaction. Resolves when it is on disk. Errors: the entry cannot be written.
+   * Records a change by a service key or an administrator in the current request that is in no transaction of the server's files.
+   * Resolves when it is on disk. Errors: the entry cannot be written.
    */
   async record(change: AuditedChange): Promise<void> {
     const actor = currentTrace()?.actor ?? null;
     if (actor === null) return;
     await this.#write?.(actor, change);
-    // So that it is in the log before what other files get next.
+    // Makes the log take it before entries that other files get next.
     await this.#flush?.();
   }
 
@@ -84,8 +84,8 @@ export class AuditOutbox implements AuditSink {
   }
 
   /**
-   * Writes down a failed sign-in. Of many within a minute only the first have an entry each, and the next one says how many followed.
-   * Resolves when the entry is on disk. Errors: it cannot be written.
+   * Records a failed sign-in. Within a minute only the first failures have an entry each; the entry at the next failure after it
+   * counts the rest. Resolves when the entry is on disk. Errors: it cannot be written.
    */
   async failed(target: string, about: object): Promise<void> {
     const now = this.#clock.now();

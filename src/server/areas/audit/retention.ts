@@ -24,8 +24,8 @@ export function startRetention(deps: {
   const { store: opened, retentionMs, clock, logger } = deps;
   const { changes, sessions } = deps.bounds ?? { changes: CHANGES_MAX_BYTES, sessions: SESSIONS_MAX_BYTES };
   /**
-   * What this sweep removes ends here. A clock that is far ahead, as after a battery has failed, thus costs a few entries before
-   * somebody notices.
+   * Time up to which this sweep removes entries. It is bounded, so that a clock that is far ahead, as after a battery has failed,
+   * costs few entries before somebody notices.
    */
   let until: Millis | null = null;
   /** Bytes above the bounds, summed up once per sweep. */

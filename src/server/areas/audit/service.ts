@@ -6,11 +6,11 @@ import type { AuditParameters } from "./query.ts";
 import type { AuditPlace, AuditStore, ShownEntry } from "./store.ts";
 
 export interface AuditService {
-  /** Newest first, with every change that was answered before. Errors: 400, 408, 503. */
+  /** Lists entries, newest first, including every change that was answered before. Errors: 400, 408, 503. */
   list(parameters: AuditParameters, caller: ReadCaller): Promise<{ entries: ShownEntry[]; cursor: string | null }>;
 }
 
-/** `store` is null while there is no log yet. */
+/** Creates the service. `store` returns null while there is no log yet. */
 export function createAuditService(deps: { store: () => AuditStore | null; flush: () => Promise<void> }): AuditService {
   return {
     async list({ actor = null, action = null, target = null, after, limit = PAGE_LIMIT_DEFAULT, cursor }, caller) {

@@ -9,31 +9,31 @@ export const REMOVE_OLD = "DELETE FROM batches WHERE id IN (SELECT id FROM batch
 export const REMOVE_FIRST = `DELETE FROM batches WHERE id IN (SELECT id FROM batches WHERE kind = ?1 ORDER BY id LIMIT ?2)
   RETURNING octet_length(entries) AS bytes`;
 
-/** A place in the log: entries before it are older. */
+/** Position in the log: entries before it are older. */
 export interface AuditPlace {
   batch: number;
   index: number;
 }
 
-/** Which entries are wanted; null: any. */
+/** Filter of entries; null: any. */
 export interface AuditFilter {
-  /** The name or the kind of the actor, or whom it acted as. */
+  /** Name or kind of the actor, or of the user that it acted as. */
   actor: string | null;
-  /** An action, or the first part of some: `record`. */
+  /** An action, or its first part: `record`. */
   action: string | null;
-  /** A target, or the first segments of some: `db/shared`. */
+  /** A target, or its first segments: `db/shared`. */
   target: string | null;
-  /** From this time on, in milliseconds since 1970. */
+  /** Earliest time, in milliseconds since 1970. */
   after: number | null;
 }
 
 export interface AuditQuery extends AuditFilter {
-  /** null: from the newest. */
+  /** Cursor; null: from the newest. */
   before: AuditPlace | null;
   limit: number;
 }
 
-/** An entry as it is answered: with its time in ISO 8601. */
+/** An entry as it is answered, with its time in ISO 8601. */
 export interface ShownEntry extends Omit<AuditEntry, "at"> {
   at: string;
 }
@@ -44,17 +44,17 @@ export interface AuditPage {
 }
 
 export interface AuditStore {
-  /** Those that it has are left out. */
+  /** Inserts rows, except those that the log has. */
   insertRows(rows: readonly AuditRow[]): Promise<void>;
-  /** Newest first. Runs in a query process. */
+  /** Returns a page, newest first. Runs in a query process. */
   page(query: AuditQuery, caller: ReadCaller): Promise<AuditPage>;
-  /** Bytes of entries. Reads the whole log, in a query process, which `signal` ends. */
+  /** Sums up the bytes of entries by kind. Reads the whole log, in a query process, which `signal` ends. */
   sizes(signal: AbortSignal): Promise<Map<string, number>>;
-  /** Milliseconds since 1970; null: there is no entry. */
+  /** Returns the time of the oldest entry in milliseconds since 1970; null: there is none. */
   oldest(): number | null;
-  /** Resolves to how many rows it removed, at most `limit`. */
+  /** Removes rows up to a time. Resolves to the number of removed rows, at most `limit`. */
   removeUntil(at: number, limit: number): Promise<number>;
-  /** Resolves to the bytes of the rows that it removed, at most `limit` rows. */
+  /** Removes the oldest rows of a kind, at most `limit`. Resolves to the bytes of the removed rows. */
   removeFirst(kind: AuditKind, limit: number): Promise<number>;
 }
 
@@ -86,8 +86,8 @@ export function createAuditStore(file: DatabaseFile): AuditStore {
 type EntryRow = [batch: number, index: number, entry: string];
 
 /**
- * `read` gives the values of rows. Also for the command line, which has no server. Texts are searched for the beginning of action
- * and target before they are parsed.
+ * Reads a page, also for the command line, which has no server. `read` returns the values of rows. Texts are searched for the
+ * beginning of action and target before they are parsed.
  */
 export async function readPage(
   { actor, action, target, after, before, limit }: AuditQuery,
