@@ -1,16 +1,19 @@
 import { BoundedMap } from "../../../kernel/bounded-map.ts";
 import { CAUSES_MAX, RUNS_PER_CAUSE_MAX } from "./limits.ts";
 
-/** A cause has set off as many runs as it may. */
+/** Thrown when a cause has triggered as many runs as it may. */
 export class CauseExhausted extends Error {
   override readonly name = "CauseExhausted";
 }
 
-/** Counts what each cause sets off by way of runs of triggers: two writes in each run are endless long before they are deep. */
+/**
+ * Counts the runs that each cause triggers, directly or by further triggers: two writes in each run are endless long before they
+ * are deep.
+ */
 export class Causes {
   readonly #counts = new BoundedMap<string, { runs: number }>(CAUSES_MAX);
 
-  /** Counts further runs. Errors: CauseExhausted, and none of them is set off. */
+  /** Counts further runs. Errors: CauseExhausted, and none of them is triggered. */
   count(root: string, runs: number): void {
     const counted = this.#counts.get(root) ?? { runs: 0 };
     if (counted.runs + runs > RUNS_PER_CAUSE_MAX) throw new CauseExhausted(EXHAUSTED);

@@ -16,31 +16,31 @@ import type { PassJobs, Place } from "./types.ts";
 
 export interface DrainsDeps {
   pass: PassJobs;
-  /** null: the file does not exist any more. */
+  /** Returns the file; null: it does not exist any more. */
   fileOf(place: Place): DatabaseFile | null;
   foreground: Foreground;
   clock: Clock;
   logger: Logger;
 }
 
-/** A file that waits for its turn, and the delay after which it is tried again if it fails. */
+/** A file that waits for its turn, with the delay of its next retry. */
 interface Turn {
   readonly place: Place;
   readonly retryMs: number;
 }
 
 /**
- * Passes the rows of outboxes to the queue, then deletes them. A row that was passed and not deleted, because the server died
- * in between, is passed again; the queue knows its id. Rows are read inside a write, which resolves when everything that it
+ * Passes the rows of outboxes to the queue, then deletes them. A row that was passed and not deleted, because the server died in
+ * between, is passed again; the queue dedupes it by its id. Rows are read inside a write, which resolves when everything that it
  * has read is on disk: no run may begin for a change that the disk could still lose. [TG8] [TG10]
  */
 export class Drains {
   readonly #deps: DrainsDeps;
-  /** By the place's key, in the order of their turns. One entry for each file with waiting rows. */
+  /** Waiting files by the place's key, in the order of their turns. One entry for each file with waiting rows. */
   readonly #waiting = new Map<string, Turn>();
   readonly #running = new Map<string, { isWanted: boolean; ended: Promise<void> }>();
   readonly #retries = new Map<string, () => void>();
-  /** End the pauses of running drains. */
+  /** Functions that end the pauses of running drains. */
   readonly #pauses = new Set<() => void>();
   #isStopped = false;
   readonly #pacing: Pacing;
@@ -61,7 +61,7 @@ export class Drains {
     }
   }
 
-  /** Ends after the steps that run now. What is left waits in its file. */
+  /** Stops after the running steps. Remaining rows wait in their files. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#waiting.clear();
@@ -106,14 +106,14 @@ export class Drains {
     }
     const cancel = clock.after(retryMs, () => {
       this.#retries.delete(key);
-      // In its turn: on a full disk all files fail at once.
+      // Waits for a turn again: on a full disk all files fail at once.
       this.#waiting.set(key, { place, retryMs: Math.min(2 * retryMs, DRAIN_RETRY_MAX_MS) });
       this.#next();
     });
     this.#retries.set(key, cancel);
   }
 
-  /** Ends at once when the drains are stopped. `after` is a timer. */
+  /** Waits for the timer `after`, or until the drains are stopped. */
   #pause(after: (end: () => void) => () => void): Promise<void> {
     if (this.#isStopped) return Promise.resolve();
     return new Promise((resolve) => {
@@ -127,7 +127,7 @@ export class Drains {
     });
   }
 
-  /** Ends when no row waits, or other files do and it has had a step: `isWanted` then. */
+  /** Drains a file until no row waits, or until other files wait and it has had a step; it sets `isWanted` then. */
   async #drain(place: Place, running: { isWanted: boolean }): Promise<void> {
     const { fileOf, pass } = this.#deps;
     let passed: StoredOutboxRow | null = null;
@@ -141,7 +141,7 @@ export class Drains {
         return readOutboxRows(tx, { rowsMax: DRAIN_ROWS_MAX, bytesMax: DRAIN_BYTES_MAX });
       });
       if (passed !== null && rows.length > 0 && this.#waiting.size > 0) {
-        // It has had a step: files that are written all the time would keep all others waiting.
+        // A turn ends after a step, as files that are written constantly would starve all others.
         running.isWanted = true;
         return;
       }
@@ -152,7 +152,7 @@ export class Drains {
       }
       if (this.#isStopped) return;
       await pass(rows.flatMap(jobsOf));
-      // In real time, as that of the other pause: no test waits for it.
+      // Real time, as in the other pause: no test waits for it.
       if (rows.length < DRAIN_ROWS_MAX) await this.#pause((end) => systemClock.after(DRAIN_PAUSE_MS, end));
       else if (this.#pacing.leftMs > 0) await this.#pause((end) => this.#pacing.after(end));
     }

@@ -19,21 +19,21 @@ export { Outboxes } from "./outboxes.ts";
 export interface TriggersArea {
   readonly files: FileNotes;
   readonly accounts: AccountNotes;
-  /** Ends passing jobs to the queue. What is left waits in its file. */
+  /** Stops passing jobs to the queue. Remaining jobs wait in their files. */
   stop(): Promise<void>;
 }
 
 type WatchConfig = Pick<PlatformConfig, "triggers" | "webhooks" | "databases" | "auth" | "jobs">;
 
-/** The namespaces with tables that a trigger or webhook watches. */
+/** Returns the namespaces with tables that a trigger or webhook watches. */
 export function watchedNamespaces({ triggers, webhooks }: WatchConfig): ReadonlySet<string> {
   const sources = [...Object.values(triggers ?? {}), ...Object.values(webhooks ?? {})].map(({ on }) => on);
   return new Set(sources.flatMap((on) => ("table" in on ? (on.table.split(".")[0] ?? []) : [])));
 }
 
 /**
- * Triggers, and the outboxes by which triggers, webhooks and jobs of transactions reach the queue. Rules: SPEC.md. Errors: a
- * filter that does not fit its table.
+ * Creates the triggers, and the outboxes by which triggers, webhooks and jobs of transactions reach the queue. Rules: SPEC.md.
+ * Errors: a filter that does not fit its table.
  */
 export function createTriggersArea(deps: {
   config: WatchConfig;
@@ -44,7 +44,7 @@ export function createTriggersArea(deps: {
   pass: PassJobs;
   finalFailure(message: string): Error;
   filters: Filters;
-  /** null: the file does not exist. */
+  /** Returns the file of tables; null: it does not exist. */
   tableFile(namespace: string, instanceId: string | null): DatabaseFile | null;
   app: () => AppAccess;
   foreground: Foreground;
@@ -83,7 +83,7 @@ export function createTriggersArea(deps: {
         if (of === undefined) return;
         const subjectId = (after ?? before)?.key ?? "";
         const source = `bucket.${bucket}`;
-        // The facts of a file are JSON.
+        // The facts of a file are JSON values.
         const facts = { before, after } as unknown as Record<"before" | "after", Subject | null>;
         noteHappening(tx, of, { source, event, subjectId, instanceId: null, by, ...facts }, context);
       },
@@ -103,7 +103,7 @@ export function createTriggersArea(deps: {
   };
 }
 
-/** `auth.hooks`, as the names of their jobs. */
+/** Returns the names of the jobs of `auth.hooks`. */
 function accountHooks({ auth }: WatchConfig) {
   const { afterSignup, afterDelete } = auth?.hooks ?? {};
   const declared = [
@@ -129,7 +129,7 @@ function watchesOf(config: WatchConfig): Watch[] {
     filter,
     isOrdered: true,
   }));
-  // A delivery that is tried again does not hold back later ones.
+  // A retry of a delivery does not block later ones.
   const ofWebhooks = Object.entries(webhooks).map(([name, { on, filter }]) => ({
     path: `webhooks.${name}`,
     name: `webhook:${name}`,
@@ -141,8 +141,8 @@ function watchesOf(config: WatchConfig): Watch[] {
 }
 
 /**
- * Dynamic namespaces with files that may have rows: those that are watched, all where transactions may enqueue jobs, and those
- * where entries for the audit log may be left: there is a log, or a crash has left write-ahead logs.
+ * Returns the dynamic namespaces with files that may have rows: those that are watched, all where transactions may enqueue jobs,
+ * and those where entries for the audit log may be left: there is a log, or a crash has left write-ahead logs.
  */
 function dynamicNamespaces(config: WatchConfig, dataDirectory: string) {
   const { databases = {}, jobs = {} } = config;

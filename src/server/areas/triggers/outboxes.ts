@@ -8,13 +8,13 @@ import type { Place } from "./types.ts";
 import { noteHappening, type Watches } from "./watches.ts";
 
 /**
- * The outboxes of all files. Files are opened before the tables whose filters the watches need, so watches and drains are
- * connected later; rows that wait in a file that is opened before are passed then.
+ * The outboxes of all files. Files are opened before the tables whose filters the watches need, so watches and drains are connected
+ * later; rows that wait in a file that is opened earlier are passed then.
  */
 export class Outboxes {
   readonly #deps: { clock: Clock; ids: Ids; causes: Causes };
   readonly #watchedNamespaces: ReadonlySet<string>;
-  /** The origin of what a run of a trigger writes. */
+  /** The origin of the writes of a trigger run. */
   readonly #origin = new AsyncLocalStorage<Origin>();
   #early: Place[] = [];
   #connected: { watches: Watches; drains: Drains } | null = null;
@@ -24,7 +24,7 @@ export class Outboxes {
     this.#deps = { ...deps, causes: new Causes() };
   }
 
-  /** null: nothing is connected yet. */
+  /** The connected watches; null: nothing is connected yet. */
   get watches(): Watches | null {
     return this.#connected?.watches ?? null;
   }
@@ -45,12 +45,12 @@ export class Outboxes {
     this.#early = [];
   }
 
-  /** What the causes of all files have set off. */
+  /** The run counts of the causes of all files. */
   get causes(): Causes {
     return this.#deps.causes;
   }
 
-  /** Runs `work`; what it writes, also later, has this origin. */
+  /** Runs `work` so that its writes, also later ones, have this origin. */
   runFrom<T>(origin: Origin, work: () => T): T {
     return this.#origin.run(origin, work);
   }

@@ -7,7 +7,7 @@ import { CONCURRENCY_DEFAULT, DEPTH_MAX, RETRIES_DEFAULT, TIMEOUT_DEFAULT_SECOND
 import type { Outboxes } from "./outboxes.ts";
 import type { Occurrence } from "./types.ts";
 
-/** One try, as the queue calls it. */
+/** One try of a job, as the queue passes it. */
 interface Try {
   readonly id: string;
   readonly data: JsonValue;
@@ -16,7 +16,7 @@ interface Try {
   readonly log: Logger;
 }
 
-/** What the queue has to know of a job of this area. */
+/** Definition of a job of this area for the queue. */
 export interface RunDefinition {
   run(job: Try): unknown;
   retries: number;
@@ -28,14 +28,14 @@ export interface RunDefinition {
 export interface RunDeps {
   outboxes: Outboxes;
   app: () => AppAccess;
-  /** An error after which the job is not tried again. */
+  /** Creates an error after which the job is not retried. */
   finalFailure(message: string): Error;
 }
 
-/** The occurrence that `noteHappening` has written. */
+/** Returns the occurrence that `noteHappening` has written. */
 const occurrenceOf = (data: JsonValue): Occurrence => data as unknown as Occurrence;
 
-/** How the queue runs a trigger. */
+/** Returns the definition of a trigger's jobs. */
 export function triggerDefinition(name: string, config: TriggerConfig, deps: RunDeps): RunDefinition {
   const { retries = RETRIES_DEFAULT, timeout = TIMEOUT_DEFAULT_SECONDS, concurrency = CONCURRENCY_DEFAULT } = config;
   return {
@@ -46,14 +46,14 @@ export function triggerDefinition(name: string, config: TriggerConfig, deps: Run
       const { event, before, after, by, instanceId, at, depth } = occurrenceOf(job.data);
       if (depth >= DEPTH_MAX) throw deps.finalFailure(tooDeep(`The trigger "${name}"`));
       const { id, attempt, signal, log } = job;
-      // The check of the config has seen that the events are those of the source.
+      // Validation of the config has checked that the events are those of the source.
       const run = { event, before, after, by, instanceId, at, app: deps.app(), id, attempt, signal, log } as TriggerRun;
       return runFrom(job, depth, deps, () => config.run(run));
     },
   };
 }
 
-/** How the queue runs one of `auth.hooks`. */
+/** Returns the definition of the jobs of one of `auth.hooks`. */
 export function hookDefinition(
   name: string,
   hook: (user: User, app: AppAccess) => unknown,
@@ -66,14 +66,17 @@ export function hookDefinition(
     run(job) {
       const { before, after, depth } = occurrenceOf(job.data);
       if (depth >= DEPTH_MAX) throw deps.finalFailure(tooDeep(`The hook "${name}"`));
-      // The area of users has made it.
+      // The data is written by the area of users.
       const user = (after ?? before) as unknown as User;
       return runFrom(job, depth, deps, () => hook(user, deps.app()));
     },
   };
 }
 
-/** Errors: a final failure where the cause of the run has set off too much; a further try would not change that. */
+/**
+ * Runs `work` with the origin of the job. Errors: a final failure where the cause has triggered too many runs; a retry would not
+ * change that.
+ */
 async function runFrom(job: Try, depth: number, deps: RunDeps, work: () => unknown): Promise<unknown> {
   const { root = job.id } = occurrenceOf(job.data);
   try {

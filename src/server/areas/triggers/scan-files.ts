@@ -5,20 +5,20 @@ import { mayHaveOutboxRows } from "../../db/index.ts";
 export interface ScanRequest {
   /** The directory of the `INSTANCE.db` files. */
   directory: string;
-  /** The last file of the request before; "" for the first. */
+  /** Cursor: the last file of the previous request; "" for the first. */
   after: string;
   filesMax: number;
 }
 
 export interface ScanAnswer {
   instanceIds: string[];
-  /** null: that was the last file. */
+  /** Cursor of the next request; null: there are no more files. */
   last: string | null;
 }
 
 const ENDING = ".db";
 
-/** Looks into the next instance files in order of name. Those that cannot be read count as having rows. */
+/** Scans the next instance files in order of name. Files that cannot be read count as having rows. */
 export function scanSome({ directory, after, filesMax }: ScanRequest): ScanAnswer {
   const names = readdirSync(directory)
     .filter((name) => name.endsWith(ENDING) && name > after)

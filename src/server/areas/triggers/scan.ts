@@ -7,9 +7,9 @@ import { SCAN_FILES, SCAN_RETRIES_MAX, SCAN_RETRY_MS, SCAN_TIMEOUT_MS } from "./
 import type { ScanAnswer, ScanRequest } from "./scan-files.ts";
 
 /**
- * Looks for instance files with waiting rows, in a process beside the server, once after a start: rows that were written
- * before a crash, or restored from a backup, must not wait until somebody opens their file. The rows themselves are the only
- * list of what waits; a second list could disagree with them after a crash. [TG9]
+ * Scans for instance files with waiting rows, in a process beside the server, once after a start: rows that were written before a
+ * crash, or restored from a backup, must not wait until somebody opens their file. The rows themselves are the only list of waiting
+ * work; a second list could disagree with them after a crash. [TG9]
  */
 export function startScan(options: {
   /** The directories of the dynamic namespaces. */
@@ -63,7 +63,7 @@ export function startScan(options: {
 
 async function ask(pool: ProcessPool, request: ScanRequest, signal: AbortSignal): Promise<ScanAnswer> {
   const failed = (what: string) => (): Error => new AppError(503, `The scan for waiting triggers ${what}`);
-  // `scanSome` gave it.
+  // Returned by `scanSome`.
   return (await pool.run({
     request,
     caller: SERVER_CALLER.callerName,

@@ -5,9 +5,9 @@ import type { PassedJob } from "../../jobs/index.ts";
 /** A file with an outbox: of tables, or system.db. */
 export type Place = { kind: "tables"; namespace: string; instanceId: string | null } | { kind: "system" };
 
-/** The data of a job that a change sets off: JSON in the outbox and in the queue. */
+/** The data of a job that a change triggers: JSON in the outbox and in the queue. */
 export interface Occurrence {
-  /** As webhooks name it: `shared.orders.update`, `bucket.avatars.upload`, `auth.signup`. */
+  /** Type, as webhooks name it: `shared.orders.update`, `bucket.avatars.upload`, `auth.signup`. */
   type: string;
   /** The last part of `type`. */
   event: string;
@@ -15,20 +15,20 @@ export interface Occurrence {
   after: Subject | null;
   by: ChangedBy;
   instanceId: string | null;
-  /** ISO 8601. */
+  /** Time of the change, in ISO 8601. */
   at: string;
-  /** How many runs of triggers led to the change. */
+  /** Number of trigger runs that led to the change. */
   depth: number;
-  /** The id of what was set off first. Jobs of earlier versions have none. */
+  /** The id of what was triggered first. Jobs of earlier versions have none. */
   root?: string;
 }
 
 /** Adds all jobs in their order, and resolves when they are on disk. A job whose id is known is not added again. */
 export type PassJobs = (jobs: readonly PassedJob[]) => Promise<void>;
 
-/** Tells triggers and webhooks of files in buckets. */
+/** Notifies triggers and webhooks of files in buckets. */
 export interface FileNotes {
-  /** Whether such events of the bucket set off anything. */
+  /** Reports whether such events of the bucket trigger anything. */
   isWatched(bucket: string, event: "upload" | "delete"): boolean;
   note(
     tx: Transaction,
@@ -42,7 +42,7 @@ export interface FileNotes {
   ): void;
 }
 
-/** Tells triggers, webhooks and hooks of accounts. */
+/** Notifies triggers, webhooks and hooks of accounts. */
 export interface AccountNotes {
   isWatched(event: "signup" | "delete"): boolean;
   note(tx: Transaction, change: { event: "signup" | "delete"; by: Actor; user: Subject }): void;

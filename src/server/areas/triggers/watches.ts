@@ -7,15 +7,15 @@ import type { Causes } from "./causes.ts";
 import { GROUP_LENGTH_MAX } from "./limits.ts";
 import type { Occurrence } from "./types.ts";
 
-/** What has to be told of some changes. */
+/** A subscription of a trigger, webhook or hook to some changes. */
 export interface Watch {
-  /** Where the config declares it. */
+  /** Path of its declaration in the config. */
   path: string;
-  /** The name of the jobs. */
+  /** Name of its jobs. */
   name: string;
   on: EventSource;
   filter: Filter | undefined;
-  /** Jobs about one record run one after another, in the order of the changes. */
+  /** Whether jobs about one record run one after another, in the order of the changes. */
   isOrdered: boolean;
 }
 
@@ -23,17 +23,17 @@ interface Match {
   name: string;
   events: readonly string[];
   isOrdered: boolean;
-  /** null: every record. */
+  /** Compiled filter; null: every record. */
   matches: ((subject: Subject) => boolean) | null;
 }
 
-/** The matching of filters. Errors: a filter that does not fit its table. */
+/** Compiles filters. Errors: a filter that does not fit its table. */
 export interface Filters {
   ofTable(namespace: string, table: string, filter: Filter): (subject: Subject) => boolean;
   ofFacts(filter: Filter): (subject: Subject) => boolean;
 }
 
-/** What happened to a record, a file or an account. */
+/** An event of a record, a file or an account. */
 export interface Happening {
   /** `type` without the event. */
   source: string;
@@ -58,7 +58,7 @@ export class SourceWatches {
     return this.#matches.some(({ events }) => events.includes(event));
   }
 
-  /** Those that a change concerns. */
+  /** Returns the watches that a change concerns. */
   of(event: string, subject: Subject): readonly Match[] {
     return this.#matches.filter(
       ({ events, matches }) => events.includes(event) && (matches === null || matches(subject)),
@@ -69,7 +69,7 @@ export class SourceWatches {
 const TABLE_EVENTS = ["insert", "update", "delete"];
 const FILE_EVENTS = ["upload", "delete"];
 
-/** All watches of a config, by what they are about. */
+/** All watches of a config, by their source. */
 export interface Watches {
   table(namespace: string, table: string): SourceWatches | undefined;
   bucket(bucket: string): SourceWatches | undefined;
@@ -90,7 +90,7 @@ export function compileWatches(watches: readonly Watch[], filters: Filters): Wat
       }
     };
     if ("table" in on) {
-      // The check of the config has seen both parts.
+      // Validation of the config has checked that there are both parts.
       const [namespace = "", table = ""] = on.table.split(".");
       const matches = compiled((given) => filters.ofTable(namespace, table, given));
       const ofNamespace = entry(tables, namespace, () => new Map<string, SourceWatches>());
@@ -123,7 +123,7 @@ function entry<Value>(map: Map<string, Value>, key: string, make: () => Value): 
   return made;
 }
 
-/** Writes down what a change sets off, in its transaction. Errors: CauseExhausted. */
+/** Writes the jobs that a change triggers to the outbox, in its transaction. Errors: CauseExhausted. */
 export function noteHappening(
   tx: Transaction,
   watches: SourceWatches,
