@@ -3,20 +3,20 @@ import type { WebhookConfig } from "../../config/types.ts";
 import type { OutgoingAnswer } from "../../http/outgoing/call.ts";
 import { ANSWER_KEPT_BYTES, ANSWER_READ_MS, CONTENT_TYPE_MAX_LENGTH, HIDDEN_MIN_LENGTH } from "./limits.ts";
 
-/** What a receiver answered, as administrators see it. */
+/** Answer of a receiver, as administrators see it. */
 export interface ReceiverAnswer {
   status: number;
-  /** Without parameters; null: the answer named none. */
+  /** Media type without parameters; null: the answer named none. */
   contentType: string | null;
-  /** The beginning of the body, without what the config keeps secret. */
+  /** The beginning of the body, without the secrets of the config. */
   body: string;
-  /** Whether there was more of it. */
+  /** Whether there was more of the body. */
   isCut: boolean;
 }
 
 const HIDDEN = "[hidden]";
 
-/** Reads the beginning of a body, and gives up the rest of it. No error: a body that breaks off has ended there. */
+/** Reads the beginning of a body, and drops the rest of it. Never fails: a body that breaks off counts as ended there. */
 export async function answerOf(answer: OutgoingAnswer, config: WebhookConfig, clock: Clock): Promise<ReceiverAnswer> {
   const { bytes, isCut } = await beginningOf(answer, clock);
   const type = answer.headers.get("content-type")?.split(";")[0]?.trim() ?? "";
@@ -31,7 +31,7 @@ export async function answerOf(answer: OutgoingAnswer, config: WebhookConfig, cl
 
 async function beginningOf(answer: OutgoingAnswer, clock: Clock): Promise<{ bytes: Uint8Array; isCut: boolean }> {
   if ((answer.headers.get("content-encoding") ?? "identity") !== "identity") {
-    // It is compressed, though that was not asked for: nobody can read it, nor find in it what is secret.
+    // The answer is compressed, although that was not requested: nobody can read it, nor find secrets in it.
     answer.drop();
     return { bytes: new Uint8Array(), isCut: true };
   }
@@ -44,7 +44,7 @@ async function beginningOf(answer: OutgoingAnswer, clock: Clock): Promise<{ byte
   }
 }
 
-/** What the config keeps secret, the longest first: a receiver that repeats the request in its answer would show it. */
+/** Returns the secrets of the config, the longest first: a receiver that echoes the request in its answer would reveal them. */
 function secretsOf({ url, secret, headers = {} }: WebhookConfig): readonly string[] {
   const { href, host, pathname, search, searchParams, username, password } = new URL(url);
   const address = [url, href, host, `${pathname}${search}`, search, ...searchParams.values(), username, password];
@@ -55,7 +55,7 @@ function secretsOf({ url, secret, headers = {} }: WebhookConfig): readonly strin
     .toSorted((one, other) => other.length - one.length);
 }
 
-/** A text as it is, and as it is within JSON; some escape slashes there. */
+/** Returns a text as it is, and as it is within JSON; some encoders escape slashes there. */
 function writtenForms(text: string): string[] {
   const inJson = JSON.stringify(text).slice(1, -1);
   return [text, inJson, inJson.replaceAll("/", "\\/")];
@@ -64,7 +64,7 @@ function writtenForms(text: string): string[] {
 function withoutSecrets(text: string, secrets: readonly string[]): string {
   let shown = text;
   for (const secret of secrets) shown = shown.replaceAll(secret, HIDDEN);
-  // One that the end of what was read cuts off.
+  // Hides a secret that is cut off at the end of the read part.
   for (const secret of secrets) {
     for (let length = Math.min(secret.length, shown.length); length >= HIDDEN_MIN_LENGTH; length--) {
       if (!shown.endsWith(secret.slice(0, length))) continue;

@@ -13,18 +13,18 @@ import {
 } from "./limits.ts";
 import { type Reply, send } from "./sending.ts";
 
-/** One try, as the queue calls it. */
+/** One try of a job, as the queue passes it. */
 interface Try {
   readonly id: string;
   readonly data: JsonValue;
   readonly attempt: number;
-  /** The error of the latest try that failed; null: none has. */
+  /** The error of the latest failed try; null: none has failed. */
   readonly lastError: string | null;
   readonly signal: AbortSignal;
   answered(answer: ReceiverAnswer): void;
 }
 
-/** How the queue makes the deliveries of one webhook. */
+/** Definition of the deliveries of one webhook for the queue. */
 export interface DeliveryDefinition {
   run(job: Try): Promise<void>;
   retries: number;
@@ -42,13 +42,13 @@ export function deliveryDefinition(
   deps: {
     endings: Endings;
     clock: Clock;
-    /** An error after which the delivery is not tried again. */
+    /** Creates an error after which the delivery is not retried. */
     finalFailure(message: string): Error;
   },
 ): DeliveryDefinition {
   const { endings, clock, finalFailure } = deps;
   return {
-    // The time decides: see `backoff`.
+    // The retry time is the limit: see `backoff`.
     retries: Number.MAX_SAFE_INTEGER,
     timeout: RUN_TIMEOUT_SECONDS,
     concurrency: DELIVERIES_MAX,
@@ -70,8 +70,9 @@ export function deliveryDefinition(
 }
 
 /**
- * Doubles from RETRY_FIRST_MS to RETRY_MAX_MS, less a random part of RETRY_JITTER, so that a receiver that comes back does not get all
- * deliveries at once. The last try is at the end of RETRIED_FOR_MS. null: that time is over. `random`: at least 0 and less than 1.
+ * Returns the backoff, which doubles from RETRY_FIRST_MS to RETRY_MAX_MS, less a random part of RETRY_JITTER, so that a receiver
+ * that comes back does not get all deliveries at once. The last try is at the end of RETRIED_FOR_MS. null: that time is over.
+ * `random`: at least 0 and less than 1.
  */
 export function retryDelay(
   attempt: number,
@@ -82,7 +83,7 @@ export function retryDelay(
   return leftMs <= 0 ? null : Math.min(Math.ceil(delayMs), leftMs);
 }
 
-/** The same bytes in each try. */
+/** Serialises the body, with the same bytes in each try. */
 function bodyOf(data: JsonValue): string {
   const { type = null, at = null, before = null, after = null, instanceId = null } = isJsonObject(data) ? data : {};
   return JSON.stringify({ type, timestamp: at, data: { before, after, instanceId } });

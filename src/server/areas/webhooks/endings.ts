@@ -8,11 +8,11 @@ import { replaceSmallFile } from "../../disk/small-file.ts";
 const FILE = "webhooks.json";
 
 /**
- * The webhooks whose receiver has answered 410, in `webhooks.json`. A change is durable when the call returns; when it throws, as on a
- * full disk, nothing has changed.
+ * The webhooks whose receiver has answered 410, in `webhooks.json`. A change is durable when the call returns; when it throws, as
+ * on a full disk, nothing has changed.
  */
 export interface Endings {
-  /** A webhook whose config has changed since counts as not ended. */
+  /** Reports whether deliveries have ended. A webhook whose config has changed since counts as not ended. */
   isEnded(name: string): boolean;
   end(name: string): void;
   resume(name: string): void;
@@ -26,7 +26,7 @@ export function openEndings(deps: {
   const { webhooks, dataDirectory, logger } = deps;
   const path = join(dataDirectory, FILE);
   const identities = new Map(Object.entries(webhooks).map(([name, config]) => [name, identityOf(config)]));
-  /** As on disk, by name: the identity of the config that was ended. */
+  /** Content of the file, by name: the identity of the config that was ended. */
   let ended: ReadonlyMap<string, string> = read(path, logger);
   const replace = (changed: ReadonlyMap<string, string>): void => {
     replaceSmallFile(path, `${JSON.stringify(Object.fromEntries(changed))}\n`);
@@ -42,13 +42,13 @@ export function openEndings(deps: {
   };
 }
 
-/** Changes with every member of the config. The secret is random, so that its hash tells nothing of it. */
+/** Returns a hash that changes with every member of the config. The secret is random, so its hash reveals nothing of it. */
 function identityOf({ url, secret, on, filter, headers }: WebhookConfig): string {
   const text = JSON.stringify([url, secret, on, filter ?? null, headers ?? null]);
   return new Bun.CryptoHasher("sha256").update(text).digest("hex");
 }
 
-/** Without a readable file nothing has ended: the next delivery finds out. */
+/** Reads the file. Without a readable one nothing has ended: the next delivery finds out. */
 function read(path: string, logger: Logger): Map<string, string> {
   if (!existsSync(path)) return new Map();
   try {

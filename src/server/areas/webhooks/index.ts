@@ -5,8 +5,8 @@ import { type DeliveryDefinition, deliveryDefinition } from "./deliveries.ts";
 import { openEndings } from "./endings.ts";
 
 /**
- * Lets the queue deliver what changes have written down for webhooks (src/server/areas/triggers). Rules: SPEC.md. Errors: none; an unreadable
- * `webhooks.json` is logged.
+ * Defines the deliveries of webhooks in the queue; changes write them to outboxes (src/server/areas/triggers). Rules: SPEC.md.
+ * Errors: none; an unreadable `webhooks.json` is logged.
  */
 export function defineWebhooks(deps: {
   webhooks: Readonly<Record<string, WebhookConfig>>;

@@ -6,12 +6,12 @@ import { outgoingCall } from "../../http/outgoing/call.ts";
 import { answerOf, type ReceiverAnswer } from "./answer.ts";
 import { DELIVERY_TIMEOUT_MS } from "./limits.ts";
 
-/** What the receiver answered, or why there is no answer. */
+/** The receiver's answer, or the reason why there is none. */
 export type Reply = { kind: "answered"; answer: ReceiverAnswer } | { kind: "failed"; reason: string };
 
 /**
- * Sends one message, signed as Standard Webhooks say. Of the answer's body the beginning is read: it may have any length.
- * Redirects are not followed: the address that the config names is the one that is meant.
+ * Sends one message, signed as Standard Webhooks specify. Only the beginning of the answer's body is read: it may have any length.
+ * Redirects are not followed: the config names the address that is meant.
  */
 export async function send(
   config: WebhookConfig,
@@ -47,13 +47,13 @@ export async function send(
   }
 }
 
-/** By Bun's HMAC: that of the library for this, in JavaScript, takes half a second for the largest messages. */
+/** Signs with Bun's HMAC: the JavaScript library for this takes half a second for the largest messages. */
 function signatureOf(secret: string, prefix: string, body: string): string {
   const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
   return `v1,${new Bun.CryptoHasher("sha256", key).update(prefix).update(body).digest("base64")}`;
 }
 
-/** The code of the failure: the message may contain the address, which may contain a credential. */
+/** Returns the code of the failure: the message may contain the address, which may contain a credential. */
 function reasonOf(cause: unknown): string {
   const code = cause instanceof Error && "code" in cause ? cause.code : null;
   return typeof code === "string" ? code : "the connection failed";
