@@ -1,6 +1,6 @@
 import { index, integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
-/** Administrators who signed in with a service key. Times are in milliseconds. */
+/** Sessions of administrators, who signed in with a service key. Times are in milliseconds. */
 export const adminSessions = sqliteTable(
   "admin_sessions",
   {
@@ -8,7 +8,7 @@ export const adminSessions = sqliteTable(
     id: text().primaryKey(),
     /** The name of the service key. */
     key: text().notNull(),
-    /** Says whether the key is still the one that was signed in with. */
+    /** Fingerprint that shows whether the key is still the one that was signed in with. */
     stamp: text().notNull(),
     lastUsedAt: integer().notNull(),
     expiresAt: integer().notNull(),

@@ -32,7 +32,7 @@ export const users = sqliteTable(
   },
   (table) => [
     index("users_displayName").on(sql`${table.displayName} COLLATE NOCASE`, table.seq),
-    // The few addresses of which there may be other forms: each start looks at them.
+    // Index of the few addresses that may have other forms, which each start checks.
     index("users_otherForms").on(table.email).where(sql`${table.email} GLOB '*[^ -~]*'`),
   ],
 );
@@ -43,8 +43,9 @@ const userId = () =>
     .references(() => users.id, { onDelete: "cascade" });
 
 /**
- * `generation` is that of the refresh token that counts; `rotations` when the last ones were replaced, newest first.
- * `provedAt`: when the user last signed in or confirmed the password. `tokenVersion`: that of the access tokens that count.
+ * Sessions of users. `generation` is that of the refresh token that is valid; `rotations` when the last ones were replaced, newest
+ * first. `provedAt`: when the user last signed in or confirmed the password. `tokenVersion`: that of the access tokens that are
+ * valid.
  */
 export const sessions = sqliteTable(
   "sessions",
@@ -67,7 +68,7 @@ export const sessions = sqliteTable(
   ],
 );
 
-/** What is good once: tokens and codes in mail, MFA tickets, OAuth states, WebAuthn challenges. Only hashes are kept. */
+/** Secrets that are valid once: tokens and codes in mail, MFA tickets, OAuth states, WebAuthn challenges. Only hashes are kept. */
 export const oneTimeSecrets = sqliteTable(
   "one_time_secrets",
   {
@@ -97,7 +98,7 @@ export const oneTimeSecrets = sqliteTable(
   ],
 );
 
-/** Wrong six-digit codes of the last day, by what they are for and whose they are. */
+/** Wrong six-digit codes of the last day, by purpose and owner. */
 export const codeFailures = sqliteTable(
   "code_failures",
   {
@@ -108,7 +109,7 @@ export const codeFailures = sqliteTable(
   (table) => [index("code_failures_endsAt").on(table.endsAt)],
 );
 
-/** `secret` is encrypted; `usedSteps` are the time steps whose codes have been used of late. */
+/** MFA factors. `secret` is encrypted; `usedSteps` are the time steps whose codes have been used recently. */
 export const mfaFactors = sqliteTable(
   "mfa_factors",
   {

@@ -21,7 +21,7 @@ export const pushDevices = sqliteTable(
   (table) => [unique().on(table.userId, table.deviceId)],
 );
 
-/** What devices are subscribed to. */
+/** Topics to which devices are subscribed. */
 export const pushTopics = sqliteTable(
   "push_topics",
   {
@@ -36,7 +36,7 @@ export const pushTopics = sqliteTable(
   ],
 );
 
-/** What became of each message and device; kept for a day. `userId` null: sent to a bare token. */
+/** Outcome of each message and device; kept for a day. `userId` null: sent to a bare token. */
 export const pushLogs = sqliteTable(
   "push_logs",
   {

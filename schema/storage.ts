@@ -5,7 +5,7 @@ import type { JsonObject } from "../src/kernel/json/json.ts";
 /** A column of custom metadata, as JSON. */
 const metadata = () => text({ mode: "json" }).$type<{ [name: string]: string }>().notNull().default({});
 
-/** The files that keys name. Times are milliseconds since 1970. */
+/** Files by key. Times are milliseconds since 1970. */
 export const storageObjects = sqliteTable(
   "storage_objects",
   {
@@ -20,7 +20,7 @@ export const storageObjects = sqliteTable(
     /** The id of a user; null: a service key or the server. */
     uploadedBy: text(),
     uploaded: integer().notNull(),
-    /** Goes up with every change of the metadata. */
+    /** Increases with every change of the metadata. */
     revision: integer().notNull().default(1),
   },
   (table) => [primaryKey({ columns: [table.bucket, table.key] })],
@@ -60,7 +60,7 @@ export const storageParts = sqliteTable(
   (table) => [primaryKey({ columns: [table.uploadId, table.partNumber] })],
 );
 
-/** What was stored by uploads that a client may repeat, because it may not have got the answer. Kept for a day. */
+/** Results of uploads that a client may repeat, because it may not have got the answer. Kept for a day. */
 export const storageReceipts = sqliteTable(
   "storage_receipts",
   {
@@ -79,7 +79,7 @@ export const storageReceipts = sqliteTable(
   ],
 );
 
-/** What buckets with a quota hold. */
+/** Stored bytes of buckets with a quota. */
 export const storageUsage = sqliteTable(
   "storage_usage",
   {
@@ -98,7 +98,9 @@ export const storageGrants = sqliteTable(
     id: text().primaryKey().notNull(),
     bucket: text().notNull(),
     key: text().notNull(),
-    /** Who asked for the URL: a user as rules see one, or `{ serviceKey: NAME }`; each with `actor`, if audited. null: the server. */
+    /**
+     * Who requested the URL: a user as rules see one, or `{ serviceKey: NAME }`; each with `actor`, if audited. null: the server.
+     */
     auth: text({ mode: "json" }).$type<JsonObject>(),
     expiresAt: integer().notNull(),
   },

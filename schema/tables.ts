@@ -1,7 +1,7 @@
 // biome-ignore lint/suspicious/noDeprecatedImports: another overload of primaryKey is meant
 import { index, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
-/** Who has created an instance, in namespaces with a quota of instances. */
+/** Creators of instances, in namespaces with a quota of instances. */
 export const instanceCreators = sqliteTable(
   "instance_creators",
   {

@@ -25,17 +25,17 @@ import tables1 from "./tables/0001_server.sql" with { type: "text" };
 import vectorize1 from "./vectorize/0001_index.sql" with { type: "text" };
 import vectorize2 from "./vectorize/0002_chunks.sql" with { type: "text" };
 
-/** The tables of the server in one kind of file, as the steps that lead to them. */
+/** The tables of the server in one kind of file, as the migration steps that lead to them. */
 export interface FileLayout {
-  /** Its folder here, and its name in messages. */
+  /** Name of its folder here, also for messages. */
   name: string;
-  /** In order; a step that has been released is never changed. Their number is the version of an up-to-date file. */
+  /** Steps in order; a released step is never changed. Their number is the version of an up-to-date file. */
   steps: readonly string[];
-  /** SQL that gives the version of a file that has tables and no version: it was made before files had one. */
+  /** SQL that returns the version of a file that has tables and no version: it was made before files had one. */
   unversioned: string;
 }
 
-/** The first steps keep what there is. */
+/** Version 0: the first steps keep existing tables, so they can run again. */
 const RUN_AGAIN = "SELECT 0";
 
 export const analyticsLayout: FileLayout = {
@@ -75,7 +75,7 @@ export const systemLayout: FileLayout = {
 
 export const tablesLayout: FileLayout = { name: "tables", steps: [tables1], unversioned: RUN_AGAIN };
 
-/** `{{…}}` in its steps is filled in from the config: sqlite-vec wants numbers in its DDL. */
+/** Layout of vector files. `{{…}}` in its steps is filled in from the config: sqlite-vec requires numbers in its DDL. */
 export const vectorizeLayout: FileLayout = {
   name: "vectorize",
   steps: [vectorize1, vectorize2],
