@@ -15,7 +15,7 @@ export interface RegisteredDevice {
   createdAt: string;
 }
 
-/** Push notifications to this device. Needs a signed-in user. All methods reject with `PlatformError`. */
+/** Push notifications to this device. Needs a signed-in user. Failed calls reject with `PlatformError`. */
 export interface Push {
   /**
    * Registers this browser, or this app with its provider's token, for the signed-in user. Call it at each start. A browser asks

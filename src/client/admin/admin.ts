@@ -14,7 +14,7 @@ export interface AdminOptions {
   serviceKey: string;
 }
 
-/** Client with the rights of a service key: no rules are evaluated. All methods reject with `PlatformError`. */
+/** Client with the rights of a service key: no rules are evaluated. Failed calls reject with `PlatformError`. */
 export interface AdminClient<Config = unknown>
   extends Administration,
     Pick<Features<TypesOf<Config>>, "storage" | "functions"> {

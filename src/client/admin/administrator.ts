@@ -68,7 +68,7 @@ interface AdministratorDeps {
   runtime: Runtime;
   store: Store;
   headers: Record<string, string>;
-  /** User whom the client acts as; null: nobody. */
+  /** Id of the user whom the client acts as; null: none. */
   userId: string | null;
 }
 

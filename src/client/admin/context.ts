@@ -13,7 +13,7 @@ interface Server {
   headers: Readonly<Record<string, string>>;
   /** Store for state of unfinished work, such as uploads; in memory by default. */
   store?: Store;
-  /** User whom the client acts as; null: nobody. */
+  /** Id of the user whom the client acts as; null: none. */
   userId?: string | null;
 }
 

@@ -21,7 +21,7 @@ export function createAccount(context: ClientContext, signIns: SignIns): Account
   const enter = async (path: string, body: object) => complete(await post<SignInAnswer>(path, body));
   const { register, signIn } = createPasskeys(context, signIns);
   const { begin, redirectResult } = createOAuth(context, signIns);
-  /** Takes the updated user. Does nothing if the user signed out, or another one signed in, during the request. */
+  /** Returns the updated user, and stores it unless the user signed out, or another one signed in, during the request. */
   const takeUser = async (answer: { user: User }) => {
     await session.update(answer);
     return answer.user;

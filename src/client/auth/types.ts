@@ -89,7 +89,7 @@ export interface Identity {
   lastSignInAt: string;
 }
 
-/** Sign-in, sign-out, and the account of the signed-in user. All methods reject with `PlatformError`. */
+/** Sign-in, sign-out, and the account of the signed-in user. Failed calls reject with `PlatformError`. */
 export interface Auth {
   /** Signed-in user; null without one, and before `ready` if the store is asynchronous. */
   readonly user: User | null;
@@ -104,7 +104,7 @@ export interface Auth {
   ): Promise<SignUpResult>;
   /** Signs in with a password. Errors: `unauthenticated` for a wrong address or password. */
   signIn(credentials: Credentials): Promise<SignInResult>;
-  /** Signs in as a new user without an address. `link` later keeps all of the user's data. */
+  /** Signs in as a new user without an address. A later `link` keeps all of the user's data. */
   signInAnonymously(options?: { captchaToken?: string }): Promise<{ user: User }>;
   /** Sets an address and a password for the anonymous user. */
   link(credentials: Credentials): Promise<SignUpResult>;

@@ -41,7 +41,7 @@ function createTracking(context: ClientContext, channel: string): Tracking {
     async track(state) {
       tracked = state;
       await keep();
-      // `untrack` was called meanwhile; it is sent first.
+      // `untrack` was called meanwhile, and its message is sent first.
       if (tracked === null) return;
       try {
         const message = { type: "track", channel, state };

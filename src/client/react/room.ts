@@ -133,7 +133,7 @@ const nowhere: RoomStore<never> = {
 
 /**
  * Returns a room: `useRoom(client.rooms("quiz"), id)`. It is joined while a component shows it, and left soon after the last one
- * unmounts. Below a provider it is joined again when another user signs in. null: no room yet. On a server the status is
+ * unmounts. Below a provider it is joined again as the user who signs in. null: no room yet. On a server the status is
  * `joining`, and no connection opens. The functions are stable across renders.
  */
 export function useRoom<Actions>(rooms: Rooms<Actions>, id: string | null): RoomResult<Actions> {

@@ -56,7 +56,7 @@ interface Cancellable {
   signal?: AbortSignal;
 }
 
-/** Files of one bucket. All methods reject with `PlatformError`. */
+/** Files of one bucket. Failed calls reject with `PlatformError`. */
 export interface Bucket {
   /**
    * Stores a file, replacing one with the same key. A file over 8 MiB is sent in parts, four at a time; a lost connection only
