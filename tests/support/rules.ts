@@ -17,10 +17,7 @@ export interface GeneratedRule {
   source: string;
   /** Whether the rule is declared with the record as a parameter, and without the context. */
   looksAtRecord: boolean;
-  /**
-   * For a rule with the context: returns whether it reads the record for this caller; `looksUp`: whether it looks up other
-   * records.
-   */
+  /** Returns whether a rule with the context reads the record for this caller. `looksUp`: whether it looks up other records. */
   reads?(auth: Auth): boolean;
   looksUp?(auth: Auth): boolean;
   says(auth: Auth, record: JsonObject, next: JsonObject): Says;

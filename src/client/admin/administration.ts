@@ -14,7 +14,7 @@ import { type AdminTables, createAdminTables } from "./tables.ts";
 import { type AdminUsers, createUsers } from "./users.ts";
 
 /**
- * Operations of a service key besides tables and files, shared by scripts and the dashboard. All methods reject with
+ * Operations of a service key besides tables and files, shared by scripts and the dashboard. Failed calls reject with
  * `PlatformError`.
  */
 export interface Administration {

@@ -17,7 +17,10 @@ export interface RoomEntry {
 export interface RoomState {
   namespace: string;
   id: string;
-  /** `live`: in memory. `hibernating`: with players, but not in memory. `saved`: only in the file, as last saved. */
+  /**
+   * Status of the room. `live`: in memory. `hibernating`: with players, but not in memory. `saved`: only in the file, as last
+   * saved.
+   */
   status: "live" | "hibernating" | "saved";
   /** Players, at most 1,000. A player without connections has a seat reserved for a reconnect. */
   players: { userId: string; role: string; connections: number; state: JsonObject | null }[];

@@ -7,14 +7,14 @@ export interface JobRecord {
   id: string;
   name: string;
   state: JobState;
-  /** `drill`: the job waits because the server is a drill, in which no job runs. */
+  /** Why the job waits. `drill`: the server is a drill, in which no job runs. null: no special reason. */
   waitingFor: "drill" | null;
   /** Number of attempts started. */
   attempt: number;
   data: JsonValue;
   /** Error of the latest failed attempt; null without one. */
   error: string | null;
-  /** For a webhook: the receiver's latest response, with the beginning of its body; null without one. */
+  /** Latest response of a webhook's receiver, with the beginning of its body; null without one. */
   answer: { status: number; contentType: string | null; body: string; isCut: boolean } | null;
   createdAt: string;
   dueAt: string;

@@ -71,7 +71,7 @@ export interface UserChanges {
   /** Whether the address is verified; false by default after a change of `email`. */
   emailVerified?: boolean;
   password?: string;
-  /** true: setting a password keeps the passkeys. */
+  /** Whether the passkeys stay when a password is set. */
   keepPasskeys?: boolean;
 }
 

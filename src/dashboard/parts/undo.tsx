@@ -8,7 +8,7 @@ import { type Begun, endsWithSession } from "../api/session.tsx";
 /** Time in which a deletion can be undone. */
 const UNDO_MS = 10_000;
 
-/** How to send a request: normally, or so that it outlives the page. */
+/** Options of a request: none, or those with which it outlives the page. */
 export type Sending = Pick<RequestOptions, "fetch">;
 
 export interface Deletion {

@@ -20,7 +20,9 @@ export function peerOf(url: string): Promise<Peer> {
   return promise;
 }
 
-/** For some seconds after a renewal a server presents either certificate. This many equal ones in a row are no coincidence. */
+/**
+ * Number of consecutive equal certificates that is no coincidence: for some seconds after a renewal a server presents either one.
+ */
 const CONNECTIONS_IN_A_ROW = 12;
 
 /** Waits until all new connections are presented an expected certificate. */
