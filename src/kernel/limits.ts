@@ -33,7 +33,7 @@ export const HEALTH_KEPT_MS = 1_000;
 export const SHOWN_DEPTH_MAX = 20;
 /** Member names whose classification as secret is cached. */
 export const SHOWN_NAMES_MAX = 2_000;
-/** Characters of a cached name: a longer one is classified each time. */
+/** Characters up to which a name is cached: a longer one is classified each time. */
 export const SHOWN_NAME_LENGTH_MAX = 128;
 
 /** Log lines kept in memory, and their total characters: fewer lines are kept when they are long. */

@@ -9,7 +9,7 @@ export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
   return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }
 
-/** Like `then`, but runs at once when the value is not a promise. */
+/** Chains `next` like `then`, but runs it at once when the value is not a promise. */
 export function chain<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U> {
   return isPromise(value) ? value.then(next) : next(value);
 }

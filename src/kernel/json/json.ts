@@ -11,7 +11,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
 export const ownValue = <T>(object: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(object, name) ? object[name] : undefined;
 
-/** Why a value is refused, and where in it: names and indexes joined by dots, "" for the whole value. */
+/** A reason to refuse a value, and its place in it: names and indexes joined by dots, "" for the whole value. */
 export interface JsonFault {
   path: string;
   message: string;

@@ -19,7 +19,7 @@ function inSlices(text: string): Outcome {
   }
 }
 
-/** What is to be the outcome. */
+/** The expected outcome. */
 function atOnce(text: string): Outcome {
   let value: unknown;
   try {

@@ -2,7 +2,7 @@ import { JSON_DEPTH_MAX, MEMBERS_MAX } from "../limits.ts";
 import { endOfString, type JsonFault, type JsonObject, type JsonValue, jsonFault } from "./json.ts";
 import { jsonTextFault } from "./text.ts";
 
-/** Characters of JSON text that are parsed at a time, and that are looked through between two steps. */
+/** Characters of JSON text that are parsed in one slice, and that are scanned between two steps. */
 const SLICE_LENGTH = 32 * 1024;
 
 const [QUOTE, COMMA] = [0x22, 0x2c];

@@ -3,7 +3,7 @@ import type { JsonValue } from "../json/json.ts";
 import { HEALTH_KEPT_MS } from "../limits.ts";
 import type { MaybePromise } from "../maybe-promise.ts";
 
-/** What one check found. `ok: false` makes the server `degraded`, or `unavailable` where the check is vital. */
+/** Result of one check. `ok: false` makes the server `degraded`, or `unavailable` where the check is vital. */
 export type CheckResult = { ok: boolean } & { readonly [figure: string]: JsonValue };
 
 export type HealthStatus = "ok" | "degraded" | "unavailable";

@@ -6,7 +6,7 @@ import type { JsonSchema } from "./strict.ts";
 
 /** A field of a value that a schema refused. */
 interface Field {
-  /** Its path, such as `users.3.email`; empty for the whole value. */
+  /** Path of the field, such as `users.3.email`; empty for the whole value. */
   name: string;
   isRequired: boolean;
 }

@@ -6,7 +6,7 @@ interface Bytes {
   includes(other: Bytes): boolean;
 }
 
-/** Absent in browsers, where a slow search holds up only the page that asks for it. */
+/** Bun's `Buffer`. Absent in browsers, where a slow search delays only the page that asks for it. */
 const bytes = (globalThis as { Buffer?: { from(text: string): Bytes } }).Buffer;
 
 /**

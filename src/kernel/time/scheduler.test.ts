@@ -121,7 +121,7 @@ test("short work runs at once, until what came in this turn has taken its time",
   expect(turns.soon(work)).toBe(3);
   const results = Array.from({ length: 10 }, () => turns.soon(work));
   expect(results.slice(0, 3)).toEqual([6, 9, 12]);
-  // A result that never comes keeps nothing waiting.
+  // A result that never comes blocks nothing.
   void turns.soon(() => never);
   const failing = turns.soon(() => {
     throw new Error("no");
@@ -161,7 +161,7 @@ test("the result of the last work is kept for nobody", async () => {
   expect((await turns.run(large())).length).toBe(50_000_000);
   await nextTurn();
   const taken = heapBytes() - before;
-  // Which keeps the turns themselves until here.
+  // Keeps `turns` reachable until here.
   await turns.run(large());
   expect(taken).toBeLessThan(25_000_000);
 });

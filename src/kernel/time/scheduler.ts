@@ -25,9 +25,9 @@ export interface SchedulerOptions {
 
 /** Caller, places and cancellation of a piece of work. Callers take turns. */
 export interface Whose {
-  /** Default: one caller for all work. */
+  /** Caller of the work. Default: one caller for all work. */
   caller?: string;
-  /** Default 1. */
+  /** Places of the queue that the work takes. Default 1. */
   places?: number;
   /** Ends the work with its reason, whether it waits or is between two steps. */
   signal?: AbortSignal | undefined;
@@ -47,15 +47,14 @@ export interface Pace {
 }
 
 /**
- * Shares the event loop between pieces of work of one kind, so that twenty at once delay everything else no more than one
- * does:
+ * Shares the event loop between pieces of work of one kind, so that twenty at once delay everything else no more than one does:
  *
  * - **a budget**: together they take `turnMs` of a turn, counted from their first moment in it; the rest waits for later turns;
  * - **fair by caller**: callers take turns, however much work one of them has waiting;
  * - **bounded**: a full queue refuses the newest work of the caller who has the most;
  * - **cancellable**: by `signal`.
  *
- * Work goes on in the asynchronous context of whoever asked for it.
+ * Work runs in the asynchronous context of its caller.
  */
 export class Scheduler {
   readonly #atOnce: number;
@@ -67,7 +66,7 @@ export class Scheduler {
   readonly #nextTurn: (work: () => void) => void;
   readonly #waiting: FairQueue<Entry>;
   #running = 0;
-  /** When work first took time in this turn of the event loop; null: none has. */
+  /** Time at which work first ran in this turn of the event loop; null: none has. */
   #startedAt: number | null = null;
   readonly #paused: (() => void)[] = [];
 

@@ -7,7 +7,7 @@ interface SweepingOptions {
   intervalMs: number;
   /** Delay between calls while there is more to do, in which requests are served. */
   pauseMs: number;
-  /** One step of bounded size; resolves to whether there is more. `stopping` is aborted when the sweep is to end. */
+  /** Runs one step of bounded size; resolves to whether there is more. `stopping` is aborted when the sweep is to end. */
   sweep(stopping: AbortSignal): Promise<boolean>;
   /** Called when a step fails. The next one runs at its time. */
   onFailure(cause: unknown): void;
