@@ -18,7 +18,7 @@ import type { SyncFile } from "./writer/wal-sync.ts";
 
 export interface StorageEngineOptions {
   clock: Clock;
-  /** Default systemIds. */
+  /** Source of ids. Default systemIds. */
   ids?: Ids;
   /** Long statements that run at once. Default QUERY_PROCESSES_MAX. */
   readWorkers?: number;
@@ -26,7 +26,7 @@ export interface StorageEngineOptions {
   onFailure?(path: string, cause: unknown): void;
   /** Syncs the WAL. Default fs.fdatasync; tests delay it or make it fail. */
   syncFile?: SyncFile;
-  /** Default: the limit of the process. */
+  /** Limit of open descriptors. Default: the limit of the process. */
   descriptorLimit?: number;
   /** Takes the audit entries of writes. Absent: nothing is audited. */
   audit?: AuditSink;

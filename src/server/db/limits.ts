@@ -6,7 +6,7 @@ export const INSTANCE_CACHE_KIB = 256;
 export const INSTANCE_STATEMENTS_MAX = 64;
 export const STATEMENTS_MAX = 512;
 
-/** How long SQLite may wait for a lock. Short, because it waits on the main thread. */
+/** Time for which SQLite may wait for a lock. Short, because it waits on the main thread. */
 export const BUSY_TIMEOUT_MS = 250;
 
 /** Maximum writes of one transaction, and the time after which it takes no more, so that the event loop can run other work. */
@@ -49,9 +49,9 @@ export const SENT_AS_JSON_MIN = 100;
 export const SENT_AS_JSON_CHARS_MAX = 1_000;
 /** Time limit of a checkpoint of about 24 MiB at most. After it, the process is killed, and the next one tries again. */
 export const CHECKPOINT_TIMEOUT_MS = 60_000;
-/** How long a restart of the WAL waits for readers. The writer waits meanwhile. */
+/** Time for which a restart of the WAL waits for readers. The writer waits meanwhile. */
 export const RESTART_WAIT_MS = 50;
-/** How long an idle process may take to close a file before it is killed. */
+/** Time limit for an idle process to close a file, after which it is killed. */
 export const FORGET_TIMEOUT_MS = 5_000;
 /** Long statements that run at once; further ones wait. */
 export const QUERY_PROCESSES_MAX = 8;
@@ -69,14 +69,14 @@ export const PAGES_MAX = 8;
 export const LARGE_PAGE_BYTES = 256 * 1024;
 /** The server receives a result in parts of this size. Each blocks the event loop for about a millisecond. */
 export const READ_PART_BYTES = 256 * 1024;
-/** How long a query process waits for a lock. The server's process is not blocked. */
+/** Time for which a query process waits for a lock. The server's process is not blocked. */
 export const QUERY_LOCK_TIMEOUT_MS = 5_000;
 
 /** Characters of indexed texts that one write indexes itself, in a few milliseconds. Another process indexes the rest later. */
 export const INDEXED_NOW_LENGTH_MAX = 16 * 1024;
 /** Minimum records of a table whose index is rebuilt in another process, if that is enabled. */
 export const REBUILD_NOW_ROWS_MAX = 500;
-/** How long one transaction of the indexing process takes further texts. The file's writes wait meanwhile. */
+/** Time for which one transaction of the indexing process takes further texts. The file's writes wait meanwhile. */
 export const INDEX_SLICE_MS = 40;
 /** Pause between two of these transactions, so that waiting writes can run. */
 export const INDEX_PAUSE_MS = 5;
@@ -107,7 +107,7 @@ export const MIGRATED_NOW_BYTES_MAX = 2 * 1024 * 1024;
 /** Time limit of such a migration, and the number of instances that may wait for one. */
 export const MIGRATION_TIMEOUT_MS = 3_600_000;
 export const MIGRATIONS_WAITING_MAX = 10_000;
-/** How long a request waits for the migration of its instance. */
+/** Time for which a request waits for the migration of its instance. */
 export const MIGRATION_WAIT_MS = 20_000;
 /** Cached instances that do not fit the declaration: maximum number, and time. */
 export const UNFIT_INSTANCES_MAX = 1_000;
@@ -119,7 +119,7 @@ export const CHECK_AFTER_CRASH_MAX_BYTES = 64 * 1024 * 1024;
 /** Bounds of the marks in a text found by a search: number of hits, and bytes at its beginning that are searched for them. */
 export const HIGHLIGHT_HITS_MAX = 100;
 export const HIGHLIGHT_BYTES_MAX = 64 * 1024;
-/** Characters that are marked at a time. FTS5's time grows with the square of the number of marks. */
+/** Characters of a piece whose marks are made together. FTS5's time grows with the square of the number of marks. */
 export const HIGHLIGHT_PIECE_LENGTH = 4_096;
 /** A phrase that begins in one piece may end this many characters after it: the maximum length of a query. */
 export const HIGHLIGHT_PHRASE_LENGTH = 1_000;
@@ -133,12 +133,12 @@ export const ANSWER_PART_BYTES = 256 * 1024;
 
 /** Requests that may wait for an open instance file. */
 export const WAITING_FOR_ROOM_MAX = 10_000;
-/** How long a request waits for the file of an instance that exists. */
+/** Time for which a request waits for the file of an instance that exists. */
 export const ROOM_WAIT_MS = 20_000;
 /** Delay before files over the bound are closed, if they were busy before. */
 export const SWEEP_DELAY_MS = 100;
 
-/** How long a rehearsal of the schema waits for a file that the server has locked. */
+/** Time for which a rehearsal of the schema waits for a file that the server has locked. */
 export const REHEARSAL_LOCK_TIMEOUT_MS = 5_000;
 
 /** Characters of audit entries in one row of a file; a longer entry has a row of its own. */

@@ -1,6 +1,6 @@
 import type { DatabaseFile, SqlValue, Transaction } from "./types.ts";
 
-/** How a value is stored: `plain` unchanged, `boolean` as 0 or 1, `json` as its text. */
+/** Storage form of a value: `plain` unchanged, `boolean` as 0 or 1, `json` as its text. */
 export type ValueKind = "plain" | "boolean" | "json";
 
 /** A query as SQL. drizzle generates it from a declaration; for the executable, at build time (scripts/query-texts.ts). */

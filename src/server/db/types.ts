@@ -94,7 +94,7 @@ export interface ReadCaller {
 export interface ReadOptions {
   /** Maximum time of the query, and maximum time that it waits in the queue before that. Default READ_TIMEOUT_MS. */
   timeoutMs?: number | undefined;
-  /** Default SERVER_CALLER. */
+  /** Caller of the read. Default SERVER_CALLER. */
   caller?: ReadCaller | undefined;
   /** Ends the query, like the caller's signal. */
   signal?: AbortSignal | undefined;
@@ -143,7 +143,7 @@ export interface DatabaseFile {
    * SQLite's errors, and for a result over READ_RESULT_BYTES_MAX.
    */
   read(sql: string, params: readonly SqlValue[], options?: ReadOptions): Promise<unknown[][]>;
-  /** Like `read`, within the bounds of a page and with each row decoded by `decode`. */
+  /** Runs a long read like `read`, within the bounds of a page and with each row decoded by `decode`. */
   readPage<R>(sql: string, params: readonly SqlValue[], options: ReadPageOptions<R>): Promise<ReadResult<R>>;
   /**
    * Refuses reads of a failed file. For code that reads it on its own connections: call before and after such a read. Errors: 503

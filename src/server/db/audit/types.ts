@@ -54,7 +54,7 @@ export interface AuditRow {
   /** Dedupe key: the log takes entries with the same id once. */
   id: string;
   kind: AuditKind;
-  /** When the last of the entries was written. */
+  /** Time at which the last of the entries was written. */
   at: number;
   /** JSON of `AuditEntry[]`. */
   entries: string;

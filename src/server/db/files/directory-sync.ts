@@ -10,7 +10,7 @@ export interface DirectorySync {
 }
 
 interface Held {
-  /** null: the system cannot sync directories, or does not permit opening this one. */
+  /** Descriptor of the directory; null: the system cannot sync directories, or does not permit opening this one. */
   descriptor: number | null;
   count: number;
 }

@@ -59,7 +59,7 @@ export function assertCreatable(path: string): void {
   throw openError(path, new Error(reason));
 }
 
-/** Why a database file without a single byte is refused. */
+/** The reason for refusing a database file of 0 bytes. */
 export const EMPTY_FILE =
   "it is empty (0 bytes), and the server makes no empty file: its data was lost. Restore it from a backup, or delete the file to begin without its data";
 

@@ -80,7 +80,7 @@ export interface InstanceFiles {
 
 const ANYBODYS: InstanceCreation = { creator: null, mayCreate() {}, mayOpen() {} };
 
-/** One file per instance, opened on demand; the least recently used are closed. Instance ids are validated and contain no path. */
+/** Opens one file per instance, on demand; the least recently used are closed. Instance ids are validated and contain no path. */
 class Instances implements InstanceFiles, InstanceUses {
   readonly #engine: StorageEngine;
   readonly #options: InstanceFilesOptions;
@@ -94,7 +94,7 @@ class Instances implements InstanceFiles, InstanceUses {
   readonly #deleting = new Map<string, Promise<boolean>>();
   /** Instances whose first writes are under way. */
   readonly #beginning = new Set<string>();
-  /** null: nobody counts who creates instances. */
+  /** Counts of creations by creator; null: they are not counted. */
   readonly #creating: CountedCreations | null;
   readonly #deletions = new Deletions();
 
@@ -181,7 +181,7 @@ class Instances implements InstanceFiles, InstanceUses {
     return this.exists(instanceId) && !this.#open.has(instanceId) && mayHaveOutboxRows(this.#pathOf(instanceId));
   }
 
-  /** Opens the file, because the audit log takes entries from open files. A file that cannot be opened is removed nevertheless. */
+  /** Opens the file, because the audit log takes entries from open files. A file that cannot be opened is removed all the same. */
   async #tryToOpen(instanceId: string): Promise<void> {
     try {
       await this.ready(instanceId);

@@ -1,6 +1,6 @@
 import type { FromProcess, ToProcess } from "./protocol.ts";
 
-/** One job, as the program of a process sees it. */
+/** Context of one job in the program of a process. */
 export interface JobContext {
   /** The bytes sent before the request. */
   readonly attached: readonly Uint8Array<ArrayBuffer>[];

@@ -30,7 +30,7 @@ export interface QueryRequest {
   extensions: readonly string[];
   sql: string;
   params: SentValues<SqlValue>;
-  /** null: all rows, or an error when they are too large. */
+  /** Bounds of a page; null: all rows, or an error when they are too large. */
   page: PageBounds | null;
   /** Marks appended to the rows of a page; null: none. */
   highlight: HighlightRequest | null;

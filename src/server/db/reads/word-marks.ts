@@ -16,7 +16,7 @@ export interface HighlightLimits {
   hitsMax: number;
   /** Bytes at the beginning of a text in which marks are made. */
   bytesMax: number;
-  /** Characters of a piece. */
+  /** Length of a piece in characters. */
   pieceLength: number;
   /** Characters after a piece into which a phrase that begins in it may reach. */
   phraseLength: number;

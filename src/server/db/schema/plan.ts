@@ -26,7 +26,7 @@ export interface TablePlan {
 
 export interface PlanInput {
   table: DeclaredTable;
-  /** Null when the file was created without a declaration. */
+  /** The declaration stored in the file; null when the file was created without one. */
   stored: StoredTable | null;
   /** Whether a migration of this table has just run. It is responsible for converting values of changed columns. */
   isMigrated: boolean;

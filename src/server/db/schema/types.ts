@@ -28,7 +28,7 @@ export interface DeclaredColumn {
   /** An SQL expression over the columns of the row; null for none. */
   check: string | null;
   references: DeclaredReference | null;
-  /** null: whatever the column's type can hold. Absent in the declaration that a file of 0.2 has. */
+  /** Accepted values; null: any that the column's type can hold. Absent in the declaration that a file of 0.2 has. */
   values?: DeclaredValues | null;
   /** The value for existing rows when the column is added or becomes required. */
   default?: SqlValue;
@@ -53,7 +53,7 @@ export interface DeclaredMigration {
 
 export interface DeclaredTable {
   name: string;
-  /** How the records are stored, apart from the columns. A change of it is a retype of the table. */
+  /** Storage form of the records, apart from the columns. A change of it is a retype of the table. */
   kind: string;
   /** The logical type of each column. A change of it is a retype, even if the SQL type stays the same. */
   columnKinds: Record<string, string>;

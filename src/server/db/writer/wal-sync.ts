@@ -25,7 +25,7 @@ export function createWalSync(options: {
   databasePath: string;
   newFileDescriptor: number | null;
   directories: DirectorySync;
-  /** Default fs.fdatasync. */
+  /** Syncs a descriptor. Default fs.fdatasync. */
   syncFile: SyncFile | undefined;
 }): WalSync {
   const { databasePath, newFileDescriptor, directories, syncFile = fs.fdatasync } = options;

@@ -9,7 +9,7 @@ import type { Change, Row, Statement, Sync, Transaction } from "../types.ts";
 import type { StatementCache } from "./statement-cache.ts";
 import { NOTE_PENDING_TEXT } from "./text-indexer.ts";
 
-/** One write()'s view of the transaction that it shares with other writes. */
+/** The view that one write has of the transaction that it shares with other writes. */
 export class WriteTransaction implements Transaction {
   readonly changes: Change[] = [];
   readonly #sqlite: Database;

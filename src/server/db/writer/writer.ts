@@ -436,6 +436,6 @@ export interface Commit {
   seqs: readonly number[];
   /** The number of the last row of audit entries; 0: it has none. */
   auditSeq: number;
-  /** False: all writes failed, or none of them needs a sync. */
+  /** Whether the commit needs a sync. False: all writes failed, or none of them has to be on disk. */
   needsSync: boolean;
 }
