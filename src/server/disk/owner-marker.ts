@@ -6,7 +6,7 @@ import { isJsonObject } from "../../kernel/json/json.ts";
 export interface Owner {
   /** See `ownerIdOf`. */
   id: string;
-  /** Its path, for messages. */
+  /** Path of the data directory, for messages. */
   directory: string;
 }
 

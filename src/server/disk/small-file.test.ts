@@ -7,7 +7,7 @@ import { removeLeftovers, replaceSmallFile } from "./small-file.ts";
 test("a small file is replaced atomically, readable by its owner only, and leaves no other file", () => {
   const directory = temporaryDirectory();
   const path = join(directory, "secret");
-  // As a crash of a process with the same id leaves it: longer, and readable by others.
+  // Left by a crash of a process with the same id: longer, and readable by others.
   writeFileSync(`${path}.${process.pid}.new`, "what was left by a crash", { mode: 0o644 });
   for (const text of ["first", "second", ""]) {
     replaceSmallFile(path, text);
