@@ -34,7 +34,7 @@ export interface JobsArea {
   /** Prepares a job of the config for an outbox. */
   readonly prepare: PrepareJob;
   readonly load: JobsLoad;
-  /** Call when every area is open. Opens jobs.db if it exists, and starts what is due. */
+  /** Opens jobs.db if it exists, and starts due jobs. Call when every area is open. */
   start(): Promise<void>;
   /** Starts no more jobs, and gives running ones time to end. Jobs can still be enqueued, and run after the next start. */
   stop(): Promise<void>;

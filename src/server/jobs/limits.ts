@@ -4,11 +4,11 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/time/duratio
 export const DATA_MAX_BYTES = 1024 * 1024;
 /** Length in characters from which data is parsed over several turns of the event loop. */
 export const SLICED_DATA_MIN_LENGTH = 256 * 1024;
-/** Characters of an id, a key and a group. */
+/** Maximum length in characters of an id, a key and a group. */
 export const KEY_LENGTH_MAX = 512;
 /** A hundred years: a longer delay is a mistake. */
 export const DELAY_MAX_SECONDS = 100 * 365 * 24 * 3600;
-/** Characters of an error that is kept. */
+/** Length in characters to which a stored error is cut. */
 export const ERROR_LENGTH_MAX = 2_000;
 
 /** Jobs that wait to be written; further ones are refused. */

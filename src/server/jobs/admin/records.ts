@@ -8,7 +8,7 @@ import type { JobStore } from "../queue/store.ts";
 import { BEHIND, FAILED, type JobState, rowStates, stateName, WAITING } from "../types.ts";
 
 export interface JobListing {
-  /** null: every job. */
+  /** Names of the jobs; null: all. */
   names: readonly string[] | null;
   state: JobState | null;
   /** Cursor: only jobs that were enqueued before the one with this number; null: from the newest. */

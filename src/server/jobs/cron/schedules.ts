@@ -49,7 +49,7 @@ interface RunningSchedules extends Schedules {
   /** Returns the schedules in the order in which they were added. */
   view(): ScheduleView[];
   /**
-   * Enqueues a run for the present moment, and resolves with the job's id once it is on disk, or with that of a run that waits or
+   * Enqueues a run for the current time, and resolves with the job's id once it is on disk, or with the id of a run that waits or
    * runs. null: there is no such schedule.
    */
   runNow(name: string): Promise<string> | null;

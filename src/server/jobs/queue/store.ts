@@ -21,7 +21,7 @@ export interface ClaimedJob {
   secret: Uint8Array | null;
 }
 
-/** How a try ended. `retry`: the job waits again. */
+/** Outcome of a try. `retry`: the job waits again. */
 export type Outcome = { job: Pick<ClaimedJob, "seq" | "name" | "group"> } & (
   | { to: "done"; at: Millis }
   | { to: "failed"; at: Millis; error: string }

@@ -3,7 +3,7 @@ import type { Logger } from "../../../kernel/logger.ts";
 import { SECOND_MS } from "../../../kernel/time/duration.ts";
 import type { JobDefinition, JobRun } from "../types.ts";
 
-/** Why a try was ended from outside. */
+/** Reason for which a try was ended from outside. */
 export type Ended = "timeout" | "cancelled" | "stopped";
 
 /** A try that is under way. */
