@@ -14,10 +14,10 @@ export const FAILURES_WINDOW_MS = MINUTE_MS;
 /** Entries per page: the default and the maximum. */
 export const PAGE_LIMIT_DEFAULT = 50;
 export const PAGE_LIMIT_MAX = 200;
-/** Characters of a filter. */
+/** Maximum length in characters of a filter. */
 export const FILTER_LENGTH_MAX = 1_024;
 
-/** How long the command line waits for a file that the server locks. */
+/** Time for which the command line waits for a file that the server locks. */
 export const LOCK_TIMEOUT_MS = 10 * SECOND_MS;
 
 /** Delay before waiting entries are taken from the files of their changes, so that many are taken together. */
