@@ -24,10 +24,10 @@ export const RUNS_PER_CAUSE_MAX = 4_096;
 /** Causes whose runs are counted at the same time. */
 export const CAUSES_MAX = 10_000;
 
-/** Characters of a group's name; a longer one is replaced by its hash. */
+/** Maximum length in characters of a group's name; a longer one is replaced by its hash. */
 export const GROUP_LENGTH_MAX = 256;
 
-/** Instance files that one request to the scanning process looks into. */
+/** Instance files that one request to the scanning process examines. */
 export const SCAN_FILES = 1_000;
 export const SCAN_TIMEOUT_MS = MINUTE_MS;
 export const SCAN_RETRY_MS = 5 * SECOND_MS;
