@@ -5,7 +5,7 @@ export const DELIVERY_TIMEOUT_MS = 15 * SECOND_MS;
 /** Bytes of an answer's body that are kept, and the time limit for reading them once its head has arrived. */
 export const ANSWER_KEPT_BYTES = 4 * 1024;
 export const ANSWER_READ_MS = SECOND_MS;
-/** Characters of an answer's type that are kept. */
+/** Maximum length in characters of an answer's type that is kept. */
 export const CONTENT_TYPE_MAX_LENGTH = 100;
 /** Least number of characters of a secret that are hidden. A shorter part reveals nothing, and is shown. */
 export const HIDDEN_MIN_LENGTH = 4;
