@@ -8,7 +8,7 @@ export interface SessionState {
 
 /** The state of a session's user, with the version that a token of the session must have. */
 export interface PresentSession extends SessionState {
-  /** Incremented when a password is set, which invalidates earlier access tokens. */
+  /** The version of the session's access tokens. Setting a password increments it, which invalidates earlier tokens. */
   tokenVersion: number;
 }
 

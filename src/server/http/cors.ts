@@ -14,7 +14,7 @@ export interface Cors {
   preflight(request: Request, allow: string): Record<string, string>;
 }
 
-/** Sent with every answer of a drill, so that the copy is not mistaken for the server. */
+/** Headers of every answer of a drill, so that the copy is not mistaken for the server. */
 export const DRILL_HEADERS = { "x-platform-drill": "1" } as const;
 
 /** Creates the CORS policy. `always` are headers of every answer, with or without `Origin`. */

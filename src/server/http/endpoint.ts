@@ -10,7 +10,7 @@ export type Route = `${Method} /${string}`;
 
 /**
  * Who may call an endpoint:
- * - `open`: anybody; credentials are not looked at;
+ * - `open`: anybody; credentials are ignored;
  * - `public`: anybody; credentials that are not valid are refused;
  * - `rules`: what the config's rules allow;
  * - `caller`: a user or a service key, checked by the handler;
@@ -79,7 +79,7 @@ export interface Declaration<Name extends string, C extends Caller, Query extend
    * `open`; 507 unless it is a GET.
    */
   errors?: readonly number[];
-  /** false: left out of the OpenAPI document. */
+  /** false: the OpenAPI document omits the endpoint. */
   isDocumented?: boolean;
   /** The maximum size of a JSON body that is small by nature, in bytes; never more than `server.maxBodySize`. */
   bodyMaxBytes?: number;

@@ -39,7 +39,7 @@ function mountWide(server: Elysia, http: Http, group: WideGroup): void {
     }
     return handler({ request, params: Object.assign(params, at.params), route });
   };
-  // A method that no endpoint of the group has is refused once the end of the path is known.
+  // Every method is routed: whether the path allows it is known only from the end of the path.
   for (const method of METHODS) {
     // Elysia detects which members of its context a handler names, and parses the body for one that takes them all.
     server.route(method, group.pattern, ({ request, params, route }) => serve({ request, params, route }));

@@ -22,7 +22,7 @@ export function createUserAccess(
   };
 }
 
-/** Resolves the caller, and refuses undefined: a forgotten argument must not become an anonymous caller, whose rights may exceed what one expects. */
+/** Resolves the caller. A forgotten argument must not become an anonymous caller, whose rights may exceed the expected ones. */
 function callerOf(auth: Auth | null): Caller {
   if (auth === null) return ANONYMOUS as Extract<Principal, { kind: "anonymous" }>;
   if (typeof auth !== "object" || typeof auth.id !== "string") {

@@ -102,7 +102,7 @@ function requireAddress({ ranges }: KnownKey, address: () => string): void {
   if (from === null || !isWithin(from, ranges)) throw forbidden();
 }
 
-/** A class of its own, because areas answer it with different statuses. [AC3] */
+/** The error of an invalid service key. It has its own class, because areas answer it with different statuses. [AC3] */
 export class InvalidServiceKey extends AppError {
   constructor(status = 401) {
     super(status, "Invalid service key");

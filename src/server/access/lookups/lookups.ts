@@ -48,8 +48,8 @@ export interface LookupCall {
 
 export interface Lookups {
   /**
-   * `for`: a request (default), whose `check` throws beyond the bound; or a subscription, whose rule is denied then: its
-   * lookups throw. `watch`: nothing by default.
+   * Begins a call. `for`: a request (default), whose `check` throws beyond the bound; or a subscription, whose lookups then
+   * throw, so that its rule denies. `watch`: nothing by default.
    */
   begin(options?: { for?: "request" | "subscription"; watch?: LookupWatch }): LookupCall;
 }

@@ -21,7 +21,7 @@ export interface BucketAccessor {
    * slash.
    */
   list(options?: { prefix?: string; delimiter?: "/"; limit?: number; cursor?: string }): Promise<{
-    /** `contentType` is present with `delimiter`. */
+    /** The files of the page; `contentType` is present with `delimiter`. */
     objects: { key: string; size: number; contentType?: string; uploaded: string }[];
     folders?: string[];
     truncated: boolean;

@@ -12,7 +12,7 @@ export interface ListQuery<R = TableRecord> {
   offset?: number;
   after?: string;
   before?: string;
-  /** false: `total` is null and nothing is counted. Default true. */
+  /** Whether to count the matches; false: `total` is null. Default true. */
   total?: boolean;
   /** References to follow, comma-separated: `author`, `comments(postId).author`. Each record then has `expand`. */
   expand?: string;
@@ -30,13 +30,13 @@ export interface ListResult<R = TableRecord> {
 export interface AggregateQuery<R = TableRecord> {
   /** The aggregates: `count()`, `sum(field)`, `avg(field)`, `min(field)`, `max(field)`, comma-separated. Default `count()`. */
   select?: string;
-  /** Fields, comma-separated; a datetime may have `:minute`, `:hour`, `:day`, `:week`, `:month` or `:year`. */
+  /** The fields to group by, comma-separated; a datetime may have `:minute`, `:hour`, `:day`, `:week`, `:month` or `:year`. */
   groupBy?: string;
   filter?: FilterOf<R>;
   orFilter?: FilterOf<R>;
   /** The order by names of `groupBy` and `select`, such as `count():desc`. Default: by the groups. */
   sort?: string;
-  /** Default 100, at most 1,000. */
+  /** The maximum number of groups. Default 100, at most 1,000. */
   limit?: number;
   /** The time zone of days, weeks and so on, such as `Europe/Berlin`. Default UTC. */
   timezone?: string;

@@ -10,7 +10,7 @@ export type VectorMetric = Static<typeof Metric>;
 
 const VectorIndexShape = Type.Object({
   dimensions: whole({ min: 1, max: VECTOR_DIMENSIONS_MAX }),
-  /** `cosine` by default. */
+  /** The distance metric; `cosine` by default. */
   metric: Type.Optional(Type.Unsafe<VectorMetric>(Metric)),
 });
 interface VectorIndex extends Static<typeof VectorIndexShape> {}

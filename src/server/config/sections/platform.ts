@@ -42,7 +42,7 @@ const Sections = Type.Object({
   rateLimits: Type.Optional(RateLimits),
   serviceKeys: Type.Optional(ServiceKeys),
   api: Type.Optional(Api),
-  /** false: no dashboard, and no sign-in with a service key in a browser. true by default. */
+  /** Whether there is a dashboard, and sign-in with a service key in a browser; true by default. */
   admin: Type.Optional(Type.Boolean()),
   /** Endpoints of your own under `/api/functions`. */
   routes: Type.Optional(RoutesSection),

@@ -43,7 +43,7 @@ const origin = () =>
   });
 
 export const Cors = Type.Object({
-  /** `"*"` by default. */
+  /** The allowed origins; `"*"` by default. */
   origin: Type.Optional(Type.Union([origin(), list(origin())])),
   credentials: Type.Optional(Type.Boolean()),
   /** Seconds; 600 by default. */
@@ -51,7 +51,7 @@ export const Cors = Type.Object({
 });
 
 export const Analytics = Type.Object({
-  /** true by default. */
+  /** Whether requests are recorded; true by default. */
   requestLog: Type.Optional(Type.Boolean()),
   /** The duration in milliseconds from which requests are recorded whole, for 7 days; 500 by default. */
   slowMs: Type.Optional(whole({ min: 1, unit: "milliseconds" })),
@@ -65,7 +65,7 @@ export const Audit = Type.Object({
 export const Api = Type.Object({
   /** Whether the schema endpoint serves; false by default: 404. */
   schemaEndpoint: Type.Optional(Type.Union([Type.Boolean(), Type.Literal("authenticated")])),
-  /** `/swagger`; true by default. */
+  /** Whether `/swagger` is served; true by default. */
   docs: Type.Optional(Type.Boolean()),
 });
 

@@ -54,7 +54,7 @@ const quota = refined(
 );
 
 const Bucket = Type.Object({
-  /** Bytes; 100 MiB by default. It applies to every kind of upload. */
+  /** The maximum size in bytes; 100 MiB by default. It applies to every kind of upload. */
   maxFileSize: Type.Optional(whole({ min: 1, unit: "bytes" })),
   /** The bytes that may be stored, including the parts of unfinished uploads. No quota by default. */
   quota: Type.Optional(quota),

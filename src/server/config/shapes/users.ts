@@ -89,7 +89,7 @@ export const createdUser = (passwordMinLength: number) =>
     email: Email,
     password: newPassword(passwordMinLength),
     displayName: DisplayName,
-    /** `user` by default. */
+    /** The role; `user` by default. */
     role: Role,
   });
 
@@ -99,7 +99,7 @@ export const newUser = (passwordMinLength: number) =>
     /** The password. Absent: the user signs in by link, code or provider, or sets a password by mail. */
     password: optional(newPassword(passwordMinLength)),
     displayName: DisplayName,
-    /** `user` by default. */
+    /** The role; `user` by default. */
     role: Role,
     /** Whether the email is verified; false by default. */
     emailVerified: Type.Optional(Type.Boolean()),
@@ -110,7 +110,7 @@ export type NewUser = Static<ReturnType<typeof newUser>>;
 
 export const UserInvitation = Type.Object({
   email: Email,
-  /** `user` by default. */
+  /** The role; `user` by default. */
   role: Role,
   metadata: Metadata,
   /** The target of the link; must match `auth.redirectUrls`. By default `<publicUrl>/auth/accept-invite`. */

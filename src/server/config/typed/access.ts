@@ -45,7 +45,7 @@ interface TypedDatabase<Tables> {
   transaction<T>(work: (tx: TransactionOf<Tables>) => T extends PromiseLike<unknown> ? never : T): Promise<T>;
 }
 
-/** `Accessor` with the tables of one file. */
+/** The type `Accessor` with the tables of one file. */
 type DatabaseOf<Tables, Accessor> = string extends keyof Tables
   ? Accessor
   : Omit<Accessor, "table" | "transaction"> & TypedDatabase<Tables>;

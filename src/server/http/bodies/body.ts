@@ -25,7 +25,7 @@ export interface BodyRules {
   query: Query;
   maxBytes: number;
   bodies: UnfinishedBodies;
-  /** Large bodies are parsed one after the other, in steps. */
+  /** The scheduler that parses large bodies one after the other, in steps. */
   turns: Scheduler;
   /** The sender whose memory quota a large body counts against; null for a service key, whose values are not counted either. */
   sender: () => string | null;

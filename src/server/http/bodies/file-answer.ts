@@ -14,7 +14,7 @@ export interface AnsweredFile {
   body(range: { start: number; end: number; size: number }): MaybePromise<Blob | ReadableStream<Uint8Array>>;
 }
 
-/** 200, 206 or 304 for GET and HEAD. Errors: 416; those of `body`, before anything is sent. */
+/** Answers GET and HEAD with 200, 206 or 304. Errors: 416; those of `body`, before anything is sent. */
 export async function answerFile(request: Request, file: AnsweredFile): Promise<Response> {
   const { etag, size } = file;
   const lastModified = file.lastModified.toUTCString();

@@ -24,7 +24,7 @@ export class JsonScan {
   #nameCount = 0;
   #valueCount = 0;
 
-  /** `areValuesCounted`: false for callers that may send as many as fit, as vectors do. */
+  /** Creates a scan. `areValuesCounted`: false for endpoints without a bound on values, such as vectors. */
   constructor(options: { areValuesCounted: boolean }) {
     this.#areValuesCounted = options.areValuesCounted;
   }

@@ -5,7 +5,7 @@ import { STALL_TIMEOUT_MS } from "../limits.ts";
 /** The text serialised in one turn of the event loop: about a millisecond. */
 const PIECE_LENGTH = 128 * 1024;
 
-/** The slots of large pages that one answer holds until it is sent: most answers hold none. */
+/** The memory reservations of large pages that one answer holds until it is sent: most answers hold none. */
 export class LargeAnswer {
   #releases: (() => void)[] | null = null;
 

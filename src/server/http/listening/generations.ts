@@ -9,7 +9,7 @@ interface Generation {
   readonly retirement: Retirement;
 }
 
-/** The retirement of a server. Set: a newer server exists, and connections of this one are told to close with their next answer. */
+/** The retirement of a server. Once it is set, a newer server exists, and this one closes connections after their next answer. */
 export interface Retirement {
   isRetired: boolean;
 }
@@ -24,7 +24,7 @@ type OpenServer = (retirement: Retirement) => Server<SocketHandler>;
  */
 export class Generations {
   readonly #clock: Clock;
-  /** The servers that are not stopped, oldest first. */
+  /** Oldest first. A server is removed once it has stopped. */
   #known: Generation[] = [];
   readonly #timers = new Set<() => void>();
 

@@ -19,9 +19,9 @@ export interface Certificate {
 }
 
 export interface ListenOptions {
-  /** 127.0.0.1 by default, with `tls` 0.0.0.0. */
+  /** The address to listen on; 127.0.0.1 by default, with `tls` 0.0.0.0. */
   host?: string | undefined;
-  /** 8787 by default, with `tls` 443. */
+  /** The port; 8787 by default, with `tls` 443. */
   port?: number | undefined;
   /** The certificate; null: HTTP. `publicHost` is the host in `origin()`; null: the host of the connection. */
   tls?: (Certificate & { publicHost: string | null }) | null;

@@ -44,7 +44,7 @@ export interface S3Page {
 interface UploadOptions {
   type?: string;
   partBytes: number;
-  /** Parts that are sent at once. */
+  /** Parts that are sent concurrently. */
   atOnce: number;
   retries: number;
 }

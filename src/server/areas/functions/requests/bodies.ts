@@ -77,7 +77,7 @@ function largeJson(request: Request, from: { source: Request; http: HttpParts; s
 /** Creates `request.clone()`, whose copies check the caller's right too. */
 const cloned = (equip: (copy: Request) => Request) =>
   function (this: Request): Request {
-    // TypeScript resolves to another library's class here.
+    // The declared return type is another library's `Request`.
     const copy = Request.prototype.clone.call(this) as Request;
     const call = callOf(this);
     return equip(call === undefined ? copy : belongsTo(call, copy));

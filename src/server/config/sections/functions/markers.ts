@@ -33,8 +33,8 @@ interface WithMacros {
 }
 
 /**
- * Teaches the options of routes to Elysia instances that a config or a plugin creates itself. Otherwise a guard of theirs would
- * ignore its `access`, and its routes would be open to every signed-in user.
+ * Registers the options of routes with Elysia instances that a config or a plugin creates itself. Otherwise their guards would
+ * ignore `access`, and the guarded routes would be open to every signed-in user.
  */
 export function knowOptions(prototype: object): void {
   const known = prototype as WithMacros;

@@ -11,14 +11,14 @@ export type AccountEvent = "signup" | "delete";
 /** Changes of a table: `NAMESPACE.TABLE`; in a dynamic namespace, of all its instances. */
 export interface TableSource {
   table: string;
-  /** Default: all three. */
+  /** The events to react to. Default: all three. */
   events?: readonly TableEvent[];
 }
 
 /** Changes of a bucket. */
 export interface BucketSource {
   bucket: string;
-  /** Default: both. */
+  /** The events to react to. Default: both. */
   events?: readonly FileEvent[];
 }
 

@@ -28,7 +28,7 @@ const quota = refined(
 
 const Namespace = related(
   Type.Object({
-    /** true: dynamic, one file per instance id. */
+    /** Whether the namespace is dynamic, with one file per instance id. */
     instance: Type.Optional(Type.Boolean()),
     /** The rules of instances, for dynamic namespaces only. Absent: only service keys have access. */
     access: Type.Optional(Type.Object({ create: instanceRule(), open: instanceRule() })),
