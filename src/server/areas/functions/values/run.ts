@@ -40,7 +40,7 @@ export class Run {
   readonly faults: Fault[] = [];
   readonly files: TypedFile[] = [];
   readonly #path: (string | number)[] = [];
-  /** The number of union members that have been tried. */
+  /** The number of trials of union members in progress; they nest. */
   #trials = 0;
 
   constructor(form: Form, { hasCommas = false }: { hasCommas?: boolean } = {}) {
