@@ -130,7 +130,7 @@ export const insufficientStorage = (cause?: unknown): AppError => new AppError(5
 export function reasonOf(cause: unknown): string {
   try {
     if (!(cause instanceof Error)) return String(cause);
-    // Code of the config may have given it a message of any type, or one that throws.
+    // A config's code may have given the error a message of any type, or one that throws.
     return String(cause.message === "" ? cause.name : cause.message);
   } catch {
     return "what was thrown has no text";

@@ -53,7 +53,7 @@ export function plainCopy<T>(value: T): T {
     for (let index = 0; index < copy.length; index++) {
       if (typeof copy[index] === "object") copy[index] = plainCopy(copy[index]);
     }
-    // As many items of the same types.
+    // The copy has as many items of the same types.
     return copy as T;
   }
   // A hook may have added values that are not JSON.
@@ -62,6 +62,6 @@ export function plainCopy<T>(value: T): T {
   const copy = { ...value } as Record<string, unknown>;
   // A member named `__proto__` is one of the copy's own: assigning to it sets no prototype.
   for (const name in copy) if (typeof copy[name] === "object") copy[name] = plainCopy(copy[name]);
-  // It has the same members, of the same types.
+  // The copy has the same members, of the same types.
   return copy as T;
 }

@@ -11,7 +11,7 @@ export function readOnly<R extends JsonObject>(record: R, fields: readonly strin
     const value = copy[name];
     if (typeof value === "object" && value !== null) copy[name] = isPlainList(value) ? value.slice() : viewOf(value);
   }
-  // The same members, of the same types.
+  // The copy has the same members, of the same types.
   return copy as R;
 }
 

@@ -137,12 +137,12 @@ function end(text: string, path: readonly Open[], at: number): JsonValue {
   const open = path[depth];
   if (open === undefined) return value;
   const slice = text.slice(open.from, at);
-  // Nothing may stand behind a member, and something has to stand behind a comma.
+  // No text may follow a member, and a member must follow a comma.
   if (BLANK.test(slice) ? !open.isBehindMember && open.from > open.start : open.isBehindMember) {
     throw new JsonRefused(null);
   }
   if (!BLANK.test(slice)) {
-    // A container of which nothing has been parsed is parsed as it is, without a copy of its text.
+    // A container without parsed members is parsed as a whole, without a copy of its text.
     if (open.from === open.start) addAll(text.slice(open.start - 1, at + 1), path, depth, value);
     else add(slice, path, depth, value);
   }

@@ -60,7 +60,7 @@ function isWanted(value: JsonValue, wanted: readonly JsonValue[], condition: Mat
   if (typeof value !== "object" || value === null) return wanted.includes(value);
   let texts = jsonTexts.get(condition);
   if (texts === undefined) {
-    // A template makes a text of undefined too, which plain JavaScript may pass.
+    // The template converts undefined to text too, which plain JavaScript may pass.
     texts = wanted.map((one) => `${JSON.stringify(one)}`);
     jsonTexts.set(condition, texts);
   }

@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from "typebox";
 import type { FieldProblem } from "../errors.ts";
 
-// What the declarations of endpoints, messages and config sections use beside TypeBox's own `Type`.
+// Schemas for the declarations of endpoints, messages and config sections, beside TypeBox's own `Type`.
 
 /** Allows null beside the values of the schema. */
 export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
@@ -20,7 +20,7 @@ export interface FieldRule {
 }
 
 export function fieldRule<Value>(check: (value: Value) => boolean, problem: FieldRule["problem"]): FieldRule {
-  // TypeBox calls it only with values that hold to the rest of the schema.
+  // TypeBox calls it only with values that conform to the rest of the schema.
   return Object.assign((value: unknown) => check(value as Value), { problem });
 }
 

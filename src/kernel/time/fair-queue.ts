@@ -73,7 +73,7 @@ export class FairQueue<J extends Queued> {
     if (next === null) return null;
     this.remove(next);
     const line = this.#lines.get(next.caller);
-    // Its caller's next turn comes after the turns of the others.
+    // The caller moves to the end of the line.
     this.#lines.delete(next.caller);
     if (line !== undefined) this.#lines.set(next.caller, line);
     return next;

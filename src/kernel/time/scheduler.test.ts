@@ -8,7 +8,7 @@ const settle = async (): Promise<void> => {
   for (let turn = 0; turn < 20; turn++) await Promise.resolve();
 };
 
-/** Work that ends when it is told to; `began` notes the order. */
+/** Creates work that ends on demand; `began` notes the order. */
 function world(limits: { waitingMax?: number; waitingPerCallerMax?: number } = {}) {
   const scheduler = new Scheduler({ waitingMax: 100, waitingPerCallerMax: 50, ...limits });
   const began: string[] = [];
@@ -211,7 +211,7 @@ test("a slice ends after four milliseconds, and a new one begins when the work g
   expect(pace.isDue()).toBe(false);
 });
 
-/** An event loop in simulated time: turns run what was scheduled for them, and then the promises that it has settled. */
+/** An event loop in simulated time: a turn runs the work scheduled for it, and then the promises that it has settled. */
 function simulatedLoop() {
   let now = 0;
   let due: (() => void)[] = [];
@@ -221,7 +221,7 @@ function simulatedLoop() {
       now += ms;
     },
     nextTurn: (work: () => void) => void due.push(work),
-    /** false: nothing is due. */
+    /** Runs a turn. false: nothing is due. */
     async turn(): Promise<boolean> {
       const works = due;
       due = [];
@@ -269,7 +269,7 @@ test("in simulated time, a thousand pieces of work keep the budget of each turn,
   expect(outcomes.done + outcomes.refused + outcomes.aborted).toBe(1_000);
   expect(outcomes.refused).toBeGreaterThan(300);
   expect(outcomes.aborted).toBeGreaterThan(0);
-  // Of eleven callers with work, each has one piece done in eleven turns: the ten small ones are done early.
+  // Of eleven callers, each has one piece done in eleven turns: the ten small ones are done early.
   const lastOfOthers = ended.findLastIndex((caller) => caller !== "flood");
   expect(ended.filter((caller) => caller !== "flood").length).toBeGreaterThan(90);
   expect(lastOfOthers).toBeLessThan(130);
