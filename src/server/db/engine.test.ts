@@ -9,7 +9,7 @@ import { createStorageEngine } from "./engine.ts";
 import { CHECKPOINT_BYTES, WAL_BYTES_MAX, WAL_BYTES_STOP } from "./limits.ts";
 import type { StorageEngine } from "./types.ts";
 
-/** With the table of row counts, as in every file whose changes are announced. */
+/** Includes the table of row counts, like every file whose changes are announced. */
 const CREATE = [
   "CREATE TABLE IF NOT EXISTS items (id TEXT PRIMARY KEY NOT NULL, v TEXT) STRICT",
   ...tablesLayout.steps,
@@ -86,7 +86,7 @@ test("[DB13] under constant writes the WAL stays bounded, and checkpoints go on"
     }),
   );
   expect(walBytesMax).toBeGreaterThan(4 * 1024 * 1024);
-  // The transaction that passes the bound is the last one, and writes what it has.
+  // The transaction that passes the bound is the last before the pause, and is written in full.
   expect(walBytesMax).toBeLessThan(WAL_BYTES_STOP + 4 * 1024 * 1024);
   expect(fs.statSync(path).size).toBeGreaterThan(4 * WAL_BYTES_MAX);
   expect(file.query("SELECT count(*) AS n FROM items").get()).toEqual({ n: written });
@@ -124,7 +124,7 @@ test("[DB321] the file of a busy WAL keeps its length when the WAL restarts, and
     }),
   );
   expect(kept).toBe(2);
-  // A single write that is followed by none: its checkpoint moves all of the WAL, at the latest that of the second one.
+  // A single large write: its checkpoint covers all of the WAL, at the latest the second one does.
   const isShort = () => walFileBytes() <= CHECKPOINT_BYTES + 1024 * 1024;
   const large = "x".repeat(CHECKPOINT_BYTES + 1024 * 1024);
   for (let n = 0; n < 3 && !isShort(); n++) {
@@ -277,7 +277,7 @@ test("[DB25] a new file is made beside its name, whatever a crash has left there
   writeFileSync(`${path}.new`, "half of a file");
   const file = engine.open(path, { migrate: (sqlite) => sqlite.run(CREATE) });
   expect(readdirSync(directory).sort()).toEqual(["a.db", "a.db-shm", "a.db-wal"]);
-  // It is whole without its WAL.
+  // The file is complete without its WAL.
   copyFileSync(path, join(directory, "copy.db"));
   const copy = new Database(join(directory, "copy.db"));
   expect(copy.query("SELECT name FROM sqlite_schema").values()).toContainEqual(["items"]);

@@ -109,7 +109,7 @@ test.if(process.platform === "linux")("[DB300] the copy leaves SQLite its lock o
       .some((line) => line.includes(` READ ${process.pid} `) && line.includes(place));
   expect(isLocked()).toBe(true);
   layOut(layout(FIRST, SECOND), { m: 2 })(file);
-  // Without it, a program that closes the file takes itself for the last one and removes the WAL.
+  // Without the lock, a program that closes the file takes itself for the last one and removes the WAL.
   expect(isLocked()).toBe(true);
   file.close();
 });
@@ -118,7 +118,7 @@ test("[DB300] a file that cannot be copied is not upgraded", () => {
   const path = join(temporaryDirectory(), "a.db");
   const file = new Database(path);
   layOut(layout(FIRST))(file);
-  // A folder is in the way of the copy.
+  // A folder blocks the path of the copy.
   mkdirSync(join(`${path}.v1`, "in the way"), { recursive: true });
   expect(() => layOut(layout(FIRST, SECOND), { m: 2 })(file)).toThrow("could not be copied");
   expect([file.query("PRAGMA user_version").values(), file.query("SELECT * FROM a").values()]).toEqual([[[1]], []]);

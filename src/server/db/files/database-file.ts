@@ -88,7 +88,7 @@ function openSqlite(path: string, options: OpenOptions, dependencies: FileDepend
   try {
     if (isNew) newFileDescriptor = createFile(path, options, { ids, migrate: (made) => migrate(made, options) });
     else {
-      // A file from a template is not synced before it has its name: after a power cut it may be empty and have held nothing.
+      // A file from a template is not synced before it has its name: after a power cut it may be empty although nothing was lost.
       if (options.template === undefined && isEmptyFile(path)) throw new Error(EMPTY_FILE);
       assertOpenable(path);
     }
@@ -106,7 +106,6 @@ function openSqlite(path: string, options: OpenOptions, dependencies: FileDepend
   } catch (error) {
     sqlite?.close();
     if (newFileDescriptor !== null) closeSync(newFileDescriptor);
-    // A new file that could not be opened is removed.
     if (isNew) for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
     if (error instanceof MigrationFailure) throw isFileError(error.cause) ? openError(path, error.cause) : error.cause;
     throw openError(path, error);
@@ -235,7 +234,7 @@ export class OpenFile implements OpenedFile {
       inTurn: dependencies.inIndexTurn,
       prepare: async () => {
         await dependencies.indexer.ready();
-        // A checkpoint does not move what a slice writes during it, so the WAL could not restart.
+        // A checkpoint leaves out what a slice writes during it, so the WAL could not restart.
         await this.#checkpoints.settled();
       },
       holdWriter: () => this.#writer.hold(),
@@ -423,7 +422,7 @@ export function closeAsItIs(path: string, sqlite: Database): void {
     last = new Database(path, { readonly: true });
     last.query("SELECT count(*) FROM sqlite_schema").get();
   } catch {
-    // For example, no descriptor is left. Then the WAL is moved, although the write was answered with a failure.
+    // For example, no descriptor is left. SQLite checkpoints the WAL then, although the write was answered with a failure.
   }
   sqlite.close();
   last?.close();

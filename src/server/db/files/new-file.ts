@@ -21,7 +21,7 @@ export function createTemplate(
   const sqlite = new Database(":memory:");
   try {
     sqlite.run(`PRAGMA page_size = ${PAGE_BYTES}`);
-    // A database without anything in it has no page; `writeNewFile` sets the number.
+    // A database without anything in it has no page; `createFile` writes the file's own number.
     sqlite.run("PRAGMA application_id = 1");
     for (const extension of extensions) sqlite.loadExtension(extension);
     migrate(sqlite);

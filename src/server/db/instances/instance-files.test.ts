@@ -243,7 +243,7 @@ test("[DB105] hundreds of first writes at once make their files over many turns,
     largest = Math.max(largest, many.size - before);
     before = many.size;
   }
-  // A turn that made them all would answer nobody else for a second.
+  // Making all of them in one turn would block the event loop for a second.
   expect(largest).toBeLessThan(100);
   await Promise.all(writes);
   expect(written.length).toBe(200);
@@ -278,7 +278,7 @@ test("[DB105] using a file that is about to be closed delays nobody", async () =
   for (const name of names) await insert(name, "x");
   const stop = Date.now() + 1_000;
   const readers = (async () => {
-    // Keeps the files that are being closed open.
+    // These reads keep the files that are being closed open.
     for (; Date.now() < stop; await Bun.sleep(1))
       for (const name of names)
         if (instances.exists(name))
@@ -294,7 +294,7 @@ test("[DB105] using a file that is about to be closed delays nobody", async () =
 test("[DB29] a file that another instance wrote under a name of the same letters is refused", async () => {
   await insert("Red", "a");
   await use("Red").close();
-  // What a file system that ignores case would do.
+  // Simulates a file system that ignores case.
   fs.renameSync(join(directory, "Red.db"), join(directory, "red.db"));
   await expect(insert("red", "b")).rejects.toMatchObject({ status: 409 });
 });

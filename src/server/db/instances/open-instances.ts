@@ -216,7 +216,7 @@ export class OpenInstances {
     } finally {
       instance.isClosing = false;
       this.#closingCount -= 1;
-      // Also if the file has stayed open: waiting work may need another file to be closed.
+      // Even if the file has stayed open: waiting work may need another file to be closed.
       this.#admit();
     }
   }

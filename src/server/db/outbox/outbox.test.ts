@@ -15,7 +15,7 @@ const CREATE = `CREATE TABLE IF NOT EXISTS items (id TEXT PRIMARY KEY NOT NULL) 
 
 let directory: string;
 let engine: StorageEngine;
-/** How often rows were said to wait. */
+/** Number of `onWaiting` calls. */
 let wakes: number;
 let depth: number;
 let onWritten: OutboxOptions["onWritten"];

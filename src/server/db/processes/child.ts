@@ -28,7 +28,7 @@ declare const PLATFORM_PROGRAMS: string;
 let programs: Readonly<Record<string, string>> | null = null;
 
 function unpackPrograms(): Readonly<Record<string, string>> {
-  // scripts/build.ts wrote it.
+  // Written by scripts/build.ts.
   return JSON.parse(zstdDecompressSync(Buffer.from(PLATFORM_PROGRAMS, "base64")).toString()) as Record<string, string>;
 }
 

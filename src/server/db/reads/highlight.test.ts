@@ -18,7 +18,7 @@ function numbers(seed: number): (below: number) => number {
   };
 }
 
-/** What FTS5 itself marks in a text, in one go. */
+/** Marks of FTS5 itself in a text, made in one step. */
 function marked(tokenize: string, query: string, text: string): string | null {
   const database = new Database(":memory:");
   database.run(`CREATE VIRTUAL TABLE f USING fts5(t, tokenize=${quoteText(tokenize)})`);
@@ -103,7 +103,7 @@ test("[DB141] a text is marked up to its first 100 hits and 64 KiB, and returned
     expect(ours(request, late)).toBeNull();
     const both = `a ${late}`;
     expect(ours(request, both)).toBe(`[a]${both.slice(1)}`);
-    // Bytes, not characters, and no half of one.
+    // The limit counts bytes, and cuts no character.
     const wide = `${"é ".repeat(22_000)}a`;
     expect(ours(request, wide)).toBeNull();
     const emoji = `${"😀 ".repeat(13_107)}a`;

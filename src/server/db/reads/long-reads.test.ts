@@ -201,7 +201,7 @@ test("[DB123] a query process that something else kills costs no read: it runs a
   await Bun.sleep(20);
   for (const pid of children()) process.kill(Number(pid), "SIGKILL");
   expect(await reading).toEqual([[3_000_000]]);
-  // Killed while it has nothing to do: the next read may still be sent to it.
+  // Killed while idle: the next read may still be sent to it.
   for (const pid of children()) process.kill(Number(pid), "SIGKILL");
   expect(await file.read("SELECT 1", [])).toEqual([[1]]);
 });

@@ -97,7 +97,7 @@ export class LongReads {
       },
     };
     try {
-      // The program answers a query so.
+      // The type of the program's answer to a query.
       const last = (await this.#pool.run(job)) as QueryAnswer;
       take(last.rows);
       // A large page is in memory until its answer has been sent.

@@ -189,11 +189,11 @@ test("[DB42] a unique field with a default that several records would get is ref
   expect(problemsOf(table("items", [name, code, sku({ ...required, type: "INTEGER", default: 1 })]))).toEqual([
     advice("sku", "sku"),
   ]);
-  // One that is there and becomes required.
+  // An existing column that becomes required.
   expect(problemsOf(table("items", [name, column("code", { unique: true, ...required })]))).toEqual([
     advice("code", "code"),
   ]);
-  // Together with another field: only where that one's values are the same.
+  // Together with another field, records are duplicates only where the values of that are the same.
   const both = [name, code, column("group", required)];
   const together = { indexes: [{ fields: ["group", "name"], unique: true }] };
   sqlite.run("UPDATE items SET name = 'x'");
@@ -458,7 +458,7 @@ test("[DB48] an index of an earlier version is made anew, with every record", ()
     ["red", [3]],
   ] as const;
   for (const [word, found] of right) expect([word, search(word)]).toEqual([word, [...found]]);
-  // As 0.2 made it.
+  // Created as version 0.2 did.
   sqlite.run("DROP TABLE posts_fts");
   sqlite.run(
     "CREATE VIRTUAL TABLE \"posts_fts\" USING fts5(\"title\", content='', contentless_delete=1, tokenize='unicode61', prefix='2 3')",

@@ -70,11 +70,11 @@ test("[DB163] files with and without a WAL, damaged and large ones are tried, an
   expect(rehearse(directory, posts(["headline"]))).toEqual({ ...all("unfit"), empty: "fits" });
   expect(rehearse(directory, posts(["headline"], [rename]))).toEqual(all("fits"));
   expect(rehearse(directory, posts(["title"], [broken]))).toEqual(all("unfit"));
-  // Too large to be copied.
+  // The file is too large to be copied.
   expect(rehearse(directory, posts(["title", "text"]), { copyMaxBytes: 1 })).toEqual(all("fits"));
   expect(rehearse(directory, posts(["headline"]), { copyMaxBytes: 1 })).toEqual({ ...all("unfit"), empty: "fits" });
   expect(rehearse(directory, posts(["title"], [broken]), { copyMaxBytes: 1 })).toEqual(all("untried"));
-  // Beside a server, whose file that is.
+  // Beside a server, which has the file open.
   const { "in-use": _, ...others } = all("fits");
   expect(rehearse(directory, posts(["title"]), { skipsWals: true })).toEqual(others);
   expect(contents()).toEqual(before);

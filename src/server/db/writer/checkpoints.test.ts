@@ -65,7 +65,7 @@ test("[DB320] what is written during a checkpoint is moved by shorter ones, befo
   };
   const MIB = 1024 * 1024;
   grow(CHECKPOINT_BYTES + 1);
-  // 12 MiB come during the first checkpoint, 2 during the second, and a little during the third.
+  // 12 MiB arrive during the first checkpoint, 2 during the second, and a little during the third.
   grow(WAL_BYTES_MAX + 1);
   await end();
   expect([state.holds, state.restarts, state.ends.length]).toEqual([0, 0, 1]);
@@ -78,7 +78,7 @@ test("[DB320] what is written during a checkpoint is moved by shorter ones, befo
   state.walBytes = 0;
   await end();
   expect(state.holds).toBe(0);
-  // The first one found less than the bound, so that nothing was to follow it.
+  // The first checkpoint found less than the bound, so that no other was to follow it.
   const further = { sync: true, next: true };
   expect(state.requests).toEqual([{ sync: false, next: false }, further, further, { bytesKept: WAL_BYTES_STOP }]);
 });

@@ -74,7 +74,7 @@ test("[DB340] each commit that changes the file has the next number, and one tha
   expect(Math.abs(first.at - Date.now())).toBeLessThan(60_000);
   await insert(file, ["b"]);
   expect(rowOf(file)).toMatchObject({ number: first.number + 1, nonce: first.nonce, file: first.file });
-  // Of one transaction.
+  // Two writes in one transaction.
   await Promise.all([insert(file, ["c"]), insert(file, ["d"])]);
   expect(rowOf(file).number).toBe(first.number + 2);
   const nothing = () => file.write((tx) => void tx.query("SELECT 1").get());

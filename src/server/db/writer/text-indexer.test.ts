@@ -46,7 +46,7 @@ afterEach(async () => {
   expect(failures).toEqual([]);
 });
 
-/** Words that differ, as they do in texts: the same one again and again is indexed in no time. */
+/** Distinct words, as in real texts: one repeated word is indexed in no time. */
 const LONG = Array.from({ length: INDEXED_NOW_LENGTH_MAX / 4 }, (_, n) => `w${n.toString(36)}`).join(" ");
 
 function insert(tx: Transaction, id: string, text: string): void {
@@ -93,12 +93,12 @@ test("[DB145] texts that are changed or deleted while they wait leave nothing in
   });
   await indexed();
   expect([found("firsta OR firstb OR firstc"), found("firstd"), found("second")]).toEqual([[], ["d"], ["a"]]);
-  // An indexed text that a long one takes the place of is not found from the commit on.
+  // An indexed text that is replaced by a long one is not found after the commit.
   await file.write((tx) => update(tx, "a", `${LONG} third`));
   expect(found("second")).toEqual([]);
   await indexed();
   expect(found("third")).toEqual(["a"]);
-  // A rowid that is used again.
+  // A rowid is reused.
   await file.write((tx) => tx.query("DELETE FROM notes").run());
   expect(found("w1 OR second OR third")).toEqual([]);
   await file.write((tx) => insert(tx, "e", "fourth"));

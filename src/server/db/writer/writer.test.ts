@@ -12,7 +12,7 @@ import { WAITING_WRITES_MAX } from "../limits.ts";
 import type { Change, OpenedFile, StorageEngine, Transaction } from "../types.ts";
 import type { SyncFile } from "./wal-sync.ts";
 
-/** With the table of row counts, as in every file whose changes are announced. */
+/** Includes the table of row counts, like every file whose changes are announced. */
 const CREATE_ITEMS = "CREATE TABLE IF NOT EXISTS items (id TEXT PRIMARY KEY NOT NULL, v TEXT) STRICT";
 const CREATE = [CREATE_ITEMS, ...tablesLayout.steps].join(";\n");
 
@@ -59,7 +59,7 @@ function idsOf(file: OpenedFile): unknown[] {
   return file.query("SELECT id FROM items ORDER BY id").values().flat();
 }
 
-/** Holds every sync back until it is let go. */
+/** Delays every sync until it is released. */
 function holdSyncs(): { count: () => number; release: (error?: Error) => void } {
   const held: { descriptor: number; done: (error: Error | null) => void }[] = [];
   let count = 0;
@@ -241,7 +241,7 @@ test("[DB5] a nested savepoint is undone with its changes, and its error is reth
 test("[DB6] a function that returns a promise is refused, and what it wrote is undone", async () => {
   const file = open();
   const late = (tx: Transaction) => Promise.resolve(insert(tx, "late"));
-  // The type refuses it; code that casts meets the check.
+  // The type refuses a promise; a cast meets the check.
   const write = file.write(late as never);
   await expect(write).rejects.toThrow("must be synchronous");
   await write.catch(() => undefined);
@@ -263,7 +263,7 @@ test.each([
 ])("[DB100] where %s of a write's savepoint fails, every write of its transaction is told", async (_, sql) => {
   const file = open();
   const first = file.write((tx) => insert(tx, "first"));
-  // The savepoint is gone, so that what the writer does with it next fails.
+  // The savepoint is gone, so that the writer's next statement about it fails.
   const broken = file.write((tx) => {
     insert(tx, "broken");
     for (const statement of sql.split("; ")) tx.query(statement).run();
@@ -287,7 +287,7 @@ test("[DB101] a savepoint that cannot be undone fails its write, also if the wri
         throw new Error("this record fails");
       });
     } catch {
-      // As a batch does that passes over records which fail.
+      // A batch skips failing records in this way.
     }
     return insert(tx, "more");
   });
@@ -305,7 +305,7 @@ test("[DB7] after a failed sync writes and every way to read are 503, and the re
   const lost = file.write((tx) => insert(tx, "lost"));
   await Bun.sleep(10);
   const waiting = file.write((tx) => insert(tx, "waiting"));
-  // Ends when the sync has failed: it may have seen what is lost.
+  // The read ends after the failed sync: it may have seen lost changes.
   const slow = file.read(
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000000) SELECT max(i) FROM n",
     [],

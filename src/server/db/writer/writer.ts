@@ -269,7 +269,7 @@ export class Writer {
   }
 
   #trimQueue(): void {
-    // After each transaction, as the closure of a finished write keeps its records in memory.
+    // After each transaction, as the closures of finished writes keep their records in memory.
     this.#queue.splice(0, this.#head);
     this.#head = 0;
   }
