@@ -4,7 +4,7 @@ import { cronTimes } from "./next-time.ts";
 
 const BERLIN = "Europe/Berlin";
 
-/** The next times of a schedule, without the date's zeros. */
+/** Returns the next times of a schedule, without the date's zeros. */
 function times(expression: string, timezone: string, from: string, count = 4): string[] {
   const { next } = cronTimes(expression, timezone);
   const found: string[] = [];

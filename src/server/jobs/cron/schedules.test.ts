@@ -13,7 +13,7 @@ import { createJobsArea, type JobsArea } from "../index.ts";
 const GIVE_UP_MS = 10_000;
 let directory = "";
 let clock: TestClock;
-/** What the machine's clock is ahead; timers do not follow it. */
+/** Offset of the machine's clock; timers do not follow it. */
 let aheadMs = 0;
 let engine: StorageEngine;
 let area: JobsArea;

@@ -73,7 +73,7 @@ export function createSchedules(deps: {
   const enqueue = async (name: string, at: Millis): Promise<void> => {
     try {
       const scheduledAt = isoTime(at);
-      // The id dedupes the time, also when the clock is set back.
+      // The id is the idempotency key of the time, also when the clock is set back.
       const id = `${name}:${scheduledAt}`;
       const [given] = await Promise.all([
         core.queue.enqueue(name, { scheduledAt }, { id, key: SCHEDULE_KEY }),

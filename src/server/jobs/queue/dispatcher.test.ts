@@ -14,7 +14,7 @@ let directory = "";
 let clock: TestClock;
 let engine: StorageEngine;
 let core: QueueCore;
-/** Syncs that wait for the test; null: none does. */
+/** Syncs held back by the test; null: none is. */
 let held: (() => void)[] | null = null;
 
 beforeEach(() => {
@@ -60,7 +60,7 @@ async function until(isSo: () => boolean): Promise<void> {
   }
 }
 
-/** Two jobs that run until the test ends or cancels them, and the number of the second one. */
+/** Starts two jobs that run until the test ends or cancels them. Returns the number of the second one. */
 async function runTwo() {
   const ends: (() => void)[] = [];
   core.queue.define("a", {
@@ -86,7 +86,7 @@ test("[JB31] a cancelled job is on disk when that is answered, also where a step
   const { ends, seq } = await runTwo();
   held = [];
   ends[0]?.();
-  // The end of the first job has planned a step of this turn.
+  // The end of the first job has planned a step in this turn.
   await Promise.resolve();
   await Promise.resolve();
   await Promise.resolve();

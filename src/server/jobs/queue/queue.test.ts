@@ -61,7 +61,7 @@ async function close(): Promise<void> {
   await engine.stop();
 }
 
-/** A definition that notes its runs; `run` does the rest. */
+/** A definition that records its runs and then calls `run`. */
 function noting(
   name: string,
   run: (job: JobRun) => unknown = () => {},
@@ -84,7 +84,7 @@ async function until(isSo: () => boolean): Promise<void> {
   }
 }
 
-/** Advances the clock in steps until it is so: each try and each write takes turns of the event loop. */
+/** Advances the clock in steps until the condition holds: each try and each write takes turns of the event loop. */
 async function advanceUntil(isSo: () => boolean, stepMs = 1_000): Promise<void> {
   const giveUpAt = performance.now() + GIVE_UP_MS;
   while (!isSo()) {
@@ -105,7 +105,7 @@ const RUNNING = 2;
 const DONE = 3;
 const FAILED = 4;
 
-/** What another connection sees. */
+/** Reads a job's row on another connection. */
 function rowOf(id: string): Row | null {
   const file = new Database(join(directory, "jobs.db"), { readonly: true });
   try {
@@ -466,7 +466,7 @@ test("[JB14] where more jobs are done than are kept, those that are too old are 
     const insert = `INSERT INTO jobs (id, name, state, attempt, created_at, due_at, finished_at, data) VALUES (?, 'a', 3, 1, 0, 0, ?, 'null')`;
     for (let n = 1; n <= 60; n++) tx.query(insert).run(`old ${n}`, n);
     for (let n = 1; n <= 10; n++) tx.query(insert).run(`new ${n}`, 1_000 + n);
-    // As if so many others were there: three too much.
+    // Pretends that there are three jobs more than the maximum.
     tx.query("INSERT INTO job_counts VALUES ('a', 0, 0, ?, 0, 0)").run(FINISHED_MAX + 3);
   });
   const step = { until: 100, limit: SWEEP_STEP_JOBS, bytesMax: DATA_MAX_BYTES };
@@ -480,7 +480,7 @@ test("[JB15] without jobs there is no file and no timer; with jobs that wait the
   expect([existsSync(join(directory, "jobs.db")), clock.waiting]).toEqual([false, 0]);
   for (let count = 0; count < 20; count++) await area.queue.enqueue("a", null, { delay: 3600 + count });
   await settle();
-  // The sweep's, and the earliest job's.
+  // The timers of the sweep and of the earliest job.
   expect(clock.waiting).toBe(2);
   await clock.advanceAsync(SLEEP_MAX_MS);
   expect(clock.waiting).toBe(2);
@@ -504,7 +504,7 @@ test("[JB6] a try that the process did not survive counts, and is forgiven once"
   const id = await area.queue.enqueue("a", null);
   for (const attempt of [1, 2]) {
     await advanceUntil(() => rowOf(id)?.state === RUNNING && rowOf(id)?.attempt === attempt);
-    // A copy of the file as a SIGKILL leaves it.
+    // Copies the file as a SIGKILL leaves it.
     const killed = directory;
     directory = mkdtempSync(join(tmpdir(), "jobs-"));
     for (const name of ["jobs.db", "jobs.db-wal"]) cpSync(join(killed, name), join(directory, name));
