@@ -56,7 +56,7 @@ test("[AL8] old entries are removed, and those above the bounds; failed sign-ins
     if (clock.waiting > 0) clock.advance(SWEEP_PAUSE_MS);
     await Bun.sleep(1);
   }
-  // Whole steps are removed: the rest of the changes was less than one.
+  // Whole steps are removed: the surplus of changes was less than one.
   expect([rows("change"), rows("session")]).toEqual([0, 10]);
   await stop();
   await engine.stop();
@@ -109,7 +109,7 @@ test("[AL17] a clock that is far ahead removes a day of entries with each sweep,
     clock.advance(ms);
     const before = left();
     for (let step = 0; step < 2_000 && left() === before; step++) await Bun.sleep(1);
-    // Until the next sweep is planned.
+    // Waits until the next sweep is planned.
     for (let step = 0; step < 2_000 && clock.waiting === 0; step++) await Bun.sleep(1);
   };
   await sweep(SWEEP_FIRST_MS);
