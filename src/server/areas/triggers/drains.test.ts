@@ -15,7 +15,7 @@ test("[TG8] files that fail together, as on a full disk, are tried again a few a
   let most = 0;
   let tries = 0;
   const open = new Set<() => void>();
-  // A file whose writes fail when the test says so.
+  // A file whose writes fail on demand.
   const file = {
     write() {
       tries += 1;
