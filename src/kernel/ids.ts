@@ -1,8 +1,8 @@
 /** Source of random values. It is an argument, as time is. */
 export interface Ids {
-  /** A UUID v7: later ids sort later. */
+  /** Returns a UUID v7: later ids sort later. */
   uuid(): string;
-  /** Unpredictable bytes as base64url, for secrets and tokens. */
+  /** Returns unpredictable bytes as base64url, for secrets and tokens. */
   secret(byteCount: number): string;
 }
 

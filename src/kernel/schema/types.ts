@@ -15,7 +15,7 @@ export const AnyObject = Type.Record(Type.String(), Type.Unknown());
 /** A condition that JSON Schema cannot express, with the message for a client whose value violates it. */
 export interface FieldRule {
   (value: unknown): boolean;
-  /** `name` is the path of the field, such as `users.3.email`. */
+  /** Returns the problem of a violation. `name` is the path of the field, such as `users.3.email`. */
   problem(name: string): FieldProblem;
 }
 

@@ -40,7 +40,7 @@ interface Entry extends Queued {
 
 /** Paces a piece of long work that awaits something in between, such as the result of a rule. */
 export interface Pace {
-  /** Whether the time that the work shares with others in this turn is used up. */
+  /** Reports whether the time that the work shares with others in this turn is used up. */
   isDue(): boolean;
   /** Resolves when the work may continue: one waiting piece of work in each turn of the event loop. */
   next(): Promise<void>;

@@ -2,7 +2,7 @@ import type { Clock } from "../clock.ts";
 
 /** Decides when waiting rows are written: shortly after the first arrives, at once for a reader, and at the stop. */
 export interface WriteBehind {
-  /** Call it when rows are waiting. */
+  /** Plans a write. Call it when rows are waiting. */
   wake(): void;
   /** Resolves when everything that was waiting at the call has been written, or has failed to be. */
   flush(): Promise<void>;
