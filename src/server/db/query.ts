@@ -69,7 +69,7 @@ function boundValue(param: QueryText["params"][number], values: RawRow): SqlValu
   return param.kind === "json" && value !== null ? JSON.stringify(value) : (value as SqlValue);
 }
 
-/** Most objects are empty, so they skip the parser. */
+/** Parses JSON. Most objects are empty, so they skip the parser. */
 const parseJson = (text: string): unknown => (text === "{}" ? {} : JSON.parse(text));
 
 /** A query that reads, on the file or in a transaction. */

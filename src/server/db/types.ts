@@ -51,8 +51,8 @@ export interface Transaction {
   /** Returns the prepared statement of an SQL text, from a bounded cache per file. */
   query<R = Row>(sql: string): Statement<R>;
   /**
-   * Call before writing a record whose indexed texts have `length` characters in total. Texts beyond the limit of one write
-   * are marked as pending, and another process indexes them after the commit.
+   * Plans the indexing of a record whose indexed texts have `length` characters in total. Call before writing it. Texts beyond the
+   * limit of one write are marked as pending, and another process indexes them after the commit.
    */
   indexText(table: string, id: string, length: number): void;
   /** The records announced so far by this write. */

@@ -33,7 +33,7 @@ export class TextIndexer {
     this.#options = options;
   }
 
-  /** Call when texts may be pending. Cheap; indexing starts after this turn of the event loop, when the write is committed. */
+  /** Starts indexing. Call when texts may be pending. Cheap; indexing starts after this turn of the event loop, when the write is committed. */
   wake(): void {
     this.#isWanted = true;
     if (this.#running !== null || this.#isStopped) return;

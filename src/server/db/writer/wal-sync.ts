@@ -11,7 +11,7 @@ export type SyncFile = (descriptor: number, done: (error: Error | null) => void)
 export interface WalSync {
   /** Syncs every frame written so far. The first call also syncs the directory entries of the files. */
   run(done: (error: Error | null) => void): void;
-  /** Must not be called during a sync. */
+  /** Closes the descriptors. Must not be called during a sync. */
   close(): void;
 }
 

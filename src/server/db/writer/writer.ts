@@ -43,7 +43,7 @@ export interface WriterOptions {
   /** Called with the changes of a transaction as soon as it is committed, and before its sync: readers can see them. */
   onCommit: CommitListener | undefined;
   outbox: OutboxOptions | undefined;
-  /** Absent: the writes of this file are not audited. */
+  /** Audit entries of the writes. Absent: the writes of this file are not audited. */
   audit?: { log: FileAudit; place: string; now: () => Millis } | undefined;
   /** Called for a failed sync, or a listener that threw. */
   onFailure: (cause: unknown) => void;
