@@ -29,7 +29,7 @@ export interface Schedule {
 
 /** Enqueues jobs at the times of cron expressions. */
 export interface Schedules {
-  /** Call before `start`. */
+  /** Adds a schedule. Call before `start`. */
   add(schedule: Schedule): void;
 }
 
@@ -171,7 +171,7 @@ function nextRuns({ schedule, timezone }: Pick<Schedule, "schedule" | "timezone"
   return runs;
 }
 
-/** Written by `enqueue` above. */
+/** Returns the time in a job's data, which `enqueue` above has written. */
 const scheduledAtOf = (data: JsonValue): string => (data as { scheduledAt: string }).scheduledAt;
 
 const LAST = "SELECT last_at AS lastAt FROM schedules WHERE name = ?1";
