@@ -50,7 +50,7 @@ export class Drains {
     this.#pacing = new Pacing(deps.foreground, DRAIN_BUSY_PAUSE_MS);
   }
 
-  /** Call when rows may wait in a file. */
+  /** Queues a file to be drained. Call when rows may wait in it. */
   wake(place: Place): void {
     const key = keyOf(place);
     const running = this.#running.get(key);
