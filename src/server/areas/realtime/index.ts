@@ -109,7 +109,7 @@ export class RealtimeArea {
     this.#feeds.forgetInstance(namespace, instanceId);
   }
 
-  /** Sends `app.broadcast`. Errors: 400 that names the argument at fault, 413, 503. */
+  /** Sends `app.broadcast`. Errors: 400 that names the faulty argument, 413, 503. */
   async broadcast(...[channel, event, payload]: Parameters<AppAccess["broadcast"]>): Promise<void> {
     this.#send(broadcastParser.parse({ channel, event, payload }));
   }

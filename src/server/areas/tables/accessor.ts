@@ -21,7 +21,7 @@ const aggregateParser = createQueryParser(AggregateQuery, { takesOthers: true })
 const searchParser = createQueryParser(SearchQuery, { takesOthers: true });
 const batchParser = createParser(BatchBody);
 
-/** `app.db(…)` and `app.as(auth).db(…)`: the service that answers HTTP, called as the server itself or as a user. */
+/** Returns `app.db(…)` or `app.as(auth).db(…)`: the service behind HTTP, called as the server itself or as a user. */
 export function createDatabaseAccessor(
   service: TableService,
   principal: Principal,
@@ -34,18 +34,18 @@ export function createDatabaseAccessor(
   };
 }
 
-/** The name of callers without a user, who share one share of long reads. */
+/** Caller name without a user. All such callers have one common share of long reads. */
 const NOBODY = "app";
 
 function createTableAccessor(service: TableService, principal: Principal, address: TableAddress): TableAccessor {
   const asker = { principal, callerName: callerNameOf(principal, () => NOBODY), signal: undefined };
-  /** The options of a call as the query string that a client would send. */
+  /** Returns a read with the options as the query string that a client would send. */
   const asked = <Values>(
     parser: QueryParser,
     options: (ListOptions & { q?: string }) | AggregateOptions,
   ): ReadRequest<Values> => {
     const text = queryOf(options);
-    // The parser's schema is the one that the values' type comes from.
+    // The type of the values comes from the parser's schema.
     return { ...asker, query: () => parser.parse(new Query(text)) as Values, queryText: () => text };
   };
   return {

@@ -64,8 +64,8 @@ export interface Upserted {
 export type TableService = ReturnType<typeof createTableService>;
 
 /**
- * The operations of the table endpoints. Each checks in this order: address (404), rights (401, 403), the form of the request
- * (400), the records (404, 409).
+ * Returns the operations of the table endpoints. Each checks in this order: address (404), rights (401, 403), the form of the
+ * request (400), the records (404, 409).
  */
 export function createTableService(deps: {
   namespaces: ReadonlyMap<string, Namespace>;
@@ -91,7 +91,7 @@ export function createTableService(deps: {
   const reads = createReads({ rights, expanding });
   const aggregating = createAggregating({ reads });
   const search = createSearch({ reads, expanding });
-  /** Finds the source at an address for a read. */
+  /** Returns a read that finds the source at an address first. */
   const reading =
     <Values, Rest extends unknown[], T>(
       read: (asked: ReadRequest<Values>, source: Source, ...rest: Rest) => MaybePromise<T>,
@@ -111,7 +111,7 @@ export function createTableService(deps: {
     ...createTableBatches({ sources, writes, mutations, steps, rights, turns }),
     ...createTransactions({ sources, writes, mutations, turns, namespaces: deps.namespaces }),
     ...createAppTransactions({ ...deps, sources, writes, mutations, asking: createAsking(rights) }),
-    /** Carries out requests with an idempotency key once. */
+    /** Executes requests with an idempotency key at most once. */
     once: createOnce({ ...deps, instances, rights, lookups }),
     door: createTableDoor({ sources, namespaces: deps.namespaces, rights, instances, lookups }),
     lookups,
@@ -163,7 +163,7 @@ function createTableWrites({ sources, writes, mutations, steps }: WriteDeps) {
       return writes.run(file, asker, upsert, { keep });
     },
 
-    /** `condition`: `if` of the request, as text; null: none. */
+    /** Updates a record. `condition`: `if` of the request, as text; null for none. */
     async update(
       principal: Principal,
       address: TableAddress,
@@ -181,7 +181,7 @@ function createTableWrites({ sources, writes, mutations, steps }: WriteDeps) {
       return writes.run(file, asker, update, { keep: options?.keep });
     },
 
-    /** `checkForm` throws for a malformed request; called after the rights. */
+    /** Deletes a record. `checkForm` throws for a malformed request; called after the rights. */
     async delete(
       principal: Principal,
       address: TableAddress,
@@ -207,7 +207,7 @@ function createTableWrites({ sources, writes, mutations, steps }: WriteDeps) {
   };
 }
 
-/** The answer for a record of an instance that does not exist: that of a missing record. */
+/** Throws for a record of an instance that does not exist, as for a missing record. */
 function missing(principal: Principal, address: TableAddress, grants: WriteGrants, id: string): never {
   const looksAtRecord = grants.update.kind === "record" || grants.delete.kind === "record";
   if (principal.kind === "anonymous" && looksAtRecord) throw denied(principal);
@@ -269,7 +269,7 @@ function createTableBatches({
 }
 
 /**
- * The grants for the operations of a batch: of each kind its own, of upserts the insert or the update rule. Errors: 401,
+ * Returns the grants for the operations of a batch: of each kind its own, of upserts the insert or the update rule. Errors: 401,
  * 403.
  */
 async function batchGrants(

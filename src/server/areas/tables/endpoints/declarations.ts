@@ -17,14 +17,14 @@ import {
 } from "../model/requests.ts";
 import { HIGHLIGHTS } from "./record-schemas.ts";
 
-/** The records of a table: as they are answered, inserted and updated. */
+/** Schemas of a table's records: as answered, inserted and updated. */
 export interface RecordSchemas<Body extends TSchema> {
   answer: TSchema;
   insert: Body;
   update: Body;
 }
 
-/** Of the endpoints that take an idempotency key. */
+/** Headers of the endpoints that accept an idempotency key. */
 const ONCE = { headers: [IDEMPOTENCY_KEY] };
 const UNREADABLE = "A caller that may not read the record gets its id and the values that it has sent.";
 const READ_ERRORS = [400, 404, 408, 503];
@@ -52,7 +52,9 @@ const pageOf = (items: TSchema, description: string) =>
 
 const placeOf = (path: Readonly<Record<string, string>>): Place => ("instance" in path ? "instance" : "namespace");
 
-/** Declares the endpoints of one table, or of every table of a path. `path` describes the parameters of the path but the id. */
+/**
+ * Declares the endpoints of one table, or of every table of a path. `path` describes the parameters of the path except the id.
+ */
 export function declareTableEndpoints<Path extends Readonly<Record<string, string>>, Body extends TSchema>(
   path: Path,
   records: RecordSchemas<Body>,

@@ -7,13 +7,13 @@ import type { TableService } from "../service.ts";
 import { DYNAMIC_NAMESPACE, DYNAMIC_PARAMETERS, endpointsBelow, transactionAt } from "./endpoints.ts";
 import { answeredRecord, insertedRecord, OPERATOR_SCHEMAS, schemaRef, updatedRecord } from "./record-schemas.ts";
 
-/** The declared tables in OpenAPI's form: paths and components of the document. */
+/** Declared tables in OpenAPI's form: paths and components of the document. */
 export interface DescribedTables {
   paths: Record<string, Record<string, object>>;
   schemas: Record<string, object>;
 }
 
-/** Each declared table with endpoints and record types of its own, so that generated clients are typed. [TB160] */
+/** Describes each declared table with its own endpoints and record types, so that generated clients are typed. [TB160] */
 export function describeTables(namespaces: ReadonlyMap<string, Namespace>, service: TableService): DescribedTables {
   const described: DescribedTables = { paths: {}, schemas: {} };
   for (const namespace of namespaces.values()) {
@@ -29,10 +29,10 @@ const nameOf = ({ namespace, name }: TableModel): string => `${namespace}.${name
 
 type TableEndpoints = ReturnType<typeof endpointsBelow>;
 
-/** The endpoints of one table, to be described and not mounted. */
+/** Returns the endpoints of one table, to be described and not mounted. */
 function endpointsOf(model: TableModel, kind: Namespace["kind"], service: TableService): TableEndpoints {
   const instance = kind === "dynamic" ? "/:instance" : "";
-  // In place of the parameters of the path are the names of this table and its namespace.
+  // The path has the names of this table and its namespace in place of parameters.
   const base = `/api/db/${model.namespace}${instance}/tables/${model.name}` as Parameters<typeof endpointsBelow>[0];
   const path = kind === "dynamic" ? { instance: DYNAMIC_PARAMETERS.instance } : {};
   const [answer, insert, update] = ["", ".insert", ".update"].map((part) => schemaRef(nameOf(model) + part));
@@ -41,7 +41,7 @@ function endpointsOf(model: TableModel, kind: Namespace["kind"], service: TableS
   return endpointsBelow(base, path, records, service);
 }
 
-/** The transactions of one namespace, whose operations are those of its tables. */
+/** Describes the transactions of one namespace, whose operations are those of its tables. */
 function describeTransaction(
   { paths }: DescribedTables,
   { name, kind, tables }: Namespace,
@@ -59,7 +59,7 @@ function describeTransaction(
   const answers = [...names.map((model) => schemaRef(nameOf(model))), Type.Object({ id: Type.String() })];
   const schemas = { body: transactionBody(Type.Union(operations)), answer: Type.Union(answers) };
   const described = transactionAt(
-    path as Parameters<typeof transactionAt>[0], // In place of the parameters of the path are their values.
+    path as Parameters<typeof transactionAt>[0], // The path has values in place of parameters.
     kind === "dynamic" ? DYNAMIC_NAMESPACE : {},
     schemas as unknown as Parameters<typeof transactionAt>[2], // References are schemas like any other.
     service,
@@ -80,8 +80,8 @@ function describeTable({ paths, schemas }: DescribedTables, model: TableModel, e
   }
 }
 
-/** `fields` makes records partial, so only the paths of every table have it, whose records have no type. */
+/** Removes `fields`, which makes records partial: only the paths of every table have it, whose records have no type. */
 function withoutFields(operation: Record<string, unknown>): Record<string, unknown> {
-  const parameters = operation["parameters"] as readonly { name: string }[]; // What `operationOf` puts there.
+  const parameters = operation["parameters"] as readonly { name: string }[]; // As built by `operationOf`.
   return { ...operation, parameters: parameters.filter(({ name }) => name !== "fields") };
 }

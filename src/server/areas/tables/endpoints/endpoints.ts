@@ -26,10 +26,10 @@ export const DYNAMIC_PARAMETERS = {
 
 const ANY_RECORDS = { answer: AnyRecord, insert: AnyRecord, update: AnyRecord };
 
-/** Static and dynamic namespaces have the same endpoints below different paths. */
+/** Returns the endpoints of static and dynamic namespaces: the same ones below different paths. */
 export const tableEndpoints = (service: TableService): readonly Endpoint[] => [
   ...Object.values(endpointsBelow(STATIC, PARAMETERS, ANY_RECORDS, service)),
-  // This path has one parameter more, which `addressOf` reads.
+  // The path has one more parameter, which `addressOf` reads.
   ...Object.values(endpointsBelow(DYNAMIC as typeof STATIC, DYNAMIC_PARAMETERS, ANY_RECORDS, service)),
 ];
 
@@ -41,7 +41,7 @@ export const transactionEndpoints = (service: TableService): readonly Endpoint[]
   const schemas = { body: TransactionBody, answer: AnyRecord };
   return [
     transactionAt(STATIC_TRANSACTION, { namespace }, schemas, service),
-    // This path has one parameter more, which `addressOf` reads.
+    // The path has one more parameter, which `addressOf` reads.
     transactionAt(
       DYNAMIC_TRANSACTION as typeof STATIC_TRANSACTION,
       { ...DYNAMIC_NAMESPACE, namespace },
@@ -51,7 +51,7 @@ export const transactionEndpoints = (service: TableService): readonly Endpoint[]
   ];
 };
 
-/** The transactions at `path`. `schemas` are those of its body and of a record in its answer. */
+/** Returns the endpoint of transactions at `path`. `schemas` are those of its body and of a record in its answer. */
 export const transactionAt = (
   path: typeof STATIC_TRANSACTION,
   parameters: Readonly<Record<string, string>>,
@@ -77,7 +77,7 @@ const addressOf = (params: Params): TableAddress => ({
   table: params["table"] ?? "",
 });
 
-/** The endpoints of the tables at `base`. `records` are the schemas of bodies and answers. */
+/** Returns the endpoints of the tables at `base`. `records` are the schemas of bodies and answers. */
 export function endpointsBelow(
   base: typeof STATIC,
   parameters: Readonly<Record<string, string>>,
@@ -155,7 +155,7 @@ const batchAnswer = ({ inserted, updated, deleted }: BatchResult): Answer => ({
 });
 const resultsAnswer = ({ results }: TransactionResult): Answer => ({ status: 200, body: { results } });
 
-/** Read before the rights, because it decides which rights are needed. Errors: 400. */
+/** Whether the request asks for an upsert. Read before the rights, because it decides which rights are needed. Errors: 400. */
 function isUpsert(peek: (name: string) => string | null): boolean {
   const text = peek("upsert");
   if (text === null || text === "false") return false;

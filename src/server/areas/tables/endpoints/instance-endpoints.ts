@@ -19,7 +19,7 @@ const Instance = Type.Object({
 const NAMESPACE = { namespace: "A declared namespace with instances" };
 const of = { tag: "Administration", caller: "serviceKey", place: "namespace" } as const;
 
-/** The administration of instances, with a service key for the whole namespace. */
+/** Endpoints that administer instances, for service keys with a scope for the whole namespace. */
 export const instanceEndpoints = (
   instances: (namespace: string) => InstancesAccessor,
   audit: RecordChange,
@@ -75,7 +75,7 @@ export const instanceEndpoints = (
   ),
 ];
 
-/** The instances of a namespace, for administrators. Errors: 404 for a namespace without instances. [TB440] */
+/** Returns the instances of a namespace, for administrators. Errors: 404 for a namespace without instances. [TB440] */
 export function instancesOf(namespaces: ReadonlyMap<string, Namespace>, name: string): InstancesAccessor {
   const files = () => {
     const namespace = namespaces.get(name);

@@ -5,7 +5,7 @@ import { type Column, DOCUMENT_COLUMN, type TableModel } from "../model/model.ts
 
 type JsonSchema = Record<string, unknown>;
 
-/** The changes of a field other than a value. The same for every table. */
+/** Schemas of field operators, which change a field other than by a value. Common to all tables. */
 export const OPERATOR_SCHEMAS = {
   FieldIncrement: {
     type: "object",
@@ -21,15 +21,15 @@ export const OPERATOR_SCHEMAS = {
   },
 } satisfies Record<string, JsonSchema>;
 
-/** Of a result of a search. */
+/** Schema of the highlights in a search result. */
 export const HIGHLIGHTS = Type.Record(Type.String(), Type.String(), {
   description: "Of a search: marked excerpts by field",
 });
 
-/** A reference to a schema of the OpenAPI document. */
+/** Returns a reference to a schema of the OpenAPI document. */
 export const schemaRef = (name: string): TSchema => ({ $ref: `#/components/schemas/${name}` });
 
-/** Records of a table as the endpoints answer them. */
+/** Returns the schema of a table's records as answered by the endpoints. */
 export function answeredRecord(model: TableModel): JsonSchema {
   return {
     type: "object",
@@ -39,7 +39,10 @@ export function answeredRecord(model: TableModel): JsonSchema {
   };
 }
 
-/** What `expand` adds to a record. Nothing where no table refers to another, or where a field has the name. [TB408] */
+/**
+ * Returns the property that `expand` adds to a record; none when no table refers to another, or when a field has the name.
+ * [TB408]
+ */
 function expandProperty(model: TableModel): JsonSchema {
   const recordOf = ({ namespace, name }: TableModel) => schemaRef(`${namespace}.${name}`);
   const one = model.outgoing.map(({ column, to }) => [column.name, { anyOf: [recordOf(to), { type: "null" }] }]);
@@ -53,12 +56,12 @@ function expandProperty(model: TableModel): JsonSchema {
   return { expand: { type: "object", description: "The records that the request asked for", properties } };
 }
 
-/** What a search adds to a record. Nothing where the table has no search. */
+/** Returns the property that a search adds to a record; none when the table has no search. */
 function highlightsProperty(model: TableModel): JsonSchema {
   return model.fts === null ? {} : { highlights: HIGHLIGHTS };
 }
 
-/** Records as a client inserts them. What a hook may fill in is not required. */
+/** Returns the schema of records as a client inserts them. Fields that a hook may fill in are not required. */
 export function insertedRecord(model: TableModel): JsonSchema {
   const isFilledIn = model.config.hooks?.beforeInsert !== undefined;
   const isRequired = ({ field, isNullable }: Column): boolean =>
@@ -71,7 +74,7 @@ export function insertedRecord(model: TableModel): JsonSchema {
   };
 }
 
-/** Changes of a record. */
+/** Returns the schema of the changes of a record. */
 export function updatedRecord(model: TableModel): JsonSchema {
   return {
     type: "object",
@@ -103,7 +106,7 @@ function fieldSchema(column: Column, model: TableModel): JsonSchema {
   else if (model.fts?.fields.includes(name) === true) schema["maxLength"] = INDEXED_TEXT_LENGTH_MAX;
   if (field.enum !== undefined) schema["enum"] = isNullable ? [...field.enum, null] : [...field.enum];
   const { pattern } = field;
-  // JSON Schema has no flags: a pattern with flags of its own is left out.
+  // JSON Schema has no flags: a pattern with flags is left out.
   if (typeof pattern === "string") schema["pattern"] = pattern;
   else if (pattern !== undefined && /^[gu]*$/.test(pattern.flags)) schema["pattern"] = pattern.source;
   return schema;

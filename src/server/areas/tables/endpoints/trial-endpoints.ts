@@ -49,7 +49,7 @@ const Body = Type.Object({
   operations: optional(Type.Array(Operation, { minItems: 1, maxItems: ACTIONS.length })),
 });
 
-/** Tries rules. `account`: null for users who do not exist. */
+/** Returns the endpoints that try rules. `account`: null for users who do not exist. */
 export const trialEndpoints = (tryRules: TryRules, account: (id: string) => Account | null): readonly Endpoint[] => [
   endpoint(
     "POST /api/admin/rules/try",

@@ -11,7 +11,7 @@ export interface SqlCondition {
   params: SqlValue[];
 }
 
-/** The statement with a request's values in its slots. */
+/** Returns the statement with a request's values in its slots. */
 export function bound({ sql, params }: SqlCondition, values: readonly SqlValue[]): SqlCondition {
   if (values.length === 0) return { sql, params };
   const filled: SqlValue[] = [];
@@ -22,8 +22,8 @@ export function bound({ sql, params }: SqlCondition, values: readonly SqlValue[]
 }
 
 /**
- * The operator for equality. For `column = value` SQLite replaces the column by the value elsewhere in the WHERE, also in
- * the CASE of a rule, which would then not test the record. `IS` uses the same indexes and is not replaced.
+ * Operator for equality. For `column = value` SQLite replaces the column by the value elsewhere in the WHERE, also in the CASE of
+ * a rule, which would then not test the record. `IS` uses the same indexes and is not replaced.
  */
 interface Form {
   equality: "=" | "IS";
@@ -32,8 +32,8 @@ interface Form {
 const EQUALS: Form = { equality: "=" };
 
 /**
- * null for a filter without conditions. `alias` (a name and a dot) precedes each column, because inside `json_each` a
- * bare name could be its own `value`, `key` or `type`.
+ * Returns the SQL of a filter; null for one without conditions. `alias` (a name and a dot) precedes each column, because inside
+ * `json_each` a bare name could be its own `value`, `key` or `type`.
  */
 export function filterToSql(filter: ParsedFilter, alias: string, form: Form = EQUALS): SqlCondition | null {
   const parts = filter.all.map((condition) => conditionToSql(condition, alias, form));
@@ -54,8 +54,8 @@ export function join(parts: readonly SqlCondition[], word: "AND" | "OR"): SqlCon
 }
 
 /**
- * The rule's filter and the caller's conditions. CASE makes SQLite evaluate the rule first: the caller's conditions never
- * run on hidden records, so neither their time nor an error reveals what those contain. [TB110]
+ * Combines the rule's filter and the caller's conditions. CASE makes SQLite evaluate the rule first: the caller's conditions
+ * never run on hidden records, so neither their time nor an error reveals the contents of these. [TB110]
  */
 export function behindRule(rule: ParsedFilter, own: SqlCondition | null, alias: string): SqlCondition | null {
   const asked = filterToSql(rule, alias);
@@ -72,7 +72,7 @@ function conditionToSql(condition: Condition, alias: string, form: Form): SqlCon
   return field.isJson ? jsonToSql(condition, alias) : columnToSql(condition, `${alias}${field.column.sql}`, form);
 }
 
-/** A value other than an object as SQLite has it. */
+/** Returns a value other than an object as stored in SQLite. */
 export const scalar = (value: JsonValue): SqlValue =>
   typeof value === "boolean" ? Number(value) : (value as string | number | null);
 
@@ -105,8 +105,8 @@ function columnToSql(condition: Condition, column: string, { equality }: Form): 
 }
 
 /**
- * `startsWith` is a range, by which SQLite can enter an index. The beginning of a text is compared in bytes, because SQLite
- * counts characters up to the first NUL only.
+ * Returns the SQL of a text operator. `startsWith` is a range, by which SQLite can enter an index. The beginning of a text is
+ * compared in bytes, because SQLite counts characters up to the first NUL only.
  */
 function textToSql({ by, values }: Needle, { sql, params }: SqlCondition): SqlCondition {
   const all = [...params, ...values];
@@ -125,10 +125,10 @@ function textToSql({ by, values }: Needle, { sql, params }: SqlCondition): SqlCo
   );
 }
 
-/** NULL counts as false: a record either matches or does not. */
+/** Negates a condition. NULL counts as false: a record either matches or does not. */
 const negate = (part: SqlCondition): SqlCondition => ({ sql: `NOT coalesce((${part.sql}), 0)`, params: part.params });
 
-/** `column IN (…)`, null included. */
+/** Returns `column IN (…)`, null included. */
 export function columnIn(column: string, values: readonly JsonValue[]): SqlCondition {
   const present = values.filter((value) => value !== null).map(scalar);
   const parts: SqlCondition[] = [];
@@ -137,7 +137,10 @@ export function columnIn(column: string, values: readonly JsonValue[]): SqlCondi
   return parts.length === 0 ? { sql: "0", params: [] } : join(parts, "OR");
 }
 
-/** Lists are padded to a power of two with their last value, so that eleven statements serve all lengths. */
+/**
+ * Pads the length of a list to a power of two, so that eleven statements serve all lengths. Lists are padded with their last
+ * value.
+ */
 export const slotCount = (length: number): number => 2 ** Math.ceil(Math.log2(length));
 const marks = (length: number): string => Array(slotCount(length)).fill("?").join(",");
 const padded = (values: readonly SqlValue[]): SqlValue[] => [
@@ -145,7 +148,7 @@ const padded = (values: readonly SqlValue[]): SqlValue[] => [
   ...Array<SqlValue>(slotCount(values.length) - values.length).fill(values.at(-1) ?? null),
 ];
 
-/** The place of a typed value: a path in a column, or an element of `json_each`. */
+/** Place of a typed value: a path in a column, or an element of `json_each`. */
 interface TypedPlace {
   type: SqlCondition;
   value: SqlCondition;
@@ -159,7 +162,7 @@ function placeOf(field: FieldPath, alias: string): TypedPlace {
   };
 }
 
-/** No table has this name: names do not begin with `_platform`. */
+/** Alias of an element. No table has this name: names do not begin with `_platform`. */
 const ELEMENT_NAME = "_platform_element";
 const ELEMENT: TypedPlace = {
   type: { sql: `${ELEMENT_NAME}.type`, params: [] },
@@ -196,7 +199,7 @@ function jsonToSql(condition: Condition, alias: string): SqlCondition {
   }
 }
 
-/** `type = … AND value OP ?` for text and numbers: values of another type never match. */
+/** Returns `type = … AND value OP ?` for text and numbers: values of another type never match. */
 function typed(place: TypedPlace, value: JsonValue, operator: "=" | ">" | ">=" | "<" | "<="): SqlCondition {
   const types = kindOf(value) === "text" ? "= 'text'" : "IN ('integer', 'real')";
   return {
@@ -236,7 +239,7 @@ function jsonIn(place: TypedPlace, values: readonly JsonValue[]): SqlCondition {
   return parts.length === 0 ? { sql: "0", params: [] } : join(parts, "OR");
 }
 
-/** Membership in an array, or a substring of text. */
+/** Tests membership in an array, or a substring of text. */
 function jsonContains(field: FieldPath, alias: string, value: JsonValue): SqlCondition {
   const column = `${alias}${field.column.sql}`;
   const element = equals(ELEMENT, value);
@@ -249,7 +252,7 @@ function jsonContains(field: FieldPath, alias: string, value: JsonValue): SqlCon
   };
 }
 
-/** The same without regard to the case of A–Z; only elements that are texts are equal to a text. */
+/** Tests as `jsonContains` does, ignoring the case of A–Z; only elements that are texts are equal to a text. */
 function jsonContainsAnyCase(field: FieldPath, alias: string, { values }: Needle): SqlCondition {
   const column = `${alias}${field.column.sql}`;
   const isEqual = `${ELEMENT_NAME}.type = 'text' AND lower(${ELEMENT_NAME}.value) = ?`;

@@ -15,14 +15,14 @@ interface ListCondition {
   value: readonly JsonValue[];
 }
 
-/** A condition that was checked against its table. */
+/** A condition validated against its table. */
 export type Condition =
   | { field: FieldPath; operator: Exclude<FilterOperator, ListOperator>; value: JsonValue }
   | ListCondition;
 
 export const isListCondition = (condition: Condition): condition is ListCondition => isListOperator(condition.operator);
 
-/** All of `all` must match, and one of `any` unless it is empty. */
+/** Validated filter: all of `all` must match, and one of `any` unless it is empty. */
 export interface ParsedFilter {
   all: readonly Condition[];
   any: readonly Condition[];
@@ -31,8 +31,8 @@ export interface ParsedFilter {
 export const NO_FILTER: ParsedFilter = { all: [], any: [] };
 
 /**
- * Parses the conditions of a body or a rule. `name` is the parameter that errors name. Errors: 400 naming the condition
- * with an unknown field or operator, or a value of the wrong type; 400 for too many. [TB16]
+ * Parses the conditions of a body or a rule. `name` is the parameter named in errors. Errors: 400 naming the condition with an
+ * unknown field or operator, or a value of the wrong type; 400 for too many. [TB16]
  */
 export function parseConditions(
   model: TableModel,
@@ -50,9 +50,9 @@ export function parseConditions(
 }
 
 /**
- * The conditions with values of their own: a rule may change its arrays for the next caller, while a right that it gave is in use.
- * Undefined values of a list are left out: they match nothing, and as JSON they would be null. Errors: 400 for other values that
- * JSON does not have.
+ * Returns the conditions with copies of their values: a rule may change its arrays for the next caller while a right that it
+ * granted is in use. Undefined values of a list are left out: they match nothing, and as JSON they would be null. Errors: 400 for
+ * other values that JSON does not have.
  */
 export const withOwnValues = (conditions: readonly Condition[]): Condition[] =>
   conditions.map((condition): Condition => {
@@ -60,7 +60,7 @@ export const withOwnValues = (conditions: readonly Condition[]): Condition[] =>
     return { ...condition, value: condition.value.filter((one) => one !== undefined).map((one) => jsonCopy(one)) };
   });
 
-/** As `parseConditions`, for the text of a query parameter. */
+/** Parses the text of a query parameter, as `parseConditions` does. */
 export function parseFilterText(
   model: TableModel,
   text: string | null,
@@ -113,7 +113,7 @@ function checkValue(field: FieldPath, operator: FilterOperator, value: JsonValue
     throw badField(name, "invalid_type", `${name}: ${field.name} ${operator} takes ${wanted}, got ${shown(value)}`);
   };
   if (typeof value === "string" && !value.isWellFormed()) throw badField(name, "invalid_value", illFormed(name));
-  // From the code of a rule, or from text such as 1e999. As JSON, by which filters are told apart, these would all be null.
+  // From a rule's code, or from text such as 1e999. As JSON, which identifies filters, these would all be null.
   if (typeof value === "number" && !Number.isFinite(value)) {
     throw badField(name, "invalid_value", `${name}: ${field.name} ${operator} takes a finite number, got ${value}`);
   }

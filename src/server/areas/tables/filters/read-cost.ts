@@ -12,30 +12,30 @@ const QUICK_READ_NS = 5_000_000;
 const ROW_NS = 60;
 const BYTE_NS = 0.5;
 const COLUMN_CONDITION_NS = 10;
-/** A JSON value is parsed once per row, and searched for each condition. */
+/** Cost per condition on a JSON value, and per byte of it: the value is parsed once per row, and searched for each condition. */
 const JSON_CONDITION_NS = 400;
 const JSON_PARSED_BYTE_NS = 2;
-/** `instr` compares at each byte of the text, as when it searches for `aaab` in `aaaa…`. */
+/** Cost per byte of a substring search: `instr` compares at each byte of the text, as when it searches for `aaab` in `aaaa…`. */
 const SUBSTRING_BYTE_NS = 15;
 const SUBSTRING_NEEDLE_NS = 0.03;
-/** A text is copied before it is compared without case, or in part. */
+/** Cost per byte of a text that is compared without case, or in part, for which it is copied first. */
 const COPIED_BYTE_NS = 2;
 const SORTED_ROW_NS = 150;
-/** A sort that keeps more than a few rows copies whole records. */
+/** Rows up to which a sort is cheap. One that keeps more copies whole records. */
 const KEPT_ROWS_FEW = 200;
 const SORTED_ALL_ROW_NS = 2_000;
 const SORTED_ALL_BYTE_NS = 1;
-/** Bound values: SQLite builds an index of the values of `in` for each execution. */
+/** Cost per bound value: SQLite builds an index of the values of `in` for each execution. */
 const PARAM_NS = 1_500;
 
-/** The cost of a statement: fixed, per examined row, and per byte of these rows. */
+/** Cost of a statement: fixed, per examined row, and per byte of these rows. */
 export interface ReadCost {
   fixedNs: number;
   rowNs: number;
   byteNs: number;
 }
 
-/** The cost of testing every row. */
+/** Returns the cost of testing every row. */
 export function scanCost(conditions: readonly Condition[], params: readonly SqlValue[]): ReadCost {
   const cost = { fixedNs: params.length * PARAM_NS, rowNs: ROW_NS, byteNs: BYTE_NS };
   let isParsed = false;
@@ -50,7 +50,9 @@ export function scanCost(conditions: readonly Condition[], params: readonly SqlV
   return cost;
 }
 
-/** Includes the sort of the matches, unless an index provides their order. `kept`: rows up to the end of the page. */
+/**
+ * Returns the cost with the sort of the matches, unless an index provides their order. `kept`: rows up to the end of the page.
+ */
 export function sortedCost(cost: ReadCost, sort: Sort, kept: number): ReadCost {
   const isAll = kept > KEPT_ROWS_FEW;
   const isJson = sort.terms.some(({ field }) => field.isJson);
@@ -65,7 +67,7 @@ export function sortedCost(cost: ReadCost, sort: Sort, kept: number): ReadCost {
 export const isQuick = (cost: ReadCost, rows: number, bytes: number): boolean =>
   cost.fixedNs + cost.rowNs * rows + cost.byteNs * bytes <= QUICK_READ_NS;
 
-/** Whether it may run on the main thread where an index bounds the examined records. */
+/** Whether a statement may run on the main thread when an index bounds the examined records. */
 export const isLight = ({ fixedNs }: ReadCost): boolean => fixedNs <= QUICK_READ_NS / 2;
 
 /** Whether a condition may take long for one record. */

@@ -5,12 +5,12 @@ import type { SqlValue } from "../../../db/index.ts";
 import { INT64_END } from "../limits.ts";
 import type { TextOperator } from "../model/operators.ts";
 
-/** What SQL depends on in a value of a JSON field. */
+/** Property of a value in a JSON field on which the SQL depends. */
 export type ValueKind = "null" | "boolean" | "number" | "text" | "json";
 
 /**
- * The place of a value among those of a statement that serves all requests of one shape. It takes the value's place in a
- * condition, and no value of a request equals it. `length` is the number of characters of a text that is searched for.
+ * Placeholder for a value in a statement that serves all requests of one shape. It stands in for the value in a condition, and no
+ * value of a request equals it. `length` is the number of characters of a text that is searched for.
  */
 export class Slot {
   readonly place: number;
@@ -24,13 +24,16 @@ export class Slot {
   }
 }
 
-/** What the SQL of a text operator compares with. `range`: from the text to the end of those that begin with it, if there is one. */
+/**
+ * Values that the SQL of a text operator compares with. `range`: from the text to the end of those that begin with it, if there
+ * is one.
+ */
 export interface Needle {
   by: "range" | "beginning" | "anywhere";
   values: SqlValue[];
 }
 
-/** A needle with slots, in the place of a condition's text. */
+/** Needle with slots in place of a condition's text. */
 export class NeedleSlots implements Needle {
   readonly by: Needle["by"];
   readonly values: SqlValue[];
@@ -43,7 +46,7 @@ export class NeedleSlots implements Needle {
   }
 }
 
-/** The needle of a condition with a text operator. */
+/** Returns the needle of a condition with a text operator. */
 export function needleOf(operator: TextOperator, value: unknown): Needle {
   if (value instanceof NeedleSlots) return value;
   const text = String(value);
@@ -73,19 +76,19 @@ export function kindOf(value: JsonValue): ValueKind {
   return typeof value === "object" ? "json" : (typeof value as "number" | "boolean");
 }
 
-/** The characters that a condition's value searches for. */
+/** Returns the number of characters that a condition's value searches for. */
 export function lengthOf(value: unknown): number {
   if (value instanceof Slot || value instanceof NeedleSlots) return value.length;
   return typeof value === "string" ? value.length : 0;
 }
 
-/** The JSON of an object or array. */
+/** Returns the JSON of an object or array. */
 export const jsonText = (value: JsonValue): SqlValue =>
   (value as unknown) instanceof Slot ? (value as unknown as SqlValue) : JSON.stringify(value);
 
 /**
- * A number of a JSON field as SQLite reads it from the text: JavaScript writes 2 ** 60 as 1152921504606847000, which is an integer of its
- * own there and not the same double. Other values are as they are.
+ * Returns a number of a JSON field as SQLite parses it from the text: JavaScript writes 2 ** 60 as 1152921504606847000, which
+ * SQLite reads as that integer, and not as the same double. Other values are returned unchanged.
  */
 export function jsonNumber(value: SqlValue): SqlValue {
   if (typeof value !== "number" || Number.isSafeInteger(value) || Math.abs(value) >= 1e19) return value;

@@ -13,10 +13,10 @@ export interface SortTerm {
   direction: "asc" | "desc";
 }
 
-/** A total order: it ends with the id, so pages never overlap. */
+/** A total order: it ends with the id, so that pages never overlap. */
 export interface Sort {
   terms: readonly SortTerm[];
-  /** Identifies the order: a cursor is valid in its own order only. */
+  /** Identifier of the order: a cursor is valid in its own order only. */
   key: string;
 }
 
@@ -49,13 +49,16 @@ export function parseSort(model: TableModel, text: string | null): Sort {
   return { terms, key: keyOf(terms) };
 }
 
-/** The key of this order in cursors of 0.2, where the id behind other fields came ascending. Such a cursor continues in today's order. */
+/**
+ * Returns the key of this order in cursors of 0.2, where the id behind other fields was ascending. Such a cursor continues in
+ * today's order.
+ */
 export const formerKeyOf = ({ terms, key }: Sort): string => {
   const before = terms.slice(0, -1);
   return before.length === 0 ? key : `${keyOf(before)},id:asc`;
 };
 
-/** Whether the order is just id ascending. */
+/** Whether the order is by id ascending only. */
 export const isById = (sort: Sort): boolean => sort.key === "id:asc";
 
 interface TermSql {
@@ -70,7 +73,7 @@ function termSql(field: FieldPath, alias: string): TermSql {
   return { sql: `json_extract(${column}, ?)`, params: [field.jsonPath], isNullable: true };
 }
 
-/** The ORDER BY list. Nulls come first in ascending order, last in descending order. `reverse` reverses all of it. */
+/** Returns the ORDER BY list. Nulls come first in ascending order, last in descending order. `reverse` reverses all of it. */
 export function orderBy(sort: Sort, options: { reverse: boolean; alias?: string }): SqlCondition {
   const parts = sort.terms.map((term) => {
     const { sql, params } = termSql(term.field, options.alias ?? "");
@@ -80,19 +83,19 @@ export function orderBy(sort: Sort, options: { reverse: boolean; alias?: string 
   return { sql: parts.map((part) => part.sql).join(", "), params: parts.flatMap((part) => part.params) };
 }
 
-/** The values of a record that determine its position, as SQLite compares them. */
+/** Returns the values of a record that determine its position, as SQLite compares them. */
 export function sortValues(sort: Sort, record: TableRecord): SqlValue[] {
   return sort.terms.map(({ field }) => orderValue(valueAt(record, field)));
 }
 
-/** The records after a position in an order. */
+/** Condition for the records after a position in an order. */
 export interface Beyond {
   condition: SqlCondition;
-  /** The same as consecutive ranges of an index over the terms; null where that is not possible. */
+  /** Consecutive ranges of an index over the terms with the same records; null when that is not possible. */
   ranges: readonly SqlCondition[] | null;
 }
 
-/** The records strictly after the position of `values`; with `reverse`, before it. */
+/** Returns the condition for the records strictly after the position of `values`; with `reverse`, before it. */
 export function beyond(sort: Sort, values: readonly SqlValue[], options: { reverse: boolean }): Beyond {
   const ranges = rangesBeyond(sort, values, options);
   return {
@@ -101,7 +104,10 @@ export function beyond(sort: Sort, values: readonly SqlValue[], options: { rever
   };
 }
 
-/** null: terms in JSON or of both directions, or nulls behind the first term. Nulls of the first term are a range of their own. */
+/**
+ * Returns the ranges after a position; null for terms in JSON or of both directions, or nulls behind the first term. Nulls of the
+ * first term are a range of their own.
+ */
 function rangesBeyond(
   sort: Sort,
   values: readonly SqlValue[],
@@ -116,7 +122,7 @@ function rangesBeyond(
   }
   const isDescending = (leading.direction === "desc") !== reverse;
   const [first = null, ...rest] = values;
-  // A comparison of row values with null is neither true nor false; in descending order nulls follow every value.
+  // Row values with null compare neither true nor false; in descending order nulls follow every value.
   const isComparable = others.every(({ field }, index) => {
     const isNull = (rest[index] ?? null) === null;
     return !isNull && !(isDescending && field.column.isNullable);

@@ -2,14 +2,15 @@ import type { FilterOperator } from "../../../config/types.ts";
 
 interface Operator {
   /**
-   * The form of its value: any, one with an order, a part of a text or an element of a JSON array, a text, or a list of values.
+   * Form of the operator's value: any, one with an order, a part of a text or an element of a JSON array, a text, or a list of
+   * values.
    */
   takes: "value" | "ordered" | "part" | "text" | "list";
-  /** The sides on which its value bounds a range of an index. */
+  /** Sides on which the operator's value bounds a range of an index. */
   bounds: readonly ("lower" | "upper")[];
-  /** Whether it searches the whole text. */
+  /** Whether the operator searches the whole text. */
   isSearch: boolean;
-  /** Whether it compares A–Z without case, for which it copies the text. */
+  /** Whether the operator compares A–Z without case, for which it copies the text. */
   isAnyCase: boolean;
 }
 
@@ -29,7 +30,10 @@ const PROPERTIES = {
   "not in": { takes: "list", bounds: [], isSearch: false, isAnyCase: false },
 } as const satisfies Record<FilterOperator, Operator>;
 
-/** What depends on an operator alone. What each of them means is in `filters/filter-sql.ts` and the kernel's `matches`. */
+/**
+ * Properties that depend on an operator alone. `filters/filter-sql.ts` and the kernel's `matches` define what each operator
+ * means.
+ */
 export const OPERATORS: Readonly<Record<FilterOperator, Operator>> = PROPERTIES;
 
 type Taking<Form extends Operator["takes"]> = {

@@ -20,9 +20,9 @@ import {
 } from "../limits.ts";
 import { OPERATOR_NAMES } from "./operators.ts";
 
-// The query parameters and bodies of the table endpoints.
+// Query parameters and bodies of the table endpoints.
 
-/** A record in a body. Its table's validator checks the members, once the rules have been asked. */
+/** A record in a body. Its table's validator checks the members, after the rules. */
 export const AnyRecord = Type.Unsafe<JsonObject>({
   type: "object",
   description: "id, createdAt, updatedAt and the fields of the table's schema",
@@ -143,7 +143,7 @@ const CONDITION_OF_OPERATION = {
   if: conditions("Conditions that the stored record must all meet; else 412", FILTER_CONDITIONS_MAX),
 };
 
-/** The operations of a transaction on one table. `table` is its name. */
+/** Returns the schemas of a transaction's operations on one table. `table` is its name. */
 export const tableOperations = <Table extends TSchema, Insert extends TSchema, Update extends TSchema>(
   table: Table,
   insert: Insert,
@@ -181,11 +181,11 @@ export type CountValues = Static<TObject<typeof CountQuery>>;
 export type AggregateValues = Static<TObject<typeof AggregateQuery>>;
 export type SearchValues = Static<TObject<typeof SearchQuery>>;
 
-/** A read: who asks, its parameters, and for whom long reads run. */
+/** A read: its caller, its parameters, and for whom long reads run. */
 export interface ReadRequest<Values> extends ReadCaller {
   readonly principal: Principal;
-  /** The parameters. Called after the rights are known. Errors: 400 that names each parameter at fault. */
+  /** Parses the parameters. Called after the rights are known. Errors: 400 that names each faulty parameter. */
   query(): Values;
-  /** The query string. Equal texts have equal parameters. */
+  /** Returns the query string. Equal texts have equal parameters. */
   queryText?(): string;
 }

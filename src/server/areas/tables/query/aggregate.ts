@@ -18,7 +18,7 @@ interface Groups {
 }
 
 export interface Aggregating {
-  /** Counts, sums and extremes of the records that the caller may read. Errors: 401, 403, 400, 408, 413. [TB410] */
+  /** Returns counts, sums and extremes of the records that the caller may read. Errors: 401, 403, 400, 408, 413. [TB410] */
   aggregate(asked: ReadRequest<AggregateValues>, source: Source): Promise<Groups>;
 }
 
@@ -55,18 +55,18 @@ const groupOf = (terms: readonly Term[], values: readonly unknown[]): TableRecor
 function answered(term: Term, value: unknown): JsonValue {
   if (value === null || value === undefined) return null;
   const isBoolean = term.kind !== "count" && term.column.type === "boolean";
-  // Columns of the other types have text and numbers.
+  // Columns of the other types contain text and numbers.
   return isBoolean ? value === 1 : (value as string | number);
 }
 
-/** Of an instance that does not exist, like of a table without records. */
+/** Returns the result for an instance that does not exist: that of a table without records. */
 const overNothing = ({ groups, selected }: AggregateRequest): TableRecord[] =>
   groups.length > 0 ? [] : [Object.fromEntries(selected.map((term) => [term.name, term.kind === "count" ? 0 : null]))];
 
 const FUNCTIONS = ["count", "sum", "avg", "min", "max"] as const;
 type AggregateFunction = (typeof FUNCTIONS)[number];
 
-/** A value of a group, named as in the request: `status`, `createdAt:day`, `count()`, `sum(points)`. */
+/** Term of a group's value, named as in the request: `status`, `createdAt:day`, `count()`, `sum(points)`. */
 export type Term =
   | { kind: "group"; name: string; column: Column; unit: BucketUnit | null }
   | { kind: "count"; name: string }
@@ -81,7 +81,7 @@ export interface AggregateRequest {
   timeZone: string;
 }
 
-/** Errors: 400 naming the parameter. [TB410]–[TB414] */
+/** Parses an aggregate request. Errors: 400 naming the parameter. [TB410]–[TB414] */
 export function parseAggregate(model: TableModel, values: AggregateValues): AggregateRequest {
   const groups = named("groupBy", values.groupBy, (name) => termOfGroup(model, name));
   const select = values.select === "" ? undefined : values.select;
@@ -100,7 +100,7 @@ export function parseAggregate(model: TableModel, values: AggregateValues): Aggr
   };
 }
 
-/** The terms of a comma-separated list, each once. */
+/** Returns the terms of a comma-separated list, without duplicates. */
 function named(parameter: "select" | "groupBy", text: string | undefined, termOf: (name: string) => Term): Term[] {
   const names = text === undefined || text === "" ? [] : text.split(",").map((name) => name.trim());
   if (names.length > AGGREGATE_TERMS_MAX) {
@@ -172,8 +172,8 @@ function parseSort(text: string | undefined, terms: readonly Term[]): AggregateR
 }
 
 /**
- * One row per group: the values of its groups, then those that are selected. The groups in which a sort leaves rows equal
- * follow in ascending order, so that the answer is the same each time.
+ * Returns the statement, with one row per group: the values of its groups, then the selected ones. Ties of a sort follow in
+ * ascending order of the groups, so that the answer is the same each time.
  */
 export function aggregateSql(
   model: TableModel,
@@ -197,7 +197,7 @@ export function aggregateSql(
   };
 }
 
-/** Whether one index has everything that the statement reads. */
+/** Whether one index contains everything that the statement reads. */
 function isCovered(model: TableModel, terms: readonly Term[], conditions: readonly Condition[]): boolean {
   const read = terms.flatMap((term) => (term.kind === "count" ? [] : [term.column.name]));
   const names = new Set([...read, ...conditions.map(({ field }) => field.column.name)]);
@@ -214,12 +214,15 @@ function termSql(term: Term, { alias, timeZone, isCovered }: TermForm): { sql: s
   if (term.kind === "count") return { sql: "count(*)", params: [] };
   const column = `${alias}${term.column.sql}`;
   if (term.kind === "value") return { sql: calculated(term.calculates, column), params: [] };
-  // The plus keeps SQLite from reading the records in the order of an index, one by one, where a scan and a sort of the
-  // groups take a fourth of the time.
+  // The plus prevents SQLite from reading the records in the order of an index, one by one, when a scan and a sort of the groups
+  // take a fourth of the time.
   if (term.unit === null) return { sql: isCovered ? column : `+${column}`, params: [] };
   return { sql: `${BUCKET_FUNCTION}(${column}, ?, ?)`, params: [term.unit, timeZone] };
 }
 
-/** `sum` would fail where whole numbers exceed 64 bits; `total` continues with doubles, but is 0 over nothing. */
+/**
+ * Returns the SQL of a function. `sum` would fail when whole numbers exceed 64 bits; `total` continues with doubles, but is 0
+ * over nothing.
+ */
 const calculated = (name: "sum" | "avg" | "min" | "max", column: string): string =>
   name === "sum" ? `CASE WHEN count(${column}) > 0 THEN total(${column}) END` : `${name}(${column})`;

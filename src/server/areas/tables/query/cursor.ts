@@ -6,16 +6,19 @@ import { formerKeyOf, isById, type Sort, sortValues } from "../filters/sort.ts";
 import { CURSOR_LENGTH_MAX } from "../limits.ts";
 import { idProblem } from "../model/validation.ts";
 
-/** Distinguishes a cursor from a record id, which is also accepted in the order by id. */
+/** Prefix that distinguishes a cursor from a record id, which is also accepted in the order by id. */
 const PREFIX = "c1~";
 
-/** The position of a record in an order. It contains the values, so it stays valid when the record is deleted. [TB7] */
+/**
+ * Encodes the position of a record in an order. The cursor contains the values, so that it stays valid when the record is
+ * deleted. [TB7]
+ */
 export function encodeCursor(sort: Sort, record: TableRecord): string {
   const text = JSON.stringify([sort.key, ...sortValues(sort, record)]);
   return PREFIX + Buffer.from(text).toString("base64url");
 }
 
-/** The values of a cursor. Errors: 400 for one that is malformed or of another order. [TB8] */
+/** Decodes the values of a cursor. Errors: 400 for one that is malformed or of another order. [TB8] */
 export function decodeCursor(sort: Sort, text: string, name: "after" | "before"): SqlValue[] {
   const fail = (message: string): never => {
     throw badField(name, "invalid_value", `${name}: ${message}`);

@@ -8,12 +8,12 @@ const isLowerBound = ({ operator }: Condition): boolean => OPERATORS[operator].b
 const isUpperBound = ({ operator }: Condition): boolean => OPERATORS[operator].bounds.includes("upper");
 
 /**
- * `range`: the index has exactly the matches next to each other. `value`: it has at most one record for each value of a condition, on
- * which the other conditions are tested.
+ * Index that finds matches. `range`: it has exactly the matches next to each other. `value`: it has at most one record for each
+ * value of a condition, on which the other conditions are tested.
  */
 export interface CoveringIndex {
   name: string;
-  /** The first column. */
+  /** First column of the index. */
   column: string;
   by: "range" | "value";
 }
@@ -22,8 +22,8 @@ const chosen = (index: TableIndex | undefined, by: CoveringIndex["by"]): Coverin
   index === undefined ? null : { name: index.name, column: index.columns[0] ?? "", by };
 
 /**
- * An index that finds the matches of all `conditions` in as many steps as there are matches or compared values: it has
- * them next to each other (equal leading columns, then at most one compared column), or at most one per value. null:
+ * Returns an index that finds the matches of all `conditions` in as many steps as there are matches or compared values: it has
+ * them next to each other (equal leading columns, then at most one compared column), or at most one per value. null: there is
  * none.
  */
 export function coveringIndex(model: TableModel, conditions: readonly Condition[]): CoveringIndex | null {
@@ -41,7 +41,7 @@ export function coveringIndex(model: TableModel, conditions: readonly Condition[
 }
 
 /**
- * The conditions by which SQLite may enter an index: at most one equality or list, and one bound on either side, of the
+ * Returns the conditions by which SQLite may enter an index: at most one equality or list, and one bound on either side, of the
  * first column of an index. They take the same time for hidden records as for others.
  */
 export function enteringConditions(model: TableModel, conditions: readonly Condition[]): ReadonlySet<Condition> {
@@ -59,7 +59,7 @@ export function enteringConditions(model: TableModel, conditions: readonly Condi
   return new Set(chosen.values());
 }
 
-/** A unique field may be null in any number of records. */
+/** Whether the condition allows at most one record per value. A unique field may be null in any number of records. */
 function isOfValues({ operator, value }: Pick<Condition, "operator" | "value">): boolean {
   if (operator === "in") return Array.isArray(value) && !value.includes(null);
   return operator === "==" && value !== null;
@@ -83,14 +83,14 @@ function isOneRange(conditions: readonly Condition[]): boolean {
   return conditions.filter(isLowerBound).length <= 1 && conditions.filter(isUpperBound).length <= 1;
 }
 
-/** An index in the requested order: the matches of `entering` follow one another along it, a record at a time. */
+/** Index in the requested order: the matches of `entering` follow one another along it, a record at a time. */
 export interface Walk {
   index: string;
-  /** Conditions that hold the leading columns equal, and bounds on the column that follows. */
+  /** Conditions that fix the leading columns, and bounds on the column that follows. */
   entering: readonly Condition[];
 }
 
-/** Chooses the walk that most of `conditions` enter; null: no index has the order. */
+/** Returns the walk that most of `conditions` enter; null when no index has the order. */
 export function walkOf(model: TableModel, conditions: readonly Condition[], sort: Sort): Walk | null {
   if (sort.terms.some(({ field }) => field.isJson)) return null;
   const plain = conditions.filter(({ field }) => !field.isJson);
@@ -110,7 +110,7 @@ export function walkOf(model: TableModel, conditions: readonly Condition[], sort
   return best;
 }
 
-/** At most one bound on either side of the first sorted column. */
+/** Returns at most one bound on either side of the first sorted column. */
 function boundsOf(conditions: readonly Condition[], { terms }: Sort): Condition[] {
   const own = conditions.filter((one) => one.field.name === terms[0]?.field.name && isRange(one));
   const both = own.find((one) => isLowerBound(one) && isUpperBound(one));
@@ -118,7 +118,7 @@ function boundsOf(conditions: readonly Condition[], { terms }: Sort): Condition[
   return [own.find(isLowerBound), own.find(isUpperBound)].filter((one) => one !== undefined);
 }
 
-/** Whether the index has the order of the sort behind the columns that are held equal. */
+/** Whether the index has the order of the sort behind the columns fixed by equality. */
 function isInOrder({ columns, isUnique }: TableIndex, equal: ReadonlySet<string>, { terms }: Sort): boolean {
   const rest = columns.slice(equal.size);
   for (const [position, { field, direction }] of terms.entries()) {

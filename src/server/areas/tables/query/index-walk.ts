@@ -5,33 +5,36 @@ import { TESTED_BYTES_MAX, TESTED_ROWS_MAX, TESTED_ROWS_MIN, TESTED_ROWS_PER_REC
 import type { Column, TableModel } from "../model/model.ts";
 import type { Path } from "./matches.ts";
 
-/** The place of a record in its table. */
+/** Column with the rowid of a record. */
 export const ROW = '"_platform_row"';
 
 /**
- * The records at the places that `places` finds, in their order: CROSS JOIN keeps it. What it skips or leaves out is not read from the
- * table.
+ * Returns the statement for the records at the rowids of `places`, in that order, which CROSS JOIN keeps. Records that `places`
+ * skips or leaves out are not read from the table.
  */
 export const recordsAt = (model: TableModel, columns: string, places: string): string =>
   `SELECT ${columns} FROM (${places}) AS "_platform_places" CROSS JOIN ${model.sql} ON ${model.sql}.rowid = "_platform_places".${ROW}`;
 
-/** The limit is part of the SQL text: with a bound limit, SQLite would prepare the statement again for each execution. */
+/**
+ * Returns the LIMIT clause. The limit is part of the text: with a bound limit, SQLite would prepare the statement again for each
+ * execution.
+ */
 export const limitSql = (limit: number, offset: number): string => `LIMIT ${limit}${offset === 0 ? "" : " OFFSET ?"}`;
 
 /** A page along an index that has its order; at most a bounded number of records is examined. [TB471] */
 export interface IndexWalk {
-  /** They follow one another. */
+  /** Consecutive ranges of the index. */
   ranges: readonly WalkedRange[];
   limit: number;
 }
 
 export interface WalkedRange {
   page: SqlCondition;
-  /** Has a row where the range has more records than the page examines; null: it examines matches only. */
+  /** Query with a row if the range has more records than the page examines; null when it examines matches only. */
   rest: SqlCondition | null;
 }
 
-/** The page that is read, as in `ListQuery`. */
+/** Page to read, as in `ListQuery`. */
 interface WalkedPage {
   columns: readonly Column[];
   sort: Sort;
@@ -41,7 +44,7 @@ interface WalkedPage {
   behind: Beyond | null;
 }
 
-/** Tests records along the index of `path`. null: too many for the main thread. */
+/** Returns a walk that tests records along the index of `path`; null when too many for the main thread. */
 export function testedWalk(model: TableModel, page: WalkedPage, path: Path): IndexWalk | null {
   const { sort, reverse, limit, offset, behind } = page;
   const wanted = offset + limit;
@@ -49,7 +52,7 @@ export function testedWalk(model: TableModel, page: WalkedPage, path: Path): Ind
   const rowsMax = Math.min(TESTED_ROWS_MAX, Math.max(TESTED_ROWS_MIN, wanted * TESTED_ROWS_PER_RECORD));
   const rows = `FROM ${model.sql} INDEXED BY ${quoteIdentifier(path.index)}`;
   const order = orderBy(sort, { reverse });
-  // A test of a value behind large ones reads them all.
+  // Testing a value stored behind large ones reads all of them.
   const isLarge = `${sizeOf(model)} > ${Math.floor(TESTED_BYTES_MAX / rowsMax)}`;
   const columns = page.columns.map(({ name, sql }) =>
     name === "id" ? `CASE WHEN ${isLarge} THEN NULL ELSE ${model.sql}.${sql} END AS ${sql}` : `${model.sql}.${sql}`,
@@ -73,7 +76,7 @@ export function testedWalk(model: TableModel, page: WalkedPage, path: Path): Ind
   return { ranges, limit };
 }
 
-/** The bytes of the values whose size varies. */
+/** Returns the SQL for the bytes of the values whose size varies. */
 function sizeOf(model: TableModel): string {
   const varying = model.columns.filter(({ name, type }) => name !== "id" && ["string", "text", "json"].includes(type));
   return varying.length === 0

@@ -17,28 +17,28 @@ export class ListText {
   }
 }
 
-/** The state of a table in which a list was read. The connection tells instances apart, which share their requests. */
+/** State of a table when a list was read. The connection distinguishes instances, which have the same requests. */
 interface Reading {
   sqlite: Database;
   version: number;
 }
 
-/** Takes the answer of a read, and returns it: as text from the second time on. */
+/** Caches the answer of a read and returns it: as text from the second time on. */
 type Keep = (answer: ListResult) => ListResult | ListText;
 
 /**
- * Answers to lists that are asked for again and again, as text, while their table has not changed. Only for callers that may
- * read every record: they all get the same. [TB472]
+ * Cache of the answers to repeated lists, as text, valid while their table has not changed. Only for callers that may read every
+ * record: they all get the same. [TB472]
  */
 export class KeptLists {
   readonly #kept = new LRUCache<string, Reading & { list: ListText }>({
     maxSize: KEPT_LISTS_LENGTH_MAX,
     sizeCalculation: ({ list }, key) => list.text.length + key.length,
   });
-  /** The lists that were read lately. All are forgotten at once: a list that is asked for often comes again. */
+  /** Recently read lists. All are evicted at once: a frequent list soon comes again. */
   readonly #recent = new Map<string, Reading>();
 
-  /** The kept answer to a query, or what keeps the one that is read now. */
+  /** Returns the cached answer to a query, or the function that caches the answer about to be read. */
   find(file: DatabaseFile, { namespace, name }: TableModel, queryText: string): ListText | Keep {
     const version = file.tableVersion(name);
     if (version === null || queryText.length > KEPT_QUERY_LENGTH_MAX) return (answer) => answer;

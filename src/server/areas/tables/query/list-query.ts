@@ -20,15 +20,15 @@ export interface ListRequest {
   sort: Sort;
   limit: number;
   paging: Paging;
-  /** Whether the request leaves the total to the server: false for `total=false`. */
+  /** Whether the client accepts a total: false for `total=false`. */
   isTotalAsked: boolean;
-  /** null: all. */
+  /** Requested fields; null for all. */
   fields: ReadonlySet<string> | null;
-  /** null: nothing is expanded. */
+  /** Paths to expand; null for none. */
   expand: readonly ExpandStep[] | null;
 }
 
-/** Errors: 400 naming the parameter. [TB1]–[TB7] */
+/** Parses a list request. Errors: 400 naming the parameter. [TB1]–[TB7] */
 export function parseListRequest(model: TableModel, values: ListValues): ListRequest {
   const sort = parseSort(model, values.sort ?? null);
   return {
@@ -42,11 +42,11 @@ export function parseListRequest(model: TableModel, values: ListValues): ListReq
   };
 }
 
-/** Not in cursor mode, not with `total=false`, and not where the rule has to see each record. */
+/** Whether the answer has a total: not in cursor mode, with `total=false`, or when the rule has to see each record. */
 export const isTotalWanted = ({ paging, isTotalAsked }: ListRequest, grant: Grant): boolean =>
   isTotalAsked && grant.kind !== "record" && paging.mode !== "after" && paging.mode !== "before";
 
-/** Whether the total says if more records follow. Elsewhere one record more than requested is read. */
+/** Whether the total tells if more records follow. Otherwise one record more than requested is read. */
 export const isMoreCounted = (request: ListRequest, grant: Grant): boolean =>
   isTotalWanted(request, grant) || (request.paging.mode === "offset" && request.isTotalAsked);
 
@@ -57,7 +57,7 @@ export function parseFilters(model: TableModel, { filter, orFilter }: CountValue
   };
 }
 
-/** `limit`, or its alias `perPage`; more than the maximum counts as the maximum. */
+/** Returns `limit`, or its alias `perPage`, clamped to the maximum. */
 export const limitOf = ({ limit, perPage }: { limit?: number; perPage?: number }): number =>
   Math.min(limit ?? perPage ?? LIMIT_DEFAULT, LIMIT_MAX);
 
@@ -72,7 +72,7 @@ function parsePaging(values: ListValues, sort: Sort): Paging {
   return { mode: "first" };
 }
 
-/** Errors: 400 where more than one is there, since the others would be ignored. */
+/** Refuses parameters that exclude each other. Errors: 400 when more than one is present, since the others would be ignored. */
 function refuseTogether(values: ListValues, names: readonly (keyof ListValues)[]): void {
   const [given, other] = names.filter((name) => values[name] !== undefined);
   if (other === undefined) return;
@@ -80,7 +80,7 @@ function refuseTogether(values: ListValues, names: readonly (keyof ListValues)[]
   throw badRequest(`${given} and ${other} cannot be used together`, { [other]: { code: "invalid_value", message } });
 }
 
-/** The `fields` parameter. Errors: 400 for an unknown one. */
+/** Parses the `fields` parameter; null for all fields. Errors: 400 for an unknown one. */
 export function parseFields(model: TableModel, text: string | undefined): ReadonlySet<string> | null {
   if (text === undefined || text === "") return null;
   const fields = new Set(text.split(",").map((name) => name.trim()));
@@ -91,7 +91,7 @@ export function parseFields(model: TableModel, text: string | undefined): Readon
   return fields;
 }
 
-/** The record with only those fields and the id; null: all. */
+/** Returns the record with only these fields and the id; the whole record for null. */
 export function pick(record: TableRecord, fields: ReadonlySet<string> | null): TableRecord {
   if (fields === null) return record;
   const picked: TableRecord = { id: record["id"] ?? null };

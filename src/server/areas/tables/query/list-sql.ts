@@ -8,54 +8,54 @@ import { type IndexWalk, limitSql, ROW, recordsAt, testedWalk } from "./index-wa
 import type { Matches, Path } from "./matches.ts";
 
 export interface ListQuery {
-  /** What is read of each record. */
+  /** Columns read of each record. */
   columns: readonly Column[];
   matches: Matches;
-  /** Where the page begins, in cursor mode. */
+  /** Position where the page begins, in cursor mode; else null. */
   behind: Beyond | null;
   sort: Sort;
   /** Whether the order is reversed. */
   reverse: boolean;
   limit: number;
   offset: number;
-  /** An index that has the order, and can be entered where the page begins; null: none. */
+  /** Index in the requested order that can be entered where the page begins; null when there is none. */
   path: Path | null;
   isTotalWanted: boolean;
 }
 
-/** The statements of a list, made once for all requests of its shape. */
+/** Statements of a list, prepared once for all requests of its shape. */
 export interface PreparedList {
-  /** What the statements read, in this order. */
+  /** Columns read by the statements, in this order. */
   columns: readonly Column[];
   page: SqlCondition;
-  /** null: no total is wanted. `sql` null: the total is the row count of the table. */
+  /** Total; null when none is wanted. `sql` null: the row count of the table. */
   total: { sql: SqlCondition | null } | null;
-  /** For few matches: finds them by their index and sorts them. */
+  /** For few matches: finds them by their index and sorts them. null: no index does. */
   ofFew: FewMatches | null;
-  /** Reads the page along an index that has its order; null: none has, or too many records are examined. */
+  /** Reads the page along an index in the requested order; null when there is none, or too many records are examined. */
   walk: IndexWalk | null;
-  /** Without an index. */
+  /** Cost without an index. */
   cost: ReadCost;
-  /** The records of the page, and those before it. */
+  /** Records of the page, and those skipped before it (`offset`). */
   limit: number;
   offset: number;
 }
 
 export interface FewMatches {
-  /** Counts them up to a limit. */
+  /** Counts the matches up to a limit. */
   count: SqlCondition;
-  /** Whether the values of a condition bound their number, so that they need not be counted first. */
+  /** Whether the values of a condition bound the number of matches, so that they need not be counted first. */
   isBounded: boolean;
-  /** The bytes of the values by which they are sorted; null: all are numbers and times, or nothing is sorted. */
+  /** Bytes of the values by which the matches are sorted; null when all are numbers and times, or nothing is sorted. */
   bytes: SqlCondition | null;
   page: SqlCondition;
 }
 
-/** The statements of a count, likewise. */
+/** Statements of a count, prepared once for all requests of its shape. */
 export interface PreparedCount {
-  /** null: the row count of the table. */
+  /** Counts the matches; null when the total is the row count of the table. */
   total: SqlCondition | null;
-  /** Counts few matches by their index; null: none has them next to each other. */
+  /** Counts few matches by their index; null when none has them next to each other. */
   few: SqlCondition | null;
   cost: ReadCost;
 }
@@ -86,7 +86,7 @@ export const prepareCount = (model: TableModel, matches: Matches): PreparedCount
 const countOf = (model: TableModel, { where }: Matches): SqlCondition | null =>
   where === null ? null : { sql: `SELECT count(*) FROM ${model.sql}${whereSql([where])}`, params: where.params };
 
-/** Counts the matches up to a limit. null: no index finds them. */
+/** Returns the statement that counts the matches up to a limit; null when no index finds them. */
 function countOfFew(model: TableModel, { where, index }: Matches): SqlCondition | null {
   if (where === null || index === null) return null;
   const found = `SELECT 1 FROM ${from(model, index.name)}${whereSql([where])} LIMIT ${QUICK_STEPS_MAX + 1}`;
@@ -99,7 +99,7 @@ function fewOf(model: TableModel, query: ListQuery): FewMatches | null {
   if (count === null || matches.index === null) return null;
   const { name, column, by } = matches.index;
   const isBounded = by === "value";
-  // SQLite goes through the values of `in` in their order.
+  // SQLite visits the values of `in` in their order.
   if (isBounded && sort.terms[0]?.field.name === column) {
     return { count, isBounded, bytes: null, page: pageBy(model, query, name) };
   }
@@ -110,7 +110,7 @@ const selected = ({ columns }: ListQuery): string => columns.map(({ sql }) => sq
 
 const isText = ({ type }: Column): boolean => !["number", "integer", "boolean", "datetime"].includes(type);
 
-/** The sorted fields whose size varies; null: all are numbers and times. */
+/** Returns the statement for the bytes of the sorted fields whose size varies; null when all are numbers and times. */
 function sortedBytes(model: TableModel, { matches: { where }, sort }: ListQuery, index: string): SqlCondition | null {
   const texts = sort.terms.map(({ field }) => field.column).filter((column) => column.name !== "id" && isText(column));
   if (texts.length === 0) return null;
@@ -118,7 +118,7 @@ function sortedBytes(model: TableModel, { matches: { where }, sort }: ListQuery,
   return { sql: `SELECT sum(${sum}) FROM ${from(model, index)}${whereSql([where])}`, params: where?.params ?? [] };
 }
 
-/** Sorts by the fields of the sort only, and reads only the records of the page. */
+/** Returns a page that sorts by the fields of the sort only, and reads only the records of the page. */
 function sortedPage(model: TableModel, query: ListQuery, index: string): SqlCondition {
   const { sort, reverse, limit, offset } = query;
   const order = orderBy(sort, { reverse });
@@ -140,7 +140,7 @@ function pageBy(model: TableModel, query: ListQuery, index: string | null): SqlC
   };
 }
 
-/** JSON values of a cursor are compared after the rule, like the caller's conditions. */
+/** Returns the conditions of a page. JSON values of a cursor are compared after the rule, like the caller's conditions. */
 function pageConditions(model: TableModel, { matches, behind, sort }: ListQuery): Conditions {
   if (behind === null) return [matches.where];
   const isInJson = sort.terms.some(({ field }) => field.isJson);
@@ -151,7 +151,7 @@ function pageConditions(model: TableModel, { matches, behind, sort }: ListQuery)
   ];
 }
 
-/** A page of an index that has exactly the matches, in order: after a cursor, one of each range. */
+/** Returns a page along an index that has exactly the matches, in order; after a cursor, one page per range. */
 function walkedPage(model: TableModel, query: ListQuery, index: string): SqlCondition {
   const { matches, behind, sort, reverse, limit, offset } = query;
   const order = orderBy(sort, { reverse }).sql;
@@ -170,7 +170,7 @@ function walkedPage(model: TableModel, query: ListQuery, index: string): SqlCond
   return { sql: recordsAt(model, columns, places), params: [...paramsOf([matches.where]), offset] };
 }
 
-/** The first `limit` matches, ordered by id. */
+/** Returns the statement for the first `limit` matches, ordered by id. */
 export function firstOf(model: TableModel, { where }: Matches, limit: number): SqlCondition {
   return {
     sql: `SELECT ${model.selectList} FROM ${model.sql}${whereSql([where])} ORDER BY ${model.sql}."id" ${limitSql(limit, 0)}`,
@@ -178,7 +178,7 @@ export function firstOf(model: TableModel, { where }: Matches, limit: number): S
   };
 }
 
-/** The ids of the first `limit` matches, ordered by id. */
+/** Returns the statement for the ids of the first `limit` matches, ordered by id. */
 export function idsOf(model: TableModel, { where }: Matches, limit: number): SqlCondition {
   return {
     sql: `SELECT "id" FROM ${model.sql}${whereSql([where])} ORDER BY "id" ${limitSql(limit, 0)}`,

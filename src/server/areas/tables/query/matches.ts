@@ -6,20 +6,20 @@ import type { Grant } from "../rules/access.ts";
 import { type CoveringIndex, coveringIndex, enteringConditions, walkOf } from "./index-choice.ts";
 import type { ListRequest } from "./list-query.ts";
 
-/** The condition; null: all records. */
+/** Matches of a request. The condition is null for all records. */
 export interface Matches {
   where: SqlCondition | null;
-  /** The index that finds the matches without examining others; null: none. */
+  /** Index that finds the matches without examining other records; null when there is none. */
   index: CoveringIndex | null;
-  /** The cost of testing each record. */
+  /** Cost of testing each record. */
   cost: ReadCost;
-  /** The part of the condition that comes from the read rule. */
+  /** Part of the condition that comes from the read rule. */
   rule: ParsedFilter | null;
 }
 
 /**
- * The matches of a request and the rule's filter. Where an index has them next to each other, or with `isWalk`, no other
- * record is examined; elsewhere the rule is evaluated first.
+ * Returns the matches of a request and the rule's filter. When an index has them next to each other, or with `isWalk`, no other
+ * record is examined; otherwise the rule is evaluated first.
  */
 export function matchesOf(
   model: TableModel,
@@ -43,7 +43,7 @@ function both(filter: ParsedFilter, rule: ParsedFilter | null, alias: string): S
   return present.length === 0 ? null : join(present, "AND");
 }
 
-/** The rule first; next to it only conditions by which SQLite may enter an index. */
+/** Returns the condition with the rule first; only conditions by which SQLite may enter an index are next to it. */
 function guarded(model: TableModel, filter: ParsedFilter, rule: ParsedFilter): SqlCondition | null {
   const alias = `${model.sql}.`;
   const [entering, others] = split(filter, enteringConditions(model, filter.all));
@@ -57,7 +57,7 @@ const split = (filter: ParsedFilter, entering: ReadonlySet<Condition>): [ParsedF
   { all: filter.all.filter((condition) => !entering.has(condition)), any: filter.any },
 ];
 
-/** The conditions that must all match; null where there are alternatives too. */
+/** Returns the conditions that must all match; null when there are alternatives too. */
 function conditionsOf(filter: ParsedFilter, grant: Grant): readonly Condition[] | null {
   if (filter.any.length > 0) return null;
   if (grant.kind !== "filter") return filter.all;
@@ -67,13 +67,13 @@ function conditionsOf(filter: ParsedFilter, grant: Grant): readonly Condition[] 
 /** A walk along an index in the order of a list. */
 export interface Path {
   index: string;
-  /** The conditions by which the index is entered; null: none. */
+  /** Conditions by which the index is entered; null for none. */
   entering: SqlCondition | null;
-  /** Those that are tested on each record along it, the rule's first; null: it has exactly the matches. */
+  /** Conditions tested on each record along the index, the rule's first; null when it has exactly the matches. */
   tested: SqlCondition | null;
 }
 
-/** null: no index has the order, or a condition may take long for one record. */
+/** Returns the path of a list; null when no index has the order, or a condition may take long for one record. */
 export function pathOf(
   model: TableModel,
   { filter, sort }: Pick<ListRequest, "filter" | "sort">,
@@ -89,7 +89,7 @@ export function pathOf(
   if (exact !== null && exact.entering.length === all.length) {
     return { index: exact.index, entering: enteredBy(exact.entering), tested: null };
   }
-  // With a rule, the caller's conditions enter an index only where they may. [TB110]
+  // With a rule, the caller's conditions enter an index only if they are allowed to. [TB110]
   const allowed = grant.kind === "filter" ? enteringConditions(model, filter.all) : null;
   const own = allowed === null ? filter.all : filter.all.filter((one) => allowed.has(one));
   const walk = walkOf(model, [...own, ...rule.all], sort);

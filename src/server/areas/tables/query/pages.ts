@@ -30,13 +30,16 @@ export interface Counting {
 export const countingOf = (statement: SqlCondition): Counting => ({ statement, key: keyOf(statement) });
 
 /**
- * The totals that were counted last, while their table has not changed. The statement and its bound values are the key, so a
- * total is never that of another caller's rule. [TB470]
+ * Cache of totals, valid while their table has not changed. The statement and its bound values are the key, so that a total is
+ * never that of another caller's rule. [TB470]
  */
 export interface Totals {
-  /** null: not known. */
+  /** Returns a total; null when it is not cached. */
   get(file: DatabaseFile, counting: Counting): number | null;
-  /** Call before the count; call the result with what was counted, which is dropped if the table has changed meanwhile. */
+  /**
+   * Begins a count. Call it before the count, and call the returned function with the result, which is dropped if the table has
+   * changed meanwhile.
+   */
   begin(file: DatabaseFile, counting: Counting): (value: number) => void;
 }
 
@@ -72,20 +75,17 @@ const keyOf = ({ sql, params }: SqlCondition): string =>
 
 export interface Page {
   records: TableRecord[];
-  /** null where none is wanted. */
+  /** Total; null when none is wanted. */
   total: number | null;
   /** Whether the page ended early because its next record would have made it too large. */
   isCut: boolean;
 }
 
-/**
- * Lists and counts. They run on the main thread where that takes a few milliseconds at most, else in a query process.
- * [TB102]
- */
+/** Lists and counts. They run on the main thread when that takes a few milliseconds at most, else in a query process. [TB102] */
 export interface Pages {
   list(file: DatabaseFile, prepared: Shaped<PreparedList>, caller?: ReadCaller): MaybePromise<Page>;
   count(file: DatabaseFile, prepared: Shaped<PreparedCount>, caller?: ReadCaller): MaybePromise<number>;
-  /** The ids of the first `limit` matches. */
+  /** Returns the ids of the first `limit` matches. */
   ids(
     file: DatabaseFile,
     matches: Matches,
@@ -93,7 +93,7 @@ export interface Pages {
   ): Promise<string[]>;
 }
 
-/** The lists and counts of a table. */
+/** Lists and counts of a table, memoised. */
 export const pagesOf = perTable(({ model, store }) => createPages(model, store.codec));
 
 function createPages(model: TableModel, codec: Codec): Pages {
@@ -117,7 +117,7 @@ function createPages(model: TableModel, codec: Codec): Pages {
   const longCount = async (file: DatabaseFile, { sql, params }: SqlCondition, caller: ReadCaller | undefined) =>
     firstNumber(await file.read(sql, params, { caller }));
 
-  /** Kept until the table changes. [TB470] */
+  /** Counts, and caches the total until the table changes. [TB470] */
   const count = (
     file: DatabaseFile,
     counting: Counting,
@@ -174,6 +174,6 @@ function createPages(model: TableModel, codec: Codec): Pages {
   };
 }
 
-/** The total where the page has the last match; null: it may not. */
+/** Returns the total when the page has the last match; null when it may not. */
 const totalOfLast = (page: readonly unknown[] | null, limit: number, offset: number): number | null =>
   page !== null && page.length < limit && (page.length > 0 || offset === 0) ? offset + page.length : null;

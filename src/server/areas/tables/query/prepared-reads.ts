@@ -11,36 +11,37 @@ import { matchesOf, pathOf } from "./matches.ts";
 import { Shape, Template } from "./shape.ts";
 
 /**
- * The statements of the reads of one table. They are made once for all requests of a shape, whoever sends them: conditions of
- * the request and of its rule, and the place of its cursor, are bound values. [TB473]
+ * Statements for reading one table, prepared once for all requests of a shape, whoever sends them: conditions of the request and
+ * of its rule, and the position of its cursor, are bound values. [TB473]
  */
 export interface PreparedReads {
   list(request: ListRequest, grant: Grant): Shaped<PreparedList>;
   count(filter: ParsedFilter, grant: Grant): Shaped<PreparedCount>;
-  /** The first `limit` matches by id. */
+  /** Returns the statement for the first `limit` matches by id. */
   first(filter: ParsedFilter, grant: Grant, limit: number): SqlCondition;
   /**
-   * The record with the value of the first parameter in this unique column, if the grant's filter does not hide it: SQLite evaluates
-   * the filter before it reads the other columns, so that a hidden record takes as long as a missing one. [TB118]
+   * Returns the statement for the record with the value of the first parameter in this unique column, if the grant's filter does
+   * not hide it: SQLite evaluates the filter before it reads the other columns, so that a hidden record takes as long as a
+   * missing one. [TB118]
    */
   one(column: Column, grant: Grant): SqlCondition;
 }
 
-/** What was made for all requests of a shape, and the values of this one for its slots. */
+/** Statements of a shape, and the values of this request for their slots. */
 export interface Shaped<T> {
   made: T;
   values: readonly SqlValue[];
 }
 
-/** The parts of a request that have slots in its statements. */
+/** Parts of a request that have slots in its statements. */
 interface Parts {
   filter: ParsedFilter;
   grant: Grant;
-  /** The values of the cursor. */
+  /** Values of the cursor. */
   position: readonly SqlValue[];
 }
 
-/** The statements of the reads of a table. */
+/** Statements of a table, memoised. */
 export const preparedOf = perTable(({ model, shapes }) => createPreparedReads(model, shapes));
 
 let tableCount = 0;
@@ -48,7 +49,7 @@ let tableCount = 0;
 export function createPreparedReads(model: TableModel, cache: ShapeCache): PreparedReads {
   const table = `${tableCount++}`;
 
-  /** `length` is the number of characters of what `make` made. */
+  /** Returns the cached statements of a shape, or makes them. `length` returns the characters of what `make` returned. */
   const shaped = <T extends object>(
     kind: string,
     parts: Parts,
@@ -56,7 +57,7 @@ export function createPreparedReads(model: TableModel, cache: ShapeCache): Prepa
     length: (made: T) => number,
   ): Shaped<T> => {
     const { key, values } = shapeOf(`${table} ${kind}`, parts);
-    // Statements of this kind are made by this function alone.
+    // Only this function makes statements of this kind.
     const known = cache.get(key)?.made as T | undefined;
     if (known !== undefined) return { made: known, values };
     const made = make(templateOf(parts));
@@ -108,7 +109,7 @@ function shapeOf(kind: string, { filter, grant, position }: Parts): Shape {
   return grant.kind === "filter" ? shape.addConditions(grant.filter.all).addConditions(grant.filter.any) : shape;
 }
 
-/** In the order of `shapeOf`. */
+/** Returns the parts with slots, in the order of `shapeOf`. */
 function templateOf({ filter, grant, position }: Parts): Parts {
   const template = new Template();
   const filled = (one: ParsedFilter): ParsedFilter => ({
@@ -124,7 +125,10 @@ function templateOf({ filter, grant, position }: Parts): Parts {
   };
 }
 
-/** Of a page with `fields`: these, and what its cursor is made of. All where a rule, or `expand`, looks at the records. */
+/**
+ * Returns the columns of a page. With `fields`: these, and those of its cursor. All when a rule, or `expand`, looks at the
+ * records.
+ */
 function columnsOf(model: TableModel, { fields, expand, sort }: ListRequest, grant: Grant): readonly Column[] {
   if (fields === null || expand !== null || grant.kind === "record" || model.isSchemaless) return model.columns;
   const isSorted = (name: string) => sort.terms.some(({ field }) => field.column.name === name);
@@ -156,7 +160,7 @@ function makeList(
   });
 }
 
-/** Its characters, and those of its values' places. */
+/** Returns the characters of a statement, and of its values' places. */
 const lengthOf = (condition: SqlCondition | null | undefined): number =>
   condition === null || condition === undefined ? 0 : condition.sql.length + condition.params.length * SLOT_LENGTH;
 const SLOT_LENGTH = 16;

@@ -8,14 +8,14 @@ import type { TableModel } from "../model/model.ts";
 import type { IndexWalk } from "./index-walk.ts";
 import type { FewMatches, PreparedList } from "./list-sql.ts";
 
-/** Bytes of a page that is read on the main thread: two or three milliseconds with its JSON. */
+/** Bytes of a page read on the main thread: two or three milliseconds with its JSON. */
 const QUICK_PAGE_BYTES = 256 * 1024;
 
 /** Reads the rows of a page on the main thread. */
 export interface Rows {
-  /** null: the page is too large. `tableBytes`: of the whole table, where they are known. */
+  /** Reads the rows; null when the page is too large. `tableBytes`: bytes of the whole table, if known. */
   read(file: DatabaseFile, statement: SqlCondition, tableBytes: number | null): TableRecord[] | null;
-  /** Whether the rows with which the result was called are too large together. */
+  /** Returns a function that sums the sizes of rows, and returns whether they are too large together. */
   sized(): (row: Row) => boolean;
 }
 
@@ -50,7 +50,7 @@ export const firstNumber = (found: unknown[][]): number => Number(found[0]?.[0] 
 export const number = (file: DatabaseFile, { sql, params }: SqlCondition): number =>
   firstNumber(file.query(sql).values(...params));
 
-/** null: there are too many for the main thread. */
+/** Returns a count; null when there are too many for the main thread. */
 export function fewer(file: DatabaseFile, count: SqlCondition): number | null {
   const matching = number(file, count);
   return matching <= QUICK_STEPS_MAX ? matching : null;
@@ -59,26 +59,26 @@ export function fewer(file: DatabaseFile, count: SqlCondition): number | null {
 /** Bytes of the sorted fields of the few records that an index finds. */
 const QUICK_STEPS_BYTES = 4 * 1024 * 1024;
 
-/** What the main thread found of a list. */
+/** Part of a list found on the main thread. */
 interface QuickPage {
-  /** null: the page has to be read in a query process. */
+  /** Records of the page; null when it has to be read in a query process. */
   records: TableRecord[] | null;
-  /** The number of matches, where it was counted on the way. */
+  /** Number of matches, if it was counted on the way; else null. */
   matching: number | null;
   /** Whether the whole table may be scanned on the main thread. */
   isScan: boolean;
 }
 
-/** The reads of a table that take a few milliseconds on the main thread at most. [TB102] */
+/** Reads of a table that take a few milliseconds on the main thread at most. [TB102] */
 export interface QuickReads {
-  /** `known`: the total, where it is. */
+  /** Reads a page. `known`: the total, or null. */
   page(
     file: DatabaseFile,
     made: PreparedList,
     values: readonly SqlValue[],
     about: { known: number | null; isTotalWanted: boolean },
   ): QuickPage;
-  /** Whether every record may be tested. */
+  /** Whether every record may be tested on the main thread. */
   isScan(file: DatabaseFile, cost: ReadCost): boolean;
 }
 
@@ -86,8 +86,8 @@ export function createQuickReads(model: TableModel, codec: Codec): QuickReads {
   const { name } = model;
 
   /**
-   * The bytes of a table that may be scanned on the main thread; null: the table is too large, or the conditions take too
-   * long.
+   * Returns the bytes of a table that may be scanned on the main thread; null when the table is too large, or the conditions take
+   * too long.
    */
   const scanned = (file: DatabaseFile, cost: ReadCost): number | null => {
     const bytes = file.tableBytes(name);
@@ -96,7 +96,7 @@ export function createQuickReads(model: TableModel, codec: Codec): QuickReads {
 
   const { read } = createRows(model, codec);
 
-  /** Range by range. null: too many records, too large ones or too large a page. */
+  /** Reads a walk range by range; null for too many records, too large ones or too large a page. */
   const walked = (
     file: DatabaseFile,
     { ranges, limit }: IndexWalk,

@@ -29,7 +29,10 @@ export const tooManyToAsk = (): AppError =>
     `The read rule checks each record, and more than ${RULE_RECORDS_MAX} match; narrow the filter by id, or return a filter from the rule`,
   );
 
-/** A filter, sort or count over records that the rule has to see one by one would reveal what hidden ones contain. [TB112] */
+/**
+ * Returns the refusal of a filter, sort or count over records that the rule has to see one by one: it would reveal the contents
+ * of hidden ones. [TB112]
+ */
 export const notByRecord = (principal: Principal): AppError =>
   principal.kind === "anonymous"
     ? unauthorized()
@@ -37,7 +40,7 @@ export const notByRecord = (principal: Principal): AppError =>
         "Access denied: the read rule checks each record, so records cannot be filtered, sorted, searched or counted. A read rule may return a filter instead",
       );
 
-/** For a record that the grant does not cover: behind a filter it does not exist for this caller. */
+/** Returns the error for a record that the grant does not cover: behind a filter it does not exist for this caller. */
 export const unreadable = (principal: Principal, granted: Grant, model: TableModel, id: string): AppError =>
   granted.kind === "filter" ? notFound(`There is no record "${id}" in ${model.name}`) : denied(principal);
 
@@ -48,31 +51,31 @@ const tooLargePage = (): AppError =>
 const isPlain = ({ filter, sort }: ListRequest): boolean =>
   filter.all.length + filter.any.length === 0 && sort.terms[0]?.field.name === "id";
 
-/** A table and its file; the file is null where the instance does not exist yet. */
+/** A table and its file; the file is null when the instance does not exist yet. */
 export interface Source {
   table: Table;
   file: DatabaseFile | null;
-  /** How the rules of this request are called. */
+  /** Scope for calling the rules of this request. */
   rules: RuleScope;
 }
 
-/** The source of a write, whose file is created by it where it does not exist. */
+/** Source of a write, which creates the file if it does not exist. */
 export interface WritableSource extends Source {
   file: DatabaseFile;
 }
 
 type ReadRights = ReturnType<typeof createReadRights>;
 
-/** The rights to read the records of a source. */
+/** Returns the checks of the rights to read a source's records. */
 function createReadRights(rights: RecordRights) {
-  /** The read grant. Errors: 401, 403. */
+  /** Returns the read grant. Errors: 401, 403. */
   const grant = (principal: Principal, { table, rules }: Source): MaybePromise<Grant> =>
     chain(rights.grant({ principal, rules }, table.model, "read"), (granted) => {
       if (granted.kind === "none") throw denied(principal);
       return granted;
     });
 
-  /** Errors: 403 when the rule denies one of the records. [TB49] */
+  /** Checks that all records are readable. Errors: 403 when the rule denies one of them. [TB49] */
   const allReadable = (
     principal: Principal,
     { table, rules }: Source,
@@ -107,7 +110,7 @@ export type Reads = ReturnType<typeof createReads>;
 
 export function createReads({ rights, expanding }: { rights: RecordRights; expanding: Expanding }) {
   const { grant, allReadable } = createReadRights(rights);
-  /** Lists do not wait for long records. */
+  /** Turns of lists, which do not wait for long records. */
   const listTurns = new Scheduler();
   const find = createFinding();
 
@@ -163,7 +166,7 @@ export function createReads({ rights, expanding }: { rights: RecordRights; expan
   return { get, list, listed, count, grant };
 }
 
-/** The list of a request, which may be a text that is kept for requests like it. */
+/** Returns the list of a request, which may be a cached text for requests like it. */
 function createListed(grant: ReadRights["grant"], listOf: ReturnType<typeof createListing>["listOf"]) {
   const kept = new KeptLists();
   return (asked: ReadRequest<ListValues>, source: Source): MaybePromise<ListResult | ListText> =>
@@ -183,10 +186,10 @@ function createListed(grant: ReadRights["grant"], listOf: ReturnType<typeof crea
     });
 }
 
-/** The record of an id, unless the grant's filter hides it. */
+/** Returns a function that finds the record of an id, unless the grant's filter hides it. */
 function createFinding() {
   const turns = new Scheduler();
-  /** Long records are decoded one after the other, over several turns of the event loop. [TB105] */
+  /** Finds a record. Long ones are decoded one after another, over several turns of the event loop. [TB105] */
   return ({ table, file }: Source, id: string, granted: Grant): MaybePromise<TableRecord | null> => {
     const one = granted.kind === "filter" ? preparedOf(table).one(table.model.id, granted) : null;
     const record = file === null ? null : table.store.read(file, id, one);
@@ -199,10 +202,10 @@ function* decoded(record: LongRecord): Generator<void, TableRecord> {
   return record.decode();
 }
 
-/** Lists of a caller with its grant. */
+/** Returns the lists of a caller with its grant. */
 function createListing(expanding: Expanding, allReadable: ReadRights["allReadable"], turns: Scheduler) {
   type Asking = { request: ListRequest; granted: Grant };
-  /** Lists that are asked for at once take turns: each of them may take a few milliseconds. [TB106] */
+  /** Returns a list. Concurrent lists take turns: each of them may take a few milliseconds. [TB106] */
   const listOf = (asked: ReadRequest<ListValues>, source: Source, asking: Asking) =>
     turns.soon(() => chain(source.file?.ready(), () => read(asked, source, asking)));
 
@@ -214,7 +217,7 @@ function createListing(expanding: Expanding, allReadable: ReadRights["allReadabl
     const { principal } = asked;
     if (granted.kind === "record" && !isPlain(request)) throw notByRecord(principal);
     return chain(find(source, request, granted, asked), ({ records, total, isCut }) => {
-      // With `total=false` the page may be complete, and only the record behind it does not fit.
+      // With `total=false`, the page may be complete, and only the record behind it does not fit.
       if (isCut && request.paging.mode === "offset" && records.length < request.limit) throw tooLargePage();
       // Without a total, one record more than requested shows whether there are more.
       const hasMore = isCut || (total === null ? records.length > request.limit : total > records.length);
@@ -239,7 +242,7 @@ function createListing(expanding: Expanding, allReadable: ReadRights["allReadabl
   return { listOf };
 }
 
-/** The first `limit` matches by id; fewer where they are large. */
+/** Returns the first `limit` matches by id; fewer when they are large. */
 export async function firstById(
   table: Table,
   file: DatabaseFile,
@@ -253,7 +256,7 @@ export async function firstById(
   return pagesOf(table).list(file, { made, values: [] }, caller);
 }
 
-/** The answer of a list. [TB1] [TB2] [TB3] */
+/** Returns the answer of a list. [TB1] [TB2] [TB3] */
 function envelope(request: ListRequest, records: TableRecord[], hasMore: boolean, total: number | null): ListResult {
   const { paging, limit, sort, fields, isTotalAsked } = request;
   const isKeyset = paging.mode === "after" || paging.mode === "before";

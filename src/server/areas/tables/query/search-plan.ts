@@ -9,20 +9,23 @@ import type { SearchValues } from "../model/requests.ts";
 
 const MARK_DEFAULTS = { pre: "<mark>", post: "</mark>" };
 
-/** The conditions of a search on the index and on the table. */
+/** Conditions of a search on the index and on the table. */
 export interface SearchPlan {
-  /** The quoted name of the index. */
+  /** Quoted name of the index. */
   fts: string;
-  /** The condition for the index `f`; null when no word is long enough for it. */
+  /** Condition on the index `f`; null when no word is long enough for it. */
   match: SqlCondition | null;
-  /** The condition for a scan of the table `t`. */
+  /** Condition for a scan of the table `t`; null when there is none. */
   like: SqlCondition | null;
   highlight: HighlightRequest;
 }
 
 type Marks = Pick<HighlightRequest, "columns" | "pre" | "post" | "isEscaped">;
 
-/** null: `q` has no word, so nothing is found. `columns`: indexes of the searched texts in a row. Errors: 400. */
+/**
+ * Plans a search; null when `q` has no word, so that nothing is found. `columns`: indexes of the searched texts in a row. Errors:
+ * 400.
+ */
 export function planSearch(model: TableModel, query: SearchValues, columns: readonly number[]): SearchPlan | null {
   const { fts } = model;
   if (fts === null) throw badRequest(`${model.name} has no full-text search`);
@@ -42,15 +45,15 @@ function parseMarks(query: SearchValues, columns: readonly number[]): Marks {
 type Fts = NonNullable<TableModel["fts"]>;
 
 /**
- * The parts of `q` between white space or NUL, at which FTS5 would end the query. A trigram index has all characters, the
- * others only letters, digits and the vowel signs of letters.
+ * Splits `q` at white space and NUL, at which FTS5 would end the query. A trigram index has all characters, the others only
+ * letters, digits and the vowel signs of letters.
  */
 function wordsOf(q: string, { tokenize }: Fts): string[] {
   const pieces = q.split(/[\s\0]+/u).filter((piece) => piece !== "");
   return tokenize === "trigram" ? pieces : pieces.filter((piece) => /[\p{L}\p{N}\p{Co}\p{Mc}]/u.test(piece));
 }
 
-/** Inside quotes only the quote itself is syntax. */
+/** Quotes a word. Inside quotes only the quote itself is syntax. */
 const quoted = (word: string): string => `"${word.replaceAll('"', '""')}"`;
 
 function planWords(fts: Fts, words: readonly string[], marks: Marks): SearchPlan {
@@ -87,7 +90,7 @@ function anyFieldLike(model: TableModel, fts: Fts, word: string): SqlCondition {
   );
 }
 
-/** The case variants of a word of one or two characters: LIKE ignores the case of ASCII only. */
+/** Returns the case variants of a word of one or two characters: LIKE ignores the case of ASCII only. */
 function casesOf(word: string): string[] {
   let cases = [""];
   for (const character of word) {
@@ -107,13 +110,13 @@ const RANK = "_platform_rank";
 export interface FoundQuery {
   plan: SearchPlan;
   filter: ParsedFilter;
-  /** The filter of the read rule. */
+  /** Filter of the read rule. */
   ruleFilter: ParsedFilter;
   /** Whether the best match comes first. */
   isRanked: boolean;
 }
 
-/** The rowid of every match, and its rank where matches are ranked. */
+/** Returns the statement for the rowid of every match, and its rank when matches are ranked. */
 export function foundSql(model: TableModel, { plan, filter, ruleFilter, isRanked }: FoundQuery): SqlCondition {
   const asked = [plan.like, filterToSql(filter, "t.")].filter((part) => part !== null);
   const onTable = behindRule(ruleFilter, asked.length === 0 ? null : join(asked, "AND"), "t.");
@@ -133,15 +136,15 @@ export function foundSql(model: TableModel, { plan, filter, ruleFilter, isRanked
 }
 
 export interface PageQuery {
-  /** null: best match first. */
+  /** Order of the matches; null for the best match first. */
   sort: Sort | null;
   limit: number;
   offset: number;
 }
 
 /**
- * One page, with the number of all matches in its first column. The statement scans the matches once and reads only the
- * records of the page. At its end, records of equal rank are ordered by id.
+ * Returns the statement for one page, with the number of all matches in its first column. It scans the matches once and reads
+ * only the records of the page. In the end, records of equal rank are ordered by id.
  */
 export function pageSql(model: TableModel, found: SqlCondition, { sort, limit, offset }: PageQuery): SqlCondition {
   const orderIn = (cte: string) =>

@@ -17,7 +17,7 @@ import { notByRecord, type Reads, type Source } from "./reads.ts";
 import { foundSql, pageSql, planSearch } from "./search-plan.ts";
 
 export interface Search {
-  /** Errors: 400 without `q` or without full-text search, 413 for a page that is too large. [TB41] */
+  /** Searches the table. Errors: 400 without `q` or without full-text search, 413 for a page that is too large. [TB41] */
   search(asked: ReadRequest<SearchValues>, source: Source): MaybePromise<ListResult>;
 }
 
@@ -64,13 +64,13 @@ export function createSearch(deps: { reads: Reads; expanding: Expanding }): Sear
 interface Hit {
   record: TableRecord;
   highlights: Record<string, string>;
-  /** The number of all matches. */
+  /** Number of all matches. */
   total: number;
 }
 
 /**
- * Runs in a query process even for small tables, because the time of a search depends on the texts. The process enforces
- * the timeout.
+ * Reads a page of matches. Runs in a query process even for small tables, because the time of a search depends on the texts. The
+ * process enforces the timeout.
  */
 async function readHits(
   { table: { model, store }, file, caller }: { table: Table; file: DatabaseFile; caller: ReadCaller | undefined },
@@ -94,7 +94,7 @@ async function readHits(
   throw tooLarge(`The page holds more than ${SEARCH_PAGE_BYTES_MAX} bytes; request fewer records with a lower limit`);
 }
 
-/** The index of each searched text in a row of `pageSql`. */
+/** Returns the index of each searched text in a row of `pageSql`. */
 const textPlaces = (model: TableModel): number[] =>
   (model.fts?.fields ?? []).map((field) => 1 + model.columns.findIndex(({ name }) => name === field));
 
@@ -108,8 +108,8 @@ function highlightsOf(model: TableModel, marked: readonly unknown[]): Record<str
 }
 
 /**
- * null: best match first. bm25 depends on how many records contain a word, hidden ones included; so where a rule's filter
- * applies, the newest records come first.
+ * Returns the order of the matches; null for the best match first. bm25 depends on how many records contain a word, hidden ones
+ * included; so when a rule's filter applies, the newest records come first.
  */
 function sortOf(model: TableModel, query: SearchValues, { isNarrowed }: { isNarrowed: boolean }): Sort | null {
   if (query.sort !== undefined) return parseSort(model, query.sort);

@@ -47,7 +47,7 @@ function requestOf(filter: ParsedFilter, sort: string | null = null, paging: Pag
   return { filter, ...order, isTotalAsked: true, fields: null, expand: null };
 }
 
-/** Its statements as they run. */
+/** Returns the statements as they run. */
 function statements({ made: { page, total, ofFew, walk, ...others }, values }: Shaped<PreparedList>) {
   const bind = (statement: PreparedList["page"] | null | undefined) =>
     statement === null || statement === undefined ? null : bound(statement, values);
@@ -60,7 +60,7 @@ function statements({ made: { page, total, ofFew, walk, ...others }, values }: S
   };
 }
 
-/** Every value differs from those of the other, and their shape is the same. */
+/** Pairs of filters with different values throughout, and the same shape. */
 const SAME: [Filter, Filter][] = [
   [[["category", "==", "news"]], [["category", "==", "a\nb ? null \u0000"]]],
   [[["category", "!=", "news"]], [["category", "!=", ""]]],
@@ -111,7 +111,7 @@ const SAME: [Filter, Filter][] = [
   [[["tags.a", "not in", ["a", "b", "c"]]], [["tags.a", "not in", ["a", "b", "c", "d"]]]],
 ];
 
-/** No two have the same statements. */
+/** Filters of which no two have the same statements. */
 const DIFFERENT: Filter[] = [
   [],
   [["category", "==", "news"]],

@@ -15,29 +15,29 @@ import {
 import { isTextOperator, OPERATORS } from "../model/operators.ts";
 
 /**
- * What the statements of a request depend on, and the values that they do not depend on. Requests of equal keys have the same
+ * Shape of a request, on which its statements depend, and the values, on which they do not. Requests of equal keys have the same
  * statements. The key has fields, operators, and of a value what its SQL depends on: its kind in a JSON field, the number of
  * values of `in` up to the next power of two, the length of a text that is searched for.
  */
 export class Shape {
   key = "";
-  /** In the order of the slots. */
+  /** Values in the order of the slots. */
   readonly values: SqlValue[] = [];
 
-  /** A part of the key as it is. */
+  /** Adds a part of the key as it is. */
   add(part: string): this {
     this.key += part;
     return this;
   }
 
-  /** Conditions of which all, or one, must match. */
+  /** Adds conditions of which all, or one, must match. */
   addConditions(conditions: readonly Condition[]): this {
     for (const condition of conditions) this.#addCondition(condition);
     this.key += "\n";
     return this;
   }
 
-  /** Values of columns of which SQL depends only on whether they are null, as those of a cursor. */
+  /** Adds values of columns of which the SQL depends only on whether they are null, as those of a cursor. */
   addScalars(values: readonly SqlValue[]): this {
     for (const value of values) this.#addScalar(value);
     return this;
@@ -50,7 +50,7 @@ export class Shape {
 
   #addCondition(condition: Condition): void {
     const { field, operator, value } = condition;
-    // Neither a quoted name nor a path has a line break, and a path ends with its last quote.
+    // Unambiguous: neither a quoted name nor a path has a line break, and a path ends with its last quote.
     this.key += `\n${field.column.sql}${field.isJson ? field.jsonPath : ""} ${operator}`;
     if (isListCondition(condition)) {
       if (field.isJson) this.#addJsonList(condition.value);
@@ -85,7 +85,7 @@ export class Shape {
     for (const constant of CONSTANTS) if (list.includes(constant)) this.key += ` ${constant}`;
   }
 
-  /** Padded by the last value, which changes no list. */
+  /** Adds values, padded with the last one, which changes no list. */
   #addPadded(values: readonly SqlValue[]): void {
     for (let place = 0; place < slotsOf(values); place++)
       this.values.push(values[Math.min(place, values.length - 1)] ?? null);
@@ -93,7 +93,7 @@ export class Shape {
 }
 
 const LISTED_KINDS = ["text", "number", "json"] as const;
-/** They are part of the SQL for JSON fields. */
+/** Values that are part of the SQL for JSON fields. */
 const CONSTANTS = [null, true, false] as const;
 const isWritten = (kind: ValueKind): boolean => kind === "null" || kind === "boolean";
 
@@ -102,7 +102,7 @@ const boundValue = (value: JsonValue, kind: ValueKind): SqlValue =>
 
 const slotsOf = (values: readonly unknown[]): number => (values.length === 0 ? 0 : slotCount(values.length));
 
-/** Makes conditions and values with slots, in the order in which a `Shape` got them. */
+/** Makes conditions and values with slots, in the order in which a `Shape` received them. */
 export class Template {
   #count = 0;
 
@@ -124,7 +124,7 @@ export class Template {
 
   #condition(condition: Condition): Condition {
     const { field, operator, value } = condition;
-    // What takes the place of a value is only ever passed on, as a value is.
+    // The slot in place of a value is only passed on, as the value would be.
     const having = (slot: unknown) => ({ field, operator, value: slot }) as Condition;
     if (isListCondition(condition)) {
       return having(field.isJson ? this.#jsonList(condition.value) : this.#list(condition.value));

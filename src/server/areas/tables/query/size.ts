@@ -9,13 +9,16 @@ import type { Sources } from "./sources.ts";
 
 export interface TableSize {
   rows: number;
-  /** About: of a large table by some of its records, without its indexes. */
+  /** Estimated bytes of the table's records: of a large table by a sample, without its indexes. */
   bytes: number;
-  /** Of the file, which has all tables of the namespace or instance. */
+  /** Bytes of the file, which contains all tables of the namespace or instance. */
   fileBytes: number;
 }
 
-/** Takes a fraction of a millisecond for any table. Errors: 404 for an address that is not there; 400 for an invalid instance id. */
+/**
+ * Measures a table, in a fraction of a millisecond. Errors: 404 for an address that does not exist; 400 for an invalid instance
+ * id.
+ */
 export type MeasureTable = (address: TableAddress) => MaybePromise<TableSize>;
 
 export const createMeasuring =
@@ -28,7 +31,10 @@ export const createMeasuring =
       return { rows, bytes, fileBytes: existsSync(file.path) ? statSync(file.path).size : 0 };
     });
 
-/** Of the first and the last records. Their headers have the lengths, so that long ones take no longer. */
+/**
+ * Returns the average bytes of the first and the last records. Their headers contain the lengths, so that long ones take no
+ * longer.
+ */
 function averageBytes({ sql, columns }: TableModel, file: DatabaseFile): number {
   const octets = columns.map((column) => `ifnull(octet_length(${column.sql}), 0)`).join(" + ");
   const some = (order: "ASC" | "DESC") =>

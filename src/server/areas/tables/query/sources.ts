@@ -7,23 +7,29 @@ import type { Namespace, Table } from "../records/namespaces.ts";
 import type { InstanceRights } from "../rules/instance-access.ts";
 import type { Source, WritableSource } from "./reads.ts";
 
-/** A namespace, and its instance where it is dynamic. */
+/** Address of a file: a namespace, and its instance if it is dynamic. */
 export type FileAddress = Omit<TableAddress, "table">;
 
-/** The tables and the file of a namespace. */
+/** Tables and file of a namespace. */
 interface TransactionSource extends Pick<WritableSource, "file" | "rules"> {
   tables: ReadonlyMap<string, Table>;
 }
 
 /** Finds the table and file of an address. */
 export interface Sources {
-  /** Errors: 404 for an undeclared namespace or table, an instance id in a static namespace, or none in a dynamic one. */
+  /**
+   * Finds a table. Errors: 404 for an undeclared namespace or table, an instance id in a static namespace, or none in a dynamic
+   * one.
+   */
   find(address: TableAddress, options?: { anyInstance: boolean }): { namespace: Namespace; table: Table };
-  /** The file is null where the instance does not exist. Errors: as `find`, and those of the instance's rules. */
+  /**
+   * Finds the source of a read. The file is null when the instance does not exist. Errors: as `find`, and those of the instance's
+   * rules.
+   */
   forReading(principal: Principal, address: TableAddress): MaybePromise<Source>;
-  /** A namespace's file for changes of any of its tables. Errors: as `forInserting`, without a table. */
+  /** Finds a namespace's file for changes of any of its tables. Errors: as `forInserting`, without a table. */
   forTransaction(principal: Principal, address: FileAddress): MaybePromise<TransactionSource>;
-  /** The first write that changes something creates an instance. */
+  /** Finds the source of a write. The first one that changes something creates an instance. Errors: as `forReading`. */
   forInserting(principal: Principal, address: TableAddress): MaybePromise<WritableSource>;
 }
 
@@ -37,7 +43,7 @@ export function createSources(deps: {
     if (namespace === undefined) throw notFound(`There is no namespace "${name}"`);
     return namespace;
   };
-  /** Errors: 404 for an instance id in a static namespace, or none in a dynamic one. */
+  /** Checks the instance id. Errors: 404 for one in a static namespace, or none in a dynamic one. */
   const checkInstance = ({ kind }: Namespace, { namespace: name, instanceId }: FileAddress): void => {
     const isDynamic = kind === "dynamic";
     if (isDynamic && instanceId === null) {

@@ -9,9 +9,12 @@ type Matches = (subject: TableRecord) => boolean;
 
 /** Filters of a config that are matched against one record at a time. */
 export interface SubjectFilters {
-  /** For a declared table. Errors: 400 naming the condition that does not fit it. */
+  /** Compiles a filter on records of a declared table. Errors: 400 naming the condition that does not fit it. */
   ofTable(namespace: string, table: string, filter: Filter): Matches;
-  /** For objects that are not records, as the facts of a file. Errors: 400 for a condition that nothing could meet. */
+  /**
+   * Compiles a filter on objects other than records, such as the facts of a file. Errors: 400 for a condition that nothing could
+   * meet.
+   */
   ofFacts(filter: Filter): Matches;
 }
 
