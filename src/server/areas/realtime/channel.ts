@@ -3,7 +3,13 @@ import { CHANNEL_LENGTH_MAX } from "./limits.ts";
 
 /** A channel's name, parsed. [RT13] */
 export type Channel =
-  | { kind: "table"; name: string; address: TableAddress /** null: the whole table. */; docId: string | null }
+  | {
+      kind: "table";
+      name: string;
+      address: TableAddress;
+      /** Id of the record; null for the whole table. */
+      docId: string | null;
+    }
   | { kind: "presence"; name: string }
   | { kind: "broadcast"; name: string };
 

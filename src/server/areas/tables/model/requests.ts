@@ -181,7 +181,7 @@ export type CountValues = Static<TObject<typeof CountQuery>>;
 export type AggregateValues = Static<TObject<typeof AggregateQuery>>;
 export type SearchValues = Static<TObject<typeof SearchQuery>>;
 
-/** A read: its caller, its parameters, and for whom long reads run. */
+/** A read: its principal, its parameters, and the caller whose queue share long reads take. */
 export interface ReadRequest<Values> extends ReadCaller {
   readonly principal: Principal;
   /** Parses the parameters. Called after the rights are known. Errors: 400 that names each faulty parameter. */
