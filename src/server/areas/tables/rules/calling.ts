@@ -38,8 +38,8 @@ const RECORD_PARAMETERS = 3;
 const UPDATE_PARAMETERS = 4;
 
 /**
- * Returns a log of failed rules, which deny. Rules that do not settle in time are throttled, because a list calls them once per
- * record.
+ * Returns a function that logs failed rules, which deny. Timeouts are throttled to one entry per table and
+ * SLOW_RULE_LOGGED_EVERY_MS, because a list calls its rule once per record.
  */
 export function createFailureLog({ clock, logger }: { clock: Clock; logger: Logger }) {
   const slowLoggedAt = new WeakMap<TableModel, number>();

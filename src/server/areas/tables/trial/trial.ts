@@ -52,7 +52,7 @@ export interface TrialResult {
   /** Number of all lookups: `lookups` is bounded. */
   lookupCount: number;
   ms: number;
-  /** Error of a failed rule, which denies. */
+  /** Error of a failed rule, which denies, or of a refusal for another reason than rights; else null. */
   error: string | null;
 }
 
