@@ -14,7 +14,7 @@ const sendToToken = createParser(SendToToken);
 const sendToTopic = createParser(SendToTopic);
 const setMetadata = createParser(SetMetadata);
 
-/** `app.push`: what the endpoints do, with the same checks, except that a user without devices is no error. [PU32] */
+/** Creates `app.push`: the operations and checks of the endpoints, except that a user without devices is no error. [PU32] */
 export function createPushAccessor(service: PushService): PushAccessor {
   const checked = (message: PushMessage): Message =>
     messageOf(broadcast.parse({ payload: jsonCopy(message) }).payload, "payload.");

@@ -29,23 +29,23 @@ const TOKEN_ENDPOINT = "https://oauth2.googleapis.com/token";
 export interface PushArea {
   readonly endpoints: readonly Endpoint[];
   readonly accessor: PushAccessor;
-  /** Starts no further calls, waits up to STOP_GRACE_MS for running ones, and logs what has not been sent. */
+  /** Starts no further calls, waits up to STOP_GRACE_MS for running ones, and logs messages that were not sent. */
   stop(): Promise<void>;
 }
 
-/** Devices, topics and messages to them, in system.db. Errors: `ConfigError` for unusable credentials. Rules: SPEC.md. */
+/** Creates the push area: devices, topics and messages, in system.db. Errors: `ConfigError` for unusable credentials. Rules: SPEC.md. */
 export async function createPushArea(deps: {
   config: PushConfig;
-  /** Messages are accepted and not sent. */
+  /** Whether messages are accepted but not sent. */
   isDrill: boolean;
-  /** Messages to topics are jobs. */
+  /** Runs messages to topics as jobs. */
   queue: Queue;
   /** system.db. */
   file: DatabaseFile;
   clock: Clock;
   ids: Ids;
   logger: Logger;
-  /** Writes down what the current caller has done. */
+  /** Adds an action of the current caller to the audit log. */
   audit: RecordChange;
 }): Promise<PushArea> {
   const { clock, ids, logger } = deps;

@@ -17,7 +17,7 @@ export const METADATA_MAX_BYTES = 16 * 1024;
 export const USER_IDS_MAX = 1_000;
 /** Characters of a user id: record ids have at most as many. */
 export const USER_ID_LENGTH_MAX = 256;
-/** Bytes of a body: a token or a message, escapes included; `send-many` has up to USER_IDS_MAX user ids as well. */
+/** Bytes of a request body: a token or a message, escapes included; `send-many` has up to USER_IDS_MAX user ids as well. */
 export const BODY_MAX_BYTES = 64 * 1024;
 export const SEND_MANY_BODY_MAX_BYTES = 1024 * 1024;
 
@@ -28,11 +28,11 @@ export const OVERRIDES_MAX_BYTES = 4096;
 export const CALLS_AT_ONCE_MAX = 50;
 /** Concurrent calls for messages to topics: fewer, so that a message to one user never waits for a whole broadcast. */
 export const TOPIC_CALLS_AT_ONCE_MAX = 40;
-/** Bytes of an answer of FCM, or of its token endpoint. */
+/** Bytes of a response from FCM or its token endpoint. */
 export const ANSWER_MAX_BYTES = 64 * 1024;
 /** A call without an answer after this time has failed. */
 export const CALL_TIMEOUT_MS = 10 * SECOND_MS;
-/** How long a name server has to answer where a push service is, and how often it is asked. */
+/** Time limit of a DNS lookup of a push service, and the number of tries. */
 export const LOOKUP_TIMEOUT_MS = 2 * SECOND_MS;
 export const LOOKUP_TRIES = 2;
 /** Pauses before the second and the third attempt, unless the provider sends `Retry-After`. */
@@ -63,16 +63,16 @@ export const ACCESS_TOKEN_MARGIN_MS = MINUTE_MS;
 export const SENDS_AT_ONCE_MAX = 1_000;
 /** Queued messages to topics; further messages are refused. */
 export const TOPIC_MESSAGES_WAITING_MAX = 1_000;
-/** Messages to topics that are under way: one tries its devices, the others wait for that or for a service. */
+/** Concurrent messages to topics: one tries its devices; the others wait for their turn or for a service. */
 export const TOPIC_MESSAGES_AT_ONCE_MAX = 20;
-/** Tries of a message to a topic: each stop and each crash meanwhile is one. */
+/** Tries of a message to a topic: each stop and each crash of the server in between counts as one. */
 export const TOPIC_RETRIES_MAX = 1_000;
-/** How often the position of a message to a topic is saved. */
+/** Time between two saves of the position of a message to a topic. */
 export const TOPIC_SAVE_INTERVAL_MS = SECOND_MS;
 /** Devices read per page, and results written per transaction. */
 export const DEVICES_PER_PAGE = 200;
 export const RESULTS_PER_WRITE = 100;
-/** When the server stops, running calls have this long to be answered. Their requests are answered after it, before they are cut off. */
+/** Grace period for running calls when the server stops. Their requests are answered after it, before they are cut off. */
 export const STOP_GRACE_MS = 4 * SECOND_MS;
 
 /** How long rows of the log are shown and kept. */
@@ -99,13 +99,13 @@ if (STOP_GRACE_MS >= UNDER_WAY_MAX_MS) {
   throw new Error("a sending request must be answered before a stop cuts it off");
 }
 
-/** Devices, and topics, of one page of administration. */
+/** Devices, and topics, per page of an administrator's list. */
 export const DEVICES_LISTED_DEFAULT = 50;
 export const DEVICES_LISTED_MAX = 200;
 export const TOPICS_LISTED_DEFAULT = 50;
 export const TOPICS_LISTED_MAX = 200;
-/** Rows that one page of a list reads at once, and examines: where few of them match, the page is short. */
+/** Rows that a page of a list reads at once, and rows that it examines in all: if few of them match, the page is short. */
 export const LISTED_CHUNK = 250;
 export const LISTED_SCAN_MAX = 20_000;
-/** Numbers of devices within which a topic is counted in one step. */
+/** Range of device numbers that one step of counting a topic covers. */
 export const TOPIC_COUNT_STEP = 20_000;

@@ -15,7 +15,7 @@ import {
 } from "./statements/push.ts";
 import type { PushStore } from "./store.ts";
 
-/** Devices that fulfil all of these; null: any. */
+/** Filter of devices, which must match every member; null: any. */
 export interface DeviceQuery {
   userId: string | null;
   token: string | null;
@@ -27,7 +27,7 @@ export interface ListedDevice extends DeviceRow {
   topics: string[];
 }
 
-/** `before` null: from the newest. */
+/** Page of a list. `before` null: from the newest. */
 interface Range {
   before: number | null;
   limit: number;
@@ -40,8 +40,8 @@ export interface Page<Row> {
 }
 
 /**
- * What administrators look through. Where few of many rows match, a page has fewer than `limit` and still a next one. Long lists are
- * read in pieces.
+ * Lists for administrators. If few of many rows match, a page may have fewer than `limit` rows and still a next page. Long lists
+ * are read in chunks.
  */
 export class PushLists {
   readonly #store: PushStore;
@@ -57,7 +57,7 @@ export class PushLists {
   async devices(query: DeviceQuery, range: Range): Promise<Page<ListedDevice>> {
     const { file } = this.#store;
     const { userId, token, platform, topic } = query;
-    // By the member that fewest devices have.
+    // Reads by the most selective member.
     const read = (before: number): { seq: number; platform: string }[] => {
       if (token !== null) return deviceByToken.all(file, { token }).filter(({ seq }) => seq < before);
       if (userId !== null) return devicesOfUserBefore.all(file, { userId, before });
@@ -88,7 +88,7 @@ export class PushLists {
     }
   }
 
-  /** Lists the results of the last day, newest first; null: of all users, of every status. */
+  /** Lists the log of the last day, newest first. `userId` null: all users; `status` null: every status. */
   async logs(
     { userId, status }: { userId: string | null; status: PushStatus | null },
     range: Range,
@@ -99,7 +99,7 @@ export class PushLists {
     return scan({ read, keep, ...range }, this.#scheduler.pace());
   }
 
-  /** Returns a device if it fulfils the query. */
+  /** Returns the device if it matches the query, else null. */
   #found(seq: number, { userId, token, topic }: DeviceQuery): ListedDevice | null {
     const { file } = this.#store;
     const device = deviceBySeq.get(file, { seq });
@@ -120,7 +120,7 @@ export class PushLists {
   }
 }
 
-/** Reads rows from the newest to the oldest, and keeps some. `read` returns the next ones before a row, none at the end. */
+/** Reads rows from newest to oldest and keeps the matching ones. `read` returns the next rows before a row, none at the end. */
 async function scan<Row extends { seq: number }, Kept extends Row>(
   { read, keep, before, limit }: { read(before: number): readonly Row[]; keep(row: Row): Kept | null } & Range,
   pace: Pace,

@@ -13,7 +13,7 @@ export interface Message {
   sound: string | null;
   badge: number | null;
   data: Readonly<Record<string, string>>;
-  /** Shows no notification; the app gets `data` only. */
+  /** Whether no notification is shown; the app gets `data` only. */
   silent: boolean;
   /** A device that was offline gets only the last of several messages with the same value. */
   collapseId: string | null;
@@ -57,7 +57,7 @@ export interface Outcome {
   error: string | null;
 }
 
-/** Numbers of targets. */
+/** Numbers of targets by result. */
 export interface Counts {
   sent: number;
   failed: number;
@@ -80,7 +80,7 @@ export function outcomeOf(target: Target, result: CallResult): Outcome {
   }
 }
 
-/** The members that address an FCM message: the server sets them. */
+/** Members that address an FCM message, which only the server may set. */
 const FCM_ADDRESS_MEMBERS = ["token", "topic", "condition"];
 
 /**
@@ -112,7 +112,7 @@ function requireMessageSize({ fcm, ...message }: Message): void {
   requireJsonSize("fcm", fcm, OVERRIDES_MAX_BYTES);
 }
 
-/** Providers transmit text only, so all other values are sent as JSON. */
+/** Converts values to text: providers transmit text only, so all other values are sent as JSON. */
 function asTexts(data: JsonObject): Record<string, string> {
   const asText = (value: JsonValue): string => (typeof value === "string" ? value : JSON.stringify(value));
   return Object.fromEntries(Object.entries(data).map(([name, value]) => [name, asText(value)]));

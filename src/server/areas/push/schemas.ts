@@ -13,12 +13,12 @@ import {
   USER_IDS_MAX,
 } from "./limits.ts";
 
-// The bodies of requests, which also check the arguments of `app.push`, and the records in answers.
+// Schemas of request bodies, which also check the arguments of `app.push`, and of records in answers.
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const CONTROL = /[\0-\x1f\x7f]/;
 
-/** Text that logs and headers can contain. */
+/** Schema of text that logs and headers can contain. */
 const printable = (maxLength: number, description: string) =>
   refine(
     Type.String({ minLength: 1, maxLength, description }),
@@ -30,7 +30,7 @@ const Token = printable(TOKEN_LENGTH_MAX, "An FCM token, or a browser's subscrip
 const Topic = Type.String({ minLength: 1, maxLength: TOPIC_LENGTH_MAX, pattern: "^[A-Za-z0-9_.~%-]+$" });
 const UserId = Type.String({ minLength: 1, maxLength: USER_ID_LENGTH_MAX });
 
-/** `items` is inside of `allOf` so that a fault is named `userIds`, not `userIds.3`. */
+/** Schema of a list of user ids. `items` is inside `allOf` so that errors name `userIds`, not `userIds.3`. */
 const UserIds = refine(
   refine(
     Type.Unsafe<string[]>({ type: "array", maxItems: USER_IDS_MAX, allOf: [{ items: UserId }] }),

@@ -12,10 +12,10 @@ import type { Registration } from "./schemas.ts";
 import type { DeviceRow } from "./statements/push.ts";
 import type { PushStore } from "./store.ts";
 
-/** Every device is subscribed to this topic at its first registration. */
+/** Topic to which every device is subscribed at its first registration. */
 export const TOPIC_OF_ALL = "all";
 
-/** The operations of push. Arguments have been validated. */
+/** Operations of the push area. Callers validate the arguments. */
 export class PushService {
   readonly #store: PushStore;
   readonly #deliveries: Deliveries;
@@ -41,12 +41,12 @@ export class PushService {
     this.#stopping = deps.stopping;
   }
 
-  /** Errors: 401 if the user has been deleted. */
+  /** Registers a device of the user, or updates it. Errors: 401 if the user has been deleted. */
   register(userId: string, registration: Registration): Promise<DeviceRow> {
     return this.#store.register(userId, registration, { topic: TOPIC_OF_ALL, now: this.#clock.now() });
   }
 
-  /** No error if the user has no device with this token. */
+  /** Removes the user's device with this token, if there is one. */
   unregister(userId: string, token: string): Promise<void> {
     return this.#store.unregister(userId, token);
   }
@@ -58,14 +58,14 @@ export class PushService {
     return { subscribed: deviceCount - failedCount, failed: failedCount };
   }
 
-  /** Errors: 404 without devices. */
+  /** Unsubscribes all devices of the user. Errors: 404 without devices. */
   async unsubscribe(userId: string, topic: string): Promise<{ unsubscribed: number; failed: number }> {
     const deviceCount = await this.#store.unsubscribe(userId, topic);
     if (deviceCount === 0) throw noDevices();
     return { unsubscribed: deviceCount, failed: 0 };
   }
 
-  /** Resolves when the result for each device is known. Errors: 404 without devices, 503. */
+  /** Sends to all devices of the user. Resolves when the result for each device is known. Errors: 404 without devices, 503. */
   async send(userId: string, message: Message): Promise<Counts> {
     const devices = this.#store.devicesOf(userId);
     if (devices.length === 0) throw noDevices();
@@ -82,7 +82,7 @@ export class PushService {
     return this.#deliver(oneByOne([{ userId: null, token, platform }]), message);
   }
 
-  /** Resolves when the message is queued, on disk. Errors: 503. */
+  /** Queues a message to a topic. Resolves when it is on disk. Errors: 503. */
   async sendToTopic(topic: string, message: Message): Promise<void> {
     this.#requireCredentials();
     await this.#topics.add(topic, message);
@@ -93,7 +93,7 @@ export class PushService {
     return this.#store.devicesOf(userId);
   }
 
-  /** Replaces the metadata. Errors: 404. */
+  /** Replaces the metadata of a device. Errors: 404. */
   async setMetadata(userId: string, deviceId: string, metadata: JsonObject, by: Actor): Promise<void> {
     const isThere = await this.#store.setMetadata(userId, deviceId, metadata, by);
     if (!isThere) throw notFound(`The user has no device "${deviceId}"`);
@@ -125,7 +125,7 @@ export class PushService {
     }
   }
 
-  /** Reads the devices of one user at a time. */
+  /** Returns an iterator over the devices of the users, which reads one user's devices at a time. */
   #devicesOfAll(userIds: readonly string[]): NextTarget {
     const waiting = [...userIds].reverse();
     let devices: DeviceRow[] = [];

@@ -18,7 +18,7 @@ import type { DeviceRow, LogRow, TopicRange, TopicTarget } from "./statements/pu
 import * as queries from "./statements/push.ts";
 
 export interface NewLogEntry extends Omit<LogRow, "seq"> {
-  /** If the status is `removed`, the device with this token is deleted. */
+  /** Token of the target. If the status is `removed`, its device is deleted. */
   token: string;
 }
 
@@ -43,12 +43,12 @@ export class PushStore {
     return queries.countOfTopic.get(this.file, range)?.count ?? 0;
   }
 
-  /** Returns the newest device of a topic; 0 without any. */
+  /** Returns the number of the newest device of a topic; 0 without any. */
   lastOfTopic(topic: string): number {
     return queries.lastOfTopic.get(this.file, { topic })?.seq ?? 0;
   }
 
-  /** Takes the token from any other device. A new device is subscribed to `topic`. Errors: 401 if the user has been deleted. */
+  /** Registers a device and takes its token from any other one. A new device is subscribed to `topic`. Errors: 401 if the user has been deleted. */
   register(userId: string, registration: Registration, options: { topic: string; now: number }): Promise<DeviceRow> {
     return this.file.write((tx) => register(tx, { userId, ...registration }, options));
   }
@@ -62,7 +62,7 @@ export class PushStore {
     return this.file.write((tx) => subscribe(tx, userId, topic));
   }
 
-  /** Resolves to the number of the user's devices. */
+  /** Unsubscribes all devices of the user. Resolves to their number. */
   unsubscribe(userId: string, topic: string): Promise<number> {
     return this.file.write((tx) => {
       const devices = queries.devicesOfUser.all(tx, { userId });
@@ -71,7 +71,7 @@ export class PushStore {
     });
   }
 
-  /** Resolves to false if there is no such device. */
+  /** Replaces the metadata of a device. Resolves to false if there is no such device. */
   setMetadata(userId: string, deviceId: string, metadata: JsonObject, by: Actor): Promise<boolean> {
     return this.file.write((tx) => {
       tx.causedBy(by);
@@ -94,14 +94,14 @@ export class PushStore {
     });
   }
 
-  /** Lists rows of the log, newest first: those since a time, before a row; `userId` null: of all users. */
+  /** Lists rows of the log since a time, before a row, newest first; `userId` null: of all users. */
   logs({ userId, ...range }: { userId: string | null; after: number; before: number; limit: number }): LogRow[] {
     return userId === null
       ? queries.logsSince.all(this.file, range)
       : queries.logsOfUserSince.all(this.file, { userId, ...range });
   }
 
-  /** Removes rows of the log that are a day old, in steps of bounded size. Such rows are never shown, removed or not. */
+  /** Starts a sweep that removes rows of the log after LOG_RETENTION_MS, in bounded steps. Expired rows are never shown, removed or not. */
   startSweep({ clock, logger }: { clock: Clock; logger: Logger }): () => Promise<void> {
     return startSweeping({
       clock,

@@ -10,9 +10,9 @@ import { Outages } from "./outages.ts";
 
 /** Sends one message to one device, with retries, until the result is known. */
 export interface Deliveries {
-  /** At least one provider is configured. */
+  /** Whether at least one provider is configured. */
   readonly isConfigured: boolean;
-  /** Never rejects: failures are in the outcome. */
+  /** Sends the message. Never rejects: failures are in the outcome. */
   deliver(target: Target, message: Message): Promise<Outcome>;
   /** Sends, but waits while the service is unavailable, until `patience` is aborted, and calls `onWaiting` then. [PU100] */
   deliverPatiently(target: Target, message: Message, waiting: Waiting): Promise<Outcome>;
@@ -37,7 +37,7 @@ export function createDeliveries(deps: {
   stopping: AbortSignal;
 }): Deliveries {
   const { clock, stopping } = deps;
-  /** The ends of running calls. */
+  /** Functions that settle the running calls early. */
   const running = new Set<(reason: Error, kind: "failed" | "unreachable") => void>();
   const slots = pLimit(CALLS_AT_ONCE_MAX);
 

@@ -6,14 +6,14 @@ import type { Counts, Message, Outcome, Target } from "../message.ts";
 import type { NewLogEntry, PushStore } from "../store.ts";
 import type { Deliveries } from "./deliveries.ts";
 
-/** Returns the next target; null at the end. May be called again after an exception. */
+/** Reads the next target; null at the end. May be called again after an exception. */
 export type NextTarget = () => Target | null;
 
 /** A message to many targets that is being sent. */
 export interface Sending {
-  /** Every target has been tried, or waits for its service. Rejects if targets cannot be read; the rest are skipped. */
+  /** Resolves when every target has been tried or waits for its service. Rejects if targets cannot be read; the rest are skipped. */
   tried: Promise<void>;
-  /** All results are known and logged. Never rejects. */
+  /** Resolves when all results are known and logged. Never rejects. */
   done: Promise<Counts>;
 }
 
@@ -26,9 +26,9 @@ export type FanOut = (next: NextTarget, message: Message, options: FanOutOptions
 
 interface FanOutOptions {
   atOnce: number;
-  /** Targets whose service is unavailable wait until this is aborted, without delaying others; null: they have failed. */
+  /** Targets whose service is unavailable wait until this is aborted, without delaying others; null: they fail at once. */
   patience: AbortSignal | null;
-  /** true: this result is left to a later try, and is neither counted nor logged. Default: never. */
+  /** Returns true to leave a result to a later try; it is then neither counted nor logged. Default: never. */
   isLeft?: (outcome: Outcome) => boolean;
   /** Called when a target has its result. */
   onSettled?: (target: Target) => void;
@@ -43,7 +43,7 @@ export function createFanOut(deps: {
 }): FanOut {
   const { store, deliveries, clock, ids, logger } = deps;
 
-  /** Retries if targets cannot be read, for instance because the file is busy. [PU101] */
+  /** Reads the next target, with retries, for instance because the file is busy. [PU101] */
   const patientNext = async (next: NextTarget): Promise<Target | null> => {
     for (let tries = 1; ; tries++) {
       try {
@@ -66,7 +66,7 @@ export function createFanOut(deps: {
     timestamp: clock.now(),
   });
 
-  /** Shared by all messages. */
+  /** Waiting targets of all messages together. */
   const parked = createParking(PARKED_MAX);
 
   return (nextTarget, message, { atOnce, patience, isLeft = () => false, onSettled = () => {} }) => {
@@ -92,7 +92,7 @@ export function createFanOut(deps: {
       entries.push(entryOf(outcome, message));
       if (entries.length >= RESULTS_PER_WRITE) await write();
     };
-    /** Resolves when the result is known, or the target waits for its service. */
+    /** Sends to one target. Resolves when the result is known, or when the target waits for its service. */
     const send = async (target: Target): Promise<void> => {
       if (patience === null) return decide(await deliveries.deliver(target, message));
       await parked.room();
@@ -133,7 +133,7 @@ export function createFanOut(deps: {
   };
 }
 
-/** Bounds the number of waiting targets. Unlike in a limiter of calls, a target enters only once it has to wait. */
+/** Bounds the number of waiting targets. Unlike with a concurrency limiter, a target enters only once it has to wait. */
 function createParking(sizeMax: number) {
   let count = 0;
   let left = Promise.withResolvers<void>();
@@ -142,7 +142,7 @@ function createParking(sizeMax: number) {
     async room(): Promise<void> {
       while (count >= sizeMax) await left.promise;
     },
-    /** Returns the function that leaves again. */
+    /** Takes a place. Returns the function that frees it. */
     enter(): () => void {
       count++;
       return () => {

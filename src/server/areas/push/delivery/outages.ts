@@ -5,18 +5,18 @@ import { OUTAGE_MAX_MS, OUTAGE_PAUSE_FIRST_MS, OUTAGE_PAUSE_MAX_MS, OUTAGE_SITES
 interface Outage {
   readonly since: Millis;
   pauseMs: number;
-  /** One message is being tried. */
+  /** Whether a message is being tried. */
   isTrying: boolean;
-  /** The pause has not ended. */
+  /** Whether the backoff is still running. */
   isPausing: boolean;
   cancelPause: () => void;
   waiting: Set<(isGo: boolean) => void>;
 }
 
 /**
- * Push services that are unavailable. Messages to them wait; after a backoff, one message is tried, and its answer releases the
- * others. After OUTAGE_MAX_MS without an answer the waiting and all new messages fail, except for one that is tried after each
- * pause. [PU100]
+ * A circuit breaker for each unavailable push service. Messages to it wait; after a backoff, one message is tried, and its answer
+ * releases the others. After OUTAGE_MAX_MS without an answer the waiting and all new messages fail, except for one that is tried
+ * after each pause. [PU100]
  */
 export class Outages {
   readonly #clock: Clock;
@@ -37,7 +37,7 @@ export class Outages {
     });
   }
 
-  /** Whether a message would have to wait. */
+  /** Whether a message to the site would have to wait. */
   isPaused(site: string): boolean {
     return this.#outages.peek(site) !== undefined;
   }

@@ -20,17 +20,17 @@ import type { FanOut } from "./fan-out.ts";
 const TOPIC_JOB_NAME = "platform.push";
 
 /**
- * Messages to topics, sent one after another, after their requests have been answered. Each is a job, which continues where it
- * was when the process ended. Devices whose service is unavailable do not delay the next message.
+ * Queue of messages to topics, sent one after another, after their requests have been answered. Each is a job that resumes after
+ * a restart where it had got. Devices whose service is unavailable do not delay the next message.
  */
 export interface TopicQueue {
-  /** Resolves when the message, to the devices subscribed now, is on disk. Errors: 503 if the queue is full. */
+  /** Queues a message to the devices subscribed now. Resolves when it is on disk. Errors: 503 if the queue is full. */
   add(topic: string, message: Message): Promise<void>;
   /** Resolves when nothing is being sent. */
   idle(): Promise<void>;
 }
 
-/** How a try ended. */
+/** The outcome of one try. */
 interface Sent {
   reached: TopicSend;
   /** null: every device has its result. */
@@ -39,7 +39,7 @@ interface Sent {
 
 export function createTopicQueue(deps: {
   queue: Queue;
-  /** Messages are sent at once, since no job runs in a drill. */
+  /** Whether messages are sent at once, because no job runs in a drill. */
   isDrill: boolean;
   store: PushStore;
   fanOut: FanOut;
@@ -52,7 +52,7 @@ export function createTopicQueue(deps: {
   /** Resolves when the message before has tried all of its devices. */
   let turn: Promise<unknown> = Promise.resolve();
   const tries = createTries();
-  /** Messages that are being enqueued, and those that have been since the queue was last counted. */
+  /** Messages being enqueued, and those enqueued since the queue was last counted. */
   let enqueuing = 0;
   let unfinished: number | null = null;
 
@@ -61,7 +61,7 @@ export function createTopicQueue(deps: {
     const { promise: tried, resolve: release } = Promise.withResolvers<void>();
     turn = tried;
     await before;
-    // Also when somebody cancels the job.
+    // A cancelled job ends as at a stop.
     const isEnding = () => stopping.aborted || job?.signal.aborted === true;
     const progress = new TopicProgress({ send: data, store, isEnding });
     const saving = job === null ? null : startSaving(job, progress, clock);
@@ -143,7 +143,10 @@ export function createTopicQueue(deps: {
   };
 }
 
-/** A job that was cancelled may be retried before its last calls are answered: the retry begins when they are, where they have got. */
+/**
+ * Serialises the tries of one job. A cancelled job may be retried before its last calls are answered: the retry waits for them and
+ * continues from their position.
+ */
 function createTries() {
   const latest = new Map<string, Promise<Sent>>();
   return {
@@ -162,7 +165,7 @@ function createTries() {
   };
 }
 
-/** Saves how far a message has got, at intervals and at the end. A killed process sends again what it sent since. */
+/** Saves the position of a message at intervals and at the end. After a crash, devices reached since the last save get it again. */
 function startSaving(job: Pick<JobRun, "save">, progress: TopicProgress, clock: Clock) {
   let saved: Promise<unknown> = Promise.resolve();
   let cancel = () => {};
@@ -185,7 +188,7 @@ function startSaving(job: Pick<JobRun, "save">, progress: TopicProgress, clock: 
   };
 }
 
-/** A message to a topic, as the data of its job: how far it has got. */
+/** Job data of a message to a topic: the message and its position. */
 export interface TopicSend extends TopicRange {
   message: Message;
   /** Devices up to `after` that have no result yet. */
@@ -198,7 +201,7 @@ export class TopicProgress {
   readonly #isEnding: () => boolean;
   readonly #message: Message;
   readonly #range: TopicRange;
-  /** Devices of an earlier process, in reverse order. */
+  /** Devices left open by an earlier process, in reverse order. */
   readonly #again: number[];
   readonly #open: Set<number>;
   #page: readonly TopicTarget[] = [];
@@ -218,7 +221,7 @@ export class TopicProgress {
     this.#open = new Set(open);
   }
 
-  /** Returns the next device, read page by page; null at the end, and when the message is to end. */
+  /** Returns the next device, read page by page; null at the end, and when the job is ending. */
   next(): TopicTarget | null {
     if (this.#isEnding()) return null;
     const device = this.#nextAgain();
@@ -241,7 +244,7 @@ export class TopicProgress {
     this.#open.delete((target as TopicTarget).seq);
   }
 
-  /** Returns the data of the job from here on. */
+  /** Returns the job data from which a later try resumes. */
   state(): TopicSend {
     return { ...this.#range, message: this.#message, open: [...this.#open] };
   }
@@ -261,7 +264,7 @@ export class TopicProgress {
       const [device = null] = this.#store.targetsOfTopic({ ...this.#range, after: seq - 1, until: seq }, 1);
       this.#again.pop();
       if (device !== null) return device;
-      // It has been removed, or has left the topic.
+      // The device has been removed, or has left the topic.
       this.#open.delete(seq);
     }
     return null;

@@ -18,7 +18,7 @@ const Registered = Type.Object(
   { description: "The registered device" },
 );
 
-/** What an app calls for its signed-in user. [PU7] */
+/** Endpoints that an app calls for its signed-in user. [PU7] */
 export function clientEndpoints(service: PushService): readonly Endpoint[] {
   return [
     endpoint(
@@ -83,7 +83,7 @@ export function clientEndpoints(service: PushService): readonly Endpoint[] {
 
 const BY_ADMINISTRATOR = { tag: "Push", caller: "serviceKey", place: "core", missingKeyStatus: 403 } as const;
 
-/** The devices of a user. [PU14] */
+/** Endpoints for the devices of a user, for administrators. [PU14] */
 export function administrationEndpoints(service: PushService): readonly Endpoint[] {
   return [
     endpoint(

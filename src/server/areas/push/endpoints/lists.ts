@@ -29,7 +29,7 @@ const page = <Items extends TSchema>(name: string, items: Items, description: st
 
 const limitOf = (defaultCount: number, max: number) =>
   Type.Optional(Type.Integer({ minimum: 1, default: defaultCount, description: `More counts as ${max}` }));
-/** The number of a row. */
+/** Cursor: the number of a row. */
 const Before = Type.Optional(Type.String({ pattern: "^[0-9]{1,15}$", description: "`cursor` of the previous page" }));
 
 const BY_ADMINISTRATOR = { caller: "serviceKey", place: "core", errors: [400] } as const;
@@ -45,7 +45,7 @@ const listed = ({ userId, metadata, topics, registeredAt, ...device }: ListedDev
 const placeOf = (cursor: string | undefined): number | null => (cursor === undefined ? null : Number(cursor));
 const cursorOf = (next: number | null): string | null => (next === null ? null : String(next));
 
-/** Devices, topics and the log, for administrators. [PU15] [PU320] */
+/** Endpoints that list devices, topics and the log, for administrators. [PU15] [PU320] */
 export function listEndpoints(lists: PushLists): readonly Endpoint[] {
   return [devices(lists), topics(lists), logs(lists)];
 }

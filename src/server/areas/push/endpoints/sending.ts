@@ -28,8 +28,8 @@ const Accepted = Type.Object({ success: Type.Literal(true) }, { description: "Th
 const IN_THE_LOG = "The answer does not wait for the devices; the log has the result for each of them.";
 
 /**
- * The ways of sending a message. `audit` writes down what service keys send; what they change has its entry in the transaction of the
- * change. [PU9]–[PU13] [AL13]
+ * Endpoints that send messages. `audit` records what service keys send; a change of data is recorded in its own transaction.
+ * [PU9]–[PU13] [AL13]
  */
 export const sendingEndpoints = (service: PushService, audit: RecordChange): readonly Endpoint[] => [
   ...toUsers(service, audit),

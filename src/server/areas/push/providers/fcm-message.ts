@@ -3,15 +3,16 @@ import { SECOND_MS } from "../../../../kernel/time/duration.ts";
 import type { Message, Target } from "../message.ts";
 
 /**
- * Returns the bodies of FCM HTTP v1 requests for one device each. A message to many devices is serialised once for each platform in a row:
- * only the token is another one. `nowMs`: APNs takes the time at which a message expires instead of its lifetime.
+ * Creates a function that returns the body of an FCM HTTP v1 request for one device. It keeps the last serialised message, so that
+ * consecutive devices of one platform differ in the token only. `nowMs`: APNs takes the time at which a message expires instead of
+ * its lifetime.
  */
 export function createFcmBodies(): (target: Target, message: Message, nowMs: number) => string {
   let last: { message: Message; platform: Target["platform"]; nowSeconds: number; start: string } | null = null;
   return ({ platform, token }, message, nowMs) => {
     const nowSeconds = Math.floor(nowMs / SECOND_MS);
     if (last?.message !== message || last.platform !== platform || last.nowSeconds !== nowSeconds) {
-      // It has a member for its platform at least.
+      // Never "{}": there is at least the member of the platform.
       const members = JSON.stringify(membersFor(platform, message, nowSeconds));
       last = { message, platform, nowSeconds, start: `{"message":${members.slice(0, -1)},"token":` };
     }
@@ -19,7 +20,7 @@ export function createFcmBodies(): (target: Target, message: Message, nowMs: num
   };
 }
 
-/** Returns the members of all platforms, and those of this one, overridden by `fcm`; without the token. */
+/** Returns the members common to all platforms and those of this platform, overridden by `fcm`; without the token. */
 function membersFor(platform: Target["platform"], message: Message, nowSeconds: number): JsonObject {
   const { title, body, image, data } = message;
   const built: JsonObject = {
@@ -87,7 +88,7 @@ function webMembers({ silent, collapseId, ttl }: Message): JsonObject {
   };
 }
 
-/** Push services accept at most 32 characters of base64url; equal texts have equal topics. */
+/** Returns the Web Push topic of a collapse id: a hash, as push services accept at most 32 characters of base64url. */
 export function webPushTopic(collapseId: string): string {
   return new Bun.CryptoHasher("sha256").update(collapseId).digest("base64url").slice(0, 32);
 }

@@ -15,10 +15,10 @@ import { createFcmBodies } from "./fcm-message.ts";
 import { isBusy, retryAfterMs } from "./provider-answer.ts";
 
 const UNAUTHENTICATED = 401;
-/** FCM is one service. The slash keeps it apart from host names. */
+/** Site of all FCM targets, as FCM is one service. No host name contains a slash. */
 const SITE = "fcm/";
 
-/** Firebase Cloud Messaging, HTTP v1. `endpoint` is the part before `/v1/projects/…/messages:send`. */
+/** Creates the provider for Firebase Cloud Messaging, HTTP v1. `endpoint` is the part before `/v1/projects/…/messages:send`. */
 export function createFcm(deps: {
   projectId: string;
   account: ServiceAccount;
@@ -65,7 +65,7 @@ export function createFcm(deps: {
 
 async function resultOf(response: OutgoingAnswer, nowMs: number): Promise<CallResult> {
   if (response.ok) {
-    // What it says is not needed; read, so that the connection serves the next message.
+    // The body is not needed, but reading it lets the connection be reused.
     await response.read({ maxBytes: ANSWER_MAX_BYTES });
     return { kind: "sent" };
   }
@@ -81,7 +81,7 @@ async function resultOf(response: OutgoingAnswer, nowMs: number): Promise<CallRe
   return { kind: "failed", error };
 }
 
-/** The FCM error code in the details of the error; null without one. */
+/** Returns the FCM error code in the details of the error; null without one. */
 function errorCode(problem: JsonObject): string | null {
   const details = Array.isArray(problem["details"]) ? problem["details"] : [];
   for (const detail of details) {
@@ -92,13 +92,13 @@ function errorCode(problem: JsonObject): string | null {
 
 const SCOPE = "https://www.googleapis.com/auth/firebase.messaging";
 const GRANT_TYPE = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-/** The maximum of Google. */
+/** Lifetime of an assertion: the maximum that Google accepts. */
 const ASSERTION_SECONDS = 3600;
 
 interface ServiceAccount {
   email: string;
   key: KeyObject;
-  /** The id of the account's key; null if the account has none. */
+  /** Id of the account's key; null if the account has none. */
   keyId: string | null;
 }
 
@@ -116,7 +116,7 @@ class AccessTokens {
     this.#clock = deps.clock;
   }
 
-  /** Errors: `TokenRefused`, or those of `outgoingCall`. */
+  /** Returns a valid access token. Errors: `TokenRefused`, or those of `outgoingCall`. */
   get(): Promise<string> {
     if (this.#kept !== null && this.#clock.now() < this.#kept.freshUntil) return Promise.resolve(this.#kept.token);
     this.#asking ??= this.#ask().finally(() => {
@@ -172,7 +172,7 @@ class AccessTokens {
   }
 }
 
-/** The token endpoint answered without a token. */
+/** Error of a token endpoint that answered without a token. */
 class TokenRefused extends Error {
   readonly status: number;
   readonly headers: Headers;
@@ -188,7 +188,7 @@ class TokenRefused extends Error {
 const PATH = "push.fcm.serviceAccount";
 
 /**
- * The service account for FCM, from the config or from the file that it names (relative to the working directory). Errors:
+ * Loads the service account for FCM from the config, or from the file that it names (relative to the working directory). Errors:
  * `ConfigError` if the file cannot be read or is not a service account; no message contains the key. [PU33]
  */
 export function loadServiceAccount({ serviceAccount }: NonNullable<PushConfig["fcm"]>): ServiceAccount {

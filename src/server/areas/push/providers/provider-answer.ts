@@ -2,10 +2,10 @@ import type { Logger } from "../../../../kernel/logger.ts";
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
 import type { Provider } from "../message.ts";
 
-/** Whether another attempt may succeed. */
+/** Whether another attempt may succeed after an answer with this status. */
 export const isBusy = (status: number): boolean => status === 429 || status >= 500;
 
-/** Codes of Bun and the system for a connection that could not be opened, or was closed before the answer. */
+/** Error codes of Bun and the system for a connection that could not be opened, or was closed before the answer. */
 const UNREACHABLE: ReadonlySet<string> = new Set([
   "ConnectionRefused",
   "ConnectionClosed",
@@ -20,13 +20,13 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
   "EHOSTUNREACH",
   "ENETUNREACH",
   "ENETDOWN",
-  // DNS without an answer. A name that does not exist is ENOTFOUND, which is not listed.
+  // The name server did not answer. ENOTFOUND, for a name that does not exist, is not listed.
   "EAI_AGAIN",
   "ETIMEOUT",
   "ESERVFAIL",
 ]);
 
-/** Whether the cause of a failed call is that the service could not be reached. */
+/** Whether a call failed because the service could not be reached. */
 export const isUnreachable = (cause: unknown): boolean =>
   cause instanceof Error && "code" in cause && UNREACHABLE.has(String(cause.code));
 
@@ -40,7 +40,7 @@ export function retryAfterMs(headers: Headers, nowMs: number): number | null {
 
 const NOTE = "Not sent: this server runs as a drill";
 
-/** Accepts every message and sends none. Logs only the 1st, 10th, 100th…: a broadcast has a message for each device. */
+/** Creates a provider that accepts every message and sends none. It logs only the 1st, 10th, 100th…, as a broadcast has one per device. */
 export function createDrillProvider(logger: Logger): Provider {
   let count = 0;
   return {

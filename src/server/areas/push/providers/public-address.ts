@@ -3,13 +3,13 @@ import { networkInterfaces } from "node:os";
 import { isPublicAddress, parseAddress } from "../../../../kernel/network/addresses.ts";
 import { LOOKUP_TIMEOUT_MS, LOOKUP_TRIES } from "../limits.ts";
 
-/** The addresses of a host name. Errors: none found. */
+/** Looks up the addresses of a host name. Errors: none found. */
 export type Lookup = (hostname: string) => Promise<readonly string[]>;
 
 /**
- * Returns a public address of the host. Loopback, link-local, private, shared and reserved addresses are refused, also as IPv4 inside
- * of IPv6, and also if only one of several addresses is private. Callers must connect to the returned address: a second lookup
- * of the name may give another one. Errors: a private address, an unknown host. [PU25]
+ * Returns a public address of the host. Loopback, link-local, private, shared and reserved addresses are refused, also as
+ * IPv4-mapped IPv6, and also if only one of several addresses is private. Callers must connect to the returned address: a second
+ * lookup may return a different one (DNS rebinding). Errors: a private address, an unknown host. [PU25]
  */
 export async function publicAddress(hostname: string, lookup: Lookup): Promise<string> {
   const literal = hostname.replace(/^\[(.*)\]$/, "$1");
@@ -29,9 +29,9 @@ function isPublic(text: string): boolean {
 const LOCAL = /(?:^|\.)localhost\.?$/i;
 
 /**
- * Returns the addresses that DNS has for a host name, of the families that this machine has, IPv4 first. Not by `dns.lookup`: each call
- * holds one of the few threads that sync writes to the disk, for as long as the name server of the host does not answer, which
- * may be that of an attacker. A new resolver each time notices a changed `/etc/resolv.conf`. Errors: there are none.
+ * Looks up the addresses of a host name in DNS, of the families that this machine has, IPv4 first. `dns.lookup` is not used: each
+ * call would hold one of the few threads that sync writes to disk until the host's name server answers, and an attacker's may
+ * never answer. A new resolver each time notices a changed `/etc/resolv.conf`. Errors: no address found.
  */
 export async function systemLookup(hostname: string): Promise<string[]> {
   if (LOCAL.test(hostname)) return ["127.0.0.1"];
@@ -47,7 +47,7 @@ export async function systemLookup(hostname: string): Promise<string[]> {
   return found;
 }
 
-/** Returns the families of this machine. One with neither, which reaches nobody, counts as one with IPv4. */
+/** Returns the address families of this machine. A machine with neither, which reaches nobody, counts as having IPv4. */
 function ownFamilies(): { hasIPv4: boolean; hasIPv6: boolean } {
   const own = Object.values(networkInterfaces()).flatMap((addresses = []) => addresses);
   const reaching = own.filter(({ internal, address }) => !internal && !address.startsWith("fe80:"));

@@ -15,7 +15,7 @@ const ENCODING = "aes128gcm";
 export interface WebPushDeps {
   vapidDetails: NonNullable<PushConfig["webPush"]>;
   library: Pick<typeof webPush, "encrypt" | "getVapidHeaders">;
-  /** A checked address of the host to connect to. */
+  /** Returns a checked address of the host to connect to. */
   addressOf(hostname: string): Promise<string>;
   clock: Clock;
   /** Certificate authorities instead of the default ones. */
@@ -23,8 +23,8 @@ export interface WebPushDeps {
 }
 
 /**
- * Web Push (RFC 8030, 8188, 8291, 8292), to https URLs only. The connection is made to the checked address, and the certificate
- * is checked against the host name, so that a different answer to a later DNS lookup has no effect. [PU25] [PU26]
+ * Creates the provider for Web Push (RFC 8030, 8188, 8291, 8292), to https URLs only. The connection is made to the checked address,
+ * and the certificate is checked against the host name, so that a different answer to a later DNS lookup has no effect. [PU25] [PU26]
  */
 export function createWebPush(deps: WebPushDeps): Provider {
   const { library, clock } = deps;
@@ -79,14 +79,14 @@ export function createWebPush(deps: WebPushDeps): Provider {
   };
 }
 
-/** The URL with an address as its host. */
+/** Returns the URL with an address as its host. */
 function addressed(url: URL, address: string): URL {
   const direct = new URL(url);
   direct.hostname = address.includes(":") ? `[${address}]` : address;
   return direct;
 }
 
-/** If the host in the URL is an address, the certificate must name the address. */
+/** Returns the name that the certificate must have; none for a host that is an address, which the certificate must then name. */
 const nameToCheck = (hostname: string): { serverName?: string } =>
   /^\[|^[\d.]+$/.test(hostname) ? {} : { serverName: hostname };
 
@@ -106,7 +106,7 @@ interface Subscription {
 /** Whether a token is a Web Push subscription in JSON; all other tokens are for FCM. */
 export const isSubscription = (token: string): boolean => parsed(token) !== null;
 
-/** Returns the subscription of a token. Errors: why nothing can be sent to it. */
+/** Parses a token as a subscription. Errors: the reason why nothing can be sent to it. */
 export function parseSubscription(token: string): Subscription {
   const members = parsed(token) ?? {};
   const { endpoint, keys } = members;
@@ -129,14 +129,14 @@ function parsed(token: string): Record<string, unknown> | null {
   }
 }
 
-/** Returns what the service worker receives as `event.data.json()`. */
+/** Returns the JSON that the service worker receives as `event.data.json()`. */
 export function webPushPayload(message: Message): string {
   const { title, body, image, sound, badge, data, silent, collapseId } = message;
   const shown = silent ? { silent } : { title, body, image, sound, badge };
   return JSON.stringify(present({ ...shown, collapseId, data: { ...data } }));
 }
 
-/** Returns headers for the push service, which requires a `TTL`. */
+/** Returns the headers for the push service, which requires a `TTL`. */
 export function webPushHeaders({ silent, ttl, collapseId }: Message): Record<string, string> {
   return {
     TTL: String(ttl ?? TTL_MAX_SECONDS),
@@ -157,7 +157,7 @@ class Silences {
     this.#clock = clock;
   }
 
-  /** Whether the site of the host is not called at present. */
+  /** Whether calls to the host's site are suspended. */
   isResting(hostname: string): boolean {
     return this.#clock.now() < (this.#sites.get(siteOf(hostname))?.restsUntil ?? 0);
   }
@@ -176,7 +176,7 @@ class Silences {
   }
 }
 
-/** Returns the last two labels of the name, as subdomains are free to create; an address is its own site. */
+/** Returns the site of a host: the last two labels of the name, as subdomains are free to create; an address is its own site. */
 export function siteOf(hostname: string): string {
   return /^\[|^[\d.]+$/.test(hostname) ? hostname : hostname.replace(/\.$/, "").split(".").slice(-2).join(".");
 }

@@ -7,7 +7,7 @@ import type { RowOf } from "../../../db/query.ts";
 export type DeviceRow = typeof devices.$inferSelect;
 type DeviceKey = Pick<DeviceRow, "userId" | "deviceId">;
 
-/** In order of first registration. */
+/** Devices of a user, in order of first registration. */
 export const devicesOfUser = reading((db, v: { userId: string }) =>
   db.select().from(devices).where(eq(devices.userId, v.userId)).orderBy(asc(devices.seq)),
 );
@@ -18,7 +18,7 @@ export const deviceByToken = reading((db, v: { token: string }) =>
   db.select({ seq: devices.seq, platform: devices.platform }).from(devices).where(eq(devices.token, v.token)),
 );
 
-/** Newest first, without metadata, which may be large. */
+/** Devices before a row, newest first, without metadata, which may be large. */
 export const devicesBefore = reading((db, v: { before: number; limit: number }) =>
   db
     .select({ seq: devices.seq, platform: devices.platform })
@@ -50,7 +50,7 @@ export const topicsOfDevice = reading((db, v: { deviceSeq: number }) =>
   db.select({ topic: topics.topic }).from(topics).where(eq(topics.deviceSeq, v.deviceSeq)).orderBy(asc(topics.topic)),
 );
 
-/** The first topic that is not before `from`; null: none. */
+/** First topic that is not before `from`; null: none. */
 export const firstTopic = reading((db, v: { from: string }) =>
   db
     .select({ topic: min(topics.topic).as("topic") })
@@ -83,7 +83,7 @@ export const insertDevice = writing((db, v: Omit<DeviceRow, "seq" | "metadata">)
     .returning(),
 );
 
-/** A known device has registered again. */
+/** Updates a known device that registers again. */
 export const updateRegistration = writing((db, v: DeviceKey & Pick<DeviceRow, "token" | "platform" | "registeredAt">) =>
   db
     .update(devices)
@@ -106,7 +106,7 @@ export const setDeviceMetadata = writing((db, v: DeviceKey & Pick<DeviceRow, "me
     .where(and(eq(devices.userId, v.userId), eq(devices.deviceId, v.deviceId))),
 );
 
-/** Devices other than this one that have its token. */
+/** Deletes other devices with this device's token. */
 export const deleteTokenElsewhere = writing((db, v: DeviceKey & { token: string }) =>
   db
     .delete(devices)
@@ -119,7 +119,7 @@ export const deleteTokenOfUser = writing((db, v: { userId: string; token: string
 
 export const deleteToken = writing((db, v: { token: string }) => db.delete(devices).where(eq(devices.token, v.token)));
 
-/** Those that registered longest ago. */
+/** Deletes the user's devices that registered longest ago. */
 export const deleteOldestDevices = writing((db, v: { userId: string; limit: number }) => {
   const oldest = db
     .select({ seq: devices.seq })
@@ -130,14 +130,14 @@ export const deleteOldestDevices = writing((db, v: { userId: string; limit: numb
   return db.delete(devices).where(inArray(devices.seq, oldest));
 });
 
-/** The devices of a topic after `after` up to `until`, in order of first registration. */
+/** Devices of a topic after `after` up to `until`, in order of first registration. */
 export interface TopicRange {
   topic: string;
   after: number;
   until: number;
 }
 
-/** The columns that sending to a device requires, in order of first registration. */
+/** Devices of a topic with the columns that sending requires, in order of first registration. */
 export const targetsOfTopic = reading((db, v: TopicRange & { limit: number }) =>
   db
     .select({ seq: devices.seq, userId: devices.userId, token: devices.token, platform: devices.platform })
@@ -202,20 +202,20 @@ export const insertLog = writing((db, v: Omit<LogRow, "seq">) =>
   }),
 );
 
-/** Rows are numbered without gaps, so those beyond the newest `kept` are found by their number. */
+/** Deletes all but the newest `kept` rows of the log, found by number, as rows are numbered without gaps. */
 export const deleteLogsBeyond = writing((db, v: { kept: number }) =>
   db.delete(logs).where(lte(logs.seq, sql`(SELECT max(seq) FROM push_logs) - ${v.kept}`)),
 );
 
 interface LogRange {
-  /** A time. */
+  /** Time in milliseconds since 1970. */
   after: number;
-  /** A number of a row. */
+  /** Number of a row. */
   before: number;
   limit: number;
 }
 
-/** Newest first. */
+/** Rows of the log since a time, before a row, newest first. */
 export const logsSince = reading((db, v: LogRange) =>
   db
     .select()
@@ -238,7 +238,7 @@ export const expiredLog = reading((db, v: { until: number }) =>
   db.select({ seq: logs.seq }).from(logs).where(lte(logs.timestamp, v.until)).limit(1),
 );
 
-/** At most `limit`, so that one step never delays other writes for long. */
+/** Deletes at most `limit` expired rows of the log, so that one step never delays other writes for long. */
 export const deleteExpiredLogs = writing((db, v: { until: number; limit: number }) => {
   const expired = db
     .select({ seq: logs.seq })
