@@ -6,9 +6,8 @@ import { openError } from "../../db/files/sqlite-errors.ts";
 import { BUSY_TIMEOUT_MS, LOG_KEPT_BYTES } from "./limits.ts";
 
 /**
- * Creates the file if it does not exist, in WAL mode, so that reads and a write can run concurrently. The WAL and its index
- * exist as long as this connection, so that processes can begin to read even when the disk is full.
- * Errors: one that names the file and the problem.
+ * Opens the file, or creates it, in WAL mode, so that reads and a write can run concurrently. The WAL and its index exist as long
+ * as this connection, so that processes can begin to read even when the disk is full. Errors: one that names the file and the problem.
  */
 export function keepDatabaseFile(path: string, ids: Ids): Database {
   let database: Database | null = null;
@@ -26,7 +25,7 @@ export function keepDatabaseFile(path: string, ids: Ids): Database {
   }
 }
 
-/** The size of a database's write-ahead log. */
+/** Returns the bytes of a database's write-ahead log; 0 without one. */
 export const logBytes = (path: string): number => statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
 
 /** Whether the write-ahead log is larger than a completed write leaves it. */

@@ -50,7 +50,7 @@ export function sqlEndpoints(
       try {
         // Values of parameters are not in the log: they may be secrets.
         const sql = query?.sql ?? answer.note;
-        // The file is the user's own: the entry is not in the statement's transaction, but on disk before the answer. [AL3]
+        // The audit log is in another file: the entry is not in the statement's transaction, but on disk before the answer. [AL3]
         if (answer.isWrite) await audit({ action: "sql.query", target: `d1/${database}`, after: { sql } });
       } catch (cause) {
         answer.release();

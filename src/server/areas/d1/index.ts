@@ -16,13 +16,13 @@ import { createSqlAccessor, Queries, SqlService } from "./service.ts";
 
 export interface SqlArea {
   endpoints: readonly Endpoint[];
-  /** Errors: 404 when no such database is declared. */
+  /** Returns `app.sql(database)`. Errors: 404 if no such database is declared. */
   accessor(database: string): SqlAccessor;
   /** Ends the query processes, and closes the files. */
   stop(): Promise<void>;
 }
 
-/** Declared SQL databases, one file each: `<data>/d1/NAME.db`. Rules: SPEC.md. */
+/** Creates the area of declared SQL databases, one file each: `<data>/d1/NAME.db`. Rules: SPEC.md. */
 export function createSqlArea(deps: {
   audit: RecordChange;
   /** The names under `d1` in the config. */

@@ -1,14 +1,14 @@
-/** Time limit of a query. Then it is ended by killing its process. */
+/** Time limit of a query, which is then ended by killing its process. */
 export const QUERY_TIMEOUT_MS = 30_000;
 /** How long a query waits for a process before it is refused. */
 export const QUEUE_TIMEOUT_MS = 30_000;
-/** Queue places of one database's reading processes, and the same number for its writing process. */
+/** Queue places for the reads of one database, and as many for its writes. */
 export const QUEUE_MAX_QUERIES = 100;
 /** A query takes one place, and one more for each of these bytes. */
 export const QUEUE_PLACE_BYTES = 1024 * 1024;
-/** Reading processes of one database: as many long reads run at once. */
+/** Reading processes of one database, and so its concurrent reads. */
 export const READERS_MAX_PER_DATABASE = 4;
-/** A process without work ends after this time. */
+/** Idle time after which a process ends. */
 export const PROCESS_IDLE_MS = 60_000;
 /** Characters of one statement. SQLite's own limit is a thousand times higher. */
 export const SQL_MAX_CHARACTERS = 1_000_000;
@@ -24,9 +24,9 @@ export const BUSY_TIMEOUT_MS = 5_000;
 export const STOP_TIMEOUT_MS = 3_000;
 /** The size to which the write-ahead log is truncated after a checkpoint. */
 export const LOG_KEPT_BYTES = 16 * 1024 * 1024;
-/** How much larger than its database a write-ahead log may grow, while a statement writes or long reads keep it from being emptied. */
+/** Bytes by which a write-ahead log may exceed its database, while a statement writes or long reads prevent a checkpoint. */
 export const LOG_OVER_DATABASE_MAX_BYTES = 1024 * 1024 * 1024;
-/** How often its size is checked while a statement writes. */
+/** Time between two checks of the write-ahead log's size while a statement writes. */
 export const LOG_CHECK_MS = 250;
 /** Bytes of one value, also in the middle of a computation. */
 export const VALUE_MAX_BYTES = 256 * 1024 * 1024;

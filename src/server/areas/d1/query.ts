@@ -7,36 +7,36 @@ import type { AnswerText } from "../../db/index.ts";
 import type { SentValues } from "../../db/processes/sent-values.ts";
 import { PARAMETERS_MAX, SQL_MAX_CHARACTERS } from "./limits.ts";
 
-/** The types of a parameter. A JSON boolean is bound as 1 or 0. */
+/** Value of a parameter. A JSON boolean is bound as 1 or 0. */
 export type Binding = string | number | boolean | null;
 
 export interface QueryRequest {
-  /** The whole text of the query. */
+  /** Whole text of the query. */
   sql: string;
   params: readonly Binding[];
 }
 
-/** A query for a process. `body`: the body of a request, which the process parses. */
+/** Query for a process. `body`: the body of a request, which the process parses. */
 export type Query =
   | { kind: "parsed"; query: QueryRequest }
   | { kind: "body"; blocks: readonly Uint8Array<ArrayBuffer>[] };
 
-/** The JSON of the HTTP answer; null if nothing was run because the statement needs the other role. */
+/** JSON of the HTTP answer; null if nothing was run because the statement needs the other role. */
 export type QueryAnswer = AnswerText | null;
 
-/** A failed query, with its HTTP status. */
+/** Failure of a query, with its HTTP status. */
 export interface QueryFailure {
   status: number;
   message: string;
-  /** The invalid members of the request. */
+  /** Invalid members of the request. */
   data?: FieldProblems | undefined;
-  /** A sync has failed, so the content of the file cannot be trusted until the server is restarted. */
+  /** Whether a sync has failed: the content of the file cannot be trusted until the server is restarted. */
   isFinal?: boolean;
 }
 
 export type ProcessRole = "reader" | "writer";
 
-/** The settings and requests of query-job.ts. It answers with a text or null. */
+/** Settings of query-job.ts, which answers requests with a text or null. */
 export interface ProgramSettings {
   path: string;
   role: ProcessRole;
@@ -44,7 +44,7 @@ export interface ProgramSettings {
 
 export type ProgramRequest =
   | { kind: "parsed"; sql: string; params: SentValues<Binding> }
-  /** The bytes of a body were sent before this request. */
+  /** Runs the query in the body whose bytes were sent before this request. */
   | { kind: "body" }
   /** Runs nothing: shrinks the write-ahead log. */
   | { kind: "settle" };
@@ -70,10 +70,10 @@ export const queryOf = ({ query, params }: Static<typeof QueryBody>): QueryReque
   params: params ?? [],
 });
 
-/** Errors: 400 that names each member at fault. */
+/** Parses the body of a query. Errors: 400 that names each member at fault. */
 export const parseQuery = (body: JsonValue): QueryRequest => queryOf(parser.parse(body));
 
-/** A query's failure, as sent to the caller. */
+/** Error of a query, as sent to the caller. */
 export class QueryError extends Error {
   readonly failure: QueryFailure;
   constructor(failure: QueryFailure) {
@@ -82,7 +82,7 @@ export class QueryError extends Error {
   }
 }
 
-/** A statement has changed its connection. The connection is not used again, because other requests share it. */
+/** Error of a statement that changed its connection. The connection is closed, because other requests share it. */
 export class EscapeError extends QueryError {
   constructor() {
     super({ status: 400, message: "The statement would have changed more than its database, and was refused" });
@@ -96,10 +96,10 @@ const NO_MEMORY = 7;
 const FULL = 13;
 const NO_ROOM_FOR_SHARED_MEMORY = 4874;
 const FAILED_SYNCS = new Set([1034, 1290]);
-/** INTERNAL, PERM, IOERR, CORRUPT, CANTOPEN, PROTOCOL, NOTADB: errors of the server, not of the caller. */
+/** Codes of errors of the server, not of the caller: INTERNAL, PERM, IOERR, CORRUPT, CANTOPEN, PROTOCOL, NOTADB. */
 const OF_THE_SERVER = new Set([2, 3, 10, 11, 14, 15, 26]);
 
-/** SQLite's message for an error of the caller. `describe` gives the message for an error of the server. */
+/** Converts an error: for one of the caller, to SQLite's message; for one of the server, to the message that `describe` returns. */
 export function failureOf(cause: unknown, describe: (cause: unknown) => string = reasonOf): QueryFailure {
   const code = typeof cause === "object" && cause !== null && "errcode" in cause ? Number(cause.errcode) : 0;
   const primary = code & 0xff;

@@ -35,7 +35,7 @@ import {
   type QueryRequest,
 } from "./query.ts";
 
-/** Callers share the processes fairly. */
+/** Caller of a query. Callers share the processes fairly. */
 interface QueryCaller {
   callerName: string;
   /** Ends the waiting or running query when it aborts; undefined for a query that runs to its end. */
@@ -48,11 +48,11 @@ interface QueriesOptions {
   processesMax: number;
   room: AnswerRoom;
   clock: Clock;
-  /** Default: LOG_OVER_DATABASE_MAX_BYTES. */
+  /** Bytes by which the write-ahead log may exceed the database. Default: LOG_OVER_DATABASE_MAX_BYTES. */
   logOverDatabaseMaxBytes?: number;
 }
 
-/** The processes of one role for one database. */
+/** Query processes of one role for one database. */
 export class Queries {
   readonly #options: QueriesOptions;
   readonly #pool: ProcessPool;
@@ -71,8 +71,8 @@ export class Queries {
   }
 
   /**
-   * Runs one query. Errors: QueryError for what the process refuses; 408 after the time limit, when the query has really ended; 413
-   * for a write whose log grows too large; 503 when too many wait, or the process ended by itself or could not be started.
+   * Runs one query. Errors: QueryError for what the process refuses; 408 after the time limit, once the query has really ended; 413
+   * for a write whose log grows too large; 503 if too many wait, or the process exited or could not be started.
    */
   async run(query: Query, caller: QueryCaller): Promise<QueryAnswer> {
     const { role, room } = this.#options;
@@ -96,11 +96,11 @@ export class Queries {
     }
   }
 
-  /** Gives back the space of the write-ahead log, where a write that was ended has left a large one. For the writer. */
+  /** Truncates the write-ahead log if a killed write has left a large one. For the writer's processes only. */
   settle(): void {
     if (!hasLargeLog(this.#options.path)) return;
     const request: ProgramRequest = { kind: "settle" };
-    // What fails, for instance because a read goes on, is done when the next write begins.
+    // If it fails, for instance because of a running read, the next write does it when it begins.
     this.#pool.run({ ...JOB, request, caller: "server", places: 1 }).catch(() => {});
   }
 
@@ -108,7 +108,7 @@ export class Queries {
     return this.#pool.stop({ graceMs: STOP_TIMEOUT_MS });
   }
 
-  /** A VACUUM writes the whole database to the log once, so the bound grows with the database. */
+  /** Whether the write-ahead log exceeds its bound, which grows with the database, as a VACUUM writes all of it to the log once. */
   #isLogFull(): boolean {
     const { path, logOverDatabaseMaxBytes = LOG_OVER_DATABASE_MAX_BYTES } = this.#options;
     const size = logBytes(path);
@@ -137,14 +137,14 @@ function requestOf(query: Query): ProgramRequest {
   return { kind: "parsed", sql, params: sentValues(params) };
 }
 
-/** Roughly the memory that a waiting query takes. */
+/** Estimates the bytes of memory that a waiting query takes. */
 function sizeOf(query: Query): number {
   if (query.kind === "body") return query.blocks.reduce((sum, { byteLength }) => sum + byteLength, 0);
   const { sql, params } = query.query;
   return params.reduce((sum: number, value) => sum + (typeof value === "string" ? value.length : 8), sql.length);
 }
 
-/** What all jobs have in common. */
+/** Settings common to all jobs. */
 const JOB = {
   waitMs: QUEUE_TIMEOUT_MS,
   runMs: QUERY_TIMEOUT_MS,
@@ -159,7 +159,7 @@ const JOB = {
   failed: (failure: unknown) => new QueryError(failure as QueryFailure), // What the program's `failureOf` returns.
 } satisfies Partial<Job>;
 
-/** The JSON of the answer. */
+/** JSON of the answer to a query. */
 export interface SqlAnswer extends AnswerText {
   /** Whether the statement may have changed the database. */
   isWrite: boolean;
@@ -173,7 +173,7 @@ export class SqlService {
   readonly #readers: Processes;
   readonly #writer: Processes;
   readonly #logger: Logger;
-  /** The error of all further queries, set by a failed sync. */
+  /** Error of all further queries, set by a failed sync. */
   #failure: AppError | null = null;
 
   constructor(deps: { path: string; readers: Processes; writer: Processes; logger: Logger }) {
@@ -191,7 +191,7 @@ export class SqlService {
     return this.#answer({ kind: "parsed", query }, caller);
   }
 
-  /** Like `query`, for the bytes of a request's body, which are freed. Errors: also 400 for a body that is not a query. */
+  /** Runs the statement in a request's body, whose bytes are freed. Errors: those of `query`, and 400 for a body that is not a query. */
   async queryBody(blocks: readonly Uint8Array<ArrayBuffer>[], caller: QueryCaller): Promise<SqlAnswer> {
     try {
       return await this.#answer({ kind: "body", blocks }, caller);
@@ -215,7 +215,7 @@ export class SqlService {
     throw this.#failure;
   }
 
-  /** Resolves to null where the statement needs neither role. */
+  /** Runs a query in the process of its role. Resolves to null if the statement needs neither role. */
   async #run(query: Query, caller: QueryCaller): Promise<SqlAnswer | null> {
     const likely = likelyRole(query);
     try {
@@ -249,22 +249,22 @@ export class SqlService {
 const FAILED_MESSAGE =
   "The disk failed to keep a write: this database answers nothing until the server has been restarted. Check the disk first";
 
-/** Statements that begin with these words most likely write. */
+/** First words of statements that most likely write. */
 const WRITING = /^\s*(?:insert|replace|update|delete|create|drop|alter|reindex|analyze|vacuum)\b/i;
 
-/** The role that a query probably needs. SQLite determines it when it compiles the statement; a wrong guess costs a second try. */
+/** Guesses the role that a query needs. SQLite determines it when it compiles the statement; a wrong guess costs a second try. */
 function likelyRole(query: Query): ProcessRole {
   return WRITING.test(query.kind === "parsed" ? query.query.sql : startOfQuery(query.blocks)) ? "writer" : "reader";
 }
 
-/** The first characters of the statement in the bytes of a body. */
+/** Returns the first characters of the statement in the bytes of a body. */
 function startOfQuery(blocks: readonly Uint8Array[]): string {
   const first = blocks.find(({ byteLength }) => byteLength > 0);
   const text = Buffer.from(first?.subarray(0, BODY_START_BYTES) ?? []).toString("latin1");
   return /^\s*\{\s*"query"\s*:\s*"(.*)/s.exec(text)?.[1] ?? "";
 }
 
-/** `app.sql(name)`: the same service, its arguments checked as a request's are. */
+/** Creates `app.sql(name)` for a service; arguments are checked like a request's body. */
 export function createSqlAccessor(service: SqlService): SqlAccessor {
   return {
     async query(sql, params = []) {

@@ -28,7 +28,7 @@ export const Action = Type.Union([
     cursor: optional(Type.String({ maxLength: CURSOR_LENGTH_MAX })),
   }),
 ]);
-/** What a request, or a call of `app.kv(name)`, asks for. */
+/** Action of a request, or of a call of `app.kv(name)`. */
 export type Action = Static<typeof Action>;
 
 const LAST_CODE_POINT = 0x10ffff;
@@ -36,7 +36,7 @@ const LAST_BEFORE_SURROGATES = 0xd7ff;
 const FIRST_AFTER_SURROGATES = 0xe000;
 
 /**
- * The first text, in the byte order of UTF-8, after everything that begins with `prefix`; null when nothing comes after.
+ * Returns the first text, in the byte order of UTF-8, after everything that begins with `prefix`; null if there is none.
  * Code points sort as their bytes do, so the last one that can grow is raised by one.
  */
 export function endOfPrefix(prefix: string): string | null {
@@ -51,7 +51,7 @@ export function endOfPrefix(prefix: string): string | null {
 
 export const encodeCursor = (key: string): string => Buffer.from(key, "utf8").toString("base64url");
 
-/** Errors: 400 for a text that `encodeCursor` did not make. */
+/** Decodes a cursor to its key. Errors: 400 for a text that `encodeCursor` did not make. */
 export function decodeCursor(cursor: string): string {
   const key = Buffer.from(cursor, "base64url").toString("utf8");
   if (key !== "" && encodeCursor(key) === cursor) return key;

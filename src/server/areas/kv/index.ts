@@ -14,13 +14,13 @@ import { createEntryStore, type EntryStore, startSweep } from "./store.ts";
 
 export interface KeyValueArea {
   endpoints: readonly Endpoint[];
-  /** Errors: 404 when no such namespace is declared. */
+  /** Returns `app.kv(namespace)`. Errors: 404 if no such namespace is declared. */
   accessor(namespace: string): KeyValueAccessor;
-  /** Ends the sweep; the files belong to the engine. */
+  /** Stops the sweep. The engine closes the files. */
   stop(): Promise<void>;
 }
 
-/** Key-value namespaces, one file each: `<data>/kv/NAME.db`. Rules: SPEC.md. */
+/** Creates the key-value area: namespaces, one file each: `<data>/kv/NAME.db`. Rules: SPEC.md. */
 export function createKeyValueArea(deps: {
   /** The names under `kv` in the config. */
   namespaces: readonly string[];

@@ -10,7 +10,7 @@ import { Action, decodeCursor } from "./actions.ts";
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, VALUE_MAX_BYTES } from "./limits.ts";
 import type { EntryStore, KeyPage } from "./store.ts";
 
-/** Members that are absent or null take their defaults; `cursor` is one that a page returned. */
+/** Options of a list. Members that are absent or null take their defaults; `cursor` is one that a page returned. */
 export interface KeyListing {
   prefix?: string | null;
   limit?: number | null;
@@ -18,13 +18,13 @@ export interface KeyListing {
 }
 
 export interface KeyValueService {
-  /** The value's JSON text; `"null"` when missing or expired. */
+  /** Returns the value's JSON text; `"null"` if missing or expired. */
   get(key: string): string;
   /** Replaces value and time to live. Errors: 413 over 1 MiB of JSON. Durable when it resolves. */
   set(key: string, value: JsonValue, options: { ttlSeconds: number | null; by: Actor }): Promise<void>;
-  /** Also for a key that does not exist. */
+  /** Deletes the key, if it exists. */
   delete(key: string, by: Actor): Promise<void>;
-  /** Errors: 400 for a cursor that no page returned; 408 and 503 where very many expired keys are not swept yet. */
+  /** Lists keys. Errors: 400 for a cursor that no page returned; 408 and 503 if very many expired keys are not swept yet. */
   list(listing: KeyListing, caller: ReadCaller): Promise<KeyPage>;
 }
 
@@ -34,7 +34,7 @@ export function createKeyValueService(deps: { store: EntryStore; clock: Clock })
     get: (key) => store.get(key, clock.now()) ?? "null",
     set(key, value, { ttlSeconds, by }) {
       const text = JSON.stringify(value);
-      // UTF-8 has at most three bytes for a UTF-16 unit: small values need no count.
+      // UTF-8 has at most three bytes per UTF-16 unit, so small values need no count.
       if (text.length * 3 > VALUE_MAX_BYTES) {
         const sizeBytes = Buffer.byteLength(text);
         if (sizeBytes > VALUE_MAX_BYTES) {
@@ -55,7 +55,7 @@ export function createKeyValueService(deps: { store: EntryStore; clock: Clock })
 
 const actions = createParser(Action);
 
-/** `app.kv(name)`: the same service; arguments are checked as a request's body is. */
+/** Creates `app.kv(name)` for a service; arguments are checked like a request's body. */
 export function createKeyValueAccessor(service: KeyValueService): KeyValueAccessor {
   return {
     async get(key) {

@@ -12,7 +12,7 @@ import {
   SWEEP_STEP_KEYS,
 } from "./limits.ts";
 
-/** Keys after `after` that begin with `prefix`; `after` null: from the first. */
+/** Query for keys after `after` that begin with `prefix`; `after` null: from the first. */
 interface KeyQuery {
   prefix: string;
   limit: number;
@@ -21,7 +21,7 @@ interface KeyQuery {
 
 export interface KeyPage {
   keys: string[];
-  /** Opaque; null on the last page. */
+  /** Opaque cursor of the next page; null on the last page. */
   cursor: string | null;
 }
 
@@ -29,35 +29,35 @@ const GET = "SELECT value FROM entries WHERE key = ?1 AND (expires_at IS NULL OR
 const STORED = "SELECT value FROM entries WHERE key = ?1";
 const SET = "INSERT OR REPLACE INTO entries (key, value, expires_at) VALUES (?1, ?2, ?3)";
 const DELETE = "DELETE FROM entries WHERE key = ?1";
-// One lower bound: of two, SQLite looks up the first alone and reads every key between them. And no upper bound within: to compare
-// with one, SQLite reads whole entries, with their values.
+// One lower bound: with two, SQLite seeks to the first alone and reads every key between them. No upper bound in the inner query:
+// to compare with one, SQLite would read whole entries, with their values.
 const listSql = (condition: string): string => `SELECT key FROM
   (SELECT key FROM entries WHERE key >= max(?1, ?2) AND key <> ?1 ${condition} ORDER BY key LIMIT ?4) WHERE key < ?3`;
 const LIST = listSql("");
 const LIST_UNEXPIRED = listSql("AND (expires_at IS NULL OR expires_at > ?5)");
-/** The index of expiry has the keys too. */
+/** Covered by the index of expiry, which has the keys too. */
 const SOME_EXPIRED = `SELECT key FROM entries WHERE expires_at <= ?1 LIMIT ${LISTED_PAST_EXPIRED_MAX + 1}`;
 const HAS_EXPIRED = "SELECT 1 FROM entries WHERE expires_at <= ?1 LIMIT 1";
 const EXPIRED = `SELECT key, octet_length(value) AS bytes FROM entries WHERE expires_at <= ?1
   ORDER BY expires_at LIMIT ${SWEEP_STEP_KEYS}`;
 
-/** In SQLite every text is less than every blob: the end of a list that has none. */
+/** Upper bound of a list without one: in SQLite every text is less than every blob. */
 const AFTER_EVERY_TEXT = new Uint8Array([0]);
 
 export interface EntryStore {
-  /** The value's JSON text; null when missing or expired. */
+  /** Returns the value's JSON text; null if missing or expired. */
   get(key: string, now: number): string | null;
-  /** `expiresAt` null: never. Durable when it resolves. */
+  /** Replaces value and expiry. `expiresAt` null: never. Durable when it resolves. */
   set(key: string, value: string, options: { expiresAt: number | null; by: Actor }): Promise<void>;
   delete(key: string, by: Actor): Promise<void>;
-  /** Errors: those of a long read, where very many keys have expired and are not swept yet. */
+  /** Lists keys. Errors: those of `DatabaseFile.read` if very many expired keys are not swept yet. */
   list(query: KeyQuery, now: number, caller: ReadCaller): Promise<KeyPage>;
   hasExpired(now: number): boolean;
   /** Removes some expired entries, of bounded number and size; resolves to whether there may be more. */
   removeExpired(now: number): Promise<boolean>;
 }
 
-/** One namespace's file: `kv/NAME.db`. */
+/** Creates the store of one namespace's file: `kv/NAME.db`. */
 export function createEntryStore(file: OpenedFile, namespace: string): EntryStore {
   const get = file.prepare<{ value: string }>(GET);
   const list = file.prepare<{ key: string }>(LIST);
@@ -65,7 +65,7 @@ export function createEntryStore(file: OpenedFile, namespace: string): EntryStor
   const hasExpired = file.prepare<unknown>(HAS_EXPIRED);
   const run = (tx: Transaction, sql: string, ...params: (string | number | null)[]): number =>
     tx.query(sql).run(...params).changes;
-  /** Before the change. Values under the name of a secret are not shown. */
+  /** Audits a change; to be called before it. Values under the name of a secret are not shown. */
   const audit = (tx: Transaction, change: { by: Actor; action: string; key: string; value: string | null }): void => {
     const { by, action, key, value } = change;
     tx.causedBy(by);
@@ -94,10 +94,10 @@ export function createEntryStore(file: OpenedFile, namespace: string): EntryStor
     async list({ prefix, limit, after }, now, caller) {
       const end = endOfPrefix(prefix) ?? AFTER_EVERY_TEXT;
       const range = [after ?? "", prefix, end] as const;
-      // One more than asked for tells whether there is a next page.
+      // One key more than requested shows whether there is a next page.
       const countMax = limit + 1;
       const expired = new Set(someExpired.all(now).map(({ key }) => key));
-      // A time of expiry lies behind its value, which may be of many pages: it is not read here, and neither are very many keys.
+      // A row's expiry is stored after its value, which may span many pages, so it is not read here. Very many keys are not either.
       const found =
         expired.size <= LISTED_PAST_EXPIRED_MAX
           ? list.all(...range, countMax + expired.size).flatMap(({ key }) => (expired.has(key) ? [] : [key]))
@@ -118,7 +118,7 @@ export function createEntryStore(file: OpenedFile, namespace: string): EntryStor
   };
 }
 
-/** Removes expired keys in steps of bounded size. Expired keys are invisible, swept or not. */
+/** Starts a sweep that removes expired keys in steps of bounded size. Expired keys are invisible, swept or not. */
 export function startSweep(deps: { stores: readonly EntryStore[]; clock: Clock; logger: Logger }): () => Promise<void> {
   const { stores, clock, logger } = deps;
   return startSweeping({

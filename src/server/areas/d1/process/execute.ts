@@ -11,7 +11,7 @@ export interface QueryConnection {
   database: DatabaseSync;
   judge: Judge;
   role: ProcessRole;
-  /** Statements that run with every query; compiled once. */
+  /** Prepared statements of the process itself that run with every query. */
   own: { databases: Prepared; totalChanges: Prepared; changes: Prepared };
 }
 
@@ -21,7 +21,7 @@ export function openConnection(path: string, role: ProcessRole): QueryConnection
     const database = new DatabaseSync(path, {
       readOnly: role === "reader",
       timeout: BUSY_TIMEOUT_MS,
-      // SQLite's default; node:sqlite turns it off.
+      // On by default in SQLite; node:sqlite turns it off.
       enableDoubleQuotedStringLiterals: true,
       limits: { length: VALUE_MAX_BYTES },
     });
@@ -43,13 +43,13 @@ export function openConnection(path: string, role: ProcessRole): QueryConnection
   }
 }
 
-/** A write that was ended leaves what it has written in the write-ahead log, which no commit would cut off. */
+/** Truncates a large write-ahead log: a killed write leaves its pages there, and no commit would remove them. */
 export function shrinkLog(database: DatabaseSync, path: string): void {
   if (hasLargeLog(path)) database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
 /**
- * Returns the JSON text of the HTTP answer; null if the statement needs the other role and was not run. Errors:
+ * Runs a query. Returns the JSON text of the HTTP answer; null if the statement needs the other role and was not run. Errors:
  * QueryError; EscapeError when the connection must be closed.
  */
 export function executeQuery(connection: QueryConnection, request: QueryRequest): string | null {
@@ -140,10 +140,10 @@ function collect(connection: QueryConnection, prepared: Prepared, values: Return
   return { rows: rows.text, rowCount: rows.count, changes: hasChanged ? countOf(own.changes) : 0 };
 }
 
-/** `changes()`: rows that the last statement inserted, updated or deleted, without those of triggers. */
+/** Reads a counter, such as `changes()`: rows that the last statement inserted, updated or deleted, without those of triggers. */
 const countOf = (counter: Prepared): number => Number(counter.get()?.["count"]);
 
-/** SQLite would commit a statement whose rows are not all fetched, so it runs in a transaction, which can be rolled back. */
+/** Runs `work` in a transaction: SQLite would commit a statement on its own even if not all of its rows are fetched. */
 function inTransaction<T>({ database, judge }: QueryConnection, work: () => T): T {
   const own = (sql: string): void => {
     judge.begin("own");
@@ -163,12 +163,12 @@ function inTransaction<T>({ database, judge }: QueryConnection, work: () => T): 
   }
 }
 
-/** Rows as JSON objects, one after another, up to a bounded size. */
+/** Serialises rows as JSON objects, up to RESULT_MAX_BYTES. */
 export class RowWriter {
   count = 0;
   readonly #parts: string[] = [];
   #sizeBytes = 0;
-  /** Of columns with one name the last one counts, as in every object. */
+  /** Columns of the answer. If several have the same name, the last one counts, as in every object. */
   readonly #columns: readonly (readonly [index: number, json: string])[];
 
   constructor(names: readonly string[]) {
@@ -181,7 +181,7 @@ export class RowWriter {
   }
 
   add(row: readonly unknown[]): void {
-    // Before it becomes text, which takes several times as much.
+    // Checked before the row becomes text, which takes several times the memory.
     this.#assertFits(this.#columns.reduce((sum, [index]) => sum + lengthOf(row[index]), 0));
     let text = this.count++ === 0 ? "{" : ",{";
     let separator = "";
@@ -201,11 +201,11 @@ export class RowWriter {
   }
 }
 
-/** At most the bytes that it takes as JSON. */
+/** Returns a lower bound of the bytes that a value takes as JSON. */
 const lengthOf = (value: unknown): number =>
   typeof value === "string" ? value.length : value instanceof Uint8Array ? value.byteLength : 0;
 
-/** Integers beyond 2^53 become strings, blobs base64 strings, infinite numbers null. */
+/** Converts a value to JSON: integers beyond 2^53 become strings, blobs base64 strings, infinite numbers null. */
 function jsonOf(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value);
   if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? String(value) : `"${value}"`;

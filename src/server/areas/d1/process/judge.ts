@@ -1,6 +1,6 @@
 import { constants } from "node:sqlite";
 
-/** Pragmas that only read. With an argument, only those whose argument selects what is read (a table's name, a number of rows). */
+/** Pragmas that only read. With an argument only READ_PRAGMAS_WITH_ARGUMENT are allowed, whose argument selects what is read. */
 const READ_PRAGMAS = new Set(
   (
     "application_id auto_vacuum cache_size collation_list compile_options data_version encoding foreign_keys freelist_count " +
@@ -56,18 +56,18 @@ const TEMPORARY = new Set([
 type Mode = "own" | "statement" | "vacuum";
 
 /**
- * The authorizer of SQLite. SQLite calls it for each action of a statement that it compiles, including what it compiles
+ * Authorizer of a connection. SQLite calls it for each action of a statement that it compiles, including what it compiles
  * while a statement runs: a trigger, a view, a table-valued pragma, the content of a full-text index. An action that is on
  * no list is refused. [DQ5]
  */
 export interface Judge {
-  /** The callback for the connection's authorizer. */
+  /** Callback for the connection's authorizer. */
   authorize(action: number, first: string | null, second: string | null, schema: string | null): number;
   /** Sets the rules for statements compiled from now on. `own`: the process's own statements, which may do everything. */
   begin(mode: Mode): void;
-  /** The reason of a refusal; null: nothing was refused. */
+  /** Reason of the refusal; null: nothing was refused. */
   readonly refusal: string | null;
-  /** The statement changes the database. */
+  /** Whether the statement changes the database. */
   readonly isWrite: boolean;
 }
 
@@ -118,11 +118,14 @@ export function createJudge(): Judge {
   };
 }
 
-/** SQLite reports `CREATE TABLE temp.t` as the creation of an ordinary table, and an insertion into that schema. */
+/** Whether an action creates an object in `temp`: SQLite reports `CREATE TABLE temp.t` as an ordinary creation and an insertion there. */
 const isCreatedElsewhere = (action: number, schema: string | null): boolean =>
   schema === "temp" && (action === constants.SQLITE_INSERT || CREATED.has(action));
 
-/** A table-valued pragma is authorized when its rows are read. `pragma_database_list` returns file paths. */
+/**
+ * Returns why a pragma is refused; null if it is allowed. A table-valued pragma is authorized when its rows are read.
+ * `pragma_database_list` returns file paths.
+ */
 function pragmaRefusal(name: string, argument: string | null): string | null {
   const pragma = name.toLowerCase();
   if (READ_PRAGMAS_WITH_ARGUMENT.has(pragma) || (READ_PRAGMAS.has(pragma) && argument === null)) return null;

@@ -14,7 +14,7 @@ import {
 } from "../query.ts";
 import { executeQuery, openConnection, type QueryConnection, shrinkLog } from "./execute.ts";
 
-/** The program of queries: one connection to one database, for reads or for writes. */
+/** Starts the program of a query process: one connection to one database, for reads or for writes. */
 export function start(settings: unknown): void {
   const { path, role } = settings as ProgramSettings; // What service.ts passes.
   let connection: QueryConnection | null = null;

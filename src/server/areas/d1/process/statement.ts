@@ -2,19 +2,19 @@ import { isWord, type SqlToken, splitStatements, tokenizeSql, withoutExplain } f
 import { PARAMETER_NUMBER_MAX } from "../limits.ts";
 import type { Binding } from "../query.ts";
 
-/** The single statement of a query. SQLite's authorizer decides what it may do: see judge.ts. */
+/** Single statement of a query. SQLite's authorizer decides what it may do: see judge.ts. */
 export interface Statement {
   sql: string;
-  /** VACUUM runs outside of a transaction; a statement that is explained is only compiled. */
+  /** Kind of statement: VACUUM runs outside a transaction; an explained statement is only compiled. */
   kind: "vacuum" | "explained" | "other";
-  /** Each parameter's name, in order; null for numbered parameters. */
+  /** Names of the parameters, in order; null for numbered parameters. */
   parameters: readonly (string | null)[];
 }
 
-/** A query that is not a single statement. */
+/** Error of a query that is not a single statement. */
 export class StatementError extends Error {}
 
-/** Errors: StatementError for several statements, none, or a text that SQLite cannot tokenize. [DQ4] */
+/** Parses a query. Errors: StatementError for several statements, none, or a text that SQLite cannot tokenize. [DQ4] */
 export function parseStatement(query: string): Statement {
   const [tokens = [], ...others] = splitStatements(tokenizeSql(query));
   const [first] = tokens;
@@ -33,7 +33,7 @@ function kindOf(tokens: readonly SqlToken[]): Statement["kind"] {
   return isWord(tokens[0], "vacuum") ? "vacuum" : "other";
 }
 
-/** Numbered as by SQLite: `?` is the next one, `?3` the third, and a new name the next one. */
+/** Lists the parameters, numbered as SQLite does: `?` is the next one, `?3` the third, and a new name the next one. */
 function parametersOf(tokens: readonly SqlToken[]): (string | null)[] {
   const parameters: (string | null)[] = [];
   for (const { kind, text } of tokens) {
@@ -52,7 +52,7 @@ function parametersOf(tokens: readonly SqlToken[]): (string | null)[] {
 
 type Bound = string | number | bigint | null;
 
-/** Values in the form of node:sqlite: named parameters by name, the others in order. */
+/** Returns the values in the form of node:sqlite: named parameters by name, the others in order. */
 export function bindings(
   parameters: readonly (string | null)[],
   values: readonly Binding[],
@@ -67,7 +67,7 @@ export function bindings(
   return [named, ...numbered];
 }
 
-/** Whole numbers are bound as 64-bit integers, because numbers would become REAL. */
+/** Converts a value for binding: whole numbers become 64-bit integers, as numbers would be bound as REAL. */
 function bindable(value: Binding): Bound {
   if (typeof value === "boolean") return value ? 1n : 0n;
   return typeof value === "number" && Number.isSafeInteger(value) ? BigInt(value) : value;
