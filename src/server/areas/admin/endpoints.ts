@@ -23,12 +23,12 @@ const Administrator = Type.Object({
   scopes: Type.Array(Type.String()),
 });
 
-/** Signing in with a service key, for pages in a browser. */
+/** Endpoints to sign in with a service key, for pages in a browser. */
 export function sessionEndpoints(deps: {
   signIn: SignIn;
   sessions: Sessions;
   cookie: SessionCookie;
-  /** Wrong keys and codes, by client network. */
+  /** Rate limiter of wrong keys and codes, by client network. */
   failures: RateLimiter;
   /** Whether browsers reach the server by https, as far as the server knows. */
   isSecure: (request: Request) => boolean;

@@ -16,11 +16,11 @@ import { Tickets, ticketEndpoint } from "./tickets.ts";
 
 export interface AdminArea {
   endpoints: readonly Endpoint[];
-  /** null where the config has `admin: false`. */
+  /** Sessions of administrators; null if the config has `admin: false`. */
   sessions: AdministratorSessions | null;
 }
 
-/** What the dashboard needs beside the endpoints of other areas. Rules: SPEC.md. */
+/** Creates the admin area: what the dashboard needs besides the endpoints of other areas. Rules: SPEC.md. */
 export function createAdminArea(deps: {
   isEnabled: boolean;
   file: DatabaseFile;

@@ -8,13 +8,13 @@ import { CODE_BYTES, LINK_TTL_MS, LINKS_MAX } from "./limits.ts";
 const FOLDER = "admin-links";
 const OWNER_ONLY = 0o700;
 
-// A link's code is a file in the data directory, named by its hash. So the command line makes links beside a running server,
-// who may write the data directory may sign in, and a code that has been used stays used after a restart.
+// A link's code is a file in the data directory, named by its hash. So the command line can create links while the server runs,
+// whoever may write to the data directory may sign in, and a used code stays used after a restart.
 
 const fileOf = (dataDirectory: string, code: string): string =>
   join(dataDirectory, FOLDER, new Bun.CryptoHasher("sha256").update(code).digest("hex"));
 
-/** A code that signs in once, with the root key's rights, within LINK_TTL_MS. Errors: the directory cannot be written. */
+/** Creates a code that signs in once, with the root key's rights, within LINK_TTL_MS. Errors: the directory cannot be written. */
 export function createLinkCode(dataDirectory: string, { ids }: { ids: Ids }): string {
   const folder = join(dataDirectory, FOLDER);
   mkdirSync(folder, { recursive: true, mode: OWNER_ONLY });
@@ -26,7 +26,7 @@ export function createLinkCode(dataDirectory: string, { ids }: { ids: Ids }): st
 
 const ADDRESS_FILE = "address";
 
-/** Notes where the server is reached, for links that the command line makes. It writes only what has changed. */
+/** Saves the server's address, for links that the command line creates. Writes only if it has changed. */
 export function noteAddress(dataDirectory: string, address: string): void {
   if (addressOf(dataDirectory) === address) return;
   const folder = join(dataDirectory, FOLDER);
@@ -34,27 +34,27 @@ export function noteAddress(dataDirectory: string, address: string): void {
   replaceSmallFile(join(folder, ADDRESS_FILE), address);
 }
 
-/** Where the server was reached when it was started last; null: it never was. */
+/** Returns the server's address at its last start; null if it was never started. */
 export function addressOf(dataDirectory: string): string | null {
   const file = join(dataDirectory, FOLDER, ADDRESS_FILE);
   return existsSync(file) ? readFileSync(file, "utf8") : null;
 }
 
-/** A link that signs in once. Errors: as for `createLinkCode`. */
+/** Creates a link that signs in once. Errors: those of `createLinkCode`. */
 export const linkAt = (address: string, dataDirectory: string, deps: { ids: Ids }): string =>
   `${address}/admin#code=${createLinkCode(dataDirectory, deps)}`;
 
-/** Uses a code up. false: it is unknown, used, or too old. */
+/** Uses a code up. Returns false if it is unknown, used, or expired. */
 export function useLinkCode(dataDirectory: string, code: string, { clock }: { clock: Clock }): boolean {
   const file = fileOf(dataDirectory, code);
   if (!existsSync(file)) return false;
   const ageMs = clock.now() - statSync(file).mtimeMs;
-  // Gone before anything is granted: a code cannot be used by two requests.
+  // Removed before anything is granted, so that two requests cannot use the same code.
   rmSync(file);
   return ageMs < LINK_TTL_MS;
 }
 
-/** Makes room for one more. */
+/** Removes the oldest codes, to make room for one more. */
 function removeOldest(folder: string): void {
   const names = readdirSync(folder).filter((name) => name !== ADDRESS_FILE);
   const files = names.map((name) => join(folder, name));

@@ -15,7 +15,7 @@ const hidden = {
   answers: { 200: Type.Unknown() },
 } satisfies Declaration<never, "open", Record<never, never>, TSchema>;
 
-/** Scripts and styles of this server alone; the library of components sets styles on elements. [AD20] */
+/** Headers of the page. Scripts and styles come from this server alone; the component library sets styles on elements. [AD20] */
 const PAGE = {
   "content-type": "text/html; charset=utf-8",
   "content-security-policy": [
@@ -38,7 +38,7 @@ const TYPES: Readonly<Record<string, string>> = {
   css: "text/css; charset=utf-8",
 };
 
-/** The pages: `/admin` and everything below it is one page, but for its assets. Nothing is read before it is asked for. */
+/** Endpoints of the dashboard: `/admin` and everything below it is one page, except its assets. Files are read on first request. */
 export function pageEndpoints(): readonly Endpoint[] {
   let opening: Promise<Pack> | null = null;
   const pages = (): Promise<Pack> => {
@@ -71,7 +71,7 @@ export function pageEndpoints(): readonly Endpoint[] {
 
 const SCRIPT = join(import.meta.dir, "../../../../scripts/client/build.ts");
 
-/** Returns the path of the pages: in the executable, or, for a server that runs from its sources, built when these have changed. */
+/** Returns the path of the packed pages: in the executable, or, for a server run from its sources, built if these have changed. */
 export async function pathOfPages(): Promise<string> {
   if (!Bun.isStandaloneExecutable) return built();
   return (await import("platform:dashboard", { with: { type: "file" } })).default;

@@ -27,23 +27,23 @@ interface SessionDeps {
   logger: Logger;
 }
 
-/** What administrators sign in to, in the audit log. */
+/** Target of sign-ins of administrators in the audit log. */
 export const AUDIT_TARGET = "admin";
 
-/** The database has no token, so that who reads a backup cannot sign in. */
+/** Returns the id of a session: the hash of its token. The token is not stored, so a reader of a backup cannot sign in. */
 const idOf = (token: string): string => new Bun.CryptoHasher("sha256").update(token).digest("base64url");
 
-/** The sessions of administrators: each stands for the service key that it was opened with. */
+/** Sessions of administrators. Each has the rights of the service key that opened it. */
 export class Sessions {
   readonly #deps: SessionDeps;
-  /** They are few and few servers have any, so all of them are read, by the first request that shows one. */
+  /** All sessions by id, as there are few; null until the first request with a token, as few servers have any. */
   #known: Map<string, Session> | null = null;
 
   constructor(deps: SessionDeps) {
     this.#deps = deps;
   }
 
-  /** Resolves to the session's token, once the session is on disk. */
+  /** Opens a session. Resolves to its token, once the session is on disk. */
   async open(key: ServiceKeyPrincipal): Promise<string> {
     const { file, serviceKeys, clock, ids } = this.#deps;
     const token = ids.secret(TOKEN_BYTES);
@@ -68,8 +68,8 @@ export class Sessions {
   }
 
   /**
-   * Returns the key of a session, which counts as used now. null: unknown, ended, or its key has been replaced or has expired.
-   * Errors: 403 where the key may not be used from this address.
+   * Returns the key of a session, which counts as used now; null if the session is unknown or has ended, or its key has been
+   * replaced or has expired. Errors: 403 if the key may not be used from this address.
    */
   use(token: string, address: () => string): ServiceKeyPrincipal | null {
     const id = idOf(token);
@@ -90,11 +90,11 @@ export class Sessions {
     return this.#find(id) !== null;
   }
 
-  /** Resolves when the session cannot be used any more, also after a crash. */
+  /** Ends a session. Resolves when it can no longer be used, also after a crash. */
   async end(token: string): Promise<void> {
     const id = idOf(token);
     const session = this.#sessions().get(id);
-    // Anybody can send a token that is none: it costs no write.
+    // Anybody can send an invalid token, so it must cost no write.
     if (session === undefined) return;
     this.#sessions().delete(id);
     const actor = { kind: "admin", name: session.principal.name } as const;
@@ -125,7 +125,7 @@ export class Sessions {
       .catch((cause) => logger.error("The use of an administrator's session was not saved", { cause }));
   }
 
-  /** Lists the sessions of the key that make room for another one, used longest ago: several where some were opened at the same time. */
+  /** Lists the key's least recently used sessions, to evict for a new one: several if some were opened at the same time. */
   #leastUsed(name: string): string[] {
     return [...this.#sessions()]
       .filter(([, { principal }]) => principal.name === name)
@@ -138,7 +138,7 @@ export class Sessions {
 const isOver = ({ lastUsedAt, expiresAt }: Session, now: Millis): boolean =>
   expiresAt <= now || lastUsedAt + SESSION_IDLE_MS <= now;
 
-/** Reads the sessions, without those of keys that have been replaced since. */
+/** Reads the sessions from disk, without those of keys that have been replaced since. */
 function readSessions({ file, serviceKeys, clock }: SessionDeps): Map<string, Session> {
   const sessions = new Map<string, Session>();
   for (const { id, key, stamp, lastUsedAt, expiresAt } of liveSessions.all(file, { now: clock.now() })) {

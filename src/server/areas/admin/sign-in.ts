@@ -12,8 +12,8 @@ interface Credentials {
 }
 
 /**
- * Returns the service key that these credentials stand for. Errors: 400 without any; 401 for wrong ones; 403 for a key used from
- * an address outside its `ips`; 429 after too many wrong ones of one network.
+ * Returns the service key of these credentials. Errors: 400 without any; 401 for wrong ones; 403 for a key used from an address
+ * outside its `ips`; 429 after too many wrong ones from one network.
  */
 export type SignIn = (credentials: Credentials, address: () => string) => Promise<ServiceKeyPrincipal>;
 
@@ -21,9 +21,9 @@ export function createSignIn(deps: {
   dataDirectory: string;
   serviceKeys: ServiceKeys;
   clock: Clock;
-  /** By client network. */
+  /** Rate limiter of failures, by client network. */
   failures: RateLimiter;
-  /** Writes a failure down in the audit log; resolves when that is on disk. */
+  /** Adds a failure to the audit log; resolves when it is on disk. */
   failed: (way: "key" | "code") => Promise<void>;
 }): SignIn {
   const { serviceKeys, clock, failures } = deps;
@@ -48,22 +48,22 @@ export function createSignIn(deps: {
   };
 }
 
-/** Errors: 400 unless there is one of the two. */
+/** Checks that there is a key or a code. Errors: 400 unless there is exactly one. */
 function checkForm({ key = null, code = null }: Credentials): void {
   if (key === null && code === null) throw badField("key", "required", "key is required, or code");
   if (key !== null && code !== null) throw badField("code", "invalid_value", "code: it takes the place of key");
 }
 
 /**
- * The cookie of an administrator's session. Cookies do not tell ports apart, so its name tells servers apart. By https the name begins
- * with `__Host-`, which neither another subdomain nor a page without https can set.
+ * Cookie of an administrator's session. Cookies ignore ports, so its name differs between servers. Over https the name begins with
+ * `__Host-`, which neither another subdomain nor a page without https can set.
  */
 export class SessionCookie {
   readonly #plain: string;
   readonly #host: string;
   readonly #isHttps: () => boolean;
 
-  /** `isHttps`: whether browsers reach the server by https alone. */
+  /** Creates the cookie. `isHttps`: whether browsers reach the server by https alone. */
   constructor(secret: string, isHttps: () => boolean) {
     const hash = new Bun.CryptoHasher("sha256").update(`admin cookie ${secret}`).digest("hex");
     this.#plain = `platform_admin_${hash.slice(0, 8)}`;
@@ -71,7 +71,7 @@ export class SessionCookie {
     this.#isHttps = isHttps;
   }
 
-  /** Returns the tokens in these headers. More than one: whoever serves a page on another port or subdomain can add cookies. */
+  /** Returns the tokens in these headers: possibly several, as a page on another port or subdomain can add cookies. */
   read(headers: Headers): string[] {
     const cookies = headers.get("cookie");
     if (cookies === null || cookies.length > COOKIES_LENGTH_MAX) return [];
@@ -84,20 +84,20 @@ export class SessionCookie {
     return safe.length > 0 || this.#isHttps() ? safe : named(this.#plain);
   }
 
-  /** Returns the `Set-Cookie` that keeps a token. */
+  /** Returns the `Set-Cookie` header that stores a token. */
   set(token: string, { isSecure }: { isSecure: boolean }): string {
     const name = isSecure ? this.#host : this.#plain;
     return `${name}=${token}; ${isSecure ? OF_HOST : OF_PLAIN}; Max-Age=${SESSION_TTL_MS / 1000}`;
   }
 
-  /** Returns the `Set-Cookie` headers that remove it. */
+  /** Returns the `Set-Cookie` headers that remove the cookie. */
   remove(): string[] {
     return [`${this.#host}=; ${OF_HOST}; Max-Age=0`, `${this.#plain}=; ${OF_PLAIN}; Max-Age=0`];
   }
 }
 
-/** Lax would send it with a link from another site. */
+/** Attributes of the cookie. `SameSite=Lax` would send it when a link on another site is followed. */
 const ATTRIBUTES = "HttpOnly; SameSite=Strict";
 const OF_HOST = `${ATTRIBUTES}; Path=/; Secure`;
-/** The pages themselves need none. */
+/** Attributes over http. Only the API reads the cookie, not the pages. */
 const OF_PLAIN = `${ATTRIBUTES}; Path=/api`;

@@ -7,14 +7,14 @@ import type { ServiceKeyPrincipal } from "../../access/keys/service-keys.ts";
 import { type Endpoint, endpoint } from "../../http/endpoint.ts";
 import { TICKET_TTL_MS, TICKETS_OF_KEY_MAX, TOKEN_BYTES } from "./limits.ts";
 
-/** No access token begins so. */
+/** Prefix of tickets. No access token begins with it. */
 const PREFIX = "ticket_";
 
-/** Tickets with which a socket authenticates as a service key: messages of scripts must not carry the key itself. */
+/** Single-use tickets with which a socket authenticates as a service key, as messages of scripts must not carry the key itself. */
 export class Tickets {
   readonly #clock: Clock;
   readonly #ids: Ids;
-  /** By the name of the key, so that one key ends no tickets of others. */
+  /** Unused tickets by the name of their key, so that one key evicts no tickets of others. */
   readonly #ofKeys = new Map<string, BoundedMap<string, { key: ServiceKeyPrincipal; until: Millis }>>();
 
   constructor({ clock, ids }: { clock: Clock; ids: Ids }) {
@@ -30,7 +30,7 @@ export class Tickets {
     return ticket;
   }
 
-  /** Uses a ticket up. Returns null for what is none. Errors: 401 for one that has been used, or is too old. */
+  /** Uses a ticket up. Returns null for a text that is not a ticket. Errors: 401 for a ticket that is unknown, used, or expired. */
   take(ticket: string): ServiceKeyPrincipal | null {
     if (!ticket.startsWith(PREFIX)) return null;
     const waiting = this.#ofKeys.values().find((tickets) => tickets.has(ticket));

@@ -9,7 +9,7 @@ import { JsonText } from "../../http/reply.ts";
 
 const Flag = Type.Boolean();
 
-/** What clients may know before sign-in. It contains no secret. [SY2] */
+/** Schema of the configuration that clients may see before sign-in. It contains no secret. [SY2] */
 export const PublicConfig = Type.Object(
   {
     auth: Type.Object({
@@ -31,7 +31,7 @@ export const PublicConfig = Type.Object(
 );
 export type PublicConfig = Static<typeof PublicConfig>;
 
-/** Every member is copied by name: what the config gains later stays private until it is added here. */
+/** Returns the public configuration. Every member is copied by name, so that a new member of the config stays private. */
 export function describePublicConfig({ auth = {}, push }: PlatformConfig): PublicConfig {
   return {
     auth: {
@@ -49,7 +49,7 @@ export function describePublicConfig({ auth = {}, push }: PlatformConfig): Publi
   };
 }
 
-/** Members whose texts are no secrets. Every other text is hidden, so that a secret of a new option is. */
+/** Members whose texts are no secrets. Every other text is hidden, so that a secret of a new option is hidden too. */
 const SHOWN = new Set([
   ...["schedule", "timezone", "type", "metric", "provider", "publicUrl", "defaultLanguage"],
   ...["references", "table", "column", "onDelete", "onUpdate", "fields", "fts", "events", "actions", "bucket", "auth"],

@@ -12,7 +12,7 @@ import { METRICS_CONTENT_TYPE } from "./metrics.ts";
 import { SchemaDescription } from "./schema.ts";
 
 interface SystemAnswers {
-  /** Serialised once, as it never changes while the server runs. */
+  /** JSON of the schema. Like `configJson`, it never changes while the server runs. */
   schemaJson: string;
   configJson: string;
   schemaEndpoint: SchemaEndpoint;
@@ -60,7 +60,7 @@ const FullHealth = Type.Object(
   },
   { description: "With `full`" },
 );
-/** What `GET /api/health` knows. */
+/** Health report of `GET /api/health`, with version and uptime. */
 export interface Health extends HealthReport {
   version: string;
   uptime: number;

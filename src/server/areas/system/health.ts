@@ -7,19 +7,19 @@ import { SECOND_MS } from "../../../kernel/time/duration.ts";
 import { type LastSync, SYSTEM_FILE } from "../../db/index.ts";
 import { DISK_FREE_MIN_BYTES, FILE_SIZES_KEPT_MS, FILES_PER_TURN, JOB_OVERDUE_MS } from "./limits.ts";
 
-/** What the checks look at. */
+/** Sources of the health checks. */
 export interface Watched {
   dataDirectory: string;
   engine: { readonly load: { openFiles: number; failedFiles: number }; readonly lastSync: LastSync; paths(): string[] };
   jobs: () => readonly { waiting: number; failedTotal: number; oldestWaitingSeconds: number }[];
 }
 
-/** Adds the checks of disk, databases and jobs. The databases are open. */
+/** Adds the checks of disk, databases and jobs. The databases must be open. */
 export function addChecks(checks: HealthChecks, clock: Clock, { dataDirectory, engine, jobs }: Watched): void {
   const fileSizes = createFileSizes({ clock, paths: () => engine.paths() });
   const systemFile = join(dataDirectory, SYSTEM_FILE);
   const opened = identityOf(statSync(systemFile, { throwIfNoEntry: false }));
-  // A directory that was moved, removed or mounted over: what is written to its open files is lost with the process, or elsewhere.
+  // If the directory was moved, removed or mounted over, writes to its open files are lost with the process, or end up elsewhere.
   const isInPlace = async (): Promise<boolean> => identityOf(await stat(systemFile).catch(() => undefined)) === opened;
   checks.add(
     "disk",
@@ -56,7 +56,7 @@ export function addChecks(checks: HealthChecks, clock: Clock, { dataDirectory, e
   });
 }
 
-/** Adds figures that are never wrong by themselves. */
+/** Adds the numbers of sockets, which are informative and never fail. */
 export function addLoad(checks: HealthChecks, load: () => { realtimeSockets: number; roomSockets: number }): void {
   checks.add("sockets", () => {
     const { realtimeSockets, roomSockets } = load();
@@ -65,13 +65,13 @@ export function addLoad(checks: HealthChecks, load: () => { realtimeSockets: num
   checks.add("memory", () => ({ ok: true, residentBytes: process.memoryUsage.rss() }));
 }
 
-/** Returns the bytes that an account without privileges may still write. */
+/** Returns the free bytes of the directory's disk for an unprivileged account. */
 async function freeBytesOf(directory: string): Promise<number> {
   const { bavail, bsize } = await statfs(directory);
   return bavail * bsize;
 }
 
-/** Returns null if there is no file. */
+/** Returns device and inode of a file; null if there is no file. */
 const identityOf = (file: { dev: number; ino: number } | undefined): string | null =>
   file === undefined ? null : `${file.dev} ${file.ino}`;
 
@@ -83,7 +83,7 @@ interface FileSizes {
   walBytes: number;
 }
 
-/** Measures the open database files, off the event loop. Figures are kept for a while. */
+/** Creates a function that measures the open database files, off the event loop. Sizes are cached for FILE_SIZES_KEPT_MS. */
 function createFileSizes(deps: { clock: Clock; paths: () => string[] }): () => Promise<FileSizes> {
   const { clock, paths } = deps;
   let kept: { at: number; sizes: Promise<FileSizes> } | null = null;

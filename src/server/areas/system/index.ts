@@ -27,7 +27,7 @@ export interface SystemArea {
   stop(): void;
 }
 
-/** Health, schema, public configuration and metrics. The rules are in SPEC.md. */
+/** Creates the system area: health, schema, public configuration, metrics and logs. Rules: SPEC.md. */
 export function createSystemArea(deps: {
   config: PlatformConfig;
   isDrill: boolean;
@@ -37,7 +37,7 @@ export function createSystemArea(deps: {
   sockets: Pick<Sockets, "serve">;
   watched: Watched;
   load: () => ServerLoad;
-  /** When the service key with this name was last used since the start; null: not since then. */
+  /** Returns when the service key with this name was last used; null if not since the start. */
   keyUse: (name: string) => Millis | null;
 }): SystemArea {
   const { config, clock, isDrill, health } = deps;

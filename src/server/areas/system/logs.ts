@@ -21,7 +21,7 @@ type ShownLine = Static<typeof ShownLine>;
 
 const Lines = Type.Object({ lines: Type.Array(ShownLine) }, { description: "The newest first" });
 
-/** The last lines of the log, and a WebSocket with the next ones. */
+/** Endpoints for the last lines of the log, and a WebSocket that sends new ones. */
 export function logEndpoints(deps: {
   lines: LogLines;
   connections: AreaSockets<TailState>;
@@ -76,11 +76,11 @@ export function logEndpoints(deps: {
   return [list, tail];
 }
 
-/** Which lines are wanted. */
+/** Filter of log lines. */
 interface LogFilter {
-  /** This level and those above it. */
+  /** Lowest level. */
   level: LogLevel;
-  /** In lower case; a part of the message or the facts. Empty: any. */
+  /** Part of the message or the facts, in lower case. Empty: any. */
   text: string;
 }
 
@@ -92,7 +92,7 @@ function isWanted({ level, message, facts }: LogLine, filter: LogFilter): boolea
   return text === "" || message.toLowerCase().includes(text) || facts?.toLowerCase().includes(text) === true;
 }
 
-/** Finds lines, newest first, at most `limit`. Over several turns of the event loop, as lines may have megabytes together. */
+/** Finds at most `limit` lines, newest first, over several turns of the event loop, as the lines may total megabytes. */
 async function search(lines: readonly LogLine[], filter: LogFilter, limit: number): Promise<LogLine[]> {
   const found: LogLine[] = [];
   let looked = 0;
@@ -111,9 +111,9 @@ const shownLine = ({ at, level, message, facts }: LogLine): ShownLine => ({
   facts: facts === null ? null : JSON.parse(facts),
 });
 
-/** What a connection follows. */
+/** State of a connection that may follow the log. */
 interface TailState {
-  /** Ends what it follows; null: nothing. */
+  /** Stops following; null: the connection does not follow. */
   stop: (() => void) | null;
 }
 type ErrorCode = "ACCESS_DENIED";
@@ -124,7 +124,7 @@ const Follow = {
   q: Type.Optional(Type.String({ maxLength: LOGS_QUERY_LENGTH_MAX })),
 };
 
-/** Follows the log as it is written: `follow` sends each line from then on that passes its filter; another one replaces it. [SY22] */
+/** Creates the protocol that follows the log: `follow` sends each new line that passes its filter, and replaces an earlier one. [SY22] */
 export function createTail(lines: LogLines): Protocol<TailState, ErrorCode> {
   const end = ({ state }: Connection<TailState>): void => {
     state.stop?.();
@@ -133,7 +133,7 @@ export function createTail(lines: LogLines): Protocol<TailState, ErrorCode> {
   return {
     name: "logs",
     envelope: {},
-    // With a ticket, a service key. Nobody may follow anything.
+    // A ticket authenticates as a service key. Anonymous connections may connect, but not follow.
     allowsAnonymous: true,
     messages: [
       declare("follow", Follow, (connection, { level, q }, principal) => {

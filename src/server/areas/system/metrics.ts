@@ -20,7 +20,7 @@ export interface ServerLoad {
   lastBackupAt: number;
   lastBackupBytes: number;
   lastBackupVerifiedAt: number;
-  /** By the jobs' names. */
+  /** Figures of each job name. */
   jobs: readonly {
     name: string;
     waiting: number;
@@ -86,7 +86,7 @@ function jobsText(jobs: ServerLoad["jobs"]): string {
   ].join("");
 }
 
-/** `process_*` are the names that the Prometheus client libraries use. */
+/** Returns the metrics of the process. Its `process_*` names are those of the Prometheus client libraries. */
 function processText(startedAt: number, now: number): string {
   const { user, system } = process.cpuUsage();
   const version = { labels: { version: VERSION }, value: 1 };
@@ -104,7 +104,7 @@ const LATENCY_BOUNDS_S = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 
 const LATENCY_BOUNDS_MS = LATENCY_BOUNDS_S.map((seconds) => seconds * SECOND_MS);
 const STATUS_CLASSES = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
-/** All requests of one area and method. */
+/** Counters of all requests of one area and method. */
 interface Counters {
   area: string;
   method: string;
@@ -126,7 +126,7 @@ export class RequestMetrics {
   readonly #byRoute = new Map<string | null, OfArea>();
   readonly #byArea = new Map<string, OfArea>();
 
-  /** Runs for every request: two map lookups and three additions. */
+  /** Counts an answer. It runs for every request, so it costs two map lookups and three additions. */
   readonly record: AnswerListener = ({ request, route, status, durationMs }) => {
     const { counters, latencies } = this.#byRoute.get(route) ?? this.#addRoute(route);
     const { method } = request;
@@ -184,7 +184,7 @@ function increment(counts: number[], index: number): void {
   if (count !== undefined) counts[index] = count + 1;
 }
 
-/** Prometheus text format 0.0.4. */
+/** Content type of the Prometheus text format 0.0.4. */
 export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 type Labels = Readonly<Record<string, string>>;
@@ -197,7 +197,7 @@ interface Family {
 
 interface Sample {
   labels?: Labels;
-  /** For histograms: `_bucket`, `_sum`, `_count`. */
+  /** Suffix of the name, for histograms: `_bucket`, `_sum`, `_count`. */
   suffix?: string;
   value: number;
 }
@@ -217,12 +217,12 @@ const counter = (name: string, help: string, value: number): string =>
 
 interface Histogram {
   labels: Labels;
-  /** The count of each bucket by itself, not cumulative. The last bucket has no upper bound. */
+  /** Count of each bucket by itself, not cumulative. The last bucket has no upper bound. */
   counts: readonly number[];
   sum: number;
 }
 
-/** `bounds` are the upper bounds of all buckets except the last. The output is cumulative, as the format requires. */
+/** Returns the lines of a histogram, cumulative, as the format requires. `bounds`: upper bounds of all buckets except the last. */
 function histogramFamily(
   name: string,
   help: string,

@@ -53,11 +53,11 @@ type Resources = Static<typeof Resources>;
 
 interface Described {
   config: PlatformConfig;
-  /** When the key with this name was last used since the start; null: not since then. */
+  /** Returns when the key with this name was last used; null if not since the start. */
   keyUse: (name: string) => Millis | null;
 }
 
-/** What this key may know of the config. Every member is copied by name, so that no secret gets into the answer by accident. */
+/** Describes the parts of the config that this key may see. Every member is copied by name, so that no secret leaks by accident. */
 function describe(
   { config, keyUse }: Described,
   warnings: () => Resources["warnings"],
@@ -157,7 +157,7 @@ const timeText = (at: Millis | null): string | null => (at === null ? null : iso
 
 export function resourcesEndpoint(described: Described): Endpoint {
   const { config } = described;
-  /** They ask rules of the config: once. */
+  /** Warnings, computed once, as they evaluate rules of the config. */
   let known: Resources["warnings"] | null = null;
   const warnings = () => {
     known ??= configWarnings(config).map(({ path, message }) => ({ path, message }));

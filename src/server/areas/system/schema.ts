@@ -45,8 +45,8 @@ export const SchemaDescription = Type.Object(
 type SchemaDescription = Static<typeof SchemaDescription>;
 
 /**
- * Types and constraints of the declared tables, fields in the order of a record. Every member is copied by name, so that
- * rules, hooks and migrations cannot get into the answer by accident. [SY6]
+ * Describes types and constraints of the declared tables, fields in the order of a record. Every member is copied by name, so that
+ * rules, hooks and migrations cannot leak by accident. [SY6]
  */
 export function describeSchema(databases: NonNullable<PlatformConfig["databases"]>): SchemaDescription {
   const namespaces = Object.entries(databases).map(([name, namespace]) => {
