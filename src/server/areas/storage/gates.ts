@@ -31,10 +31,13 @@ interface GatesDeps {
   logger: Logger;
 }
 
-/** Parameters of a rule without its context. */
+/** Number of parameters of a rule without its context. */
 const FILE_PARAMETERS = 2;
 
-/** What a rule reads before there is a file. Every member is present, so that the rule does not throw. Frozen: all rules share it. */
+/**
+ * Facts that a rule reads before there is a file. Every member is present, so that the rule does not throw. Frozen, as all
+ * rules share it.
+ */
 const EMPTY_FILE: FileFacts = frozenJson({
   key: "",
   size: 0,
@@ -44,7 +47,7 @@ const EMPTY_FILE: FileFacts = frozenJson({
   uploaded: new Date(0).toISOString(),
 });
 
-/** Checks the rights of callers in buckets: every way to a file begins here. */
+/** Checks the rights of callers in buckets. Every access to a file begins here. */
 export class Gates {
   readonly #deps: GatesDeps;
 
@@ -52,7 +55,7 @@ export class Gates {
     this.#deps = deps;
   }
 
-  /** The bucket alone, for a signed URL of an earlier version, and for the server itself. Errors: 404. */
+  /** Returns the bucket without any check, for a signed URL of an earlier version and for the server itself. Errors: 404. */
   bucket(name: string): Bucket {
     const bucket = this.#deps.buckets.get(name);
     if (bucket === undefined) throw notFound(`There is no bucket "${name}"`);
@@ -60,9 +63,9 @@ export class Gates {
   }
 
   /**
-   * Checks credentials, bucket, scope and, where the rule does not read the file, the rule, in this order. Errors: 401, 404,
-   * 403. `allowAnonymous`: the rule may allow callers without credentials (download and HEAD only). `eachFile`: a denial
-   * is reported when the gate is asked about a file, not at once.
+   * Checks, in this order, credentials, bucket, scope and, when the rule does not read the file, the rule. Errors: 401,
+   * 404, 403. `allowAnonymous`: the rule may allow callers without credentials (download and HEAD only). `eachFile`: a
+   * denial is reported when the gate is asked about a file, not at once.
    */
   async enter(
     principal: Principal,
@@ -87,13 +90,13 @@ export class Gates {
   }
 }
 
-/** A bucket's rule for one caller and one action. Credentials, bucket and scope have been checked. */
+/** A bucket's rule for one caller and one action, after credentials, bucket and scope have been checked. */
 export class Gate {
   readonly bucket: Bucket;
   /** The caller, as triggers name it. */
   readonly actor: Actor;
   readonly isAnonymous: boolean;
-  /** What the rule says of every file in the bucket; null: it depends on the file. */
+  /** Verdict of the rule for every file in the bucket; null when it depends on the file. */
   readonly verdict: boolean | null;
   readonly #asked: AskedRule | null;
 
@@ -105,32 +108,35 @@ export class Gate {
     this.#asked = of.asked;
   }
 
-  /** Whether the file is allowed. */
+  /** Whether the rule allows the file. */
   ask(file: FileFacts): MaybePromise<boolean> {
     return this.verdict ?? this.#rule.ask(file);
   }
 
-  /** Like `ask`; what the rule looks at is watched while it is awaited, so that the answer is true of the present records. [ST215] */
+  /**
+   * Like `ask`, and watches the rule's lookups while the rule is awaited, so that the verdict holds for the present
+   * records. [ST215]
+   */
   askPresent(file: FileFacts): MaybePromise<boolean> {
     return this.verdict ?? this.#rule.askPresent(file);
   }
 
-  /** Like `ask`, and reports to `watch` what the rule looks at. */
+  /** Like `ask`, and reports the rule's lookups to `watch`. */
   askWatched(file: FileFacts, watch: LookupWatch): MaybePromise<boolean> {
     return this.verdict ?? this.#rule.askWatched(file, watch);
   }
 
-  /** Watches what the rule looks at. End it. */
+  /** Begins to watch the rule's lookups. The caller must end the watch. */
   beginWatching() {
     return this.#rule.beginWatching();
   }
 
-  /** Asks a rule that depends on the file. Errors: 401 without credentials, else 403. */
+  /** Evaluates a rule that depends on the file. Errors: 401 without credentials, else 403 when it denies. */
   async require(file: () => FileFacts): Promise<void> {
     if (this.verdict === null) this.enforce(await this.ask(file()));
   }
 
-  /** Errors: 401 without credentials, else 403. */
+  /** Throws when `isAllowed` is false. Errors: 401 without credentials, else 403. */
   enforce(isAllowed: boolean): void {
     if (!isAllowed) throw this.isAnonymous ? unauthorized() : forbidden();
   }
@@ -141,7 +147,7 @@ export class Gate {
   }
 }
 
-/** A rule that is a function. Only `true` allows: a rule that throws or does not answer in time denies. */
+/** Evaluates a rule that is a function. Only `true` allows: a rule that throws or times out denies. */
 class AskedRule {
   readonly #deps: GatesDeps;
   readonly #about: { rule: FileRule; principal: Principal; bucket: string; action: BucketAction };
@@ -153,22 +159,22 @@ class AskedRule {
     this.#call = deps.lookups.begin();
   }
 
-  /** What the rule says of every file; null: it reads the file, or has to be asked again when a body has arrived. */
+  /** Verdict of the rule for every file; null when it reads the file, or has to be evaluated again once a body has arrived. */
   async verdict(): Promise<boolean | null> {
     const { rule, action } = this.#about;
     const mayTakeContext = mayTakeMoreThan(rule, FILE_PARAMETERS);
     if (rule.length === FILE_PARAMETERS && !mayTakeContext) return null;
-    // A rule with a context may read the file or not, and one with fewer parameters may read it by rest parameters, defaults
-    // or `arguments`.
+    // A rule with a context may or may not read the file, and one with fewer parameters may read it by rest parameters,
+    // defaults or `arguments`.
     const probe = createProbe(EMPTY_FILE);
     const verdict = await this.askPresent(probe.standIn, () => !probe.isSeen);
-    // What it has looked up may be gone when the body has arrived. [ST212]
+    // The records it has looked up may be gone when the body has arrived. [ST212]
     const isAskedLater = verdict && action !== "read" && mayTakeContext;
     return probe.isSeen || isAskedLater ? null : verdict;
   }
 
   ask(file: FileFacts): MaybePromise<boolean> {
-    // An upload may take hours, after which the rule is asked about what has been stored since.
+    // An upload may take hours; the rule is then evaluated against what has been stored since.
     const call = this.#about.action === "read" ? this.#call : this.#deps.lookups.begin();
     return this.#askWith(call, file);
   }
@@ -212,8 +218,8 @@ class AskedRule {
 }
 
 /**
- * What a rule sees of a file that is about to be written: its key, size and type. Of the file that it would replace the rule
- * sees `uploadedBy`, `customMetadata` and `uploaded`, so that it can keep users from overwriting each other's files.
+ * Returns what a rule sees of a file about to be written: its key, size and type. Of the file to be replaced the rule sees
+ * `uploadedBy`, `customMetadata` and `uploaded`, so that it can prevent users from overwriting each other's files.
  */
 export function factsOfNew(
   file: { key: string; size: number; contentType: string },
@@ -224,18 +230,18 @@ export function factsOfNew(
 }
 
 export interface GuardedWork<T> {
-  /** What the rule is asked about. May throw (404). */
+  /** Returns the facts for the rule. May throw (404). */
   facts(present: StoredObject | null): FileFacts;
-  /** Runs inside the write, with the version of the file that the rule has seen. */
+  /** Runs inside the transaction, with the version of the file that the rule has seen. */
   write(storage: StorageWrite, present: ObjectVersion | null): T;
 }
 
 const CHANGED = Symbol("the file changed while an asynchronous rule was asked");
 
 /**
- * Asks the rule and writes: both see the same file, [ST45], and the same records, [ST215]. Where these change in between, a
- * synchronous rule is asked again inside the write, and an asynchronous one by starting over. Errors: 401, 403; 409 when the file
- * keeps changing.
+ * Evaluates the rule and writes. Both see the same file, [ST45], and the same records, [ST215]: when these change in
+ * between, a synchronous rule is evaluated again inside the transaction, and an asynchronous one by starting over. Errors:
+ * 401, 403; 409 when the file keeps changing.
  */
 export async function guardedWrite<T>(
   store: StorageStore,
@@ -244,7 +250,7 @@ export async function guardedWrite<T>(
   work: GuardedWork<T>,
 ): Promise<T> {
   if (gate.verdict !== null) {
-    // Before the file is looked for: who may delete none learns of none.
+    // Before the file is looked up: a caller who may delete no file learns of none.
     gate.enforce(gate.verdict);
     return store.write((storage) => work.write(storage, storage.version(address)));
   }
@@ -260,7 +266,7 @@ export async function guardedWrite<T>(
         const present = storage.find(address);
         const again = gate.ask(work.facts(present));
         if (isPromise(again)) {
-          // It is awaited again; what it throws now is not.
+          // The attempt is repeated and awaited; this rejection must not count as unhandled.
           again.catch(() => {});
           return CHANGED;
         }

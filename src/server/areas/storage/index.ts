@@ -36,7 +36,7 @@ export interface StorageArea {
   endpoints: readonly Endpoint[];
   /** Errors: 404 for a bucket that is not declared. */
   accessor(principal: Principal, bucket: string): BucketAccessor;
-  /** Ends the sweeps, and removes the files that wait for their removal. */
+  /** Stops the sweeps, and runs the delayed removals. */
   stop(): Promise<void>;
 }
 
@@ -46,20 +46,20 @@ export interface StorageAreaDeps {
   file: OpenedFile;
   notes: FileNotes;
   dataDirectory: string;
-  /** Signed URLs are signed, and cursors sealed, with keys derived from this. */
+  /** Keys for signed URLs and sealed cursors are derived from this. */
   secret: string;
-  /** The present users and service keys, for signed URLs. */
+  /** Looks up present users and service keys, for signed URLs. */
   account: Accounts["get"];
   serviceKey: ServiceKeys["named"];
   thumbs: StorageConfig["thumbs"];
   /** How the object stores of buckets are used. */
   objectStores: ObjectStoresMode;
-  /** The beginning of signed URLs; absent: the address that the request was sent to. */
+  /** Origin of signed URLs; absent: the address that the request was sent to. */
   publicUrl?: string | undefined;
-  /** For the context of rules. */
+  /** Lookups in the context of rules. */
   lookups: Lookups;
   requirePresent: Principals["requirePresent"];
-  /** What rules look up is watched while they are awaited. */
+  /** Watches the lookups of rules while they are awaited. */
   rights: Pick<StandingRights, "begin">;
   clock: Clock;
   ids: Ids;
@@ -67,8 +67,8 @@ export interface StorageAreaDeps {
 }
 
 /**
- * Files in buckets: their bytes are in `<data>/storage` or in an object store of the bucket, their records in system.db.
- * Errors: PrefixTaken for a prefix that belongs to another data directory.
+ * Creates the storage area: bytes of files are in `<data>/storage` or in an object store of the bucket, their records in
+ * system.db. Errors: PrefixTaken for a prefix that belongs to another data directory.
  */
 export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageArea> {
   const { clock, ids, logger } = deps;
@@ -117,5 +117,5 @@ export async function createStorageArea(deps: StorageAreaDeps): Promise<StorageA
   };
 }
 
-/** The lock of the data directory keeps other servers out: what no record names can be removed at once. */
+/** The data directory as a swept place. Its lock excludes other servers, so files that no record names can be removed at once. */
 const localPlace = (files: FileStore): SweptPlace => ({ files, graceMs: 0, isOurs: async () => true });

@@ -4,7 +4,7 @@ import type { Logger } from "../../../../kernel/logger.ts";
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
 import type { FileStore, IncomingFile } from "../model/types.ts";
 
-/** Between the deletion of a file and its unlink, so that a download that has just begun can still open it. */
+/** Delay between the deletion of a file and its unlink, so that a download that has just begun can still open it. */
 const UNLINK_DELAY_MS = SECOND_MS;
 
 interface FileLifeDeps {
@@ -13,15 +13,15 @@ interface FileLifeDeps {
   logger: Logger;
   /** Whether a record names the file. Errors: the records cannot be read. */
   isNamed: (fileId: string) => boolean;
-  /** Called for each file that is removed: its thumbnails go too. */
+  /** Called for each removed file, so that its thumbnails go too. */
   onRemove: (fileId: string) => Promise<void>;
 }
 
-/** Files that no record names: those that are being written, and those that are about to be removed. */
+/** Tracks files that no record names: those being written and those about to be removed. */
 export class FileLife {
   readonly #deps: FileLifeDeps;
   readonly #pending = new Set<string>();
-  /** The removals that wait for their delay, by what cancels them. */
+  /** Delayed removals, keyed by the function that cancels the delay. */
   readonly #waiting = new Map<() => void, () => Promise<void>>();
   readonly #removing = new Set<Promise<void>>();
 
@@ -30,8 +30,8 @@ export class FileLife {
   }
 
   /**
-   * Runs `work` with a new file, which is kept when `work` resolves and removed when it throws, unless a record may name it. No
-   * sweep removes it meanwhile.
+   * Runs `work` with a new file. Keeps the file when `work` resolves; removes it when `work` throws, unless a record may
+   * name it. No sweep removes the file meanwhile.
    */
   async withNew<T>(files: FileStore, work: (incoming: IncomingFile, fileId: string) => Promise<T>): Promise<T> {
     const fileId = this.#deps.ids.uuid();
@@ -58,7 +58,7 @@ export class FileLife {
     }
   }
 
-  /** Removes files that no record names any more, after UNLINK_DELAY_MS. The next sweep removes what this cannot. */
+  /** Removes files that no record names any more, after UNLINK_DELAY_MS. A failed removal is left to the next sweep. */
   dispose(files: FileStore, fileIds: readonly string[]): void {
     if (fileIds.length === 0) return;
     const remove = () => this.#removeAll(files, fileIds);
@@ -73,7 +73,7 @@ export class FileLife {
     return this.#pending.has(fileId);
   }
 
-  /** Removes at once what still waits for its delay. */
+  /** Runs every delayed removal immediately. */
   async stop(): Promise<void> {
     const left = [...this.#waiting];
     this.#waiting.clear();
@@ -103,8 +103,9 @@ export class FileLife {
   }
 
   /**
-   * After a failed sync nobody knows whether the record is on disk, in place of one that was acknowledged: the records, which
-   * cannot be read then, tell it after the restart, and the sweep removes what they do not name.
+   * Whether a record may name the file; true when the records cannot be read. After a failed sync it is unknown whether the
+   * record, which may replace an acknowledged one, is on disk. The records tell after the restart, and the sweep then
+   * removes what they do not name.
    */
   #mayBeNamed(fileId: string): boolean {
     try {

@@ -7,7 +7,7 @@ import { createLocalFiles } from "./local-files.ts";
 const FIRST = "00000000-0000-7000-8000-0000000000ab";
 const SECOND = "00000000-0000-7000-8000-0000000001ab";
 
-/** Two files in one folder, with syncs that end when the test ends them. */
+/** Opens two files in one folder, with syncs that end when the test ends them. */
 async function twoFiles() {
   const root = temporaryDirectory();
   const synced: string[] = [];

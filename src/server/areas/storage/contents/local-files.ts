@@ -13,13 +13,13 @@ const syncBytes = promisify(fdatasync);
 const renameFile = promisify(rename);
 const unlinkFile = promisify(unlink);
 
-/** Makes the names in a directory durable. */
+/** Syncs a directory, which makes the names in it durable. */
 export type SyncDirectory = (path: string) => Promise<void>;
 
 /**
- * Whole files in one directory, in folders named by the last two characters of their ids. A file is written in `incoming/` and
- * renamed to its place. `finish` resolves when its bytes, its name and the names of the folders above it are durable; only
- * then may a record name it.
+ * Stores whole files in one directory, in folders named by the last two characters of their ids. A file is written in
+ * `incoming/` and renamed to its place. `finish` resolves when its bytes, its name and the names of the folders above it
+ * are durable; only then may a record name it.
  */
 export function createLocalFiles(directory: string, sync: SyncDirectory = syncDirectory): FileStore {
   const incoming = join(directory, "incoming");
@@ -27,13 +27,13 @@ export function createLocalFiles(directory: string, sync: SyncDirectory = syncDi
   accessSync(incoming, constants.W_OK);
   const places = new Map<string, Place>();
   const syncRoot = createSharedSync(() => sync(directory));
-  // This start has created `storage/objects` and `storage`, or an earlier one that crashed before it synced their names.
+  // `storage/objects` and `storage` may be new: created by this start, or by one that crashed before it synced their names.
   const syncParents = once(async () => {
     await sync(dirname(directory));
     await sync(dirname(dirname(directory)));
   });
   const pathOf = (fileId: string): string => join(directory, fileId.slice(-2), fileId);
-  /** Bun would open it when the headers have been sent. Errors: 503. */
+  /** Checks the file now: Bun would open it only after the headers have been sent. Errors: 503. */
   const wholeFile = (fileId: string, sizeBytes: number): Blob => {
     const path = pathOf(fileId);
     if (statSync(path, { throwIfNoEntry: false })?.size !== sizeBytes) throw bytesMissing();
@@ -47,7 +47,7 @@ export function createLocalFiles(directory: string, sync: SyncDirectory = syncDi
     const path = join(directory, name);
     const place: Place = {
       path,
-      // Also where the folder exists: a crash may have come before its name was synced.
+      // Runs for an existing folder too: a crash may have come before its name was synced.
       prepare: once(async () => {
         await mkdir(path, { recursive: true });
         await syncParents();
@@ -88,12 +88,12 @@ export function createLocalFiles(directory: string, sync: SyncDirectory = syncDi
   };
 }
 
-/** One of the folders, at most 256. */
+/** A folder of files. At most 256 exist. */
 interface Place {
   path: string;
-  /** Resolves when the folder exists and its name is durable. Every file that is put there waits for it. */
+  /** Resolves when the folder exists and its name is durable. Every file put there awaits this. */
   prepare: () => Promise<void>;
-  /** Makes the names of its files durable. */
+  /** Makes the names of the folder's files durable. */
   sync: () => Promise<void>;
 }
 
@@ -109,7 +109,7 @@ function once(work: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** Does nothing where there is no such file. */
+/** Removes a file; does nothing when there is none. */
 export async function removeFile(path: string): Promise<void> {
   try {
     await unlinkFile(path);
@@ -120,7 +120,7 @@ export async function removeFile(path: string): Promise<void> {
 
 async function createIncoming(path: string, settle: (path: string) => Promise<void>): Promise<IncomingFile> {
   const descriptor = await guarded(openFile(path, "wx", 0o600));
-  // One buffer for the whole file: a new one for every few chunks would be garbage faster than it is collected.
+  // One buffer for the whole file: a new one per few chunks would create garbage faster than it is collected.
   let buffer: Buffer | null = null;
   let waitingBytes = 0;
   let isOpen = true;
@@ -184,8 +184,8 @@ async function guarded<T>(work: Promise<T>): Promise<T> {
 const codeOf = (cause: unknown): unknown => (cause instanceof Error && "code" in cause ? cause.code : null);
 
 /**
- * One disk sync at a time for many callers. Those that call while one runs share the next: only a sync that begins after the
- * call is sure to cover what the caller has done.
+ * Shares disk syncs among concurrent callers, one at a time. Callers that arrive while a sync runs share the next: only a
+ * sync that begins after the call is sure to cover what the caller has done.
  */
 export function createSharedSync(sync: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | null = null;
@@ -210,8 +210,11 @@ export function createSharedSync(sync: () => Promise<void>): () => Promise<void>
   };
 }
 
-/** The answer where a record has no bytes, or not all of them: a disk has lost them, or somebody has removed them. */
+/**
+ * Returns the error for a record whose bytes are missing, wholly or partly: a disk has lost them, or somebody has removed
+ * them.
+ */
 export const bytesMissing = (): AppError => new AppError(503, "The bytes of this file are missing on the server");
 
-/** Whether the server gives files such names. What else is where it keeps files is not its own, and no sweep removes it. */
+/** Whether a name has the form of a file id. Other files in the server's folders are not its own, and no sweep removes them. */
 export const isFileId = (name: string): boolean => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(name);

@@ -10,11 +10,11 @@ import { CLAIM_TIMEOUT_MS, SWEEP_REMOTE_GRACE_MS } from "../limits.ts";
 import type { FileStore, RemoteFiles, SweptPlace } from "../model/types.ts";
 import { createS3Files } from "./s3-files.ts";
 
-/** `own`: the stores are marked as this data directory's, written and swept. `readOnly`: for a drill. */
+/** How object stores are used. `own`: they are marked as this data directory's, written and swept. `readOnly`: for a drill. */
 export type ObjectStoresMode = { mode: "own"; takeOver: boolean } | { mode: "readOnly" };
 
 export interface ObjectStores {
-  /** null: the files of the bucket are in the data directory. */
+  /** Returns the object store of the bucket; null when its files are in the data directory. */
   of(bucket: BucketConfig): FileStore | null;
   readonly swept: readonly SweptPlace[];
 }
@@ -30,7 +30,10 @@ interface Deps {
   logger: Logger;
 }
 
-/** Buckets with the same prefix share a store. A store that does not answer is claimed later. Errors: PrefixTaken. */
+/**
+ * Opens the object stores of all buckets. Buckets with the same prefix share a store. A store that does not respond is
+ * claimed later. Errors: PrefixTaken.
+ */
 export async function openObjectStores(deps: Deps): Promise<ObjectStores> {
   const { objectStores, clock, logger } = deps;
   const opened = new Map<string, FileStore>();
@@ -82,22 +85,25 @@ async function claimAtStart(
     logger.error("an object store does not answer; it is asked again before the first write", { cause });
 }
 
-/** The prefix belongs to another data directory. The message says what to do. */
+/** Thrown when the prefix belongs to another data directory. The message says what to do. */
 export class PrefixTaken extends Error {}
 
 export interface OwnedFiles extends FileStore {
   /**
-   * Marks the prefix as this data directory's, unless it is already. `takeOver` replaces the marker of another data directory.
-   * Errors: PrefixTaken; 503 where the store does not answer.
+   * Marks the prefix as this data directory's, unless it is already. `takeOver` replaces the marker of another data
+   * directory. Errors: PrefixTaken; 503 when the store does not respond.
    */
   claim(options: { takeOver: boolean }): Promise<void>;
-  /** Asks the store, as another data directory may have taken the prefix over. Errors: 503. */
+  /**
+   * Whether the prefix still belongs to this data directory. Queries the store, as another one may have taken it over.
+   * Errors: 503.
+   */
   isOurs(): Promise<boolean>;
 }
 
 /**
- * Files under a prefix that belongs to one data directory: the sweep deletes files that its own database does not know.
- * The prefix is claimed before the first write or deletion there, also where the store did not answer at start.
+ * Stores files under a prefix that belongs to one data directory: the sweep deletes files that its own database does not
+ * know. The prefix is claimed before the first write or deletion there, even when the store did not respond at start.
  */
 export function ownFiles(
   files: RemoteFiles,
@@ -117,7 +123,7 @@ export function ownFiles(
       throw taken(files.name, "holds files that this data directory does not know");
     }
     await files.writeMarker(markerText(owner, clock));
-    // Of two servers that claim it at once the later one has it: the store knows which.
+    // When two servers claim it at once, the later one wins: the store knows which.
     const written = parseMarker(await files.readMarker());
     if (written?.owner !== owner.id)
       throw taken(files.name, `belongs to ${written === null ? "no data directory yet" : describeOwner(written)}`);
@@ -153,7 +159,7 @@ export function ownFiles(
   };
 }
 
-/** For a drill: files can be read, and nothing changes. Errors: 503. */
+/** Returns a read-only view of the files, for a drill. Errors: 503 on every write or deletion. */
 export function readOnlyFiles(files: RemoteFiles): FileStore {
   const refuse = async (): Promise<never> => {
     throw readOnly(files.name);
@@ -164,7 +170,10 @@ export function readOnlyFiles(files: RemoteFiles): FileStore {
 export const readOnly = (name: string): AppError =>
   new AppError(503, `This server runs as a drill: ${name} is read only`);
 
-/** Whether the first files there are unknown: the prefix of an early version, which marked nothing, with another database. */
+/**
+ * Whether the records know none of the first files found under the prefix: it then belongs to an early version, which wrote
+ * no marker, with another database.
+ */
 async function holdsOthers(files: FileStore, knows: (fileId: string) => boolean): Promise<boolean> {
   for await (const some of files.ids()) {
     if (some.length > 0) return !some.some(({ fileId }) => knows(fileId));

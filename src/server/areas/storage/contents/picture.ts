@@ -6,15 +6,16 @@ export interface PictureSize {
   height: number;
 }
 
-/** `200x100`; null for anything else. */
+/** Parses a size such as `200x100`; null for anything else. */
 export function parseSize(text: string): PictureSize | null {
   const match = /^(\d{1,4})x(\d{1,4})$/.exec(text);
   return match === null ? null : { width: Number(match[1]), height: Number(match[2]) };
 }
 
 /**
- * The picture made to fit, never enlarged, as WebP; of an animation its first frame. What decides how much memory and time a small
- * file takes is counted first: pixels, pixels per side, scans. Errors: 413 for too many of them, 415 for what is not a picture.
+ * Scales the picture to fit, never enlarging it, and returns WebP; for an animation, its first frame. First checks what
+ * lets a small file take much memory and time: pixels, pixels per side, scans. Errors: 413 for too many of them, 415 for
+ * what is not a picture.
  */
 export async function scaled(source: Buffer, { width, height }: PictureSize, pixelsMax: number): Promise<Uint8Array> {
   const tooMany = () => {
@@ -38,7 +39,7 @@ export async function scaled(source: Buffer, { width, height }: PictureSize, pix
   }
 }
 
-/** Errors: 413. */
+/** Checks that decoding the picture stays within the limits. Errors: 413. */
 function requireDecodable(file: Buffer, { width, height }: PictureSize): void {
   const side = Math.max(width, height);
   if (side > THUMB_SOURCE_SIDE_MAX) {
@@ -49,7 +50,7 @@ function requireDecodable(file: Buffer, { width, height }: PictureSize): void {
   }
 }
 
-/** Whether the file is a WebP of the length that its head gives; false for a file that was cut short or does not exist. */
+/** Whether the file is a WebP with the length that its header states; false for a truncated or missing file. */
 export async function isWholeWebp(path: string): Promise<boolean> {
   const file = Bun.file(path);
   try {
@@ -68,23 +69,23 @@ interface Chunk {
   data: Buffer;
 }
 
-/** A file that the decoder takes, and how its picture is turned where the decoder does not know. */
+/** A file that the decoder accepts, and the orientation of its picture when the decoder does not know it. */
 export interface Decodable {
   file: Buffer;
   orientation: Orientation;
 }
 
 const PNG_SIGNATURE = "\x89PNG\r\n\x1a\n";
-/** `RIFF`, the length of the rest, `WEBP`. */
+/** Length of the RIFF header: `RIFF`, the length of the rest, `WEBP`. */
 const RIFF_HEAD_BYTES = 12;
 const FRAME_HEAD_BYTES = 16;
-/** Of the first byte of VP8X. */
+/** Bit in the first byte of the VP8X chunk. */
 const ANIMATION_FLAG = 0x02;
 const ALPHA_FLAG = 0x10;
 
 /**
- * The still picture in a file: of an animated WebP, which the decoder refuses, the first frame; of a PNG or WebP with EXIF data, which
- * the decoder ignores, with its orientation. Any other file as it is.
+ * Extracts the still picture of a file. An animated WebP, which the decoder refuses, yields its first frame. A PNG or WebP
+ * with EXIF data, which the decoder ignores, yields its orientation too. Any other file is returned as it is.
  */
 export function stillPicture(file: Buffer): Decodable {
   if (file.toString("latin1", 0, PNG_SIGNATURE.length) === PNG_SIGNATURE) {
@@ -107,7 +108,7 @@ function* pngChunks(file: Buffer): Generator<Chunk> {
   for (let at = PNG_SIGNATURE.length; at + 8 <= file.byteLength; ) {
     const end = at + 8 + file.readUInt32BE(at);
     yield { type: file.toString("latin1", at + 4, at + 8), data: file.subarray(at + 8, end) };
-    at = end + 4; // Its checksum.
+    at = end + 4; // Past the checksum.
   }
 }
 
@@ -119,7 +120,7 @@ function* webpChunks(file: Buffer, start: number): Generator<Chunk> {
   }
 }
 
-/** The first frame of an animated WebP as a file of its own; null: it is not animated, or has no frame. */
+/** Extracts the first frame of an animated WebP as a file of its own; null when it is not animated or has no frame. */
 function firstFrame(file: Buffer): Buffer | null {
   for (const { type, data } of webpChunks(file, RIFF_HEAD_BYTES)) {
     if (type === "VP8X" && ((data[0] ?? 0) & ANIMATION_FLAG) === 0) return null;
@@ -127,7 +128,7 @@ function firstFrame(file: Buffer): Buffer | null {
     if (data.byteLength < FRAME_HEAD_BYTES) return null;
     const extended = Buffer.alloc(10);
     extended[0] = ALPHA_FLAG;
-    // Width and height, each less one, in three bytes each, as they stand in the frame's head.
+    // Width and height, each minus one, in three bytes each, in the format of the frame header.
     data.copy(extended, 4, 6, 12);
     return riffOf([webpChunk("VP8X", extended), data.subarray(FRAME_HEAD_BYTES)]);
   }
@@ -146,17 +147,17 @@ function riffOf(chunks: readonly Buffer[]): Buffer {
   return webpChunk("RIFF", body);
 }
 
-/** How a picture is turned before it is shown: EXIF's 1 (as it is) to 8. */
+/** EXIF orientation: how a picture is turned before it is shown, from 1 (as it is) to 8. */
 export type Orientation = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8;
 
 const ORIENTATION_TAG = 0x0112;
 const SHORT = 3;
-/** Bytes of one entry of a directory of TIFF. */
+/** Length of one entry of a TIFF directory. */
 const ENTRY_BYTES = 12;
 /** Precedes the TIFF in JPEG, and in WebP files of some programs. */
 const EXIF_PREFIX = "Exif\0\0";
 
-/** The orientation that EXIF data says; 1 where it says none, or is malformed. */
+/** Reads the orientation from EXIF data; 1 when it states none or is malformed. */
 export function orientationOf(exif: Buffer): Orientation {
   const hasPrefix = exif.toString("latin1", 0, EXIF_PREFIX.length) === EXIF_PREFIX;
   const tiff = hasPrefix ? exif.subarray(EXIF_PREFIX.length) : exif;
@@ -181,7 +182,7 @@ export function orientationOf(exif: Buffer): Orientation {
 
 const isOrientation = (value: number): value is Orientation => value >= 1 && value <= 8;
 
-/** Turns and mirrors the picture as `orientation` says. `Bun.Image` rotates first, mirrors then, and scales last. */
+/** Rotates and mirrors the picture by `orientation`. `Bun.Image` rotates first, then mirrors, and scales last. */
 export function oriented(image: Bun.Image, orientation: Orientation): Bun.Image {
   switch (orientation) {
     case 1:
@@ -207,21 +208,21 @@ const START_OF_IMAGE = 0xd8;
 const END_OF_IMAGE = 0xd9;
 const START_OF_SCAN = 0xda;
 
-/** Markers without a length: TEM, RST0 to RST7, SOI. */
+/** Whether a marker has no length: TEM, RST0 to RST7, SOI. */
 const isBare = (marker: number): boolean => marker === 0x01 || (marker >= 0xd0 && marker <= START_OF_IMAGE);
 
 export const isJpeg = (file: Uint8Array): boolean => file[0] === 0xff && file[1] === START_OF_IMAGE;
 
 /**
- * The number of scans of a JPEG, counted up to `max` + 1. Each scan of a progressive picture passes over all of its pixels and
- * takes a few bytes, so their number decides how long it takes to decode.
+ * Counts the scans of a JPEG, up to `max` + 1. Each scan of a progressive picture passes over all of its pixels and takes a
+ * few bytes, so the number of scans decides how long decoding takes.
  */
 export function countScans(file: Buffer, max: number): number {
   let count = 0;
   let at = file.indexOf(0xff, 2);
   while (at >= 0 && at + 1 < file.byteLength && count <= max) {
     const marker = file[at + 1] ?? 0;
-    // 0xff00 is a data byte of a scan, and 0xffff fills up.
+    // 0xff00 is a data byte of a scan, and 0xffff is padding.
     if (marker === END_OF_IMAGE) break;
     if (marker === 0xff || marker === 0 || isBare(marker)) {
       at = file.indexOf(0xff, at + (marker === 0xff ? 1 : 2));

@@ -5,18 +5,18 @@ import { lazyObject, S3Bucket, type S3Page } from "../../../http/outgoing/object
 import type { IncomingFile, RemoteFiles } from "../model/types.ts";
 import { isFileId } from "./local-files.ts";
 
-/** The object that names the owner of the prefix. */
+/** Name of the object that records the owner of the prefix. */
 const MARKER = "platform-owner.json";
-/** Bytes of one part of an upload. A smaller file is one request; this much is buffered per upload. */
+/** Size of one part of an upload. A smaller file is one request; this much is buffered per upload. */
 const PART_BYTES = 5 * 1024 * 1024;
 const RETRIES = 2;
-/** Keys of one page of a list. */
+/** Keys per page of a list. */
 const LIST_KEYS = 1000;
 
 type S3Backend = NonNullable<BucketConfig["backend"]>["s3"];
 
 /**
- * Whole files in a bucket of an S3-compatible store, as objects named `PREFIX` + id. An upload that is discarded may be there
+ * Stores whole files in a bucket of an S3-compatible store, as objects named `PREFIX` + id. A discarded upload may exist
  * for a moment, under an id that no record names.
  */
 export function createS3Files(backend: S3Backend, clock: Clock): RemoteFiles {
@@ -51,7 +51,7 @@ export function createS3Files(backend: S3Backend, clock: Clock): RemoteFiles {
   };
 }
 
-/** Where the store gives no time the object counts as new: what is new is not swept. */
+/** Parses the time of an object. An object without a time counts as new, so that it is not swept. */
 function timeOf(lastModified: string): number {
   const time = Date.parse(lastModified);
   return Number.isNaN(time) ? Number.POSITIVE_INFINITY : time;

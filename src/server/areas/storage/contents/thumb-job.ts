@@ -8,38 +8,38 @@ import { isWholeWebp, type PictureSize, scaled } from "./picture.ts";
 
 const MICROSECONDS_PER_MS = 1_000;
 
-/** What the server asks for: the thumbnail of one picture under its name. */
+/** Request of the server: the thumbnail of one picture, and the path to write it to. */
 export interface ThumbRequest {
-  /** The file of the picture; null: its bytes came with the request. */
+  /** Path of the picture; null when its bytes came with the request. */
   source: string | null;
   size: PictureSize;
   pixelsMax: number;
-  /** Processor time that the picture may take. */
+  /** Processor time that decoding may take. */
   processorMs: number;
   path: string;
-  /** Where it is written before it gets its name. The server removes it where the process is killed. */
+  /** Where the thumbnail is written before the rename. The server removes this file after it has killed the process. */
   unfinishedPath: string;
 }
 
 export interface ThumbFailure {
-  /** null: not expected. */
+  /** HTTP status; null for an unexpected failure. */
   status: number | null;
   message: string;
 }
 
-/** With this code the process ends when a picture has taken its processor time. */
+/** Exit code of a process whose picture has used up its processor time. */
 export const TIME_OVER_EXIT_CODE = 3;
 
 /**
- * The program that decodes pictures: a hostile one may take minutes, and only the end of a process ends that. The time is that of the
- * processor, so that a busy machine refuses no ordinary picture.
+ * Runs the program that decodes pictures: a hostile one may take minutes, and only the end of a process ends that.
+ * Processor time is limited, so that a busy machine refuses no ordinary picture.
  */
 export function start(): void {
   serveJobs<ThumbRequest>({
     async run(request, { attached }) {
       const unwatch = watchProcessorTime(request.processorMs);
       try {
-        // Another request may have waited for the same one.
+        // Another request may have made the same thumbnail meanwhile.
         if (await isWholeWebp(request.path)) return;
         const source = request.source === null ? Buffer.concat(attached) : await readSource(request.source);
         await writeWhole(request, await scaled(source, request.size, request.pixelsMax));
@@ -55,7 +55,7 @@ export function start(): void {
   });
 }
 
-/** Pictures are decoded by another thread than this one. */
+/** Ends the process after `maxMs` of processor time. Works during decoding, which runs on another thread. */
 function watchProcessorTime(maxMs: number): () => void {
   const before = process.cpuUsage();
   const timer = setInterval(() => {
@@ -74,7 +74,7 @@ async function readSource(path: string): Promise<Buffer> {
   }
 }
 
-/** Synced, then renamed into place: no reader and no crash finds a part of it under its name. */
+/** Writes and syncs the thumbnail, then renames it into place: no reader and no crash finds a part of it under its name. */
 async function writeWhole({ path, unfinishedPath }: ThumbRequest, bytes: Uint8Array): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   const handle = await open(unfinishedPath, "wx", 0o600);

@@ -41,8 +41,8 @@ interface ThumbsDeps {
 }
 
 /**
- * Thumbnails of pictures, kept as `directory/XX/FILE-ID/SIZE`; XX are the last two characters of the id. Pictures are decoded in
- * processes that can be killed: how long one takes is known only when it is done. [ST330]
+ * Makes and keeps thumbnails of pictures, as `directory/XX/FILE-ID/SIZE`; XX are the last two characters of the id.
+ * Pictures are decoded in processes that can be killed: how long one takes is known only when it is done. [ST330]
  */
 export class Thumbs {
   readonly #directory: string;
@@ -50,7 +50,7 @@ export class Thumbs {
   readonly #pixelsMax: number;
   readonly #decodeMs: number;
   readonly #pool: ProcessPool;
-  /** Files whose time to be decoded was over: a page that shows one would occupy a process for each of its visitors. */
+  /** Files that took too long to decode: a page that shows one would occupy a process for each of its visitors. */
   readonly #refused = new LRUCache<string, AppError>({ max: THUMBS_REFUSED_MAX, ttl: THUMBS_REFUSED_MS });
 
   constructor({ directory, config, ids, clock }: ThumbsDeps) {
@@ -66,16 +66,16 @@ export class Thumbs {
       processesMax: atOnce,
       placesMax: THUMBS_WAITING_MAX,
       idleMs: THUMB_PROCESS_IDLE_MS,
-      // One process stays free for the pictures of others.
+      // One process stays free for the pictures of other callers.
       shareOf: (_, free) => Math.ceil(free / 2),
     });
     mkdirSync(directory, { recursive: true });
   }
 
   /**
-   * The picture made to fit into `size` (`200x200`), never enlarged, as WebP; made once and kept. Errors: 400 for a size
-   * that the bucket does not declare, 415 for a file that is not a picture, 413 for one that is too large to decode or takes
-   * too long, 503 when too many requests wait, 499 when the caller is gone.
+   * Returns the picture scaled to fit into `size` (`200x200`), never enlarged, as WebP; made once and kept. Errors: 400 for
+   * a size that the bucket does not declare, 415 for a file that is not a picture, 413 for one that is too large to decode
+   * or takes too long, 503 when too many requests wait, 499 when the caller is gone.
    */
   async content(bucket: Bucket, object: StoredObject, size: string, caller: ReadCaller): Promise<Content> {
     if (bucket.config.thumbs?.includes(size) !== true) throw undeclared(bucket);
@@ -90,17 +90,17 @@ export class Thumbs {
     };
   }
 
-  /** Removes the thumbnails of a file, in every size. */
+  /** Removes the thumbnails of a file in every size. */
   async remove(fileId: string): Promise<void> {
     const folder = this.#folderOf(fileId);
     for (const name of await readdir(folder).catch(() => [])) await removeFile(join(folder, name));
     await rmdir(folder).catch(() => {}); // Most files have no thumbnails.
   }
 
-  /** The files that have thumbnails, in groups: for the sweep. */
+  /** Yields the files that have thumbnails, in groups, for the sweep. */
   async *fileIds(): AsyncGenerator<readonly StoredId[]> {
     for (const name of await readdir(this.#directory)) {
-      // What a file manager leaves there, such as `.DS_Store`.
+      // Skips what a file manager leaves there, such as `.DS_Store`.
       if (name.length !== FOLDER_NAME_LENGTH) continue;
       yield (await readdir(join(this.#directory, name))).map((fileId) => ({ fileId, writtenAt: null }));
     }
@@ -157,7 +157,7 @@ export class Thumbs {
   }
 }
 
-/** As `describeExit` says it. */
+/** Text of `describeExit` for that exit code. */
 const TIME_OVER_EXIT = `exit code ${TIME_OVER_EXIT_CODE}`;
 
 const REFUSALS: Omit<Job["refusals"], "ended"> = {
@@ -168,16 +168,16 @@ const REFUSALS: Omit<Job["refusals"], "ended"> = {
 };
 
 function failureOf(failure: unknown): Error {
-  const { status, message } = failure as ThumbFailure; // What the program gives.
+  const { status, message } = failure as ThumbFailure; // The shape that the program sends.
   return status === null ? new Error(`A thumbnail cannot be made: ${message}`) : new AppError(status, message);
 }
 
-/** The bytes of a file in an object store. Errors: 503. */
+/** Reads the bytes of a file in an object store. Errors: 503. */
 async function blocksOf({ files }: Bucket, { fileId, size }: StoredObject): Promise<Blocks> {
   const body = await files.body(fileId, { start: 0, end: size, size });
   const bytes = await new Response(body).bytes();
   const blocks: Uint8Array<ArrayBuffer>[] = [];
-  // Copies: a message takes the whole buffer of its bytes with it.
+  // Copies: a message transfers the whole buffer of its bytes.
   for (let from = 0; from < size; from += THUMB_BLOCK_BYTES) blocks.push(bytes.slice(from, from + THUMB_BLOCK_BYTES));
   return blocks;
 }

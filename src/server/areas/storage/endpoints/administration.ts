@@ -46,7 +46,7 @@ const Uploads = Type.Object(
 
 const BY_ADMINISTRATOR = { tag: "Administration", caller: "serviceKey", place: "bucket", path: IN_BUCKET } as const;
 
-/** What a service key may know of a bucket beside its files; the scope is that of reading them. */
+/** Endpoints for service keys about a bucket beside its files; they need the scope for reading its files. */
 export function administrationEndpoints(
   deps: Pick<EndpointDeps, "gates" | "store" | "cursors" | "paces" | "clock">,
 ): readonly Endpoint[] {

@@ -60,7 +60,7 @@ export function downloadEndpoints(deps: Pick<EndpointDeps, "service" | "signing"
   return [download, head];
 }
 
-/** By the bucket's rule: for the caller, or for the one that asked for the signed URL. */
+/** Sends a file or thumbnail if the bucket's rule allows it to the caller, or to the one that asked for the signed URL. */
 async function answer(
   { service, signing, thumbs }: Pick<EndpointDeps, "service" | "signing" | "thumbs">,
   context: RequestBasics & {
@@ -93,7 +93,10 @@ async function answer(
   return respondWith(request, found.bucket, found.object, content);
 }
 
-/** The bytes of a picture that is replaced or deleted may be gone before its turn to be decoded: the present file counts. */
+/**
+ * Makes the thumbnail, and starts over with the present file when the picture was replaced: the bytes of a replaced or
+ * deleted picture may be gone before its turn to be decoded.
+ */
 async function thumbnailOf(
   thumbs: EndpointDeps["thumbs"],
   { first, find, size }: { first: FoundObject; find: () => Promise<FoundObject>; size: string },
@@ -112,8 +115,8 @@ async function thumbnailOf(
 }
 
 /**
- * Scripts run on an opaque origin: without cookies and storage of this one, and without the session of an administrator who opens the
- * file. `allow-same-origin` and `allow-popups-to-escape-sandbox` would undo that.
+ * Policy of pages. Scripts run on an opaque origin: without the cookies and storage of this one, and without the session of
+ * an administrator who opens the file. `allow-same-origin` and `allow-popups-to-escape-sandbox` would undo that.
  */
 const SANDBOX_OF_PAGES = "sandbox allow-downloads allow-forms allow-modals allow-popups allow-scripts";
 
@@ -124,7 +127,10 @@ export const contentOf = ({ files }: Bucket, { fileId, size, contentType }: Stor
   body: (range) => files.body(fileId, range),
 });
 
-/** Errors: as `answerFile`; 503 before anything is sent where an object store fails. */
+/**
+ * Builds the response with the content of a file. Errors: as `answerFile`; 503 before anything is sent when an object store
+ * fails.
+ */
 export function respondWith(
   request: Request,
   bucket: Bucket,
@@ -144,9 +150,9 @@ export function respondWith(
 function headersOf(bucket: Bucket, { key }: StoredObject, { contentType }: Content): Record<string, string> {
   const headers: Record<string, string> = {
     "content-type": contentType,
-    // Set in every case: Bun would name the file by its name on the disk.
+    // Always set: Bun would name the file by its name on the disk.
     "content-disposition": "inline",
-    // Caches revalidate a copy before they use it again, so that rules, expiry and overwrites count at once.
+    // Caches revalidate a copy before reuse, so that rules, expiry and overwrites take effect immediately.
     "cache-control": bucket.config.access?.read === true ? "public, no-cache" : "private, no-cache",
   };
   const { inline = false } = bucket.config;

@@ -4,13 +4,13 @@ import type { StorageDeps, StorageService } from "../service/files.ts";
 import type { Uploads } from "../service/multipart.ts";
 import type { Signing } from "../service/signing.ts";
 
-/** What the handlers of the endpoints use. */
+/** Dependencies of the endpoints' handlers. */
 export interface EndpointDeps extends StorageDeps {
   service: StorageService;
   signing: Signing;
   uploads: Uploads;
   thumbs: Thumbs;
   cursors: ListCursors;
-  /** The beginning of signed URLs; null: the address that the request was sent to. */
+  /** Origin of signed URLs; null: the address that the request was sent to. */
   publicUrl: string | null;
 }

@@ -9,14 +9,15 @@ import { CONTENT_TYPE_LENGTH_MAX, METADATA_MAX_BYTES } from "../limits.ts";
 const DEFAULT_CONTENT_TYPE = "application/octet-stream";
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 /**
- * RFC 9110, 8.3.1: type, subtype, parameters with tokens or quoted strings. The spaces behind a semicolon belong to its parameter, or
- * to the next semicolon where it has none: with two ways to read each of them, `; ; ; ;` would take exponential time.
+ * RFC 9110, 8.3.1: type, subtype, parameters with tokens or quoted strings. The spaces after a semicolon belong to its
+ * parameter, or to the next semicolon when there is none: with two ways to read each of them, `; ; ; ;` would take
+ * exponential time.
  */
 const MEDIA_TYPE = new RegExp(
   `^${TOKEN}/${TOKEN}(?:[ \\t]*;(?:[ \\t]*${TOKEN}=(?:${TOKEN}|"[\\x20-\\x21\\x23-\\x5b\\x5d-\\x7e]*"))?)*$`,
 );
 
-/** A declared content type, or the default for none. Errors: 400 for what is not a media type. */
+/** Parses a declared content type; returns the default for none. Errors: 400 for what is not a media type. */
 export function parseContentType(declared: string | null | undefined): string {
   if (declared === undefined || declared === null || declared === "") return DEFAULT_CONTENT_TYPE;
   const text = declared.trim();
@@ -47,21 +48,24 @@ export const isShownInline = (contentType: string): boolean =>
 
 export const Metadata = Type.Record(Type.String(), Type.String());
 export type Metadata = Static<typeof Metadata>;
-/** Changes of metadata: null removes a member. */
+/** Changes to metadata: null removes a member. */
 export const MetadataChanges = Type.Record(Type.String(), nullable(Type.String()));
 export type MetadataChanges = Static<typeof MetadataChanges>;
 
 const parser = createParser(Metadata, { member: "a member of metadata" });
 
-/** Absent or null is none. Errors: 400 for anything but an object of strings, 413 when it is too large. */
+/**
+ * Parses custom metadata; absent or null is none. Errors: 400 for anything but an object of strings, 413 when it is too
+ * large.
+ */
 export function parseMetadata(value: JsonValue | undefined): Metadata {
   if (value === undefined || value === null) return {};
   const problems = parser.problemsOf(value, "metadata");
   if (problems !== null) throwProblems(problems);
-  return requireSmall(value as Metadata); // The parser has found nothing wrong with it.
+  return requireSmall(value as Metadata); // The parser has found no problem.
 }
 
-/** The JSON of a form's `metadata` field. Errors: as `parseMetadata`. */
+/** Parses the JSON of a form's `metadata` field. Errors: as `parseMetadata`. */
 export function parseMetadataText(text: string | null): Metadata {
   if (text === null || text === "") return {};
   let value: JsonValue;
@@ -74,7 +78,7 @@ export function parseMetadataText(text: string | null): Metadata {
   return parseMetadata(value);
 }
 
-/** Errors: 413. */
+/** Applies changes to the present metadata. Errors: 413 when the result is too large. */
 export function mergeMetadata(present: Metadata, changes: MetadataChanges): Metadata {
   const merged = new Map(Object.entries(present));
   for (const [name, value] of Object.entries(changes)) {
@@ -82,7 +86,7 @@ export function mergeMetadata(present: Metadata, changes: MetadataChanges): Meta
     else merged.set(name, value);
   }
   const metadata: Metadata = Object.fromEntries(merged);
-  // Not by how much: the caller need not be allowed to read what is there.
+  // Does not say by how much: the caller need not be allowed to read what is there.
   if (sizeOf(metadata) > METADATA_MAX_BYTES) throw metadataTooLarge("with those that are there");
   return metadata;
 }

@@ -2,10 +2,10 @@ import { createHmac, hkdfSync } from "node:crypto";
 import { badField } from "../../../../kernel/errors.ts";
 import { NONCE_BYTES, openSealed, sealText } from "../../../../kernel/sealing.ts";
 
-/** Where the next page of a list begins. Sealed: it may be a file whose name the caller may not know. */
+/** Cursors of lists: where the next page begins. Sealed, since that may be a file whose name the caller may not know. */
 export interface ListCursors {
   encode(bucket: string, key: string): string;
-  /** Errors: 400 for what `encode` has not made for this bucket. */
+  /** Returns the place that `encode` sealed. Errors: 400 for a cursor that was not encoded for this bucket. */
   decode(bucket: string, cursor: string): string;
 }
 
@@ -17,7 +17,7 @@ export function createListCursors(secret: string): ListCursors {
   const [sealingKey, nonceKey] = [keyFor("sealing"), keyFor("nonce")];
   return {
     encode(bucket, key) {
-      // Derived from what is sealed: the same place has the same cursor, and no nonce is used for two texts.
+      // Derived from the plaintext: the same place has the same cursor, and no nonce is used for two texts.
       const digest = createHmac("sha256", nonceKey)
         .update(JSON.stringify([bucket, key]))
         .digest();

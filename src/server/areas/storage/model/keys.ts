@@ -6,7 +6,7 @@ import { KEY_MAX_BYTES } from "../limits.ts";
 const CONTROL = /\p{Cc}/u;
 const PARTS_PATH = /^uploads\/[^/]+\/parts$/;
 
-/** What a key must be, [ST10]. */
+/** Rules that a key must satisfy, [ST10]. */
 const RULES: readonly { problem: string; holds(key: string, segments: readonly string[]): boolean }[] = [
   { problem: "must be valid Unicode", holds: (key) => key.isWellFormed() },
   {
@@ -23,12 +23,12 @@ const RULES: readonly { problem: string; holds(key: string, segments: readonly s
     problem: 'must not have segments "." or ".."',
     holds: (_, segments) => !segments.includes(".") && !segments.includes(".."),
   },
-  // The paths of other endpoints.
+  // These are paths of other endpoints.
   { problem: 'must not end in the segment "metadata"', holds: (_, segments) => segments.at(-1) !== "metadata" },
   { problem: 'must not be of the form "uploads/ID/parts"', holds: (key) => !PARTS_PATH.test(key) },
 ];
 
-/** The key of a file in a body or a query. */
+/** Schema of a file's key in a body or a query. */
 export const Key = RULES.reduce<TString>(
   (schema, { problem, holds }) => {
     const refined = refine(
@@ -41,7 +41,7 @@ export const Key = RULES.reduce<TString>(
   Type.String({ minLength: 1, description: `1 to ${KEY_MAX_BYTES} bytes of UTF-8` }),
 );
 
-/** A key from a path, a form or a list of keys. Errors: 400 naming `key`. */
+/** Parses a key from a path, a form or a list of keys. Errors: 400 naming `key`. */
 export function parseKey(value: unknown): string {
   if (value === undefined || value === null || value === "") throw badField("key", "required", "key is required");
   if (typeof value !== "string") throw badField("key", "invalid_type", "key must be a string");
@@ -51,7 +51,7 @@ export function parseKey(value: unknown): string {
   return value;
 }
 
-/** The path of a file's endpoint. Slashes stay as they are, so that links read well. */
+/** Returns the path of a file's endpoint. Slashes stay as they are, so that links read well. */
 export function objectPath({ bucket, key }: { bucket: string; key: string }): string {
   return `/api/storage/${encodeURIComponent(bucket)}/${key.split("/").map(encodeURIComponent).join("/")}`;
 }

@@ -6,7 +6,7 @@ import { PART_NUMBER_MAX, SIGNED_URL_DEFAULT_SECONDS, SIGNED_URL_KEYS_MAX, SIGNE
 import { Metadata } from "./content.ts";
 import { Key } from "./keys.ts";
 
-// What several endpoints answer or take.
+// Schemas that several endpoints accept or return.
 
 export const TAG = "Storage";
 export const IN_BUCKET = { bucket: "A bucket declared under `storage.buckets`" };
@@ -23,7 +23,7 @@ export const StoredFile = Type.Object(
   },
   { description: "The stored file" },
 );
-/** What a change of a file is answered with: who may not read the file learns what it has sent. [ST333] */
+/** Response to a change of a file: a caller who may not read the file gets back what it has sent. [ST333] */
 export const ChangedFile = Type.Object(
   {
     key: Type.String(),
@@ -36,7 +36,7 @@ export const ChangedFile = Type.Object(
 );
 export const Ok = Type.Object({ ok: Type.Literal(true) });
 
-/** Bytes of any type, as a body or an answer. */
+/** Bytes of any type, as a body or a response. */
 export const Bytes = Type.String({ format: "binary" });
 export const BYTES_TYPE = "application/octet-stream";
 
@@ -52,7 +52,7 @@ export const NewUpload = Type.Object({
 
 export const NamedUpload = Type.Object({ uploadId: UploadId, key: Key });
 
-/** The query that names the part of an upload. */
+/** Query parameters that name a part of an upload. */
 export const NAMED_PART = { uploadId: UploadId, partNumber: PartNumber, key: Key };
 export interface NamedPart {
   uploadId: string;
@@ -61,7 +61,7 @@ export interface NamedPart {
 }
 
 const WantedPart = Type.Object({ partNumber: PartNumber, etag: Type.String(), size: optional(PartSize) });
-/** A part as it is named for the file; its size too, as the list of parts has it. */
+/** A part named by a request to complete the upload; with its size when copied from the list of parts. */
 export type WantedPart = Static<typeof WantedPart>;
 
 export const CompletedUpload = Type.Object({
@@ -74,7 +74,7 @@ export const CompletedUpload = Type.Object({
   }),
 });
 
-/** Errors: 400. */
+/** Checks that part numbers ascend. Errors: 400. */
 export function requireAscending(parts: readonly WantedPart[]): void {
   let last = 0;
   for (const [index, { partNumber }] of parts.entries()) {
@@ -85,7 +85,7 @@ export function requireAscending(parts: readonly WantedPart[]): void {
   }
 }
 
-/** How long a signed URL is valid, as a number. */
+/** Lifetime of a signed URL in seconds. */
 const Seconds = Type.Integer({
   minimum: 1,
   maximum: SIGNED_URL_MAX_SECONDS,
@@ -94,13 +94,13 @@ const Seconds = Type.Integer({
 });
 
 const isDuration = (text: string): boolean => parseDuration(text) !== null;
-// Where the text is not a duration, the first condition refuses it.
+// A text that is not a duration passes here; the first condition refuses it.
 const isLongEnough = (text: string): boolean => (secondsOf(text) ?? 1) >= 1;
 const isShortEnough = (text: string): boolean => (secondsOf(text) ?? 1) <= SIGNED_URL_MAX_SECONDS;
 
 const Text = Type.String({ description: "`30m`, `1h`, `7d`; default `1h`, at most `7d`" });
 
-/** The same, as a text such as `1h`. */
+/** Lifetime of a signed URL as a text such as `1h`. */
 const Duration = refine(
   refine(
     refine(Text, isDuration, (name) => ({
@@ -125,7 +125,7 @@ export const SignUpload = Type.Object({
   contentType: optional(Type.String({ description: "What the PUT has to declare; without it, any type" })),
 });
 
-/** null for no text, and for a text that is not a duration. */
+/** Parses a duration to seconds; null for no text and for a text that is not a duration. */
 export function secondsOf(text: string | null): number | null {
   const milliseconds = text === null ? null : parseDuration(text);
   return milliseconds === null ? null : milliseconds / SECOND_MS;

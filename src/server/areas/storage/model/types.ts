@@ -7,9 +7,9 @@ import type { Actor, Transaction } from "../../../db/index.ts";
 
 export type FileEvent = "upload" | "delete";
 
-/** Tells triggers and webhooks of files, inside the transaction of the change. */
+/** Notifies triggers and webhooks of changed files, inside the transaction of the change. */
 export interface FileNotes {
-  /** Whether such events of the bucket set off anything. */
+  /** Whether any trigger or webhook reacts to such events of the bucket. */
   isWatched(bucket: string, event: FileEvent): boolean;
   note(
     tx: Transaction,
@@ -17,7 +17,7 @@ export interface FileNotes {
   ): void;
 }
 
-/** A stored file. Its `fileId` is its ETag too. */
+/** A stored file. `fileId` is also its ETag. */
 export type StoredObject = typeof storageObjects.$inferSelect;
 
 export interface ObjectAddress {
@@ -26,7 +26,7 @@ export interface ObjectAddress {
 }
 
 export type Upload = typeof storageUploads.$inferSelect;
-/** Its `fileId` is its etag. */
+/** A stored part of an upload. `fileId` is also its etag. */
 export type UploadPart = Omit<typeof storageParts.$inferSelect, "uploadId">;
 
 /** The caller that asked for a signed upload URL. */
@@ -42,7 +42,7 @@ export interface UploadGrant {
   bucket: string;
   key: string;
   holder: GrantHolder;
-  /** As whom the audit log names who asked for it, and so who uploads; null: its changes are not audited. */
+  /** Actor in the audit log: who asked for the URL, and so counts as the uploader; null: the changes are not audited. */
   actor: AuditActor | null;
   expiresAt: number;
 }
@@ -50,20 +50,20 @@ export interface UploadGrant {
 export interface ListedObject {
   key: string;
   size: number;
-  /** Where the list has folders. */
+  /** Present when the list has folders. */
   contentType?: string;
   uploaded: string;
 }
 
 export interface ObjectPage {
   objects: ListedObject[];
-  /** Where the list has a delimiter: each once, up to and with its slash. */
+  /** Present when the list has a delimiter: each folder once, up to and including its slash. */
   folders?: string[];
   truncated: boolean;
   cursor: string | null;
 }
 
-/** A file that is being written. It cannot be read before `finish`; the last call is either `finish` or `discard`. */
+/** A file being written. It cannot be read before `finish`; the last call is either `finish` or `discard`. */
 export interface IncomingFile {
   write(chunk: Uint8Array): Promise<void>;
   /** Resolves when the bytes are durable under the file's id. */
@@ -72,51 +72,51 @@ export interface IncomingFile {
 }
 
 /**
- * The bytes of a bucket's files: whole files under random ids, written once and never changed. Errors: 507 when the disk is
- * full, 503 when the object store does not answer, or the bytes are not there, or not all of them.
+ * Store of a bucket's bytes: whole files under random ids, written once and never changed. Errors: 507 when the disk is
+ * full; 503 when the object store does not respond, or when bytes are missing.
  */
 export interface FileStore {
   create(fileId: string): Promise<IncomingFile>;
   /**
-   * The bytes from `start` to `end` (exclusive) as the body of an answer; `size` is that of the whole file. Resolves when the
-   * first bytes are there.
+   * Returns the bytes from `start` to `end` (exclusive) as the body of a response; `size` is that of the whole file.
+   * Resolves when the first bytes are available.
    */
   body(fileId: string, range: { start: number; end: number; size: number }): Promise<Blob | ReadableStream<Uint8Array>>;
-  /** The path of the whole file, for other processes; null: its bytes are elsewhere. */
+  /** Returns the path of the whole file, for other processes; null when its bytes are not on this machine. */
   localPath(fileId: string): string | null;
-  /** The whole file, read when its bytes are asked for. */
+  /** Returns the whole file, read when its bytes are needed. */
   blob(fileId: string, sizeBytes: number): Promise<Blob>;
-  /** Does nothing where there is no such file. */
+  /** Removes a file; does nothing when there is none. */
   remove(fileId: string): Promise<void>;
-  /** Every file, in groups of bounded size, unfinished ones included: for the sweep. */
+  /** Yields every file, including unfinished ones, in groups of bounded size, for the sweep. */
   ids(): AsyncIterable<readonly StoredId[]>;
 }
 
 export interface StoredId {
   fileId: string;
-  /** null: unknown, and not needed where this server is the only writer. */
+  /** Time of the write; null: unknown, and not needed when this server is the only writer. */
   writtenAt: Millis | null;
 }
 
-/** Where files are, for the sweep. */
+/** A place with files that the sweep examines. */
 export interface SweptPlace {
   files: FileStore;
-  /** How long a file that no record names stays. */
+  /** Grace period of a file that no record names. */
   graceMs: Millis;
-  /** Asked before each sweep; false: another server has taken the place over. */
+  /** Called before each sweep; false when another server has taken the place over. */
   isOurs(): Promise<boolean>;
 }
 
-/** A prefix of an object store. */
+/** File store under a prefix of an object store. */
 export interface RemoteFiles extends FileStore {
-  /** For messages. */
+  /** Name in messages. */
   readonly name: string;
-  /** The object that names the owner of the prefix; null: it has none. Errors: 503. */
+  /** Reads the marker, which names the owner of the prefix; null when there is none. Errors: 503. */
   readMarker(): Promise<string | null>;
   writeMarker(text: string): Promise<void>;
 }
 
-/** The content of an answer: a stored file, or a thumbnail of one. */
+/** Content of a response: a stored file, or a thumbnail of one. */
 export interface Content {
   etag: string;
   size: number;
@@ -129,14 +129,14 @@ export interface Bucket {
   config: BucketConfig;
   maxFileBytes: number;
   files: FileStore;
-  /** Its files are neither written nor deleted: in a drill its object store belongs to another server. */
+  /** Whether files are neither written nor deleted: in a drill the bucket's object store belongs to another server. */
   isReadOnly: boolean;
 }
 
-/** What rules, triggers and webhooks see of a stored file. */
+/** Returns what rules, triggers and webhooks see of a stored file. */
 export function factsOf(object: StoredObject): FileFacts {
   const { key, size, contentType, customMetadata, uploadedBy, uploaded } = object;
-  // A copy, because a rule may write into it, and the metadata is answered.
+  // A copy, because a rule may modify it, and the metadata is part of the response.
   const facts = { key, size, contentType, customMetadata: { ...customMetadata }, uploadedBy };
   return { ...facts, uploaded: new Date(uploaded).toISOString() };
 }

@@ -16,8 +16,8 @@ import { createReceiver } from "./receiving.ts";
 const listOptions = createParser(ListOptions, { member: "an option of list" });
 
 /**
- * `app.storage(bucket)`, for which no rule is asked, and `app.as(auth).storage(bucket)`, for which they are. Keys, types, metadata and
- * sizes are checked as over HTTP.
+ * Creates `app.storage(bucket)`, which bypasses rules, and `app.as(auth).storage(bucket)`, which obeys them. Keys, types,
+ * metadata and sizes are checked as over HTTP.
  */
 export function createBucketAccessor(
   deps: { service: StorageService; store: StorageStore; gates: Gates; cursors: ListCursors; paces: () => Pace },
@@ -35,7 +35,7 @@ export function createBucketAccessor(
   };
   return {
     async put(key, bytes, options = {}) {
-      // Copies: the caller may change its bytes and metadata meanwhile.
+      // Copies: the caller may change the bytes and metadata meanwhile.
       const copy = bytes instanceof Blob ? bytes : bytes.slice();
       const blobType = bytes instanceof Blob ? bytes.type : undefined;
       const content = {

@@ -20,7 +20,7 @@ export interface StorageDeps {
   paces: () => Pace;
 }
 
-/** What a request says about the file that it uploads. */
+/** Facts that a request states about the file it uploads. */
 export interface ReceivedFile {
   key: string;
   contentType: string;
@@ -31,11 +31,14 @@ export interface ReceivedFile {
 interface NewFile {
   gate: Gate;
   uploadedBy: string | null;
-  /** Fills the file. Where it throws, nothing is stored. */
+  /** Fills the file. When it throws, nothing is stored. */
   receive(incoming: IncomingFile): Promise<ReceivedFile>;
-  /** Its bytes count for the quota already, as parts of an upload: only the write, which removes those, asks for room. */
+  /**
+   * Whether the bytes count towards the quota already, as parts of an upload. Then only the transaction that stores the
+   * file, and removes those, checks the quota.
+   */
   isCounted?: boolean;
-  /** Runs in the write that makes the file visible. */
+  /** Runs in the transaction that makes the file visible. */
   within?(storage: StorageWrite, made: StoredObject): void;
 }
 
@@ -44,7 +47,7 @@ export interface FoundObject {
   object: StoredObject;
 }
 
-/** Reads, stores, changes and removes files by the rules of their bucket. */
+/** Reads, stores, changes and removes files as the rules of their bucket allow. */
 export class StorageService {
   readonly #deps: StorageDeps;
 
@@ -52,7 +55,7 @@ export class StorageService {
     this.#deps = deps;
   }
 
-  /** The file that a read asks for. Errors: 401, 403, 404. `checkForm`: as for `remove`. */
+  /** Finds the file for a read. Errors: 401, 403, 404. `checkForm`: as for `remove`. */
   async find(
     principal: Principal,
     bucketName: string,
@@ -66,13 +69,13 @@ export class StorageService {
     for (let attempt = 1; ; attempt++) {
       const object = existing(store.find(address), gate, key);
       gate.enforce(gate.verdict ?? (await gate.askPresent(factsOf(object))));
-      // A rule may take longer than the bytes stay of a file that is replaced or deleted meanwhile.
+      // While the rule was awaited, the file may have been replaced or deleted and its bytes removed.
       const isPresent = gate.verdict !== null || store.find(address)?.fileId === object.fileId;
       if (isPresent || attempt === RULE_ATTEMPTS_MAX) return { bucket: gate.bucket, object };
     }
   }
 
-  /** The file of a signed URL of an earlier version, which does not say who asked for it. Errors: 404. */
+  /** Finds the file of a signed URL of an earlier version, which does not say who asked for it. Errors: 404. */
   findSigned(bucketName: string, key: string): FoundObject {
     const bucket = this.#deps.gates.bucket(bucketName);
     const object = this.#deps.store.find({ bucket: bucketName, key });
@@ -80,14 +83,14 @@ export class StorageService {
     return { bucket, object };
   }
 
-  /** Stores a file, in place of the one with its key. Errors: 401, 403, 413, 507, and what `receive` throws. */
+  /** Stores a file, replacing the one with its key. Errors: 401, 403, 413, 507, and what `receive` throws. */
   put({ gate, uploadedBy, receive, within, isCounted = false }: NewFile): Promise<StoredObject> {
     const { store, life, clock } = this.#deps;
     return life.withNew(gate.bucket.files, async (incoming, fileId) => {
       const { key, contentType, customMetadata, size } = await receive(incoming);
       const address = { bucket: gate.bucket.name, key };
       const facts = (present: StoredObject | null): FileFacts => factsOfNew({ key, size, contentType }, present);
-      // Asked before the sync as well: a refused upload costs no sync.
+      // Evaluated before the sync as well: a refused upload costs no sync.
       await gate.require(() => facts(store.find(address)));
       if (!isCounted) store.requireRoom({ ...address, size, uploadedBy });
       await incoming.finish();
@@ -106,14 +109,14 @@ export class StorageService {
     });
   }
 
-  /** `checkForm` throws what is wrong with the form of the request; it is called once the caller may be there. */
+  /** Removes a file. `checkForm` throws when the form of the request is wrong; it is called once the caller is allowed. */
   async remove(principal: Principal, bucket: string, key: string, checkForm?: () => void): Promise<void> {
     const gate = await this.#deps.gates.enter(principal, bucket, "delete");
     checkForm?.();
     await this.#removeOne(gate, parseKey(key));
   }
 
-  /** Removes several files. An expected failure concerns its key alone. */
+  /** Removes several files. An expected failure affects its key alone. */
   async removeBatch(
     principal: Principal,
     bucket: string,
@@ -123,7 +126,7 @@ export class StorageService {
     return removeEach(await keys(), this.#deps.paces(), (key) => this.#removeOne(gate, parseKey(key)));
   }
 
-  /** Resolves to the changed file, and the members that the caller has set. */
+  /** Changes metadata. Resolves to the changed file and the members that the caller has set. */
   async patchMetadata(
     principal: Principal,
     bucket: string,
@@ -148,7 +151,7 @@ export class StorageService {
     return { object, sent };
   }
 
-  /** For answers to writes: who may write a file need not be allowed to read it. */
+  /** Whether the caller may read the file, for responses to writes: who may write a file need not be allowed to read it. */
   async mayRead(principal: Principal, object: StoredObject): Promise<boolean> {
     try {
       const gate = await this.#deps.gates.enter(principal, object.bucket, "read");
@@ -204,8 +207,8 @@ async function removeEach(
 }
 
 /**
- * Errors: 404; 401 for callers without credentials where the rule reads the file, so that they cannot learn which keys exist,
- * [ST40].
+ * Returns the file, or throws when there is none. Errors: 404; 401 for callers without credentials when the rule reads the
+ * file, so that they cannot learn which keys exist, [ST40].
  */
 function existing<Found>(object: Found | null, gate: Gate, key: string): Found {
   if (object !== null) return object;
@@ -215,10 +218,10 @@ function existing<Found>(object: Found | null, gate: Gate, key: string): Found {
 
 const missing = (key: string): AppError => notFound(`There is no file "${key}"`);
 
-/** The user that a new file belongs to; null for service keys and the server. */
+/** Returns the user that owns a new file; null for service keys and the server. */
 export const ownerOf = (principal: Principal): string | null => (principal.kind === "user" ? principal.auth.id : null);
 
-/** The file as answers show it. */
+/** Returns the file as responses show it. */
 export function storedFile(
   object: Pick<StoredObject, "key" | "size" | "contentType" | "customMetadata" | "uploaded">,
 ): StoredFile {

@@ -31,14 +31,14 @@ const Delimiter = Type.Literal("/", {
 });
 const Cursor = Type.String({ description: "`cursor` of the previous page" });
 
-/** The query of the endpoint. */
+/** Query parameters of the list endpoint. */
 export const LISTING = {
   prefix: Type.Optional(Prefix),
   delimiter: Type.Optional(Delimiter),
   limit: Type.Optional(Limit),
   cursor: Type.Optional(Cursor),
 };
-/** The options of `app.storage(bucket).list`. */
+/** Options of `app.storage(bucket).list`. */
 export const ListOptions = Type.Object({
   prefix: optional(Prefix),
   delimiter: optional(Delimiter),
@@ -49,20 +49,23 @@ export type ListOptions = Static<typeof ListOptions>;
 
 const LAST_CODE_POINT = "\u{10ffff}";
 
-/** After every key of a folder: keys may begin with the last code point there, and none has as many of them. */
+/**
+ * Returns a position after every key of a folder: keys may begin with the last code point there, and none has as many of
+ * them.
+ */
 const beyond = (folder: string): string =>
   folder + LAST_CODE_POINT.repeat(KEY_MAX_BYTES / Buffer.byteLength(LAST_CODE_POINT));
 
-/** The folder below `prefix` that a key is in, with its slash; null: the key is in no further folder. */
+/** Returns the folder below `prefix` that contains a key, with its slash; null when the key is in no further folder. */
 function folderOf(key: string, prefix: string): string | null {
   const slash = key.indexOf("/", prefix.length);
   return slash < 0 ? null : key.slice(0, slash + 1);
 }
 
 /**
- * The files that the caller may read, in the byte order of their keys; with a delimiter, the files and folders below the
- * prefix: a folder is there if the caller may read a file in it. Where a rule hides many, a page may have fewer than `limit` and
- * still be `truncated`. Errors: 401, 403, 404; 400 for a cursor that no list of this bucket has returned.
+ * Lists the files that the caller may read, in the byte order of their keys. With a delimiter, lists the files and folders
+ * below the prefix; a folder is listed if the caller may read a file in it. When a rule hides many, a page may have fewer
+ * than `limit` and still be `truncated`. Errors: 401, 403, 404; 400 for a cursor that no list of this bucket has returned.
  */
 export async function listObjects(
   deps: { store: StorageStore; gates: Gates; cursors: ListCursors; paces: () => Pace },
@@ -76,7 +79,7 @@ export async function listObjects(
   const limit = Math.min(asked.limit ?? LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX);
   const hasFolders = (asked.delimiter ?? null) !== null;
   const cursor = asked.cursor ?? null;
-  /** The last file or folder that has been listed. Keys do not end with a slash, so that one that does is a folder. */
+  /** The last listed file or folder. Keys do not end with a slash, so one that does is a folder. */
   let last = cursor === null ? "" : deps.cursors.decode(bucket, cursor);
   let folder = last.endsWith("/") ? last : null;
   let after = folder === null ? last : beyond(folder);
@@ -84,7 +87,7 @@ export async function listObjects(
   const folders: string[] = [];
   const pace = deps.paces();
   const page = async (end: string | null): Promise<ObjectPage> => {
-    // The answer is serialised in the same turn of the event loop.
+    // The response is serialised in the same turn of the event loop.
     if (found.length > LIST_LIMIT_DEFAULT) await pace.next();
     return {
       objects: found.map(hasFolders ? describeWithType : describe),
@@ -93,7 +96,7 @@ export async function listObjects(
       cursor: end === null ? null : deps.cursors.encode(bucket, end),
     };
   };
-  // Of many long lists that arrive at once each takes a turn of the event loop of its own.
+  // Concurrent long lists each take their own turn of the event loop.
   if (gate.verdict === null || hasFolders || limit > LIST_LIMIT_DEFAULT) await pace.next();
   let scanned = 0;
 
@@ -111,7 +114,7 @@ export async function listObjects(
       if (pace.isDue()) await pace.next();
       if (!row.key.startsWith(prefix)) return page(null);
       if (folder !== null && row.key.startsWith(folder)) continue;
-      // Rows are whole where the rule is asked about each file.
+      // Rows are whole when the rule is evaluated for each file.
       if (!isSlim && !(await mayRead(gate, row as StoredObject))) continue;
       if (found.length + folders.length === limit) return page(last);
       const inside = hasFolders ? folderOf(row.key, prefix) : null;
@@ -127,7 +130,7 @@ export async function listObjects(
     if (rows.length < wanted) return page(null);
     scanned += rows.length;
     after = rows.at(-1)?.key ?? after;
-    // What else is in the folder is skipped, however much it is.
+    // The rest of the folder is skipped, however large.
     if (folder !== null && after.startsWith(folder)) after = beyond(folder);
   }
   return page(folder !== null && after === beyond(folder) ? folder : after);
@@ -142,24 +145,24 @@ const describe = ({ key, size, uploaded }: SlimObject) => ({ key, size, uploaded
 const describeWithType = (object: SlimObject) => ({ ...describe(object), contentType: object.contentType });
 
 interface Unfinished extends Upload {
-  /** Those that have arrived, and their bytes. */
+  /** Number of parts that have arrived; `size` is their bytes. */
   parts: number;
   size: number;
 }
 
-/** After every id. */
+/** Sorts after every id. */
 const LAST_ID = "\u{10ffff}";
 
 /**
- * The unfinished uploads of a bucket, newest first. They are found among those of all buckets: where others have many, a page
- * may have fewer than `limit` and still a cursor. Errors: 400 for a cursor of another list.
+ * Lists the unfinished uploads of a bucket, newest first. They are found among those of all buckets: when others have many,
+ * a page may have fewer than `limit` and still a cursor. Errors: 400 for a cursor of another list.
  */
 export async function listUploads(
   { store, cursors, paces, clock }: { store: StorageStore; cursors: ListCursors; paces: () => Pace; clock: Clock },
   bucket: string,
   { limit, cursor }: { limit: number; cursor: string | null },
 ): Promise<{ uploads: Unfinished[]; cursor: string | null }> {
-  // No file of the bucket has this cursor: it is that of another list.
+  // No list of files has cursors with this name, so cursors of other lists are refused.
   const list = `${bucket}/uploads`;
   let place: Pick<Upload, "createdAt" | "id"> =
     cursor === null ? { createdAt: Number.MAX_SAFE_INTEGER, id: LAST_ID } : placeOf(cursors.decode(list, cursor));

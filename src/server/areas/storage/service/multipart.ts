@@ -33,23 +33,23 @@ interface UploadsDeps {
   life: FileLife;
   ended: EndedUploads;
   paces: () => Pace;
-  /** Where parts are until they become a file; always on this machine. */
+  /** Store of parts until they become a file; always on this machine. */
   staging: FileStore;
   clock: Clock;
   ids: Ids;
 }
 
-/** Multipart uploads. Every call asks the write rule. */
+/** Multipart uploads. Every call evaluates the write rule. */
 export class Uploads {
   readonly #deps: UploadsDeps;
-  /** The last work on each upload. */
+  /** The last work on each upload, by upload id. */
   readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(deps: UploadsDeps) {
     this.#deps = deps;
   }
 
-  /** Errors: 400, 403, 404, 409. */
+  /** Begins an upload. Errors: 400, 403, 404, 409. */
   async create(
     principal: Principal,
     bucket: string,
@@ -72,7 +72,7 @@ export class Uploads {
     return { uploadId: upload.id, key };
   }
 
-  /** Stores one part, in place of the one with its number. Errors: 400, 401, 404, 408, 413, 507. */
+  /** Stores one part, replacing the one with its number. Errors: 400, 401, 404, 408, 413, 507. */
   async putPart(
     principal: Principal,
     bucket: string,
@@ -96,7 +96,7 @@ export class Uploads {
       await incoming.finish();
       const replaced = await store.write((storage) => {
         this.#owned(storage.findUpload(uploadId), principal, bucket, key);
-        // Counted again: parts in parallel could exceed the limit together.
+        // Checked again: concurrent parts could exceed the limit together.
         const size = receiver.byteCount;
         if (storage.partsSize(uploadId, partNumber) + size > maxFileBytes) throw tooBig({ maxBytes: maxFileBytes });
         const present = storage.partFile(uploadId, partNumber);
@@ -109,14 +109,14 @@ export class Uploads {
     return stored.finally(() => arrival?.end());
   }
 
-  /** Joins the parts to a file and ends the upload. Errors: 400, 403, 404, 409, 413, 507. */
+  /** Joins the parts into a file and ends the upload. Errors: 400, 403, 404, 409, 413, 507. */
   async complete(principal: Principal, bucket: string, body: Body<typeof CompletedUpload>): Promise<Completed> {
     const gate = await this.#deps.gates.enter(principal, bucket, "write");
     const asked = await body();
     return this.#inTurn(asked.uploadId, () => this.#join(principal, gate, asked));
   }
 
-  /** Errors: 400, 403, 404. */
+  /** Ends an upload and removes its parts. Errors: 400, 403, 404. */
   async abort(principal: Principal, bucket: string, body: Body<typeof NamedUpload>): Promise<void> {
     const { store, gates, ended } = this.#deps;
     const gate = await gates.enter(principal, bucket, "write");
@@ -130,7 +130,7 @@ export class Uploads {
     ended.clear(upload.id);
   }
 
-  /** The parts that have arrived, by number. Errors: 400, 403, 404. */
+  /** Lists the parts that have arrived, in order of number. Errors: 400, 403, 404. */
   async parts(
     principal: Principal,
     bucket: string,
@@ -164,7 +164,7 @@ export class Uploads {
       if (principal.kind === "user" && found.ownerId !== principal.auth.id) return null;
       return found;
     };
-    // Completed before: the client did not get the answer. [ST210]
+    // Already completed: the client did not get the response. [ST210]
     const before = receipt();
     if (before !== null) return before;
     const upload = this.#owned(store.findUpload(uploadId), principal, gate.bucket.name, key);
@@ -183,7 +183,7 @@ export class Uploads {
       async receive(incoming) {
         for (const part of parts) {
           await copy(staging, part, incoming);
-          // Small parts are read at once: thousands of them would hold the event loop.
+          // Small parts are read without waiting: thousands of them would block the event loop.
           if (pace.isDue()) await pace.next();
         }
         const { key, contentType, customMetadata } = upload;
@@ -200,16 +200,19 @@ export class Uploads {
       ended.clear(upload.id);
       return object;
     } catch (cause) {
-      // The same request, sent twice: the other one was first.
+      // The same request was sent twice, and the other one finished first.
       const first = receipt();
       if (first !== null) return first;
-      // Parts that were aborted or replaced meanwhile cannot be read any more.
+      // Aborted or replaced parts can no longer be read.
       requireParts(store, upload.id, { parts, stamp });
       throw cause;
     }
   }
 
-  /** Errors: 404 for an upload that is unknown, finished, expired or another owner's; the answer does not say which. */
+  /**
+   * Returns the caller's upload. Errors: 404 for one that is unknown, finished, expired or another owner's; the response
+   * does not say which.
+   */
   #owned(upload: Upload | null, principal: Principal, bucket: string, key: string): Upload {
     const isPresent = upload !== null && upload.createdAt + UPLOAD_TTL_MS > this.#deps.clock.now();
     const isOwner = principal.kind !== "user" || upload?.ownerId === principal.auth.id;
@@ -217,14 +220,14 @@ export class Uploads {
     throw unknownUpload();
   }
 
-  /** Asks a rule that reads the file, with the size that the file has so far. */
+  /** Evaluates a rule that reads the file, with the size stored so far. */
   #ask(gate: Gate, { key, contentType }: Pick<Upload, "key" | "contentType">, size: number): Promise<void> {
     return gate.require(() =>
       factsOfNew({ key, size, contentType }, this.#deps.store.find({ bucket: gate.bucket.name, key })),
     );
   }
 
-  /** Runs the work on one upload one after the other: the parts would be copied by each at once, and fill the disk. [ST213] */
+  /** Runs the work on one upload sequentially: concurrent completions would each copy the parts, and fill the disk. [ST213] */
   async #inTurn<T>(uploadId: string, work: () => Promise<T>): Promise<T> {
     const running = (this.#turns.get(uploadId) ?? Promise.resolve()).then(work, work);
     this.#turns.set(uploadId, running);
@@ -236,7 +239,7 @@ export class Uploads {
   }
 }
 
-/** The stored parts that the request names. Errors: 400 for a missing part or a wrong etag. */
+/** Returns the stored parts that the request names. Errors: 400 for a missing part or a wrong etag. */
 function chooseParts(named: readonly WantedPart[], stored: readonly UploadPart[]): UploadPart[] {
   const byNumber = new Map(stored.map((part) => [part.partNumber, part]));
   return named.map(({ partNumber, etag, size = null }, index) => {
@@ -262,8 +265,8 @@ async function copy(staging: FileStore, part: UploadPart, incoming: IncomingFile
 }
 
 /**
- * Runs in the write that makes the file visible: of two calls of complete one finds the upload ended. Errors: 404 for an upload that
- * has ended, 400 where one of the parts was replaced.
+ * Checks the parts in the transaction that makes the file visible: of two concurrent completions one finds the upload
+ * ended. Errors: 404 for an upload that has ended, 400 when one of the parts was replaced.
  */
 function requireParts(
   storage: StorageReads,
@@ -283,8 +286,8 @@ const unknownUpload = (): AppError => notFound("There is no such multipart uploa
 const sizeOf = (parts: readonly UploadPart[]): number => parts.reduce((sum, { size }) => sum + size, 0);
 
 /**
- * Removes the parts of uploads that have ended, up to 10,000 each, in steps. What a stop leaves counts as expired and is removed
- * after the next start.
+ * Removes the parts of uploads that have ended, up to 10,000 each, in steps. What remains at a stop counts as expired and
+ * is removed after the next start.
  */
 export class EndedUploads {
   readonly #deps: { store: StorageStore; life: FileLife; staging: FileStore; paces: () => Pace; logger: Logger };
@@ -295,7 +298,7 @@ export class EndedUploads {
     this.#deps = deps;
   }
 
-  /** Removes the parts in the background. The next sweep removes what this cannot. */
+  /** Removes the parts in the background. A failed removal is left to the next sweep. */
   clear(uploadId: string): void {
     const work = this.clearNow(uploadId)
       .catch((cause: unknown) => {
@@ -306,7 +309,7 @@ export class EndedUploads {
     this.#running.add(work);
   }
 
-  /** Resolves when nothing of the upload is left, or the server stops. */
+  /** Removes the parts. Resolves when nothing of the upload is left, or the server stops. */
   async clearNow(uploadId: string): Promise<void> {
     const { store, life, staging, paces } = this.#deps;
     const pace = paces();
@@ -323,7 +326,7 @@ export class EndedUploads {
     }
   }
 
-  /** Begins no further step. Resolves when none is under way. */
+  /** Prevents further steps. Resolves when none is under way. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await Promise.all(this.#running);

@@ -85,7 +85,7 @@ const ORDERS: readonly (readonly Name[])[] = [
   ["metadata", "key", "file"],
 ];
 
-/** Contents that look like the ends of parts, and the ones that streams treat in a way of their own: none, one byte. */
+/** Contents that resemble the ends of parts, and those that streams treat specially: none, one byte. */
 const CONTENTS: readonly Record<Name, string>[] = [
   { file: "a file's bytes", key: "a/key ü", metadata: '{"a":"b"}' },
   { file: "", key: "k", metadata: "" },
@@ -105,7 +105,7 @@ function formOf(order: readonly Name[], contents: Record<Name, string>, ending: 
   return new TextEncoder().encode(`${parts.join("")}--${BOUNDARY}--${ending}`);
 }
 
-/** Through the reader of bodies as well: it takes a chunk's memory away once the next one is asked for. */
+/** Parses a form through the reader of bodies, which frees a chunk's memory once the next one is read. */
 async function parse(chunks: readonly Uint8Array<ArrayBuffer>[]): Promise<Parsed> {
   const body = new ReadableStream<Uint8Array>({
     start(controller) {

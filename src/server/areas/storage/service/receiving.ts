@@ -15,8 +15,9 @@ import type { IncomingFile } from "../model/types.ts";
 import type { Arrival } from "../store/quotas.ts";
 
 /**
- * The body as it arrives. The memory of a chunk is freed when the next one is read: copy what is needed longer. Errors: 408 when
- * fewer than UPLOAD_MIN_BYTES arrive within UPLOAD_STALL_MS, 400 when the body ends early or has another length than declared.
+ * Yields the body as it arrives. The memory of a chunk is freed when the next one is read: copy what is needed longer.
+ * Errors: 408 when fewer than UPLOAD_MIN_BYTES arrive within UPLOAD_STALL_MS, 400 when the body ends early or has another
+ * length than declared.
  */
 export async function* bodyChunks(request: Request, clock: Clock): AsyncGenerator<Uint8Array> {
   const declared = request.headers.get("content-length");
@@ -26,7 +27,7 @@ export async function* bodyChunks(request: Request, clock: Clock): AsyncGenerato
     let isStalled = false;
     // One timer for the whole body: chunks arrive too often for a timer each.
     let countBefore = 0;
-    // Only the time that the client takes counts, not that of the disk.
+    // Only the client's time counts, not the disk's.
     let isAwaited = false;
     const watch = (): void => {
       if (!isAwaited || byteCount - countBefore >= UPLOAD_MIN_BYTES) {
@@ -46,7 +47,7 @@ export async function* bodyChunks(request: Request, clock: Clock): AsyncGenerato
         if (done) break;
         byteCount += value.byteLength;
         yield value;
-        // Freed at once: the garbage collector would let tens of megabytes of chunks collect.
+        // Freed at once: the garbage collector would let tens of megabytes of chunks accumulate.
         value.buffer.transfer(0);
       }
     } finally {
@@ -79,13 +80,16 @@ export interface Receiver {
   readonly byteCount: number;
 }
 
-/** How large files of the bucket may be, and the bytes of this file that are stored already: the other parts of its upload. */
+/** Size limit of a file, and the bytes of it that are stored already: the other parts of its upload. */
 export interface SizeLimit {
   maxBytes: number;
   takenBytes?: number;
 }
 
-/** `arrival`: null for what is in memory already. Errors: 413 over the limit or the quota, 507 without room. */
+/**
+ * Creates a receiver. `arrival`: null for bytes that are in memory already. Errors: 413 over the limit or the quota, 507
+ * without room.
+ */
 export function createReceiver(incoming: IncomingFile, limit: SizeLimit, arrival: Arrival | null): Receiver {
   let byteCount = 0;
   return {
@@ -113,18 +117,18 @@ export const tooBig = ({ maxBytes }: SizeLimit) => tooLarge(`The file must be at
 
 export interface UploadForm {
   key: string | null;
-  /** The text as sent. */
+  /** Metadata as sent, unparsed. */
   metadata: string | null;
-  /** null: the form has no file. */
+  /** The file; null when the form has none. */
   file: { contentType: string } | null;
 }
 
 type FieldName = "key" | "metadata";
 
 /**
- * Reads a form as it arrives, and awaits `takeFile` with the bytes of its file before it reads on. The file's type is the one
- * that its part declares, parameters included, never one guessed from its name. A bad key is refused as soon as it has been
- * read, before a file that follows it. Errors: 400, 413 for metadata.
+ * Reads a form as it arrives, and awaits `takeFile` with the bytes of its file before it continues. The file's type is the
+ * one that its part declares, parameters included, never one guessed from its name. A bad key is refused as soon as it has
+ * been read, before a file that follows it. Errors: 400, 413 for metadata.
  */
 export async function readUploadForm(
   chunks: AsyncIterable<Uint8Array>,
@@ -151,7 +155,7 @@ export async function readUploadForm(
       form[name] = name === "key" ? parseKey(text) : text;
     });
   };
-  // Loaded by the first form: a start without its parser is faster.
+  // Loaded by the first form, to keep the start fast.
   const { createFormParts } = await import("../../../http/bodies/form-parts.ts");
   const parts = createFormParts(boundary, FORM_PARTS_MAX, openPart);
   const passFile = async (): Promise<void> => {

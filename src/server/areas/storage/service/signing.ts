@@ -26,7 +26,7 @@ interface SignedUrl {
 const USER_SIGNER = "user:";
 const KEY_SIGNER = "key:";
 
-/** The caller in the text of a download URL. */
+/** Encodes the caller for the token of a download URL. */
 function signerOf(principal: Principal): string | null {
   if (principal.kind === "user") return USER_SIGNER + principal.auth.id;
   return principal.kind === "serviceKey" ? KEY_SIGNER + principal.name : null;
@@ -37,7 +37,7 @@ interface SigningDeps {
   gates: Gates;
   service: StorageService;
   signer: UrlSigner;
-  /** The present users and service keys: their rights count, not those when the URL was signed. */
+  /** Looks up the present users and service keys: their current rights count, not those when the URL was signed. */
   account: Accounts["get"];
   serviceKey: ServiceKeys["named"];
   clock: Clock;
@@ -45,7 +45,10 @@ interface SigningDeps {
   paces: () => Pace;
 }
 
-/** Signed URLs, which begin with `origin`. Bodies are read after credentials, bucket and rule have been checked. */
+/**
+ * Issues and verifies signed URLs, which begin with `origin`. Bodies are read after credentials, bucket and rule have been
+ * checked.
+ */
 export class Signing {
   readonly #deps: SigningDeps;
 
@@ -102,7 +105,7 @@ export class Signing {
     const { key, expiresIn, contentType: named } = await body();
     const contentType = named === undefined || named === null || named === "" ? null : parseContentType(named);
     const expected = { key, size: 0, contentType: parseContentType(contentType) };
-    // The rule is asked again about the file that is uploaded. This spares the caller a URL that can only be refused.
+    // The rule is evaluated again for the uploaded file. This spares the caller a URL that can only be refused.
     await gate.require(() => factsOfNew(expected, store.find({ bucket, key })));
     const expiresAtSeconds = this.#expiryAfter(expiresIn ?? SIGNED_URL_DEFAULT_SECONDS);
     const grant = {
@@ -119,8 +122,8 @@ export class Signing {
   }
 
   /**
-   * The caller that asked for the URL, with its present rights. null: a URL of an earlier version, which does not say. Errors:
-   * 401, also when that user or service key does not exist any more.
+   * Returns the caller that asked for the URL, with its present rights; null for a URL of an earlier version, which does
+   * not say. Errors: 401, also when that user or service key no longer exists.
    */
   verifyDownload(token: string, bucket: string, key: string): Principal | null {
     const { signer } = this.#deps.signer.verify(token, { method: "GET", bucket, key });
@@ -131,8 +134,8 @@ export class Signing {
   }
 
   /**
-   * The caller that asked for the URL, with its present rights, and the type that the upload has to declare. Errors: 401, also
-   * when the URL has been used, and when that user or service key does not exist any more.
+   * Returns the caller that asked for the URL, with its present rights, and the type that the upload must declare. Errors:
+   * 401, also when the URL has been used, and when that user or service key no longer exists.
    */
   verifyUpload(
     token: string,
@@ -146,7 +149,10 @@ export class Signing {
     return { grant, principal: this.#holder(grant.holder), contentType };
   }
 
-  /** For when the bytes have arrived, which may take hours. Errors: 401 where that caller is gone, or has another role, by then. */
+  /**
+   * Checks the caller again when the bytes have arrived, which may take hours. Errors: 401 when that caller is gone, or has
+   * another role, by then.
+   */
   requirePresent(grant: UploadGrant, principal: Principal): void {
     if (roleOf(this.#holder(grant.holder)) !== roleOf(principal)) {
       throw unauthorized("The user who asked for this URL has another role");
@@ -174,14 +180,14 @@ export class Signing {
     }
   }
 
-  /** Errors: 401 for a user who is disabled or deleted. */
+  /** Returns the user as a principal. Errors: 401 for a user who is disabled or deleted. */
   #user(userId: string): Principal {
     const account = this.#deps.account(userId);
     if (account === null || account.disabled) throw gone();
     return { kind: "user", auth: authOfAccount(account), sessionId: "" };
   }
 
-  /** Errors: 401 for a key that is gone. */
+  /** Returns the service key as a principal. Errors: 401 for a key that is gone. */
   #serviceKey(name: string): Principal {
     const key = this.#deps.serviceKey(name);
     if (key === null) throw gone();
@@ -201,7 +207,7 @@ const downloadOf = (principal: Principal, bucket: string, key: string, expiresAt
   signer: signerOf(principal),
 });
 
-/** Callers without credentials get no URLs. */
+/** Returns the caller as holder of a grant. Callers without credentials get no URLs. */
 function holderOf(principal: Principal): GrantHolder {
   if (principal.kind === "user") return { kind: "user", auth: principal.auth };
   return principal.kind === "serviceKey" ? { kind: "serviceKey", name: principal.name } : { kind: "server" };
@@ -211,7 +217,7 @@ const roleOf = (principal: Principal): string | null => (principal.kind === "use
 
 export const usedUp = () => unauthorized("This upload URL has been used");
 
-/** What a signed URL allows. The token of an upload names the grant that it uses up; that of a download has none. */
+/** What a signed URL allows. The token of an upload names the grant that it consumes; that of a download has none. */
 export interface SignedClaim {
   method: "GET" | "PUT";
   bucket: string;
@@ -219,21 +225,24 @@ export interface SignedClaim {
   /** Seconds since 1970. */
   expiresAtSeconds: number;
   grantId: string | null;
-  /** What an upload has to declare; null: any type. */
+  /** Content type that an upload must declare; null: any type. */
   contentType: string | null;
-  /** Who asked for a download, as `signing.ts` writes it; null: a URL of an earlier version, and uploads. */
+  /** Who asked for a download, as encoded by `signerOf`; null for uploads and for a URL of an earlier version. */
   signer: string | null;
 }
 
 const KEY_BYTES = 32;
-/** The last part is the longest of a user's id: of 256 characters, which have up to three bytes each. */
+/** The length of the last part allows the longest id of a user: 256 characters of up to three bytes each. */
 const TOKEN = /^(\d{1,12})\.([0-9a-f-]{0,36})\.([A-Za-z0-9_-]{43})(?:\.([A-Za-z0-9_-]{1,1100}))?$/;
 
-/** The last member: what an upload has to declare, or who asked for a download. */
+/** Returns the last member of a token: the type that an upload must declare, or who asked for a download. */
 const lastOf = ({ method, contentType, signer }: Pick<SignedClaim, "method" | "contentType" | "signer">) =>
   method === "PUT" ? contentType : signer;
 
-/** HMAC-SHA256 over method, bucket, key, expiry, grant and type or signer, with a key of its own derived from the server's secret. */
+/**
+ * Signs and verifies tokens: HMAC-SHA256 over method, bucket, key, expiry, grant and type or signer, with a key of its own
+ * derived from the server's secret.
+ */
 export class UrlSigner {
   readonly #key: Buffer;
   readonly #nowMs: () => number;
@@ -250,7 +259,7 @@ export class UrlSigner {
     return `${expiresAtSeconds}.${grantId ?? ""}.${this.#macOf(claim).toString("base64url")}${end}`;
   }
 
-  /** Errors: 401 `Invalid token`, `Token expired`. */
+  /** Returns the grant, content type and signer of a valid token. Errors: 401 `Invalid token`, `Token expired`. */
   verify(
     token: string,
     wanted: Pick<SignedClaim, "method" | "bucket" | "key">,
@@ -273,7 +282,7 @@ export class UrlSigner {
     const { method, bucket, key, expiresAtSeconds, grantId } = claim;
     const members = [method, bucket, key, expiresAtSeconds, grantId];
     const last = lastOf(claim);
-    // JSON separates the members: another bucket and key never make the same text.
+    // JSON separates the members unambiguously: another bucket and key never make the same text.
     const text = JSON.stringify(last === null ? members : [...members, last]);
     return createHmac("sha256", this.#key).update(text).digest();
   }

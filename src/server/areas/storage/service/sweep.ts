@@ -20,7 +20,7 @@ import type { EndedUploads } from "./multipart.ts";
 export interface SweepDeps {
   store: StorageStore;
   life: FileLife;
-  /** Where files are: those of buckets, and the parts of uploads. */
+  /** Places with files: those of buckets, and the parts of uploads. */
   places: readonly SweptPlace[];
   ended: EndedUploads;
   thumbs: Thumbs;
@@ -31,7 +31,8 @@ export interface SweepDeps {
 
 /**
  * Removes files that no record names, which a crash leaves between a file and its record: at start and daily, with pauses.
- * Removes expired uploads and grants hourly. Returns a function that stops the sweeps; it resolves when nothing is under way.
+ * Removes expired uploads and grants hourly. Returns a function that stops the sweeps; it resolves when nothing is under
+ * way.
  */
 export function startSweeps(deps: SweepDeps): () => Promise<void> {
   const { store, life, clock, logger } = deps;
@@ -47,7 +48,7 @@ export function startSweeps(deps: SweepDeps): () => Promise<void> {
     cancels.add(cancel);
   };
   const stopping = new AbortController();
-  /** Ends at once when the sweeps are stopped. */
+  /** Pauses. Ends at once when the sweeps are stopped. */
   const rest = (): Promise<void> => unlessAborted(pause(clock, SWEEP_PAUSE_MS), stopping.signal).catch(() => {});
 
   const isOrphan = (fileId: string): boolean => !life.isPending(fileId) && !store.hasFile(fileId);
@@ -79,7 +80,7 @@ export function startSweeps(deps: SweepDeps): () => Promise<void> {
         if (await isOurs()) await sweepPlace(files.ids(), files.remove, graceMs);
         else logger.error("storage: another data directory has taken an object store over; it is not swept");
       } catch (cause) {
-        // A store that does not answer must not keep the others from being swept.
+        // A store that does not respond must not prevent the others from being swept.
         logger.error("storage: a place could not be swept; the next attempt is in a day", { cause });
       }
     }
@@ -106,7 +107,7 @@ export function startSweeps(deps: SweepDeps): () => Promise<void> {
       });
     running.add(run);
   };
-  // The first pass waits for the next turn of the event loop, so that the start is not delayed.
+  // The first pass waits for the next turn of the event loop, to keep the start fast.
   later(0, () => repeat("sweeping files", sweepFiles, SWEEP_INTERVAL_MS));
   later(0, () => repeat("expiring uploads", expire, EXPIRY_INTERVAL_MS));
 

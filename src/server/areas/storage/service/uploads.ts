@@ -24,14 +24,14 @@ interface Deps {
   clock: Clock;
 }
 
-/** What an upload has stored. */
+/** Result of an upload. */
 export interface Uploaded {
   file: Pick<StoredObject, "key" | "size" | "contentType" | "customMetadata" | "uploaded">;
-  /** An earlier request with the same idempotency key has stored it. */
+  /** Whether an earlier request with the same idempotency key has stored it. */
   isReplay: boolean;
 }
 
-/** A form with `file`, `key` and `metadata` in any order. Errors: 400, 401, 403, 404, 413, 415, 422, 507. */
+/** Receives a form with `file`, `key` and `metadata` in any order. Errors: 400, 401, 403, 404, 413, 415, 422, 507. */
 export async function receiveForm(
   { store, gates, service, clock }: Deps,
   principal: Principal,
@@ -60,7 +60,7 @@ export async function receiveForm(
         const { contentType } = form.file;
         const customMetadata = parseMetadataText(form.metadata);
         received = { key: parseKey(form.key), contentType, customMetadata, size: receiver.byteCount };
-        // Before the rule is asked: it may allow new files only, and the file is there.
+        // Before the rule is evaluated: it may allow new files only, and the file exists already.
         if (once !== null && store.findReceipt(once.id) !== null) throw new StoredBefore();
         return received;
       },
@@ -68,7 +68,7 @@ export async function receiveForm(
     });
     return { file, isReplay: false };
   } catch (cause) {
-    // Whatever the cause: a rule that allows new files only has refused the second of two that arrived at once.
+    // Looked up whatever the cause: a rule that allows new files only has refused the second of two concurrent uploads.
     const before = once === null ? null : store.findReceipt(once.id);
     if (before === null || received === null) throw cause;
     requireSameFile(before, received);
@@ -78,7 +78,7 @@ export async function receiveForm(
   }
 }
 
-/** The bytes that are PUT to a signed upload URL. The write that stores the file uses the grant up. */
+/** Receives the bytes that are PUT to a signed upload URL. The transaction that stores the file consumes the grant. */
 export async function receiveSigned(
   { store, gates, service, signing, clock }: Deps,
   token: string,
@@ -87,7 +87,7 @@ export async function receiveSigned(
 ): Promise<StoredObject> {
   const { bucket, key } = address;
   const { grant, principal, contentType: signedType } = signing.verifyUpload(token, bucket, key);
-  // Whoever sends the bytes, it is an upload of who asked for the URL.
+  // Whoever sends the bytes, the uploader is who asked for the URL.
   const trace = currentTrace();
   if (trace !== undefined && grant.actor !== null) trace.actor = grant.actor;
   const gate = await gates.enter(principal, bucket, "write");
@@ -115,46 +115,46 @@ export async function receiveSigned(
   return stored.finally(() => arrival?.end());
 }
 
-// What an upload stored, for a client that repeats it because it did not get the answer. [ST210] [ST211]
+// Receipts: what an upload stored, for a client that repeats it because it did not get the response. [ST210] [ST211]
 
-/** Thrown in place of the second of two equal uploads, which is answered by the receipt of the first; nothing of it is stored. */
+/** Thrown by the second of two equal uploads, which is answered by the receipt of the first; nothing of it is stored. */
 export class StoredBefore extends Error {
   constructor() {
     super("The upload has been stored before");
   }
 }
 
-/** What a receipt is found by, and whose it is. */
+/** The id of a receipt, and its owner. */
 export interface ReceiptName {
   id: string;
   bucket: string;
   ownerId: string | null;
 }
 
-/** The same upload with other parts is another request. */
+/** Returns the receipt id of a completed upload. The same upload with other parts is another request. */
 export function receiptOfParts(uploadId: string, parts: readonly { partNumber: number; etag: string }[]): string {
   const hash = createHash("sha256");
   for (const { partNumber, etag } of parts) hash.update(`${partNumber} ${JSON.stringify(etag)}\n`);
   return `upload:${uploadId}:${hash.digest("base64url")}`;
 }
 
-/** As version 0.2.0 has named them, whatever the parts: its clients may repeat their requests after an upgrade. */
+/** Returns the receipt id of version 0.2.0, which ignores the parts: its clients may repeat their requests after an upgrade. */
 export const earlierReceiptOf = (uploadId: string): string => `upload:${uploadId}`;
 
-/** Errors: 400 for a key of another form. */
+/** Returns the receipt id of an idempotency key. Errors: 400 for a key of another form. */
 export function receiptOfKey(principal: Principal, bucket: string, key: string): string {
   const { caller } = callerKeyOf(principal, key);
   return `key:${createHash("sha256").update(`${caller}\0${bucket}\0${key}`).digest("base64url")}`;
 }
 
-/** Errors: 422 where the key was used for another file. */
+/** Checks that a receipt is of the same file. Errors: 422 when the idempotency key was used for another file. */
 export function requireSameFile(receipt: ReceiptRecord, { key, size }: { key: string; size: number }): void {
   if (receipt.key !== key || receipt.size !== size) {
     throw new AppError(422, "The idempotency key was used for another file");
   }
 }
 
-/** To be called in the write that stores the file. Errors: `StoredBefore`. */
+/** Stores the receipt. Must be called in the transaction that stores the file. Errors: `StoredBefore`. */
 export function leaveReceipt(
   storage: StorageWrite,
   name: ReceiptName,

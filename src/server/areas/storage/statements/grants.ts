@@ -12,7 +12,7 @@ export const insertGrant = writing((db, v: GrantRecord) =>
 
 export const deleteGrant = writing((db, v: { id: string }) => db.delete(grants).where(eq(grants.id, v.id)));
 
-/** At most `limit`, so that one clean-up never delays other writes for long. */
+/** Deletes expired grants, at most `limit`, so that one clean-up never delays other writes for long. */
 export const deleteExpiredGrants = writing((db, v: { now: number; limit: number }) => {
   const expired = db
     .select({ id: grants.id })

@@ -6,7 +6,7 @@ import { reading, writing } from "../../../db/declare-query.ts";
 export type ObjectRecord = typeof objects.$inferSelect;
 type Address = Pick<ObjectRecord, "bucket" | "key">;
 
-/** The metadata as its text: it may be large, and most requests for a file do not need it. */
+/** Selects the metadata as unparsed text: it may be large, and most requests for a file do not need it. */
 const withMetadataText = {
   bucket: objects.bucket,
   key: objects.key,
@@ -40,16 +40,16 @@ interface ListRange {
   limit: number;
 }
 
-/** One lower bound: of two, SQLite looks up the first alone and reads every key between them. */
+/** Uses a single lower bound: given two, SQLite seeks to the first alone and reads every key between them. */
 const inRange = (v: ListRange) =>
   and(eq(objects.bucket, v.bucket), gte(objects.key, sql`max(${v.after}, ${v.from})`), ne(objects.key, v.after));
 
-/** In the byte order of the keys: those after `after` that are not before `from`. */
+/** Selects files in the byte order of their keys: those after `after` that are not before `from`. */
 export const objectsInOrder = reading((db, v: ListRange) =>
   db.select(withMetadataText).from(objects).where(inRange(v)).orderBy(asc(objects.key)).limit(v.limit),
 );
 
-/** The same, with what a list shows and nothing else. */
+/** Selects the columns that a list shows, with the order and range of `objectsInOrder`. */
 export const listedInOrder = reading((db, v: ListRange) =>
   db
     .select({ key: objects.key, size: objects.size, contentType: objects.contentType, uploaded: objects.uploaded })
@@ -59,7 +59,7 @@ export const listedInOrder = reading((db, v: ListRange) =>
     .limit(v.limit),
 );
 
-/** The file, or the part of an upload, that has these bytes. */
+/** Finds the file, or the part of an upload, that has these bytes. */
 export const ownerOfBytes = reading((db, v: { fileId: string }) =>
   unionAll(
     db.select({ fileId: objects.fileId }).from(objects).where(eq(objects.fileId, v.fileId)),

@@ -17,7 +17,7 @@ export const insertReceipt = writing((db, v: ReceiptRecord) =>
   }),
 );
 
-/** The time of the `nth` latest receipt of an owner. */
+/** Selects the time of an owner's `nth` latest receipt. */
 export const nthReceipt = reading((db, v: { ownerId: string | null; nth: number }) =>
   db
     .select({ uploaded: receipts.uploaded })
@@ -32,7 +32,7 @@ export const deleteReceiptsOf = writing((db, v: { ownerId: string | null; before
   db.delete(receipts).where(and(sql`${receipts.ownerId} is ${v.ownerId}`, lt(receipts.uploaded, v.before))),
 );
 
-/** At most `limit`, so that one clean-up never delays other writes for long. */
+/** Deletes old receipts, at most `limit`, so that one clean-up never delays other writes for long. */
 export const deleteReceiptsUntil = writing((db, v: { until: number; limit: number }) => {
   const expired = db
     .select({ id: receipts.id })

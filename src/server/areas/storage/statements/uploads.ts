@@ -19,7 +19,7 @@ export const insertUpload = writing((db, v: UploadRecord) =>
   }),
 );
 
-/** The unfinished uploads of one owner. */
+/** Counts the unfinished uploads of one owner. */
 export const countUploads = reading((db, v: Pick<UploadRecord, "bucket" | "ownerId">) =>
   db
     .select({ count: count().as("count") })
@@ -42,7 +42,7 @@ export const uploadsUntil = reading((db, v: { createdAt: number; limit: number }
     .limit(v.limit),
 );
 
-/** Newest first: those before a time, or at that time with a smaller id. */
+/** Selects uploads, newest first: those before a time, or at that time with a smaller id. */
 export const uploadsBefore = reading((db, v: { createdAt: number; id: string; limit: number }) =>
   db
     .select()
@@ -89,7 +89,7 @@ export const partFile = reading((db, v: { uploadId: string; partNumber: number }
     .where(and(eq(parts.uploadId, v.uploadId), eq(parts.partNumber, v.partNumber))),
 );
 
-/** The bytes of all parts but one. */
+/** Sums the bytes of all parts but one. */
 export const sizeOfOthers = reading((db, v: { uploadId: string; partNumber: number }) =>
   db
     .select({ size: sql<number>`coalesce(sum(${parts.size}), 0)`.as("size") })
@@ -97,7 +97,7 @@ export const sizeOfOthers = reading((db, v: { uploadId: string; partNumber: numb
     .where(and(eq(parts.uploadId, v.uploadId), ne(parts.partNumber, v.partNumber))),
 );
 
-/** Changes with every part that is uploaded or replaced. */
+/** Selects a stamp that changes with every part that is uploaded or replaced. */
 export const stampOfParts = reading((db, v: { uploadId: string }) => {
   const ordered = db
     .select({ fileId: parts.fileId })

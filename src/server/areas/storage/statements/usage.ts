@@ -38,7 +38,10 @@ export const bucketsWithUsage = reading((db, _: Record<string, never>) =>
   db.selectDistinct({ bucket: usage.bucket }).from(usage),
 );
 
-/** What files of a bucket, and parts of its unfinished uploads, hold, by owner; null: of service keys and the server. */
+/**
+ * Sums the bytes of a bucket's files and of the parts of its unfinished uploads, by owner; owner null: service keys and the
+ * server.
+ */
 export const countedUsage = reading((db, v: { bucket: string }) =>
   unionAll(
     db
@@ -61,7 +64,7 @@ export const countedUsage = reading((db, v: { bucket: string }) =>
   ),
 );
 
-/** What quotas are about: the size and the owner of the file at an address. */
+/** Selects the size and the owner of the file at an address, for quotas. */
 export const heldAt = reading((db, v: { bucket: string; key: string }) =>
   db
     .select({ ownerId: sql<string | null>`${objects.uploadedBy}`.as("ownerId"), size: objects.size })
@@ -69,7 +72,7 @@ export const heldAt = reading((db, v: { bucket: string; key: string }) =>
     .where(and(eq(objects.bucket, v.bucket), eq(objects.key, v.key))),
 );
 
-/** The size of one part. */
+/** Selects the size of one part. */
 export const partSize = reading((db, v: { uploadId: string; partNumber: number }) =>
   db
     .select({ size: parts.size })

@@ -4,38 +4,38 @@ import type { OpenedFile, Transaction } from "../../../db/index.ts";
 import type { Readable } from "../../../db/query.ts";
 import { addUsage, bucketsWithUsage, countedUsage, deleteUsage, deleteUsageOf, usageOf } from "../statements/usage.ts";
 
-/** The bytes of one owner; null: of a service key or the server. */
+/** Bytes held by one owner; owner null: a service key or the server. */
 interface Held {
   ownerId: string | null;
   size: number;
 }
 
-/** Bytes. */
+/** Quota of a bucket and its use, in bytes. */
 export interface QuotaUse {
-  /** null: not limited. */
+  /** Limit of the whole bucket; null: unlimited. */
   total: number | null;
   perUser: number | null;
-  /** By all files together, and by the parts of unfinished uploads. */
+  /** Bytes in use by all files and by the parts of unfinished uploads. */
   used: number;
 }
 
-/** The bytes of a body that are on the disk and not stored yet. */
+/** Counts the bytes of a body that are on disk and not stored yet. */
 export interface Arrival {
-  /** Errors: 413 when more arrive at once than may be held. */
+  /** Adds bytes. Errors: 413 when more arrive at once than the quota allows. */
   take(bytes: number): void;
-  /** They are stored, or gone. */
+  /** Releases the bytes: they are stored, or gone. */
   end(): void;
 }
 
-/** By bucket; buckets without a quota have none. */
+/** Quotas by bucket; buckets without a quota have no entry. */
 export type Quotas = ReadonlyMap<string, BucketQuota>;
 
-/** The row of all owners together; no user has this id. */
+/** Owner id of the row that counts all owners together; no user has this id. */
 const EVERYBODY = "";
 
 /**
- * Opens the counts of all buckets with a quota. They are kept by the writes that change files; a bucket that has got its quota
- * since the last start is counted once.
+ * Opens the counts of all buckets with a quota. Every transaction that changes files updates them; a bucket that got its
+ * quota since the last start is counted once.
  */
 export async function openQuotas(
   file: OpenedFile,
@@ -48,7 +48,7 @@ export async function openQuotas(
     quotas.set(bucket, new BucketQuota(bucket, quota));
     if (!counted.delete(bucket)) await file.write((tx) => countBucket(tx, bucket));
   }
-  // Nothing keeps the counts of a bucket without a quota.
+  // Counts of a bucket without a quota are not maintained.
   for (const bucket of counted) await file.write((tx) => void deleteUsageOf.run(tx, { bucket }));
   return quotas;
 }
@@ -61,12 +61,12 @@ function countBucket(tx: Transaction, bucket: string): void {
   }
 }
 
-/** What one bucket may hold, and what it holds. */
+/** Quota of one bucket, and its current use. */
 export class BucketQuota {
   readonly #bucket: string;
   readonly #total: number | undefined;
   readonly #perUser: number | undefined;
-  /** Bytes that are arriving, by owner. */
+  /** Arriving bytes, by owner. */
   readonly #arriving = new Map<string, number>();
 
   constructor(bucket: string, { total, perUser }: NonNullable<BucketConfig["quota"]>) {
@@ -75,7 +75,7 @@ export class BucketQuota {
     this.#perUser = perUser;
   }
 
-  /** Errors: 413 when `after` in place of `before` is more than may be held, and more than was held. */
+  /** Checks the replacement of `before` by `after`. Errors: 413 when it exceeds the quota and grows the use. */
   require(from: Readable, before: Held | null, after: Held): void {
     const freed = before?.size ?? 0;
     if (this.#total !== undefined) {
@@ -93,7 +93,7 @@ export class BucketQuota {
     }
   }
 
-  /** Like `require`, and counts it: of two writes at once the second one sees what the first one holds. */
+  /** Like `require`, and counts the replacement: of two concurrent writes the second sees the use of the first. */
   replace(tx: Transaction, before: Held | null, after: Held): void {
     this.require(tx, before, after);
     if (before !== null && before.ownerId !== after.ownerId) {
@@ -108,7 +108,7 @@ export class BucketQuota {
     if (ownerId !== null && this.#used(tx, ownerId) === 0) deleteUsage.run(tx, { bucket: this.#bucket, ownerId });
   }
 
-  /** Counts a body that begins to arrive. */
+  /** Begins to count an arriving body. */
   arrive(from: Readable, ownerId: string | null): Arrival {
     let taken = 0;
     const count = (bytes: number): void => {
@@ -133,7 +133,10 @@ export class BucketQuota {
     return { total: this.#total ?? null, perUser: this.#perUser ?? null, used: this.#used(from, EVERYBODY) };
   }
 
-  /** A bucket may hold more than its quota, which is smaller than before, and its files may be replaced. */
+  /**
+   * Checks the arriving bytes of one owner. A bucket may hold more than a quota that was reduced; its files may still be
+   * replaced.
+   */
   #requireArriving(from: Readable, ownerId: string, max: number | undefined, allowed: string): void {
     const bytes = this.#arriving.get(ownerId) ?? 0;
     if (max === undefined || bytes <= max || bytes <= this.#used(from, ownerId)) return;

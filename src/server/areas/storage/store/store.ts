@@ -64,7 +64,7 @@ interface ListRange {
   limit: number;
 }
 
-/** Reads that the store offers, and each write within its transaction. */
+/** Reads offered by the store, and by each write within its transaction. */
 export class StorageReads {
   readonly #from: Readable;
 
@@ -89,12 +89,12 @@ export class StorageReads {
     return partsOf.all(this.#from, { uploadId });
   }
 
-  /** Bytes of all parts but one; `except` 0: of all. */
+  /** Returns the bytes of all parts but one; `except` 0: of all. */
   partsSize(uploadId: string, except: number): number {
     return sizeOfOthers.get(this.#from, { uploadId, partNumber: except })?.size ?? 0;
   }
 
-  /** Changes with every part that is uploaded or replaced. */
+  /** Returns a stamp that changes with every part that is uploaded or replaced. */
   partsStamp(uploadId: string): string {
     return stampOfParts.get(this.#from, { uploadId })?.stamp ?? "";
   }
@@ -113,7 +113,10 @@ export class StorageStore extends StorageReads {
     this.#quotas = quotas;
   }
 
-  /** Errors: 413 where a file would exceed a quota of its bucket. The write that stores it asks again. */
+  /**
+   * Checks the quotas for a file. The transaction that stores it checks again. Errors: 413 when a quota of its bucket would
+   * be exceeded.
+   */
   requireRoom({
     uploadedBy: ownerId,
     size,
@@ -122,17 +125,17 @@ export class StorageStore extends StorageReads {
     this.#quotas.get(address.bucket)?.require(this.#file, heldAt.get(this.#file, address), { ownerId, size });
   }
 
-  /** For a body that begins to arrive; null: the bucket has no quota. End it when its bytes are stored, or gone. [ST309] */
+  /** Begins to count an arriving body; null when the bucket has no quota. End it when its bytes are stored, or gone. [ST309] */
   arrival(bucket: string, ownerId: string | null): Arrival | null {
     return this.#quotas.get(bucket)?.arrive(this.#file, ownerId) ?? null;
   }
 
-  /** In order of key (UTF-8 bytes): those after `after` that are not before `from`. */
+  /** Lists files in order of key (UTF-8 bytes): those after `after` that are not before `from`. */
   list(bucket: string, range: ListRange): StoredObject[] {
     return objectsInOrder.all(this.#file, { bucket, ...range }).map(withMetadata);
   }
 
-  /** Like `list`, with what a list shows and nothing else: metadata may be large. */
+  /** Like `list`, with only the members that a list shows: metadata may be large. */
   listSlim(bucket: string, range: ListRange): SlimObject[] {
     return listedInOrder.all(this.#file, { bucket, ...range });
   }
@@ -151,7 +154,7 @@ export class StorageStore extends StorageReads {
     return uploadsUntil.all(this.#file, { createdAt: createdUntil, limit }).map(({ id }) => id);
   }
 
-  /** Unfinished uploads of all buckets, newest first: those before this one. */
+  /** Lists unfinished uploads of all buckets, newest first: those before `place`. */
   uploadsBefore(place: Pick<Upload, "createdAt" | "id">, limit: number): Upload[] {
     return uploadsBefore.all(this.#file, { ...place, limit });
   }
@@ -160,31 +163,31 @@ export class StorageStore extends StorageReads {
     return extentOfParts.get(this.#file, { uploadId }) ?? { count: 0, size: 0 };
   }
 
-  /** The quota of a bucket and what is used of it; null: it has none. */
+  /** Returns the quota of a bucket and its use; null when it has none. */
   quotaUse(bucket: string): QuotaUse | null {
     return this.#quotas.get(bucket)?.use(this.#file) ?? null;
   }
 
-  /** Resolves to the number of removed grants. */
+  /** Removes expired grants, at most `limit`. Resolves to their number. */
   removeExpiredGrants(now: number, limit: number): Promise<number> {
     return this.#file.write((tx) => deleteExpiredGrants.run(tx, { now, limit }));
   }
 
-  /** Resolves to the number of removed receipts. */
+  /** Removes receipts up to a time, at most `limit`. Resolves to their number. */
   removeReceipts(until: number, limit: number): Promise<number> {
     return this.#file.write((tx) => deleteReceiptsUntil.run(tx, { until, limit }));
   }
 
-  /** Durable when it resolves. */
+  /** Runs `work` in one transaction. Durable when it resolves. */
   write<T>(work: (storage: StorageWrite) => T): Promise<T> {
-    // What `work` returns here is no promise: every caller's type says so, but a generic one cannot be shown to be.
+    // `work` returns no promise here: every caller's type says so, but that cannot be shown for a generic one.
     return this.#file.write<unknown>(
       (tx) => work(new StorageWrite(tx, this.#notes, this.#quotas)) as undefined,
     ) as Promise<T>;
   }
 }
 
-/** What can be done within one write; all of it happens or none. */
+/** Operations within one transaction. */
 export class StorageWrite extends StorageReads {
   readonly #tx: Transaction;
   readonly #notes: FileNotes;
@@ -197,7 +200,10 @@ export class StorageWrite extends StorageReads {
     this.#quotas = quotas;
   }
 
-  /** What changes with every change of a file, without its metadata, which may be large. */
+  /**
+   * Returns the version of a file, which changes with every change of it, without its metadata, which may be large; null
+   * when there is no file.
+   */
   version(address: ObjectAddress): ObjectVersion | null {
     return objectVersion.get(this.#tx, address);
   }
@@ -208,7 +214,7 @@ export class StorageWrite extends StorageReads {
     putObject.run(this.#tx, object);
   }
 
-  /** Stores a file, in place of the one at its address. Errors: 413 over a quota. */
+  /** Stores a file, replacing the one at its address. Errors: 413 over a quota. */
   upload(object: StoredObject, by: Actor): void {
     this.#audit("file.upload", object, by, object);
     this.#noted("upload", object, by, () => {
@@ -234,18 +240,18 @@ export class StorageWrite extends StorageReads {
     insertUpload.run(this.#tx, upload);
   }
 
-  /** Unfinished uploads of one owner. */
+  /** Counts the unfinished uploads of one owner. */
   uploadCount(bucket: string, ownerId: string | null): number {
     return countUploads.get(this.#tx, { bucket, ownerId })?.count ?? 0;
   }
 
-  /** From here on the upload counts as expired: what is left of it is removed in steps. */
+  /** Ends an upload, which counts as expired from here on: the rest of it is removed in steps. */
   endUpload(id: string): void {
     this.#releaseParts(id, () => this.partsSize(id, 0));
     endUpload.run(this.#tx, { id });
   }
 
-  /** Ends an upload that somebody does not finish. */
+  /** Ends an upload that will not be finished, and audits that. */
   abortUpload({ id, bucket, key, ownerId }: Pick<Upload, "id" | "bucket" | "key" | "ownerId">, by: Actor): void {
     this.#tx.causedBy(by);
     const before = { uploadedBy: ownerId };
@@ -258,7 +264,7 @@ export class StorageWrite extends StorageReads {
     deleteUpload.run(this.#tx, { id });
   }
 
-  /** Removes the first parts, at most `limit`, and returns them. */
+  /** Removes and returns the first parts, at most `limit`. */
   takeParts(uploadId: string, limit: number): UploadPart[] {
     const taken = firstParts.all(this.#tx, { uploadId, limit });
     const last = taken.at(-1);
@@ -267,12 +273,12 @@ export class StorageWrite extends StorageReads {
     return taken;
   }
 
-  /** The bytes of one part; null: there is no such part. */
+  /** Returns the file id of one part; null when there is no such part. */
   partFile(uploadId: string, partNumber: number): string | null {
     return partFile.get(this.#tx, { uploadId, partNumber })?.fileId ?? null;
   }
 
-  /** Stores a part, in place of the one with its number. Errors: 413 over a quota. */
+  /** Stores a part, replacing the one with its number. Errors: 413 over a quota. */
   putPart(uploadId: string, part: UploadPart): void {
     const { quota, ownerId } = this.#quotaOf(uploadId);
     if (quota !== undefined) {
@@ -283,7 +289,7 @@ export class StorageWrite extends StorageReads {
     putPart.run(this.#tx, { uploadId, ...part });
   }
 
-  /** Beyond the bound the owner's oldest receipts are removed. */
+  /** Stores a receipt, and removes the owner's oldest ones beyond the bound. */
   insertReceipt(receipt: ReceiptRecord): void {
     insertReceipt.run(this.#tx, receipt);
     const { ownerId } = receipt;
@@ -295,12 +301,12 @@ export class StorageWrite extends StorageReads {
     insertGrant.run(this.#tx, { ...grant, auth: recordOf(holder, actor) });
   }
 
-  /** false: the grant has been used. */
+  /** Removes the grant; false when it has been used. */
   consumeGrant(id: string): boolean {
     return deleteGrant.run(this.#tx, { id }) === 1;
   }
 
-  /** Runs `change`, and notes it if something watches such events of the bucket. */
+  /** Runs `change`, and notes it if a trigger or webhook watches such events of the bucket. */
   #noted(event: FileEvent, address: ObjectAddress, by: Actor, change: () => StoredObject | null): void {
     const isWatched = this.#notes.isWatched(address.bucket, event);
     const before = isWatched ? this.find(address) : null;
@@ -310,7 +316,7 @@ export class StorageWrite extends StorageReads {
     this.#notes.note(this.#tx, { bucket: address.bucket, event, by, ...states });
   }
 
-  /** Call it before the change. */
+  /** Writes an entry of the audit log. Must be called before the change. */
   #audit(action: string, { bucket, key }: ObjectAddress, by: Actor, after: StoredObject | null): void {
     this.#tx.causedBy(by);
     this.#tx.audit(() => {
@@ -319,7 +325,7 @@ export class StorageWrite extends StorageReads {
     });
   }
 
-  /** The quota that an unfinished upload counts for. An upload that has ended counts for none. */
+  /** Returns the quota that an unfinished upload counts towards. An ended upload counts towards none. */
   #quotaOf(uploadId: string): { quota?: BucketQuota | undefined; ownerId: string | null } {
     const upload = this.#quotas.size === 0 ? null : this.findUpload(uploadId);
     if (upload === null || upload.createdAt === 0) return { ownerId: null };
@@ -334,7 +340,7 @@ export class StorageWrite extends StorageReads {
 
 const factsOrNull = (object: StoredObject | null): FileFacts | null => (object === null ? null : factsOf(object));
 
-/** A user as rules see one, or the name of a service key; with who is audited, if anybody is. */
+/** Returns the stored form of a holder: a user as rules see one, or the name of a service key; with the audited actor, if any. */
 function recordOf(holder: GrantHolder, actor: AuditActor | null): JsonObject | null {
   if (holder.kind === "server") return null;
   const who = holder.kind === "user" ? holder.auth : { serviceKey: holder.name };
@@ -344,14 +350,14 @@ function recordOf(holder: GrantHolder, actor: AuditActor | null): JsonObject | n
 
 function grantOf({ auth, ...grant }: GrantRecord): UploadGrant {
   if (auth === null) return { ...grant, holder: { kind: "server" }, actor: null };
-  // `recordOf` has written it, or that of an earlier version, which kept no actor.
+  // Written by `recordOf`, here or in an earlier version, which kept no actor.
   const { actor = null, ...value } = auth as unknown as (Auth | { serviceKey: string }) & { actor?: AuditActor };
   const holder: GrantHolder =
     "serviceKey" in value ? { kind: "serviceKey", name: value.serviceKey } : { kind: "user", auth: value };
   return { ...grant, holder, actor };
 }
 
-/** Parses the metadata when it is first read. */
+/** Returns the row with metadata that is parsed when first read. */
 function withMetadata(row: Omit<ObjectRecord, "customMetadata"> & { customMetadata: string }): StoredObject {
   const text = row.customMetadata;
   let parsed: Metadata | null = null;
@@ -360,6 +366,6 @@ function withMetadata(row: Omit<ObjectRecord, "customMetadata"> & { customMetada
     parsed ??= text === "{}" ? {} : (JSON.parse(text) as Metadata);
     return parsed;
   };
-  // Every member of the row is there; the one that is defined anew is of the type that is returned.
+  // Every member of the row is present; the redefined one has the type that is returned.
   return Object.defineProperty(row as unknown as StoredObject, "customMetadata", { get, enumerable: true });
 }
