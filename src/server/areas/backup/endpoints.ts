@@ -206,7 +206,7 @@ function downloadEndpoints({ service, links, audit }: EndpointDeps): readonly En
       else links.take(ticket, params.name, address);
       query();
       const { name, sizeBytes } = await service.find(params.name);
-      // Of a link it was written when the key asked for it.
+      // For a link, the entry was written when the key asked for it.
       if (ticket === null) await audit({ action: "backup.download", target: `backups/${name}` });
       return answerFile(request, {
         etag: `"${name}-${sizeBytes}"`,

@@ -18,10 +18,10 @@ import { BACKUPS_FOLDER } from "./layout.ts";
 import { LOCAL_KEEP } from "./limits.ts";
 import { createBackupsService, createLinks, createVerification, Runs, type Verification } from "./service.ts";
 
-/** The name of the jobs that make backups. */
+/** Name of the jobs that make backups. */
 const BACKUP_JOB_NAME = "platform.backup";
 
-/** Figures of backups for the metrics; counters begin at the start. */
+/** Metrics of backups; counters begin at the start. */
 export interface BackupsLoad {
   backupsMade: number;
   backupsFailed: number;
@@ -44,11 +44,11 @@ export interface BackupsArea {
 }
 
 export interface BackupsAreaDeps {
-  /** undefined: no scheduled backups, and others are stored in the data directory. */
+  /** Config; undefined: no scheduled backups, and requested ones are stored in the data directory. */
   config: BackupsConfig | undefined;
   /** A drill makes no backups, as they would replace those of the server. */
   isDrill: boolean;
-  /** Takes the destination over from another data directory. */
+  /** Whether to take the destination over from another data directory. */
   takeOver: boolean;
   dataDirectory: string;
   clock: Clock;
@@ -58,13 +58,13 @@ export interface BackupsAreaDeps {
   queue: Queue;
   principals: Pick<Principals, "requireUsable">;
   audit: { record(change: { action: string; target: string; after?: unknown }): Promise<void> };
-  /** How a backup is made. Default: in a process of its own. */
+  /** Runs a backup. Default: in a process of its own. */
   run?: RunBackupJob;
 }
 
 /**
- * Makes backups as jobs: at the times of the schedule, in UTC, and when a request asks for one. Times while the server does not
- * run are skipped; a backup that a stop has cancelled is made after the next start.
+ * Makes backups as jobs: at the times of the schedule, in UTC, and on request. Times while the server does not run are
+ * skipped; a backup cancelled by a stop is made after the next start.
  */
 export function createBackupsArea(deps: BackupsAreaDeps): BackupsArea {
   const { config, clock, ids, queue, isDrill } = deps;
@@ -116,14 +116,17 @@ export function createBackupsArea(deps: BackupsAreaDeps): BackupsArea {
   };
 }
 
-/** One that never ends fails never: nothing but the clock tells. [BK26] */
+/**
+ * Whether two scheduled times have passed since the last success and since the start. A backup that never ends never fails,
+ * so only the clock can tell. [BK26]
+ */
 function hasMissedTwo(
   schedule: string,
   { load, startedAt, clock }: { load: BackupsLoad; startedAt: Millis; clock: Clock },
 ): boolean {
   const now = clock.now();
   const times = cronTimes(schedule, "UTC");
-  // A backup of a clock that was ahead says nothing.
+  // A backup time in the future comes from a clock that was ahead, and says nothing.
   const since = load.lastBackupAt > now ? startedAt : Math.max(startedAt, load.lastBackupAt);
   const first = times.next(since);
   const second = first === null ? null : times.next(first);
@@ -132,7 +135,7 @@ function hasMissedTwo(
 
 type Place = Omit<BackupJob, "owner">;
 
-/** Relative paths are relative to the working directory. */
+/** Returns the place of the backups. Relative paths are relative to the working directory. */
 function placeOf(config: BackupsConfig | undefined, directory: string): Place {
   const dataDirectory = resolve(directory);
   const {
@@ -143,7 +146,7 @@ function placeOf(config: BackupsConfig | undefined, directory: string): Place {
   return { dataDirectory, keep, verify, to: "folder" in to ? { folder: resolve(to.folder) } : to };
 }
 
-/** Makes the id of the data directory, if it has none yet. */
+/** Returns the owner that marks destinations, creating the id of the data directory if it has none yet. */
 function ownerOf({ dataDirectory, ids }: Pick<BackupsAreaDeps, "dataDirectory" | "ids">): Owner {
   const directory = resolve(dataDirectory);
   return { id: ownerIdOf(directory, ids), directory };
@@ -187,13 +190,16 @@ function createMaking(deps: MakingDeps): (job: { id: string; signal: AbortSignal
   };
 }
 
-/** An alert on the age of the last backup must not fire after each start. A failing destination is reported by the next backup. */
+/**
+ * Reads the last backup at the destination, so that an alert on its age does not fire after each start. A failing
+ * destination is reported by the next backup.
+ */
 async function readPresent(destination: Destination, load: BackupsLoad): Promise<void> {
   const present = await presentBackups(destination).catch(() => null);
   if (present === null) return;
   const { newest, verifiedAt, hasLastFailed } = present;
   load.lastBackupVerifiedAt = Math.max(load.lastBackupVerifiedAt, verifiedAt ?? 0);
-  // A backup of this start is newer.
+  // A backup made since the start is newer.
   if (load.backupsMade + load.backupsFailed > 0) return;
   load.hasLastFailed = hasLastFailed;
   if (newest === null) return;
@@ -201,7 +207,7 @@ async function readPresent(destination: Destination, load: BackupsLoad): Promise
   load.lastBackupBytes = newest.sizeBytes;
 }
 
-/** At the start only: a server that ran with it for long could take the destination from its successor. */
+/** Takes the destination over, at the start only: a server that ran with the option for long could take it from its successor. */
 async function takeOverDestination(
   destination: Destination,
   owner: Owner,

@@ -3,11 +3,11 @@ import { join } from "node:path";
 
 /** The files of a data directory that concern backups. schema/STORAGE.md describes all of them. */
 
-/** A server refuses to start if it exists: a restore is running or was interrupted. */
+/** Folder of a restore. A server refuses to start while it exists: a restore is running or was interrupted. */
 export const RESTORE_FOLDER = "restore.partial";
-/** Scheduled backups to an object store are written here first. */
+/** Folder where scheduled backups to an object store are written first. */
 export const UPLOAD_FOLDER = "backup.partial";
-/** Backups are stored here where the config names no place. */
+/** Folder of backups when the config names no place. */
 export const BACKUPS_FOLDER = "backups";
 export const SYSTEM_FILE = "system.db";
 export const JOBS_FILE = "jobs.db";
@@ -36,12 +36,12 @@ const PASSING = new RegExp(
     "^owner-id(?:\\.\\d+\\.new)?$",
     "\\.db-(?:wal|shm|journal)$",
     "\\.db\\.new$",
-    // What an upgrade has copied before.
+    // Copies made by an upgrade before it began.
     "\\.db\\.v\\d+(?:\\.new(?:-wal|-shm|-journal)?)?$",
     "^(?:secrets|webhooks)\\.json\\.\\d+\\.new$",
-    // A restored copy gets certificates, and has links, of its own.
+    // A restored copy gets certificates and links of its own.
     "^(?:tls|admin-links)(?:/|$)",
-    // The executable names it by its content.
+    // The executable writes this file under a name derived from its content.
     "^vectorize/vec0(?:-[0-9a-z]+)?\\.(?:so|dylib|dll)(?:\\.\\d+(?:\\.new)?)?$",
     "^storage/(?:objects|parts)/incoming(?:/|$)",
     "^storage/thumbs(?:/|$)",
@@ -52,7 +52,7 @@ const PASSING = new RegExp(
 /** `object`: the content of a stored file, which never changes. `stranger`: not a file of the server. */
 export type FileKind = "database" | "object" | "plain" | "passing" | "stranger";
 
-/** `path` is relative to the data directory, with `/`. A path of no known form is a stranger. */
+/** Returns the kind of a file. `path` is relative to the data directory, with `/`. A path of no known form is a stranger. */
 export function kindOf(path: string): FileKind {
   if (DATABASE.test(path)) return "database";
   const [, fanOut] = OBJECT.exec(path) ?? [];
@@ -61,10 +61,13 @@ export function kindOf(path: string): FileKind {
   return PASSING.test(path) ? "passing" : "stranger";
 }
 
-/** Whether a power cut can leave this database without a byte as it is made: the server opens it then, and refuses others. */
+/**
+ * Whether a power cut can leave this database empty while it is created. The server opens such a file, and refuses other
+ * empty ones.
+ */
 export const mayBeEmpty = (path: string): boolean => MAY_BE_EMPTY.test(path);
 
-/** Whether backups contain it; all other paths in an archive are refused. */
+/** Whether backups contain the file; all other paths in an archive are refused. */
 export const isKept = (path: string): boolean => ["database", "object", "plain"].includes(kindOf(path));
 
 export const STORAGE_FOLDERS = ["objects", "parts"] as const;
@@ -80,12 +83,12 @@ export const objectPath = (folder: StorageFolder, fileId: string): string =>
   `storage/${folder}/${fileId.slice(-2)}/${fileId}`;
 
 export interface FoundFile {
-  /** Relative to the data directory, with `/`. */
+  /** Path relative to the data directory, with `/`. */
   path: string;
   kind: FileKind;
 }
 
-/** The files under `folder` of a data directory (empty: all), with the names of one folder in memory at a time. */
+/** Yields the files under `folder` of a data directory (empty: all), with the names of one folder in memory at a time. */
 export function* scanFiles(dataDirectory: string, folder = ""): Generator<FoundFile> {
   for (const entry of entriesOf(join(dataDirectory, folder))) {
     const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
@@ -97,13 +100,13 @@ export function* scanFiles(dataDirectory: string, folder = ""): Generator<FoundF
   }
 }
 
-/** A folder may be a link to another disk. A removed one is not a folder. */
+/** Whether an entry is a folder. A folder may be a link to another disk. A removed one is not a folder. */
 function isFolder(dataDirectory: string, path: string, entry: Dirent): boolean {
   if (!entry.isSymbolicLink()) return entry.isDirectory();
   return statSync(join(dataDirectory, path), { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
-/** In order of name; none for a missing folder. */
+/** Lists the entries of a folder in order of name; none for a missing folder. */
 function entriesOf(path: string): Dirent[] {
   try {
     return readdirSync(path, { withFileTypes: true }).sort((one, other) => (one.name < other.name ? -1 : 1));

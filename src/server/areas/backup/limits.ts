@@ -15,9 +15,9 @@ export const LOCK_TIMEOUT_MS = 10 * SECOND_MS;
 /** Attempts to take a snapshot of system.db of which all contents can be secured. */
 export const OBJECT_ROUNDS_MAX = 5;
 
-/** The first entry of an archive, which identifies it. */
+/** Maximum bytes of the first entry of an archive, which identifies it. */
 export const HEADER_MAX_BYTES = 16 * 1024;
-/** One line of the manifest: a path, a size, a hash. */
+/** Maximum bytes of one line of the manifest: a path, a size, a hash. */
 export const MANIFEST_LINE_MAX_BYTES = 1024;
 /** File names in a message; further ones are counted. */
 export const NAMES_SHOWN_MAX = 5;
@@ -25,31 +25,31 @@ export const NAMES_SHOWN_MAX = 5;
 /** Damages of one database that a verification names. */
 export const DAMAGES_SHOWN_MAX = 5;
 
-/** The output of a scheduled backup: its result, or its error. */
+/** Maximum bytes of a scheduled backup's output: its result, or its error. */
 export const CHILD_OUTPUT_MAX_BYTES = 16 * 1024;
-/** Between SIGTERM and SIGKILL for a running backup. */
+/** Delay between SIGTERM and SIGKILL for a running backup. */
 export const CHILD_STOP_TIMEOUT_MS = 10 * SECOND_MS;
-/** Files at a destination that are looked at. */
+/** Maximum files examined at a destination. */
 export const BACKUPS_LISTED_MAX = 100_000;
 
 export const S3_PART_BYTES = 8 * 1024 * 1024;
 export const S3_PARTS_AT_ONCE = 2;
 export const S3_RETRIES = 3;
-/** Keys of one page of a list. */
+/** Keys per page of a list. */
 export const S3_LIST_KEYS = 1000;
 
 /** How far the names of backups may run ahead of the clock, as each is later than the one before. */
 export const NAMES_AHEAD_MAX_MS = HOUR_MS;
 
-/** Backups in the data directory, where the config names no place, of which the oldest is deleted for another one. */
+/** Backups kept in the data directory when the config names no place; a further one replaces the oldest. */
 export const LOCAL_KEEP = 3;
-/** The newest backups that an answer lists. */
+/** Maximum backups that a response lists, the newest. */
 export const BACKUPS_SHOWN_MAX = 1000;
-/** Backups and verifications since the start, of which the newest can be asked for. */
+/** Maximum backups and verifications since the start that are remembered, the newest. */
 export const RUNS_KEPT_MAX = 20;
-/** Links to backups that have not been used. */
+/** Maximum unused links to backups. */
 export const LINKS_MAX = 100;
-/** From the answer with a link to the request that uses it. */
+/** Time from the response with a link to the request that uses it. */
 export const LINK_TTL_MS = 60 * SECOND_MS;
-/** Random bytes of a link. */
+/** Number of random bytes of a link. */
 export const LINK_BYTES = 32;

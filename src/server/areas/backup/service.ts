@@ -18,24 +18,24 @@ import { BackupError } from "./types.ts";
 /** A backup at the destination. */
 export interface ListedBackup {
   name: string;
-  /** When it was begun. */
+  /** Start of the backup, in milliseconds since 1970. */
   at: number;
   sizeBytes: number;
   verifiedAt: number | null;
   isFailed: boolean;
 }
 
-/** Backups for administrators. Rights are checked by the endpoints. */
+/** Operations on backups for administrators. Rights are checked by the endpoints. */
 export interface BackupsService {
-  /** Newest first, at most BACKUPS_SHOWN_MAX. Errors: 503 where the destination fails. */
+  /** Lists backups, newest first, at most BACKUPS_SHOWN_MAX. Errors: 503 when the destination fails. */
   list(): Promise<ListedBackup[]>;
-  /** Since the start, newest first. */
+  /** Lists the runs since the start, newest first. */
   runs(): Run[];
-  /** Begins one. Errors: 409 while another run has not ended, 503 in a drill. */
+  /** Begins a backup. Errors: 409 while another run has not ended, 503 in a drill. */
   create(): Promise<Run>;
-  /** Begins it. Errors: as `create`; 404. */
+  /** Begins a verification. Errors: as `create`; 404. */
   verify(name: string): Promise<Run>;
-  /** Errors: 404; 503 where the destination fails. */
+  /** Finds a backup at the destination. Errors: 404; 503 when the destination fails. */
   find(name: string): Promise<StoredBackup>;
   readonly destination: Destination;
 }
@@ -44,9 +44,9 @@ interface ServiceDeps {
   destination: Destination;
   runs: Runs;
   queue: Queue;
-  /** The name of the jobs that make backups. */
+  /** Name of the jobs that make backups. */
   jobName: string;
-  /** What jobs of a schedule have as well, so that a schedule and a request make one backup. */
+  /** Key of the job, shared with scheduled jobs, so that a schedule and a request make one backup. */
   jobKey: string;
   isDrill: boolean;
   /** Begins the verification of a backup, which `run` follows. */
@@ -114,10 +114,13 @@ export function createBackupsService(deps: ServiceDeps): BackupsService {
 
 const busy = (): AppError => conflict("A backup is being made or verified; one runs at a time");
 
-/** Tickets with which a browser downloads a backup, as a link cannot carry the header of a key. */
+/** Issues and checks tickets with which a browser downloads a backup, as a link cannot carry the header of a key. */
 export interface Links {
   issue(name: string, key: ServiceKeyPrincipal): { ticket: string; expiresAt: Millis };
-  /** Errors: 401 for a ticket that is unknown, used, too old, or of another backup; those of `requireUsable`. */
+  /**
+   * Checks a ticket without using it up. Errors: 401 for a ticket that is unknown, used, too old, or for another backup;
+   * those of `requireUsable`.
+   */
   check(ticket: string, name: string, address: () => string): void;
   /** Uses a ticket up. Errors: those of `check`. */
   take(ticket: string, name: string, address: () => string): void;
@@ -158,29 +161,29 @@ export function createLinks({
   return links;
 }
 
-/** A backup that is made, or verified, by this process. */
+/** A backup, or a verification, run by this process. */
 export interface Run {
   readonly id: string;
   readonly action: "create" | "verify";
-  /** The backup; null: it has no name yet. */
+  /** Name of the backup; null: none yet. */
   name: string | null;
   state: "waiting" | "running" | "done" | "failed";
   startedAt: Millis | null;
   endedAt: Millis | null;
-  /** Why it has failed. */
+  /** Reason of the failure; null: none. */
   error: string | null;
   found: Found | null;
 }
 
-/** What a backup contains. */
+/** Contents of a backup. */
 export interface Found {
   fileCount: number;
   contentBytes: number;
-  /** null: it was not verified. */
+  /** Number of databases; null when the backup was not verified. */
   databaseCount: number | null;
 }
 
-/** The newest runs, in memory. */
+/** Keeps the newest runs, in memory. */
 export class Runs {
   readonly #clock: Clock;
   readonly #runs = new Map<string, Run>();
@@ -189,7 +192,7 @@ export class Runs {
     this.#clock = clock;
   }
 
-  /** Newest first. */
+  /** All runs kept, newest first. */
   get all(): Run[] {
     return [...this.#runs.values()].reverse();
   }
@@ -210,14 +213,14 @@ export class Runs {
     return run;
   }
 
-  /** Those that waited for a job which is no more. */
+  /** Ends the runs that waited for a job that no longer exists. */
   endWaiting(): void {
     for (const run of this.#runs.values()) {
       if (run.state === "waiting") Object.assign(run, { state: "failed", error: "The job was cancelled" });
     }
   }
 
-  /** Follows `work`, and gives its result. Errors: those of `work`. */
+  /** Follows `work`, and resolves to its result. Errors: those of `work`. */
   async follow<Result extends { fileCount: number; contentBytes: number }>(
     run: Run,
     work: () => Promise<Result & { name?: string; databaseCount?: number }>,
@@ -241,9 +244,9 @@ export class Runs {
 /** Verifies one backup at a time, in a process of its own. */
 export interface Verification {
   start(run: Run, name: string): void;
-  /** Resolves once none runs. */
+  /** Resolves once no verification runs. */
   ended(): Promise<void>;
-  /** Cancels what runs. */
+  /** Cancels the running verification. */
   stop(): Promise<void>;
 }
 

@@ -7,7 +7,7 @@ export class BackupError extends Error {
 export interface ArchiveHeader {
   format: "platform-backup";
   version: number;
-  /** The version of the program that made it. */
+  /** Version of the program that made the backup. */
   platform: string;
   /** ISO 8601: the start of the backup. */
   createdAt: string;
@@ -18,7 +18,7 @@ export interface FileFacts {
   /** Relative to the data directory, with `/` on every system. */
   path: string;
   size: number;
-  /** Hexadecimal. */
+  /** Hash of the content, in hexadecimal. */
   sha256: string;
 }
 
@@ -26,11 +26,11 @@ export interface BackupSummary {
   file: string;
   createdAt: string;
   fileCount: number;
-  /** Bytes of the files in it. */
+  /** Bytes of the files in the archive, uncompressed. */
   contentBytes: number;
   /** Bytes of the archive. */
   sizeBytes: number;
-  /** Stored files outside of the data directory: their buckets keep them in object stores. */
+  /** Number of stored files outside the data directory: their buckets keep them in object stores. */
   elsewhereCount: number;
   /** Some of the files in the data directory that do not belong to the server and are not in the backup. */
   strangers: readonly string[];

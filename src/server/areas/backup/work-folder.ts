@@ -8,11 +8,11 @@ import { BackupError } from "./types.ts";
 /** A folder for temporary files, locked while it is used. */
 export interface WorkFolder {
   pathOf(name: string): string;
-  /** Removes it with its contents. */
+  /** Removes the folder with its contents. */
   remove(): void;
 }
 
-/** Creates the folder, after removing the remains of a killed process. Errors: it is in use. */
+/** Creates and locks a work folder, after removing the remains of a killed process. Errors: the folder is in use. */
 export function claimWorkFolder(path: string, { work = "backup" } = {}): WorkFolder {
   sweepWorkFolder(path);
   if (existsSync(path)) throw new BackupError(`Another ${work} is running in ${path}`);
@@ -38,7 +38,7 @@ export function sweepWorkFolder(path: string): void {
   rmSync(path, { recursive: true, force: true });
 }
 
-/** A database for the time of one backup or restore. Its folder is removed afterwards, so nothing of it is synced. */
+/** Opens a database for the duration of one backup or restore. Its folder is removed afterwards, so it is never synced. */
 export function openScratch(path: string, schema: string): Database {
   const sqlite = new Database(path, { create: true, readwrite: true });
   sqlite.run("PRAGMA journal_mode = OFF");
@@ -47,7 +47,7 @@ export function openScratch(path: string, schema: string): Database {
   return sqlite;
 }
 
-/** Errors: a restore into this data directory was interrupted, so it is incomplete. */
+/** Checks that the data directory is complete. Errors: a restore into it was interrupted. */
 export function requireWhole(dataDirectory: string): void {
   if (!existsSync(join(dataDirectory, RESTORE_FOLDER))) return;
   throw new BackupError(

@@ -6,14 +6,14 @@ import { createTarPacker } from "modern-tar";
 import { CHUNK_BYTES, SYNC_BYTES } from "../limits.ts";
 import { BackupError, type FileFacts } from "../types.ts";
 
-/** Incremented with every incompatible change of the format. */
+/** Version of the archive format, incremented with every incompatible change. */
 export const ARCHIVE_VERSION = 1;
-/** The first and the last entry of an archive. */
+/** Names of the first and the last entry of an archive. */
 export const HEADER_ENTRY = "backup.json";
 export const MANIFEST_ENTRY = "manifest.ndjson";
 const OWNER_ONLY = 0o600;
 
-/** A tar compressed with Zstandard, written as a stream: only a few chunks are in memory. */
+/** Writes a tar compressed with Zstandard as a stream: only a few chunks are in memory. */
 export interface ArchiveWriter {
   /** Adds the current content of `source`. Errors: those of opening it, before anything has been written. */
   addFile(path: string, source: string): Promise<FileFacts>;
@@ -24,7 +24,7 @@ export interface ArchiveWriter {
   abort(): Promise<void>;
 }
 
-/** `path` must not exist. An abort of `signal` stops the writing. */
+/** Creates an archive. `path` must not exist. An abort of `signal` stops the writing. */
 export function createArchive(path: string, { time, signal }: { time: Date; signal: AbortSignal }): ArchiveWriter {
   const { readable, controller } = createTarPacker();
   const compressor = createZstdCompress({ params: { [constants.ZSTD_c_checksumFlag]: 1 } });
@@ -81,7 +81,7 @@ export function createArchive(path: string, { time, signal }: { time: Date; sign
   };
 }
 
-/** Exactly `size` bytes: what is appended meanwhile is not included. */
+/** Yields exactly `size` bytes: what is appended meanwhile is not included. */
 async function* chunksOf(
   handle: Awaited<ReturnType<typeof open>>,
   size: number,
@@ -102,8 +102,8 @@ async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 }
 
 /**
- * A new file that is synced in small parts and on disk when the stream has finished: a single large sync at the end would
- * delay the small ones of the server. Errors: the file exists.
+ * Creates a file that is synced in small parts, and is on disk when the stream has finished: a single large sync at the end
+ * would delay the small ones of the server. Errors: the file exists.
  */
 export function createSyncedFile(path: string): Writable {
   let handle: FileHandle | null = null;

@@ -19,9 +19,9 @@ import { snapshotDatabase } from "./snapshot.ts";
 
 interface BackupOptions {
   dataDirectory: string;
-  /** Gets its name once it is complete, and then replaces an existing file. */
+  /** Path of the archive, which gets this name once it is complete, and then replaces an existing file. */
   file: string;
-  /** Called with the complete archive before that; what it throws keeps the archive from getting its name. */
+  /** Called with the complete archive before the rename; an exception prevents the rename. */
   check?: (archivePath: string) => Promise<void>;
   clock: Clock;
   signal: AbortSignal;
@@ -107,7 +107,7 @@ async function fill(filling: Filling): Promise<Content> {
   }
 }
 
-/** The contents of stored files that exist now. One removed meanwhile is not needed: its record is gone too. */
+/** Adds the contents of stored files that exist now. One removed meanwhile is not needed: its record is gone too. */
 async function addObjects({ dataDirectory, archive, signal }: Filling, facts: FactsStore): Promise<void> {
   for (const { path, kind } of scanFiles(dataDirectory, "storage")) {
     signal.throwIfAborted();
@@ -117,7 +117,7 @@ async function addObjects({ dataDirectory, archive, signal }: Filling, facts: Fa
 
 type Strangers = Pick<BackupSummary, "strangers" | "strangerCount">;
 
-/** Databases and plain files except for system.db. Resolves to the files that do not belong to the server. */
+/** Adds databases and plain files except for system.db. Resolves to the files that do not belong to the server. */
 async function addOthers({ dataDirectory, archive, work, signal }: Filling, facts: FactsStore): Promise<Strangers> {
   const strangers: string[] = [];
   let strangerCount = 0;
@@ -135,7 +135,7 @@ async function addOthers({ dataDirectory, archive, work, signal }: Filling, fact
 }
 
 interface DatabaseCopy {
-  /** In the archive. */
+  /** Path in the archive. */
   path: string;
   source: string;
   snapshotPath: string;
@@ -162,7 +162,10 @@ async function addDatabase(
   rmSync(snapshotPath);
 }
 
-/** After the databases whose entries it takes: what an earlier copy lacked, the others could have deleted already. [AL2] */
+/**
+ * Adds the audit log. Must run after the databases whose entries it takes: entries that an earlier copy lacks may have been
+ * deleted from the others by then. [AL2]
+ */
 async function addAudit({ archive, work, dataDirectory }: Filling, facts: FactsStore): Promise<void> {
   const source = join(dataDirectory, AUDIT_FILE);
   if (!existsSync(source)) return;
@@ -170,9 +173,9 @@ async function addAudit({ archive, work, dataDirectory }: Filling, facts: FactsS
 }
 
 /**
- * After all other databases: what their transactions have noted for later moves to jobs.db after the commit, so an earlier copy
- * could lack what the others no longer have. What both have is recognised by its id. Jobs that were done meanwhile wait in the
- * copy: the other databases may have been copied before them. [BK202]
+ * Adds jobs.db. Must run after all other databases: jobs that their transactions have noted move to jobs.db after the
+ * commit, so an earlier copy could lack what the others no longer have. Duplicates are recognised by id. Jobs that were
+ * done meanwhile wait in the copy: the other databases may have been copied before them. [BK202]
  */
 async function addJobs({ dataDirectory, archive, work, time }: Filling, facts: FactsStore): Promise<void> {
   const source = join(dataDirectory, JOBS_FILE);
@@ -197,7 +200,7 @@ async function addPresent(archive: ArchiveWriter, facts: FactsStore, file: { pat
   }
 }
 
-/** Written to a file first, because an entry of the archive begins with its size. */
+/** Writes the manifest to a file first, because an entry of the archive begins with its size. */
 async function writeManifest(path: string, files: Iterable<FileFacts>): Promise<void> {
   await pipeline(function* () {
     for (const facts of files) yield `${JSON.stringify(facts)}\n`;

@@ -1,15 +1,18 @@
 import type { FileFacts } from "../types.ts";
 import { openScratch } from "../work-folder.ts";
 
-/** The files written to or read from an archive, in a database of its own, so that memory does not grow with their number. */
+/**
+ * Facts of the files written to or read from an archive, in a database of their own, so that memory does not grow with
+ * their number.
+ */
 export interface FactsStore {
   add(facts: FileFacts): void;
-  /** In the order in which they were added. */
+  /** Iterates over the facts in the order in which they were added. */
   all(): Iterable<FileFacts>;
   totals(): { fileCount: number; contentBytes: number };
-  /** false: no file has exactly these facts, or it has been confirmed before. */
+  /** Confirms a file; false when no file has exactly these facts, or it has been confirmed before. */
   confirm(facts: FileFacts): boolean;
-  /** A file that has not been confirmed; null if all have. */
+  /** Returns the path of a file that has not been confirmed; null when all have. */
   unconfirmed(): string | null;
   close(): void;
 }

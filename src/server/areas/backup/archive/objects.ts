@@ -57,7 +57,7 @@ export async function addSystem(deps: Deps): Promise<number> {
   }
 }
 
-/** false: a content that the snapshot names and its record have been removed. */
+/** Secures all wanted contents; false when a content that the snapshot names and its record have been removed. */
 async function takeAll(deps: Deps & { wanted: WantedStore; systemPath: string }): Promise<boolean> {
   const { dataDirectory, work, wanted, systemPath, signal } = deps;
   const live = openLiveRecords(systemPath);
@@ -83,7 +83,7 @@ function forget(wanted: WantedStore, object: WantedObject): false {
   return false;
 }
 
-/** Keeps a content by a hard link, which survives its removal, or by a copy if the work folder is on another disk. */
+/** Secures a content by a hard link, which survives its removal, or by a copy if the work folder is on another disk. */
 async function hold(from: string, to: string): Promise<boolean> {
   await mkdir(dirname(to), { recursive: true });
   try {
@@ -108,14 +108,14 @@ export interface WantedObject {
 /** `taken`: secured. `elsewhere`: not in this data directory. Without a state: not searched yet. */
 export type ObjectState = "taken" | "elsewhere";
 
-/** The contents that a snapshot of system.db names, and where they are. */
+/** Records the contents that a snapshot of system.db names, and where they are. */
 export interface WantedStore {
   /** Adds the contents that the snapshot names and the archive does not have. */
   collect(snapshotPath: string, factsPath: string): void;
-  /** Some of those without a state. */
+  /** Returns some contents without a state, at most `limit`. */
   next(limit: number): WantedObject[];
   settle(object: WantedObject, state: ObjectState): void;
-  /** Removes one that is no longer named. */
+  /** Removes a content that is no longer named. */
   forget(object: WantedObject): void;
   taken(): Iterable<WantedObject>;
   elsewhereCount(): number;
@@ -158,7 +158,7 @@ export function createWantedStore(path: string): WantedStore {
   };
 }
 
-/** A data directory whose first start was interrupted may not have the tables yet. */
+/** Whether the database has the table. A data directory whose first start was interrupted may not have the tables yet. */
 function hasTable(sqlite: Database, table: string): boolean {
   return sqlite.query("SELECT 1 FROM snapshot.sqlite_schema WHERE type = 'table' AND name = ?").get(table) !== null;
 }

@@ -8,9 +8,9 @@ import { createFactsStore } from "./facts-store.ts";
 import { unpackArchive } from "./unpack.ts";
 
 const LOCK_FILE = "platform.lock";
-/** As `start` makes it: other accounts of the machine get no access. */
+/** Mode of the data directory, equal to that of `start`: other accounts of the machine get no access. */
 const DIRECTORY_MODE = 0o700;
-/** SQLite keeps a journal beside the lock while it is held. */
+/** Whether a file is the lock, or its journal: SQLite keeps one beside the lock while it is held. */
 const isLock = (name: string): boolean => name.startsWith(LOCK_FILE);
 
 export interface RestoreSummary {
@@ -64,7 +64,7 @@ interface Place {
   giveBack(): void;
 }
 
-/** Errors: the directory is not empty, or used by another process. */
+/** Claims the data directory for a restore. Errors: the directory is not empty, or used by another process. */
 function claimPlace(dataDirectory: string): Place {
   requireEmpty(dataDirectory);
   // The topmost folder that had to be made.
@@ -104,7 +104,10 @@ function claimPlace(dataDirectory: string): Place {
   };
 }
 
-/** The remains of an interrupted restore count as empty, as no server can have added to them. */
+/**
+ * Checks that the directory is empty. The remains of an interrupted restore count as empty, as no server can have added to
+ * them.
+ */
 function requireEmpty(dataDirectory: string): void {
   const stats = statSync(dataDirectory, { throwIfNoEntry: false });
   if (stats === undefined) return;
@@ -118,7 +121,10 @@ function requireEmpty(dataDirectory: string): void {
 
 const isOwn = (name: string): boolean => FOLDERS.has(name) || isKept(name) || kindOf(name) === "passing";
 
-/** Renames the files, which are on disk already. system.db is last: without it the directory is not a data directory. */
+/**
+ * Renames the files into place; they are on disk already. system.db is last: without it the directory is not a data
+ * directory.
+ */
 function moveIn(folder: string, dataDirectory: string): void {
   syncTree(folder);
   const names = readdirSync(folder).filter((name) => name !== SYSTEM_FILE);

@@ -6,9 +6,9 @@ import { LOCK_TIMEOUT_MS, STEP_PAGES } from "../limits.ts";
 const SQLITE_FULL = 13;
 
 /**
- * A consistent copy of a database that another process may be writing to. It is copied page by page, so extensions of its
- * tables are not needed and rowids are kept. Readers and writers continue; only the WAL cannot restart meanwhile. The copy is
- * synced in small parts: a single large sync at the end would delay those of the server.
+ * Makes a consistent copy of a database that another process may be writing to. The database is copied page by page, so
+ * extensions of its tables are not needed and rowids are kept. Readers and writers continue; only the WAL cannot restart
+ * meanwhile. The copy is synced in small parts: a single large sync at the end would delay those of the server.
  */
 export async function snapshotDatabase(path: string, copyPath: string): Promise<void> {
   // SQLite would copy it as a sound database without tables, and hide that its data was lost.
@@ -32,7 +32,7 @@ export async function snapshotDatabase(path: string, copyPath: string): Promise<
   }
 }
 
-/** node:sqlite reports SQLite's code as a number only; callers compare the name. */
+/** Adds the name of SQLite's code to an error: node:sqlite reports the number only, and callers compare the name. */
 function withCode(cause: unknown): unknown {
   if (!(cause instanceof Error) || !("errcode" in cause) || cause.errcode !== SQLITE_FULL) return cause;
   return Object.assign(new Error(cause.message, { cause }), { code: "SQLITE_FULL" });

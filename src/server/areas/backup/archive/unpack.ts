@@ -19,7 +19,7 @@ export interface Unpacking {
   file: string;
   /** The target; it exists and is empty. */
   folder: string;
-  /** Empty. */
+  /** Receives the facts of the files; empty at the start. */
   facts: FactsStore;
   signal: AbortSignal;
 }
@@ -90,7 +90,7 @@ async function* entriesOf(file: string): AsyncGenerator<ParsedTarEntry> {
       if (done) break;
       yield value;
     }
-    // The decompressor ends at its end, whatever follows.
+    // The decompressor stops at the end of the compressed data, whatever follows.
     const surplusBytes = size - decompressor.bytesWritten;
     if (surplusBytes > 0) throw damaged(file, `it has ${surplusBytes} bytes after its end`);
   } finally {
@@ -99,7 +99,7 @@ async function* entriesOf(file: string): AsyncGenerator<ParsedTarEntry> {
   }
 }
 
-/** The body of an entry. Errors of reading it are distinguished from errors of writing it to the disk. */
+/** Yields the body of an entry. Errors of reading it are distinguished from errors of writing it to the disk. */
 async function* chunksOf(
   file: string,
   body: ReadableStream<Uint8Array>,
@@ -140,7 +140,7 @@ function parseHeader(file: string, text: string): ArchiveHeader {
   return { format, version, platform, createdAt };
 }
 
-/** Every line must match a file, and every file a line. */
+/** Compares the manifest with the unpacked files: every line must match a file, and every file a line. */
 async function compare(file: string, lines: AsyncIterable<string>, facts: FactsStore): Promise<void> {
   for await (const line of lines) {
     const { path, size, sha256 } = parseObject(line) ?? {};

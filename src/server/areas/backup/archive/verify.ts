@@ -26,7 +26,7 @@ export interface VerifiedBackup {
   fileCount: number;
   contentBytes: number;
   databaseCount: number;
-  /** Stored files that are not in the backup: their buckets keep them in object stores. */
+  /** Number of stored files that are not in the backup: their buckets keep them in object stores. */
   elsewhereCount: number;
 }
 
@@ -77,7 +77,7 @@ export async function verifyDatabases(
 
 function problemsOf(dataDirectory: string, path: string): string[] {
   const file = join(dataDirectory, path);
-  // SQLite takes it for a sound database, and the upgrade would give it tables. A start refuses it.
+  // SQLite accepts an empty file as a sound database, and the upgrade would create its tables. A start refuses it.
   if (isEmptyFile(file) && !mayBeEmpty(path))
     return [`${path}: it is empty (0 bytes): its data was lost before the backup was made`];
   try {
@@ -92,7 +92,7 @@ function problemsOf(dataDirectory: string, path: string): string[] {
   }
 }
 
-/** Errors: a later version; a step fails. */
+/** Upgrades a database to the present version. Errors: the database has a later version; a step fails. */
 function bringUpToDate(sqlite: Database, path: string): void {
   const layout = layoutOf(path);
   if (layout === undefined) return;
@@ -101,14 +101,14 @@ function bringUpToDate(sqlite: Database, path: string): void {
   else layOut(layout)(sqlite);
 }
 
-/** undefined: the files of d1 are laid out by their users. */
+/** Returns the layout of a database; undefined for files of d1, whose tables are made by their users. */
 export function layoutOf(path: string): layouts.FileLayout | undefined {
   const [top = ""] = path.split("/");
   const name = top === "databases" ? "tables" : top.replace(/\.db$/, "");
   return Object.values(layouts).find((layout) => layout.name === name);
 }
 
-/** The number of stored contents that system.db names and that are not in the directory: those of buckets with a backend. */
+/** Counts the stored contents that system.db names and that are not in the directory: those of buckets with a backend. */
 export function countElsewhere(dataDirectory: string): number {
   using sqlite = new Database(join(dataDirectory, SYSTEM_FILE), { readonly: true });
   let missing = 0;

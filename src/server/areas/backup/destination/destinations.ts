@@ -16,9 +16,9 @@ import { BackupError } from "../types.ts";
 import { sweepWorkFolder } from "../work-folder.ts";
 import { isOwnName, isRemains } from "./names.ts";
 
-/** The file that names the owner of a destination. Its dot keeps it out of the way of `ls | tail -1`. */
+/** Name of the file that records the owner of a destination. The leading dot hides it from `ls | tail -1`. */
 export const MARKER = ".platform-owner.json";
-/** Says when a backup was last verified. */
+/** Name of the file that records when backups were last verified. */
 export const VERIFIED_NOTE = ".platform-verified.json";
 
 /** A backup at its destination, also one that is kept as failed. */
@@ -29,18 +29,18 @@ export interface StoredBackup {
 
 /** Where backups are stored. Errors of its methods: BackupError, or those of the file system. */
 export interface Destination {
-  /** For messages. */
+  /** Name in messages. */
   readonly name: string;
-  /** A small text beside the backups: MARKER or VERIFIED_NOTE. null: there is none. */
+  /** Reads a small text beside the backups: MARKER or VERIFIED_NOTE. null when there is none. */
   readNote(name: string): Promise<string | null>;
   writeNote(name: string, text: string): Promise<void>;
   /** Returns the folder to write the archive to. Called before each backup. */
   prepare(): string;
   /** Stores a complete archive. */
   accept(path: string, name: string): Promise<void>;
-  /** Oldest first, without the files of others; none if the destination does not exist yet. */
+  /** Lists backups, oldest first, without the files of others; none if the destination does not exist yet. */
   backups(): Promise<StoredBackup[]>;
-  /** The bytes from `start` up to `end`, of a backup of `size` bytes. */
+  /** Returns the bytes from `start` (inclusive) to `end` (exclusive) of a backup of `size` bytes. */
   body(name: string, range: { start: number; end: number; size: number }): Promise<Blob | ReadableStream<Uint8Array>>;
   /** Resolves to the path of the backup on this machine, which `clean` may remove. */
   fetch(name: string, signal: AbortSignal): Promise<string>;
@@ -82,7 +82,7 @@ function createFolder(folder: string): Destination {
     async backups() {
       const found: StoredBackup[] = [];
       for (const name of await namesIn(folder)) {
-        // It may have been deleted meanwhile.
+        // The file may have been deleted meanwhile.
         const facts = await stat(join(folder, name)).catch(() => null);
         if (facts?.isFile() === true) found.push({ name, sizeBytes: facts.size });
       }
@@ -98,7 +98,7 @@ function createFolder(folder: string): Destination {
   };
 }
 
-/** In order; none for a missing folder. */
+/** Lists the names in a folder, in order; none for a missing folder. */
 async function namesIn(folder: string): Promise<string[]> {
   try {
     return (await readdir(folder)).filter(isOwnName).sort();
@@ -108,7 +108,10 @@ async function namesIn(folder: string): Promise<string[]> {
   }
 }
 
-/** The archive is complete before the first byte is uploaded, so an interrupted upload leaves no object. */
+/**
+ * Creates a destination in an object store. The archive is complete before the first byte is uploaded, so an interrupted
+ * upload leaves no object.
+ */
 function createObjectStore(store: ObjectStore, folder: string, clock: Clock): Destination {
   const { endpoint, bucket, prefix = "" } = store;
   const objects = new S3Bucket(store, clock);
@@ -177,7 +180,7 @@ function createObjectStore(store: ObjectStore, folder: string, clock: Clock): De
   };
 }
 
-/** Names the object store, as its messages are sometimes bare codes. */
+/** Adds the name of the object store to errors, as its messages are sometimes bare codes. */
 async function explained<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

@@ -4,15 +4,15 @@ import { NAMES_AHEAD_MAX_MS } from "../limits.ts";
 
 const NAME = /^platform-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.tar\.zst$/;
 const TIME = /^platform-(\d{4}-\d\d-\d\d)T(\d\d-\d\d-\d\d)Z\.tar\.zst$/;
-/** The work folders that a killed backup or verification leaves. */
+/** Work folders that a killed backup or verification leaves. */
 const REMAINS = /^(platform-.*\.tar\.zst)(?:\.failed)?\.(?:partial|verify)$/;
 const FAILED = ".failed";
 
-/** `platform-2026-01-31T02-00-00Z.tar.zst`: names sort by time. */
+/** Returns the name of a backup, such as `platform-2026-01-31T02-00-00Z.tar.zst`: names sort by time. */
 export const backupName = (time: Date): string =>
   `platform-${time.toISOString().slice(0, "2026-01-31T02:00:00".length).replaceAll(":", "-")}Z.tar.zst`;
 
-/** The start of the backup with this name, in milliseconds since 1970; null for any other name. */
+/** Returns the start of the backup with this name, in milliseconds since 1970; null for any other name. */
 export function timeOfName(name: string): number | null {
   const [, day = "", time = ""] = TIME.exec(name) ?? [];
   const at = Date.parse(`${day}T${time.replaceAll("-", ":")}Z`);
@@ -21,7 +21,7 @@ export function timeOfName(name: string): number | null {
 
 export const isBackupName = (name: string): boolean => NAME.test(name);
 
-/** The name under which a backup that could not be verified is kept. */
+/** Returns the name under which a backup that failed verification is kept. */
 export const failedName = (name: string): string => name + FAILED;
 
 export const isFailedName = (name: string): boolean =>
@@ -29,17 +29,20 @@ export const isFailedName = (name: string): boolean =>
 
 export const isRemains = (name: string): boolean => isBackupName(REMAINS.exec(name)?.[1] ?? "");
 
-/** Whether a file is a backup, or one that is kept as failed. */
+/** Whether a name is that of a backup, or of one that is kept as failed. */
 export const isOwnName = (name: string): boolean => isBackupName(name) || isFailedName(name);
 
-/** The start of the backup with this name, also of one that is kept as failed; null for any other name. */
+/**
+ * Returns the start of the backup with this name, in milliseconds since 1970, also of one that is kept as failed; null for
+ * any other name.
+ */
 export const timeOfOwn = (name: string): number | null =>
   timeOfName(isFailedName(name) ? name.slice(0, -FAILED.length) : name);
 
 /**
- * The name of a backup that starts now, beside the files of its destination: later than any of them, so that it sorts as the newest
- * and replaces none, also where several are made within one second. Names further ahead than NAMES_AHEAD_MAX_MS come from a clock
- * that was wrong, and are passed over.
+ * Returns the name of a backup that starts now. It is later than any present name, so that it sorts as the newest and
+ * replaces none, even when several are made within one second. Names further ahead than NAMES_AHEAD_MAX_MS come from a
+ * clock that was wrong, and are ignored.
  */
 export function nextName(present: readonly string[], now: Millis): string {
   const taken = new Set(present.map(timeOfOwn));
@@ -53,8 +56,8 @@ export function nextName(present: readonly string[], now: Millis): string {
 }
 
 /**
- * The backups beyond the newest `keep`, oldest first. Files with other names are not backups. `made` is the newest of all: names
- * that are later come from a clock that was wrong, so these are the oldest.
+ * Returns the backups beyond the newest `keep`, oldest first. Files with other names are not backups. `made` is the newest
+ * of all: later names come from a clock that was wrong, so they count as the oldest.
  */
 export function outdated(names: readonly string[], { made, keep }: { made: string; keep: number }): string[] {
   const own = names.filter(isBackupName).sort();

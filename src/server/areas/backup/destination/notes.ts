@@ -24,7 +24,7 @@ export async function claimDestination(
   throw taken(destination, describeOwner(present));
 }
 
-/** Errors: BackupError if the destination belongs to another data directory. */
+/** Checks the marker. Errors: BackupError if the destination belongs to another data directory. */
 export async function requireOwned(destination: Destination, owner: Owner): Promise<void> {
   const marker = parseMarker(await destination.readNote(MARKER));
   if (marker?.owner === owner.id) return;
@@ -36,20 +36,20 @@ const taken = ({ name }: Destination, owner: string): BackupError =>
     `${name} belongs to ${owner}. Two servers with one destination would delete each other's backups: give each its own. To take it over, when the other server is no longer used, start once with --take-over.`,
   );
 
-/** What is known about verified backups of a destination. */
+/** Verification times of the backups at a destination. */
 export interface Verified {
-  /** The last verification that held; null: none has. */
+  /** Time of the last successful verification; null: none. */
   at: Millis | null;
-  /** When each backup last held, by its name. */
+  /** Time of each backup's last successful verification, by backup name. */
   byName: ReadonlyMap<string, Millis>;
 }
 
-/** A note that is missing, or that something else wrote, says nothing. Errors: those of the destination. */
+/** Reads the verification note; empty when it is missing or was written by something else. Errors: those of the destination. */
 export async function readVerified(destination: Destination): Promise<Verified> {
   return parseNote(await destination.readNote(VERIFIED_NOTE));
 }
 
-/** Errors: those of the destination. */
+/** Records a successful verification. Errors: those of the destination. */
 export async function noteVerified(destination: Destination, name: string, at: Millis): Promise<void> {
   const { byName } = await readVerified(destination);
   const present = new Set((await destination.backups()).map((backup) => backup.name));
@@ -69,7 +69,7 @@ function parseNote(note: string | null): Verified {
 }
 
 export interface PresentBackups {
-  /** The newest backup, by its name; null: none. */
+  /** The newest backup by name; null: none. */
   newest: { at: Millis; sizeBytes: number } | null;
   /** When a backup was last verified; null: never. */
   verifiedAt: Millis | null;
@@ -77,7 +77,7 @@ export interface PresentBackups {
   hasLastFailed: boolean;
 }
 
-/** What earlier backups left at the destination. Errors: those of the destination. */
+/** Reads the state that earlier backups left at the destination. Errors: those of the destination. */
 export async function presentBackups(destination: Destination): Promise<PresentBackups> {
   const present = await destination.backups();
   const newest = present.findLast(({ name }) => isBackupName(name));

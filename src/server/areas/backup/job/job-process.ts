@@ -4,7 +4,7 @@ import { CHILD_OUTPUT_MAX_BYTES, CHILD_STOP_TIMEOUT_MS } from "../limits.ts";
 import { BackupError } from "../types.ts";
 import type { BackupJob, BackupResult, VerifyJob } from "./job.ts";
 
-/** The internal command that runs jobs of both kinds. */
+/** Name of the internal command that runs jobs of both kinds. */
 export const BACKUP_JOB_COMMAND = "backup-job";
 
 /** Runs a job; an abort of `signal` cancels it. Errors: BackupError with the message of the job. */
@@ -15,7 +15,7 @@ export type RunBackupJob = RunJob<BackupJob, BackupResult>;
 export function createJobProcess<Job extends BackupJob | VerifyJob, Result>(clock: Clock): RunJob<Job, Result> {
   return async (job, signal) => {
     const child = Bun.spawn([...ownCommand(), BACKUP_JOB_COMMAND], {
-      // It ends with the server, even if the server is killed.
+      // The process ends with the server, even if the server is killed.
       env: { ...process.env, BUN_FEATURE_FLAG_NO_ORPHANS: "1" },
       stdin: Buffer.from(JSON.stringify(job)),
       stdout: "pipe",

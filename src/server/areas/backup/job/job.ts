@@ -11,7 +11,7 @@ import { failedName, isFailedName, nextName, outdated } from "../destination/nam
 import { claimDestination, noteVerified, requireOwned } from "../destination/notes.ts";
 import { BackupError } from "../types.ts";
 
-/** The input of a backup, as JSON on the standard input of its process. */
+/** Input of a backup, as JSON on the standard input of its process. */
 export interface BackupJob {
   dataDirectory: string;
   owner: Owner;
@@ -21,23 +21,23 @@ export interface BackupJob {
   to: BackupsConfig["to"];
 }
 
-/** The result, as JSON on the standard output. */
+/** Result of a backup, as JSON on the standard output. */
 export interface BackupResult {
   name: string;
   fileCount: number;
   contentBytes: number;
   sizeBytes: number;
-  /** When it was verified; null: it was not. */
+  /** Time of the verification; null: not verified. */
   verifiedAt: Millis | null;
-  /** Older backups that were deleted. */
+  /** Names of the older backups that were deleted. */
   deleted: string[];
   /** Why older backups could not be deleted; null if they could. */
   rotationProblem: string | null;
 }
 
 /**
- * Makes one backup at its destination, and deletes those that are outdated by it. One that does not hold is kept aside, and
- * deletes no other than the previous one of its kind. Errors: as createBackup's and verifyBackup's.
+ * Makes one backup at its destination, and deletes those that it makes outdated. One that fails verification is set aside,
+ * and only the previous one set aside is deleted. Errors: those of createBackup and verifyBackup.
  */
 export async function runBackupJob(
   { dataDirectory, owner, keep, verify, to }: BackupJob,
@@ -50,7 +50,7 @@ export async function runBackupJob(
     const present = (await destination.backups()).map((backup) => backup.name);
     const name = nextName(present, clock.now());
     const file = join(folder, name);
-    // Before it has its name: what a SIGKILL leaves of one that was not verified does not count as a backup.
+    // Verified before the rename: what a SIGKILL leaves of an unverified archive does not count as a backup.
     const check = async (archivePath: string): Promise<void> => {
       if (verify) await verifyOrSetAside(destination, { archivePath, name, owner, tryOpening, signal });
     };
@@ -81,8 +81,9 @@ interface Candidate {
 }
 
 /**
- * A backup that does not hold may still be all there is, so it is kept under another name: only one, as every further backup of
- * a damaged database fails as well. Of a cancelled one nothing is left. Errors: those of verifyBackup.
+ * Verifies an archive, and sets it aside under another name when verification fails, as it may still be all there is. Only
+ * one is kept: every further backup of a damaged database fails as well. A cancelled verification leaves nothing. Errors:
+ * those of verifyBackup.
  */
 async function verifyOrSetAside(
   destination: Destination,
@@ -104,7 +105,7 @@ async function verifyOrSetAside(
   }
 }
 
-/** Never rejects: the new backup has succeeded, whatever happens to older ones. */
+/** Deletes outdated backups. Never rejects: the new backup has succeeded, whatever happens to older ones. */
 async function rotate(
   destination: Destination,
   owner: Owner,
@@ -125,7 +126,7 @@ async function rotate(
   }
 }
 
-/** The input of a verification, as JSON on the standard input of its process. */
+/** Input of a verification, as JSON on the standard input of its process. */
 export interface VerifyJob {
   dataDirectory: string;
   to: BackupsConfig["to"];
@@ -133,7 +134,7 @@ export interface VerifyJob {
   stored: string;
 }
 
-/** The result, as JSON on the standard output. */
+/** Result of a verification, as JSON on the standard output. */
 export interface VerifyResult {
   fileCount: number;
   contentBytes: number;
@@ -141,7 +142,10 @@ export interface VerifyResult {
   verifiedAt: Millis;
 }
 
-/** Verifies one backup at its destination, and notes there that it held. Errors: as verifyBackup's; those of the destination. */
+/**
+ * Verifies one backup at its destination, and records there when it succeeded. Errors: those of verifyBackup and of the
+ * destination.
+ */
 export async function verifyStored(
   { dataDirectory, to, stored }: VerifyJob,
   { clock, signal, tryOpening }: { clock: Clock; signal: AbortSignal; tryOpening: TryOpening },

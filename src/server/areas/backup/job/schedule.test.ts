@@ -41,7 +41,7 @@ interface Entry {
   facts: Record<string, unknown>;
 }
 
-/** An area at START, and what it logs. */
+/** Creates an area at START, and collects what it logs. */
 function schedule(
   to: BackupsConfig["to"],
   options: {
@@ -270,7 +270,7 @@ test("[BK24] an object store keeps the newest backups; a failing store loses non
   const s3 = startS3Server("attic");
   const objects = join(dataDirectory, "storage/objects/ab");
   mkdirSync(objects, { recursive: true });
-  // What does not compress, and is larger than one part.
+  // Incompressible, and larger than one part.
   const noise = new Uint8Array(20_000_000);
   let state = 1;
   for (let at = 0; at < noise.length; at++) {
