@@ -50,19 +50,19 @@ export const Action = Type.Union([
   }),
   Type.Object({ action: Type.Literal("describe") }),
 ]);
-/** What a request, or a call of `app.vectors(name)`, asks for. */
+/** Action of a request, or of a call of `app.vectors(name)`. */
 export type Action = Static<typeof Action>;
 type ActionOf<Name extends Action["action"]> = Extract<Action, { action: Name }>;
 
 /**
- * The vectors of an upsert, converted over several turns of the event loop: a request may have millions of numbers. Errors:
+ * Converts the vectors of an upsert, over several turns of the event loop, as a request may have millions of numbers. Errors:
  * 400 that names the member at fault, 413 for metadata that is too large.
  */
 export async function storedVectors(index: IndexDefinition, { vectors }: ActionOf<"upsert">): Promise<StoredVector[]> {
   const stored: StoredVector[] = [];
   let countInTurn = NUMBERS_PER_TURN_MAX;
   for (const [position, { id, values, metadata }] of vectors.entries()) {
-    // Checking the whole request has taken its part of the first turn.
+    // The first turn has already been used to check the whole request.
     if (countInTurn >= NUMBERS_PER_TURN_MAX && vectors.length > 1) {
       await nextTurn();
       countInTurn = 0;
@@ -76,7 +76,7 @@ export async function storedVectors(index: IndexDefinition, { vectors }: ActionO
   return stored;
 }
 
-/** Errors: 400 that names the member at fault. */
+/** Returns the query of a search. Errors: 400 that names the member at fault. */
 export function searchQuery(index: IndexDefinition, action: ActionOf<"search">): SearchQuery {
   const { vector, topK, filter, returnValues } = action;
   return {
@@ -93,7 +93,7 @@ export const listQuery = ({ prefix, limit, cursor }: ActionOf<"list">): ListQuer
   after: cursor ?? "",
 });
 
-/** Numbers are stored as 32-bit floats; a larger one would become infinite. */
+/** Converts numbers to 32-bit floats, as they are stored, and refuses numbers that would become infinite. */
 function floatsOf(
   { dimensions, metric }: IndexDefinition,
   field: string,
@@ -128,7 +128,7 @@ function metadataText(field: string, metadata: JsonObject): string {
   throw new AppError(413, message, { data: { [field]: { code: "too_large", message } } });
 }
 
-/** A copy of what a config's code passes in, which may contain values that JSON lacks. Errors: 400 that names the number. */
+/** Copies numbers that a config's code passes in, which may be values that JSON lacks. Errors: 400 that names the number. */
 export function numbersCopy(field: string, values: readonly number[]): number[] {
   const position = values.findIndex((value) => typeof value === "number" && !Number.isFinite(value));
   if (position < 0) return [...values];

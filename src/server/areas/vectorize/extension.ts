@@ -6,7 +6,7 @@ import { getLoadablePath } from "sqlite-vec";
 import { reasonOf } from "../../../kernel/errors.ts";
 import { replaceSmallFile } from "../../disk/small-file.ts";
 
-/** sqlite-vec's library, where it can be loaded from. */
+/** Library of sqlite-vec, at a path from which it can be loaded. */
 export interface ExtensionFile {
   path: string;
   /** Removes files created for this server only. */
@@ -14,9 +14,9 @@ export interface ExtensionFile {
 }
 
 /**
- * The executable contains the library, from where no system can load it, so it is copied: into `directory` unless it has a copy,
- * or to the system's directory for temporary files if `directory` is on a file system mounted `noexec`. Errors: a message for
- * the operator.
+ * Places the library in a file. No system can load it from within the executable, so it is copied into `directory`, unless that has
+ * a copy, or into the system's temporary directory if `directory` is on a file system mounted `noexec`. Errors: a message for the
+ * operator.
  */
 export async function extensionFile(directory: string): Promise<ExtensionFile> {
   if (!Bun.isStandaloneExecutable) return { path: getLoadablePath(), remove: () => {} };
@@ -27,7 +27,7 @@ export async function extensionFile(directory: string): Promise<ExtensionFile> {
   return placeExtension({ name: basename(packaged), content: readFileSync(packaged), directory, fallback: tmpdir() });
 }
 
-/** Exported for its test. Errors: in neither directory can a library be loaded. */
+/** Copies the library to a directory from which it can be loaded. Exported for its test. Errors: neither directory allows that. */
 export function placeExtension(options: {
   name: string;
   content: Buffer;
@@ -71,7 +71,7 @@ function copyTo(path: string, content: Buffer): void {
   }
 }
 
-/** Why SQLite cannot load the library; null if it can. */
+/** Returns why SQLite cannot load the library; null if it can. */
 function loadFailure(path: string): string | null {
   const sqlite = new Database(":memory:");
   try {
@@ -85,8 +85,8 @@ function loadFailure(path: string): string | null {
 }
 
 /**
- * Each package is installed on its own system only. A build includes the installed ones, and the path for the running system is
- * resolved; so there are five imports by name instead of a computed one.
+ * Returns the path of the embedded library; null if there is none for this system. Each package is installed on its own system only,
+ * and a build embeds the installed ones, which requires five imports by name instead of a computed one.
  */
 export async function embeddedExtension(): Promise<string | null> {
   try {
@@ -109,7 +109,7 @@ export async function embeddedExtension(): Promise<string | null> {
   }
 }
 
-/** SQLite would derive it from the file name, which a build changes. */
+/** Entry point of the library. SQLite would derive it from the file name, which a build changes. */
 const ENTRY_POINT = "sqlite3_vec_init";
 
 export function loadVectorExtension(sqlite: Database, extensionPath: string): void {

@@ -6,8 +6,8 @@ import type { FilterPrimitive, MetadataCondition } from "./types.ts";
 const RANGES = { $gt: ">", $gte: ">=", $lt: "<", $lte: "<=" } as const;
 
 /**
- * `{ genre: "drama", year: { $gte: 1990 } }`: all members must match. Absent or null: no condition. Errors: 400 naming the
- * member.
+ * Parses a filter such as `{ genre: "drama", year: { $gte: 1990 } }`, of which all members must match. Absent or null: no condition.
+ * Errors: 400 naming the member.
  */
 export function parseMetadataFilter(filter: JsonValue | undefined): MetadataCondition[] {
   if (filter === undefined || filter === null) return [];
@@ -33,7 +33,7 @@ function assertSize(filter: JsonObject): void {
   }
 }
 
-/** Counts the characters of the filter's JSON up to the bound, without serialising it. */
+/** Whether the filter's JSON has at most FILTER_LENGTH_MAX characters, counted without serialising it. */
 function isWithin(filter: JsonObject): boolean {
   let left = FILTER_LENGTH_MAX;
   const take = (value: JsonValue): boolean => {
@@ -92,7 +92,7 @@ function primitive(path: string, value: JsonValue): FilterPrimitive {
 const problem = (path: string, message: string): Error =>
   badField(`filter.${path}`, "invalid_value", `"filter.${path}" ${message}`);
 
-/** Whether metadata meets the conditions, as SQL over the column `metadata`; `bind` gives a value its placeholder. */
+/** Returns SQL for whether the column `metadata` meets the conditions; `bind` returns the placeholder of a value. */
 export function conditionsSql(
   conditions: readonly MetadataCondition[],
   bind: (value: string | number) => string,
@@ -115,7 +115,7 @@ function conditionSql(condition: MetadataCondition, bind: (value: string | numbe
 
 type Access = "->" | "->>" | "json_type";
 
-/** The member of exactly that name, or, if it does not exist and the name has dots, the nested member. */
+/** Returns SQL for the member of exactly that name or, if it does not exist and the name has dots, the nested member. */
 function memberSql(path: string, bind: (value: string) => string): (access: Access) => string {
   const whole = bind(`$.${JSON.stringify(path)}`);
   const parts = path.split(".").map((name) => `.${JSON.stringify(name)}`);

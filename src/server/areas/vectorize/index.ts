@@ -20,15 +20,15 @@ import type { IndexDefinition } from "./types.ts";
 
 export interface VectorArea {
   endpoints: readonly Endpoint[];
-  /** Errors: 404 when no such index is declared. */
+  /** Returns `app.vectors(index)`. Errors: 404 if no such index is declared. */
   accessor(index: string): VectorAccessor;
-  /** Ends the search processes and background work; the files belong to the engine. */
+  /** Ends the search processes and background work. The engine closes the files. */
   stop(): Promise<void>;
 }
 
 /**
- * Vector indexes, one file each: `<data>/vectorize/NAME.db`. Errors: an Error that names the index whose declaration has
- * changed, or says that this system cannot load sqlite-vec. Rules: SPEC.md.
+ * Creates the area of vector indexes, one file each: `<data>/vectorize/NAME.db`. Errors: an Error that names the index whose
+ * declaration has changed, or says that this system cannot load sqlite-vec. Rules: SPEC.md.
  */
 export async function createVectorArea(deps: {
   indexes: readonly IndexDefinition[];

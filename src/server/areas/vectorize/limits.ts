@@ -27,11 +27,11 @@ export const LENGTH_MAX = 1e18;
 /** Searches that may wait for a process, and how long each may wait. */
 export const SEARCH_QUEUE_MAX = 1000;
 export const SEARCH_QUEUE_TIMEOUT_MS = 30_000;
-/** A search that runs longer is ended by killing its process. */
+/** Time limit of a search, which is then ended by killing its process. */
 export const SEARCH_TIMEOUT_MS = 30_000;
 /** Maximum number of search processes. */
 export const SEARCH_PROCESSES_MAX = 4;
-/** A process without work ends after this time. */
+/** Idle time after which a process ends. */
 export const PROCESS_IDLE_MS = 60_000;
 /** Bytes of a chunk of vectors in the file: larger chunks cost more to change, smaller ones more to scan. */
 export const CHUNK_BYTES = 512 * 1024;
@@ -42,7 +42,7 @@ export const CHUNK_VECTORS_MAX = 1024;
 export const COMPACT_AFTER_DELETIONS = 1024;
 /** Vectors that one step of a compaction moves. */
 export const COMPACT_STEP_VECTORS = 64;
-/** Page cache of the writing connection. */
+/** KiB of the page cache of the writing connection. */
 export const CACHE_KIB = 4096;
 /** Bytes of its file that a searching connection maps into memory instead of copying. */
 export const MMAP_MAX_BYTES = 4 * 1024 * 1024 * 1024;

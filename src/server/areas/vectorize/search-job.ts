@@ -8,7 +8,7 @@ import { MMAP_MAX_BYTES } from "./limits.ts";
 import type { Bound, ProductJob, SearchJob, SearchPlace } from "./types.ts";
 
 /**
- * The program of the search processes. It maps index files into memory, so all processes share the system's page cache. It uses
+ * Starts the program of a search process. It maps index files into memory, so all processes share the system's page cache. It uses
  * bun:sqlite, which reads the extension's virtual table without copying rows.
  */
 export function start(): void {
@@ -43,7 +43,7 @@ function resultOf(database: Database, job: SearchJob): string {
   }
 }
 
-/** Rows of a search query as the JSON of its answer; the column order is SearchJob's. Metadata is JSON already. */
+/** Serialises rows of a search as the JSON of its answer; QueryJob gives the order of columns. Metadata is JSON already. */
 export function matchesJson(rows: readonly unknown[][]): string {
   const matches = rows.map(([id, score, metadata, values]) => {
     const tail = values instanceof Uint8Array ? `,"values":${valuesJson(values)}}` : "}";
@@ -60,7 +60,7 @@ export function vectorsJson(rows: readonly unknown[][]): string {
   return `{"vectors":[${vectors.join(",")}]}`;
 }
 
-/** Rows of ids and metadata as a page; the row beyond it says that there is another one. */
+/** Serialises rows of ids and metadata as a page; a row beyond `limit` shows that there is a next page. */
 export function listJson(rows: readonly unknown[][], { prefix, limit }: { prefix: string; limit: number }): string {
   const end = rows.findIndex(([id]) => !String(id).startsWith(prefix));
   const found = end < 0 ? rows : rows.slice(0, end);
@@ -75,7 +75,7 @@ function valuesJson(bytes: Uint8Array): string {
   return `[${Array.from(new Float32Array(bytes.slice().buffer), shortestFloat).join(",")}]`;
 }
 
-/** The shortest decimal for this 32-bit float: 0.1 is returned as 0.1, not as 0.10000000149011612. */
+/** Returns the shortest decimal for this 32-bit float: 0.1 is returned as 0.1, not as 0.10000000149011612. */
 function shortestFloat(value: number): number {
   if (Number.isInteger(value)) return value;
   for (let digits = 6; digits < 9; digits++) {
@@ -90,7 +90,7 @@ interface Scored {
   score: number;
 }
 
-/** Rows of matches, greatest product first, then by id. One transaction, so that the matches of the scan exist when they are read. */
+/** Returns rows of matches, greatest product first, then by id. One transaction, so that scan and rows come from one snapshot. */
 export function productRows(database: Database, job: ProductJob): unknown[][] {
   return database.transaction(() => {
     const scores = new Map(greatestProducts(database, job).map(({ rowid, score }) => [rowid, score]));
@@ -103,18 +103,18 @@ export function productRows(database: Database, job: ProductJob): unknown[][] {
   })();
 }
 
-/** A chunk of sqlite-vec: which of its places are used, their rowids, and the vectors. */
+/** Selects the chunks of sqlite-vec: which places are used, their rowids, and the vectors. */
 const CHUNKS = `SELECT validity, rowids, vectors FROM vectors_chunks
   JOIN vectors_vector_chunks00 ON vectors_vector_chunks00.rowid = vectors_chunks.chunk_id`;
 interface Chunk {
-  /** One bit per place. */
+  /** One bit per place: whether it is used. */
   validity: Uint8Array;
-  /** 64 bits per place. */
+  /** Rowids, 64 bits per place. */
   rowids: Uint8Array;
   vectors: Uint8Array;
 }
 
-/** Computes the dot product, which sqlite-vec lacks, in double precision. */
+/** Finds the vectors with the greatest dot product, which sqlite-vec lacks, computed in double precision. */
 function greatestProducts(database: Database, { matching, vector, topK }: ProductJob): Scored[] {
   // In double precision the product of two 32-bit floats is exact.
   const wanted = Float64Array.from(vector);
@@ -141,7 +141,7 @@ function greatestProducts(database: Database, { matching, vector, topK }: Produc
   return nearest.list;
 }
 
-/** The product with the vector that begins at `start`. */
+/** Returns the dot product with the vector that begins at `start`. */
 function productOf(numbers: Float32Array, start: number, wanted: Float64Array): number {
   // Four independent sums, because each addition depends on the previous one of its sum. All indexes are within both arrays.
   const fours = wanted.length - (wanted.length % 4);
@@ -156,13 +156,13 @@ function productOf(numbers: Float32Array, start: number, wanted: Float64Array): 
   return first + second + third + fourth;
 }
 
-/** A blob that is unaligned for 32-bit floats is copied. */
+/** Returns a blob as a typed array; a blob that is unaligned for 32-bit floats is copied. */
 function aligned<T>(bytes: Uint8Array, List: { new (buffer: ArrayBufferLike, start: number, length: number): T }): T {
   const whole = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
   return new List(whole.buffer, whole.byteOffset, whole.byteLength / 4);
 }
 
-/** Keeps the best items offered, up to a number, best first; of equal ones the earlier. */
+/** Creates a list that keeps the best items offered, at most `countMax`, best first; of equal ones the earlier. */
 function createNearest(countMax: number) {
   const list: Scored[] = [];
   return {

@@ -27,15 +27,15 @@ import type { IndexDefinition, ListQuery, SearchJob, SearchQuery, SearchTask, St
 
 export interface VectorService {
   readonly index: IndexDefinition;
-  /** Replaces vectors of the same id, with their metadata. Resolves to their number, when they are on disk. */
+  /** Inserts vectors, or replaces those of the same id, with their metadata. Resolves to their number, when they are on disk. */
   upsert(vectors: readonly StoredVector[], by: Actor): Promise<number>;
-  /** The JSON of `{ matches, count }`, nearest first. */
+  /** Resolves to the JSON of `{ matches, count }`, nearest first. */
   search(query: SearchQuery, caller: ReadCaller): Promise<AnswerText>;
-  /** Resolves to the number of vectors that existed. */
+  /** Deletes vectors. Resolves to the number of those that existed. */
   delete(ids: readonly string[], by: Actor): Promise<number>;
-  /** The JSON of `{ vectors }`, in the order of `ids`, without those that do not exist. */
+  /** Resolves to the JSON of `{ vectors }`, in the order of `ids`, without those that do not exist. */
   getByIds(ids: readonly string[], caller: ReadCaller): Promise<AnswerText>;
-  /** The JSON of `{ vectors, cursor }`: ids and metadata, by id. */
+  /** Resolves to the JSON of `{ vectors, cursor }`: ids and metadata, ordered by id. */
   list(query: ListQuery, caller: ReadCaller): Promise<AnswerText>;
   describe(): { vectorCount: number; dimensions: number; metric: VectorMetric };
 }
@@ -50,7 +50,7 @@ export function createVectorService(deps: {
   logger: Logger;
 }): VectorService {
   const { index, file, store, compaction, searches, extensionPath, logger } = deps;
-  /** Search processes have their own connections, which do not notice that a sync has failed. */
+  /** Runs a search, unless a sync has failed, which the connections of search processes do not notice. */
   const read = async (task: SearchTask, caller: ReadCaller): Promise<AnswerText> => {
     file.assertReadable();
     try {
@@ -67,7 +67,7 @@ export function createVectorService(deps: {
   return {
     index,
     async upsert(vectors, by) {
-      // Not in one statement, which would add to the number from before the write.
+      // Two statements: `vectorCount += await …` would add to the count from before the write.
       const newCount = await store.upsert(vectors, by);
       vectorCount += newCount;
       return vectors.length;
@@ -90,13 +90,13 @@ export function createVectorService(deps: {
 
 const actions = createParser(Action);
 
-/** The action, checked as a request's body is. */
+/** Parses an action like a request's body. */
 function parse<Name extends Action["action"]>(action: { action: Name } & Record<string, unknown>) {
   // Numbers and metadata are checked copies here; the schema refuses all other values that JSON lacks.
   return actions.parse(action as JsonValue) as Extract<Action, { action: Name }>;
 }
 
-/** `app.vectors(name)`: the same service; arguments are checked like a request's body. */
+/** Creates `app.vectors(name)` for a service; arguments are checked like a request's body. */
 export function createVectorAccessor(service: VectorService): VectorAccessor {
   const { index } = service;
   return {
@@ -119,11 +119,11 @@ export function createVectorAccessor(service: VectorService): VectorAccessor {
   };
 }
 
-/** Runs the searches of all indexes in other processes. */
+/** Search processes, which all indexes share. */
 export interface Searches {
   /**
-   * The answer's JSON. Errors: 503 when too many wait, one has waited too long, or the server stops; 408 after the time limit;
-   * 499 when the client has closed the connection; QueryError for what SQLite refuses.
+   * Runs a search. Resolves to the answer's JSON. Errors: 503 if too many wait, it has waited too long, or the server stops; 408
+   * after the time limit; 499 if the client has closed the connection; QueryError for what SQLite refuses.
    */
   run(search: SearchJob, caller: ReadCaller): Promise<AnswerText>;
   stop(): Promise<void>;

@@ -23,8 +23,8 @@ import type {
 } from "./types.ts";
 
 /**
- * One index's file, `vectorize/NAME.db`: `items` has ids and metadata, and `vectors`, a table of sqlite-vec that searches
- * chunks of them, the vectors under the same rowid. sqlite-vec has no dot product, for which the chunks are read directly.
+ * Migrates the file of an index, `vectorize/NAME.db`. `items` has ids and metadata; `vectors`, a virtual table of sqlite-vec, has
+ * the vectors under the same rowid, in chunks. sqlite-vec has no dot product, for which the chunks are read directly.
  */
 export function migrateIndex(sqlite: Database, index: IndexDefinition, commits?: Commits): void {
   refuseChange(sqlite, index);
@@ -38,7 +38,7 @@ export function chunkVectors(dimensions: number): number {
   return Math.min(CHUNK_VECTORS_MAX, Math.max(CHUNK_VECTORS_MIN, fitting));
 }
 
-/** Stored vectors are meaningless with other dimensions, and their scores differ with another metric. */
+/** Refuses a changed declaration: stored vectors are meaningless with other dimensions, and scores differ with another metric. */
 function refuseChange(sqlite: Database, index: IndexDefinition): void {
   if (sqlite.query("SELECT 1 FROM sqlite_schema WHERE name = 'index_definition'").get() === null) return;
   const found = sqlite
@@ -55,9 +55,9 @@ function refuseChange(sqlite: Database, index: IndexDefinition): void {
 }
 
 export interface VectorStore {
-  /** The number of vectors that are new. Durable when it resolves. `by`: who does it; the server by default. */
+  /** Inserts or replaces vectors. Resolves to the number of new ones, when durable. `by`: the actor; the server by default. */
   upsert(vectors: readonly StoredVector[], by?: Actor): Promise<number>;
-  /** The number of deleted vectors. */
+  /** Deletes vectors. Resolves to the number of those that existed. */
   delete(ids: readonly string[], by?: Actor): Promise<number>;
   count(): number;
   searchJob(query: SearchQuery): SearchTask;
@@ -80,7 +80,7 @@ export function createVectorStore(file: DatabaseFile, index: IndexDefinition): V
     tx.query("UPDATE items SET metadata = ?2 WHERE rowid = ?1").run(rowid, vector.metadata);
     tx.query("UPDATE vectors SET embedding = ?2 WHERE rowid = ?1").run(rowid, bytesOf(vector.values));
   };
-  /** Before the change. Of a vector the log has the metadata, and not the values. */
+  /** Audits a change; to be called before it. The log has a vector's metadata, not its values. */
   const audit = (tx: Transaction, id: string, rowid: number | null, vector: StoredVector | null): void =>
     tx.audit(({ isShown }) => {
       const action = vector === null ? "vector.delete" : "vector.upsert";
@@ -132,7 +132,7 @@ export function createVectorStore(file: DatabaseFile, index: IndexDefinition): V
     }),
     listJob: ({ prefix, after, limit }) => ({
       shape: "list",
-      // One lower bound: of two, SQLite looks up the first alone and reads every id between them.
+      // One lower bound: with two, SQLite seeks to the first alone and reads every id between them.
       sql: "SELECT id, metadata FROM items WHERE id >= max(?1, ?2) AND id <> ?1 ORDER BY id LIMIT ?3",
       params: [after, prefix, limit + 1],
       prefix,
@@ -143,11 +143,11 @@ export function createVectorStore(file: DatabaseFile, index: IndexDefinition): V
 
 type Bind = (value: Bound) => string;
 
-/** Rowids that the filter keeps. It is applied before the nearest vectors are chosen, so that topK are returned if so many match. */
+/** Returns SQL for the rowids that match the filter; null without one. It runs before the search, which so returns topK of the matching. */
 const matching = ({ filter }: SearchQuery, bind: Bind): string | null =>
   filter.length === 0 ? null : `SELECT rowid FROM items WHERE ${conditionsSql(filter, bind)}`;
 
-/** The embedding, if requested, and the join that reads it. */
+/** Returns SQL for the column of the embedding, NULL unless requested, and for the join that reads it. */
 const valuesOf = ({ returnValues }: SearchQuery): [column: string, join: string] =>
   returnValues ? ["vectors.embedding", "JOIN vectors ON vectors.rowid = nearest.rowid"] : ["NULL", ""];
 
@@ -176,14 +176,14 @@ function productJob(query: SearchQuery): ProductJob {
   return { shape: "products", matching: kept === null ? null : { sql: kept, params }, vector, topK, sql };
 }
 
-/** Placeholders ?1, ?2, … in the order in which values are bound. */
+/** Creates a function that binds a value and returns its placeholder: ?1, ?2, … in order. */
 function createBinder(params: Bound[]): Bind {
   return (value) => `?${params.push(value)}`;
 }
 
 /**
- * sqlite-vec adds vectors to its newest chunk only, and frees a chunk when its last vector is deleted. After many scattered
- * deletions, nearly empty chunks would remain and still be searched, so their remaining vectors are moved to the newest one.
+ * Compaction of chunks. sqlite-vec adds vectors to its newest chunk only, and frees a chunk when its last vector is deleted. After
+ * many scattered deletions, nearly empty chunks would remain and still be searched, so their vectors are moved to the newest one.
  */
 export interface Compaction {
   /** Counts deletions, and compacts in the background when there have been many. */
@@ -192,7 +192,7 @@ export interface Compaction {
   stop(): Promise<void>;
 }
 
-/** The emptiest chunk that is at most half full, except the newest one, which is being filled. */
+/** Selects the emptiest chunk that is at most half full, except the newest one, which is being filled. */
 const SPARSE_CHUNK = `SELECT chunk_id FROM vectors_rowids GROUP BY chunk_id
   HAVING count(*) * 2 <= ?1 AND chunk_id < (SELECT max(chunk_id) FROM vectors_chunks) ORDER BY count(*) LIMIT 1`;
 const ROWS_OF_CHUNK = "SELECT rowid FROM vectors_rowids WHERE chunk_id = ?1 LIMIT ?2";

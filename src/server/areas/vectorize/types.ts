@@ -6,7 +6,7 @@ export interface IndexDefinition {
   metric: VectorMetric;
 }
 
-/** A vector as it is stored, in 32-bit floats. */
+/** Vector as it is stored, in 32-bit floats. */
 export interface StoredVector {
   id: string;
   values: Float32Array<ArrayBuffer>;
@@ -20,7 +20,7 @@ export interface SearchQuery {
   returnValues: boolean;
 }
 
-/** Ids that begin with `prefix`, after `after` in the order of their bytes. */
+/** Query for ids that begin with `prefix`, after `after` in the order of their bytes. */
 export interface ListQuery {
   prefix: string;
   after: string;
@@ -29,17 +29,17 @@ export interface ListQuery {
 
 export type FilterPrimitive = string | number | boolean | null;
 
-/** All conditions of a filter must match. `path` is the member's name. */
+/** Condition of a filter, of which all must match. `path` is the member's name. */
 export type MetadataCondition =
   | { operator: "in" | "notIn"; path: string; values: FilterPrimitive[] }
   | { operator: ">" | ">=" | "<" | "<="; path: string; value: string | number };
 
 export type Bound = string | number | Uint8Array;
 
-/** A job for a search process, which answers with JSON. */
+/** Job for a search process, which answers with JSON. */
 export type SearchJob = SearchPlace & SearchTask;
 
-/** The index's file. */
+/** Index file and extension that a search uses. */
 export interface SearchPlace {
   path: string;
   extensionPath: string;
@@ -47,25 +47,25 @@ export interface SearchPlace {
 
 export type SearchTask = QueryJob | ProductJob | ListJob;
 
-/** One query whose rows are the answer. `matches`: id, score, metadata, values or null. `vectors`: id, metadata, values. */
+/** Job of one query whose rows are the answer. `matches`: id, score, metadata, values or null. `vectors`: id, metadata, values. */
 export interface QueryJob {
   shape: "matches" | "vectors";
   sql: string;
   params: Bound[];
 }
 
-/** A scan of all vectors. */
+/** Job that scans all vectors for the greatest dot products. */
 export interface ProductJob {
   shape: "products";
-  /** Returns the rowids that the filter keeps; null: all. */
+  /** Query for the rowids that match the filter; null: all. */
   matching: { sql: string; params: Bound[] } | null;
   vector: Float32Array<ArrayBuffer>;
   topK: number;
-  /** Returns rowid, id, metadata, values or null of the chosen ones, by id, given the JSON of their rowids. */
+  /** Query for rowid, id, metadata, values or null of the chosen vectors, by id, given the JSON of their rowids. */
   sql: string;
 }
 
-/** Returns the ids and metadata of a page, and one row more. */
+/** Job that reads ids and metadata of a page, and one row more. */
 export interface ListJob {
   shape: "list";
   sql: string;

@@ -1,4 +1,4 @@
-/** Files that a build embeds into the executable; the import is their path. */
+/** Library files that a build embeds into the executable; the import is their path. */
 declare module "*/vec0.so" {
   const path: string;
   export default path;
