@@ -2,23 +2,23 @@ import type { DatabaseFile, ReadCaller, SqlValue } from "../../db/index.ts";
 import type { EventCounts, EventPage, EventQuery, EventRank, FunnelStep } from "./model.ts";
 import { encodeCursor, pointsOf } from "./query-parameters.ts";
 
-/** Queries over events. All of them run in query processes. Errors: those of `DatabaseFile.read`. */
+/** Queries over events, which all run in query processes. Errors: those of `DatabaseFile.read`. */
 export interface EventQueries {
-  /** Single events, newest first; none of summarised days. */
+  /** Lists single events, newest first; none of summarised days. */
   list(query: EventQuery, caller: ReadCaller): Promise<EventPage>;
   count(query: EventQuery, caller: ReadCaller): Promise<EventCounts>;
-  /** JSON text of the whole series; points without events are 0. */
+  /** Resolves to the JSON text of the whole series; points without events are 0. */
   timeSeriesJson(query: EventQuery, caller: ReadCaller): Promise<string>;
-  /** The most frequent names. */
+  /** Lists the most frequent names. */
   top(query: EventQuery, caller: ReadCaller): Promise<EventRank[]>;
-  /** How many users have done each step after the step before it; nothing is known of users on summarised days. */
+  /** Counts the users who have done each step after the step before it. Summarised days have no users, so they do not count. */
   funnel(query: EventQuery, caller: ReadCaller): Promise<FunnelStep[]>;
 }
 
 // Parameters of all statements: ?1 and ?2 the range, ?3 the name, ?4 the user (empty if not filtered).
 const ALL_PARAMETERS = "parameters AS (SELECT ?1, ?2, ?3, ?4)";
 
-/** Of a day that is not summarised. */
+/** SQL for whether an event belongs to a day that is not summarised. */
 const IS_SINGLE =
   "NOT EXISTS (SELECT 1 FROM summarized WHERE kind = 'events' AND timestamp >= since AND timestamp < until)";
 
@@ -28,7 +28,7 @@ const matching = ({ event, userId }: EventQuery): string =>
     .filter((condition) => condition !== "")
     .join(" AND ");
 
-/** Summaries have the number of users, not who they are, so a filter by user excludes them. */
+/** Returns the condition on rows of summaries. They have the number of users but no ids, so a filter by user excludes them. */
 const daysOf = ({ event, userId }: EventQuery, names: "one name" | "every name"): string => {
   const total = names === "every name" ? "name <> ''" : "name = ''";
   // The row with the empty name has the totals.
@@ -115,8 +115,9 @@ export function createEventQueries(file: DatabaseFile): EventQueries {
 }
 
 /**
- * Counts the users of each step. Parameters: ?1 and ?2 the range, then a name a step. The earliest event that can be a step is the
- * best one: whatever can follow a later event can follow it too. A bare column beside min() is of the row that has the minimum.
+ * Returns SQL that counts the users of each step. Parameters: ?1 and ?2 the range, then one name per step. The earliest event that
+ * can be a step is the best one: whatever can follow a later event can follow it too. A bare column beside min() has the value of
+ * the row with the minimum.
  */
 function funnelOf(steps: number): string {
   const numbers = Array.from({ length: steps }, (_, step) => step);

@@ -20,7 +20,7 @@ import { createTargets } from "./targets.ts";
 
 export interface AnalyticsArea {
   readonly endpoints: readonly Endpoint[];
-  /** The request log; undefined if the config disables it. */
+  /** Records answers in the request log; undefined if the config disables it. */
   readonly onAnswer: AnswerListener | undefined;
   /** Requests missing from the log since the start. */
   readonly droppedRequests: number;
@@ -28,13 +28,13 @@ export interface AnalyticsArea {
   stop(): Promise<void>;
 }
 
-/** Events and the request log, in `<data>/analytics.db`. The rules are in SPEC.md. */
+/** Creates the analytics area: events and the request log, in `<data>/analytics.db`. Rules: SPEC.md. */
 export function createAnalyticsArea(deps: {
   /** Whether requests are recorded. */
   requestLog: boolean;
-  /** Default SLOW_MS. */
+  /** Milliseconds from which a request is slow. Default: SLOW_MS. */
   slowMs: number | undefined;
-  /** For what requests are about. */
+  /** Config sections that declare the targets of requests. */
   config: Parameters<typeof createTargets>[0];
   trackLimit: RateLimit;
   engine: StorageEngine;

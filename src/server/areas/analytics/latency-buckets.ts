@@ -21,7 +21,7 @@ const widthOf = (bucket: number): number => (bucket < STEPS ? 1 : 2 ** (Math.flo
 const lowerOf = (bucket: number): number =>
   bucket < STEPS ? bucket : (STEPS + (bucket % STEPS)) * 2 ** (Math.floor(bucket / STEPS) - 1);
 
-/** The smallest value of `bucket`, and its width, in microseconds, as SQL. They are the two functions above. */
+/** SQL for the smallest value of `bucket`, and for its width, in microseconds: the two functions above. */
 export const LOWER_SQL = "iif(bucket < 16, bucket, (16 + bucket % 16) << (bucket / 16 - 1))";
 export const WIDTH_SQL = "iif(bucket < 16, 1, 1 << (bucket / 16 - 1))";
 
@@ -38,7 +38,7 @@ export interface Percentiles {
   p99: number;
 }
 
-/** Milliseconds with two decimal places; 0 without requests. Values are taken to be spread evenly over their bucket. */
+/** Returns percentiles in milliseconds with two decimal places; 0 without requests. Values are assumed to be spread evenly over a bucket. */
 export function percentilesOf(latencies: Latencies): Percentiles {
   const buckets = [...latencies].toSorted(([a], [b]) => a - b);
   const total = buckets.reduce((sum, [, requests]) => sum + requests, 0);

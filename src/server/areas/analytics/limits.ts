@@ -1,11 +1,11 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../kernel/time/duration.ts";
 
-/** Seconds of a histogram. */
+/** Seconds that one histogram covers. */
 export const MINUTE_S = MINUTE_MS / SECOND_MS;
 
 /** Events of one track request. */
 export const TRACK_EVENTS_MAX = 100;
-/** Body of a track request: room for the maximal number of events of maximal size, escapes included. */
+/** Bytes of a track request's body: room for the maximum number of events of maximum size, escapes included. */
 export const TRACK_BODY_MAX_BYTES = 2 * 1024 * 1024;
 /** Keys of an event's properties, and their size as JSON. */
 export const PROPERTIES_MAX = 50;
@@ -29,7 +29,7 @@ export const TARGETS_MAX = 1_000;
 /** Points of a time series: 90 days by the minute, plus partial points at both ends. */
 export const SERIES_POINTS_MAX = 130_000;
 
-/** How long recorded rows wait so that many are written together. With the write itself they are on disk within a second. */
+/** How long recorded rows wait to be batched. With the write itself they are on disk within a second. */
 export const WRITE_DELAY_MS = 400;
 /** Delay before a failed write is retried. */
 export const WRITE_RETRY_MS = 1_000;
@@ -62,17 +62,17 @@ export const SUMMARY_TIMEOUT_MS = 10 * MINUTE_MS;
 /** Event names kept in the summary of one day, the most frequent ones; the totals include all names. */
 export const SUMMARY_NAMES_MAX = 10_000;
 
-/** 35 minutes; what takes longer counts as this in the histograms. */
+/** Highest latency in the histograms, 35 minutes: longer ones count as this. */
 export const LATENCY_MAX_US = 2 ** 31 - 1;
-/** Default of `analytics.slowMs`: requests that take at least so long are kept whole. */
+/** Default of `analytics.slowMs`: requests that take at least this long are kept individually. */
 export const SLOW_MS = 500;
-/** How long slow requests are kept, and how many: the newest ones. With their paths they take some 15 MB at most. */
+/** Retention of slow requests, and how many are kept, the newest ones. With their paths they take at most about 15 MB. */
 export const SLOW_RETENTION_MS = 7 * DAY_MS;
 export const SLOW_REQUESTS_MAX = 10_000;
-/** Slow requests that wait to be written; above it they are not kept. */
+/** Slow requests waiting to be written; further ones are not kept. */
 export const WAITING_SLOW_MAX = 1_000;
 /** Characters of a path that are kept. */
 export const SLOW_PATH_LENGTH_MAX = 1_024;
 
-/** Page cache of the file in the server's process, which only writes to it. */
+/** KiB of the file's page cache in the server's process, which only writes to it. */
 export const CACHE_KIB = 2_048;

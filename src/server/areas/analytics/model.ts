@@ -4,7 +4,7 @@ import type { RouteArea } from "../../http/route-area.ts";
 import type { Latencies } from "./latency-buckets.ts";
 import { PROPERTIES_MAX, PROPERTIES_MAX_BYTES } from "./limits.ts";
 
-/** A validated event. */
+/** Validated event. */
 export interface TrackedEvent {
   name: string;
   /** Milliseconds since 1970. */
@@ -15,12 +15,12 @@ export interface TrackedEvent {
   properties: string;
 }
 
-/** All requests of one second with the same endpoint, status and user. */
+/** Row for all requests of one second with the same endpoint, status and user. */
 export interface RequestRow {
   /** Seconds since 1970. */
   second: number;
   method: string;
-  /** The pattern of the path. */
+  /** Pattern of the path. */
   route: string;
   category: RouteArea;
   /** Empty: none. */
@@ -29,11 +29,11 @@ export interface RequestRow {
   /** Empty: not signed in. */
   userId: string;
   requests: number;
-  /** The total of these requests. */
+  /** Total latency of these requests, in microseconds. */
   durationUs: number;
 }
 
-/** The requests of one minute in one bucket of an endpoint's histogram. */
+/** Row for the requests of one minute in one bucket of an endpoint's histogram. */
 export interface LatencyRow {
   /** Minutes since 1970. */
   minute: number;
@@ -45,7 +45,7 @@ export interface LatencyRow {
   requests: number;
 }
 
-/** `startMs` is inclusive, `endMs` exclusive. Points of a series are multiples of `stepMs` in UTC. */
+/** Range of time. `startMs` is inclusive, `endMs` exclusive. Points of a series are multiples of `stepMs` in UTC. */
 export interface TimeRange {
   startMs: number;
   endMs: number;
@@ -62,14 +62,14 @@ export interface RequestQuery {
 export interface EventQuery {
   metric: "list" | "count" | "timeSeries" | "topEvents" | "funnel";
   range: TimeRange;
-  /** The names of a funnel, in order; empty for other reports. */
+  /** Names of a funnel's steps, in order; empty for other reports. */
   steps: readonly string[];
   /** Only events with this name; null: all. */
   event: string | null;
   /** Only events of this user; null: all. */
   userId: string | null;
   limit: number;
-  /** The list continues after this event; null: from the newest. */
+  /** Event after which the list continues; null: from the newest. */
   after: EventPlace | null;
 }
 
@@ -87,18 +87,18 @@ export interface RequestSums {
   durationUs: number;
 }
 
-/** The sums of a method, a route and a target. */
+/** Sums of a method, a route and a target. */
 export interface EndpointSums extends RequestSums {
   method: string;
   route: string;
   category: string;
   /** Empty: none. */
   target: string;
-  /** Their number may be smaller than that of the requests: rows from before there were histograms have none. */
+  /** Histogram. It may count fewer than `requests`: rows older than histograms have none. */
   latencies: Latencies;
 }
 
-// The answers of the endpoints, with the types that follow from them.
+// Schemas of the endpoints' answers, with the types derived from them.
 
 const Count = Type.Integer({ minimum: 0 });
 const Percent = Type.Number({ minimum: 0, maximum: 100, description: "Percent" });
@@ -122,7 +122,7 @@ const Share = Type.Object({
   errorRate: Percent,
   errors4xx: Errors4xx,
 });
-/** One entry of `breakdown` or `topItems`. */
+/** Entry of `breakdown` or `topItems`. */
 export type Share = Static<typeof Share>;
 
 const Point = Type.Object({
@@ -153,7 +153,7 @@ const Target = Type.Object({
   avgLatency: Latency,
   ...Percentiles,
 });
-/** One entry of `targets`. */
+/** Entry of `targets`. */
 export type Target = Static<typeof Target>;
 
 export const RequestReport = Type.Object(
@@ -167,7 +167,7 @@ export const RequestReport = Type.Object(
   { description: "`overview` has all members but `targets`, every other metric has one" },
 );
 
-/** A single type for all three: each member of a union would require text to be well-formed, which JSON can store anyway. */
+/** Schema of a property's value. Not a union, whose members would require well-formed text, while JSON can store any text. */
 const Value = refine(
   Type.Unsafe<string | number | boolean>({ type: ["string", "number", "boolean"] }),
   (value) => ["string", "number", "boolean"].includes(typeof value),

@@ -80,7 +80,7 @@ export type SlowParameters = Static<TObject<typeof SLOW_PARAMETERS>>;
 export type RequestParameters = Static<TObject<typeof REQUEST_PARAMETERS>>;
 export type EventParameters = Static<TObject<typeof EVENT_PARAMETERS>>;
 
-/** Errors: 400 naming the parameter. */
+/** Parses the parameters of a report on requests. Errors: 400 naming the parameter. */
 export function parseRequestQuery(parameters: RequestParameters, now: number): RequestQuery {
   const { metric = "overview" } = parameters;
   const range = parseTimeRange(parameters, now);
@@ -88,7 +88,7 @@ export function parseRequestQuery(parameters: RequestParameters, now: number): R
   return { metric, range, categories: parseCategories(parameters) };
 }
 
-/** Errors: 400 naming the parameter. */
+/** Parses the parameters of a report on events. Errors: 400 naming the parameter. */
 export function parseEventQuery(parameters: EventParameters, now: number): EventQuery {
   const { metric = "list", event = null, userId = null, limit = LIST_LIMIT_DEFAULT, cursor } = parameters;
   const steps = metric === "funnel" ? parseSteps(parameters.steps) : [];
@@ -107,7 +107,7 @@ function parseSteps(text: string | undefined): string[] {
   try {
     steps = JSON.parse(text);
   } catch {
-    // Is no list of names either.
+    // Invalid JSON is refused below, like any other value that is no list of names.
   }
   const isSteps = Array.isArray(steps) && steps.length >= FUNNEL_STEPS_MIN && steps.length <= FUNNEL_STEPS_MAX;
   if (isSteps && (steps as unknown[]).every(isName)) return steps as string[];
@@ -118,14 +118,14 @@ function parseSteps(text: string | undefined): string[] {
 export const encodeCursor = ({ timestamp, id }: EventPlace): string =>
   Buffer.from(`${timestamp}.${id}`).toString("base64url");
 
-/** Errors: 400. */
+/** Decodes the cursor of a list of events. Errors: 400 for a text that no page returned. */
 export function decodeCursor(cursor: string): EventPlace {
   const [, timestamp, id] = /^(-?\d{1,15})\.(\d{1,15})$/.exec(Buffer.from(cursor, "base64url").toString()) ?? [];
   if (timestamp === undefined) throw badField("cursor", "invalid_value", "cursor must come from a previous page");
   return { timestamp: Number(timestamp), id: Number(id) };
 }
 
-/** The default of `end` is one millisecond after now, so that it includes the current millisecond. */
+/** Parses the range of time. `end` defaults to one millisecond after now, so that it includes the current millisecond. */
 function parseTimeRange(parameters: RequestParameters | EventParameters, now: number): TimeRange {
   const { range = "24h", groupBy = "hour", start, end } = parameters;
   const endMs = end === undefined ? now + 1 : parseMoment("end", end);
@@ -134,7 +134,7 @@ function parseTimeRange(parameters: RequestParameters | EventParameters, now: nu
   return { startMs, endMs, stepMs: GROUPS[groupBy] };
 }
 
-/** Milliseconds since 1970, or ISO 8601, in UTC without a time zone. */
+/** Parses a time to milliseconds since 1970, from the same or from ISO 8601, in UTC if it has no time zone. */
 function parseMoment(name: string, value: string): number {
   if (/^\d{1,15}$/.test(value)) return Number(value);
   const moment = isIsoDateTime(value) ? parseIsoDateTime(value) : Number.NaN;
@@ -143,7 +143,7 @@ function parseMoment(name: string, value: string): number {
   throw badField(name, "invalid_value", message);
 }
 
-/** The first point at or before the start, and the last one before the end. */
+/** Returns the first point of a series, at or before the start, and the last one, before the end. */
 export function pointsOf({ startMs, endMs, stepMs }: TimeRange): { firstMs: number; lastMs: number } {
   return {
     firstMs: Math.floor(startMs / stepMs) * stepMs,
@@ -159,7 +159,7 @@ function checkPoints(range: TimeRange): void {
   throw badField("groupBy", "invalid_value", message);
 }
 
-/** null: all categories. */
+/** Parses the filter of categories; null: all categories. */
 function parseCategories({ category, excludeCategory }: RequestParameters): readonly RouteArea[] | null {
   if (category === undefined && excludeCategory === undefined) return null;
   const included = category === undefined ? ROUTE_AREAS : parseAreas("category", category);

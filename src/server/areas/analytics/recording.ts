@@ -22,12 +22,12 @@ import type { TargetOf } from "./targets.ts";
 
 /** Collects events and requests in memory, within bounds, and writes many of them together. */
 export interface Recording {
-  /** Returns immediately, unless many are waiting: then it resolves when they have been written. Errors: 503 above the bounds. */
+  /** Accepts events. Returns immediately, unless many are waiting: then it resolves when they are written. Errors: 503 above the bounds. */
   accept(events: readonly TrackedEvent[]): MaybePromise<void>;
   readonly onAnswer: AnswerListener;
   /** Requests missing from the log since the start. */
   readonly droppedRequests: number;
-  /** Resolves when everything that was waiting at the call has been written, or has failed to be. */
+  /** Writes what is waiting. Resolves when everything that was waiting at the call has been written, or its write has failed. */
   flush(): Promise<void>;
   /** Writes everything that is waiting. */
   stop(): Promise<void>;
@@ -80,7 +80,7 @@ export function createRecording(deps: {
     await Promise.all([...steps, ...others.map((written) => written.catch(noteFailure))]);
     reportDrops();
   };
-  /** Not after every write: failures come in series. */
+  /** Reports dropped requests, at most once per DROP_REPORT_INTERVAL_MS, as failures come in series. */
   const reportDrops = (): void => {
     const dropped = requestLog.dropped - reportedDrops;
     if (dropped === 0 || !mayReport) return;
@@ -125,7 +125,7 @@ export function createRecording(deps: {
   };
 }
 
-/** Each step is a transaction of its own, so that other work runs in between. */
+/** Splits rows into steps, each written in its own transaction, so that other work runs in between. */
 function inSteps<T>(rows: readonly T[], lengthOf: (row: T) => number): T[][] {
   const steps: T[][] = [];
   let step: T[] = [];
@@ -186,6 +186,6 @@ export function createWaitingEvents(): WaitingEvents {
   };
 }
 
-/** Strings take at most two bytes per character in memory; everything else is small in comparison. */
+/** Estimates the bytes of an event in memory: strings take at most two per character; the rest is small in comparison. */
 const sizeOf = ({ name, userId, properties }: TrackedEvent): number =>
   2 * (name.length + (userId?.length ?? 0) + properties.length) + 64;

@@ -19,8 +19,8 @@ export interface RequestLog {
 }
 
 /**
- * Requests with the same endpoint, status and user share one row per second: an endpoint under load costs one row a second,
- * and no query has a finer resolution.
+ * Creates the request log. Requests with the same endpoint, status and user share one row per second: an endpoint under load costs
+ * one row per second, and no query has a finer resolution.
  */
 export function createRequestLog(deps: {
   clock: Clock;
@@ -89,7 +89,7 @@ export function createRequestLog(deps: {
   };
 }
 
-/** Requests of one method, route and target: their rows of the current second, by user, and their histogram. */
+/** Endpoint: a method, route and target, with its rows of the current second, by user, and its histogram. */
 export interface Endpoint extends Measured {
   rows: Map<string, RequestRow[]>;
 }
@@ -101,10 +101,10 @@ interface Route {
   byTarget: Map<string, Endpoint>;
 }
 
-/** The label of all paths that match no route; clients can invent any number of them. */
+/** Label shared by all paths that match no route, as clients can invent any number of them. */
 const NO_ROUTE = "(none)";
 
-/** Finds the endpoint of a request. Paths are patterns and targets are declared, so the number of endpoints is bounded. */
+/** Creates a function that finds the endpoint of a request. Paths are patterns and targets are declared, so endpoints are bounded. */
 export function createEndpoints(targets: (route: string | null) => TargetOf | null): (answered: Answered) => Endpoint {
   const routes = new Map<string | null, Map<string, Route>>();
   const addRoute = (route: string | null, method: string): Route => {
@@ -130,20 +130,20 @@ export function createEndpoints(targets: (route: string | null) => TargetOf | nu
   };
 }
 
-/** An endpoint with its histogram of the current minute. */
+/** Endpoint with its histogram of the current minute. */
 export interface Measured extends Pick<LatencyRow, "method" | "route" | "category" | "target"> {
-  /** Requests by bucket; null: it has had none yet. */
+  /** Requests by bucket; null before the first request. */
   latencies: Uint32Array | null;
   hasLatencies: boolean;
 }
 
-/** The histograms of the current minute, and what waits of earlier ones. */
+/** Histograms of the current minute, and waiting rows of earlier ones. */
 export interface Histograms {
-  /** Runs for every request. */
+  /** Adds a request to its endpoint's histogram. Runs for every request. */
   add(endpoint: Measured, durationUs: number): void;
-  /** What was added belongs to this minute. */
+  /** Ends a minute: turns what was added into waiting rows of this minute. */
   end(minute: number): void;
-  /** The same; removes and returns what waits. */
+  /** Ends a minute like `end`; removes and returns the waiting rows. */
   take(minute: number): LatencyRow[];
 }
 

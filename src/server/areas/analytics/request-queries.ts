@@ -8,7 +8,7 @@ export interface RequestFigures {
   /** JSON text of the whole series, points without requests are 0; empty if the metric has no series. */
   timeSeriesJson: string;
   totals: RequestSums & { uniqueUsers: number };
-  /** Those with requests, each with its histogram. */
+  /** Endpoints with requests, each with its histogram. */
   endpoints: EndpointSums[];
 }
 
@@ -21,7 +21,7 @@ const IN_CATEGORIES = "endpoint IN (SELECT id FROM endpoints WHERE category IN (
 const IS_NOT_SUMMED = `NOT EXISTS (
   SELECT 1 FROM summarized WHERE kind = 'requests' AND second >= since / 1000 AND second < until / 1000)`;
 
-/** Single rows and summarised days; every request is in exactly one of the two. */
+/** Returns SQL for the sources: single rows and summarised days. Every request is in exactly one of the two. */
 const sourcesOf = (isFiltered: boolean): string => `
   singles AS NOT MATERIALIZED (
     SELECT endpoint, nullif(user_id, '') AS user_id, requests, iif(status >= 500, requests, 0) AS errors,
@@ -41,7 +41,7 @@ const sourcesOf = (isFiltered: boolean): string => `
     SELECT day, endpoint, bucket, requests FROM latency_days WHERE day >= ?3 AND day < ?4
       ${isFiltered ? `AND ${IN_CATEGORIES}` : ""})`;
 
-/** The value of one percentile of a point, as `percentilesOf` computes it; null in all other buckets. */
+/** Returns SQL for one percentile of a point, as `percentilesOf` computes it; null in all other buckets. */
 const percentile = (percent: number): string => {
   const rank = `((total * ${percent} + 99) / 100)`;
   const valueUs = `${LOWER_SQL} + ${WIDTH_SQL} * (${rank} - (upto - n) - 0.5) / n`;
@@ -49,7 +49,8 @@ const percentile = (percent: number): string => {
 };
 
 /**
- * Each point reads its own range of rows in index order: grouping all rows would sort them first and take half as long again.
+ * Returns SQL for the series. Each point reads its own range of rows in index order: grouping all rows would sort them first and
+ * take half as long again.
  * `single` and `summed` are arrays of requests, errors, microseconds, users and 4xx answers; they are materialised because SQLite
  * would compute them again for each of these members otherwise.
  */
@@ -103,11 +104,11 @@ const selectEndpoints = (isFiltered: boolean): string => `
     WHERE day >= ?3 AND day < ?4 AND endpoint <> 0 ${isFiltered ? `AND ${IN_CATEGORIES}` : ""} GROUP BY endpoint)
   JOIN endpoints ON id = endpoint GROUP BY id`;
 
-/** `errors` has the bucket. */
+/** SQL for rows of histograms, whose column `errors` has the bucket. */
 const SELECT_LATENCIES = `
   SELECT 'latency', NULL, endpoint, NULL, sum(requests), bucket, 0, 0, 0 FROM histograms GROUP BY endpoint, bucket`;
 
-/** A single statement, so that all parts of an answer come from the same snapshot. */
+/** Returns the SQL of a report: a single statement, so that all parts of an answer come from the same snapshot. */
 function statementOf(metric: RequestQuery["metric"], isFiltered: boolean): string {
   const wantsSeries = metric === "overview" || metric === "timeSeries";
   const parts = [
@@ -131,7 +132,7 @@ type ReportRow = [
   users: number | null,
 ];
 
-/** Runs in a query process. Errors: those of `DatabaseFile.read`. */
+/** Reads a report on requests, in a query process. Errors: those of `DatabaseFile.read`. */
 export async function readRequestReport(
   file: DatabaseFile,
   { metric, range, categories }: RequestQuery,

@@ -26,7 +26,7 @@ export function startRetention(deps: {
   logger: Logger;
 }): () => Promise<void> {
   const { summaries, slowRequests, clock, logger } = deps;
-  /** Whether another step is due immediately. */
+  /** Runs one step. Resolves to whether another one is due immediately. */
   const stepOf = async (summary: Summaries, stopping: AbortSignal): Promise<boolean> => {
     if ((await summary.removeSummed(SWEEP_STEP_ROWS)) === SWEEP_STEP_ROWS) return true;
     const day = summary.oldestDay();
@@ -50,9 +50,9 @@ export function startRetention(deps: {
   });
 }
 
-/** Turns the rows of a day into a summary of that day. */
+/** Summaries of days, which replace the rows of old days. */
 export interface Summaries {
-  /** The start of the day of the oldest row, in milliseconds; null: no rows. Rows of summarised days must be removed before. */
+  /** Returns the start of the oldest row's day, in milliseconds; null: no rows. Rows of summarised days must be removed before. */
   oldestDay(): number | null;
   /**
    * Summarises a day that has ended. If it has a summary already [AN100], the numbers are added. The sums are computed in a
@@ -68,16 +68,16 @@ interface Source {
   oldest: string;
   /** Milliseconds in one unit of the rows' time. */
   unitMs: number;
-  /** ?1 and ?2: the first unit of the day and of the next day. Gives rows for `insert`, without the day. */
+  /** SQL that returns rows for `insert`, without the day. ?1 and ?2: the first unit of the day and of the next day. */
   sums: string;
   sumsParams: readonly number[];
-  /** ?1: the day; then the columns of `sums`. */
+  /** SQL that inserts a row. ?1: the day; then the columns of `sums`. */
   insert: string;
-  /** ?1 and ?2: the summarised range; ?3: the maximum number of rows. */
+  /** SQL that removes rows. ?1 and ?2: the summarised range; ?3: the maximum number of rows. */
   remove: string;
 }
 
-/** The totals of a day have the empty name; they include names that are too rare to be kept [AN21]. */
+/** Source of events. The totals of a day have the empty name; they include names that are too rare to be kept [AN21]. */
 const EVENTS: Source = {
   kind: "events",
   oldest: "SELECT min(timestamp) AS oldest FROM events",
@@ -138,7 +138,7 @@ export const requestSummaries = (file: DatabaseFile): Summaries => createSummari
 
 function createSummaries(file: DatabaseFile, source: Source): Summaries {
   const { kind, unitMs } = source;
-  /** The range that is summarised but not fully removed; null: none. */
+  /** Returns the range that is summarised but not fully removed; null: none. */
   const summed = (): { since: number; until: number } | null => {
     const row = file.query<{ since: number; until: number }>(SUMMED).get(kind);
     return row === null || row.until === 0 ? null : row;

@@ -22,21 +22,21 @@ import { averageMs, latenciesOf, sharesByCategory, sharesByEndpoint, targetsOf }
 import type { SlowRequests } from "./slow-requests.ts";
 import { prepareEvents, type TrackBody } from "./track.ts";
 
-/** Reports are JSON text, because SQLite builds long series as JSON. */
+/** Operations of analytics. Reports are JSON text, because SQLite builds long series as JSON. */
 export interface AnalyticsService {
-  /** Takes the events, to be on disk within a second; gives their number. Errors: 400 naming event and member, 503. */
+  /** Accepts events, which are on disk within a second. Resolves to their number. Errors: 400 naming event and member, 503. */
   track(body: TrackBody, principal: Principal): Promise<number>;
-  /** A report on the request log, including every request answered so far. Errors: 400, 408 after 30 s, 503. */
+  /** Resolves to a report on the request log, including every request answered so far. Errors: 400, 408 after 30 s, 503. */
   requests(parameters: RequestParameters, caller: ReadCaller): Promise<string>;
-  /** A report on events, including every event tracked so far. Errors: 400, 408 after 30 s, 503. */
+  /** Resolves to a report on events, including every event tracked so far. Errors: 400, 408 after 30 s, 503. */
   events(parameters: EventParameters, caller: ReadCaller): Promise<string>;
-  /** Slow requests of the last 7 days, newest first, including every request answered so far. Errors: 400, 408, 503. */
+  /** Lists slow requests of the last 7 days, newest first, including every request answered so far. Errors: 400, 408, 503. */
   slowRequests(parameters: SlowParameters, caller: ReadCaller): Promise<SlowRequestPage>;
 }
 
 export function createAnalyticsService(deps: {
   accept: (events: readonly TrackedEvent[]) => MaybePromise<void>;
-  /** Resolves when everything that is waiting has been written. */
+  /** Writes what is waiting. Resolves when it has been written. */
   flush: () => Promise<void>;
   readReport: (query: RequestQuery, caller: ReadCaller) => Promise<RequestFigures>;
   eventQueries: EventQueries;

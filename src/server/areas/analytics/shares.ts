@@ -1,20 +1,20 @@
 import { addLatencies, type Latencies, percentilesOf } from "./latency-buckets.ts";
 import type { EndpointSums, RequestSums, Share, Target } from "./model.ts";
 
-/** Percentages are computed in hundredths of a percent. */
+/** Hundredths of a percent in the whole, the unit in which percentages are computed. */
 const HUNDREDTHS = 10_000;
 
 type Sums = RequestSums & { latencies: Latencies };
 
-/** One share per category, ordered by requests, most first. Percentages add up to 100. */
+/** Returns one share per category, ordered by requests, most first. Percentages add up to 100. */
 export const sharesByCategory = (endpoints: readonly EndpointSums[]): Share[] =>
   shares(summedBy(endpoints, ({ category }) => category));
 
-/** One share per endpoint (`GET /api/kv/:namespace`), at most `limit`. Percentages relate to all requests in the range. */
+/** Returns one share per endpoint (`GET /api/kv/:namespace`), at most `limit`. Percentages relate to all requests in the range. */
 export const sharesByEndpoint = (endpoints: readonly EndpointSums[], limit: number): Share[] =>
   shares(summedBy(endpoints, ({ method, route }) => `${method} ${route}`)).slice(0, limit);
 
-/** One entry per method, route and target, ordered by requests, most first. */
+/** Returns one entry per method, route and target, ordered by requests, most first, at most `limit`. */
 export function targetsOf(endpoints: readonly EndpointSums[], limit: number): Target[] {
   const keyOf = ({ method, route, target }: EndpointSums): string => `${route} ${target} ${method}`;
   const sorted = endpoints.toSorted((a, b) => b.requests - a.requests || (keyOf(a) < keyOf(b) ? -1 : 1));
@@ -30,7 +30,7 @@ export function targetsOf(endpoints: readonly EndpointSums[], limit: number): Ta
   }));
 }
 
-/** The histogram of all endpoints together. */
+/** Adds up the histograms of all endpoints. */
 export function latenciesOf(endpoints: readonly EndpointSums[]): Latencies {
   const all: Latencies = new Map();
   for (const { latencies } of endpoints) addLatencies(all, latencies);
@@ -66,12 +66,12 @@ function shares(labelled: ReadonlyMap<string, Sums>): Share[] {
   }));
 }
 
-/** Milliseconds with two decimal places; 0 without requests. */
+/** Returns the average latency in milliseconds with two decimal places; 0 without requests. */
 export function averageMs({ requests, durationUs }: RequestSums): number {
   return requests === 0 ? 0 : round(durationUs / requests / 1000);
 }
 
-/** With two decimal places and a sum of 100, by the largest remainder method. */
+/** Returns percentages with two decimal places and a sum of 100, by the largest remainder method; 0 each if all counts are 0. */
 export function percentagesOf(counts: readonly number[]): number[] {
   const total = counts.reduce((sum, count) => sum + count, 0);
   if (total === 0) return counts.map(() => 0);

@@ -12,9 +12,9 @@ import {
 } from "./limits.ts";
 import type { TargetOf } from "./targets.ts";
 
-/** A request that took long, as it is stored and answered. */
+/** Slow request, as it is stored and answered. */
 export interface SlowRequest {
-  /** ISO 8601: when it was answered. */
+  /** Time of the answer, in ISO 8601. */
   at: string;
   requestId: string;
   method: string;
@@ -28,14 +28,14 @@ export interface SlowRequest {
 }
 
 export interface SlowRecorder {
-  /** Requests that take at least so many milliseconds are recorded. */
+  /** Milliseconds from which a request is recorded. */
   readonly fromMs: number;
   record(answered: Answered): void;
-  /** Writes what waits. */
+  /** Writes the waiting requests. */
   write(): Promise<void>;
 }
 
-/** Keeps slow requests until they are written. Their number in memory is bounded; what comes above it is not kept. */
+/** Creates a buffer of slow requests that are not written yet. It is bounded; further ones are not kept. */
 export function createSlowRecorder(deps: {
   fromMs: number;
   targets: (route: string | null) => TargetOf | null;
@@ -77,8 +77,8 @@ function slowRequest(answered: Answered, targets: (route: string | null) => Targ
 }
 
 /**
- * Without the query, which may have signatures, tokens and filters. Of own routes the pattern: their parameters may be secrets.
- * [AN112]
+ * Returns the path of a request, without the query, which may have signatures, tokens and filters. For custom routes it is the
+ * pattern, as their parameters may be secrets. [AN112]
  */
 function pathOf({ request, route }: Answered): string {
   const isOwn = route?.startsWith("/api/functions") === true;
@@ -95,15 +95,15 @@ const PAGE = "SELECT id, request FROM slow_requests WHERE id < ?1 AND at >= ?2 O
 const REMOVE = `DELETE FROM slow_requests WHERE id IN (SELECT id FROM slow_requests
   WHERE at < ?1 OR id <= (SELECT max(id) FROM slow_requests) - ?2 ORDER BY id LIMIT ?3)`;
 
-/** The slow requests that are kept. */
+/** Store of slow requests. */
 export interface SlowRequests {
   insert(requests: readonly SlowRequest[]): Promise<void>;
-  /** Newest first, before the one with the id `before`; null: from the newest. `next`: where the next page begins. */
+  /** Lists requests, newest first, before the id `before`; null: from the newest. `next`: the next page's `before`; null: last page. */
   page(
     options: { limit: number; before: number | null; now: number },
     caller: ReadCaller,
   ): Promise<{ requests: SlowRequest[]; next: number | null }>;
-  /** Removes what is too old or too much; resolves to whether there is more. */
+  /** Removes requests beyond retention or SLOW_REQUESTS_MAX. Resolves to whether there are more. */
   sweep(now: number): Promise<boolean>;
 }
 

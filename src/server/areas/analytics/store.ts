@@ -11,15 +11,15 @@ const INSERT_ENDPOINT = `INSERT INTO endpoints (method, route, category, target)
 const INSERT_LATENCIES = `INSERT INTO latencies (minute, endpoint, bucket, requests) VALUES (?1, ?2, ?3, ?4)
   ON CONFLICT DO UPDATE SET requests = requests + excluded.requests`;
 
-/** What identifies an endpoint. */
+/** Columns that identify an endpoint. */
 type Asked = Pick<RequestRow, "method" | "route" | "category" | "target">;
 
 /** Writes events, request rows and histograms. */
 export interface AnalyticsStore {
   insertEvents(events: readonly TrackedEvent[]): Promise<void>;
-  /** Adds to existing rows. */
+  /** Inserts rows of the request log, or adds to existing ones. */
   insertRequests(rows: readonly RequestRow[]): Promise<void>;
-  /** Adds to existing rows. */
+  /** Inserts rows of histograms, or adds to existing ones. */
   insertLatencies(rows: readonly LatencyRow[]): Promise<void>;
 }
 

@@ -1,14 +1,14 @@
 import type { PlatformConfig } from "../../config/types.ts";
 import type { Answered } from "../../http/exchange/request-context.ts";
 
-/** What a request is about: a table (`shared.posts`), bucket, room type, own route, …; empty: none that is declared. */
+/** Returns the target of a request: a table (`shared.posts`), bucket, room type, custom route, …; empty: none that is declared. */
 export type TargetOf = (answered: Pick<Answered, "params" | "request">) => string;
 
 type Sections = Pick<PlatformConfig, "databases" | "storage" | "kv" | "d1" | "vectorize" | "rooms">;
 
 /**
- * How the target of a route's requests is read; null: they have none. Names come from clients, so only those that the config
- * declares count: their number is bounded. An instance of a namespace is not a target of its own.
+ * Creates a function from a route to the reader of its requests' target; null: they have none. Names come from clients, so only
+ * those that the config declares count, which bounds their number. An instance of a namespace is not a target of its own.
  */
 export function createTargets(config: Sections): (route: string | null) => TargetOf | null {
   const tables = new Map<string, ReadonlyMap<string, string>>(

@@ -34,7 +34,7 @@ export const TrackBody = Type.Object({
 export type TrackBody = Static<typeof TrackBody>;
 
 /**
- * The events to store, by default of now and of the caller; yields after each, as a large request takes some milliseconds.
+ * Returns the events to store, by default with the current time and the caller; yields after each, as a large request takes some milliseconds.
  * Errors: 400 naming every event and member at fault (`events.3.timestamp`).
  */
 export function* prepareEvents(
@@ -74,7 +74,7 @@ function checkSize(field: string, properties: string, problems: FieldProblems): 
   problems[field] = { code: "too_large", message };
 }
 
-/** Older events would belong to days that are summarised and no longer have rows. [AN3] */
+/** Checks an event's time. Older events would belong to days that are summarised and no longer have rows. [AN3] */
 function checkTime(field: string, timestamp: number, now: number, problems: FieldProblems): void {
   if (timestamp < now - RETENTION_MS) {
     problems[field] = { code: "too_small", message: `${field} must be within the last 90 days` };
