@@ -11,7 +11,7 @@ export interface EventQueries {
   timeSeriesJson(query: EventQuery, caller: ReadCaller): Promise<string>;
   /** Lists the most frequent names. */
   top(query: EventQuery, caller: ReadCaller): Promise<EventRank[]>;
-  /** Counts the users who have done each step after the step before it. Summarised days have no users, so they do not count. */
+  /** Counts the users who have done each step after the step before it. Summarised days do not count, as they have no user ids. */
   funnel(query: EventQuery, caller: ReadCaller): Promise<FunnelStep[]>;
 }
 

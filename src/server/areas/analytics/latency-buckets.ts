@@ -38,7 +38,7 @@ export interface Percentiles {
   p99: number;
 }
 
-/** Returns percentiles in milliseconds with two decimal places; 0 without requests. Values are assumed to be spread evenly over a bucket. */
+/** Returns percentiles in milliseconds with two decimal places; 0 without requests. Values count as spread evenly over a bucket. */
 export function percentilesOf(latencies: Latencies): Percentiles {
   const buckets = [...latencies].toSorted(([a], [b]) => a - b);
   const total = buckets.reduce((sum, [, requests]) => sum + requests, 0);

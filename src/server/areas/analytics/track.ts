@@ -34,7 +34,8 @@ export const TrackBody = Type.Object({
 export type TrackBody = Static<typeof TrackBody>;
 
 /**
- * Returns the events to store, by default with the current time and the caller; yields after each, as a large request takes some milliseconds.
+ * Returns the events to store, by default with the current time and the caller; yields after each, as a large request takes some
+ * milliseconds.
  * Errors: 400 naming every event and member at fault (`events.3.timestamp`).
  */
 export function* prepareEvents(

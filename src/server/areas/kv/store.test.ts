@@ -24,7 +24,7 @@ afterEach(async () => {
 
 const NOW = 1_000_000;
 
-/** Keys of which every other one has expired, `expiredCount` of them in all. */
+/** Fills a store in which every other key has expired, `expiredCount` in all. */
 async function halfExpired(expiredCount: number) {
   const file = engine.open(join(directory, "a.db"), { migrate: layOut(kvLayout) });
   const kept: string[] = [];

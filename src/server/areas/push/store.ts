@@ -48,7 +48,10 @@ export class PushStore {
     return queries.lastOfTopic.get(this.file, { topic })?.seq ?? 0;
   }
 
-  /** Registers a device and takes its token from any other one. A new device is subscribed to `topic`. Errors: 401 if the user has been deleted. */
+  /**
+   * Registers a device and takes its token from any other one. A new device is subscribed to `topic`. Errors: 401 if the user has
+   * been deleted.
+   */
   register(userId: string, registration: Registration, options: { topic: string; now: number }): Promise<DeviceRow> {
     return this.file.write((tx) => register(tx, { userId, ...registration }, options));
   }

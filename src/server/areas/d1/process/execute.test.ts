@@ -14,7 +14,7 @@ test("[DQ10] a row that is too large is refused before it becomes text", () => {
   const rows = new RowWriter(["a", "b", "b"]);
   rows.add(["x".repeat(half - 100), null, new Uint8Array(8)]);
   expect(() => rows.add(["x".repeat(100), null, new Unread(half)])).toThrow("use LIMIT");
-  // What is not in the answer does not count: of columns with one name, the last one is.
+  // Only columns in the answer count: of several with one name, the last one.
   rows.add([1, new Unread(RESULT_MAX_BYTES), new Uint8Array(0)]);
   expect(rows.count).toBe(2);
 });

@@ -33,7 +33,7 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-/** What it answers; null: it belongs to the other role; a text: why it is refused. */
+/** Runs a statement. Returns its answer; null: it needs the other role; a text: why it is refused. */
 function run(connection: QueryConnection, sql: string): object | null | string {
   try {
     const text = executeQuery(connection, { sql, params: [] });
@@ -149,7 +149,7 @@ test("[DQ5] what would leave the file or outlive the request is refused, however
   for (const sql of escapes) {
     for (const connection of [reader, writer]) {
       const answer = run(connection, sql);
-      // Refused with a reason, and by the judge: the second wall is not needed.
+      // The judge refuses it, with a reason: the check after the statement is not needed.
       if (answer !== null) expect([sql, answer]).toEqual([sql, expect.not.stringContaining("would have changed")]);
       if (connection.role === "reader" && answer === null)
         expect([sql, run(writer, sql)]).toEqual([sql, expect.any(String)]);

@@ -10,7 +10,7 @@ import { keepDatabaseFile } from "../database-file.ts";
 import { EscapeError, QueryError } from "../query.ts";
 import { executeQuery, openConnection } from "./execute.ts";
 
-// SQLite itself is the oracle: what it takes for a word, a blank or nonsense, the tokenizer has to take for the same.
+// SQLite itself is the oracle: the tokenizer must classify words, blanks and illegal characters as SQLite does.
 
 const directory = mkdtempSync(join(tmpdir(), "d1-tokens-"));
 const kept = keepDatabaseFile(join(directory, "a.db"), systemIds);
@@ -22,7 +22,7 @@ afterAll(() => {
   rmSync(directory, { recursive: true });
 });
 
-/** The name of the one column that SQLite finds in the statement; null where it refuses it. */
+/** Returns the name of the one column that SQLite finds in the statement; null if it refuses it. */
 function columnOf(sql: string): string | null {
   try {
     const statement = memory.prepare(sql);

@@ -21,7 +21,7 @@ class OpenCalls implements Provider {
     this.calls.push(call);
     return call.promise;
   }
-  /** Answers the oldest that is open. */
+  /** Answers the oldest open call. */
   async answer(result: CallResult): Promise<void> {
     await settle();
     this.calls[this.answered++]?.resolve(result);

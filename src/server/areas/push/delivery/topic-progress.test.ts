@@ -5,7 +5,7 @@ import { TopicProgress, type TopicSend } from "./topic-queue.ts";
 
 const device = (seq: number): TopicTarget => ({ seq, userId: "u", token: `t${seq}`, platform: "android" });
 
-/** Devices 1 to `count` without those in `removed`. */
+/** Creates a store with devices 1 to `count`, without those in `removed`. */
 const storeOf = (count: number, removed: ReadonlySet<number> = new Set()) => {
   const inRange = ({ after, until }: TopicRange) =>
     Array.from({ length: count }, (_, index) => index + 1).filter(

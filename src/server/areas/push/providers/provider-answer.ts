@@ -40,7 +40,7 @@ export function retryAfterMs(headers: Headers, nowMs: number): number | null {
 
 const NOTE = "Not sent: this server runs as a drill";
 
-/** Creates a provider that accepts every message and sends none. It logs only the 1st, 10th, 100th…, as a broadcast has one per device. */
+/** Creates a provider that accepts every message and sends none. It logs only the 1st, 10th, 100th…: a broadcast has many. */
 export function createDrillProvider(logger: Logger): Provider {
   let count = 0;
   return {

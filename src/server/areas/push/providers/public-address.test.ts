@@ -11,9 +11,9 @@ test("[PU25] private, loopback, link-local, shared and reserved addresses are re
     ...["255.255.255.255", "224.0.0.1", "198.18.0.1", "240.0.0.1", "[::1]", "[::]", "[fe80::1]", "[fc00::1]"],
     ...["[::ffff:10.0.0.1]", "[64:ff9b::a00:1]", "[2002:a00:1::]", "[fec0::1]", "[ff02::1]", "[2001:db8::1]"],
     ...["168.63.129.16", "[::ffff:a83f:8110]", "[::7f00:1]", "[::a9fe:a9fe]", "[::127.0.0.1]", "[::8.8.8.8]", "[::2]"],
-    // Set apart, or given to nobody.
+    // Reserved or unassigned.
     ...["[2001:2::1]", "[2001:20::1]", "[3fff::1]", "[4000::1]", "[8000::1]", "[5f00::1]", "[100::1]", "[e000::1]"],
-    // As the URL parser writes what is given as one number, in octal or in hexadecimal.
+    // Hosts in decimal, octal and hexadecimal, as the URL parser normalises them.
     ...["2130706433", "0x7f.1", "017700000001"].map((text) => new URL(`https://${text}/`).hostname),
   ];
   for (const host of hosts) {

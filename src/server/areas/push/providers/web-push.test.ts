@@ -107,7 +107,7 @@ test("[PU26] redirects are not followed, and an endless answer does not delay th
 });
 
 test("[PU26] the body of an answer is not decompressed: a few bytes could become gigabytes", async () => {
-  // Of a compressed body that is none, a client that decompresses it would know no status.
+  // The body claims to be compressed but is not: a client that decompressed it would fail before it reported the status.
   expect(await send(subscriber.token(`${service.origin}/compressed`))).toEqual({ kind: "sent" });
 });
 
