@@ -5,7 +5,7 @@ import { LATENCY_MAX_US } from "./limits.ts";
  * wide as its values are large. Histograms of such buckets add up.
  */
 const STEPS = 16;
-/** The binary digits of `STEPS`. */
+/** Binary logarithm of `STEPS`. */
 const STEP_DIGITS = 4;
 
 export function bucketOf(durationUs: number): number {
