@@ -9,7 +9,7 @@ export interface TrackedEvent {
   name: string;
   /** Milliseconds since 1970. */
   timestamp: number;
-  /** null: no user. */
+  /** Id of the user; null: no user. */
   userId: string | null;
   /** JSON text of a flat object. */
   properties: string;
@@ -64,9 +64,9 @@ export interface EventQuery {
   range: TimeRange;
   /** Names of a funnel's steps, in order; empty for other reports. */
   steps: readonly string[];
-  /** Only events with this name; null: all. */
+  /** Name of the events; null: all. */
   event: string | null;
-  /** Only events of this user; null: all. */
+  /** User of the events; null: all. */
   userId: string | null;
   limit: number;
   /** Event after which the list continues; null: from the newest. */

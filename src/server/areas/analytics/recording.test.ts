@@ -21,7 +21,7 @@ import { createTargets } from "./targets.ts";
 
 const targets = createTargets({ databases: { shared: { tables: { posts: {} } } }, kv: { cache: {} } });
 
-/** A recording with a store that can be made to fail and that keeps what it is given. */
+/** Creates a recording whose store keeps its input and can be made to fail. */
 function world() {
   const clock = testClock();
   const written = { events: [] as TrackedEvent[][], requests: [] as RequestRow[][], latencies: [] as LatencyRow[] };

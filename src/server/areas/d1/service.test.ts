@@ -46,7 +46,7 @@ async function ask(asked: Queries, sql: string, params: Binding[] = []): Promise
 }
 const rowsOf = async (asked: Queries, sql: string) => ((await ask(asked, sql)) as { results: unknown[] }).results;
 
-/** The ids of the query processes, which are children of this one. */
+/** Lists the ids of the query processes, which are children of this one. */
 function processIds(): number[] {
   const list = Bun.spawnSync(["ps", "-eo", "pid=,ppid=,comm="]).stdout.toString().trim().split("\n");
   return list.flatMap((line) => {
