@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { platformCommand, type TestPlatform, testEnvironment, testPlatform } from "../support/index.ts";
+import { platformCommand, type TestPlatform, testEnvironment, testPlatform, until } from "../support/index.ts";
 import { random as seeded, testSeed } from "../support/random.ts";
 import { type Acme, hasAcme, startAcme } from "../support/tls/acme.ts";
-import { peerOf, untilPeers } from "../support/tls/peer.ts";
+import { peerOf } from "../support/tls/peer.ts";
 
 // A server, and the process that renews its certificate, are killed at random moments of a renewal.
 
@@ -53,7 +53,7 @@ test.skipIf(!hasAcme)(
   `[TL24] after a SIGKILL at any moment of a renewal there is one whole certificate (${ROUNDS} rounds, seed ${SEED})`,
   async () => {
     const random = seeded(SEED);
-    await untilPeers("a certificate of the authority", platform.url, ({ issuer }) => issuer.startsWith("Pebble"));
+    await until("a certificate of the authority", async () => (await peerOf(platform.url)).issuer.startsWith("Pebble"));
     const ca = await acme.root();
     for (let round = 0; round < ROUNDS; round++) {
       expect(await ask(ca, "POST", `n${round}`)).toBe(201);
@@ -70,7 +70,7 @@ test.skipIf(!hasAcme)(
     const { serial } = await peerOf(platform.url);
     const last = renewal();
     expect([await last.exited, await last.stderr.text()]).toEqual([0, ""]);
-    await untilPeers("the new certificate", platform.url, (peer) => peer.serial !== serial);
+    await until("the new certificate", async () => (await peerOf(platform.url)).serial !== serial);
     expect(await ask(ca, "GET", "n0")).toBe(200);
   },
   120_000,

@@ -1,10 +1,10 @@
 import { afterAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { platformCommand, testEnvironment, testPlatform } from "../support/index.ts";
+import { platformCommand, testEnvironment, testPlatform, until } from "../support/index.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { hasAcme, startAcme } from "../support/tls/acme.ts";
-import { peerOf, untilPeers } from "../support/tls/peer.ts";
+import { peerOf } from "../support/tls/peer.ts";
 
 const disk = mountSmallDisk(16);
 afterAll(() => disk?.unmount());
@@ -31,7 +31,7 @@ test.if(disk !== null && hasAcme)(
       const [code, stderr] = await Promise.all([child.exited, child.stderr.text()]);
       return { code, stderr };
     };
-    await untilPeers("a certificate of the authority", platform.url, ({ issuer }) => issuer.startsWith("Pebble"));
+    await until("a certificate of the authority", async () => (await peerOf(platform.url)).issuer.startsWith("Pebble"));
     const { serial } = await peerOf(platform.url);
     const file = join(directory, "tls/certificate.pem");
     const stored = readFileSync(file, "utf8");
@@ -48,7 +48,7 @@ test.if(disk !== null && hasAcme)(
     await platform.restart();
     expect((await peerOf(platform.url)).serial).toBe(serial);
     expect(await renew()).toMatchObject({ code: 0, stderr: "" });
-    await untilPeers("the new certificate", platform.url, (peer) => peer.serial !== serial);
+    await until("the new certificate", async () => (await peerOf(platform.url)).serial !== serial);
     await platform.stop();
     acme.stop();
   },

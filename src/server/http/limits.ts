@@ -86,9 +86,13 @@ export const FORWARDED_ENTRIES_MAX = 20;
 /** The seconds of `server.hsts: true`: a year. */
 export const HSTS_SECONDS = 365 * 24 * 60 * 60;
 
-/** The time for which an old server listens after a renewal, and tells connections in use to close. */
-export const RETIREMENT_MS = 5 * SECOND_MS;
-/** Old servers with open connections: beyond it, the oldest one is stopped. */
+/**
+ * Time for which the old server goes on listening after a renewal: longer than a connection may be idle, so that no connection is
+ * closed while a client sends a request on it.
+ */
+export const RETIREMENT_MS = (IDLE_TIMEOUT_SECONDS + 5) * SECOND_MS;
+/** Maximum number of old servers that listen, and of old servers with connections: if more certificates come, the oldest one ends. */
+export const RETIRED_LISTENING_MAX = 4;
 export const RETIRED_MAX = 16;
 
 /** The largest body of an object store that is read whole before the answer, so that a failure becomes a status. */

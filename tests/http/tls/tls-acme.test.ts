@@ -11,7 +11,7 @@ import {
   until,
 } from "../../support/index.ts";
 import { type Acme, freePorts, hasAcme, startAcme } from "../../support/tls/acme.ts";
-import { peerOf, untilPeers } from "../../support/tls/peer.ts";
+import { peerOf } from "../../support/tls/peer.ts";
 
 // Certificates from a certificate authority, against Debian's pebble.
 
@@ -56,8 +56,8 @@ async function certificate(platform: TestPlatform, ...args: string[]) {
   return { stdout, stderr, code };
 }
 
-const trusted = (platform: TestPlatform) =>
-  untilPeers("a certificate of the authority", platform.url, ({ issuer }) => issuer.startsWith("Pebble"));
+const isSigned = async (platform: TestPlatform) => (await peerOf(platform.url)).issuer.startsWith("Pebble");
+const trusted = (platform: TestPlatform) => until("a certificate of the authority", () => isSigned(platform));
 
 /** Past the checks of clients, which the tests of the certificate itself do not need. */
 const UNCHECKED = { tls: { rejectUnauthorized: false } } as RequestInit;
@@ -113,7 +113,7 @@ test.skipIf(!hasAcme)("[TL3] another domain in the config is a reason to get ano
   await trusted(platform);
   const { serial } = await peerOf(platform.url);
   await platform.restart({ config: configOf({ domains: [...DOMAINS, "more.example.com"] }) });
-  await untilPeers("the new certificate", platform.url, (peer) => peer.serial !== serial);
+  await until("the new certificate", async () => (await peerOf(platform.url)).serial !== serial);
   expect((await certificate(platform)).stdout).toContain("api.example.com, www.example.com, more.example.com: valid");
 });
 
@@ -185,7 +185,7 @@ test.skipIf(!hasAcme)("[TL7][TL21] certificate renew beside a server: no connect
   const download = await platform.fetch("/api/storage/files/page.bin", UNCHECKED);
   const renewed = await certificate(platform, "renew");
   expect([renewed.code, renewed.stdout]).toEqual([0, expect.stringContaining("www.example.com: valid until 20")]);
-  await untilPeers("the new certificate", platform.url, (peer) => peer.serial !== serial);
+  await until("the new certificate", async () => (await peerOf(platform.url)).serial !== serial);
   expect((await download.text()).length).toBe(PAGE.length);
   const noted = await platform.service.fetch("/api/db/shared/tables/notes", {
     ...UNCHECKED,

@@ -13,7 +13,7 @@ import {
 import { attemptStart } from "../../support/start-attempt.ts";
 import { freePorts } from "../../support/tls/acme.ts";
 import { type Authority, createAuthority, type Pair } from "../../support/tls/certificates.ts";
-import { peerOf, untilPeers } from "../../support/tls/peer.ts";
+import { peerOf } from "../../support/tls/peer.ts";
 
 // A server with a certificate in files.
 
@@ -91,12 +91,12 @@ test("[TL13] files that change are used without a restart, when both belong toge
   await until("the warning", () => platform.stderr().includes("The changed certificate is not used"));
   expect(await nameOf(platform)).toBe("one.example");
   writeFileSync(join(directory, "key.pem"), two.key);
-  await untilPeers("the new certificate", platform.url, ({ name }) => name === "two.example");
+  await until("the new certificate", async () => (await nameOf(platform)) === "two.example");
   rmSync(join(directory, "cert.pem"));
   await until("another warning", () => platform.stderr().includes("ENOENT"));
   expect(await nameOf(platform)).toBe("two.example");
   write(await authority.sign({ names: ["three.example"] }));
-  await untilPeers("the third certificate", platform.url, ({ name }) => name === "three.example");
+  await until("the third certificate", async () => (await nameOf(platform)) === "three.example");
 });
 
 test("[TL13] health says why changed files are not used, until they are, or those of before are back", async () => {
@@ -136,7 +136,7 @@ test("[TL13] a link that is replaced, as containers do with secrets, is a change
   platforms.push(platform);
   symlinkSync(join(root, "two.example"), join(root, "next"));
   renameSync(join(root, "next"), join(root, "current"));
-  await untilPeers("the new certificate", platform.url, ({ name }) => name === "two.example");
+  await until("the new certificate", async () => (await nameOf(platform)) === "two.example");
 });
 
 test("[TL14] files that cannot be used stop the start with their names", async () => {
@@ -240,7 +240,7 @@ test("[TL16] a renewal loses no request of a client that keeps asking", async ()
   };
   const asking = Promise.all([ask(), ask(), ask(), ask()]);
   write(await authority.sign({ names: ["two.example"] }));
-  await untilPeers("the new certificate", platform.url, ({ name }) => name === "two.example");
+  await until("the new certificate", async () => (await nameOf(platform)) === "two.example");
   const before = answered;
   await until("more answers", () => answered > before + 100);
   isDone = true;

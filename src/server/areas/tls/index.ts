@@ -4,6 +4,7 @@ import type { Logger } from "../../../kernel/logger.ts";
 import type { CheckResult, HealthChecks } from "../../../kernel/observing/health.ts";
 import type { AcmeConfig, CertificateFiles } from "../../config/types.ts";
 import type { Certificate } from "../../http/listening/listener.ts";
+import { createSteering, type Steering } from "../../http/listening/steering.ts";
 import { AcmeFiles } from "./acme/files.ts";
 import { Renewals } from "./acme/renewals.ts";
 import { CertificateError, type CertificateFacts, type CertificatePair, covers, factsOf } from "./certificate.ts";
@@ -17,7 +18,7 @@ const HTTPS_PORT = 443;
 
 export interface TlsArea {
   /** Returns the certificate to listen with. Errors: invalid certificate files. */
-  open(): Promise<Certificate & { publicHost: string | null }>;
+  open(): Promise<Certificate & { publicHost: string | null; steering: Steering | null }>;
   /** Begins renewals once the server listens: `renew` replaces its certificate. Errors: the HTTP port is not available. */
   begin(listening: { host: string; port: number; renew(certificate: Certificate): void }): void;
   stop(): Promise<void>;
@@ -97,7 +98,7 @@ export function createTlsArea(deps: TlsDeps): TlsArea {
   return {
     async open() {
       const { cert, key } = await firstPair();
-      return { cert, key, publicHost: publicHost() };
+      return { cert, key, publicHost: publicHost(), steering: createSteering() };
     },
     begin({ host, port, ...listening }) {
       renew = listening.renew;

@@ -6,6 +6,7 @@ import { HEADERS_MAX_BYTES, IDLE_TIMEOUT_SECONDS, REQUEST_MAX_BYTES } from "../l
 import { createClientAddress, type ProxyTrust } from "./client-address.ts";
 import { Generations } from "./generations.ts";
 import { type NativeRoutes, Requests } from "./requests.ts";
+import type { Steering } from "./steering.ts";
 
 export const HOST_DEFAULT = "127.0.0.1";
 export const PORT_DEFAULT = 8787;
@@ -24,7 +25,7 @@ export interface ListenOptions {
   /** The port; 8787 by default, with `tls` 443. */
   port?: number | undefined;
   /** The certificate; null: HTTP. `publicHost` is the host in `origin()`; null: the host of the connection. */
-  tls?: (Certificate & { publicHost: string | null }) | null;
+  tls?: (Certificate & { publicHost: string | null; steering: Steering | null }) | null;
   routes?: NativeRoutes;
   failure(cause: unknown): Response;
 }
@@ -111,8 +112,8 @@ export function createListener(options: {
       const { fetch: serve } = server;
       // Read-only in the types, but settable in Bun, and the only way to set it. It applies to all servers of the process.
       Object.assign(http, { maxHeaderSize: HEADERS_MAX_BYTES });
-      const opened = new Generations(options.clock);
-      const open = (certificate: Certificate | null): void =>
+      const opened = new Generations(options.clock, tls?.steering ?? null);
+      const open = (certificate: Certificate | null): Bun.Server<SocketHandler> =>
         opened.open((retirement) =>
           Bun.serve<SocketHandler>({
             hostname: host,
@@ -131,8 +132,7 @@ export function createListener(options: {
         );
       try {
         if (tls !== null && port !== 0) requireFree(host, port);
-        open(tls);
-        port = opened.current?.port ?? port;
+        port = open(tls).port ?? port;
       } catch (cause) {
         throw listenError(cause, host, port);
       }
