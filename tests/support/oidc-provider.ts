@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { exportJWK, generateKeyPair, SignJWT } from "jose";
+import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 
 export interface OidcUser {
   sub: string;
@@ -35,6 +35,8 @@ export interface OidcProvider {
   lies: Lies;
   /** Simulates the user's browser at the provider: signs in, and returns the address it is redirected to. */
   approve(authorizationUrl: string, user: OidcUser): string;
+  /** Signs an ID token, as an app on a device gets it from the provider; `claims` override the usual ones. */
+  idToken(user: OidcUser, claims?: JWTPayload): Promise<string>;
   /** Returns the provider's page for a real browser; 404 by default. */
   page: (authorizationUrl: string) => Response;
   /** Transforms each response, by its path; unchanged by default. */
@@ -155,6 +157,11 @@ export async function startOidcProvider(): Promise<OidcProvider> {
       back.searchParams.set("code", code);
       back.searchParams.set("state", query.get("state") ?? "");
       return back.href;
+    },
+    idToken(user, claims) {
+      const now = Math.floor(Date.now() / 1000);
+      const all = { ...user, iss: issuer, aud: clientId, iat: now, exp: now + 300, ...claims };
+      return new SignJWT(all).setProtectedHeader({ alg: "RS256", kid: "1" }).sign(keys.privateKey);
     },
     stop: () => void server.stop(true),
   };

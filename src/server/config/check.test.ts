@@ -696,7 +696,48 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "a provider of an unknown name",
     { auth: { oauth: { okta: { clientId: "a", clientSecret: "b" } } } },
     "auth.oauth.okta.issuer",
-    "only google, gitlab, github, discord have an issuer",
+    "are built in",
+  ],
+  [
+    "[CF25]",
+    "a provider with some addresses of its own",
+    { auth: { oauth: { club: { clientId: "a", clientSecret: "b", tokenUrl: "https://club.example.com" } } } },
+    "auth.oauth.club.profile",
+    "is required for a provider with addresses",
+  ],
+  [
+    "[CF25]",
+    "an issuer beside addresses",
+    {
+      auth: {
+        oauth: {
+          club: { clientId: "a", clientSecret: "b", issuer: "https://a.example", tokenUrl: "https://a.example" },
+        },
+      },
+    },
+    "auth.oauth.club.tokenUrl",
+    "beside issuer",
+  ],
+  [
+    "[CF25]",
+    "Apple without its key",
+    { auth: { oauth: { apple: { clientId: "a", clientSecret: "b" } } } },
+    "auth.oauth.apple.privateKey",
+    "is required for apple",
+  ],
+  [
+    "[CF25]",
+    "a provider without a secret",
+    { auth: { oauth: { google: { clientId: "a" } } } },
+    "auth.oauth.google.clientSecret",
+    "is required",
+  ],
+  [
+    "[CF25]",
+    "a tenant of a provider that has none",
+    { auth: { oauth: { google: { clientId: "a", clientSecret: "b", tenant: "common" } } } },
+    "auth.oauth.google.tenant",
+    "has no use",
   ],
   [
     "[CF25]",

@@ -313,5 +313,5 @@ test("[AU36] users remove their own identities; the last way to sign in stays", 
   const withoutEmail = { sub: `subject-${++subjects}` };
   const lonely = platform.as(fragmentOf(await signIn(withoutEmail)).get("access_token") ?? "");
   const own = (await lonely.get<{ identities: { id: string }[] }>("/api/auth/identities")).body.identities;
-  expect((await lonely.delete(`/api/auth/identities/${own[0]?.id}`)).status).toBe(400);
+  expect((await lonely.delete(`/api/auth/identities/${own[0]?.id}`)).status).toBe(409);
 });

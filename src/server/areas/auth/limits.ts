@@ -153,3 +153,9 @@ export const PROVIDER_ANSWER_MAX_BYTES = 512 * 1024;
 export const PROVIDER_SUBJECT_MAX_BYTES = 255;
 /** After this the metadata of a provider is read again. */
 export const PROVIDER_METADATA_TTL_MS = 24 * HOUR_MS;
+/** Apple's secret is a token that is made for each call; it takes up to half a year. */
+export const APPLE_SECRET_TTL_SECONDS = 300;
+/** A code that an app redeems for a session, or to link an identity. */
+export const OAUTH_CODE_TTL_MS = MINUTE_MS;
+/** Characters of an ID token that an app sends. */
+export const ID_TOKEN_MAX_CHARACTERS = 8 * 1024;

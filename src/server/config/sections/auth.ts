@@ -31,21 +31,71 @@ const Template = Type.Object({
 export interface MailTemplate extends Static<typeof Template> {}
 const template = () => Type.Optional(Type.Unsafe<MailTemplate>(Template));
 
+/** What a provider says of a user, as `profile` reads it. */
+export interface OAuthProfile {
+  /** The user's id at the provider, never empty. */
+  id: string;
+  email?: string | null;
+  /** Whether the provider has verified that the address is the user's; false by default. */
+  emailVerified?: boolean;
+  name?: string | null;
+  avatarUrl?: string | null;
+}
+
 const Provider = Type.Object({
   clientId: text(),
-  clientSecret: secretText(),
-  /** An OpenID Connect issuer. `google`, `github`, `gitlab` and `discord` have one by default. */
+  /** Required, except for `apple`, which has a key instead. */
+  clientSecret: Type.Optional(secretText()),
+  /** An OpenID Connect issuer. Known providers need none. */
   issuer: Type.Optional(url("https", "http")),
   scopes: Type.Optional(list(text())),
+  /** `microsoft`: who may sign in: `common` by default, `organizations`, `consumers`, or the id of one tenant. */
+  tenant: Type.Optional(textWith((value) => (/^[\w.-]+$/.test(value) ? null : "must be a tenant's name or id"))),
+  /** `apple`: the team that the key belongs to. */
+  teamId: Type.Optional(text()),
+  /** `apple`: the key's id. */
+  keyId: Type.Optional(text()),
+  /** `apple`: the key, the text of the .p8 file. */
+  privateKey: Type.Optional(secretText()),
+  /** Further client ids whose ID tokens are taken, such as those of apps on phones. */
+  clientIds: Type.Optional(list(text())),
+  /** A provider with OAuth 2 alone: where the browser is sent to. */
+  authorizationUrl: Type.Optional(url("https", "http")),
+  /** Its token endpoint. */
+  tokenUrl: Type.Optional(url("https", "http")),
+  /** Its endpoint that answers who the user is, as JSON. */
+  userInfoUrl: Type.Optional(url("https", "http")),
+  /** Reads the answer of `userInfoUrl`. Without an `id`, or if it throws, the sign-in is refused. */
+  profile: Type.Optional(func<(raw: unknown) => OAuthProfile>()),
 });
 export interface OAuthProvider extends Static<typeof Provider> {}
 
+const OWN_ADDRESSES = ["authorizationUrl", "tokenUrl", "userInfoUrl", "profile"] as const;
+const APPLE_KEY = ["teamId", "keyId", "privateKey"] as const;
+
 const providers = related(named(Type.Unsafe<OAuthProvider>(Provider)), (declared, report) => {
   for (const [name, provider] of Object.entries(declared)) {
+    if (!isPlainObject(provider)) continue;
+    const at = report.at(name);
+    const isMissing = (member: string) => provider[member] === undefined;
+    const require = (members: readonly string[], why: string): void => {
+      for (const member of members.filter(isMissing)) at.at(member).say(`is required ${why}`);
+    };
     const isKnown = KNOWN_PROVIDERS.some((known) => known === name);
-    if (isKnown || !isPlainObject(provider) || provider["issuer"] !== undefined) continue;
-    const at = report.at(name).at("issuer");
-    at.say(`is required: only ${KNOWN_PROVIDERS.join(", ")} have an issuer by default`);
+    const own = OWN_ADDRESSES.filter((member) => !isMissing(member));
+    if (!isMissing("issuer")) {
+      for (const member of own) at.at(member).say("has no use beside issuer: remove one of them");
+    } else if (own.length > 0) require(OWN_ADDRESSES, "for a provider with addresses of its own");
+    else if (!isKnown) {
+      at.at("issuer").say(
+        `is required, or ${OWN_ADDRESSES.join(", ")}: only ${KNOWN_PROVIDERS.join(", ")} are built in`,
+      );
+    }
+    const isApple = name === "apple" && isMissing("issuer") && own.length === 0;
+    if (isApple) require(APPLE_KEY, "for apple");
+    else require(["clientSecret"], "except for apple");
+    const ofOthers = [...(isApple ? ["clientSecret"] : APPLE_KEY), ...(name === "microsoft" ? [] : ["tenant"])];
+    for (const member of ofOthers.filter((one) => !isMissing(one))) at.at(member).say("has no use for this provider");
   }
 });
 

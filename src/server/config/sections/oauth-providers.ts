@@ -1,4 +1,35 @@
-/** Providers that have an issuer by default. Others must configure theirs. */
-export const KNOWN_PROVIDERS = ["google", "gitlab", "github", "discord"] as const;
+/** Providers whose addresses are built in; `auth/providers/known.ts` has them. */
+export const KNOWN_PROVIDERS = [
+  "google",
+  "apple",
+  "microsoft",
+  "github",
+  "gitlab",
+  "discord",
+  "facebook",
+  "x",
+  "linkedin",
+  "slack",
+  "twitch",
+  "spotify",
+  "notion",
+  "kakao",
+  "line",
+  "naver",
+  "bitbucket",
+  "dropbox",
+  "figma",
+  "zoom",
+  "reddit",
+  "tiktok",
+  "strava",
+  "vk",
+  "yandex",
+  "atlassian",
+  "asana",
+  "box",
+  "patreon",
+  "salesforce",
+] as const;
 
 export type KnownProvider = (typeof KNOWN_PROVIDERS)[number];

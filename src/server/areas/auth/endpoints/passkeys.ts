@@ -149,7 +149,7 @@ function list(deps: EndpointDeps): readonly Endpoint[] {
       caller: "user",
       path: { id: "The passkey's id" },
       answers: { 200: Ok },
-      errors: [400, 404],
+      errors: [400, 404, 409],
     },
     async ({ principal, params, query }) => {
       query();

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
-import type { Profile } from "../means/oauth-provider.ts";
+import type { Profile } from "../providers/profile.ts";
 import {
   deleteIdentitiesOfUser,
   deletePasskeysOfUser,

@@ -255,7 +255,7 @@ export async function signInWithPasskey(
 export const passkeysOf = ({ file }: AuthDeps, { userId }: Caller): PasskeyShape[] =>
   passkeysOfUser.all(file.sql, { userId }).map(view);
 
-/** Errors: 404, 401 `Sign in again`, 400 for the last way of signing in. */
+/** Errors: 404, 401 `Sign in again`, 409 for the last way of signing in. */
 export async function removePasskey({ file, config }: AuthDeps, caller: Caller, id: string): Promise<void> {
   await file.write((write) => {
     const account = requireRecentProof(write.tx, caller, config, write.now);

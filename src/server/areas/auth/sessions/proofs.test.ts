@@ -276,10 +276,10 @@ test("[AU104] the last passkey of an account without an address stays", async ()
   const first = await addPasskey(caller);
   const remove = (id: string) => caller.delete<ErrorAnswer>(`/api/auth/passkeys/${id}`);
   const refused = await remove(first.credentialId);
-  expect([refused.status, refused.body.message]).toEqual([400, "This is the only way to sign in to this account"]);
+  expect([refused.status, refused.body.message]).toEqual([409, "This is the only way to sign in to this account"]);
   const second = await addPasskey(caller);
   expect((await remove(first.credentialId)).status).toBe(200);
-  expect((await remove(second.credentialId)).status).toBe(400);
+  expect((await remove(second.credentialId)).status).toBe(409);
   const { accessToken } = await signUp(platform);
   const { credentialId } = await addPasskey(platform.as(accessToken));
   expect((await platform.as(accessToken).delete(`/api/auth/passkeys/${credentialId}`)).status).toBe(200);

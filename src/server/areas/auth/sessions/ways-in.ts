@@ -1,5 +1,5 @@
 import type { Millis } from "../../../../kernel/clock.ts";
-import { badRequest, unauthorized } from "../../../../kernel/errors.ts";
+import { conflict, unauthorized } from "../../../../kernel/errors.ts";
 import type { AuthConfig } from "../../../config/types.ts";
 import type { Readable } from "../../../db/query.ts";
 import { RECENT_PROOF_MS } from "../limits.ts";
@@ -27,11 +27,11 @@ function waysIn(sql: Readable, account: SecretAccount, config: AuthConfig): Ways
   };
 }
 
-/** Errors: 400 when nothing would be left to sign in with after this identity or passkey is gone. */
+/** Errors: 409 when nothing would be left to sign in with after this identity or passkey is gone. */
 export function requireOtherWayIn(sql: Readable, account: SecretAccount, config: AuthConfig, removedId: string): void {
   const { email, identities, passkeys } = waysIn(sql, account, config);
   if (email || [...identities, ...passkeys].some(({ id }) => id !== removedId)) return;
-  throw badRequest("This is the only way to sign in to this account");
+  throw conflict("This is the only way to sign in to this account");
 }
 
 /**

@@ -1,17 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { KNOWN_PROVIDERS } from "../../../config/sections/oauth-providers.ts";
-import {
-  createPlainClient,
-  createProviderClient,
-  type PlainProvider,
-  readDiscord,
-  readGithub,
-} from "./oauth-provider.ts";
+import { createProviderClient } from "./client.ts";
+import { KNOWN, type PlainRow } from "./known.ts";
+import { createPlainClient } from "./plain-client.ts";
+import { profileOf } from "./profile.ts";
 
 /** A provider that speaks OAuth 2 without OpenID Connect, as GitHub does. */
 let server: Bun.Server<undefined>;
-let plain: PlainProvider;
+let plain: PlainRow;
 let challenge = "";
 let discoveries = 0;
 
@@ -19,6 +15,12 @@ const EMAILS = [
   { email: "other@example.com", primary: false, verified: true },
   { email: "Octo@Example.com", primary: true, verified: true },
 ];
+
+const githubRow = (): PlainRow => {
+  const { github } = KNOWN;
+  if (!("plain" in github)) throw new Error("GitHub has OAuth 2 alone");
+  return github.plain;
+};
 
 beforeAll(() => {
   server = Bun.serve({
@@ -56,10 +58,10 @@ beforeAll(() => {
   });
   const issuer = `http://127.0.0.1:${server.port}`;
   plain = {
-    metadata: { issuer, authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token` },
-    scopes: ["read:user"],
-    resources: [`${issuer}/user`, `${issuer}/user/emails`],
-    read: readGithub,
+    ...githubRow(),
+    authorize: `${issuer}/authorize`,
+    token: `${issuer}/token`,
+    requests: () => [{ url: `${issuer}/user` }, { url: `${issuer}/user/emails` }],
   };
 });
 afterAll(() => server.stop(true));
@@ -118,20 +120,17 @@ test("[AU33] what an issuer says of itself is read again after a day, and after 
   expect(readings).toEqual([1, 1, 2, 3]);
 });
 
-test("[AU34] an email that the provider has not verified counts as unverified", () => {
+test("[AU34] GitHub: an email that it has not verified is none", () => {
   const user = { id: 7, login: "octo" };
-  expect(readGithub([user, [{ email: "a@example.com", primary: true, verified: false }]])).toMatchObject({
-    email: null,
-  });
-  expect(readGithub([user, { message: "rate limited" }])).toMatchObject({ email: null, emailVerified: false });
-  expect(readGithub([{ id: "7" }, []])).toBeNull();
-  expect(readDiscord([{ id: "7", email: "A@example.com", verified: false }])).toMatchObject({
-    email: "a@example.com",
-    emailVerified: false,
-  });
-  expect(readDiscord([null])).toBeNull();
+  const read = (...answers: unknown[]) => profileOf(githubRow().read(...answers));
+  expect(read(user, [{ email: "a@example.com", primary: true, verified: false }])).toMatchObject({ email: null });
+  expect(read(user, { message: "rate limited" })).toMatchObject({ email: null, emailVerified: false });
+  expect(() => read({ id: "7" }, [])).toThrow("id of the user");
 });
 
-test.each([...KNOWN_PROVIDERS])("[AU32] %s is configured by its name", (name) => {
-  expect(createProviderClient(name, CONFIG, () => 0)).toBeDefined();
-});
+test.each([[""], ["  "], ["x".repeat(256)], [0], [-1], [1.5], [null], [{}], [undefined]])(
+  "[AU281] an id of a user that is %p is refused",
+  (id) => {
+    expect(() => profileOf({ id })).toThrow("id of the user");
+  },
+);

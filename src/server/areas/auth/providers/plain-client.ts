@@ -1,0 +1,75 @@
+import {
+  // biome-ignore lint/suspicious/noDeprecatedImports: marked so to stand out; for providers on loopback alone
+  allowInsecureRequests,
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  ClientSecretBasic,
+  Configuration,
+  customFetch,
+  fetchProtectedResource,
+} from "openid-client";
+import type { OAuthProvider } from "../../../config/types.ts";
+import { PROVIDER_TIMEOUT_SECONDS } from "../limits.ts";
+import type { PlainRow, ProfileRequest } from "./known.ts";
+import { challengeOf } from "./oidc-client.ts";
+import { profileOf } from "./profile.ts";
+import { type ProviderClient, secretInForm, tokenFetch } from "./requests.ts";
+
+const LOOPBACK = new Set(["127.0.0.1", "[::1]", "localhost"]);
+/** Member in which an ID token passes the library, which would check it as one of OpenID Connect. */
+const SET_ASIDE = "set_aside_id_token";
+
+/** Creates the client of a provider with OAuth 2 alone: its API says who the user is. */
+export function createPlainClient(config: OAuthProvider, row: PlainRow): ProviderClient {
+  const secret = config.clientSecret ?? "";
+  const { hasPkce = true, clientIdName, separator = " ", passedOn = [] } = row;
+  const metadata = {
+    issuer: new URL(row.authorize).origin,
+    authorization_endpoint: row.authorize,
+    token_endpoint: row.token,
+  };
+  const authentication = row.secretIn === "header" ? ClientSecretBasic(secret) : secretInForm(secret, clientIdName);
+  const configuration = new Configuration(metadata, config.clientId, undefined, authentication);
+  configuration.timeout = PROVIDER_TIMEOUT_SECONDS;
+  configuration[customFetch] = tokenFetch(() => row.token, SET_ASIDE);
+  if (LOOPBACK.has(new URL(row.token).hostname)) allowInsecureRequests(configuration);
+
+  const ask = async (accessToken: string, { url, method = "GET", headers, form }: ProfileRequest): Promise<unknown> => {
+    const all = new Headers({ accept: "application/json", "user-agent": "platform", ...headers });
+    const body = form === undefined ? null : new URLSearchParams(form);
+    const response = await fetchProtectedResource(configuration, accessToken, new URL(url), method, body, all);
+    if (!response.ok) throw new Error(`${new URL(url).host} answered ${response.status}`);
+    return response.json();
+  };
+
+  return {
+    async authorizationUrl({ redirectUri, state, verifier }) {
+      const scopes = config.scopes ?? row.scopes;
+      const url = buildAuthorizationUrl(configuration, {
+        redirect_uri: redirectUri,
+        state,
+        response_type: "code",
+        ...(scopes.length > 0 ? { scope: scopes.join(separator) } : {}),
+        ...(hasPkce ? await challengeOf(verifier) : {}),
+        ...row.parameters,
+      });
+      if (clientIdName !== undefined) {
+        url.searchParams.delete("client_id");
+        url.searchParams.set(clientIdName, config.clientId);
+      }
+      return url;
+    },
+    async profile({ callback, state, verifier }) {
+      const checks = { expectedState: state, ...(hasPkce ? { pkceCodeVerifier: verifier } : {}) };
+      const further: Record<string, string> = {};
+      for (const name of passedOn) further[name] = callback.searchParams.get(name) ?? "";
+      const tokens = await authorizationCodeGrant(configuration, callback, checks, further);
+      const { access_token: accessToken, [SET_ASIDE]: idToken = null } = tokens;
+      const granted = { accessToken, idToken: typeof idToken === "string" ? idToken : null, clientId: config.clientId };
+      const answers: unknown[] = [];
+      for (const request of row.requests(granted)) answers.push(await ask(accessToken, request));
+      return profileOf(row.read(...answers));
+    },
+    tokenProfile: null,
+  };
+}

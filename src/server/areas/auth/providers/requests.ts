@@ -1,0 +1,82 @@
+import { type ClientAuth, ClientSecretBasic, type CustomFetchOptions } from "openid-client";
+import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
+import { SECOND_MS } from "../../../../kernel/time/duration.ts";
+import { outgoingFetch } from "../../../http/outgoing/call.ts";
+import { PROVIDER_ANSWER_MAX_BYTES, PROVIDER_TIMEOUT_SECONDS } from "../limits.ts";
+import type { Profile } from "./profile.ts";
+
+export interface Exchange {
+  /** The callback's address as the provider called it, with its query. */
+  callback: URL;
+  state: string;
+  nonce: string;
+  verifier: string;
+}
+
+/** The requests to one provider. Errors: those of the library, which the caller answers. */
+export interface ProviderClient {
+  authorizationUrl(options: Omit<Exchange, "callback"> & { redirectUri: string }): Promise<URL>;
+  /** Checks state, issuer, nonce, PKCE and the ID token's signature on the way, as far as the provider has them. */
+  profile(exchange: Exchange): Promise<Profile>;
+  /** Verifies an ID token that an app on a device has got; null where the provider has none. */
+  tokenProfile: ((idToken: string) => Promise<TokenProfile>) | null;
+}
+
+export interface TokenProfile {
+  profile: Profile;
+  nonce: string | null;
+  /** When the token ends, in seconds. */
+  expiresAt: number;
+}
+
+/** Sends a request of the library, which gives the same time to each, in a signal. */
+export function providerFetch(url: string, { method, headers, body, signal }: CustomFetchOptions): Promise<Response> {
+  const timeout = signal ?? AbortSignal.timeout(PROVIDER_TIMEOUT_SECONDS * SECOND_MS);
+  return outgoingFetch(url, { method, headers, body, signal: timeout, maxBytes: PROVIDER_ANSWER_MAX_BYTES });
+}
+
+/**
+ * Returns a `fetch` that makes answers of a token endpoint what the library expects: some providers leave out `token_type`, or write
+ * the scopes as a list. With `setAside`, the ID token is moved to that member, which the library does not look at.
+ */
+export const tokenFetch =
+  (endpoint: () => string | undefined, setAside: string | null) =>
+  async (url: string, options: CustomFetchOptions): Promise<Response> => {
+    const response = await providerFetch(url, options);
+    if (!response.ok || options.method !== "POST" || url !== endpoint()) return response;
+    const text = await response.text();
+    return new Response(granted(text, setAside), { status: response.status, headers: response.headers });
+  };
+
+function granted(text: string, setAside: string | null): string {
+  let answer: unknown;
+  try {
+    answer = JSON.parse(text);
+  } catch {
+    return text;
+  }
+  if (!isJsonObject(answer)) return text;
+  const { id_token: idToken, scope, token_type: type, ...others } = answer;
+  const known: JsonObject = { ...others, token_type: typeof type === "string" ? type : "bearer" };
+  if (typeof scope === "string") known["scope"] = scope;
+  if (idToken !== undefined) known[setAside ?? "id_token"] = idToken;
+  return JSON.stringify(known);
+}
+
+/** Sends id and secret of the client in the form, the id under another name where the provider has one for it. */
+export const secretInForm =
+  (secret: string, idName = "client_id"): ClientAuth =>
+  (_server, client, body) => {
+    body.set(idName, client.client_id);
+    body.set("client_secret", secret);
+  };
+
+/** Sends the secret as the provider says that it takes it; by HTTP's Basic, the default of OpenID Connect, where it says nothing. */
+export const secretAsAsked = (secret: string): ClientAuth => {
+  const [inHeader, inForm] = [ClientSecretBasic(secret), secretInForm(secret)];
+  return (server, client, body, headers) => {
+    const methods = server.token_endpoint_auth_methods_supported;
+    const takesBasic = methods === undefined || methods.includes("client_secret_basic");
+    return (takesBasic ? inHeader : inForm)(server, client, body, headers);
+  };
+};
