@@ -1,6 +1,6 @@
 import "reflect-metadata";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, connect as connectTcp, type Socket } from "node:net";
+import { connect as connectTcp, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {

@@ -2,6 +2,7 @@
 export const PLACES_OF_CODE = [
   "auth.hooks.afterDelete",
   "auth.hooks.afterSignup",
+  "auth.oauth.*.profile",
   "auth.signup",
   "cron.*.run",
   "databases.*.access.create",

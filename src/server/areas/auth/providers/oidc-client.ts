@@ -1,4 +1,4 @@
-import { createRemoteJWKSet, customFetch as joseFetch, importPKCS8, type JWTPayload, jwtVerify, SignJWT } from "jose";
+import { createRemoteJWKSet, importPKCS8, type JWTPayload, customFetch as joseFetch, jwtVerify, SignJWT } from "jose";
 import {
   // biome-ignore lint/suspicious/noDeprecatedImports: marked so to stand out; for issuers on loopback alone
   allowInsecureRequests,
@@ -44,35 +44,8 @@ const SIGNED_BY_KEY = [
 
 export function createOidcClient(config: OAuthProvider, row: OidcRow, now: () => number): ProviderClient {
   const server = new URL(row.issuer.replace("{tenant}", config.tenant ?? "common"));
-  // Plain http is for issuers on this machine only: elsewhere a network attacker could impersonate any user.
-  const isLoopback = server.protocol === "http:" && LOOPBACK.has(server.hostname);
   const { hasNonce = true, hasPkce = true, isVerified = isVerifiedByClaim } = row;
-  let known: { configuration: Configuration; readAt: number } | null = null;
-
-  // Sign-ins that begin together share one reading.
-  let reading: Promise<Configuration> | null = null;
-  const configure = async (): Promise<Configuration> => {
-    // Also anew after the clock was set back.
-    if (known !== null && Math.abs(now() - known.readAt) < PROVIDER_METADATA_TTL_MS) return known.configuration;
-    reading ??= read().finally(() => {
-      reading = null;
-    });
-    return reading;
-  };
-
-  const read = async (): Promise<Configuration> => {
-    let endpoint: string | undefined;
-    const configuration = await discovery(server, config.clientId, undefined, secretOf(config, now), {
-      timeout: PROVIDER_TIMEOUT_SECONDS,
-      [customFetch]: tokenFetch(() => endpoint, null),
-      ...(isLoopback ? { execute: [allowInsecureRequests] } : {}),
-    });
-    endpoint = configuration.serverMetadata().token_endpoint;
-    // The ID token's signature is checked too, not only the connection that it came through.
-    enableNonRepudiationChecks(configuration);
-    known = { configuration, readAt: now() };
-    return configuration;
-  };
+  const configure = configurations(config, server, now);
 
   const profileFrom = (subject: string, claims: Record<string, unknown>): Profile =>
     profileOf({
@@ -83,23 +56,7 @@ export function createOidcClient(config: OAuthProvider, row: OidcRow, now: () =>
       picture: claims["picture"],
     });
 
-  let keys: { url: string; set: ReturnType<typeof createRemoteJWKSet> } | null = null;
-  const keysAt = (url: string) => {
-    if (keys?.url === url) return keys.set;
-    const set = createRemoteJWKSet(new URL(url), {
-      timeoutDuration: PROVIDER_TIMEOUT_SECONDS * SECOND_MS,
-      [joseFetch]: (address, { method, headers, signal }) =>
-        providerFetch(address, {
-          method,
-          headers: Object.fromEntries(headers),
-          body: undefined,
-          signal,
-          redirect: "manual",
-        }),
-    });
-    keys = { url, set };
-    return set;
-  };
+  const keysAt = rememberedKeys();
 
   return {
     async authorizationUrl({ redirectUri, state, nonce, verifier }) {
@@ -141,6 +98,63 @@ export function createOidcClient(config: OAuthProvider, row: OidcRow, now: () =>
       if (sub === undefined || exp === undefined) throw new Error("the ID token has no subject or no end");
       return { profile: profileFrom(sub, payload), nonce: typeof nonce === "string" ? nonce : null, expiresAt: exp };
     },
+  };
+}
+
+/** Returns a function that gives what an issuer says of itself, which is read again after a day. */
+function configurations(config: OAuthProvider, server: URL, now: () => number): () => Promise<Configuration> {
+  // Plain http is for issuers on this machine only: elsewhere a network attacker could impersonate any user.
+  const isLoopback = server.protocol === "http:" && LOOPBACK.has(server.hostname);
+  let known: { configuration: Configuration; readAt: number } | null = null;
+
+  // Sign-ins that begin together share one reading.
+  let reading: Promise<Configuration> | null = null;
+  const configure = (): Promise<Configuration> => {
+    // Also anew after the clock was set back.
+    if (known !== null && Math.abs(now() - known.readAt) < PROVIDER_METADATA_TTL_MS)
+      return Promise.resolve(known.configuration);
+    reading ??= read().finally(() => {
+      reading = null;
+    });
+    return reading;
+  };
+
+  const read = async (): Promise<Configuration> => {
+    let endpoint: string | undefined;
+    const configuration = await discovery(server, config.clientId, undefined, secretOf(config, now), {
+      timeout: PROVIDER_TIMEOUT_SECONDS,
+      [customFetch]: tokenFetch(() => endpoint, null),
+      ...(isLoopback ? { execute: [allowInsecureRequests] } : {}),
+    });
+    endpoint = configuration.serverMetadata().token_endpoint;
+    // The ID token's signature is checked too, not only the connection that it came through.
+    enableNonRepudiationChecks(configuration);
+    known = { configuration, readAt: now() };
+    return configuration;
+  };
+  return configure;
+}
+
+type Keys = ReturnType<typeof createRemoteJWKSet>;
+
+/** Returns a function that gives the keys at an address, which are read again when a token has an unknown one. */
+function rememberedKeys(): (url: string) => Keys {
+  let known: { url: string; keys: Keys } | null = null;
+  return (url) => {
+    if (known?.url === url) return known.keys;
+    const keys = createRemoteJWKSet(new URL(url), {
+      timeoutDuration: PROVIDER_TIMEOUT_SECONDS * SECOND_MS,
+      [joseFetch]: (address, { method, headers, signal }) =>
+        providerFetch(address, {
+          method,
+          headers: Object.fromEntries(headers),
+          body: undefined,
+          signal,
+          redirect: "manual",
+        }),
+    });
+    known = { url, keys };
+    return keys;
   };
 }
 

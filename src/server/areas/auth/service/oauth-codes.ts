@@ -96,7 +96,10 @@ export async function redeemLink(
 function link(deps: AuthDeps, write: AccountWrite, caller: Caller, { provider, profile }: Kept): void {
   requireRecentProof(write.tx, caller, deps.config, write.now);
   const present = identityBySubject.get(write.tx, { provider, subject: profile.subject });
-  if (present === null) return linkIdentity(write, caller.userId, newIdentity(deps, provider, profile));
+  if (present === null) {
+    linkIdentity(write, caller.userId, newIdentity(deps, provider, profile));
+    return;
+  }
   if (present.userId !== caller.userId) throw conflict("Another account signs in with this identity");
   const { email, emailVerified } = profile;
   touchIdentity.run(write.tx, { id: present.id, email, lastSignInAt: write.now, emailVerified });

@@ -2,7 +2,7 @@ import { conflict, forbidden } from "../../../../kernel/errors.ts";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
 import { AVATAR_URL_MAX_CHARACTERS, DISPLAY_NAME_MAX_CHARACTERS } from "../../../config/shapes/user-fields.ts";
 import type { Profile } from "../providers/profile.ts";
-import { type AuthDeps, type Client, type SignInAnswer } from "../sessions/deps.ts";
+import type { AuthDeps, Client, SignInAnswer } from "../sessions/deps.ts";
 import { answerSignIn, completeSignIn, type SignIn } from "../sessions/sign-in.ts";
 import { isProofRequired, requireSignUp } from "../sessions/verification.ts";
 import { identityBySubject, touchIdentity } from "../statements/means.ts";
