@@ -93,7 +93,7 @@ export function createSending({ transport, runtime, onClose }: ClientContext, wa
         (userId === sentAs) === (userId === transport.userId())
       ) {
         // The server would refuse them again. The fields name the invalid events by index.
-        console.warn(`Events were not recorded: ${error.message}`, error.fields);
+        console.warn(`Events not recorded: ${error.message}`, error.fields);
         const faulty = new Set(Object.keys(error.fields).map((field) => Number(field.split(".")[1])));
         const others = events.filter((_, index) => !faulty.has(index));
         if (others.length < events.length) waiting.unshift(...others);

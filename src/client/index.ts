@@ -1,4 +1,5 @@
 // Public exports of "platform/client".
+export { allOf, anyOf, not } from "../kernel/records/filter-group.ts";
 export type { Analytics, EventProperties } from "./analytics.ts";
 export type {
   Auth,

@@ -38,7 +38,7 @@ async function subscriptionOf(
 ): Promise<DeviceToken> {
   const { push } = await transport.request<{ push: { publicKey: string } | null }>("GET", "/api/config");
   if (push === null) {
-    const message = "The server's config has no push.webPush";
+    const message = "The config has no push.webPush";
     throw statusError(503, message);
   }
   const options = { userVisibleOnly: true, applicationServerKey: push.publicKey };

@@ -603,8 +603,8 @@ for (const expand of [[], ["author"]]) {
       const read = Promise.withResolvers<Seen | null>();
       liveOf(context).useSeen({ read: () => read.promise, changed() {} });
       const table = client.db("shared").table("tasks");
-      const query = expand.length === 0 ? table : table.expand("author");
-      const live = query.where("title", "==", "seen last").live();
+      const query = table.where("title", "==", "seen last");
+      const live = expand.length === 0 ? query.live() : query.expand("author").live();
       live.subscribe(() => {});
       const seen = { records: [{ id: "s", title: "seen last" }], hasMore: false };
       // With `expand` it waits for code that is not loaded yet.

@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from "../../src/kernel/json/json.ts";
 import { matches } from "../../src/kernel/records/filter-match.ts";
 import { compareRecords } from "../../src/kernel/records/order.ts";
 import { compareText } from "../../src/kernel/records/text-match.ts";
-import { parseConditions } from "../../src/server/areas/tables/filters/filter.ts";
+import { parseAlternatives, parseFilter, withBoth } from "../../src/server/areas/tables/filters/filter.ts";
 import { compileTables } from "../../src/server/areas/tables/model/model.ts";
 import type { FilterOperator, TableConfig } from "../../src/server/config/types.ts";
 import { type ListAnswer, type TestPlatform, testPlatform } from "../support/index.ts";
@@ -135,17 +135,30 @@ function tuple(table: string): [string, FilterOperator, JsonValue] {
   return [field, operator, one()];
 }
 
-test(`[TB17] SQL and JavaScript agree about every filter (seed ${SEED})`, async () => {
+/** Conditions, and groups of them within each other. */
+function filterOf(table: string, level: number): unknown[] {
+  return Array.from({ length: r.below(3) }, () => {
+    if (level === 4 || r.next() < 0.6) return tuple(table);
+    const filters = () => Array.from({ length: r.below(4) }, () => filterOf(table, level + 1));
+    return r.pick([
+      () => ({ or: filters() }),
+      () => ({ and: filters() }),
+      () => ({ not: filterOf(table, level + 1) }),
+    ])();
+  });
+}
+
+test(`[TB17] [TB600] SQL and JavaScript agree about every filter (seed ${SEED})`, async () => {
   for (let round = 0; round < 400; round++) {
     const table = r.pick(["items", "free"]);
-    const all = Array.from({ length: r.below(3) }, () => tuple(table));
-    const any = Array.from({ length: r.below(3) }, () => tuple(table));
+    const all = filterOf(table, 0);
+    const any = filterOf(table, 0);
     const model = models.get(table);
     if (model === undefined) throw new Error("no model");
-    const parsed = {
-      all: parseConditions(model, all, { name: "filter", conditionsMax: 50 }),
-      any: parseConditions(model, any, { name: "orFilter", conditionsMax: 5 }),
-    };
+    const parsed = withBoth(
+      parseFilter(model, all, { name: "filter", conditionsMax: 50 }),
+      parseAlternatives(model, any, { name: "orFilter", conditionsMax: 5 }),
+    );
     const wanted = (stored[table] ?? []).filter((record) => matches(parsed, record)).map((record) => record["id"]);
     const answer = await platform.get<ListAnswer>(path(table), {
       query: { limit: 1000, filter: JSON.stringify(all), orFilter: JSON.stringify(any) },

@@ -8,7 +8,7 @@ const REFRESH_POLL_MS = 100;
 /** Delay after which the holder of a lease checks whether another client took it at the same moment. */
 const REFRESH_SETTLE_MS = 30;
 
-interface Turn<T> {
+export interface Turn<T> {
   store: Store;
   runtime: Runtime;
   /** Store key of the lease. */
@@ -19,16 +19,15 @@ interface Turn<T> {
 }
 
 /**
- * Runs `work` exclusively among the clients of the store: under the store's lock, or else under a lease in the store. The lease
- * of a crashed client expires. One that ends later than a lease can last, after a change of the clock, counts as expired.
+ * Runs `work` exclusively among the clients of a store without a lock: under a lease in the store. The lease of a crashed client
+ * expires. One that ends later than a lease can last, after a change of the clock, counts as expired.
  */
-export async function inTurn<T>({ store, runtime, key, work, outcome }: Turn<T>): Promise<T> {
-  if (store.lock !== undefined) return store.lock(key, work);
+export async function leased<T>({ store, runtime, key, work, outcome }: Turn<T>): Promise<T> {
   const id = runtime.uuid();
   const holder = async () => ((await store.get(key)) ?? "").split(" ");
   for (;;) {
     const [, until] = await holder();
-    const leftMs = Number(until ?? 0) - runtime.now();
+    const leftMs = (Number(until) || 0) - runtime.now();
     if (leftMs <= 0 || leftMs > REFRESH_LEASE_MS) {
       await store.set(key, `${id} ${runtime.now() + REFRESH_LEASE_MS}`);
       // The store has no compare-and-set: of two clients that write at the same moment, the later one holds the lease.

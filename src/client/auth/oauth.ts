@@ -62,7 +62,7 @@ export function createOAuth({ options: { url }, transport, runtime }: ClientCont
       try {
         const result = await finish(await fragmentOf(opened));
         if (result !== null) return result;
-        throw localError("invalid", "The provider led back without a result");
+        throw localError("invalid", "The provider gave no result");
       } finally {
         opened.close();
       }

@@ -4,7 +4,7 @@ import type { Runtime } from "../runtime.ts";
 import type { MaybePromise, Store } from "../store.ts";
 import { PlatformError } from "../transport/errors.ts";
 import { asGiven, type Send, withRetries } from "../transport/send.ts";
-import { inTurn } from "./lease.ts";
+import { inTurn } from "./turns.ts";
 import type { Tokens, User } from "./types.ts";
 
 /** Access tokens are refreshed when less than this, or than a fifth of their lifetime, is left. */

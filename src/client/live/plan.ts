@@ -1,8 +1,11 @@
 import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
-import { type MatchCondition, type MatchFilter, matches } from "../../kernel/records/filter-match.ts";
+import type { Conditions, GroupOf } from "../../kernel/records/filter-group.ts";
+import { type MatchCondition, type MatchFilter, type MatchGroup, matches } from "../../kernel/records/filter-match.ts";
 import { compareRecords, type OrderTerm } from "../../kernel/records/order.ts";
 import {
   type Condition,
+  type Element,
+  elementsOf,
   listParameters,
   type QueryDescription,
   type TableAddress,
@@ -46,50 +49,44 @@ export const tableKey = ({ namespace, instance, table }: TableAddress): string =
   JSON.stringify([namespace, instance, table]);
 
 export function planOf(query: QueryDescription): Plan {
-  const { namespace, instance, table, conditions, or, sort } = query;
+  const { namespace, instance, table, sort } = query;
   const limit = Math.min(query.limit ?? RECORDS_MAX, RECORDS_MAX);
   const channel = ["realtime", namespace, ...(instance === null ? [] : [instance]), table].join(":");
-  const all = conditionsToSend(conditions, CONDITIONS_LENGTH_MAX);
-  const any = fitting(or) ? or : [];
-  const judged = {
-    all: filterOf(conditions.filter((condition) => !all.includes(condition))),
-    any: any.length === or.length ? [] : filterOf(or),
-  };
-  const whole: MatchFilter = { all: filterOf(conditions), any: filterOf(or) };
+  const elements = elementsOf(query);
+  const sent = elementsToSend(elements);
+  const judged = filterOf(elements.filter((one) => !sent.includes(one)));
+  const whole = filterOf(elements);
   const terms = termsOf(sort);
-  const kept = query.fields === null ? null : keptFields(query, query.fields);
+  const kept = query.fields === null ? null : keptFields(whole, terms, query.fields);
   const shown = new Set(["id", ...(query.fields ?? [])]);
-  const key = JSON.stringify([channel, conditions, or, sort, limit, query.fields, query.expand]);
+  const key = JSON.stringify([channel, elements, sort, limit, query.fields, query.expand]);
   return {
     query,
     key,
     path: tablePath(query),
-    subscription: { key: JSON.stringify([channel, all, any]), channel, filters: { filters: all, orFilters: any } },
+    subscription: { key: JSON.stringify([channel, sent]), channel, filters: { filters: sent } },
     limit,
     spare: Math.max(SPARE_MIN, Math.ceil(limit / SPARE_PARTS)),
     parameters: listParameters({ ...query, fields: kept === null ? null : [...kept] }),
     compare: (left, right) => compareRecords(terms, left, right),
-    belongs: judged.all.length + judged.any.length === 0 ? () => true : (record) => matches(judged, record),
+    belongs: (record) => matches(judged, record),
     matches: (record) => matches(whole, record),
     kept: kept === null ? (record) => record : (record) => pick(record, kept),
     shown: kept === null || kept.size === shown.size ? (record) => record : picking(shown),
   };
 }
 
-const lengthOf = (value: unknown): number => JSON.stringify(value).length;
-const fitting = (conditions: readonly Condition[]): boolean =>
-  conditions.length <= CONDITIONS_MAX && lengthOf(conditions) <= CONDITIONS_LENGTH_MAX;
-
-/** Selects as many conditions as a subscription takes, equality first, as it excludes most records. */
-function conditionsToSend(conditions: readonly Condition[], lengthMax: number): Condition[] {
-  const chosen: Condition[] = [];
-  let lengthLeft = lengthMax;
-  const byUse = conditions.toSorted((one, other) => Number(other[1] === "==") - Number(one[1] === "=="));
-  for (const condition of byUse) {
-    const length = lengthOf(condition);
+/** Selects as many elements as a subscription takes, equality first, as it excludes most records. */
+function elementsToSend(elements: readonly Element[]): Element[] {
+  const chosen: Element[] = [];
+  let lengthLeft = CONDITIONS_LENGTH_MAX;
+  const isEquality = (one: Element) => Number(isCondition(one) && one[1] === "==");
+  const byUse = elements.toSorted((one, other) => isEquality(other) - isEquality(one));
+  for (const element of byUse) {
+    const { length } = JSON.stringify(element);
     if (chosen.length === CONDITIONS_MAX || length > lengthLeft) continue;
     lengthLeft -= length;
-    chosen.push(condition);
+    chosen.push(element);
   }
   return chosen;
 }
@@ -107,8 +104,32 @@ function picking(names: ReadonlySet<string>): (record: JsonObject) => JsonObject
 const pathOf = (name: string) => ({ keys: name.split(".") });
 
 /** The types of the query's builder, or the server, have checked that values fit operators. */
-const filterOf = (conditions: readonly Condition[]): MatchCondition[] =>
-  conditions.map(([field, operator, value]) => ({ field: pathOf(field), operator, value }) as MatchCondition);
+const conditionOf = ([field, operator, value]: Condition) =>
+  ({ field: pathOf(field), operator, value }) as MatchCondition;
+
+const isCondition = (one: Element): one is Condition => Array.isArray(one);
+const listOf = (filter: Conditions<Condition>): readonly Element[] =>
+  (Array.isArray as (one: unknown) => one is readonly Element[])(filter) ? filter : [filter];
+
+function filterOf(filter: Conditions<Condition>): MatchFilter {
+  const elements = listOf(filter);
+  return {
+    all: elements.filter(isCondition).map(conditionOf),
+    groups: elements.flatMap((one) => (isCondition(one) ? [] : groupOf(one))),
+  };
+}
+
+function groupOf(group: GroupOf<Condition>): MatchGroup {
+  // A group has one member: a list of filters, or of `not` one filter.
+  const [kind, inside] = Object.entries(group)[0] as ["not", Conditions<Condition>] | ["or", Conditions<Condition>[]];
+  return { kind, filters: (kind === "not" ? [inside] : inside).map(filterOf) };
+}
+
+/** Returns the names of the fields of a filter, those inside of its groups too. */
+const namesIn = ({ all, groups }: MatchFilter): string[] => [
+  ...all.map(({ field }) => field.keys[0] ?? ""),
+  ...groups.flatMap(({ filters }) => filters.flatMap(namesIn)),
+];
 
 /**
  * Completes a sort as the server does: a field counts once, terms after the id have no effect, and the id has the direction of
@@ -126,9 +147,8 @@ function termsOf(sort: QueryDescription["sort"]): OrderTerm[] {
   return [...terms, { field: pathOf("id"), direction: terms.at(-1)?.direction ?? "asc" }];
 }
 
-function keptFields({ conditions, or, sort }: QueryDescription, fields: readonly string[]): Set<string> {
-  const used = [...conditions, ...or, ...sort].map(([field]) => field.split(".", 1)[0] ?? field);
-  return new Set(["id", ...fields, ...used]);
+function keptFields(whole: MatchFilter, terms: readonly OrderTerm[], fields: readonly string[]): Set<string> {
+  return new Set(["id", ...fields, ...namesIn(whole), ...terms.map(({ field }) => field.keys[0] ?? "")]);
 }
 
 export const idOf = (record: JsonObject): string => String(record["id"]);

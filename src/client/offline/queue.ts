@@ -1,4 +1,4 @@
-import { inTurn } from "../auth/lease.ts";
+import { inTurn } from "../auth/turns.ts";
 import type { ClientContext } from "../context.ts";
 import type { Retries } from "../live/failures.ts";
 import type { Live } from "../live/live.ts";
@@ -202,7 +202,7 @@ export class WriteQueue {
     const now = context.runtime.now();
     if (sentAt === null) await storage.put(serial, { ...waiting, sentAt: now });
     else if (request.idempotencyKey !== null && now - sentAt > UNKNOWN_AFTER_MS) {
-      const message = "The answer was lost, and the write is too old to be sent again";
+      const message = "The answer was lost, and the write is too old to repeat";
       return [null, localError("unknown", message)];
     }
     try {

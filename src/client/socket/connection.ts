@@ -181,7 +181,7 @@ export function connect({ options, runtime, transport, version, path }: Parts, e
   const opened = ({ version: theirs }: ServerMessage) => {
     cancelTimeout();
     if (typeof theirs === "string" && majorOf(theirs) !== majorOf(version)) {
-      const message = `Client of version ${version}, and the server of version ${theirs}: use the server's client`;
+      const message = `Client version ${version}, server version ${theirs}: use the server's client`;
       return lose(localError("invalid", message));
     }
     pace = createPace(runtime, (text) => socket?.send(text));

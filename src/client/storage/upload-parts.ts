@@ -1,4 +1,4 @@
-import { inTurn } from "../auth/lease.ts";
+import { inTurn } from "../auth/turns.ts";
 import type { ClientContext } from "../context.ts";
 import { listen } from "../listeners.ts";
 import { orNull } from "../transport/errors.ts";

@@ -1,4 +1,5 @@
 import type { JsonValue } from "../../kernel/json/json.ts";
+import type { GroupOf } from "../../kernel/records/filter-group.ts";
 import type { FilterOperator } from "../../server/config/records.ts";
 
 /** Address of a table, in a namespace or in one of its instances. */
@@ -10,12 +11,14 @@ export interface TableAddress {
 }
 
 export type Condition = readonly [field: string, operator: FilterOperator, value: JsonValue | readonly JsonValue[]];
+/** An element of a filter: a condition, or a group of them. */
+export type Element = Condition | GroupOf<Condition>;
 export type SortKey = readonly [field: string, direction: "asc" | "desc"];
 
 /** Immutable plain data of a query. Queries with equal descriptions are equal. */
 export interface QueryDescription extends TableAddress {
-  /** Conditions, all of which must match. */
-  readonly conditions: readonly Condition[];
+  /** Conditions and groups, all of which must match. */
+  readonly conditions: readonly Element[];
   /** Conditions of which one must match, if there are any. */
   readonly or: readonly Condition[];
   /** Sort terms. Records that are equal in them are ordered by id. */
@@ -47,11 +50,12 @@ export const tablePath = (address: TableAddress): string =>
 const json = (value: readonly unknown[]) => (value.length === 0 ? null : JSON.stringify(value));
 const commas = (value: readonly string[] | null) => (value === null || value.length === 0 ? null : value.join());
 
-/** Returns the parameters `filter` and `orFilter`. */
-export const filterParameters = ({ conditions, or }: QueryDescription) => ({
-  filter: json(conditions),
-  orFilter: json(or),
-});
+/** Returns what must all match: the conditions, and the alternatives as one group. */
+export const elementsOf = ({ conditions, or }: QueryDescription): readonly Element[] =>
+  or.length === 0 ? conditions : [...conditions, { or: or.map((one) => [one]) }];
+
+/** Returns the parameter `filter`. */
+export const filterParameters = (query: QueryDescription) => ({ filter: json(elementsOf(query)) });
 
 /** Returns the parameters of a list. */
 export const listParameters = (query: QueryDescription) => ({

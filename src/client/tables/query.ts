@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../kernel/json/json.ts";
+import type { Conditions } from "../../kernel/records/filter-group.ts";
 import type { ClientContext } from "../context.ts";
 import { liveOf } from "../live/live.ts";
 import type { LiveQuery } from "../live/types.ts";
@@ -25,8 +26,10 @@ export class TableQuery {
     return new TableQuery(this.#context, { ...this.description, ...change });
   }
 
-  where(...condition: Condition): TableQuery {
-    return this.#with({ conditions: [...this.description.conditions, condition] });
+  where(...given: Condition | readonly [filter: Conditions<Condition>]): TableQuery {
+    // A whole filter, or the parts of a condition.
+    const added = given.length === 1 ? given[0] : [given];
+    return this.#with({ conditions: this.description.conditions.concat(added) });
   }
 
   orWhere(...condition: Condition): TableQuery {

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
 import { localError } from "../transport/errors.ts";
 import type { Transport } from "../transport/types.ts";
 import type { Cancellable, Found, Page, SearchOptions, WriteCounts } from "../types/query.ts";
-import { filterParameters, listParameters, type QueryDescription, tablePath } from "./description.ts";
+import { elementsOf, filterParameters, listParameters, type QueryDescription, tablePath } from "./description.ts";
 
 /** Options of an aggregate over untyped field names. */
 export interface Aggregate extends Cancellable {
@@ -48,10 +48,10 @@ export function writeAll(
   query: QueryDescription,
   action: { action: string; data?: JsonValue },
 ): Promise<WriteCounts> {
-  const { conditions, or, sort, limit, fields, expand } = query;
+  const { sort, limit, fields, expand } = query;
   if (sort.length + expand.length > 0 || limit !== null || fields !== null) {
-    throw localError("invalid", "A query with a sort, limit, fields or expand takes no update or delete");
+    throw localError("invalid", "sort, limit, fields and expand take no update or delete");
   }
-  const body = { ...action, filter: conditions, orFilter: or };
+  const body = { ...action, filter: elementsOf(query) };
   return transport.request("POST", `${tablePath(query)}/batch-by-filter`, { body, idempotent: true });
 }

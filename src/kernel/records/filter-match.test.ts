@@ -6,7 +6,7 @@ import type { ValuePath } from "./value-path.ts";
 const field: ValuePath = { keys: ["data"] };
 
 const isMatch = (condition: Partial<MatchCondition>, data: JsonValue): boolean =>
-  matches({ all: [{ field, ...condition } as MatchCondition], any: [] }, { data });
+  matches({ all: [{ field, ...condition } as MatchCondition], groups: [] }, { data });
 
 test("[TB17] objects and arrays are equal where their JSON is, at any size", () => {
   const value = { a: [1, "x", { b: null }], c: '\u0001"' };

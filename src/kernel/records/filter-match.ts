@@ -10,16 +10,25 @@ export type MatchCondition =
   | { readonly field: ValuePath; readonly operator: SingleOperator; readonly value: JsonValue }
   | { readonly field: ValuePath; readonly operator: "in" | "not in"; readonly value: readonly JsonValue[] };
 
-/** All of `all` must match, and one of `any` unless it is empty. */
+/** `or`: one of the filters must match; `and`: all; `not`: none of them, of which there is one. */
+export interface MatchGroup {
+  readonly kind: "or" | "and" | "not";
+  readonly filters: readonly MatchFilter[];
+}
+
+/** All of `all` and of `groups` must match. */
 export interface MatchFilter {
   readonly all: readonly MatchCondition[];
-  readonly any: readonly MatchCondition[];
+  readonly groups: readonly MatchGroup[];
 }
 
 /** Evaluates a filter on a record, for rules, realtime and the client's live queries. Agrees with the SQL of lists. [TB17] */
 export function matches(filter: MatchFilter, record: JsonObject): boolean {
   for (const condition of filter.all) if (!matchesCondition(condition, record)) return false;
-  return filter.any.length === 0 || filter.any.some((condition) => matchesCondition(condition, record));
+  return filter.groups.every(({ kind, filters }) => {
+    const isMatch = (one: MatchFilter) => matches(one, record);
+    return kind === "and" ? filters.every(isMatch) : filters.some(isMatch) === (kind === "or");
+  });
 }
 
 function matchesCondition(condition: MatchCondition, record: JsonObject): boolean {
@@ -42,13 +51,13 @@ function matchesCondition(condition: MatchCondition, record: JsonObject): boolea
     case "istartsWith":
       return typeof value === "string" && startsWithAnyCase(value, textOf(condition.value));
     case ">":
-      return isOrdered(value, condition.value, (order) => order > 0);
+      return orderOf(value, condition.value) > 0;
     case ">=":
-      return isOrdered(value, condition.value, (order) => order >= 0);
+      return orderOf(value, condition.value) >= 0;
     case "<":
-      return isOrdered(value, condition.value, (order) => order < 0);
+      return orderOf(value, condition.value) < 0;
     case "<=":
-      return isOrdered(value, condition.value, (order) => order <= 0);
+      return orderOf(value, condition.value) <= 0;
   }
 }
 
@@ -112,9 +121,9 @@ function containsAnyCase(value: JsonValue, wanted: string): boolean {
 const startsWithAnyCase = (value: string, wanted: string): boolean =>
   lowerAscii(value.slice(0, wanted.length)) === lowerAscii(wanted);
 
-function isOrdered(value: JsonValue, wanted: JsonValue, accepts: (order: number) => boolean): boolean {
-  if (typeof value === "string" && typeof wanted === "string") return accepts(compareText(value, wanted));
-  if (typeof value === "number" && typeof wanted === "number") return accepts(value - wanted);
-  if (typeof value === "boolean" && typeof wanted === "boolean") return accepts(Number(value) - Number(wanted));
-  return false;
+/** Returns the order of two values of one type; NaN, which no comparison accepts, for others. */
+function orderOf(value: JsonValue, wanted: JsonValue): number {
+  if (typeof value === "string" && typeof wanted === "string") return compareText(value, wanted);
+  const isComparable = typeof value === typeof wanted && (typeof value === "number" || typeof value === "boolean");
+  return isComparable ? Number(value) - Number(wanted) : Number.NaN;
 }

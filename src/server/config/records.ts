@@ -1,4 +1,5 @@
 import type { JsonValue } from "../../kernel/json/json.ts";
+import type { GroupOf } from "../../kernel/records/filter-group.ts";
 
 /** A table record as rules, hooks and `app` see it: it has every declared field, null where there is no value. */
 export interface TableRecord {
@@ -30,5 +31,11 @@ export type FilterTuple = readonly [
   value: JsonValue | readonly JsonValue[],
 ];
 
-/** A filter, whose tuples combine with AND; an empty filter matches every record. */
-export type Filter = readonly FilterTuple[];
+/** A group of conditions, as `anyOf`, `allOf` and `not` make it. */
+export type FilterGroup = GroupOf<FilterTuple>;
+
+/** A whole filter: a list of conditions and groups, or a single group. */
+export type AnyFilter = Filter | FilterGroup;
+
+/** A filter, whose conditions and groups must all match; an empty filter matches every record. */
+export type Filter = readonly (FilterTuple | FilterGroup)[];

@@ -8,8 +8,10 @@ export const LIMIT_DEFAULT = 100;
 export const LIMIT_MAX = 1_000;
 /** Highest `page` and `offset`. */
 export const POSITION_MAX = 999_999_999_999_999;
-/** Conditions of `filter`. */
-export const FILTER_CONDITIONS_MAX = 50;
+/** Conditions and groups of a filter, at all levels together. */
+export const FILTER_CONDITIONS_MAX = 100;
+/** Levels of groups within each other. */
+export const FILTER_LEVELS_MAX = 4;
 /** Conditions of `orFilter`. */
 export const OR_CONDITIONS_MAX = 5;
 /** Conditions of a realtime channel: every change is matched against all of them. */

@@ -4,7 +4,7 @@ import type { LookupWatch } from "../../access/lookups/lookups.ts";
 import type { ReadAccess, RecordFilter, TableDoor } from "../../access/table-door.ts";
 import type { TableRecord } from "../../config/types.ts";
 import type { DatabaseFile } from "../../db/index.ts";
-import { type ParsedFilter, parseConditions } from "./filters/filter.ts";
+import { type ParsedFilter, parseAlternatives, parseFilter, withBoth } from "./filters/filter.ts";
 import { CHANNEL_CONDITIONS_MAX } from "./limits.ts";
 import type { TableLookups } from "./lookups/session.ts";
 import { isInstanceId } from "./model/model.ts";
@@ -69,10 +69,9 @@ export function createTableDoor(deps: {
     },
     parseFilter(address, { all, any }) {
       const { model } = deps.sources.find(address).table;
-      return recordFilter({
-        all: parseConditions(model, all, { name: "filters", conditionsMax: CHANNEL_CONDITIONS_MAX }),
-        any: parseConditions(model, any, { name: "orFilters", conditionsMax: CHANNEL_CONDITIONS_MAX }),
-      });
+      const must = parseFilter(model, all, { name: "filters", conditionsMax: CHANNEL_CONDITIONS_MAX });
+      const may = parseAlternatives(model, any, { name: "orFilters", conditionsMax: CHANNEL_CONDITIONS_MAX });
+      return recordFilter(withBoth(must, may));
     },
   };
 }
@@ -85,6 +84,10 @@ function sample({ store }: Table, file: DatabaseFile, about: string | null): Tab
 }
 
 function recordFilter(filter: ParsedFilter): RecordFilter {
-  const tuples = [filter.all, filter.any].map((list) => list.map((one) => [one.field.name, one.operator, one.value]));
-  return { key: JSON.stringify(tuples), matches: (record) => matches(filter, record) };
+  return { key: JSON.stringify(keyOf(filter)), matches: (record) => matches(filter, record) };
 }
+
+const keyOf = ({ all, groups }: ParsedFilter): unknown[] => [
+  ...all.map(({ field, operator, value }) => [field.name, operator, value]),
+  ...groups.map(({ kind, filters }) => ({ [kind]: filters.map(keyOf) })),
+];

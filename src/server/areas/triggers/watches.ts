@@ -1,7 +1,7 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import { reasonOf } from "../../../kernel/errors.ts";
 import type { Ids } from "../../../kernel/ids.ts";
-import type { ChangedBy, EventSource, Filter, Subject } from "../../config/types.ts";
+import type { AnyFilter, ChangedBy, EventSource, Subject } from "../../config/types.ts";
 import type { Actor, Transaction } from "../../db/index.ts";
 import type { Causes } from "./causes.ts";
 import { GROUP_LENGTH_MAX } from "./limits.ts";
@@ -14,7 +14,7 @@ export interface Watch {
   /** Name of its jobs. */
   name: string;
   on: EventSource;
-  filter: Filter | undefined;
+  filter: AnyFilter | undefined;
   /** Whether jobs about one record run one after another, in the order of the changes. */
   isOrdered: boolean;
 }
@@ -29,8 +29,8 @@ interface Match {
 
 /** Compiles filters. Errors: a filter that does not fit its table. */
 export interface Filters {
-  ofTable(namespace: string, table: string, filter: Filter): (subject: Subject) => boolean;
-  ofFacts(filter: Filter): (subject: Subject) => boolean;
+  ofTable(namespace: string, table: string, filter: AnyFilter): (subject: Subject) => boolean;
+  ofFacts(filter: AnyFilter): (subject: Subject) => boolean;
 }
 
 /** An event of a record, a file or an account. */
@@ -82,7 +82,7 @@ export function compileWatches(watches: readonly Watch[], filters: Filters): Wat
   const buckets = new Map<string, SourceWatches>();
   const accounts = new SourceWatches();
   for (const { path, name, on, filter, isOrdered } of watches) {
-    const compiled = <Compiled>(compile: (filter: Filter) => Compiled): Compiled | null => {
+    const compiled = <Compiled>(compile: (filter: AnyFilter) => Compiled): Compiled | null => {
       try {
         return filter === undefined ? null : compile(filter);
       } catch (cause) {

@@ -1,6 +1,15 @@
 import { frozenJson } from "../../../kernel/json/frozen.ts";
 import type { ConfigProblem } from "../problems.ts";
-import type { Auth, Filter, Lookup, NamespaceConfig, PlatformConfig, RuleContext, TableConfig } from "../types.ts";
+import type {
+  AnyFilter,
+  Auth,
+  FilterTuple,
+  Lookup,
+  NamespaceConfig,
+  PlatformConfig,
+  RuleContext,
+  TableConfig,
+} from "../types.ts";
 
 type Databases = Readonly<Record<string, NamespaceConfig>>;
 type AnyRule = (...args: unknown[]) => unknown;
@@ -98,7 +107,7 @@ function tryingContext(
   const lookupOf = (name: string, table: string): Lookup => {
     const declared = databases[name]?.tables[table];
     if (declared === undefined) say(`looks up ${name}.${table}, which is not declared`);
-    const asked = (filter: Filter): void => {
+    const asked = (filter: AnyFilter): void => {
       const missing = declared === undefined ? null : missingIndex(declared, filter);
       if (missing !== null) say(`looks up ${name}.${table} without an index, which denies: ${missing}`);
     };
@@ -129,8 +138,10 @@ function tryingContext(
 }
 
 /** Describes the index to declare; null where an index begins with a field that the filter names with `==` or `in`. */
-function missingIndex({ schema = {}, indexes = [] }: TableConfig, filter: Filter): string | null {
-  const equal = filter.filter(([, operator]) => operator === "==" || operator === "in").map(([field]) => String(field));
+function missingIndex({ schema = {}, indexes = [] }: TableConfig, filter: AnyFilter): string | null {
+  // What is in groups enters no index.
+  const tuples = Array.isArray(filter) ? filter.filter((one): one is FilterTuple => Array.isArray(one)) : [];
+  const equal = tuples.filter(([, operator]) => operator === "==" || operator === "in").map(([field]) => String(field));
   const hasIndex = (name: string): boolean => {
     const field = schema[name];
     const isOwn = field !== undefined && field !== false && (field.unique === true || field.references !== undefined);

@@ -1,5 +1,6 @@
 import type { JsonValue } from "../../../kernel/json/json.ts";
-import type { AnyField, Filter, FilterOperator } from "../records.ts";
+import type { Conditions } from "../../../kernel/records/filter-group.ts";
+import type { AnyField, AnyFilter, FilterOperator } from "../records.ts";
 
 type Equality = "==" | "!=";
 type Ordering = ">" | ">=" | "<" | "<=";
@@ -23,11 +24,10 @@ type ConditionOf<Name extends string, Value> = JsonValue extends Value
   ? JsonCondition<Name>
   : ColumnCondition<Name, NonNullable<Value>>;
 
-/** The conditions of a filter over records `R`; untyped where `R` is `TableRecord`. */
-export type FilterOf<R> = string extends keyof R
-  ? Filter
-  : readonly (
-      | { [Name in keyof R & string]: ConditionOf<Name, R[Name]> }[keyof R & string]
-      // Accepts a condition built elsewhere as a `Filter`.
-      | readonly [field: AnyField, operator: FilterOperator, value: JsonValue | readonly JsonValue[]]
-    )[];
+type TupleOf<R> =
+  | { [Name in keyof R & string]: ConditionOf<Name, R[Name]> }[keyof R & string]
+  // Accepts a condition built elsewhere as a `Filter`.
+  | readonly [field: AnyField, operator: FilterOperator, value: JsonValue | readonly JsonValue[]];
+
+/** A filter over records `R`: a list of conditions and groups, or a single group. Untyped where `R` is `TableRecord`. */
+export type FilterOf<R> = string extends keyof R ? AnyFilter : Conditions<TupleOf<R>>;

@@ -1,5 +1,5 @@
 import type { User } from "../app/index.ts";
-import type { Filter } from "../records.ts";
+import type { AnyFilter } from "../records.ts";
 import type { AccountSource, FileEvent, TableEvent } from "../sections/functions/sources.ts";
 import type { TriggerConfig, TriggerRun } from "../sections/functions/triggers.ts";
 import type { WebhookConfig } from "../sections/functions/webhooks.ts";
@@ -31,7 +31,7 @@ type SubjectOf<On, Namespaces> = On extends { table: `${infer Namespace}.${infer
     ? FileFacts
     : User;
 
-type SubjectFilter<On, Namespaces> = On extends { table: string } ? FilterOf<SubjectOf<On, Namespaces>> : Filter;
+type SubjectFilter<On, Namespaces> = On extends { table: string } ? FilterOf<SubjectOf<On, Namespaces>> : AnyFilter;
 
 type EventOf<On> = On extends { events: readonly (infer Event)[] }
   ? Event

@@ -2,7 +2,7 @@ import type { JsonValue } from "../../../../kernel/json/json.ts";
 import { chain, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import { type DatabaseFile, quoteIdentifier, type ReadCaller, type SqlValue } from "../../../db/index.ts";
-import { NO_FILTER, type ParsedFilter } from "../filters/filter.ts";
+import { conditionsIn, NO_FILTER, type ParsedFilter } from "../filters/filter.ts";
 import { columnIn, filterToSql, type SqlCondition, scalar, slotCount } from "../filters/filter-sql.ts";
 import { isHeavy, isLight, isQuick, type ReadCost, scanCost } from "../filters/read-cost.ts";
 import { EXPANDED_PER_RECORD_MAX, EXPANDED_RECORDS_MAX, JOINED_VALUES_MAX, QUICK_STEPS_MAX } from "../limits.ts";
@@ -139,7 +139,7 @@ function createRelatedStore(model: TableModel, codec: Codec): RelatedStore {
 }
 
 function costOf(rule: ParsedFilter | null, { params }: SqlCondition) {
-  const conditions = rule?.all ?? [];
+  const conditions = [...conditionsIn(rule ?? NO_FILTER)];
   return { cost: scanCost(conditions, params), isRuleHeavy: conditions.some(isHeavy) };
 }
 

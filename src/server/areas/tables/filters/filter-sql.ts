@@ -2,7 +2,7 @@ import { unreachable } from "../../../../kernel/errors.ts";
 import type { JsonValue } from "../../../../kernel/json/json.ts";
 import type { SqlValue } from "../../../db/index.ts";
 import type { FieldPath } from "../model/field-path.ts";
-import type { Condition, ParsedFilter } from "./filter.ts";
+import type { Condition, Group, ParsedFilter } from "./filter.ts";
 import { jsonNumber, jsonText, kindOf, type Needle, needleOf, Slot, type ValueKind } from "./slots.ts";
 
 /** A boolean SQL expression and its bound values in the order of their placeholders. */
@@ -37,14 +37,17 @@ const EQUALS: Form = { equality: "=" };
  */
 export function filterToSql(filter: ParsedFilter, alias: string, form: Form = EQUALS): SqlCondition | null {
   const parts = filter.all.map((condition) => conditionToSql(condition, alias, form));
-  if (filter.any.length > 0)
-    parts.push(
-      join(
-        filter.any.map((condition) => conditionToSql(condition, alias, form)),
-        "OR",
-      ),
-    );
+  for (const group of filter.groups) parts.push(groupToSql(group, alias, form));
   return parts.length === 0 ? null : join(parts, "AND");
+}
+
+function groupToSql({ kind, filters }: Group, alias: string, form: Form): SqlCondition {
+  if (filters.length === 0) return { sql: kind === "or" ? "0" : "1", params: [] };
+  const some = join(
+    filters.map((filter) => filterToSql(filter, alias, form) ?? { sql: "1", params: [] }),
+    "OR",
+  );
+  return kind === "or" ? some : negate(some);
 }
 
 export function join(parts: readonly SqlCondition[], word: "AND" | "OR"): SqlCondition {

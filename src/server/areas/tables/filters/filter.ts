@@ -1,10 +1,16 @@
 import { badField } from "../../../../kernel/errors.ts";
 import { illFormed } from "../../../../kernel/fields.ts";
 import { jsonCopy } from "../../../../kernel/json/copy.ts";
-import { isTextWithinDepth, type JsonValue } from "../../../../kernel/json/json.ts";
+import { isJsonObject, isTextWithinDepth, type JsonObject, type JsonValue } from "../../../../kernel/json/json.ts";
 import { JSON_DEPTH_MAX } from "../../../../kernel/limits.ts";
 import type { FilterOperator } from "../../../config/types.ts";
-import { IN_VALUES_MAX, NEEDLE_LENGTH_MAX, SHOWN_LENGTH_MAX } from "../limits.ts";
+import {
+  FILTER_CONDITIONS_MAX,
+  FILTER_LEVELS_MAX,
+  IN_VALUES_MAX,
+  NEEDLE_LENGTH_MAX,
+  SHOWN_LENGTH_MAX,
+} from "../limits.ts";
 import { type FieldPath, resolveField } from "../model/field-path.ts";
 import type { TableModel } from "../model/model.ts";
 import { isFilterOperator, isListOperator, type ListOperator, OPERATOR_NAMES, OPERATORS } from "../model/operators.ts";
@@ -22,61 +28,171 @@ export type Condition =
 
 export const isListCondition = (condition: Condition): condition is ListCondition => isListOperator(condition.operator);
 
-/** Validated filter: all of `all` must match, and one of `any` unless it is empty. */
+/** Validated filter: all of `all` and of `groups` must match. */
 export interface ParsedFilter {
   all: readonly Condition[];
-  any: readonly Condition[];
+  groups: readonly Group[];
 }
 
-export const NO_FILTER: ParsedFilter = { all: [], any: [] };
+/** `or`: one of the filters must match. `not`: none of them, of which there is one. */
+export interface Group {
+  kind: "or" | "not";
+  filters: readonly ParsedFilter[];
+}
+
+export const NO_FILTER: ParsedFilter = { all: [], groups: [] };
+
+/** Whether the filter matches every record because it has no condition. */
+export const isEmpty = ({ all, groups }: ParsedFilter): boolean => all.length + groups.length === 0;
+
+/** Returns the conditions of a filter, those inside of its groups too. */
+export function* conditionsIn({ all, groups }: ParsedFilter): Generator<Condition> {
+  yield* all;
+  for (const { filters } of groups) for (const filter of filters) yield* conditionsIn(filter);
+}
+
+/** Returns a filter whose conditions are mapped, inside of its groups too, in the order of `conditionsIn`. */
+export function mapConditions(filter: ParsedFilter, map: (condition: Condition) => Condition): ParsedFilter {
+  const mapped = (one: ParsedFilter): ParsedFilter => ({
+    all: one.all.map(map),
+    groups: one.groups.map(({ kind, filters }) => ({ kind, filters: filters.map(mapped) })),
+  });
+  return mapped(filter);
+}
+
+interface FilterOptions {
+  /** The parameter named in errors. */
+  name: string;
+  /** Number of conditions and groups of the list itself; inside of groups there may be more. */
+  conditionsMax: number;
+}
 
 /**
- * Parses the conditions of a body or a rule. `name` is the parameter named in errors. Errors: 400 naming the condition with an
- * unknown field or operator, or a value of the wrong type; 400 for too many. [TB16]
+ * Parses a filter of a body or a rule: a list of conditions and groups, or a single group; null for none. Errors: 400 naming the
+ * condition with an unknown field or operator, or a value of the wrong type; 400 for too many, or too many levels. [TB16] [TB600]
  */
-export function parseConditions(
-  model: TableModel,
-  value: unknown,
-  options: { name: string; conditionsMax: number },
-): Condition[] {
+export function parseFilter(model: TableModel, value: unknown, options: FilterOptions): ParsedFilter {
   const { name, conditionsMax } = options;
-  if (value === undefined || value === null) return [];
-  if (!Array.isArray(value))
-    throw badField(name, "invalid_type", `${name} must be an array of [field, operator, value]`);
-  if (value.length > conditionsMax) {
+  if (value === undefined || value === null) return NO_FILTER;
+  if (Array.isArray(value) && value.length > conditionsMax) {
     throw badField(name, "too_long", `${name} must have at most ${conditionsMax} conditions, got ${value.length}`);
   }
-  return value.map((tuple: unknown, index) => parseTuple(model, tuple, `${name}.${index}`));
+  return new Parsing(model, name).filter(value, name, 0);
+}
+
+/** Parses a filter of which one condition, or group, must match. Errors: as `parseFilter`. */
+export function parseAlternatives(model: TableModel, value: unknown, options: FilterOptions): ParsedFilter {
+  const { all, groups } = parseFilter(model, value, options);
+  if (all.length + groups.length === 0) return NO_FILTER;
+  const filters = [
+    ...all.map((one) => ({ ...NO_FILTER, all: [one] })),
+    ...groups.map((one) => ({ ...NO_FILTER, groups: [one] })),
+  ];
+  return { ...NO_FILTER, groups: [{ kind: "or", filters }] };
+}
+
+/** Returns a filter that matches where both do. */
+export const withBoth = (left: ParsedFilter, right: ParsedFilter): ParsedFilter => ({
+  all: [...left.all, ...right.all],
+  groups: [...left.groups, ...right.groups],
+});
+
+/** One parsing of a filter, which counts conditions and groups at every level. */
+class Parsing {
+  readonly #model: TableModel;
+  readonly #name: string;
+  #count = 0;
+
+  constructor(model: TableModel, name: string) {
+    this.#model = model;
+    this.#name = name;
+  }
+
+  filter(value: unknown, name: string, level: number): ParsedFilter {
+    if (!Array.isArray(value)) {
+      if (isJsonObject(value)) return this.#element(value, name, level);
+      throw badField(name, "invalid_type", `${name} must be an array of [field, operator, value], or a group`);
+    }
+    if (value.length === 1) return this.#element(value[0], `${name}.0`, level);
+    const all: Condition[] = [];
+    const groups: Group[] = [];
+    for (const [index, element] of value.entries()) {
+      const found = this.#element(element, `${name}.${index}`, level);
+      all.push(...found.all);
+      groups.push(...found.groups);
+    }
+    return { all, groups };
+  }
+
+  /** A tuple or a group. */
+  #element(value: unknown, name: string, level: number): ParsedFilter {
+    this.#count++;
+    if (this.#count > FILTER_CONDITIONS_MAX) {
+      const message = `${this.#name} must have at most ${FILTER_CONDITIONS_MAX} conditions and groups`;
+      throw badField(this.#name, "too_long", message);
+    }
+    if (Array.isArray(value) || !isJsonObject(value)) {
+      return { ...NO_FILTER, all: [parseTuple(this.#model, value, name)] };
+    }
+    if (level === FILTER_LEVELS_MAX) {
+      throw badField(name, "invalid_value", `${name} nests groups deeper than ${FILTER_LEVELS_MAX} levels`);
+    }
+    const [kind, ...others] = Object.keys(value);
+    if (others.length > 0) throw notGroup(name);
+    const inside = (filter: unknown, at: string): ParsedFilter => this.filter(filter, `${name}.${at}`, level + 1);
+    switch (kind) {
+      case "or":
+        return {
+          ...NO_FILTER,
+          groups: [{ kind, filters: listIn(value, kind, name).map((one, at) => inside(one, `or.${at}`)) }],
+        };
+      case "and":
+        return listIn(value, kind, name)
+          .map((one, at) => inside(one, `and.${at}`))
+          .reduce(withBoth, NO_FILTER);
+      case "not":
+        return { ...NO_FILTER, groups: [{ kind, filters: [inside(value["not"], "not")] }] };
+      default:
+        throw notGroup(name);
+    }
+  }
+}
+
+const notGroup = (name: string) =>
+  badField(
+    name,
+    "invalid_value",
+    `${name} must be [field, operator, value], or a group: {"or": […]}, {"and": […]} or {"not": […]}`,
+  );
+
+function listIn(group: JsonObject, kind: "or" | "and", name: string): readonly unknown[] {
+  const list = group[kind];
+  if (Array.isArray(list)) return list;
+  throw badField(`${name}.${kind}`, "invalid_type", `${name}.${kind} must be an array of filters`);
 }
 
 /**
- * Returns the conditions with copies of their values: a rule may change its arrays for the next caller while a right that it
- * granted is in use. Undefined values of a list are left out: they match nothing, and as JSON they would be null. Errors: 400 for
- * other values that JSON does not have.
+ * Returns the filter with copies of its values: a rule may change its arrays for the next caller while a right that it granted is in
+ * use. Undefined values of a list are left out: they match nothing, and as JSON they would be null. Errors: 400 for other values that
+ * JSON does not have.
  */
-export const withOwnValues = (conditions: readonly Condition[]): Condition[] =>
-  conditions.map((condition): Condition => {
+export const withOwnValues = (filter: ParsedFilter): ParsedFilter =>
+  mapConditions(filter, (condition): Condition => {
     if (!isListCondition(condition)) return { ...condition, value: jsonCopy(condition.value) };
     return { ...condition, value: condition.value.filter((one) => one !== undefined).map((one) => jsonCopy(one)) };
   });
 
-/** Parses the text of a query parameter, as `parseConditions` does. */
-export function parseFilterText(
-  model: TableModel,
-  text: string | null,
-  options: { name: string; conditionsMax: number },
-): Condition[] {
-  if (text === null || text === "") return [];
+/** Parses the text of a query parameter into JSON; null for none. Errors: 400. */
+export function filterJson(text: string | null | undefined, name: string): unknown {
+  if (text === null || text === undefined || text === "") return null;
   if (!isTextWithinDepth(text)) {
-    throw badField(options.name, "invalid_value", `${options.name} nests deeper than ${JSON_DEPTH_MAX} levels`);
+    throw badField(name, "invalid_value", `${name} nests deeper than ${JSON_DEPTH_MAX} levels`);
   }
-  let value: unknown;
   try {
-    value = JSON.parse(text);
+    return JSON.parse(text);
   } catch {
-    throw badField(options.name, "invalid_value", `${options.name} is not valid JSON`);
+    throw badField(name, "invalid_value", `${name} is not valid JSON`);
   }
-  return parseConditions(model, value, options);
 }
 
 function parseTuple(model: TableModel, tuple: unknown, name: string): Condition {

@@ -1,5 +1,5 @@
 import type { JsonValue } from "../../../../kernel/json/json.ts";
-import type { Condition } from "../filters/filter.ts";
+import type { Condition, ParsedFilter } from "../filters/filter.ts";
 import type { TableIndex, TableModel } from "../model/model.ts";
 
 /** Plan by which an index answers a lookup. */
@@ -23,7 +23,7 @@ function entered({ columns }: TableIndex, equal: ReadonlyMap<string, Equal>): re
 }
 
 /** Returns the plan for the index that uses most fields of the filter; null when none begins with one of them. */
-export function planLookup(model: TableModel, conditions: readonly Condition[]): LookupPlan | null {
+export function planLookup(model: TableModel, { all: conditions, groups }: ParsedFilter): LookupPlan | null {
   const equal = new Map(conditions.filter(isEqual).map((condition) => [condition.field.name, condition]));
   let best: { index: TableIndex; entering: readonly string[] } | null = null;
   for (const index of model.indexes) {
@@ -43,15 +43,17 @@ export function planLookup(model: TableModel, conditions: readonly Condition[]):
   return {
     index: index.name,
     entering,
-    isExact: isOrdered && isSingle && conditions.length === entering.length,
+    isExact: isOrdered && isSingle && conditions.length === entering.length && groups.length === 0,
   };
 }
 
 /** Returns a key that is equal for filters with the same plan. */
-export const shapeOf = (conditions: readonly Condition[]): string =>
-  conditions
-    .map(({ field, operator, value }) => `${field.name} ${operator}${value === null ? " null" : ""}`)
-    .join("\n");
+export const shapeOf = ({ all, groups }: ParsedFilter): string =>
+  [
+    ...all.map(({ field, operator, value }) => `${field.name} ${operator}${value === null ? " null" : ""}`),
+    // What is in them enters no index.
+    ...(groups.length === 0 ? [] : ["("]),
+  ].join("\n");
 
 /** Returns the index that would answer a lookup; null when none can, since no condition is on a field that can have one. */
 export function missingIndex(conditions: readonly Condition[]): readonly string[] | null {

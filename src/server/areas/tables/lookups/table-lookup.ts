@@ -2,10 +2,10 @@ import { BoundedMap } from "../../../../kernel/bounded-map.ts";
 import { frozenJson } from "../../../../kernel/json/frozen.ts";
 import type { JsonValue } from "../../../../kernel/json/json.ts";
 import { compareText } from "../../../../kernel/records/text-match.ts";
-import type { Filter, Lookup, TableRecord } from "../../../config/types.ts";
+import type { AnyFilter, Lookup, TableRecord } from "../../../config/types.ts";
 import type { Transaction } from "../../../db/index.ts";
 import { quoteIdentifier } from "../../../db/index.ts";
-import { type Condition, NO_FILTER, parseConditions } from "../filters/filter.ts";
+import { type Condition, NO_FILTER, type ParsedFilter, parseFilter } from "../filters/filter.ts";
 import { filterToSql } from "../filters/filter-sql.ts";
 import { FILTER_CONDITIONS_MAX, LOOKUP_EXAMINED_MAX, LOOKUP_LIMIT_MAX, LOOKUP_PLANS_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
@@ -35,9 +35,9 @@ interface Planned {
 const plans = new WeakMap<TableModel, BoundedMap<string, Planned>>();
 
 /** Parses and plans a lookup. Errors: a filter that is not valid, or that no index answers. */
-function planned(model: TableModel, filter: unknown): { conditions: readonly Condition[]; plan: LookupPlan } {
-  const conditions = parsed(model, filter);
-  const shape = shapeOf(conditions);
+function planned(model: TableModel, asked: unknown): { filter: ParsedFilter; plan: LookupPlan } {
+  const filter = parsed(model, asked);
+  const shape = shapeOf(filter);
   let known = plans.get(model);
   if (known === undefined) {
     known = new BoundedMap(LOOKUP_PLANS_MAX);
@@ -45,17 +45,17 @@ function planned(model: TableModel, filter: unknown): { conditions: readonly Con
   }
   let found = known.get(shape);
   if (found === undefined) {
-    found = { plan: planLookup(model, conditions) };
+    found = { plan: planLookup(model, filter) };
     known.set(shape, found);
   }
   const { plan } = found;
-  if (plan === null) throw new LookupMistake(noIndex(model, conditions));
-  return { conditions, plan };
+  if (plan === null) throw new LookupMistake(noIndex(model, filter.all));
+  return { filter, plan };
 }
 
-function parsed(model: TableModel, filter: unknown): readonly Condition[] {
+function parsed(model: TableModel, filter: unknown): ParsedFilter {
   try {
-    return parseConditions(model, filter, { name: "lookup", conditionsMax: FILTER_CONDITIONS_MAX });
+    return parseFilter(model, filter, { name: "lookup", conditionsMax: FILTER_CONDITIONS_MAX });
   } catch (cause) {
     // A 400 would blame the request, whose filter this is not.
     throw new LookupMistake(`A lookup of ${model.name} has an invalid filter: ${(cause as Error).message}`);
@@ -85,7 +85,7 @@ export function createTableLookup(source: LookupSource): Lookup {
   const { model, store } = table;
 
   /** Returns the first `limit` matches by id. */
-  const find = (filter: Filter, limit: number): readonly TableRecord[] => {
+  const find = (filter: AnyFilter, limit: number): readonly TableRecord[] => {
     const quick = quickOf(model, filter);
     if (quick !== null) {
       const { point, value } = quick;
@@ -98,11 +98,11 @@ export function createTableLookup(source: LookupSource): Lookup {
         return records;
       });
     }
-    const { conditions, plan } = planned(model, filter);
+    const { filter: wanted, plan } = planned(model, filter);
     return source.once(`${limit}: ${JSON.stringify(filter)}`, (queries) => {
-      const { fields, values } = lookedAt(plan, conditions);
+      const { fields, values } = lookedAt(plan, wanted.all);
       for (const each of values) source.watched(fields, each);
-      const records = queries === null ? [] : read(queries, table, { conditions, plan, limit });
+      const records = queries === null ? [] : read(queries, table, { filter: wanted, plan, limit });
       source.took(records.length);
       return records.map(frozenJson);
     });
@@ -186,36 +186,34 @@ function pointsOf(model: TableModel): ReadonlyMap<string, Point> {
 }
 
 /** Returns the point lookup for a filter; null for another form, or an invalid filter. */
-function quickOf(model: TableModel, filter: Filter): { point: Point; value: string } | null {
-  const [condition] = filter;
-  if (!Array.isArray(filter) || filter.length !== 1 || !Array.isArray(condition) || condition.length !== 3) return null;
-  const [field, operator, value] = condition;
-  if (operator !== "==" || typeof value !== "string" || !value.isWellFormed()) return null;
+function quickOf(model: TableModel, filter: AnyFilter): { point: Point; value: string } | null {
+  if (!Array.isArray(filter) || filter.length !== 1) return null;
+  const [condition]: unknown[] = filter;
+  if (!Array.isArray(condition) || condition.length !== 3) return null;
+  const [field, operator, value]: unknown[] = condition;
+  if (typeof field !== "string" || operator !== "==" || typeof value !== "string" || !value.isWellFormed()) return null;
   const point = pointsOf(model).get(field);
   return point === undefined ? null : { point, value };
 }
 
 interface Reading {
-  conditions: readonly Condition[];
+  filter: ParsedFilter;
   plan: LookupPlan;
   limit: number;
 }
 
-function read(
-  queries: NonNullable<Queries>,
-  { model, store }: Table,
-  { conditions, plan, limit }: Reading,
-): TableRecord[] {
+function read(queries: NonNullable<Queries>, { model, store }: Table, { filter, plan, limit }: Reading): TableRecord[] {
   const from = `${model.sql} INDEXED BY ${quoteIdentifier(plan.index)}`;
-  const where = (those: readonly Condition[]) => filterToSql({ ...NO_FILTER, all: those }, `${model.sql}.`);
+  const where = (those: ParsedFilter) => filterToSql(those, `${model.sql}.`);
   if (!plan.isExact) {
-    const entering = where(conditions.filter(({ field, operator }) => isEntering(plan, field.name, operator)));
+    const all = filter.all.filter(({ field, operator }) => isEntering(plan, field.name, operator));
+    const entering = where({ ...NO_FILTER, all });
     const count = `SELECT count(*) AS "count" FROM (SELECT 1 FROM ${from} WHERE ${entering?.sql ?? "1"} LIMIT ${LOOKUP_EXAMINED_MAX + 1})`;
     const examined = queries.query<{ count: number }>(count).get(...(entering?.params ?? []))?.count ?? 0;
-    if (examined > LOOKUP_EXAMINED_MAX) throw new LookupMistake(tooMany(model, conditions, plan));
+    if (examined > LOOKUP_EXAMINED_MAX) throw new LookupMistake(tooMany(model, filter.all, plan));
     if (examined === 0) return [];
   }
-  const all = where(conditions);
+  const all = where(filter);
   const sql = `SELECT ${model.selectList} FROM ${from} WHERE ${all?.sql ?? "1"} ORDER BY ${model.sql}."id"${limitSql(limit)}`;
   // The rows have the table's own columns.
   return store.codec.fromRows(

@@ -32,10 +32,10 @@ const text = (description: string) => Type.Optional(Type.String({ description })
 const whole = (description: string, minimum: number, maximum?: number) =>
   Type.Optional(Type.Integer(maximum === undefined ? { description, minimum } : { description, minimum, maximum }));
 
-const CONDITION = '[field, operator, value], such as ["year", ">=", 1999]';
-const filter = text(
-  `JSON array of ${CONDITION}, with one of ${OPERATOR_NAMES}; all must match; at most ${FILTER_CONDITIONS_MAX}`,
-);
+const ELEMENTS =
+  `an array of [field, operator, value], such as ["year", ">=", 1999], with one of ${OPERATOR_NAMES}, and of groups: ` +
+  `{"or": […]}, {"and": […]}, {"not": […]}; at most ${FILTER_CONDITIONS_MAX} together`;
+const filter = text(`JSON: ${ELEMENTS}. All must match`);
 const orFilter = text(`JSON array of conditions, of which one must match; at most ${OR_CONDITIONS_MAX}`);
 const sort = text(
   "field:asc or field:desc, comma-separated. Records of equal values are ordered by id, in the direction of the last field; all records by id by default",
@@ -124,11 +124,11 @@ export const batchBody = <Insert extends TSchema, Update extends TSchema>(insert
 export const BatchBody = batchBody(AnyRecord, AnyRecord);
 export type BatchBody = Static<typeof BatchBody>;
 
-const conditions = (description: string, maxItems: number) =>
-  optional(Type.Array(Type.Unknown({ description: CONDITION }), { description, maxItems }));
+/** A filter in a body, which `parseFilter` checks: a list, or a single group. */
+const conditions = (description: string) => optional(Type.Unknown({ description: `${description}: ${ELEMENTS}` }));
 const FILTER_MEMBERS = {
-  filter: conditions("Conditions that must all match", FILTER_CONDITIONS_MAX),
-  orFilter: conditions("Conditions of which one must match", OR_CONDITIONS_MAX),
+  filter: conditions("A filter that must match"),
+  orFilter: conditions(`A filter of which one condition must match, at most ${OR_CONDITIONS_MAX}`),
 };
 
 export const byFilterBody = <Update extends TSchema>(update: Update) =>
@@ -140,7 +140,7 @@ export const ByFilterBody = byFilterBody(AnyRecord);
 export type ByFilterBody = Static<typeof ByFilterBody>;
 
 const CONDITION_OF_OPERATION = {
-  if: conditions("Conditions that the stored record must all meet; else 412", FILTER_CONDITIONS_MAX),
+  if: conditions("A filter that the stored record must meet, else 412"),
 };
 
 /** Returns the schemas of a transaction's operations on one table. `table` is its name. */

@@ -4,7 +4,7 @@ import { BUCKET_UNITS, type BucketUnit } from "../../../../kernel/time/buckets.t
 import { timeZone } from "../../../../kernel/time/time-zone.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import { BUCKET_FUNCTION, type SqlValue } from "../../../db/index.ts";
-import { type Condition, NO_FILTER, type ParsedFilter } from "../filters/filter.ts";
+import { type Condition, conditionsIn, NO_FILTER, type ParsedFilter } from "../filters/filter.ts";
 import type { SqlCondition } from "../filters/filter-sql.ts";
 import { AGGREGATE_GROUPS_DEFAULT, AGGREGATE_GROUPS_MAX, AGGREGATE_TERMS_MAX, PAGE_BYTES_MAX } from "../limits.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
@@ -35,7 +35,7 @@ export function createAggregating(deps: { reads: Reads }): Aggregating {
       // The rule's filter decides before the caller's conditions are evaluated.
       const { where } = matchesOf(table.model, request.filter, granted);
       const all = [request.filter, granted.kind === "filter" ? granted.filter : NO_FILTER];
-      const conditions = all.flatMap((filter) => [...filter.all, ...filter.any]);
+      const conditions = all.flatMap((filter) => [...conditionsIn(filter)]);
       const { sql, params } = aggregateSql(table.model, where, request, conditions);
       const names = JSON.stringify(terms.map(({ name }) => name));
       const { rows, isCut } = await file.readPage(sql, params, {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Filter } from "../../../config/types.ts";
-import { parseConditions } from "../filters/filter.ts";
+import { parseFilter } from "../filters/filter.ts";
 import { parseSort } from "../filters/sort.ts";
 import { compileTables, declareTable } from "../model/model.ts";
 import { coveringIndex, walkOf } from "./index-choice.ts";
@@ -19,7 +19,7 @@ const model = compileTables("shared", {
 }).get("posts");
 if (model === undefined) throw new Error("no model");
 
-const conditions = (...filter: Filter) => parseConditions(model, filter, { name: "filter", conditionsMax: 50 });
+const conditions = (...filter: Filter) => parseFilter(model, filter, { name: "filter", conditionsMax: 50 }).all;
 const covered = (...filter: Filter) => coveringIndex(model, conditions(...filter))?.name ?? null;
 /** Whether an index has exactly the matches in the order of the sort. */
 const walks = (sort: string | null, ...filter: Filter) =>
@@ -110,6 +110,6 @@ test("[TB79] a reference has an index, unless a declared or unique one begins wi
     { fields: ["a", "id"], unique: false },
     { fields: ["c", "id"], unique: false },
   ]);
-  const filter = parseConditions(posts, [["c", "==", "x"]], { name: "filter", conditionsMax: 50 });
+  const filter = parseFilter(posts, [["c", "==", "x"]], { name: "filter", conditionsMax: 50 }).all;
   expect(coveringIndex(posts, filter)?.name).toBe("ix:posts:c,id");
 });

@@ -2,7 +2,7 @@ import { badField, badRequest } from "../../../../kernel/errors.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { SqlValue } from "../../../db/index.ts";
 import { type ExpandStep, parseExpand } from "../expand/paths.ts";
-import { type ParsedFilter, parseFilterText } from "../filters/filter.ts";
+import { filterJson, type ParsedFilter, parseAlternatives, parseFilter, withBoth } from "../filters/filter.ts";
 import { parseSort, type Sort } from "../filters/sort.ts";
 import { FILTER_CONDITIONS_MAX, LIMIT_DEFAULT, LIMIT_MAX, OR_CONDITIONS_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
@@ -51,10 +51,16 @@ export const isMoreCounted = (request: ListRequest, grant: Grant): boolean =>
   isTotalWanted(request, grant) || (request.paging.mode === "offset" && request.isTotalAsked);
 
 export function parseFilters(model: TableModel, { filter, orFilter }: CountValues): ParsedFilter {
-  return {
-    all: parseFilterText(model, filter ?? null, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX }),
-    any: parseFilterText(model, orFilter ?? null, { name: "orFilter", conditionsMax: OR_CONDITIONS_MAX }),
-  };
+  return filtersOf(model, { filter: filterJson(filter, "filter"), orFilter: filterJson(orFilter, "orFilter") });
+}
+
+/** Parses a filter and its alternatives. Errors: 400 naming `filter` or `orFilter`. */
+export function filtersOf(
+  model: TableModel,
+  { filter, orFilter }: { filter?: unknown; orFilter?: unknown },
+): ParsedFilter {
+  const all = parseFilter(model, filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX });
+  return withBoth(all, parseAlternatives(model, orFilter, { name: "orFilter", conditionsMax: OR_CONDITIONS_MAX }));
 }
 
 /** Returns `limit`, or its alias `perPage`, clamped to the maximum. */

@@ -1,4 +1,4 @@
-import { type Condition, NO_FILTER, type ParsedFilter } from "../filters/filter.ts";
+import { type Condition, conditionsIn, NO_FILTER, type ParsedFilter } from "../filters/filter.ts";
 import { behindRule, filterToSql, join, type SqlCondition } from "../filters/filter-sql.ts";
 import { isHeavy, type ReadCost, scanCost } from "../filters/read-cost.ts";
 import type { TableModel } from "../model/model.ts";
@@ -33,7 +33,7 @@ export function matchesOf(
   const index = conditions === null || conditions.some(isHeavy) ? null : coveringIndex(model, conditions);
   const isGuarded = rule !== null && !isWalk && index?.by !== "range";
   const where = isGuarded ? guarded(model, filter, rule) : both(filter, rule, alias);
-  const all = [filter, rule ?? NO_FILTER].flatMap((one) => [...one.all, ...one.any]);
+  const all = [...conditionsIn(filter), ...conditionsIn(rule ?? NO_FILTER)];
   return { where, index, cost: scanCost(all, where?.params ?? []), rule };
 }
 
@@ -53,15 +53,14 @@ function guarded(model: TableModel, filter: ParsedFilter, rule: ParsedFilter): S
 }
 
 const split = (filter: ParsedFilter, entering: ReadonlySet<Condition>): [ParsedFilter, ParsedFilter] => [
-  { all: filter.all.filter((condition) => entering.has(condition)), any: [] },
-  { all: filter.all.filter((condition) => !entering.has(condition)), any: filter.any },
+  { ...NO_FILTER, all: filter.all.filter((condition) => entering.has(condition)) },
+  { ...filter, all: filter.all.filter((condition) => !entering.has(condition)) },
 ];
 
-/** Returns the conditions that must all match; null when there are alternatives too. */
+/** Returns the conditions that must all match; null when there are groups too. */
 function conditionsOf(filter: ParsedFilter, grant: Grant): readonly Condition[] | null {
-  if (filter.any.length > 0) return null;
-  if (grant.kind !== "filter") return filter.all;
-  return grant.filter.any.length > 0 ? null : [...filter.all, ...grant.filter.all];
+  const rule = grant.kind === "filter" ? grant.filter : NO_FILTER;
+  return filter.groups.length + rule.groups.length > 0 ? null : [...filter.all, ...rule.all];
 }
 
 /** A walk along an index in the order of a list. */
@@ -80,10 +79,10 @@ export function pathOf(
   grant: Grant,
 ): Path | null {
   const rule = grant.kind === "filter" ? grant.filter : NO_FILTER;
-  const all = [...filter.all, ...filter.any, ...rule.all, ...rule.any];
+  const all = [...conditionsIn(filter), ...conditionsIn(rule)];
   if (all.some(isHeavy)) return null;
   const alias = `${model.sql}.`;
-  const enteredBy = (entering: readonly Condition[]) => filterToSql({ all: [...entering], any: [] }, alias);
+  const enteredBy = (entering: readonly Condition[]) => filterToSql({ ...NO_FILTER, all: entering }, alias);
   const conditions = conditionsOf(filter, grant);
   const exact = conditions === null ? null : walkOf(model, conditions, sort);
   if (exact !== null && exact.entering.length === all.length) {
@@ -94,7 +93,7 @@ export function pathOf(
   const own = allowed === null ? filter.all : filter.all.filter((one) => allowed.has(one));
   const walk = walkOf(model, [...own, ...rule.all], sort);
   if (walk === null) return null;
-  const others = { all: filter.all.filter((one) => !walk.entering.includes(one)), any: filter.any };
+  const others = { ...filter, all: filter.all.filter((one) => !walk.entering.includes(one)) };
   const tested = grant.kind === "filter" ? guarded(model, filter, grant.filter) : filterToSql(others, alias);
   return { index: walk.index, entering: enteredBy(walk.entering), tested };
 }

@@ -104,24 +104,19 @@ function oneOf({ selectList, sql }: TableModel, column: Column, grant: Grant): S
 }
 
 function shapeOf(kind: string, { filter, grant, position }: Parts): Shape {
-  const shape = new Shape().add(kind).addScalars(position).addConditions(filter.all).addConditions(filter.any);
-  shape.add(grant.kind);
-  return grant.kind === "filter" ? shape.addConditions(grant.filter.all).addConditions(grant.filter.any) : shape;
+  const shape = new Shape().add(kind).addScalars(position).addFilter(filter).add(grant.kind);
+  return grant.kind === "filter" ? shape.addFilter(grant.filter) : shape;
 }
 
 /** Returns the parts with slots, in the order of `shapeOf`. */
 function templateOf({ filter, grant, position }: Parts): Parts {
   const template = new Template();
-  const filled = (one: ParsedFilter): ParsedFilter => ({
-    all: template.conditions(one.all),
-    any: template.conditions(one.any),
-  });
   const slots = template.scalars(position);
-  const own = filled(filter);
+  const own = template.filter(filter);
   return {
     position: slots,
     filter: own,
-    grant: grant.kind === "filter" ? { ...grant, filter: filled(grant.filter) } : grant,
+    grant: grant.kind === "filter" ? { ...grant, filter: template.filter(grant.filter) } : grant,
   };
 }
 

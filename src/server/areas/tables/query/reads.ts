@@ -8,6 +8,7 @@ import type { TableRecord } from "../../../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../../../db/index.ts";
 import type { Expanding } from "../expand/expand.ts";
 import { parseExpand } from "../expand/paths.ts";
+import { isEmpty } from "../filters/filter.ts";
 import { parseSort } from "../filters/sort.ts";
 import { RULE_RECORDS_MAX } from "../limits.ts";
 import type { RuleScope } from "../lookups/calls.ts";
@@ -48,8 +49,7 @@ const tooLargePage = (): AppError =>
   tooLarge("The records of this page are larger than 8 MiB; request fewer, or use a cursor");
 
 /** Whether the request has no conditions and is ordered by id. */
-const isPlain = ({ filter, sort }: ListRequest): boolean =>
-  filter.all.length + filter.any.length === 0 && sort.terms[0]?.field.name === "id";
+const isPlain = ({ filter, sort }: ListRequest): boolean => isEmpty(filter) && sort.terms[0]?.field.name === "id";
 
 /** A table and its file; the file is null when the instance does not exist yet. */
 export interface Source {

@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../../../kernel/json/json.ts";
 import type { SqlValue } from "../../../db/index.ts";
-import { type Condition, isListCondition } from "../filters/filter.ts";
+import { type Condition, isListCondition, mapConditions, type ParsedFilter } from "../filters/filter.ts";
 import { scalar, slotCount } from "../filters/filter-sql.ts";
 import {
   jsonNumber,
@@ -30,10 +30,16 @@ export class Shape {
     return this;
   }
 
-  /** Adds conditions of which all, or one, must match. */
-  addConditions(conditions: readonly Condition[]): this {
-    for (const condition of conditions) this.#addCondition(condition);
+  /** Adds the conditions of a filter, those inside of its groups too. */
+  addFilter({ all, groups }: ParsedFilter): this {
+    for (const condition of all) this.#addCondition(condition);
     this.key += "\n";
+    // Unambiguous, as no condition begins with a parenthesis.
+    for (const { kind, filters } of groups) {
+      this.key += `(${kind}`;
+      for (const filter of filters) this.addFilter(filter);
+      this.key += ")";
+    }
     return this;
   }
 
@@ -106,8 +112,8 @@ const slotsOf = (values: readonly unknown[]): number => (values.length === 0 ? 0
 export class Template {
   #count = 0;
 
-  conditions(conditions: readonly Condition[]): Condition[] {
-    return conditions.map((condition) => this.#condition(condition));
+  filter(filter: ParsedFilter): ParsedFilter {
+    return mapConditions(filter, (condition) => this.#condition(condition));
   }
 
   scalars(values: readonly SqlValue[]): SqlValue[] {

@@ -11,8 +11,8 @@ import { RULE_TIMEOUT_MS } from "../../../access/limits.ts";
 import { authOf, type Principal } from "../../../access/principal.ts";
 import { createProbe } from "../../../access/probe.ts";
 import type { SaidBy } from "../../../access/table-door.ts";
-import type { Auth, Filter, TableRecord } from "../../../config/types.ts";
-import { NO_FILTER, type ParsedFilter, parseConditions, withOwnValues } from "../filters/filter.ts";
+import type { AnyFilter, Auth, TableRecord } from "../../../config/types.ts";
+import { type ParsedFilter, parseFilter, withOwnValues } from "../filters/filter.ts";
 import { FILTER_CONDITIONS_MAX } from "../limits.ts";
 import type { RuleCall, RuleScope } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
@@ -28,8 +28,11 @@ export type Grant =
   | { kind: "all"; saidBy: SaidBy; again: RecordRule | null }
   | { kind: "none"; again: RecordRule | null }
   /** `answer`: the value returned by the rule, which the rule may change later. */
-  | { kind: "filter"; filter: ParsedFilter; answer: Filter; again: RecordRule | null }
+  | { kind: "filter"; filter: ParsedFilter; answer: AnyFilter; again: RecordRule | null }
   | { kind: "record"; by: RecordRule };
+
+/** Whether a rule's answer is a filter: a list, or an object, which has to be a group. */
+const isFilter = (answer: unknown): answer is AnyFilter => typeof answer === "object" && answer !== null;
 
 const ALL: Grant = { kind: "all", saidBy: "config", again: null };
 export const NONE: Grant = { kind: "none", again: null };
@@ -96,11 +99,11 @@ function createAnswers(deps: { clock: Clock; logger: Logger }) {
     { before = null, again = null }: { before?: Grant | null; again?: RecordRule | null } = {},
   ): Grant => {
     if (answer === true) return { kind: "all", saidBy: "rule", again };
-    if (!Array.isArray(answer)) return again === null ? NONE : { kind: "none", again };
-    if (answer.length === 0) return { kind: "all", saidBy: "filter", again };
+    if (!isFilter(answer)) return again === null ? NONE : { kind: "none", again };
+    if (Array.isArray(answer) && answer.length === 0) return { kind: "all", saidBy: "filter", again };
     if (before?.kind === "filter" && Bun.deepEquals(before.answer, answer, true)) return before;
     try {
-      return { kind: "filter", filter: parseRuleFilter(model, answer), answer, again };
+      return { kind: "filter", filter: parseAnyFilter(model, answer), answer, again };
     } catch (cause) {
       const table = `${model.namespace}.${model.name}`;
       const problem = reasonOf(cause);
@@ -246,9 +249,5 @@ export function createRecordRights(deps: { clock: Clock; logger: Logger }): Reco
   };
 }
 
-function parseRuleFilter(model: TableModel, filter: Filter): ParsedFilter {
-  return {
-    ...NO_FILTER,
-    all: withOwnValues(parseConditions(model, filter, { name: "rule", conditionsMax: FILTER_CONDITIONS_MAX })),
-  };
-}
+const parseAnyFilter = (model: TableModel, filter: AnyFilter): ParsedFilter =>
+  withOwnValues(parseFilter(model, filter, { name: "rule", conditionsMax: FILTER_CONDITIONS_MAX }));

@@ -2,9 +2,9 @@ import { badField, notFound } from "../../../../kernel/errors.ts";
 import { jsonCopy, plainCopy } from "../../../../kernel/json/copy.ts";
 import { isPromise } from "../../../../kernel/maybe-promise.ts";
 import type { DatabaseTransaction, EnqueueJobOptions, TransactionTable } from "../../../config/app/index.ts";
-import type { Filter, TableRecord } from "../../../config/types.ts";
+import type { AnyFilter, TableRecord } from "../../../config/types.ts";
 import type { OutboxRow } from "../../../db/index.ts";
-import { parseConditions } from "../filters/filter.ts";
+import { parseFilter } from "../filters/filter.ts";
 import { FILTER_CONDITIONS_MAX, LIMIT_MAX } from "../limits.ts";
 import { preparedOf } from "../query/prepared-reads.ts";
 import { notByRecord } from "../query/reads.ts";
@@ -130,13 +130,13 @@ function createTransactionTable({ deps, context, nextIndex, assertOpen }: Scope,
     }
   };
 
-  const find = (filter: Filter, limit: number): TableRecord[] => {
+  const find = (filter: AnyFilter, limit: number): TableRecord[] => {
     assertOpen();
     const { read } = grantsFor([]);
     if (read.kind === "none") throw denied(principal);
     if (read.kind === "record") throw notByRecord(principal);
-    const all = parseConditions(model, filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX });
-    return store.matching(tx, preparedOf(table).first({ all, any: [] }, read, limit));
+    const parsed = parseFilter(model, filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX });
+    return store.matching(tx, preparedOf(table).first(parsed, read, limit));
   };
 
   /** Returns the record as GET does; null for an HTTP 404. Errors: 401, 403. */

@@ -1,4 +1,5 @@
 import { badField, notFound } from "../../../../kernel/errors.ts";
+import { isJsonObject } from "../../../../kernel/json/json.ts";
 import { isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { Scheduler } from "../../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../../access/principal.ts";
@@ -118,15 +119,15 @@ function stepsOf(operations: readonly Operation[], tables: ReadonlyMap<string, T
   });
 }
 
-/** Counts the values in an operation's conditions, each of which is compared. */
-function valuesOf(operation: Operation): number {
-  if (!("if" in operation)) return 0;
-  let count = 0;
-  for (const condition of operation.if ?? []) {
-    const value = Array.isArray(condition) ? condition[2] : null;
-    count += Array.isArray(value) ? value.length + 1 : 1;
-  }
-  return count;
+/** Counts the values in an operation's condition, inside of its groups too: each is compared. */
+const valuesOf = (operation: Operation): number => ("if" in operation ? valuesIn(operation.if) : 0);
+
+function valuesIn(part: unknown): number {
+  const sum = (parts: readonly unknown[]) => parts.reduce<number>((count, one) => count + valuesIn(one), 0);
+  if (!Array.isArray(part)) return isJsonObject(part) ? sum(Object.values(part)) : 0;
+  const [field, , value]: unknown[] = part;
+  if (typeof field !== "string") return sum(part);
+  return Array.isArray(value) ? value.length + 1 : 1;
 }
 
 /** Returns the target of an upsert. Errors: 400 naming the operation's `conflictTarget`. */

@@ -6,7 +6,7 @@ import { type Logger, silentLogger } from "../../../../kernel/logger.ts";
 import { chain } from "../../../../kernel/maybe-promise.ts";
 import { type Principal, SERVER } from "../../../access/principal.ts";
 import type { TableAddress } from "../../../access/table-door.ts";
-import type { Filter, TableRecord } from "../../../config/types.ts";
+import type { AnyFilter, TableRecord } from "../../../config/types.ts";
 import type { DatabaseFile, Transaction } from "../../../db/index.ts";
 import { RESTARTS_MAX } from "../limits.ts";
 import type { RuleScope } from "../lookups/calls.ts";
@@ -47,7 +47,7 @@ export interface TrialResult {
   /** Source text of the rule; null when there is none, which denies. */
   rule: string | null;
   /** Filter that the rule returned, or whether it allows. */
-  answer: boolean | Filter;
+  answer: boolean | AnyFilter;
   lookups: TracedLookup[];
   /** Number of all lookups: `lookups` is bounded. */
   lookupCount: number;

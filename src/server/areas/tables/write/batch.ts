@@ -4,16 +4,10 @@ import { nextTurn } from "../../../../kernel/time/scheduler.ts";
 import type { BatchResult } from "../../../config/app/index.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../../../db/index.ts";
-import { type ParsedFilter, parseConditions } from "../filters/filter.ts";
-import {
-  BATCH_BY_FILTER_RECORDS_MAX,
-  BATCH_OPERATIONS_MAX,
-  CONDITION_COST_MAX,
-  FILTER_CONDITIONS_MAX,
-  OR_CONDITIONS_MAX,
-  RULE_RECORDS_MAX,
-} from "../limits.ts";
+import { isEmpty, NO_FILTER, type ParsedFilter, parseFilter, withBoth } from "../filters/filter.ts";
+import { BATCH_BY_FILTER_RECORDS_MAX, BATCH_OPERATIONS_MAX, CONDITION_COST_MAX, RULE_RECORDS_MAX } from "../limits.ts";
 import type { BatchBody, ByFilterBody } from "../model/requests.ts";
+import { filtersOf } from "../query/list-query.ts";
 import { matchesOf } from "../query/matches.ts";
 import { pagesOf } from "../query/pages.ts";
 import { firstById, tooManyToAsk } from "../query/reads.ts";
@@ -99,11 +93,8 @@ export interface ByFilter {
 /** Parses a batch by filter. Errors: 400, also without conditions, because the whole table would be changed. [TB39] */
 export function parseByFilter(table: Table, body: ByFilterBody): ByFilter {
   const { model, validator } = table;
-  const filter = {
-    all: parseConditions(model, body.filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX }),
-    any: parseConditions(model, body.orFilter, { name: "orFilter", conditionsMax: OR_CONDITIONS_MAX }),
-  };
-  if (filter.all.length + filter.any.length === 0) {
+  const filter = filtersOf(model, body);
+  if (isEmpty(filter)) {
     throw badField("filter", "required", "filter or orFilter must have a condition");
   }
   return { filter, patch: body.action === "delete" ? null : parsePatch(model, validator, body.data) };
@@ -217,12 +208,12 @@ async function readableIds(
   }
   // The rule is evaluated before the filter, so that neither the time nor the bound reveals the contents of hidden records.
   const ids: string[] = [];
-  const byId = filter.all.filter(({ field }) => field.name === "id");
+  const byId = { ...NO_FILTER, all: filter.all.filter(({ field }) => field.name === "id") };
   let seenCount = 0;
   for (let last: string | null = null; ; ) {
     const behind =
-      last === null ? [] : parseConditions(table.model, [["id", ">", last]], { name: "id", conditionsMax: 1 });
-    const matching = matchesOf(table.model, { all: [...byId, ...behind], any: [] }, read);
+      last === null ? NO_FILTER : parseFilter(table.model, [["id", ">", last]], { name: "id", conditionsMax: 1 });
+    const matching = matchesOf(table.model, withBoth(byId, behind), read);
     const { records, isCut } = await firstById(table, file, matching, { limit, caller });
     seenCount += records.length;
     if (seenCount > RULE_RECORDS_MAX) throw tooManyToAsk();

@@ -5,11 +5,11 @@ import { valueAt } from "../../../../kernel/records/value-path.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import {
   type Condition,
+  conditionsIn,
+  filterJson,
   isListCondition,
-  NO_FILTER,
   type ParsedFilter,
-  parseConditions,
-  parseFilterText,
+  parseFilter,
 } from "../filters/filter.ts";
 import { ANY_CASE_COST, CONDITION_COST_MAX, FILTER_CONDITIONS_MAX, LISTED_VALUE_COST, SAME_COST } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
@@ -24,20 +24,20 @@ export type Precondition = { filter: ParsedFilter } | { fault: unknown };
 /** Returns the condition of an operation; null when there is none. `value` is JSON. Errors of its form name `name` in full. */
 export function preconditionOf(model: TableModel, value: unknown, name: string): Precondition | null {
   if (value === undefined || value === null) return null;
-  const condition = held(() => parseConditions(model, value, optionsFor(name)));
+  const condition = held(() => parseFilter(model, value, optionsFor(name)));
   if ("fault" in condition) markPlaced(condition.fault);
   return condition;
 }
 
 /** Returns the condition in a request's query, or null. */
 export const preconditionOfText = (model: TableModel, text: string | null): Precondition | null =>
-  text === null ? null : held(() => parseFilterText(model, text, optionsFor("if")));
+  text === null ? null : held(() => parseFilter(model, filterJson(text, "if"), optionsFor("if")));
 
 const optionsFor = (name: string) => ({ name, conditionsMax: FILTER_CONDITIONS_MAX });
 
-function held(parse: () => Condition[]): Precondition {
+function held(parse: () => ParsedFilter): Precondition {
   try {
-    return { filter: { ...NO_FILTER, all: parse() } };
+    return { filter: parse() };
   } catch (fault) {
     return { fault };
   }
@@ -63,9 +63,9 @@ export function assertMeets(context: WriteContext, filter: ParsedFilter, record:
 }
 
 /** Returns the cost of evaluating the filter on this record, in the unit of CONDITION_COST_MAX; stops counting above that. */
-export function costOf({ all, any }: ParsedFilter, record: TableRecord): number {
+export function costOf(filter: ParsedFilter, record: TableRecord): number {
   let cost = 0;
-  for (const condition of [...all, ...any]) {
+  for (const condition of conditionsIn(filter)) {
     cost += costOfOne(condition, valueAt(record, condition.field) ?? null);
     if (cost > CONDITION_COST_MAX) break;
   }

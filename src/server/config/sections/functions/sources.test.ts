@@ -70,7 +70,10 @@ test.each([
     { on: { table: "shared.posts" }, filter: [["title", "=", 1]] },
     'triggers.t.filter.0.1: must be one of ==, !=, >, >=, <, <=, contains, icontains, startsWith, istartsWith, in, not in, got "="',
   ],
-  [{ on: { table: "shared.posts" }, filter: ["title"] }, "triggers.t.filter.0: must be [field, operator, value]"],
+  [
+    { on: { table: "shared.posts" }, filter: ["title"] },
+    "triggers.t.filter.0: must be [field, operator, value], or a group",
+  ],
   [{ on: { table: "shared.posts" }, run: 5 }, "triggers.t.run: must be a function, got 5"],
   [{ on: { table: "shared.posts" }, retries: -1 }, "triggers.t.retries: must be a whole number, 0 or more, got -1"],
 ])("[TG17] %j is a problem of the config", (declared, problem) => {

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import type { JsonObject } from "../../../../kernel/json/json.ts";
-import type { Filter, FilterOperator } from "../../records.ts";
+import type { AnyFilter, FilterOperator } from "../../records.ts";
 import { describe, isPlainObject, type PlainObject, type Report } from "../../shape/report.ts";
 import { checkedBy, list, related, text } from "../../shape/schema.ts";
 
@@ -80,20 +80,34 @@ const OPERATORS: Readonly<Record<FilterOperator, true>> = {
 
 /** A filter, whose values are checked against the table when the server starts. */
 export const sourceFilter = () =>
-  checkedBy<Filter>((value, report) => {
-    if (!Array.isArray(value)) {
-      report.say(`must be a list of [field, operator, value], got ${describe(value)}`);
+  checkedBy<AnyFilter>((value, report) => {
+    if (!Array.isArray(value) && !isPlainObject(value)) {
+      report.say(`must be a list of [field, operator, value], or a group, got ${describe(value)}`);
       return;
     }
-    for (const [index, tuple] of value.entries()) {
-      const at = report.at(index);
+    eachCondition(value, report, (tuple, at) => {
       if (!Array.isArray(tuple) || tuple.length !== 3 || typeof tuple[0] !== "string") {
-        at.say("must be [field, operator, value]");
+        at.say("must be [field, operator, value], or a group");
       } else if (typeof tuple[1] !== "string" || !Object.hasOwn(OPERATORS, tuple[1])) {
         at.at(1).say(`must be one of ${Object.keys(OPERATORS).join(", ")}, got ${describe(tuple[1])}`);
       }
-    }
+    });
   });
+
+/** Calls `visit` with each condition of a filter, inside of its groups too, and with what is neither. */
+function eachCondition(filter: unknown, report: Report, visit: (condition: unknown, at: Report) => void): void {
+  if (!Array.isArray(filter)) visitElement(filter, report, visit);
+  else for (const [index, element] of filter.entries()) visitElement(element, report.at(index), visit);
+}
+
+function visitElement(element: unknown, report: Report, visit: (condition: unknown, at: Report) => void): void {
+  const [kind = "", ...others] = isPlainObject(element) ? Object.keys(element) : [];
+  const inside = isPlainObject(element) && others.length === 0 ? element[kind] : undefined;
+  if (kind === "not") eachCondition(inside, report.at(kind), visit);
+  else if ((kind === "or" || kind === "and") && Array.isArray(inside)) {
+    for (const [index, filter] of inside.entries()) eachCondition(filter, report.at(kind).at(index), visit);
+  } else visit(element, report);
+}
 
 const FILE_FIELDS: readonly string[] = ["key", "size", "contentType", "uploadedBy", "customMetadata", "uploaded"];
 
@@ -143,14 +157,11 @@ function fieldsOf({ schema }: PlainObject): readonly string[] | null {
 }
 
 function checkFields(filter: unknown, fields: readonly string[] | null, report: Report): void {
-  if (!Array.isArray(filter) || fields === null) return;
-  for (const [index, tuple] of filter.entries()) {
+  if (filter === undefined || fields === null) return;
+  eachCondition(filter, report, (tuple, at) => {
     const field: unknown = Array.isArray(tuple) ? tuple[0] : undefined;
-    if (typeof field !== "string" || fields.includes(field.split(".")[0] ?? "")) continue;
+    if (typeof field !== "string" || fields.includes(field.split(".")[0] ?? "")) return;
     const known = [...new Set(fields)].join(", ");
-    report
-      .at(index)
-      .at(0)
-      .say(`${describe(field)} is not a field; the fields are ${known}`);
-  }
+    at.at(0).say(`${describe(field)} is not a field; the fields are ${known}`);
+  });
 }
