@@ -1,6 +1,15 @@
 // What TypeScript makes of a client: checked by `tsc`, never run. [TC2]
 
-import { createClient, deleteField, type InsertOf, increment, type RecordOf } from "../../src/client/index.ts";
+import {
+  allOf,
+  anyOf,
+  createClient,
+  deleteField,
+  type InsertOf,
+  increment,
+  not,
+  type RecordOf,
+} from "../../src/client/index.ts";
 import type { JsonValue } from "../../src/kernel/json/json.ts";
 import type config from "./club-config.ts";
 
@@ -23,6 +32,13 @@ export async function reads() {
   holds<Equal<(typeof items)[number], Film>>();
   const one = await films.where("extra.city", "==", "Oslo").orWhere("title", "startsWith", "A").first();
   holds<Equal<typeof one, Film | null>>();
+  const either = films.where(anyOf([["genre", "==", "Comedy"]], [["year", ">", 1990], not([["rating", "==", null]])]));
+  holds<Equal<Awaited<ReturnType<typeof either.first>>, Film | null>>();
+  films.where([["title", "==", "A"], allOf([["year", ">", 1990]], anyOf([["genre", "in", ["War"]]]))]);
+  // @ts-expect-error: no such field
+  films.where(anyOf([["titel", "==", "A"]]));
+  // @ts-expect-error: not one of the genres
+  films.where([not([["genre", "==", "Western"]])]);
   // @ts-expect-error: no such field
   films.where("titel", "==", "A");
   // @ts-expect-error: a number is not searched for text

@@ -7,7 +7,9 @@ import type { Random } from "./random.ts";
  */
 
 export type Auth = { id: string; role: string; custom: JsonObject } | null;
-export type Tuple = readonly [field: string, operator: string, value: JsonValue];
+type Condition = readonly [field: string, operator: string, value: JsonValue];
+/** A condition, or a group of filters. */
+export type Tuple = Condition | { readonly or: readonly (readonly Tuple[])[] } | { readonly not: readonly Tuple[] };
 
 /** Result of a rule: everything, nothing, or what a filter keeps. */
 type Says = boolean | readonly Tuple[];
@@ -40,8 +42,11 @@ export function covers(rule: GeneratedRule | null, auth: Auth, record: JsonObjec
   return typeof says === "boolean" ? says : says.every((tuple) => holds(tuple, record));
 }
 
-/** Evaluates one filter tuple on a record. */
-export function holds([path, operator, wanted]: Tuple, record: JsonObject): boolean {
+/** Evaluates one condition or group on a record. */
+export function holds(tuple: Tuple, record: JsonObject): boolean {
+  if ("not" in tuple) return !tuple.not.every((one) => holds(one, record));
+  if ("or" in tuple) return tuple.or.some((filter) => filter.every((one) => holds(one, record)));
+  const [path, operator, wanted] = tuple;
   const value = path.split(".").reduce<JsonValue>((at, name) => memberOf(at, name), record);
   const isIn = Array.isArray(wanted) && wanted.some((one) => one === value);
   switch (operator) {
@@ -132,9 +137,13 @@ function lookup(r: Random, parameters: readonly string[]): Leaf {
   };
 }
 
-/** Creates a tuple for records of `randomRecord`, with a value that fits its field. */
-export function randomTuple(r: Random, ids: readonly string[]): Tuple {
-  const tuples: readonly (() => Tuple)[] = [
+/** Creates a condition for records of `randomRecord`, with a value that fits its field, or a group of some. */
+export function randomTuple(r: Random, ids: readonly string[], level = 0): Tuple {
+  if (level < 3 && r.chance(0.25)) {
+    const filter = () => Array.from({ length: r.below(3) }, () => randomTuple(r, ids, level + 1));
+    return r.chance(0.6) ? { or: Array.from({ length: r.below(3) }, filter) } : { not: filter() };
+  }
+  const tuples: readonly (() => Condition)[] = [
     () => ["n", r.pick(["==", "!=", ">", ">=", "<", "<="]), r.below(6)],
     () => ["n", r.pick(["in", "not in"]), Array.from({ length: r.below(4) }, () => r.below(6))],
     () => ["n", r.pick(["==", "!="]), null],

@@ -23,18 +23,20 @@ export type GroupOf<Condition> = AnyOf<Condition> | AllOf<Condition> | Not<Condi
 export type Conditions<Condition> = readonly (Condition | GroupOf<Condition>)[] | GroupOf<Condition>;
 
 /** Returns a group that matches where one of the filters does: `anyOf([["genre", "==", "Comedy"]], [["rating", ">", 8]])`. */
-export const anyOf = <const Condition extends Tuple>(
-  ...filters: readonly Conditions<Condition>[]
-): AnyOf<Condition> => ({
-  or: filters,
-});
+export function anyOf<const Filters extends readonly Conditions<Tuple>[]>(
+  ...filters: Filters
+): { readonly or: Filters } {
+  return { or: filters };
+}
 
 /** Returns a group that matches where all of the filters do. */
-export const allOf = <const Condition extends Tuple>(
-  ...filters: readonly Conditions<Condition>[]
-): AllOf<Condition> => ({
-  and: filters,
-});
+export function allOf<const Filters extends readonly Conditions<Tuple>[]>(
+  ...filters: Filters
+): { readonly and: Filters } {
+  return { and: filters };
+}
 
 /** Returns a group that matches exactly the records that the filter does not match, those with nulls too. */
-export const not = <const Condition extends Tuple>(filter: Conditions<Condition>): Not<Condition> => ({ not: filter });
+export function not<const Negated extends Conditions<Tuple>>(filter: Negated): { readonly not: Negated } {
+  return { not: filter };
+}

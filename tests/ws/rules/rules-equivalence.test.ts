@@ -106,10 +106,8 @@ async function listen(
   return { way: way.name, table, caller, channel, docId, view, socket, wanted: [], seq: Number(answer["seq"]) };
 }
 
-const asJson = ({ filters, orFilters }: Filters) => ({
-  filters: filters.map((tuple) => [...tuple]),
-  orFilters: orFilters.map((tuple) => [...tuple]),
-});
+/** A copy that can be sent: readonly lists are no JSON to the compiler. */
+const asJson = (filters: Filters): JsonObject => JSON.parse(JSON.stringify(filters));
 
 function sees({ table, caller, view, docId }: Listener, record: JsonObject | null): boolean {
   if (record === null || (docId !== null && record["id"] !== docId)) return false;
