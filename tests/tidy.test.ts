@@ -72,6 +72,7 @@ describe("floors: main -> cli -> platform -> areas -> {http, access, jobs, socke
     "src/kernel/json/json.ts",
     "src/kernel/json/text.ts",
     "src/kernel/limits.ts",
+    "src/kernel/records/filter-group.ts",
     "src/kernel/records/filter-match.ts",
     "src/kernel/records/order.ts",
     "src/kernel/records/text-match.ts",

@@ -1,5 +1,6 @@
 import type { TypesOf } from "../server/config/typed/declared.ts";
 import { createAuth } from "./auth/auth.ts";
+import type { InTurn } from "./auth/lease.ts";
 import { createSession } from "./auth/session.ts";
 import type { Auth } from "./auth/types.ts";
 import type { ClientContext, ClientOptions } from "./context.ts";
@@ -56,7 +57,10 @@ export function createContext(options: ClientOptions, runtime: Runtime): ClientC
   const base = address.origin + address.pathname.replace(/\/+$/, "");
   const store = options.store ?? defaultStore();
   const send = createSend({ base, runtime });
-  const session = createSession({ store, runtime, send, host: address.host });
+  // Code for stores without a lock is loaded by the first turn.
+  const inTurn: InTurn = async (turn) =>
+    store.lock?.(turn.key, turn.work) ?? (await import("./small-features.ts")).leased(store, runtime, turn);
+  const session = createSession({ store, runtime, send, host: address.host, inTurn });
   const transport = createTransport({ base, runtime }, send, session);
   const { add: onClose, tell: end } = createListeners();
   onClose(session.close);
@@ -64,6 +68,7 @@ export function createContext(options: ClientOptions, runtime: Runtime): ClientC
     options,
     runtime,
     store,
+    inTurn,
     session,
     transport,
     writes: NO_LOCAL_WRITES,

@@ -1,3 +1,4 @@
+import type { InTurn } from "./auth/lease.ts";
 import type { Session } from "./auth/session.ts";
 import type { OfflineOptions } from "./offline/types.ts";
 import type { Runtime } from "./runtime.ts";
@@ -28,6 +29,7 @@ export interface ClientContext {
   readonly options: ClientOptions;
   readonly runtime: Runtime;
   readonly store: Store;
+  readonly inTurn: InTurn;
   readonly transport: Transport;
   readonly session: Session;
   /** Observer of local writes. Live queries install theirs when they are loaded. */

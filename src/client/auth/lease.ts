@@ -9,8 +9,6 @@ const REFRESH_POLL_MS = 100;
 const REFRESH_SETTLE_MS = 30;
 
 export interface Turn<T> {
-  store: Store;
-  runtime: Runtime;
   /** Store key of the lease. */
   key: string;
   work: () => Promise<T>;
@@ -18,11 +16,14 @@ export interface Turn<T> {
   outcome?: () => Promise<T | undefined>;
 }
 
+/** Runs `work` exclusively among the clients of a store: under its lock, or else under a lease in it. */
+export type InTurn = <T>(turn: Turn<T>) => Promise<T>;
+
 /**
- * Runs `work` exclusively among the clients of a store without a lock: under a lease in the store. The lease of a crashed client
- * expires. One that ends later than a lease can last, after a change of the clock, counts as expired.
+ * Runs `work` under a lease in a store without a lock. The lease of a crashed client expires. One that ends later than a lease can
+ * last, after a change of the clock, counts as expired.
  */
-export async function leased<T>({ store, runtime, key, work, outcome }: Turn<T>): Promise<T> {
+export async function leased<T>(store: Store, runtime: Runtime, { key, work, outcome }: Turn<T>): Promise<T> {
   const id = runtime.uuid();
   const holder = async () => ((await store.get(key)) ?? "").split(" ");
   for (;;) {

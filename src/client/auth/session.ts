@@ -4,7 +4,7 @@ import type { Runtime } from "../runtime.ts";
 import type { MaybePromise, Store } from "../store.ts";
 import { PlatformError } from "../transport/errors.ts";
 import { asGiven, type Send, withRetries } from "../transport/send.ts";
-import { inTurn } from "./turns.ts";
+import type { InTurn } from "./lease.ts";
 import type { Tokens, User } from "./types.ts";
 
 /** Access tokens are refreshed when less than this, or than a fifth of their lifetime, is left. */
@@ -144,9 +144,10 @@ interface Deps {
   send: Send;
   /** Host of the server: one store may hold sessions of several servers. */
   host: string;
+  inTurn: InTurn;
 }
 
-export function createSession({ store, runtime, send, host }: Deps): Session {
+export function createSession({ store, runtime, send, host, inTurn }: Deps): Session {
   const kept = createKept(store, `platform.session@${host}`);
   const leaseKey = `platform.refresh@${host}`;
   let renewal: Promise<StoredSession | null> | null = null;
@@ -164,7 +165,7 @@ export function createSession({ store, runtime, send, host }: Deps): Session {
   const renew = (stale: StoredSession): Promise<StoredSession | null> => {
     const work = () => refresh(stale);
     const outcome = () => replaced(stale);
-    renewal ??= inTurn({ store, runtime, key: leaseKey, work, outcome }).finally(() => {
+    renewal ??= inTurn({ key: leaseKey, work, outcome }).finally(() => {
       renewal = null;
     });
     return renewal;

@@ -90,7 +90,7 @@ export async function startOffline(context: ClientContext, parts: Parts): Promis
     if (news.type === "added") void queue.resume();
     else queue.ended(news);
   };
-  const tabs = joinTabs({ runtime, store, name, hear });
+  const tabs = joinTabs({ inTurn: context.inTurn, name, hear });
   const queue = new WriteQueue({ context, live, retries: createRetries(runtime), storage, tabs, refused });
 
   /** Deletes the data of another user, or of one who has signed out. */

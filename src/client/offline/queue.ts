@@ -1,4 +1,3 @@
-import { inTurn } from "../auth/turns.ts";
 import type { ClientContext } from "../context.ts";
 import type { Retries } from "../live/failures.ts";
 import type { Live } from "../live/live.ts";
@@ -24,18 +23,18 @@ interface Tabs {
   close(): void;
 }
 
-interface TabsParts extends Pick<ClientContext, "runtime" | "store"> {
+interface TabsParts extends Pick<ClientContext, "inTurn"> {
   name: string;
   hear(news: News): void;
 }
 
-export function joinTabs({ runtime, store, name, hear }: TabsParts): Tabs {
+export function joinTabs({ inTurn, name, hear }: TabsParts): Tabs {
   const key = `platform.offline.${name}`;
   const channel = typeof BroadcastChannel === "undefined" ? null : new BroadcastChannel(key);
   if (channel !== null) channel.onmessage = ({ data }) => hear(data);
   return {
     tell: (news) => channel?.postMessage(news),
-    inTurn: (work) => inTurn({ store, runtime, key, work }),
+    inTurn: (work) => inTurn({ key, work }),
     close: () => channel?.close(),
   };
 }

@@ -1,4 +1,3 @@
-import { inTurn } from "../auth/turns.ts";
 import type { ClientContext } from "../context.ts";
 import { listen } from "../listeners.ts";
 import { orNull } from "../transport/errors.ts";
@@ -25,7 +24,7 @@ interface UnfinishedUploads {
   set(of: string, ...upload: Unfinished[]): Promise<void>;
 }
 
-export function createUnfinishedUploads({ store, runtime, transport }: ClientContext): UnfinishedUploads {
+export function createUnfinishedUploads({ store, runtime, transport, inTurn }: ClientContext): UnfinishedUploads {
   const key = `platform.uploads@${transport.url("")}`;
   const read = async (): Promise<Unfinished[]> => {
     const text = await store.get(key);
@@ -43,7 +42,7 @@ export function createUnfinishedUploads({ store, runtime, transport }: ClientCon
     set(of, ...upload) {
       const work = async () => write([...(await read()).filter((other) => other.of !== of), ...upload]);
       // Each change rewrites the records of all uploads, including those of other tabs.
-      return inTurn({ store, runtime, key: `${key}.turn`, work });
+      return inTurn({ key: `${key}.turn`, work });
     },
   };
 }
