@@ -17,7 +17,28 @@ export interface Not<Condition> {
   readonly not: Conditions<Condition>;
 }
 
-export type GroupOf<Condition> = AnyOf<Condition> | AllOf<Condition> | Not<Condition>;
+/** A field of the record in which a relation stands, in place of a value. */
+export interface OuterField {
+  readonly field: string;
+}
+
+/** Conditions on a record of another table of the namespace. Its values may be fields of the record in which the relation stands. */
+export interface Related {
+  readonly table: string;
+  readonly where: readonly unknown[] | object;
+}
+
+/** A relation that matches where some record of another table matches. */
+export interface Some {
+  readonly some: Related;
+}
+
+/** A relation that matches where no record of another table matches. */
+export interface None {
+  readonly none: Related;
+}
+
+export type GroupOf<Condition> = AnyOf<Condition> | AllOf<Condition> | Not<Condition> | Some | None;
 
 /** A whole filter: a list of conditions and groups that must all match, or a single group. */
 export type Conditions<Condition> = readonly (Condition | GroupOf<Condition>)[] | GroupOf<Condition>;
@@ -39,4 +60,25 @@ export function allOf<const Filters extends readonly Conditions<Tuple>[]>(
 /** Returns a group that matches exactly the records that the filter does not match, those with nulls too. */
 export function not<const Negated extends Conditions<Tuple>>(filter: Negated): { readonly not: Negated } {
   return { not: filter };
+}
+
+/** A condition of a relation; its value may be a field of the outer record. */
+type RelatedCondition = readonly [field: string, operator: string, value: unknown] | GroupOf<Tuple>;
+
+/**
+ * Returns a relation that matches where some record of `table` matches: `some("members", [["teamId", "==", field("teamId")],
+ * ["userId", "==", auth.id]])`. For rules.
+ */
+export function some(table: string, where: readonly RelatedCondition[] | GroupOf<Tuple>): Some {
+  return { some: { table, where } };
+}
+
+/** Returns a relation that matches where no record of `table` matches. For rules. */
+export function none(table: string, where: readonly RelatedCondition[] | GroupOf<Tuple>): None {
+  return { none: { table, where } };
+}
+
+/** Returns a field of the record in which a relation stands, for a value inside of it. */
+export function field(name: string): OuterField {
+  return { field: name };
 }

@@ -946,6 +946,30 @@ describe("configWarnings", () => {
       expect(missing).toContain("looks up shared.member, which is not declared");
     });
 
+    test("[TB605] relations are named too, with what makes them deny", () => {
+      const of = (...relations: unknown[]) =>
+        messagesOf((auth: { id: string } | null) => (auth === null ? false : relations));
+      const users = (...more: unknown[]) => ({
+        some: { table: "members", where: [["userId", "==", { field: "ownerId" }], ...more] },
+      });
+      expect(
+        of(
+          users(),
+          { or: [[users(["role", "==", "owner"])]] },
+          { none: { table: "members", where: [["email", "==", "x"]] } },
+        ),
+      ).toEqual([]);
+      const name = `${POSTS}.access.read has a relation that makes it deny:`;
+      expect(of({ not: [{ some: { table: "member", where: [] } }] })).toEqual([
+        `${name} member is not a table of its namespace`,
+      ]);
+      expect(of(users(["rank", ">", 1]))).toEqual([`${name} rank is not a field of members`]);
+      const [missing] = of({ none: { table: "members", where: [["role", "==", { field: "role" }]] } });
+      expect(missing).toContain('no index of members answers it: declare indexes: [{ fields: ["role"] }]');
+      const [inside] = of(users({ some: { table: "members", where: [["email", "==", { field: "nothing" }]] } }));
+      expect(inside).toContain("nothing is not a field of the table");
+    });
+
     test("those that an index answers are not, nor what is not tried", () => {
       const indexed = (auth: { id: string }, _post: unknown, { table }: Context) =>
         table("members").first([

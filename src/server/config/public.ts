@@ -1,7 +1,7 @@
 // The exports of "platform" for configs. `scripts/declarations.ts` writes its declarations for editors.
 export { AppError, Refusal } from "../../kernel/errors.ts";
 export type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
-export { allOf, anyOf, not } from "../../kernel/records/filter-group.ts";
+export { allOf, anyOf, field, none, not, some } from "../../kernel/records/filter-group.ts";
 export type * from "./app/index.ts";
 export { defineConfig } from "./define.ts";
 export type { AppOf, HookContextOf, RuleContextOf } from "./typed/access.ts";

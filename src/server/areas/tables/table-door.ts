@@ -4,13 +4,13 @@ import type { LookupWatch } from "../../access/lookups/lookups.ts";
 import type { ReadAccess, RecordFilter, TableDoor } from "../../access/table-door.ts";
 import type { TableRecord } from "../../config/types.ts";
 import type { DatabaseFile } from "../../db/index.ts";
-import { type ParsedFilter, parseAlternatives, parseFilter, withBoth } from "./filters/filter.ts";
+import { type ParsedFilter, parseAlternatives, parseFilter, plain, withBoth } from "./filters/filter.ts";
 import { CHANNEL_CONDITIONS_MAX } from "./limits.ts";
 import type { TableLookups } from "./lookups/session.ts";
 import { isInstanceId } from "./model/model.ts";
 import type { Sources } from "./query/sources.ts";
 import type { Namespace, Table } from "./records/namespaces.ts";
-import { type Asker, denied, type Grant, type RecordRights } from "./rules/access.ts";
+import { type Asker, denied, type Grant, hasRelations, type RecordRights } from "./rules/access.ts";
 import type { InstanceRights } from "./rules/instance-access.ts";
 
 /** Rights and filters of tables for other areas. */
@@ -53,7 +53,8 @@ export function createTableDoor(deps: {
       const accessOf = (grant: Grant, file: DatabaseFile | null): ReadAccess => {
         if (grant.kind === "none") throw denied(principal);
         if (grant.kind === "all") return { kind: "all", saidBy: grant.saidBy };
-        if (grant.kind === "filter") return { kind: "filter", filter: recordFilter(grant.filter) };
+        if (grant.kind === "filter" && !hasRelations(grant))
+          return { kind: "filter", filter: recordFilter(grant.filter) };
         return recordAccess(grant, file);
       };
       const known = before === null ? null : (grants.get(before) ?? null);
@@ -84,7 +85,8 @@ function sample({ store }: Table, file: DatabaseFile, about: string | null): Tab
 }
 
 function recordFilter(filter: ParsedFilter): RecordFilter {
-  return { key: JSON.stringify(keyOf(filter)), matches: (record) => matches(filter, record) };
+  const matched = plain(filter);
+  return { key: JSON.stringify(keyOf(filter)), matches: (record) => matches(matched, record) };
 }
 
 const keyOf = ({ all, groups }: ParsedFilter): unknown[] => [

@@ -23,7 +23,7 @@ interface ContextRule {
   namespace: string | null;
 }
 
-const SOMEBODY: Auth = frozenJson({
+export const SOMEBODY: Auth = frozenJson({
   id: "somebody",
   email: null,
   emailVerified: false,
@@ -33,7 +33,7 @@ const SOMEBODY: Auth = frozenJson({
 });
 
 /** A stand-in with every field, so that a rule continues after a lookup. Writes are discarded, as all rules share it. */
-const STAND_IN = new Proxy<Record<string, string>>(
+export const STAND_IN = new Proxy<Record<string, string>>(
   {},
   { get: (_, name) => (typeof name === "string" ? "" : undefined), set: () => true },
 );
@@ -138,10 +138,15 @@ function tryingContext(
 }
 
 /** Describes the index to declare; null where an index begins with a field that the filter names with `==` or `in`. */
-function missingIndex({ schema = {}, indexes = [] }: TableConfig, filter: AnyFilter): string | null {
+function missingIndex(table: TableConfig, filter: AnyFilter): string | null {
   // What is in groups enters no index.
   const tuples = Array.isArray(filter) ? filter.filter((one): one is FilterTuple => Array.isArray(one)) : [];
   const equal = tuples.filter(([, operator]) => operator === "==" || operator === "in").map(([field]) => String(field));
+  return indexWarning(table, equal);
+}
+
+/** Describes the index to declare; null where an index begins with one of these fields. */
+export function indexWarning({ schema = {}, indexes = [] }: TableConfig, equal: readonly string[]): string | null {
   const hasIndex = (name: string): boolean => {
     const field = schema[name];
     const isOwn = field !== undefined && field !== false && (field.unique === true || field.references !== undefined);

@@ -2,6 +2,7 @@ import { isPromise } from "../../../kernel/maybe-promise.ts";
 import type { ConfigProblem } from "../problems.ts";
 import type { PlatformConfig, Rule, SignUpFacts, TableAccess, TableConfig, UpdateRule } from "../types.ts";
 import { isAsyncFunction, lookupWarnings } from "./lookup-warnings.ts";
+import { relationWarnings } from "./relation-warnings.ts";
 import { slowTextOf } from "./slow-pattern.ts";
 
 /** Returns warnings for settings that are allowed and probably a mistake. */
@@ -35,7 +36,7 @@ export function configWarnings(config: PlatformConfig): ConfigProblem[] {
     if (room.access?.join !== undefined) continue;
     warnings.push({ path: `rooms.${name}`, message: "has no access.join: nobody can join" });
   }
-  warnings.push(...lookupWarnings(config), ...signUpWarnings(config));
+  warnings.push(...lookupWarnings(config), ...relationWarnings(config), ...signUpWarnings(config));
   if (config.cors?.credentials === true && [config.cors.origin ?? "*"].flat().includes("*")) {
     warnings.push({
       path: "cors",

@@ -1,8 +1,8 @@
 import { unreachable } from "../../../../kernel/errors.ts";
 import type { JsonValue } from "../../../../kernel/json/json.ts";
-import type { SqlValue } from "../../../db/index.ts";
+import { quoteIdentifier, type SqlValue } from "../../../db/index.ts";
 import type { FieldPath } from "../model/field-path.ts";
-import type { Condition, Group, ParsedFilter } from "./filter.ts";
+import { type Condition, type Group, isRelation, type Join, type ParsedFilter, type Relation } from "./filter.ts";
 import { jsonNumber, jsonText, kindOf, type Needle, needleOf, Slot, type ValueKind } from "./slots.ts";
 
 /** A boolean SQL expression and its bound values in the order of their placeholders. */
@@ -33,21 +33,43 @@ const EQUALS: Form = { equality: "=" };
 
 /**
  * Returns the SQL of a filter; null for one without conditions. `alias` (a name and a dot) precedes each column, because inside
- * `json_each` a bare name could be its own `value`, `key` or `type`.
+ * `json_each` a bare name could be its own `value`, `key` or `type`. `level`: that of relations within each other.
  */
-export function filterToSql(filter: ParsedFilter, alias: string, form: Form = EQUALS): SqlCondition | null {
+export function filterToSql(filter: ParsedFilter, alias: string, form: Form = EQUALS, level = 1): SqlCondition | null {
   const parts = filter.all.map((condition) => conditionToSql(condition, alias, form));
-  for (const group of filter.groups) parts.push(groupToSql(group, alias, form));
+  for (const group of filter.groups) parts.push(groupToSql(group, alias, form, level));
   return parts.length === 0 ? null : join(parts, "AND");
 }
 
-function groupToSql({ kind, filters }: Group, alias: string, form: Form): SqlCondition {
+function groupToSql(group: Group, alias: string, form: Form, level: number): SqlCondition {
+  if (isRelation(group)) return relationToSql(group, alias, level);
+  const { kind, filters } = group;
   if (filters.length === 0) return { sql: kind === "or" ? "0" : "1", params: [] };
   const some = join(
-    filters.map((filter) => filterToSql(filter, alias, form) ?? { sql: "1", params: [] }),
+    filters.map((filter) => filterToSql(filter, alias, form, level) ?? { sql: "1", params: [] }),
     "OR",
   );
   return kind === "or" ? some : negate(some);
+}
+
+/** Alias of a related table. No table has this name: names do not begin with `_platform`. A statement with it reads several tables. */
+export const RELATED = "_platform_related";
+
+function relationToSql({ kind, filters, model, joins, index }: Relation, outer: string, level: number): SqlCondition {
+  const alias = `${RELATED}${level}`;
+  const parts: SqlCondition[] = joins.map((one) => ({ sql: joinToSql(one, `${alias}.`, outer), params: [] }));
+  const where = filterToSql(filters[0], `${alias}.`, EQUALS, level + 1);
+  if (where !== null) parts.push(where);
+  const { sql, params } = join(parts, "AND");
+  const from = `${model.sql} AS ${alias} INDEXED BY ${quoteIdentifier(index)}`;
+  return { sql: `${kind === "none" ? "NOT " : ""}EXISTS (SELECT 1 FROM ${from} WHERE ${sql})`, params };
+}
+
+/** Compares a related field with one of the outer record, which equals nothing where it is null. */
+function joinToSql({ field, operator, outer }: Join, alias: string, outerAlias: string): string {
+  const [own, other] = [`${alias}${field.column.sql}`, `${outerAlias}${outer.column.sql}`];
+  if (operator === "==") return `${own} = ${other}`;
+  return operator === "!=" ? `(${other} IS NULL OR ${own} IS NOT ${other})` : `${own} ${operator} ${other}`;
 }
 
 export function join(parts: readonly SqlCondition[], word: "AND" | "OR"): SqlCondition {

@@ -3,6 +3,7 @@ import { illFormed } from "../../../../kernel/fields.ts";
 import { jsonCopy } from "../../../../kernel/json/copy.ts";
 import { isJsonObject, isTextWithinDepth, type JsonObject, type JsonValue } from "../../../../kernel/json/json.ts";
 import { JSON_DEPTH_MAX } from "../../../../kernel/limits.ts";
+import type { MatchFilter } from "../../../../kernel/records/filter-match.ts";
 import type { FilterOperator } from "../../../config/types.ts";
 import {
   FILTER_CONDITIONS_MAX,
@@ -12,7 +13,7 @@ import {
   SHOWN_LENGTH_MAX,
 } from "../limits.ts";
 import { type FieldPath, resolveField } from "../model/field-path.ts";
-import type { TableModel } from "../model/model.ts";
+import type { TableIndex, TableModel } from "../model/model.ts";
 import { isFilterOperator, isListOperator, type ListOperator, OPERATOR_NAMES, OPERATORS } from "../model/operators.ts";
 
 interface ListCondition {
@@ -35,15 +36,51 @@ export interface ParsedFilter {
 }
 
 /** `or`: one of the filters must match. `not`: none of them, of which there is one. */
-export interface Group {
-  kind: "or" | "not";
-  filters: readonly ParsedFilter[];
+export type Group = { kind: "or" | "not"; filters: readonly ParsedFilter[] } | Relation;
+
+/**
+ * `some`: a record of the other table matches its one filter and all joins. `none`: no record does. `index` finds the records of
+ * the other table that may match.
+ */
+export interface Relation {
+  kind: "some" | "none";
+  filters: readonly [ParsedFilter];
+  model: TableModel;
+  joins: readonly Join[];
+  index: string;
+}
+
+/** A comparison of a field of the related record with one of the record in which the relation stands. */
+export interface Join {
+  field: FieldPath;
+  operator: JoinOperator;
+  outer: FieldPath;
+}
+
+const JOIN_OPERATORS = ["==", "!=", ">", ">=", "<", "<="] as const;
+export type JoinOperator = (typeof JOIN_OPERATORS)[number];
+
+export const isRelation = (group: Group): group is Relation => group.kind === "some" || group.kind === "none";
+
+/** Returns the relations of a filter, those inside of its groups and of other relations too. */
+export function* relationsIn({ groups }: ParsedFilter): Generator<Relation> {
+  for (const group of groups) {
+    if (isRelation(group)) yield group;
+    for (const filter of group.filters) yield* relationsIn(filter);
+  }
 }
 
 export const NO_FILTER: ParsedFilter = { all: [], groups: [] };
 
 /** Whether the filter matches every record because it has no condition. */
 export const isEmpty = ({ all, groups }: ParsedFilter): boolean => all.length + groups.length === 0;
+
+/** Returns a filter that has no relations, for evaluating it on a record. */
+export function plain(filter: ParsedFilter): MatchFilter {
+  if (!relationsIn(filter).next().done)
+    throw new Error("a filter with relations was evaluated without looking them up");
+  return filter as MatchFilter; // The other groups have the same form.
+}
 
 /** Returns the conditions of a filter, those inside of its groups too. */
 export function* conditionsIn({ all, groups }: ParsedFilter): Generator<Condition> {
@@ -55,7 +92,10 @@ export function* conditionsIn({ all, groups }: ParsedFilter): Generator<Conditio
 export function mapConditions(filter: ParsedFilter, map: (condition: Condition) => Condition): ParsedFilter {
   const mapped = (one: ParsedFilter): ParsedFilter => ({
     all: one.all.map(map),
-    groups: one.groups.map(({ kind, filters }) => ({ kind, filters: filters.map(mapped) })),
+    groups: one.groups.map((group): Group => {
+      if (isRelation(group)) return { ...group, filters: [mapped(group.filters[0])] };
+      return { kind: group.kind, filters: group.filters.map(mapped) };
+    }),
   });
   return mapped(filter);
 }
@@ -65,6 +105,8 @@ interface FilterOptions {
   name: string;
   /** Number of conditions and groups of the list itself; inside of groups there may be more. */
   conditionsMax: number;
+  /** Whether relations are taken; false by default. */
+  takesRelations?: boolean;
 }
 
 /**
@@ -77,7 +119,7 @@ export function parseFilter(model: TableModel, value: unknown, options: FilterOp
   if (Array.isArray(value) && value.length > conditionsMax) {
     throw badField(name, "too_long", `${name} must have at most ${conditionsMax} conditions, got ${value.length}`);
   }
-  return new Parsing(model, name).filter(value, name, 0);
+  return new Parsing(model, options).filter(value, name, 0);
 }
 
 /** Parses a filter of which one condition, or group, must match. Errors: as `parseFilter`. */
@@ -97,15 +139,24 @@ export const withBoth = (left: ParsedFilter, right: ParsedFilter): ParsedFilter 
   groups: [...left.groups, ...right.groups],
 });
 
-/** One parsing of a filter, which counts conditions and groups at every level. */
+/** The parsing of a filter on one table, which counts conditions and groups at every level. */
 class Parsing {
   readonly #model: TableModel;
-  readonly #name: string;
-  #count = 0;
+  readonly #options: FilterOptions;
+  readonly #seen: { count: number };
+  /** The table in whose filter this one's stands; null outside of relations. */
+  readonly #outer: TableModel | null;
+  readonly joins: Join[] = [];
 
-  constructor(model: TableModel, name: string) {
+  constructor(
+    model: TableModel,
+    options: FilterOptions,
+    inside: { seen: { count: number }; outer: TableModel } | null = null,
+  ) {
     this.#model = model;
-    this.#name = name;
+    this.#options = options;
+    this.#seen = inside?.seen ?? { count: 0 };
+    this.#outer = inside?.outer ?? null;
   }
 
   filter(value: unknown, name: string, level: number): ParsedFilter {
@@ -124,46 +175,128 @@ class Parsing {
     return { all, groups };
   }
 
-  /** A tuple or a group. */
+  /** Parses a tuple or a group. */
   #element(value: unknown, name: string, level: number): ParsedFilter {
-    this.#count++;
-    if (this.#count > FILTER_CONDITIONS_MAX) {
-      const message = `${this.#name} must have at most ${FILTER_CONDITIONS_MAX} conditions and groups`;
-      throw badField(this.#name, "too_long", message);
+    this.#seen.count++;
+    if (this.#seen.count > FILTER_CONDITIONS_MAX) {
+      const message = `${this.#options.name} must have at most ${FILTER_CONDITIONS_MAX} conditions and groups`;
+      throw badField(this.#options.name, "too_long", message);
     }
-    if (Array.isArray(value) || !isJsonObject(value)) {
-      return { ...NO_FILTER, all: [parseTuple(this.#model, value, name)] };
-    }
+    if (!isJsonObject(value)) return this.#tuple(value, name);
     if (level === FILTER_LEVELS_MAX) {
       throw badField(name, "invalid_value", `${name} nests groups deeper than ${FILTER_LEVELS_MAX} levels`);
     }
     const [kind, ...others] = Object.keys(value);
-    if (others.length > 0) throw notGroup(name);
+    if (others.length > 0) throw this.#notGroup(name);
     const inside = (filter: unknown, at: string): ParsedFilter => this.filter(filter, `${name}.${at}`, level + 1);
     switch (kind) {
-      case "or":
-        return {
-          ...NO_FILTER,
-          groups: [{ kind, filters: listIn(value, kind, name).map((one, at) => inside(one, `or.${at}`)) }],
-        };
+      case "or": {
+        const filters = listIn(value, kind, name).map((one, at) => inside(one, `or.${at}`));
+        return { all: [], groups: [{ kind, filters }] };
+      }
       case "and":
         return listIn(value, kind, name)
           .map((one, at) => inside(one, `and.${at}`))
           .reduce(withBoth, NO_FILTER);
       case "not":
-        return { ...NO_FILTER, groups: [{ kind, filters: [inside(value["not"], "not")] }] };
+        return { all: [], groups: [{ kind, filters: [inside(value["not"], "not")] }] };
+      case "some":
+      case "none":
+        if (this.#options.takesRelations !== true) throw this.#notGroup(name);
+        return { all: [], groups: [this.#relation(kind, value[kind], `${name}.${kind}`, level)] };
       default:
-        throw notGroup(name);
+        throw this.#notGroup(name);
     }
+  }
+
+  #tuple(value: unknown, name: string): ParsedFilter {
+    const [field, operator, wanted]: unknown[] = Array.isArray(value) && value.length === 3 ? value : [];
+    const outer = this.#outer;
+    if (outer === null || !isJsonObject(wanted) || typeof wanted["field"] !== "string") {
+      return { all: [parseTuple(this.#model, value, name)], groups: [] };
+    }
+    this.joins.push(joinOf(this.#model, outer, { field, operator, wanted: wanted["field"] }, name));
+    return NO_FILTER;
+  }
+
+  #relation(kind: "some" | "none", value: unknown, name: string, level: number): Relation {
+    const { table, where = [], ...others } = isJsonObject(value) ? value : {};
+    if (typeof table !== "string" || Object.keys(others).length > 0) {
+      throw badField(name, "invalid_value", `${name} must be { table, where }`);
+    }
+    const model = this.#model.siblings.get(table);
+    if (model === undefined) {
+      throw badField(
+        `${name}.table`,
+        "invalid_value",
+        `${name}.table: ${table} is not a table of ${this.#model.namespace}`,
+      );
+    }
+    const parsing = new Parsing(model, this.#options, { seen: this.#seen, outer: this.#model });
+    const filter = parsing.filter(where, `${name}.where`, level + 1);
+    const { joins } = parsing;
+    const equal = joins.filter(({ operator }) => operator === "==").map(({ field }) => field.name);
+    const index = enteredIndex(model, filter.all, equal);
+    if (index === null) {
+      const fields = [...equal, ...filter.all.filter(({ operator }) => operator === "==").map((one) => one.field.name)];
+      const wanted =
+        fields.length === 0
+          ? "a condition with == on an indexed field"
+          : `indexes: [{ fields: ${JSON.stringify(fields)} }]`;
+      throw badField(name, "invalid_value", `${name}: no index of ${table} answers it: it needs ${wanted}`);
+    }
+    return { kind, filters: [filter], model, joins, index };
+  }
+
+  #notGroup(name: string) {
+    const groups = this.#options.takesRelations === true ? "or, and, not, some or none" : "or, and or not";
+    return badField(name, "invalid_value", `${name} must be [field, operator, value], or a group with ${groups}`);
   }
 }
 
-const notGroup = (name: string) =>
-  badField(
-    name,
-    "invalid_value",
-    `${name} must be [field, operator, value], or a group: {"or": […]}, {"and": […]} or {"not": […]}`,
-  );
+/** Parses a comparison with a field of the outer record. Errors: 400 for unknown fields, and fields of different types. */
+function joinOf(
+  model: TableModel,
+  outer: TableModel,
+  { field, operator, wanted }: { field: unknown; operator: unknown; wanted: string },
+  name: string,
+): Join {
+  const found = typeof field === "string" ? resolveField(model, field) : null;
+  if (found === null)
+    throw badField(name, "unknown_field", `${name}: ${String(field)} is not a field of ${model.name}`);
+  const other = resolveField(outer, wanted);
+  if (other === null) throw badField(name, "unknown_field", `${name}: ${wanted} is not a field of ${outer.name}`);
+  const known = JOIN_OPERATORS.find((one) => one === operator);
+  if (known === undefined) {
+    throw badField(
+      name,
+      "invalid_value",
+      `${name}: a field is compared by ${JOIN_OPERATORS.join(", ")}, got ${String(operator)}`,
+    );
+  }
+  if (found.isJson || other.isJson || comparedAs(found) !== comparedAs(other)) {
+    throw badField(name, "invalid_type", `${name}: ${found.name} and ${other.name} must be fields of one type`);
+  }
+  return { field: found, operator: known, outer: other };
+}
+
+/** Returns a name that is equal for fields whose values can be compared. */
+function comparedAs({ column: { type } }: FieldPath): string {
+  if (type === "number" || type === "integer") return "number";
+  return type === "boolean" || type === "datetime" ? type : "text";
+}
+
+/** Returns the index that fixes most fields by equality; null when none begins with one of them. */
+function enteredIndex(model: TableModel, all: readonly Condition[], joined: readonly string[]): string | null {
+  const isEqual = ({ field, operator }: Condition) => !field.isJson && (operator === "==" || operator === "in");
+  const equal = new Set([...joined, ...all.filter(isEqual).map(({ field }) => field.name)]);
+  const enteredBy = ({ columns }: TableIndex) => {
+    const end = columns.findIndex((column) => !equal.has(column));
+    return end === -1 ? columns.length : end;
+  };
+  const [best] = model.indexes.toSorted((one, other) => enteredBy(other) - enteredBy(one));
+  return best === undefined || enteredBy(best) === 0 ? null : best.name;
+}
 
 function listIn(group: JsonObject, kind: "or" | "and", name: string): readonly unknown[] {
   const list = group[kind];

@@ -1,7 +1,9 @@
 import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import type { LookedAt } from "../../../access/lookups/lookups.ts";
 import type { AppAccess } from "../../../config/app/index.ts";
 import type { HookContext, RuleContext } from "../../../config/types.ts";
 import type { Transaction } from "../../../db/index.ts";
+import type { ParsedFilter } from "../filters/filter.ts";
 import type { LookupSource } from "./table-lookup.ts";
 
 /** A lookup made by a rule, which can be repeated. */
@@ -25,6 +27,10 @@ export interface RuleScope {
   /** Whether the rules' lookups are recorded, even when their answer is not used. */
   readonly isWatched: boolean;
   call(): RuleCall;
+  /** Whether a record of a table in the rules' own file matches. Errors: as a lookup. */
+  some(table: string, filter: ParsedFilter): boolean;
+  /** Reports that the rules depend on these records of a table in their own file. */
+  lookedAt(place: Pick<LookedAt, "table" | "fields" | "values">): void;
   /** Evaluates again the rule that has opened the instance, if it decided by a lookup; null otherwise. */
   reopen: ((context: RuleContext) => MaybePromise<unknown>) | null;
   /** Returns the scope for other work, which shares no results and no bounds with this request. */

@@ -2,14 +2,15 @@ import { AppError } from "../../../../kernel/errors.ts";
 import type { Logger } from "../../../../kernel/logger.ts";
 import { REQUEST_LOOKUPS_MAX, SUBSCRIPTION_LOOKUPS_MAX } from "../../../access/lookups/limits.ts";
 import type { LookupCall, Lookups, LookupWatch, RuleAddress } from "../../../access/lookups/lookups.ts";
-import type { Lookup, RuleContext } from "../../../config/types.ts";
+import type { RuleContext } from "../../../config/types.ts";
 import type { DatabaseFile, Transaction } from "../../../db/index.ts";
+import type { ParsedFilter } from "../filters/filter.ts";
 import { LOOKUP_RECORDS_MAX } from "../limits.ts";
 import { isInstanceId } from "../model/model.ts";
 import type { Namespace, Table } from "../records/namespaces.ts";
 import type { RuleCall, RuleScope } from "./calls.ts";
 import { createRecording, NOTHING_MADE, type Recording } from "./calls.ts";
-import { createTableLookup, LookupMistake, type Queries } from "./table-lookup.ts";
+import { createTableLookup, LookupMistake, type Queries, type TableLookup } from "./table-lookup.ts";
 
 /** A file that rules look into. */
 interface LookupFile {
@@ -23,7 +24,7 @@ interface LookupFile {
 interface CachedTable {
   table: Table;
   /** Lookup of calls that need no record of their lookups. */
-  lookup: Lookup | null;
+  lookup: TableLookup | null;
   /** Version within the transaction, incremented by each change. Results of an earlier version are invalid. */
   version: number;
   results: Map<string, { version: number; value: unknown }>;
@@ -82,6 +83,8 @@ export class LookupSession implements LookupCall {
     return {
       isWatched: this.#watch !== null,
       call: () => this.call(about),
+      some: (table, filter) => this.#some(about, table, filter),
+      lookedAt: (place) => this.#watch?.lookedAt({ ...about, ...place }),
       reopen: null,
       afresh: () => new LookupSession(this.#deps, { isRequest: true, watch: null }).scope(about),
       check: () => this.check(),
@@ -93,7 +96,7 @@ export class LookupSession implements LookupCall {
     // Only a write is repeated, and checks whether the lookups of an awaited rule still have the same results.
     const recording = this.#own === null ? null : createRecording();
     let hasLooked = false;
-    const lookupOf = (address: RuleAddress, name: string): Lookup => {
+    const lookupOf = (address: RuleAddress, name: string): TableLookup => {
       hasLooked = true;
       const { file, cached } = this.#tableOf(address, name);
       if (recording !== null) return this.#lookup(file, cached, recording);
@@ -120,7 +123,12 @@ export class LookupSession implements LookupCall {
     };
   }
 
-  #lookup(file: LookupFile, cached: CachedTable, recording: Recording | null): Lookup {
+  #some(about: RuleAddress, name: string, filter: ParsedFilter): boolean {
+    const { file, cached } = this.#tableOf(about, name);
+    return this.#lookup(file, cached, null).some(filter);
+  }
+
+  #lookup(file: LookupFile, cached: CachedTable, recording: Recording | null): TableLookup {
     const { address } = file;
     const name = cached.table.model.name;
     const once = <T>(key: string, read: (queries: Queries) => T): T => this.#once(file, cached, key, read);

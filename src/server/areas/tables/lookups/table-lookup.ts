@@ -79,8 +79,14 @@ function limitOf(options: { limit?: number } | undefined): number {
   throw new LookupMistake(`The limit of a lookup must be a whole number, got ${limit}`);
 }
 
-/** Returns the lookup of one table. `Lookup` documents its behaviour. */
-export function createTableLookup(source: LookupSource): Lookup {
+/** `Lookup` documents the behaviour of most. */
+export interface TableLookup extends Lookup {
+  /** Whether a record matches a filter that was parsed before. */
+  some(filter: ParsedFilter): boolean;
+}
+
+/** Returns the lookup of one table. */
+export function createTableLookup(source: LookupSource): TableLookup {
   const { table } = source;
   const { model, store } = table;
 
@@ -118,6 +124,18 @@ export function createTableLookup(source: LookupSource): Lookup {
       });
     },
     first: (filter) => find(filter, 1)[0] ?? null,
+    some(filter) {
+      const plan = planLookup(model, filter);
+      if (plan === null) throw new LookupMistake(noIndex(model, filter.all));
+      // The statement and its values stand for the filter.
+      const { sql, params } = filterToSql(filter, "") ?? { sql: "", params: [] };
+      return source.once(`some ${sql} ${JSON.stringify(params)}`, (queries) => {
+        const { fields, values } = lookedAt(plan, filter.all);
+        for (const each of values) source.watched(fields, each);
+        const records = queries === null ? [] : read(queries, table, { filter, plan, limit: 1 });
+        return records.length > 0;
+      });
+    },
     // A copy, since a rule may sort it.
     list: (filter, options) => [...find(filter, limitOf(options))],
     exists(filter) {

@@ -66,6 +66,8 @@ export interface TableModel {
   hasCreatedAt: boolean;
   hasUpdatedAt: boolean;
   fts: { fields: readonly string[]; tokenize: "unicode61" | "trigram" | "porter"; sql: string } | null;
+  /** The tables of the namespace by name, this one included. */
+  siblings: ReadonlyMap<string, TableModel>;
   /** References from this table to others. */
   outgoing: ReferenceEdge[];
   incoming: ReferenceEdge[];
@@ -90,9 +92,14 @@ export function compileTables(
   tables: Readonly<Record<string, TableConfig>>,
 ): Map<string, TableModel> {
   const models = new Map(Object.entries(tables).map(([name, config]) => [name, compileTable(namespace, name, config)]));
-  for (const model of models.values()) joinReferences(model, models);
+  for (const model of models.values()) {
+    model.siblings = models;
+    joinReferences(model, models);
+  }
   return models;
 }
+
+const NO_SIBLINGS: TableModel["siblings"] = new Map();
 
 function compileTable(namespace: string, name: string, config: TableConfig): TableModel {
   const [id, ...others] = compileColumns(config);
@@ -115,6 +122,7 @@ function compileTable(namespace: string, name: string, config: TableConfig): Tab
     hasCreatedAt: config.schema?.["createdAt"] !== false,
     hasUpdatedAt: config.schema?.["updatedAt"] !== false,
     fts: fts === null ? null : { ...fts, sql: quoteIdentifier(`${name}_fts`) },
+    siblings: NO_SIBLINGS,
     outgoing: [],
     incoming: [],
   };

@@ -4,7 +4,7 @@ import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-pr
 import { countRows } from "../../../../kernel/observing/request-trace.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { DatabaseFile, ReadCaller, SqlValue } from "../../../db/index.ts";
-import { bound, type SqlCondition } from "../filters/filter-sql.ts";
+import { bound, RELATED, type SqlCondition } from "../filters/filter-sql.ts";
 import { isLight } from "../filters/read-cost.ts";
 import { TOTAL_KEY_LENGTH_MAX, TOTALS_MAX } from "../limits.ts";
 import type { Codec } from "../model/codec.ts";
@@ -63,7 +63,8 @@ export function createTotals(table: string): Totals {
       const { sqlite } = file;
       const version = file.tableVersion(table);
       return (value) => {
-        if (version === null || key.length > TOTAL_KEY_LENGTH_MAX) return;
+        // A total that depends on other tables changes without its own.
+        if (version === null || key.length > TOTAL_KEY_LENGTH_MAX || key.includes(RELATED)) return;
         if (file.sqlite === sqlite && file.tableVersion(table) === version) ofFile(sqlite).set(key, { value, version });
       };
     },

@@ -36,7 +36,7 @@ const posts = modelOf("posts");
 const OPTIONS = { name: "filter", conditionsMax: 100 };
 const filterOf = (all: Filter, any: Filter = [], model = posts): ParsedFilter =>
   withBoth(parseFilter(model, all, OPTIONS), parseAlternatives(model, any, OPTIONS));
-const ruled = (filter: ParsedFilter): Grant => ({ kind: "filter", filter, answer: [], again: null });
+const ruled = (filter: ParsedFilter): Grant => ({ kind: "filter", filter, action: "read", answer: [], again: null });
 const EVERYTHING: Grant = { kind: "all", saidBy: "rule", again: null };
 
 function requestOf(filter: ParsedFilter, sort: string | null = null, paging: Paging = { mode: "first" }): ListRequest {

@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../../../kernel/json/json.ts";
 import type { SqlValue } from "../../../db/index.ts";
-import { type Condition, isListCondition, mapConditions, type ParsedFilter } from "../filters/filter.ts";
+import { type Condition, isListCondition, isRelation, mapConditions, type ParsedFilter } from "../filters/filter.ts";
 import { scalar, slotCount } from "../filters/filter-sql.ts";
 import {
   jsonNumber,
@@ -35,9 +35,13 @@ export class Shape {
     for (const condition of all) this.#addCondition(condition);
     this.key += "\n";
     // Unambiguous, as no condition begins with a parenthesis.
-    for (const { kind, filters } of groups) {
-      this.key += `(${kind}`;
-      for (const filter of filters) this.addFilter(filter);
+    for (const group of groups) {
+      this.key += `(${group.kind}`;
+      if (isRelation(group)) {
+        const joins = group.joins.map(({ field, operator, outer }) => `${field.name} ${operator} ${outer.name}`);
+        this.key += ` ${group.model.sql} ${joins.join()}`;
+      }
+      for (const filter of group.filters) this.addFilter(filter);
       this.key += ")";
     }
     return this;

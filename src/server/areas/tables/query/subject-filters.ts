@@ -1,6 +1,6 @@
 import { matches } from "../../../../kernel/records/filter-match.ts";
 import type { AnyFilter, TableRecord } from "../../../config/types.ts";
-import { parseFilter } from "../filters/filter.ts";
+import { parseFilter, plain } from "../filters/filter.ts";
 import { FILTER_CONDITIONS_MAX } from "../limits.ts";
 import { compileTables, type TableModel } from "../model/model.ts";
 import type { Namespace } from "../records/namespaces.ts";
@@ -21,7 +21,7 @@ export interface SubjectFilters {
 export function createSubjectFilters(namespaces: ReadonlyMap<string, Namespace>): SubjectFilters {
   const compiled = (model: TableModel | undefined, filter: AnyFilter): Matches => {
     if (model === undefined) throw new Error("a filter is for a table that is not declared");
-    const parsed = parseFilter(model, filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX });
+    const parsed = plain(parseFilter(model, filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX }));
     return (subject) => matches(parsed, subject);
   };
   return {

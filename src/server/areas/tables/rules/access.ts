@@ -12,12 +12,13 @@ import { authOf, type Principal } from "../../../access/principal.ts";
 import { createProbe } from "../../../access/probe.ts";
 import type { SaidBy } from "../../../access/table-door.ts";
 import type { AnyFilter, Auth, TableRecord } from "../../../config/types.ts";
-import { type ParsedFilter, parseFilter, withOwnValues } from "../filters/filter.ts";
+import { type ParsedFilter, parseFilter, relationsIn, withOwnValues } from "../filters/filter.ts";
 import { FILTER_CONDITIONS_MAX } from "../limits.ts";
 import type { RuleCall, RuleScope } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
 import { argumentsOf, callable, createFailureLog, type RecordRule, recordRule, type TableAction } from "./calling.ts";
 import { type Decisions, Suspended } from "./decisions.ts";
+import { settled, watchRelations } from "./relations.ts";
 
 /**
  * Result of a rule before it has seen a record: `all`, `none`, `filter`, or `record`, with which the rule is then called for each
@@ -28,7 +29,7 @@ export type Grant =
   | { kind: "all"; saidBy: SaidBy; again: RecordRule | null }
   | { kind: "none"; again: RecordRule | null }
   /** `answer`: the value returned by the rule, which the rule may change later. */
-  | { kind: "filter"; filter: ParsedFilter; answer: AnyFilter; again: RecordRule | null }
+  | { kind: "filter"; filter: ParsedFilter; action: TableAction; answer: AnyFilter; again: RecordRule | null }
   | { kind: "record"; by: RecordRule };
 
 /** Whether a rule's answer is a filter: a list, or an object, which has to be a group. */
@@ -81,9 +82,9 @@ export interface RecordPair {
 export const denied = (principal: Principal): AppError =>
   principal.kind === "anonymous" ? unauthorized() : forbidden();
 
-/** Whether a grant that calls no rule covers the record. */
-const allowsRecord = (grant: Grant, record: TableRecord): boolean =>
-  grant.kind === "all" || (grant.kind === "filter" && matches(grant.filter, record));
+/** Whether the grant depends on records of other tables, which may change without its rule answering otherwise. */
+export const hasRelations = (grant: Grant): boolean =>
+  grant.kind === "filter" && !relationsIn(grant.filter).next().done;
 
 /** Calls rules, and turns their answers into grants. */
 function createAnswers(deps: { clock: Clock; logger: Logger }) {
@@ -103,7 +104,7 @@ function createAnswers(deps: { clock: Clock; logger: Logger }) {
     if (Array.isArray(answer) && answer.length === 0) return { kind: "all", saidBy: "filter", again };
     if (before?.kind === "filter" && Bun.deepEquals(before.answer, answer, true)) return before;
     try {
-      return { kind: "filter", filter: parseAnyFilter(model, answer), answer, again };
+      return { kind: "filter", filter: parseRuleFilter(model, answer), action, answer, again };
     } catch (cause) {
       const table = `${model.namespace}.${model.name}`;
       const problem = reasonOf(cause);
@@ -111,8 +112,22 @@ function createAnswers(deps: { clock: Clock; logger: Logger }) {
       return NONE;
     }
   };
-  const answerAbout = (model: TableModel, action: TableAction, answer: unknown, record: TableRecord): boolean =>
-    allowsRecord(grantOf(model, action, answer), record);
+  /** Whether a grant that calls no rule covers the record. Errors: 503 when the request's rules have looked up too much. */
+  const allowsRecord = (grant: Grant, rules: RuleScope, model: TableModel, record: TableRecord): boolean => {
+    if (grant.kind !== "filter") return grant.kind === "all";
+    try {
+      return matches(settled(grant.filter, record, rules), record);
+    } catch (cause) {
+      rules.check();
+      failed(model, grant.action, cause);
+      return false;
+    }
+  };
+  const answerAbout = (
+    by: RecordRule,
+    rules: RuleScope,
+    { model, answer, record }: { model: TableModel; answer: unknown; record: TableRecord },
+  ): boolean => allowsRecord(grantOf(model, by.action, answer), rules, model, record);
 
   /**
    * Calls a rule with a stand-in record to detect whether it reads the record; if so, it is called with each record. Neither a
@@ -165,11 +180,11 @@ function createAnswers(deps: { clock: Clock; logger: Logger }) {
     }
   };
 
-  return { failed, inTime, grantOf, answerAbout, probed, answerOf };
+  return { failed, inTime, grantOf, allowsRecord, answerAbout, probed, answerOf };
 }
 
 export function createRecordRights(deps: { clock: Clock; logger: Logger }): RecordRights {
-  const { failed, inTime, grantOf, answerAbout, probed, answerOf } = createAnswers(deps);
+  const { failed, inTime, grantOf, allowsRecord, answerAbout, probed, answerOf } = createAnswers(deps);
 
   /** Returns the rule's answer about this record inside a transaction. */
   const asked = (
@@ -192,50 +207,61 @@ export function createRecordRights(deps: { clock: Clock; logger: Logger }): Reco
     return answer;
   };
 
+  const granted = (
+    asker: Asker,
+    model: TableModel,
+    action: TableAction,
+    { before, call }: { before: Grant | null; call: RuleCall | null },
+  ): MaybePromise<Grant> => {
+    const { principal } = asker;
+    if (principal.kind === "server") return ALL;
+    if (principal.kind === "serviceKey") {
+      return principal.scopes.allows("db", model.namespace, model.name, action) ? ALL : NONE;
+    }
+    const rule = model.config.access?.[action];
+    if (typeof rule !== "function") return rule === true ? ALL : NONE;
+    const by = recordRule(action, rule);
+    // A rule that declares the records as parameters, without the context after them, reads the record.
+    if (rule.length > 1 && !by.takesContext) return { kind: "record", by };
+    if (by.takesContext) return probed(model, by, asker, { before, call });
+    const deny = (cause: unknown): false => {
+      failed(model, action, cause);
+      return false;
+    };
+    try {
+      // Called without the records, which it does not declare.
+      const answer = (rule as (auth: Auth | null) => unknown)(authOf(principal));
+      if (!isPromise(answer)) return grantOf(model, action, answer, { before });
+      return inTime(awaiting("rules", answer))
+        .catch(deny)
+        .then((settled) => grantOf(model, action, settled, { before }));
+    } catch (cause) {
+      failed(model, action, cause);
+      return NONE;
+    }
+  };
+
   return {
     grant(asker, model, action, { before = null, call = null } = {}) {
-      const { principal } = asker;
-      if (principal.kind === "server") return ALL;
-      if (principal.kind === "serviceKey") {
-        return principal.scopes.allows("db", model.namespace, model.name, action) ? ALL : NONE;
-      }
-      const rule = model.config.access?.[action];
-      if (typeof rule !== "function") return rule === true ? ALL : NONE;
-      const by = recordRule(action, rule);
-      // A rule that declares the records as parameters, without the context after them, reads the record.
-      if (rule.length > 1 && !by.takesContext) return { kind: "record", by };
-      if (by.takesContext) return probed(model, by, asker, { before, call });
-      const deny = (cause: unknown): false => {
-        failed(model, action, cause);
-        return false;
-      };
-      try {
-        // Called without the records, which it does not declare.
-        const answer = (rule as (auth: Auth | null) => unknown)(authOf(principal));
-        if (!isPromise(answer)) return grantOf(model, action, answer, { before });
-        return inTime(awaiting("rules", answer))
-          .catch(deny)
-          .then((settled) => grantOf(model, action, settled, { before }));
-      } catch (cause) {
-        failed(model, action, cause);
-        return NONE;
-      }
+      return chain(granted(asker, model, action, { before, call }), (grant) => {
+        if (grant.kind === "filter") watchRelations(grant.filter, asker.rules);
+        return grant;
+      });
     },
 
     covers(grant, asker, model, about) {
       const by = grant.kind === "record" ? grant.by : grant.again;
-      return allowsRecord(by === null ? grant : asked(by, asker, model, about), about.record);
+      return allowsRecord(by === null ? grant : asked(by, asker, model, about), asker.rules, model, about.record);
     },
 
     hides(read, asker, model, record) {
       if (read.kind === "record") return false;
       const present = read.again === null ? read : asked(read.again, asker, model, { record });
-      return present.kind === "filter" && !allowsRecord(present, record);
+      return present.kind === "filter" && !allowsRecord(present, asker.rules, model, record);
     },
 
     coversRead(grant, { principal, rules }, model, record) {
-      if (grant.kind === "filter") return matches(grant.filter, record);
-      if (grant.kind !== "record") return grant.kind === "all";
+      if (grant.kind !== "record") return allowsRecord(grant, rules, model, record);
       const { by } = grant;
       const deny = (cause: unknown): false => {
         failed(model, by.action, cause);
@@ -243,11 +269,13 @@ export function createRecordRights(deps: { clock: Clock; logger: Logger }): Reco
       };
       return chain(answerOf(by, { principal, rules }, readOnly(record, model.jsonFields), deny), (answer) => {
         rules.check();
-        return answerAbout(model, by.action, answer, record);
+        return answerAbout(by, rules, { model, answer, record });
       });
     },
   };
 }
 
-const parseAnyFilter = (model: TableModel, filter: AnyFilter): ParsedFilter =>
-  withOwnValues(parseFilter(model, filter, { name: "rule", conditionsMax: FILTER_CONDITIONS_MAX }));
+const parseRuleFilter = (model: TableModel, filter: AnyFilter): ParsedFilter =>
+  withOwnValues(
+    parseFilter(model, filter, { name: "rule", conditionsMax: FILTER_CONDITIONS_MAX, takesRelations: true }),
+  );

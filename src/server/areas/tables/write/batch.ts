@@ -4,7 +4,7 @@ import { nextTurn } from "../../../../kernel/time/scheduler.ts";
 import type { BatchResult } from "../../../config/app/index.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { DatabaseFile, ReadCaller } from "../../../db/index.ts";
-import { isEmpty, NO_FILTER, type ParsedFilter, parseFilter, withBoth } from "../filters/filter.ts";
+import { isEmpty, NO_FILTER, type ParsedFilter, parseFilter, plain, withBoth } from "../filters/filter.ts";
 import { BATCH_BY_FILTER_RECORDS_MAX, BATCH_OPERATIONS_MAX, CONDITION_COST_MAX, RULE_RECORDS_MAX } from "../limits.ts";
 import type { BatchBody, ByFilterBody } from "../model/requests.ts";
 import { filtersOf } from "../query/list-query.ts";
@@ -183,7 +183,7 @@ function changeThose(
 /** Whether the record still matches. Errors: as `boundedCost`. */
 function stillMatches(context: WriteContext, filter: ParsedFilter, record: TableRecord): boolean {
   context.conditionCost += boundedCost(filter, record);
-  return matches(filter, record);
+  return matches(plain(filter), record);
 }
 
 /** Returns the cost as `costOf` does. Errors: 413 for a record that alone takes too long to compare. */
@@ -226,7 +226,7 @@ async function readableIds(
         await nextTurn();
         cost = 0;
       }
-      if (matches(filter, record)) ids.push(String(record["id"]));
+      if (matches(plain(filter), record)) ids.push(String(record["id"]));
     }
     if ((records.length < limit && !isCut) || ids.length >= limit) return ids.slice(0, limit);
     last = String(records.at(-1)?.["id"]);

@@ -10,6 +10,7 @@ import {
   isListCondition,
   type ParsedFilter,
   parseFilter,
+  plain,
 } from "../filters/filter.ts";
 import { ANY_CASE_COST, CONDITION_COST_MAX, FILTER_CONDITIONS_MAX, LISTED_VALUE_COST, SAME_COST } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
@@ -59,7 +60,7 @@ export function assertMeets(context: WriteContext, filter: ParsedFilter, record:
   if (context.conditionCost > CONDITION_COST_MAX) {
     throw tooLarge("The conditions of `if` compare too much text or JSON; compare shorter fields, or a version");
   }
-  if (!matches(filter, record)) throw new AppError(412, "The stored record does not meet the condition of `if`");
+  if (!matches(plain(filter), record)) throw new AppError(412, "The stored record does not meet the condition of `if`");
 }
 
 /** Returns the cost of evaluating the filter on this record, in the unit of CONDITION_COST_MAX; stops counting above that. */
