@@ -29,16 +29,16 @@ export interface Related {
 }
 
 /** A relation that matches where some record of another table matches. */
-export interface Some {
+export interface SomeOf {
   readonly some: Related;
 }
 
 /** A relation that matches where no record of another table matches. */
-export interface None {
+export interface NoneOf {
   readonly none: Related;
 }
 
-export type GroupOf<Condition> = AnyOf<Condition> | AllOf<Condition> | Not<Condition> | Some | None;
+export type GroupOf<Condition> = AnyOf<Condition> | AllOf<Condition> | Not<Condition> | SomeOf | NoneOf;
 
 /** A whole filter: a list of conditions and groups that must all match, or a single group. */
 export type Conditions<Condition> = readonly (Condition | GroupOf<Condition>)[] | GroupOf<Condition>;
@@ -69,12 +69,12 @@ type RelatedCondition = readonly [field: string, operator: string, value: unknow
  * Returns a relation that matches where some record of `table` matches: `some("members", [["teamId", "==", field("teamId")],
  * ["userId", "==", auth.id]])`. For rules.
  */
-export function some(table: string, where: readonly RelatedCondition[] | GroupOf<Tuple>): Some {
+export function some(table: string, where: readonly RelatedCondition[] | GroupOf<Tuple>): SomeOf {
   return { some: { table, where } };
 }
 
 /** Returns a relation that matches where no record of `table` matches. For rules. */
-export function none(table: string, where: readonly RelatedCondition[] | GroupOf<Tuple>): None {
+export function none(table: string, where: readonly RelatedCondition[] | GroupOf<Tuple>): NoneOf {
   return { none: { table, where } };
 }
 
