@@ -158,7 +158,7 @@ export async function rulesWorld(seed: number, tableCount: number): Promise<Rule
   const platform = await testPlatform({
     config: `{ serviceKeys: { ${keySource.join(", ")} }, realtime: { messageRate: 100_000 }, databases: {
       shared: { tables: { ${of(false)} ${FACTS_TABLE} } },
-      spaces: { instance: true, access: { create: true, open: true }, tables: { ${of(true)} } } },
+      spaces: { instance: true, access: { create: true, open: true }, tables: { ${of(true)} ${FACTS_TABLE} } } },
       routes: ${ROUTES} }`,
   });
 
@@ -181,8 +181,10 @@ export async function rulesWorld(seed: number, tableCount: number): Promise<Rule
       };
     }),
   );
-  const facts = await platform.service.post("/api/db/shared/tables/facts/batch", { inserts: FACTS });
-  if (facts.status !== 200) throw new Error(`no facts: ${JSON.stringify(facts.body)}`);
+  for (const file of ["shared", "spaces/one"]) {
+    const facts = await platform.service.post(`/api/db/${file}/tables/facts/batch`, { inserts: FACTS });
+    if (facts.status !== 200) throw new Error(`no facts: ${JSON.stringify(facts.body)}`);
+  }
   for (const { path, records } of tables) {
     const written = await platform.service.post(`${path}/batch`, { inserts: [...records.values()] });
     if (written.status !== 200) throw new Error(`no records: ${JSON.stringify(written.body)}`);

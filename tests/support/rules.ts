@@ -137,6 +137,22 @@ function lookup(r: Random, parameters: readonly string[]): Leaf {
   };
 }
 
+/** Creates a rule that returns a filter with a relation. The oracle names the owners about whom there is such a fact. */
+function relation(r: Random): Leaf {
+  const [circle, level] = [r.pick(["x", "y", "z"]), 1 + r.below(3)];
+  const isFact = (fact: (typeof FACTS)[number]) => fact.circle === circle && fact.level >= level;
+  const where = [
+    ["id", "==", { field: "owner" }],
+    ["circle", "==", circle],
+    ["level", ">=", level],
+  ];
+  const kind = r.pick(["some", "none", "not"]);
+  const some = { [kind === "none" ? "none" : "some"]: { table: "facts", where } };
+  const source = JSON.stringify(kind === "not" ? { not: [some] } : [some]);
+  const owners = FACTS.filter(isFact).map(({ id }) => id);
+  return { source: `(${source})`, says: () => [["owner", kind === "some" ? "in" : "not in", owners]] };
+}
+
 /** Creates a condition for records of `randomRecord`, with a value that fits its field, or a group of some. */
 export function randomTuple(r: Random, ids: readonly string[], level = 0): Tuple {
   if (level < 3 && r.chance(0.25)) {
@@ -186,6 +202,7 @@ function leaf(r: Random, ids: readonly string[], parameters: readonly string[]):
       says: (auth) => [["owner", "==", auth?.id ?? "nobody"]],
     };
   }
+  if (kind === 5 && r.chance(0.6)) return relation(r);
   if (kind <= 6) {
     const tuples = Array.from({ length: 1 + r.below(2) }, () => randomTuple(r, ids));
     return { source: JSON.stringify(tuples), says: () => tuples };

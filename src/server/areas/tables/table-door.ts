@@ -42,11 +42,13 @@ export function createTableDoor(deps: {
       const open = (): MaybePromise<DatabaseFile | null> =>
         namespace.kind === "static" ? namespace.file : deps.instances.open(asking, namespace, address.instanceId);
       const recordAccess = (grant: Grant, file: DatabaseFile | null): ReadAccess => {
-        const seeing = sight?.watch();
+        // What the relations of a filter look at is known without a record, and watched by the right itself.
+        const seen = grant.kind === "record" ? sight : undefined;
+        const seeing = seen?.watch();
         // Each record has its own time: data looked up for the one before it may have changed.
         const allows = (record: TableRecord) => deps.rights.coversRead(grant, asker(seeing), table.model, record);
-        if (sight?.isKnown === false && file !== null) {
-          for (const record of sample(table, file, sight.about)) void allows(record);
+        if (seen?.isKnown === false && file !== null) {
+          for (const record of sample(table, file, seen.about)) void allows(record);
         }
         return { kind: "record", allows };
       };

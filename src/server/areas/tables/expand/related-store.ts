@@ -4,7 +4,15 @@ import type { TableRecord } from "../../../config/types.ts";
 import { type DatabaseFile, quoteIdentifier, type ReadCaller, type SqlValue } from "../../../db/index.ts";
 import { conditionsIn, NO_FILTER, type ParsedFilter } from "../filters/filter.ts";
 import { columnIn, filterToSql, type SqlCondition, scalar, slotCount } from "../filters/filter-sql.ts";
-import { isHeavy, isLight, isQuick, type ReadCost, scanCost } from "../filters/read-cost.ts";
+import {
+  hasHeavyRelation,
+  isHeavy,
+  isLight,
+  isQuick,
+  type ReadCost,
+  relatedCost,
+  scanCost,
+} from "../filters/read-cost.ts";
 import { EXPANDED_PER_RECORD_MAX, EXPANDED_RECORDS_MAX, JOINED_VALUES_MAX, QUICK_STEPS_MAX } from "../limits.ts";
 import type { Codec, Row } from "../model/codec.ts";
 import type { Column, TableModel } from "../model/model.ts";
@@ -140,7 +148,11 @@ function createRelatedStore(model: TableModel, codec: Codec): RelatedStore {
 
 function costOf(rule: ParsedFilter | null, { params }: SqlCondition) {
   const conditions = [...conditionsIn(rule ?? NO_FILTER)];
-  return { cost: scanCost(conditions, params), isRuleHeavy: conditions.some(isHeavy) };
+  const related = rule ?? NO_FILTER;
+  return {
+    cost: relatedCost(scanCost(conditions, params), related),
+    isRuleHeavy: conditions.some(isHeavy) || hasHeavyRelation(related),
+  };
 }
 
 function listed(

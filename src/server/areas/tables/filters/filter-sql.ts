@@ -2,7 +2,15 @@ import { unreachable } from "../../../../kernel/errors.ts";
 import type { JsonValue } from "../../../../kernel/json/json.ts";
 import { quoteIdentifier, type SqlValue } from "../../../db/index.ts";
 import type { FieldPath } from "../model/field-path.ts";
-import { type Condition, type Group, isRelation, type Join, type ParsedFilter, type Relation } from "./filter.ts";
+import {
+  type Condition,
+  type Group,
+  hasRelations,
+  isRelation,
+  type Join,
+  type ParsedFilter,
+  type Relation,
+} from "./filter.ts";
 import { jsonNumber, jsonText, kindOf, type Needle, needleOf, Slot, type ValueKind } from "./slots.ts";
 
 /** A boolean SQL expression and its bound values in the order of their placeholders. */
@@ -33,20 +41,34 @@ const EQUALS: Form = { equality: "=" };
 
 /**
  * Returns the SQL of a filter; null for one without conditions. `alias` (a name and a dot) precedes each column, because inside
- * `json_each` a bare name could be its own `value`, `key` or `type`. `level`: that of relations within each other.
+ * `json_each` a bare name could be its own `value`, `key` or `type`. `inside`: the relation whose filter it is.
  */
-export function filterToSql(filter: ParsedFilter, alias: string, form: Form = EQUALS, level = 1): SqlCondition | null {
+export function filterToSql(
+  filter: ParsedFilter,
+  alias: string,
+  form: Form = EQUALS,
+  inside: Inside = OUTSIDE,
+): SqlCondition | null {
   const parts = filter.all.map((condition) => conditionToSql(condition, alias, form));
-  for (const group of filter.groups) parts.push(groupToSql(group, alias, form, level));
+  for (const group of filter.groups) parts.push(groupToSql(group, alias, form, inside));
   return parts.length === 0 ? null : join(parts, "AND");
 }
 
-function groupToSql(group: Group, alias: string, form: Form, level: number): SqlCondition {
-  if (isRelation(group)) return relationToSql(group, alias, level);
+/** Number of relations around a filter, and the alias of the record in which the innermost stands. */
+interface Inside {
+  level: number;
+  outer: string;
+}
+
+const OUTSIDE: Inside = { level: 0, outer: "" };
+
+function groupToSql(group: Group, alias: string, form: Form, inside: Inside): SqlCondition {
+  if (group.kind === "join") return { sql: joinToSql(group, alias, inside.outer), params: [] };
+  if (isRelation(group)) return relationToSql(group, alias, inside.level + 1);
   const { kind, filters } = group;
   if (filters.length === 0) return { sql: kind === "or" ? "0" : "1", params: [] };
   const some = join(
-    filters.map((filter) => filterToSql(filter, alias, form, level) ?? { sql: "1", params: [] }),
+    filters.map((filter) => filterToSql(filter, alias, form, inside) ?? { sql: "1", params: [] }),
     "OR",
   );
   return kind === "or" ? some : negate(some);
@@ -55,14 +77,12 @@ function groupToSql(group: Group, alias: string, form: Form, level: number): Sql
 /** Alias of a related table. No table has this name: names do not begin with `_platform`. A statement with it reads several tables. */
 export const RELATED = "_platform_related";
 
-function relationToSql({ kind, filters, model, joins, index }: Relation, outer: string, level: number): SqlCondition {
+function relationToSql({ kind, filters, model, index }: Relation, outer: string, level: number): SqlCondition {
   const alias = `${RELATED}${level}`;
-  const parts: SqlCondition[] = joins.map((one) => ({ sql: joinToSql(one, `${alias}.`, outer), params: [] }));
-  const where = filterToSql(filters[0], `${alias}.`, EQUALS, level + 1);
-  if (where !== null) parts.push(where);
-  const { sql, params } = join(parts, "AND");
+  const where = filterToSql(filters[0], `${alias}.`, EQUALS, { level, outer });
   const from = `${model.sql} AS ${alias} INDEXED BY ${quoteIdentifier(index)}`;
-  return { sql: `${kind === "none" ? "NOT " : ""}EXISTS (SELECT 1 FROM ${from} WHERE ${sql})`, params };
+  const sql = `${kind === "none" ? "NOT " : ""}EXISTS (SELECT 1 FROM ${from} WHERE ${where?.sql ?? "1"})`;
+  return { sql, params: where?.params ?? [] };
 }
 
 /** Compares a related field with one of the outer record, which equals nothing where it is null. */
@@ -89,7 +109,9 @@ export function behindRule(rule: ParsedFilter, own: SqlCondition | null, alias: 
     sql: `CASE WHEN ${asked.sql} THEN ${own.sql} ELSE 0 END`,
     params: [...asked.params, ...own.params],
   };
-  return join([filterToSql(rule, alias, { equality: "IS" }) ?? asked, guarded], "AND");
+  // By these an index may be entered. Relations enter none, and are asked once.
+  const beside = filterToSql(hasRelations(rule) ? { ...rule, groups: [] } : rule, alias, { equality: "IS" });
+  return beside === null ? guarded : join([beside, guarded], "AND");
 }
 
 function conditionToSql(condition: Condition, alias: string, form: Form): SqlCondition {

@@ -36,22 +36,26 @@ export interface ParsedFilter {
 }
 
 /** `or`: one of the filters must match. `not`: none of them, of which there is one. */
-export type Group = { kind: "or" | "not"; filters: readonly ParsedFilter[] } | Relation;
+export type Group = { kind: "or" | "not"; filters: readonly ParsedFilter[] } | Relation | Join;
 
 /**
- * `some`: a record of the other table matches its one filter and all joins. `none`: no record does. `index` finds the records of
- * the other table that may match.
+ * `some`: a record of the other table matches its one filter. `none`: no record does. `index` finds the records of the other table
+ * that may match.
  */
 export interface Relation {
   kind: "some" | "none";
   filters: readonly [ParsedFilter];
   model: TableModel;
-  joins: readonly Join[];
   index: string;
 }
 
-/** A comparison of a field of the related record with one of the record in which the relation stands. */
+/**
+ * A comparison of a field of the related record with one of the record in which the relation stands. A group, so that it may stand
+ * in other groups of the relation's filter.
+ */
 export interface Join {
+  kind: "join";
+  filters: readonly [];
   field: FieldPath;
   operator: JoinOperator;
   outer: FieldPath;
@@ -70,6 +74,10 @@ export function* relationsIn({ groups }: ParsedFilter): Generator<Relation> {
   }
 }
 
+/** Whether a filter asks for records of other tables. */
+export const hasRelations = (filter: ParsedFilter): boolean =>
+  filter.groups.length > 0 && relationsIn(filter).next().done !== true;
+
 export const NO_FILTER: ParsedFilter = { all: [], groups: [] };
 
 /** Whether the filter matches every record because it has no condition. */
@@ -77,8 +85,7 @@ export const isEmpty = ({ all, groups }: ParsedFilter): boolean => all.length + 
 
 /** Returns a filter that has no relations, for evaluating it on a record. */
 export function plain(filter: ParsedFilter): MatchFilter {
-  if (!relationsIn(filter).next().done)
-    throw new Error("a filter with relations was evaluated without looking them up");
+  if (hasRelations(filter)) throw new Error("a filter with relations was evaluated without looking them up");
   return filter as MatchFilter; // The other groups have the same form.
 }
 
@@ -93,6 +100,7 @@ export function mapConditions(filter: ParsedFilter, map: (condition: Condition) 
   const mapped = (one: ParsedFilter): ParsedFilter => ({
     all: one.all.map(map),
     groups: one.groups.map((group): Group => {
+      if (group.kind === "join") return group;
       if (isRelation(group)) return { ...group, filters: [mapped(group.filters[0])] };
       return { kind: group.kind, filters: group.filters.map(mapped) };
     }),
@@ -146,7 +154,6 @@ class Parsing {
   readonly #seen: { count: number };
   /** The table in whose filter this one's stands; null outside of relations. */
   readonly #outer: TableModel | null;
-  readonly joins: Join[] = [];
 
   constructor(
     model: TableModel,
@@ -215,8 +222,7 @@ class Parsing {
     if (outer === null || !isJsonObject(wanted) || typeof wanted["field"] !== "string") {
       return { all: [parseTuple(this.#model, value, name)], groups: [] };
     }
-    this.joins.push(joinOf(this.#model, outer, { field, operator, wanted: wanted["field"] }, name));
-    return NO_FILTER;
+    return { all: [], groups: [joinOf(this.#model, outer, { field, operator, wanted: wanted["field"] }, name)] };
   }
 
   #relation(kind: "some" | "none", value: unknown, name: string, level: number): Relation {
@@ -234,7 +240,7 @@ class Parsing {
     }
     const parsing = new Parsing(model, this.#options, { seen: this.#seen, outer: this.#model });
     const filter = parsing.filter(where, `${name}.where`, level + 1);
-    const { joins } = parsing;
+    const joins = filter.groups.filter((one) => one.kind === "join");
     const equal = joins.filter(({ operator }) => operator === "==").map(({ field }) => field.name);
     const index = enteredIndex(model, filter.all, equal);
     if (index === null) {
@@ -245,7 +251,7 @@ class Parsing {
           : `indexes: [{ fields: ${JSON.stringify(fields)} }]`;
       throw badField(name, "invalid_value", `${name}: no index of ${table} answers it: it needs ${wanted}`);
     }
-    return { kind, filters: [filter], model, joins, index };
+    return { kind, filters: [filter], model, index };
   }
 
   #notGroup(name: string) {
@@ -277,7 +283,7 @@ function joinOf(
   if (found.isJson || other.isJson || comparedAs(found) !== comparedAs(other)) {
     throw badField(name, "invalid_type", `${name}: ${found.name} and ${other.name} must be fields of one type`);
   }
-  return { field: found, operator: known, outer: other };
+  return { kind: "join", filters: [], field: found, operator: known, outer: other };
 }
 
 /** Returns a name that is equal for fields whose values can be compared. */

@@ -1,6 +1,7 @@
 import type { SqlValue } from "../../../db/index.ts";
 import { OPERATORS } from "../model/operators.ts";
-import type { Condition } from "./filter.ts";
+import type { FieldPath } from "../model/field-path.ts";
+import { type Condition, isListCondition, type ParsedFilter, type Relation, relationsIn } from "./filter.ts";
 import { lengthOf } from "./slots.ts";
 import type { Sort } from "./sort.ts";
 
@@ -48,6 +49,44 @@ export function scanCost(conditions: readonly Condition[], params: readonly SqlV
   }
   if (isParsed) cost.byteNs += JSON_PARSED_BYTE_NS;
   return cost;
+}
+
+/** Cost of asking one relation about a record, for each place of its index that is looked at. */
+const RELATION_NS = 2_500;
+/** Places that a relation may look at for one record on the main thread, where each of many records is tested. */
+const RELATION_PLACES_MAX = 32;
+
+/** Returns the cost with that of asking the relations of a filter about each record. */
+export function relatedCost(cost: ReadCost, filter: ParsedFilter): ReadCost {
+  let { rowNs } = cost;
+  for (const relation of relationsIn(filter)) {
+    const places = placesOf(relation);
+    if (places === null) return { ...cost, fixedNs: Number.POSITIVE_INFINITY };
+    rowNs += RELATION_NS * places;
+  }
+  return { ...cost, rowNs };
+}
+
+/** Whether a relation of the filter may take long for one record. */
+export const hasHeavyRelation = (filter: ParsedFilter): boolean =>
+  relationsIn(filter).some((relation) => (placesOf(relation) ?? Number.POSITIVE_INFINITY) > RELATION_PLACES_MAX);
+
+/** Returns the number of places of its index that answer a relation; null when it may examine any number of records. */
+function placesOf({ model, index, filters: [{ all, groups }] }: Relation): number | null {
+  const { columns = [], isUnique = false } = model.indexes.find(({ name }) => name === index) ?? {};
+  const byEqual = (operator: string): boolean => operator === "==" || operator === "in";
+  const conditions = all.filter(({ field, operator }) => !field.isJson && byEqual(operator));
+  const joins = groups.filter((one) => one.kind === "join").filter(({ operator }) => byEqual(operator));
+  const equal = new Set([...conditions, ...joins].map(({ field }) => field.name));
+  const end = columns.findIndex((column) => !equal.has(column));
+  const entered = new Set(end === -1 ? columns : columns.slice(0, end));
+  const isSingle = isUnique && entered.size === columns.length;
+  const isEntering = ({ field }: { field: FieldPath }): boolean => entered.has(field.name);
+  const isAllEntering = conditions.length + joins.length === all.length + groups.length;
+  if (!isSingle && !(isAllEntering && conditions.every(isEntering) && joins.every(isEntering))) return null;
+  return conditions
+    .filter(isEntering)
+    .reduce((places, one) => places * (isListCondition(one) ? one.value.length : 1), 1);
 }
 
 /**

@@ -4,7 +4,7 @@ import { REQUEST_LOOKUPS_MAX, SUBSCRIPTION_LOOKUPS_MAX } from "../../../access/l
 import type { LookupCall, Lookups, LookupWatch, RuleAddress } from "../../../access/lookups/lookups.ts";
 import type { RuleContext } from "../../../config/types.ts";
 import type { DatabaseFile, Transaction } from "../../../db/index.ts";
-import type { ParsedFilter } from "../filters/filter.ts";
+import { hasRelations, type ParsedFilter } from "../filters/filter.ts";
 import { LOOKUP_RECORDS_MAX } from "../limits.ts";
 import { isInstanceId } from "../model/model.ts";
 import type { Namespace, Table } from "../records/namespaces.ts";
@@ -125,6 +125,8 @@ export class LookupSession implements LookupCall {
 
   #some(about: RuleAddress, name: string, filter: ParsedFilter): boolean {
     const { file, cached } = this.#tableOf(about, name);
+    // A result is valid as long as one table has not changed, and this one depends on others.
+    if (hasRelations(filter)) cached.version += 1;
     return this.#lookup(file, cached, null).some(filter);
   }
 

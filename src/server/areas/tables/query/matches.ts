@@ -1,6 +1,6 @@
 import { type Condition, conditionsIn, NO_FILTER, type ParsedFilter } from "../filters/filter.ts";
 import { behindRule, filterToSql, join, type SqlCondition } from "../filters/filter-sql.ts";
-import { isHeavy, type ReadCost, scanCost } from "../filters/read-cost.ts";
+import { hasHeavyRelation, isHeavy, type ReadCost, relatedCost, scanCost } from "../filters/read-cost.ts";
 import type { TableModel } from "../model/model.ts";
 import type { Grant } from "../rules/access.ts";
 import { type CoveringIndex, coveringIndex, enteringConditions, walkOf } from "./index-choice.ts";
@@ -34,7 +34,8 @@ export function matchesOf(
   const isGuarded = rule !== null && !isWalk && index?.by !== "range";
   const where = isGuarded ? guarded(model, filter, rule) : both(filter, rule, alias);
   const all = [...conditionsIn(filter), ...conditionsIn(rule ?? NO_FILTER)];
-  return { where, index, cost: scanCost(all, where?.params ?? []), rule };
+  const cost = relatedCost(relatedCost(scanCost(all, where?.params ?? []), filter), rule ?? NO_FILTER);
+  return { where, index, cost, rule };
 }
 
 function both(filter: ParsedFilter, rule: ParsedFilter | null, alias: string): SqlCondition | null {
@@ -80,7 +81,7 @@ export function pathOf(
 ): Path | null {
   const rule = grant.kind === "filter" ? grant.filter : NO_FILTER;
   const all = [...conditionsIn(filter), ...conditionsIn(rule)];
-  if (all.some(isHeavy)) return null;
+  if (all.some(isHeavy) || hasHeavyRelation(filter) || hasHeavyRelation(rule)) return null;
   const alias = `${model.sql}.`;
   const enteredBy = (entering: readonly Condition[]) => filterToSql({ ...NO_FILTER, all: entering }, alias);
   const conditions = conditionsOf(filter, grant);

@@ -37,10 +37,8 @@ export class Shape {
     // Unambiguous, as no condition begins with a parenthesis.
     for (const group of groups) {
       this.key += `(${group.kind}`;
-      if (isRelation(group)) {
-        const joins = group.joins.map(({ field, operator, outer }) => `${field.name} ${operator} ${outer.name}`);
-        this.key += ` ${group.model.sql} ${joins.join()}`;
-      }
+      if (group.kind === "join") this.key += ` ${group.field.column.sql} ${group.operator} ${group.outer.column.sql}`;
+      if (isRelation(group)) this.key += ` ${group.model.sql}`;
       for (const filter of group.filters) this.addFilter(filter);
       this.key += ")";
     }

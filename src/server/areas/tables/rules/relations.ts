@@ -4,10 +4,10 @@ import type { TableRecord } from "../../../config/types.ts";
 import {
   type Condition,
   type Group,
+  hasRelations,
   isRelation,
   type ParsedFilter,
   plain,
-  type Relation,
   relationsIn,
 } from "../filters/filter.ts";
 import type { RuleScope } from "../lookups/calls.ts";
@@ -19,12 +19,14 @@ const FALSE: MatchGroup = { kind: "or", filters: [] };
 
 /** Returns the filter for this record: its relations are looked up, and replaced by what was found. */
 export function settled(filter: ParsedFilter, record: TableRecord, rules: RuleScope): MatchFilter {
-  if (relationsIn(filter).next().done) return plain(filter);
+  if (!hasRelations(filter)) return plain(filter);
   const settle = (one: ParsedFilter): MatchFilter => ({
     all: one.all,
     groups: one.groups.map((group: Group): MatchGroup => {
+      // A join stands in a relation.
+      if (group.kind === "join") return FALSE;
       if (!isRelation(group)) return { kind: group.kind, filters: group.filters.map(settle) };
-      const related = relatedTo(group, record);
+      const related = relatedTo(group.filters[0], record);
       const isFound = related !== null && rules.some(group.model.name, related);
       return isFound === (group.kind === "some") ? TRUE : FALSE;
     }),
@@ -33,16 +35,27 @@ export function settled(filter: ParsedFilter, record: TableRecord, rules: RuleSc
 }
 
 /** Returns what a related record of this one matches; null where none can, because a compared value is null. */
-function relatedTo({ filters: [filter], joins }: Relation, record: TableRecord): ParsedFilter | null {
+function relatedTo(filter: ParsedFilter, record: TableRecord): ParsedFilter | null {
   const all: Condition[] = [...filter.all];
-  for (const { field, operator, outer } of joins) {
-    const value = valueAt(record, outer) ?? null;
-    // Null equals nothing, is ordered before nothing, and differs from everything.
-    if (value !== null) all.push({ field, operator, value });
-    else if (operator !== "!=") return null;
+  const groups: Group[] = [];
+  for (const group of filter.groups) {
+    if (group.kind === "join") {
+      const { field, operator, outer } = group;
+      const value = valueAt(record, outer) ?? null;
+      // Null equals nothing, is ordered before nothing, and differs from everything.
+      if (value !== null) all.push({ field, operator, value });
+      else if (operator !== "!=") return null;
+      // The fields of a relation in this one are those of the related record.
+    } else if (isRelation(group)) groups.push(group);
+    else {
+      const filters = group.filters.map((one) => relatedTo(one, record) ?? NOTHING);
+      groups.push({ kind: group.kind, filters });
+    }
   }
-  return { all, groups: filter.groups };
+  return { all, groups };
 }
+
+const NOTHING: ParsedFilter = { all: [], groups: [{ kind: "or", filters: [] }] };
 
 /**
  * Reports what a right with this filter depends on: of each related table the records that meet the conditions without a field of
