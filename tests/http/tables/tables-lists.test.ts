@@ -354,7 +354,7 @@ describe("filters", () => {
       [[["rank", "=="]], "[field, operator, value]"],
       [{ rank: 1 }, "array"],
       [[["rank", "in", Array(1001).fill(1)]], "1000"],
-      [Array(51).fill(["rank", "==", 1]), "50"],
+      [Array(101).fill(["rank", "==", 1]), "100"],
       [[["name.first", "==", "x"]], "name.first"],
     ];
     for (const [filter, word] of bad) {
