@@ -126,7 +126,7 @@ const posted = (deps: EndpointDeps): Endpoint =>
     {
       ...ofUsers(deps.authLimit),
       summary: "Take the answer of an OAuth provider that posts it",
-      caller: "open",
+      caller: "public",
       path: OF_PROVIDER,
       rawBody: {
         contentType: "application/x-www-form-urlencoded",
