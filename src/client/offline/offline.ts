@@ -85,7 +85,6 @@ export async function startOffline(context: ClientContext, parts: Parts): Promis
   const live = liveOf(context);
   await session.ready;
   const seen = keepQueries(storage, runtime, transport);
-  const { store } = context;
   const hear = (news: News) => {
     if (news.type === "added") void queue.resume();
     else queue.ended(news);

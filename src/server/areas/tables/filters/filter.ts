@@ -256,7 +256,11 @@ class Parsing {
 
   #notGroup(name: string) {
     const groups = this.#options.takesRelations === true ? "or, and, not, some or none" : "or, and or not";
-    return badField(name, "invalid_value", `${name} must be an array [field, operator, value], or a group with ${groups}`);
+    return badField(
+      name,
+      "invalid_value",
+      `${name} must be an array [field, operator, value], or a group with ${groups}`,
+    );
   }
 }
 

@@ -1,6 +1,6 @@
 import type { SqlValue } from "../../../db/index.ts";
-import { OPERATORS } from "../model/operators.ts";
 import type { FieldPath } from "../model/field-path.ts";
+import { OPERATORS } from "../model/operators.ts";
 import { type Condition, isListCondition, type ParsedFilter, type Relation, relationsIn } from "./filter.ts";
 import { lengthOf } from "./slots.ts";
 import type { Sort } from "./sort.ts";
