@@ -8,6 +8,7 @@ export interface Field {
   required: boolean;
   unique: boolean;
   generated: boolean;
+  fixed?: true;
   min?: number;
   max?: number;
   pattern?: string;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import library from "web-push";
+import type { JsonObject } from "../../kernel/json/json.ts";
 import { checkConfig, checkedConfig } from "./check.ts";
 import { configWarnings } from "./loading/warnings.ts";
 import { ConfigError } from "./problems.ts";
@@ -909,6 +910,35 @@ describe("configWarnings", () => {
     expect(access({ insert: rule, update: rule })).toEqual([]);
     expect(access({ insert: rule, update: true })).toEqual([]);
     expect(access({ read: true, update: rule })).toEqual([]);
+  });
+
+  test("[CF311] an update rule whose filter names fields that may be changed", () => {
+    const named = (update: unknown, fixed: readonly string[] = []) => {
+      const field = (name: string) => ({ type: "string", fixed: fixed.includes(name) });
+      const schema = { ownerId: field("ownerId"), teamId: field("teamId") };
+      const members = {
+        schema: { userId: { type: "string" } },
+        indexes: [{ fields: ["userId"] }],
+        access: { read: true },
+      };
+      const config = { databases: { shared: { tables: { members, posts: { schema, access: { update } } } } } };
+      const found = configWarnings(checkedConfig(config)).filter(({ path }) => path === `${POSTS}.access.update`);
+      return found.map(({ message }) => /filter on (.*), which/.exec(message)?.[1]);
+    };
+    const own = (auth: { id: string }) => [["ownerId", "==", auth.id]];
+    const team = () => {
+      const where = [["userId", "==", "u"], { not: [["userId", "!=", { field: "teamId" }]] }];
+      return { or: [own({ id: "a" }), [{ some: { table: "members", where } }]] };
+    };
+    expect(named(own)).toEqual(["ownerId"]);
+    expect(named(own, ["ownerId"])).toEqual([]);
+    expect(named(team)).toEqual(["ownerId, teamId"]);
+    expect(named(team, ["ownerId", "teamId"])).toEqual([]);
+    expect(named(() => ({ not: [["id", "==", "a"]] }))).toEqual([]);
+    expect(named(() => true)).toEqual([]);
+    expect(
+      named((_auth: unknown, post: JsonObject, next: JsonObject) => post["teamId"] === next["teamId"] && team()),
+    ).toEqual([]);
   });
 
   test("[TB149] a pattern that is slow for a short text", () => {

@@ -126,6 +126,7 @@ function constraintsOf(name: string, field: Field, { fts }: TableSchema): string
     field.required ? "required" : null,
     field.unique ? "unique" : null,
     field.generated ? "set by the server" : null,
+    field.fixed === true ? "fixed after the insert" : null,
     field.onUpdate === "now" && !field.generated ? "now at each update" : null,
     field.min === undefined ? null : `at least ${numberText(field.min)}${of}`,
     field.max === undefined ? null : `at most ${numberText(field.max)}${of}`,

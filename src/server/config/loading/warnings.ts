@@ -1,6 +1,7 @@
 import { isPromise } from "../../../kernel/maybe-promise.ts";
 import type { ConfigProblem } from "../problems.ts";
 import type { PlatformConfig, Rule, SignUpFacts, TableAccess, TableConfig, UpdateRule } from "../types.ts";
+import { fixedWarnings } from "./fixed-warnings.ts";
 import { isAsyncFunction, lookupWarnings } from "./lookup-warnings.ts";
 import { relationWarnings } from "./relation-warnings.ts";
 import { slowTextOf } from "./slow-pattern.ts";
@@ -36,7 +37,12 @@ export function configWarnings(config: PlatformConfig): ConfigProblem[] {
     if (room.access?.join !== undefined) continue;
     warnings.push({ path: `rooms.${name}`, message: "has no access.join: nobody can join" });
   }
-  warnings.push(...lookupWarnings(config), ...relationWarnings(config), ...signUpWarnings(config));
+  warnings.push(
+    ...lookupWarnings(config),
+    ...relationWarnings(config),
+    ...fixedWarnings(config),
+    ...signUpWarnings(config),
+  );
   if (config.cors?.credentials === true && [config.cors.origin ?? "*"].flat().includes("*")) {
     warnings.push({
       path: "cors",

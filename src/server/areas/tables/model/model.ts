@@ -57,6 +57,8 @@ export interface TableModel {
   columns: readonly Column[];
   byName: ReadonlyMap<string, Column>;
   id: Column;
+  /** Names of the fields that only service keys and the server may change. */
+  fixed: readonly string[];
   indexes: readonly TableIndex[];
   /** Fields that each `check` compares. */
   checks: readonly ReadonlySet<string>[];
@@ -115,6 +117,7 @@ function compileTable(namespace: string, name: string, config: TableConfig): Tab
     columns,
     byName: new Map(columns.map((column) => [column.name, column])),
     id,
+    fixed: columns.filter(({ field }) => field?.fixed === true).map(({ name }) => name),
     indexes: compileIndexes(name, columns, config),
     checks: checkedFields(columns),
     sql: quoteIdentifier(name),

@@ -6,6 +6,7 @@ import { denied, type Grant, type RecordRights } from "../rules/access.ts";
 import { together } from "../rules/decisions.ts";
 import { createAsking, touch, type WriteGrants } from "./asking.ts";
 import { applyChanges, type Patch, resolvePatch } from "./changes.ts";
+import { refuseFixed } from "./fixed.ts";
 import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
 import type { RecordWrites } from "./record-writes.ts";
 import { dependingField, mayNotTell } from "./telling.ts";
@@ -106,6 +107,8 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
       const mayUpdate = () => covers(context, grants.update, table, { record, next });
       const isAllowed = filter === null ? mayUpdate : () => mayAsk(context, grants, table, record, mayUpdate);
       if (!mayChange(context, record, isAllowed)) throw denied(context.principal);
+      const isReadable = () => covers(context, grants.read, table, { record });
+      refuseFixed(context, table.model, { stored: record, changes }, isReadable);
       if (filter !== null) assertMeets(context, filter, record);
       const isEmpty = Object.keys(changes).length === 0 && patch.deletions.length === 0;
       const { deletions } = patch;

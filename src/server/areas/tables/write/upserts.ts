@@ -9,6 +9,7 @@ import { denied, type Grant } from "../rules/access.ts";
 import { together } from "../rules/decisions.ts";
 import { type Asking, touch, type WriteGrants } from "./asking.ts";
 import { applyChanges, parsePatch, refuseOperators, resolvePatch } from "./changes.ts";
+import { refuseFixed } from "./fixed.ts";
 import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
 import type { RecordWrites } from "./record-writes.ts";
 import { referringOf } from "./referring.ts";
@@ -62,6 +63,8 @@ export function createUpsert({ asking, writes }: { asking: Asking; writes: Recor
       return isReadable === true && (byUpdate === true || byInsert === true);
     };
     if (!mayChange(context, stored, isAllowed)) throw denied(context.principal);
+    const isReadable = () => covers(context, grants.read, table, { record: stored });
+    refuseFixed(context, table.model, { stored, changes, target: target.name }, isReadable);
     if (depending !== null && !covers(context, grants.read, table, { record: stored })) {
       throw mayNotTell(context.principal, depending);
     }

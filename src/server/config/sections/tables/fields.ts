@@ -45,6 +45,8 @@ export const FieldShape = Type.Object({
   required: Type.Optional(Type.Boolean()),
   default: Type.Optional(jsonValue),
   unique: Type.Optional(Type.Boolean()),
+  /** Whether only service keys and the server's own code may change the field after the insert. */
+  fixed: Type.Optional(Type.Boolean()),
   /** The minimum: length in characters for text, value for numbers. */
   min: Type.Optional(Type.Number()),
   max: Type.Optional(Type.Number()),
