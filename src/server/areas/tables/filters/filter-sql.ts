@@ -81,7 +81,8 @@ function relationToSql({ kind, filters, model, index }: Relation, outer: string,
   const alias = `${RELATED}${level}`;
   const where = filterToSql(filters[0], `${alias}.`, EQUALS, { level, outer });
   const from = `${model.sql} AS ${alias} INDEXED BY ${quoteIdentifier(index)}`;
-  const sql = `${kind === "none" ? "NOT " : ""}EXISTS (SELECT 1 FROM ${from} WHERE ${where?.sql ?? "1"})`;
+  // The sign keeps SQLite from making a join of it, by which a record is found in several times as long.
+  const sql = `${kind === "none" ? "NOT " : "+"}EXISTS (SELECT 1 FROM ${from} WHERE ${where?.sql ?? "1"})`;
   return { sql, params: where?.params ?? [] };
 }
 

@@ -13,7 +13,7 @@ import {
   SHOWN_LENGTH_MAX,
 } from "../limits.ts";
 import { type FieldPath, resolveField } from "../model/field-path.ts";
-import type { TableIndex, TableModel } from "../model/model.ts";
+import type { TableModel } from "../model/model.ts";
 import { isFilterOperator, isListOperator, type ListOperator, OPERATOR_NAMES, OPERATORS } from "../model/operators.ts";
 
 interface ListCondition {
@@ -300,12 +300,14 @@ function comparedAs({ column: { type } }: FieldPath): string {
 function enteredIndex(model: TableModel, all: readonly Condition[], joined: readonly string[]): string | null {
   const isEqual = ({ field, operator }: Condition) => !field.isJson && (operator === "==" || operator === "in");
   const equal = new Set([...joined, ...all.filter(isEqual).map(({ field }) => field.name)]);
-  const enteredBy = ({ columns }: TableIndex) => {
+  let best: string | null = null;
+  let most = 0;
+  for (const { name, columns } of model.indexes) {
     const end = columns.findIndex((column) => !equal.has(column));
-    return end === -1 ? columns.length : end;
-  };
-  const [best] = model.indexes.toSorted((one, other) => enteredBy(other) - enteredBy(one));
-  return best === undefined || enteredBy(best) === 0 ? null : best.name;
+    const entered = end === -1 ? columns.length : end;
+    if (entered > most) [best, most] = [name, entered];
+  }
+  return best;
 }
 
 function listIn(group: JsonObject, kind: "or" | "and", name: string): readonly unknown[] {
