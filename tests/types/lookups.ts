@@ -26,8 +26,11 @@ const config = defineConfig({
     workspaces: {
       instance: true,
       access: {
-        create: (auth, id, { table, instanceId }) =>
-          auth !== null && instanceId === id && !table("members").exists([["id", "==", id]]),
+        create: (auth, id, { table, instanceId, sent }) =>
+          auth !== null &&
+          sent?.includes("id") !== true &&
+          instanceId === id &&
+          !table("members").exists([["id", "==", id]]),
         open: (auth, _id, { table }) => auth !== null && table("members").get(auth.id) !== null,
       },
       tables: {

@@ -3,6 +3,8 @@ export interface Probe<Facts extends object> {
   standIn: Facts;
   /** Whether the stand-in was read in any way: a member, `in`, its keys, its JSON. */
   readonly isSeen: boolean;
+  /** Counts as reading the stand-in: the rule has read something else that is known only with it. */
+  see(): void;
 }
 
 /** Aborts a rule that reads a stand-in whose values it must not use. Shared, as creating an error takes microseconds. */
@@ -11,14 +13,15 @@ const SEEN = new Error("the rule reads its argument");
 /** Creates a probe. `facts`: the values of the stand-in; null: reading it throws, which aborts the rule, unless it catches that. */
 export function createProbe<Facts extends object>(facts: Facts | null): Probe<Facts> {
   let isSeen = false;
+  const see = (): void => {
+    isSeen = true;
+    if (facts === null) throw SEEN;
+  };
   // Every operation on a proxy first reads a trap from its handler. This handler has no traps, but records the read.
   const handler = new Proxy<ProxyHandler<Facts>>(
     {},
     {
-      get() {
-        isSeen = true;
-        if (facts === null) throw SEEN;
-      },
+      get: see,
     },
   );
   return {
@@ -26,6 +29,7 @@ export function createProbe<Facts extends object>(facts: Facts | null): Probe<Fa
     get isSeen() {
       return isSeen;
     },
+    see,
   };
 }
 

@@ -27,6 +27,8 @@ export interface RuleContext {
   readonly namespace: string | null;
   /** The id of the instance; null in a static namespace, and where `namespace` is null. */
   readonly instanceId: string | null;
+  /** The names of the members that the request has sent, in the insert and update rules of a table; null in all others. */
+  readonly sent: readonly string[] | null;
   /** Returns lookups in a table of that namespace and instance. In `create` the instance is empty. Throws where `namespace` is null. */
   table(name: string): Lookup;
   /** Returns lookups in any file. An instance that does not exist is empty, and is not created. Throws for an undeclared name. */

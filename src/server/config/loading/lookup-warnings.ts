@@ -132,6 +132,7 @@ function tryingContext(
   return {
     namespace,
     instanceId: "instance",
+    sent: [],
     table: (table) => lookupOf(namespace ?? "", table),
     db: (name) => ({ table: (table) => lookupOf(name, table) }),
   };

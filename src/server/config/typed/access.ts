@@ -29,7 +29,7 @@ interface TypedFiles<Namespaces> {
 }
 
 /** The context of a rule. `Own`: the tables of its namespace; none for a rule that is about no record or instance. */
-export type RuleContextOf<Namespaces, Own> = Pick<RuleContext, "namespace" | "instanceId"> &
+export type RuleContextOf<Namespaces, Own> = Pick<RuleContext, "namespace" | "instanceId" | "sent"> &
   LookupsOf<Own> &
   (string extends keyof Namespaces ? Pick<RuleContext, "db"> : TypedFiles<Namespaces>);
 

@@ -107,6 +107,8 @@ export class LookupSession implements LookupCall {
       context: {
         namespace: about?.namespace ?? null,
         instanceId: about?.instanceId ?? null,
+        // Rules of changes get it with their record.
+        sent: null,
         table: (name) => {
           if (about !== null) return lookupOf(about, name);
           throw new LookupMistake("context.table needs a namespace; use context.db(namespace).table(name)");

@@ -76,6 +76,8 @@ export interface RecordPair {
   record: TableRecord;
   /** Returns the record after the change. Called only when a rule needs it: a large one takes long to make. */
   next?: () => TableRecord;
+  /** Returns the names of the members that the request has sent. Absent for reads and deletions. */
+  sent?: () => readonly string[];
 }
 
 /** Returns 401 without credentials, 403 with them. [TB47] */
@@ -153,7 +155,12 @@ function createAnswers(deps: { clock: Clock; logger: Logger }) {
       return grant(false);
     };
     try {
-      const args = argumentsOf(by, call, [authOf(principal), probe.standIn, probe.standIn]);
+      // What is sent is known with the record.
+      const sent = (): null => {
+        if (by.action === "insert" || by.action === "update") probe.see();
+        return null;
+      };
+      const args = argumentsOf(by, call, [authOf(principal), probe.standIn, probe.standIn], sent);
       const answer = inPhase("rules", () => callable(by)(...args));
       if (!isPromise(answer)) return grant(answer);
       if (!probe.isSeen) return inTime(answer).then(grant, afterFailure);
@@ -191,14 +198,15 @@ export function createRecordRights(deps: { clock: Clock; logger: Logger }): Reco
     by: RecordRule,
     { principal, rules, decisions }: Asker & { decisions: Decisions },
     model: TableModel,
-    { record, next: nextOf }: RecordPair,
+    { record, next: nextOf, sent }: RecordPair,
   ): Grant => {
     const call = by.takesContext ? rules.call() : null;
     const next = nextOf?.();
-    const args = argumentsOf(by, call, [authOf(principal), plainCopy(record), plainCopy(next ?? record)]);
+    const args = argumentsOf(by, call, [authOf(principal), plainCopy(record), plainCopy(next ?? record)], sent);
+    const about = by.takesContext && sent !== undefined ? [record, next, sent()] : [record, next];
     let answer: Grant = NONE;
     try {
-      answer = grantOf(model, by.action, decisions.ask(callable(by), args, [record, next], { call }));
+      answer = grantOf(model, by.action, decisions.ask(callable(by), args, about, { call }));
     } catch (cause) {
       if (cause instanceof Suspended) throw cause;
       failed(model, by.action, cause);

@@ -3,7 +3,7 @@ import type { Logger } from "../../../../kernel/logger.ts";
 import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import { DeadlineError } from "../../../../kernel/time/deadline.ts";
 import { mayTakeMoreThan } from "../../../access/probe.ts";
-import type { Auth, Rule, TableRecord, UpdateRule } from "../../../config/types.ts";
+import type { Auth, Rule, RuleContext, TableRecord, UpdateRule } from "../../../config/types.ts";
 import { SLOW_RULE_LOGGED_EVERY_MS } from "../limits.ts";
 import type { RuleCall } from "../lookups/calls.ts";
 import type { TableModel } from "../model/model.ts";
@@ -59,11 +59,29 @@ export function createFailureLog({ clock, logger }: { clock: Clock; logger: Logg
 /** Parameters of a rule in order; the context is the last one. */
 type Arguments = [auth: Auth | null, record: TableRecord, ...rest: unknown[]];
 
-export function argumentsOf({ action, takesContext }: RecordRule, call: RuleCall | null, about: Arguments): Arguments {
+/** `sent`: returns what the context has as such. */
+export function argumentsOf(
+  { action, takesContext }: RecordRule,
+  call: RuleCall | null,
+  about: Arguments,
+  sent: () => readonly string[] | null = NOTHING_SENT,
+): Arguments {
   const [auth, record, next] = about;
-  const context = takesContext ? [call?.context] : [];
+  const context = takesContext && call !== null ? [withSent(call.context, sent)] : [];
   return action === "update" ? [auth, record, next, ...context] : [auth, record, ...context];
 }
+
+const NOTHING_SENT = (): null => null;
+
+const withSent = ({ namespace, instanceId, table, db }: RuleContext, sent: () => readonly string[] | null) => ({
+  namespace,
+  instanceId,
+  table,
+  db,
+  get sent() {
+    return sent();
+  },
+});
 
 /** Returns the rule as a function of its arguments, which `argumentsOf` has put in order. */
 export const callable = ({ rule }: RecordRule) => rule as unknown as (...args: Arguments) => MaybePromise<unknown>;

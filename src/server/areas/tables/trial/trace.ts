@@ -76,10 +76,11 @@ export class RuleTrace {
 type Note = (lookup: Omit<TracedLookup, "rule">) => void;
 
 function tracedContext(context: RuleContext, note: Note): RuleContext {
-  const { namespace, instanceId } = context;
+  const { namespace, instanceId, sent } = context;
   return {
     namespace,
     instanceId,
+    sent,
     table: (table) => traced(context.table(table), { namespace: namespace ?? "", instanceId, table }, note),
     db(other, instance) {
       const file = context.db(other, instance);

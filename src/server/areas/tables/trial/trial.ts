@@ -77,11 +77,12 @@ export function createTrials(deps: TrialDeps): TryRules {
     const { namespace, table } = sources.find(address);
     const { file } = await sources.forReading(SERVER, address);
     const record = recordOf(deps, table, file, request);
+    const sent = request.record ?? record;
     const patch = parsePatch(table.model, table.validator, request.data);
     const results: TrialResult[] = [];
     // One after another, so that each is measured alone.
     for (const operation of operations) {
-      results.push(await new Trial(deps, { principal, address, namespace, table, record, patch }).run(operation));
+      results.push(await new Trial(deps, { principal, address, namespace, table, record, sent, patch }).run(operation));
     }
     return results;
   };
@@ -109,6 +110,8 @@ interface Subject {
   namespace: Namespace;
   table: Table;
   record: TableRecord;
+  /** The record as it was sent. */
+  sent: TableRecord;
   patch: Patch;
 }
 
@@ -173,9 +176,9 @@ class Trial {
     }
     const grants = await createGranting(this.#rights)(asker, table.model, [operation]);
     await this.#changed(asker, (mutations, context) => {
-      const { patch } = this.#subject;
+      const { patch, sent } = this.#subject;
       const id = String(record["id"]);
-      if (operation === "insert") mutations.insert(context, grants, table, record, 0);
+      if (operation === "insert") mutations.insert(context, grants, table, sent, 0);
       else if (operation === "delete") mutations.delete(context, grants, table, id, { known: record });
       else mutations.update(context, grants, table, id, patch, { known: record });
     });
@@ -206,7 +209,7 @@ class Trial {
   /** Makes a change as requests do, but without a transaction: it runs again after each rule that it awaits. */
   async #changed(asker: Asker, change: (mutations: Mutations, context: WriteContext) => void): Promise<void> {
     const { clock, ids } = this.#deps;
-    const mutations = createMutations({ rights: this.#rights, writes: NO_WRITES });
+    const mutations = createMutations({ rights: this.#rights, writes: { ...NO_WRITES, prepare: () => this.#subject.record } });
     const decisions = new Decisions(clock);
     for (let restarts = 0; restarts <= RESTARTS_MAX; restarts++) {
       try {

@@ -14,7 +14,13 @@ export interface Patch {
   increments: ReadonlyMap<string, number>;
   /** Fields to delete: null in a column, absent in a schemaless record. */
   deletions: readonly string[];
+  /** Returns the names of all members of the body, ignored ones too. */
+  sent(): readonly string[];
 }
+
+/** Returns the names of the members of a body. Undefined ones, which the server's own code may pass, are left out. */
+export const sentNames = (body: JsonObject): readonly string[] =>
+  Object.keys(body).filter((name) => body[name] !== undefined);
 
 /** Parses the changes in a body. Errors: 400 naming each unknown field or operator and each invalid value. [TB25] [TB27] */
 export function parsePatch(model: TableModel, validator: Validator, body: JsonObject): Patch {
@@ -48,7 +54,7 @@ export function parsePatch(model: TableModel, validator: Validator, body: JsonOb
   for (const name of deletions) if (!model.isSchemaless) values[name] = null;
   Object.assign(problems, { ...validator.ofChanges(values), ...problems });
   if (Object.keys(problems).length > 0) refuse(problems);
-  return { values, increments, deletions };
+  return { values, increments, deletions, sent: () => sentNames(body) };
 }
 
 type Operator =

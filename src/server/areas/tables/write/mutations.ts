@@ -5,7 +5,7 @@ import type { Table } from "../records/namespaces.ts";
 import { denied, type Grant, type RecordRights } from "../rules/access.ts";
 import { together } from "../rules/decisions.ts";
 import { createAsking, touch, type WriteGrants } from "./asking.ts";
-import { applyChanges, type Patch, resolvePatch } from "./changes.ts";
+import { applyChanges, type Patch, resolvePatch, sentNames } from "./changes.ts";
 import { refuseFixed } from "./fixed.ts";
 import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
 import type { RecordWrites } from "./record-writes.ts";
@@ -92,7 +92,8 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
     insert(context, granted, table, body, index) {
       const grants = present(context, granted, table, ["insert"]);
       const record = writes.prepare(context, table, body, index);
-      if (!covers(context, grants.insert, table, { record })) throw denied(context.principal);
+      if (!covers(context, grants.insert, table, { record, sent: () => sentNames(body) }))
+        throw denied(context.principal);
       const about = { record, sent: body };
       const inserted = telling(context, grants, table, about, () => writes.insert(context, table, record));
       return shown(context, grants, table, { record: inserted, sent: body });
@@ -104,7 +105,7 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
       const filter = filterOf(condition);
       const changes = resolved(context, grants, table, patch, record);
       const next = () => applyChanges(table.model, record, changes, patch.deletions);
-      const mayUpdate = () => covers(context, grants.update, table, { record, next });
+      const mayUpdate = () => covers(context, grants.update, table, { record, next, sent: patch.sent });
       const isAllowed = filter === null ? mayUpdate : () => mayAsk(context, grants, table, record, mayUpdate);
       if (!mayChange(context, record, isAllowed)) throw denied(context.principal);
       const isReadable = () => covers(context, grants.read, table, { record });

@@ -8,7 +8,7 @@ import type { Table } from "../records/namespaces.ts";
 import { denied, type Grant } from "../rules/access.ts";
 import { together } from "../rules/decisions.ts";
 import { type Asking, touch, type WriteGrants } from "./asking.ts";
-import { applyChanges, parsePatch, refuseOperators, resolvePatch } from "./changes.ts";
+import { applyChanges, parsePatch, refuseOperators, resolvePatch, sentNames } from "./changes.ts";
 import { refuseFixed } from "./fixed.ts";
 import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
 import type { RecordWrites } from "./record-writes.ts";
@@ -40,11 +40,12 @@ export function createUpsert({ asking, writes }: { asking: Asking; writes: Recor
       parsePatch(table.model, table.validator, body);
       throw denied(context.principal);
     }
+    const sent = () => sentNames(body);
     if (stored === null) {
       const record = writes.prepare(context, table, body, index);
       // Without a stored record, only an update rule that allows all records applies.
       const byUpdate = asked.either && grants.update.kind === "all" && grants.update.again === null;
-      if (!covers(context, grants.insert, table, { record }) && !byUpdate) throw denied(context.principal);
+      if (!covers(context, grants.insert, table, { record, sent }) && !byUpdate) throw denied(context.principal);
       const about = { record, sent: body };
       const inserted = telling(context, grants, table, about, () => writes.insert(context, table, record));
       return { record: shown(context, grants, table, { record: inserted, sent: body }), isNew: true };
@@ -57,8 +58,8 @@ export function createUpsert({ asking, writes }: { asking: Asking; writes: Recor
     const isAllowed = () => {
       const [isReadable, byUpdate, byInsert] = together([
         () => (!asked.read && filter === null) || covers(context, grants.read, table, { record: stored }),
-        () => covers(context, grants.update, table, { record: stored, next: () => next }),
-        () => asked.either && covers(context, grants.insert, table, { record: next }),
+        () => covers(context, grants.update, table, { record: stored, next: () => next, sent }),
+        () => asked.either && covers(context, grants.insert, table, { record: next, sent }),
       ]);
       return isReadable === true && (byUpdate === true || byInsert === true);
     };
