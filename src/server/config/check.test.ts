@@ -294,6 +294,27 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
   ],
   [
     "[CF8]",
+    "set null on required, beside references",
+    field({ type: "string", required: true, references: "posts", onDelete: "setNull" }),
+    `${TITLE}.onDelete`,
+    "cannot be set null",
+  ],
+  [
+    "[CF8]",
+    "onDelete twice",
+    field({ type: "string", references: { table: "posts", onDelete: "cascade" }, onDelete: "cascade" }),
+    `${TITLE}.references.onDelete`,
+    "remove one of them",
+  ],
+  [
+    "[CF8]",
+    "mayBeHidden without references",
+    field({ type: "string", mayBeHidden: true }),
+    `${TITLE}.mayBeHidden`,
+    "is for a field with references",
+  ],
+  [
+    "[CF8]",
     "set null on required",
     field({ type: "string", required: true, references: { table: "posts", onDelete: "set null" } }),
     `${TITLE}.references.onDelete`,

@@ -1,7 +1,8 @@
 import { type Static, Type } from "typebox";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import { nullable } from "../../../kernel/schema/types.ts";
-import type { Field, FieldType, PlatformConfig, Reference, TableConfig } from "../../config/types.ts";
+import { type DeclaredReference, referenceOf } from "../../config/sections/tables/fields.ts";
+import type { Field, FieldType, PlatformConfig, TableConfig } from "../../config/types.ts";
 
 const FieldDescription = Type.Object({
   type: Type.Enum(["string", "text", "number", "integer", "boolean", "datetime", "json"]),
@@ -15,7 +16,14 @@ const FieldDescription = Type.Object({
   pattern: Type.Optional(Type.String({ description: "The source of a regular expression" })),
   patternFlags: Type.Optional(Type.String()),
   enum: Type.Optional(Type.Array(Type.Union([Type.String(), Type.Number()]))),
-  references: Type.Optional(Type.Object({ table: Type.String(), column: Type.String(), onDelete: Type.String() })),
+  references: Type.Optional(
+    Type.Object({
+      table: Type.String(),
+      column: Type.String(),
+      onDelete: Type.String(),
+      mayBeHidden: Type.Optional(Type.Boolean()),
+    }),
+  ),
   check: Type.Optional(Type.String({ description: "An SQL expression" })),
   onUpdate: Type.Optional(Type.Literal("now")),
   validate: Type.Optional(
@@ -84,7 +92,8 @@ const generated = (type: FieldType, more: Partial<FieldDescription> = {}): Field
 });
 
 function describeField(field: Field): FieldDescription {
-  const { type, default: fallback, min, max, pattern, enum: choices, references, check, onUpdate, validate } = field;
+  const { type, default: fallback, min, max, pattern, enum: choices, check, onUpdate, validate } = field;
+  const references = referenceOf(field);
   return {
     type,
     required: field.required === true,
@@ -96,7 +105,7 @@ function describeField(field: Field): FieldDescription {
     ...(max === undefined ? {} : { max }),
     ...(pattern === undefined ? {} : describePattern(pattern)),
     ...(choices === undefined ? {} : { enum: [...choices] }),
-    ...(references === undefined ? {} : { references: describeReference(references) }),
+    ...(references === null ? {} : { references: describeReference(references) }),
     ...(check === undefined ? {} : { check }),
     ...(onUpdate === undefined ? {} : { onUpdate }),
     ...(validate === undefined ? {} : { validate }),
@@ -108,8 +117,9 @@ function describePattern(pattern: string | RegExp): { pattern: string; patternFl
   return pattern.flags === "" ? { pattern: pattern.source } : { pattern: pattern.source, patternFlags: pattern.flags };
 }
 
-const describeReference = (references: string | Reference): Required<Reference> => ({
-  column: "id",
-  onDelete: "restrict",
-  ...(typeof references === "string" ? { table: references } : references),
+const describeReference = ({ table, column, onDelete, mayBeHidden }: DeclaredReference) => ({
+  table,
+  column,
+  onDelete,
+  ...(mayBeHidden ? { mayBeHidden } : {}),
 });

@@ -1,12 +1,5 @@
-import type {
-  Field,
-  FieldType,
-  FullTextSearch,
-  Index,
-  NamespaceConfig,
-  Reference,
-  TableConfig,
-} from "../../../config/types.ts";
+import { referenceOf } from "../../../config/sections/tables/fields.ts";
+import type { Field, FieldType, FullTextSearch, Index, NamespaceConfig, TableConfig } from "../../../config/types.ts";
 import {
   type DeclaredColumn,
   type DeclaredTable,
@@ -42,6 +35,8 @@ export interface ReferenceEdge {
   to: TableModel;
   toColumn: Column;
   onDelete: "restrict" | "cascade" | "set null";
+  /** Whether callers who may not read the referenced record may refer to it. */
+  mayBeHidden: boolean;
 }
 
 /** A table, compiled at start from the checked config. */
@@ -199,17 +194,15 @@ function compileFts(
   return { fields: options.fields, tokenize: options.tokenize ?? "unicode61" };
 }
 
-const asReference = (references: string | Reference): Reference =>
-  typeof references === "string" ? { table: references } : references;
-
 function joinReferences(model: TableModel, models: ReadonlyMap<string, TableModel>): void {
   for (const column of model.columns) {
-    if (column.field?.references === undefined) continue;
-    const reference = asReference(column.field.references);
+    const reference = column.field === null ? null : referenceOf(column.field);
+    if (reference === null) continue;
+    const { onDelete, mayBeHidden } = reference;
     const to = models.get(reference.table);
-    const toColumn = to?.byName.get(reference.column ?? "id");
+    const toColumn = to?.byName.get(reference.column);
     if (to === undefined || toColumn === undefined) continue;
-    const edge = { from: model, column, to, toColumn, onDelete: reference.onDelete ?? ("restrict" as const) };
+    const edge = { from: model, column, to, toColumn, onDelete, mayBeHidden };
     model.outgoing.push(edge);
     to.incoming.push(edge);
   }

@@ -209,7 +209,10 @@ class Trial {
   /** Makes a change as requests do, but without a transaction: it runs again after each rule that it awaits. */
   async #changed(asker: Asker, change: (mutations: Mutations, context: WriteContext) => void): Promise<void> {
     const { clock, ids } = this.#deps;
-    const mutations = createMutations({ rights: this.#rights, writes: { ...NO_WRITES, prepare: () => this.#subject.record } });
+    const mutations = createMutations({
+      rights: this.#rights,
+      writes: { ...NO_WRITES, prepare: () => this.#subject.record },
+    });
     const decisions = new Decisions(clock);
     for (let restarts = 0; restarts <= RESTARTS_MAX; restarts++) {
       try {

@@ -14,7 +14,7 @@ import { recordKey, type WriteContext } from "./write-context.ts";
 export interface References {
   /**
    * Checks the references of a record. Errors: 400 `unknown_reference` for a changed field that refers to no record, or that the
-   * caller set to a record that a read filter hides from this caller, and that the same request has not written. Values set by a
+   * caller set to a record that a read filter hides from this caller, and that the same request has not written, unless the field says `mayBeHidden`. Values set by a
    * hook or a default may refer to hidden records. [TB68] [TB116]
    */
   check(context: WriteContext, table: Table, change: ReferringChange): void;
@@ -75,9 +75,12 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; righ
         const isOwnWord = asked[name] === value && value !== edge.column.field?.default;
         // The referenced record is not read: hundreds of short records may refer to a long one.
         const toValue = { column: edge.toColumn, value: to.store.codec.toValue(edge.toColumn, value) };
-        if (referringOf(to).exists(context.tx, toValue, isOwnWord ? visibility(context, to) : null)) continue;
+        if (
+          referringOf(to).exists(context.tx, toValue, isOwnWord && !edge.mayBeHidden ? visibility(context, to) : null)
+        )
+          continue;
         if (isOwnWord && isWritten(context, to, toValue)) continue;
-        const which = `with ${edge.toColumn.name} ${JSON.stringify(value)} that you may read`;
+        const which = `with ${edge.toColumn.name} ${JSON.stringify(value)}${edge.mayBeHidden ? "" : " that you may read"}`;
         // The caller must not learn what a hook or a default has set.
         const message = `${name}: there is no record of ${edge.to.name} ${isOwnWord ? which : "that it could refer to"}`;
         refuse({ [name]: { code: "unknown_reference", message } });

@@ -30,14 +30,33 @@ const choice = valueThat<string | number>(
   (value) => typeof value === "string" || Number.isFinite(value),
 );
 
+const OnDelete = Type.Enum(["restrict", "cascade", "set null", "setNull"]);
+
 const ReferenceShape = Type.Object({
   table: text(),
   /** The referenced column; `id` by default, else a unique field. */
   column: Type.Optional(text()),
-  /** The action on this record when the referenced one is deleted; `restrict` by default. */
-  onDelete: Type.Optional(Type.Enum(["restrict", "cascade", "set null"])),
+  /** As `onDelete` of the field. */
+  onDelete: Type.Optional(OnDelete),
 });
 export interface Reference extends Static<typeof ReferenceShape> {}
+
+/** A reference with its defaults. */
+export interface DeclaredReference {
+  table: string;
+  column: string;
+  onDelete: "restrict" | "cascade" | "set null";
+  mayBeHidden: boolean;
+}
+
+/** Returns what a field refers to; null for one that refers to nothing. */
+export function referenceOf({ references, onDelete, mayBeHidden = false }: Field): DeclaredReference | null {
+  if (references === undefined) return null;
+  const given: Reference = typeof references === "string" ? { table: references } : references;
+  const action = onDelete ?? given.onDelete ?? "restrict";
+  const { table, column = "id" } = given;
+  return { table, column, onDelete: action === "setNull" ? "set null" : action, mayBeHidden };
+}
 
 /** A field by itself. `field-rules.ts` checks the relations between its members. */
 export const FieldShape = Type.Object({
@@ -54,6 +73,10 @@ export const FieldShape = Type.Object({
   pattern: Type.Optional(pattern),
   enum: Type.Optional(list(choice)),
   references: Type.Optional(Type.Union([text(), Type.Unsafe<Reference>(ReferenceShape)])),
+  /** The action on this record when the referenced one is deleted; `restrict` by default. `setNull` and `set null` are the same. */
+  onDelete: Type.Optional(OnDelete),
+  /** Whether a record may be referred to by callers who may not read it: its existence is no secret. */
+  mayBeHidden: Type.Optional(Type.Boolean()),
   /** An SQL expression over the fields of the record, stored as a CHECK of the table. */
   check: Type.Optional(text()),
   /** Exempts stored values from `enum`, `min`, `max` and `pattern`; in types an `enum` is then any text or number. */

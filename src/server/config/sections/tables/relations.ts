@@ -84,12 +84,25 @@ const unknownField = (name: string, fields: Fields): string =>
 
 function checkReference(declaration: PlainObject, tables: ReadonlyMap<string, Fields>, report: Report): void {
   const { references, required, type } = declaration;
-  if (references === undefined) return;
+  if (references === undefined) {
+    for (const member of ["onDelete", "mayBeHidden"]) {
+      if (declaration[member] !== undefined) report.at(member).say("is for a field with references");
+    }
+    return;
+  }
   const at = report.at("references");
   const target: PlainObject = isPlainObject(references) ? references : { table: references };
-  const { table, column = "id", onDelete } = target;
-  if (onDelete === "set null" && required === true) {
-    at.at("onDelete").say("cannot be set null, since the field is required");
+  const { table, column = "id" } = target;
+  if (target["onDelete"] !== undefined && declaration["onDelete"] !== undefined) {
+    at.at("onDelete").say("stands beside references too: remove one of them");
+  }
+  for (const [onDelete, place] of [
+    [target["onDelete"], at],
+    [declaration["onDelete"], report],
+  ] as const) {
+    if ((onDelete === "set null" || onDelete === "setNull") && required === true) {
+      place.at("onDelete").say("cannot be set null, since the field is required");
+    }
   }
   if (typeof table !== "string" || typeof column !== "string") return;
   const fields = tables.get(table);
