@@ -214,9 +214,3 @@ test("[TB605] a relation that no index answers, or is not valid, denies, and the
     expect(platform.stderr()).toContain(problem);
   }
 });
-
-test("[TB606] filters of requests take no relations", async () => {
-  const filter = JSON.stringify([{ some: { table: "members", where: [["userId", "==", ann?.id ?? ""]] } }]);
-  const answer = await ann?.get<{ data: object }>(`${PATH}/docs`, { query: { filter } });
-  expect([answer?.status, Object.keys(answer?.body.data ?? {})]).toEqual([400, ["filter.0"]]);
-});

@@ -200,15 +200,6 @@ test.each(["unknownTable", "unknownField", "otherType", "noIndex"])(
   },
 );
 
-test("[TB606] clients send no relations", async () => {
-  const relation = { some: { table: "members", where: [["userId", "==", users[0]?.id ?? ""]] } };
-  const query = { filter: JSON.stringify([relation]) };
-  const [user] = users;
-  for (const caller of [platform, platform.service, user ?? platform]) {
-    expect((await caller.get(path("open"), { query })).status).toBe(400);
-  }
-});
-
 test("[RT351] a change of a membership concerns its user at once: changes end, or a resync follows", async () => {
   const user = await signIn(platform);
   const stranger = await signIn(platform);

@@ -83,6 +83,8 @@ test("[TB600] or, and, not, within each other, with a single group as a whole fi
   expect(await found([["ownerId", "==", "ann"], { or: [[COMEDY], [GOOD]] }])).toEqual(["a"]);
   expect(await found({ and: [[["ownerId", "==", "ann"]], { not: [COMEDY] }] })).toEqual(["c"]);
   expect(await found([], [{ and: [[["ownerId", "==", "cyd"]]] }, COMEDY])).toEqual(["a", "d"]);
+  expect(await found([], [{ and: [[GOOD], [["ownerId", "==", "ann"]]] }, ["ownerId", "==", "cyd"]])).toEqual(["d"]);
+  expect(await found([], { and: [[GOOD], [["ownerId", "==", "bob"]]] })).toEqual(["b"]);
 });
 const GOOD_OF = (owner: string) => [GOOD, ["ownerId", "==", owner]];
 

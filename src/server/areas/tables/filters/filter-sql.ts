@@ -77,13 +77,41 @@ function groupToSql(group: Group, alias: string, form: Form, inside: Inside): Sq
 /** Alias of a related table. No table has this name: names do not begin with `_platform`. A statement with it reads several tables. */
 export const RELATED = "_platform_related";
 
-function relationToSql({ kind, filters, model, index }: Relation, outer: string, level: number): SqlCondition {
+function relationToSql(
+  { kind, filters, model, index, readable }: Relation,
+  outer: string,
+  level: number,
+): SqlCondition {
   const alias = `${RELATED}${level}`;
-  const where = filterToSql(filters[0], `${alias}.`, EQUALS, { level, outer });
+  const inside = { level, outer };
+  const where =
+    readable === null
+      ? filterToSql(filters[0], `${alias}.`, EQUALS, inside)
+      : readableToSql(filters[0], readable, `${alias}.`, inside);
   const from = `${model.sql} AS ${alias} INDEXED BY ${quoteIdentifier(index)}`;
   // The sign keeps SQLite from making a join of it, by which a record is found in several times as long.
   const sql = `${kind === "none" ? "NOT " : "+"}EXISTS (SELECT 1 FROM ${from} WHERE ${where?.sql ?? "1"})`;
   return { sql, params: where?.params ?? [] };
+}
+
+/**
+ * Returns a relation's filter on records that the caller may read: only the comparisons by which an index is entered are next to the
+ * rule, all others behind it. [TB110]
+ */
+function readableToSql(
+  { all, groups }: ParsedFilter,
+  readable: ParsedFilter,
+  alias: string,
+  inside: Inside,
+): SqlCondition | null {
+  const isEntering = ({ field, operator }: Condition) => !field.isJson && (operator === "==" || operator === "in");
+  const entering = { all: all.filter(isEntering), groups: groups.filter((one) => one.kind === "join") };
+  const others = { all: all.filter((one) => !isEntering(one)), groups: groups.filter((one) => one.kind !== "join") };
+  const rule = filterToSql(readable, alias, EQUALS, inside) ?? { sql: "1", params: [] };
+  const own = filterToSql(others, alias, EQUALS, inside) ?? { sql: "1", params: [] };
+  const guarded = { sql: `CASE WHEN ${rule.sql} THEN ${own.sql} ELSE 0 END`, params: [...rule.params, ...own.params] };
+  const parts = [filterToSql(entering, alias, { equality: "IS" }, inside), guarded].filter((part) => part !== null);
+  return join(parts, "AND");
 }
 
 /** Compares a related field with one of the outer record, which equals nothing where it is null. */

@@ -47,6 +47,10 @@ export interface Relation {
   filters: readonly [ParsedFilter];
   model: TableModel;
   index: string;
+  /** The read rule's filter that related records must match first; null in a rule's own relation, and where the caller may read all. */
+  readable: ParsedFilter | null;
+  /** Whether a request asks it, and not a rule. */
+  isRequested: boolean;
 }
 
 /**
@@ -69,7 +73,10 @@ export const isRelation = (group: Group): group is Relation => group.kind === "s
 /** Returns the relations of a filter, those inside of its groups and of other relations too. */
 export function* relationsIn({ groups }: ParsedFilter): Generator<Relation> {
   for (const group of groups) {
-    if (isRelation(group)) yield group;
+    if (isRelation(group)) {
+      yield group;
+      if (group.readable !== null) yield* relationsIn(group.readable);
+    }
     for (const filter of group.filters) yield* relationsIn(filter);
   }
 }
@@ -101,7 +108,10 @@ export function mapConditions(filter: ParsedFilter, map: (condition: Condition) 
     all: one.all.map(map),
     groups: one.groups.map((group): Group => {
       if (group.kind === "join") return group;
-      if (isRelation(group)) return { ...group, filters: [mapped(group.filters[0])] };
+      if (isRelation(group)) {
+        const filters = [mapped(group.filters[0])] as const;
+        return { ...group, filters, readable: group.readable === null ? null : mapped(group.readable) };
+      }
       return { kind: group.kind, filters: group.filters.map(mapped) };
     }),
   });
@@ -113,32 +123,40 @@ interface FilterOptions {
   name: string;
   /** Number of conditions and groups of the list itself; inside of groups there may be more. */
   conditionsMax: number;
-  /** Whether relations are taken; false by default. */
+  /** Whether relations are taken, as in rules; false by default. */
   takesRelations?: boolean;
+  /** What the sender of a request may read of the tables that its relations ask. Absent: relations are not taken. */
+  readable?: ReadableTables;
 }
+
+/**
+ * What a caller may read, by table: everything, the records that match a filter, or nothing. Errors: 403 for a table whose rule looks
+ * at each record.
+ */
+export type ReadableTables = (model: TableModel) => "all" | "nothing" | ParsedFilter;
 
 /**
  * Parses a filter of a body or a rule: a list of conditions and groups, or a single group; null for none. Errors: 400 naming the
  * condition with an unknown field or operator, or a value of the wrong type; 400 for too many, or too many levels. [TB16] [TB600]
  */
 export function parseFilter(model: TableModel, value: unknown, options: FilterOptions): ParsedFilter {
-  const { name, conditionsMax } = options;
   if (value === undefined || value === null) return NO_FILTER;
-  if (Array.isArray(value) && value.length > conditionsMax) {
-    throw badField(name, "too_long", `${name} must have at most ${conditionsMax} conditions, got ${value.length}`);
-  }
-  return new Parsing(model, options).filter(value, name, 0);
+  checkLength(value, options);
+  return new Parsing(model, options).filter(value, options.name, 0);
+}
+
+function checkLength(value: unknown, { name, conditionsMax }: FilterOptions): void {
+  if (!Array.isArray(value) || value.length <= conditionsMax) return;
+  throw badField(name, "too_long", `${name} must have at most ${conditionsMax} conditions, got ${value.length}`);
 }
 
 /** Parses a filter of which one condition, or group, must match. Errors: as `parseFilter`. */
 export function parseAlternatives(model: TableModel, value: unknown, options: FilterOptions): ParsedFilter {
-  const { all, groups } = parseFilter(model, value, options);
-  if (all.length + groups.length === 0) return NO_FILTER;
-  const filters = [
-    ...all.map((one) => ({ ...NO_FILTER, all: [one] })),
-    ...groups.map((one) => ({ ...NO_FILTER, groups: [one] })),
-  ];
-  return { ...NO_FILTER, groups: [{ kind: "or", filters }] };
+  if (!Array.isArray(value)) return parseFilter(model, value, options);
+  checkLength(value, options);
+  if (value.length === 0) return NO_FILTER;
+  // One by one: a group of several conditions is one alternative.
+  return { ...NO_FILTER, groups: [{ kind: "or", filters: new Parsing(model, options).elements(value, options.name) }] };
 }
 
 /** Returns a filter that matches where both do. */
@@ -164,6 +182,11 @@ class Parsing {
     this.#options = options;
     this.#seen = inside?.seen ?? { count: 0 };
     this.#outer = inside?.outer ?? null;
+  }
+
+  /** Parses the elements of a list, each as a filter by itself. */
+  elements(list: readonly unknown[], name: string): ParsedFilter[] {
+    return list.map((element, index) => this.#element(element, `${name}.${index}`, 0));
   }
 
   filter(value: unknown, name: string, level: number): ParsedFilter {
@@ -209,7 +232,7 @@ class Parsing {
         return { all: [], groups: [{ kind, filters: [inside(value["not"], "not")] }] };
       case "some":
       case "none":
-        if (this.#options.takesRelations !== true) throw this.#notGroup(name);
+        if (!this.#takesRelations) throw this.#notGroup(name);
         return { all: [], groups: [this.#relation(kind, value[kind], `${name}.${kind}`, level)] };
       default:
         throw this.#notGroup(name);
@@ -225,7 +248,11 @@ class Parsing {
     return { all: [], groups: [joinOf(this.#model, outer, { field, operator, wanted: wanted["field"] }, name)] };
   }
 
-  #relation(kind: "some" | "none", value: unknown, name: string, level: number): Relation {
+  get #takesRelations(): boolean {
+    return this.#options.takesRelations === true || this.#options.readable !== undefined;
+  }
+
+  #relation(kind: "some" | "none", value: unknown, name: string, level: number): Group {
     const { table, where = [], ...others } = isJsonObject(value) ? value : {};
     if (typeof table !== "string" || Object.keys(others).length > 0) {
       throw badField(name, "invalid_value", `${name} must be { table, where }`);
@@ -238,6 +265,9 @@ class Parsing {
         `${name}.table: ${table} is not a table of ${this.#model.namespace}`,
       );
     }
+    const readable = this.#options.readable?.(model) ?? "all";
+    // The conditions are not looked at: their errors would tell what the table has.
+    if (readable === "nothing") return { kind: kind === "some" ? "or" : "not", filters: [] };
     const parsing = new Parsing(model, this.#options, { seen: this.#seen, outer: this.#model });
     const filter = parsing.filter(where, `${name}.where`, level + 1);
     const joins = filter.groups.filter((one) => one.kind === "join");
@@ -251,11 +281,12 @@ class Parsing {
           : `indexes: [{ fields: ${JSON.stringify(fields)} }]`;
       throw badField(name, "invalid_value", `${name}: no index of ${table} answers it: it needs ${wanted}`);
     }
-    return { kind, filters: [filter], model, index };
+    const isRequested = this.#options.readable !== undefined;
+    return { kind, filters: [filter], model, index, readable: readable === "all" ? null : readable, isRequested };
   }
 
   #notGroup(name: string) {
-    const groups = this.#options.takesRelations === true ? "or, and, not, some or none" : "or, and or not";
+    const groups = this.#takesRelations ? "or, and, not, some or none" : "or, and or not";
     return badField(
       name,
       "invalid_value",

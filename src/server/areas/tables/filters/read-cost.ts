@@ -72,7 +72,8 @@ export const hasHeavyRelation = (filter: ParsedFilter): boolean =>
   relationsIn(filter).some((relation) => (placesOf(relation) ?? Number.POSITIVE_INFINITY) > RELATION_PLACES_MAX);
 
 /** Returns the number of places of its index that answer a relation; null when it may examine any number of records. */
-function placesOf({ model, index, filters: [{ all, groups }] }: Relation): number | null {
+function placesOf({ model, index, filters: [{ all, groups }], isRequested }: Relation): number | null {
+  if (isRequested) return null;
   const { columns = [], isUnique = false } = model.indexes.find(({ name }) => name === index) ?? {};
   const byEqual = (operator: string): boolean => operator === "==" || operator === "in";
   const conditions = all.filter(({ field, operator }) => !field.isJson && byEqual(operator));

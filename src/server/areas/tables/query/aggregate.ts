@@ -4,7 +4,7 @@ import { BUCKET_UNITS, type BucketUnit } from "../../../../kernel/time/buckets.t
 import { timeZone } from "../../../../kernel/time/time-zone.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import { BUCKET_FUNCTION, type SqlValue } from "../../../db/index.ts";
-import { type Condition, conditionsIn, NO_FILTER, type ParsedFilter } from "../filters/filter.ts";
+import { type Condition, conditionsIn, NO_FILTER, type ParsedFilter, type ReadableTables } from "../filters/filter.ts";
 import type { SqlCondition } from "../filters/filter-sql.ts";
 import { AGGREGATE_GROUPS_DEFAULT, AGGREGATE_GROUPS_MAX, AGGREGATE_TERMS_MAX, PAGE_BYTES_MAX } from "../limits.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
@@ -29,7 +29,9 @@ export function createAggregating(deps: { reads: Reads }): Aggregating {
       const granted = await deps.reads.grant(principal, source);
       if (granted.kind === "record") throw notByRecord(principal);
       const { table, file } = source;
-      const request = parseAggregate(table.model, asked.query());
+      const query = asked.query();
+      const readable = await deps.reads.readableTables(principal, source, query);
+      const request = parseAggregate(table.model, query, readable);
       const terms = [...request.groups, ...request.selected];
       if (file === null) return { groups: overNothing(request) };
       // The rule's filter decides before the caller's conditions are evaluated.
@@ -82,7 +84,7 @@ export interface AggregateRequest {
 }
 
 /** Parses an aggregate request. Errors: 400 naming the parameter. [TB410]–[TB414] */
-export function parseAggregate(model: TableModel, values: AggregateValues): AggregateRequest {
+export function parseAggregate(model: TableModel, values: AggregateValues, readable: ReadableTables): AggregateRequest {
   const groups = named("groupBy", values.groupBy, (name) => termOfGroup(model, name));
   const select = values.select === "" ? undefined : values.select;
   const selected = named("select", select ?? "count()", (name) => selectedOf(model, name));
@@ -91,7 +93,7 @@ export function parseAggregate(model: TableModel, values: AggregateValues): Aggr
     throw badField("timezone", "invalid_value", `timezone: "${zone}" is not a time zone, such as Europe/Berlin`);
   }
   return {
-    filter: parseFilters(model, values),
+    filter: parseFilters(model, values, readable),
     groups,
     selected,
     sort: parseSort(values.sort, [...groups, ...selected]),

@@ -2,7 +2,14 @@ import { badField, badRequest } from "../../../../kernel/errors.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { SqlValue } from "../../../db/index.ts";
 import { type ExpandStep, parseExpand } from "../expand/paths.ts";
-import { filterJson, type ParsedFilter, parseAlternatives, parseFilter, withBoth } from "../filters/filter.ts";
+import {
+  filterJson,
+  type ParsedFilter,
+  parseAlternatives,
+  parseFilter,
+  type ReadableTables,
+  withBoth,
+} from "../filters/filter.ts";
 import { parseSort, type Sort } from "../filters/sort.ts";
 import { FILTER_CONDITIONS_MAX, LIMIT_DEFAULT, LIMIT_MAX, OR_CONDITIONS_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
@@ -29,10 +36,10 @@ export interface ListRequest {
 }
 
 /** Parses a list request. Errors: 400 naming the parameter. [TB1]–[TB7] */
-export function parseListRequest(model: TableModel, values: ListValues): ListRequest {
+export function parseListRequest(model: TableModel, values: ListValues, readable: ReadableTables): ListRequest {
   const sort = parseSort(model, values.sort ?? null);
   return {
-    filter: parseFilters(model, values),
+    filter: parseFilters(model, values, readable),
     sort,
     limit: limitOf(values),
     paging: parsePaging(values, sort),
@@ -50,17 +57,25 @@ export const isTotalWanted = ({ paging, isTotalAsked }: ListRequest, grant: Gran
 export const isMoreCounted = (request: ListRequest, grant: Grant): boolean =>
   isTotalWanted(request, grant) || (request.paging.mode === "offset" && request.isTotalAsked);
 
-export function parseFilters(model: TableModel, { filter, orFilter }: CountValues): ParsedFilter {
-  return filtersOf(model, { filter: filterJson(filter, "filter"), orFilter: filterJson(orFilter, "orFilter") });
+export function parseFilters(
+  model: TableModel,
+  { filter, orFilter }: CountValues,
+  readable: ReadableTables,
+): ParsedFilter {
+  const parsed = { filter: filterJson(filter, "filter"), orFilter: filterJson(orFilter, "orFilter") };
+  return filtersOf(model, parsed, readable);
 }
 
 /** Parses a filter and its alternatives. Errors: 400 naming `filter` or `orFilter`. */
 export function filtersOf(
   model: TableModel,
   { filter, orFilter }: { filter?: unknown; orFilter?: unknown },
+  readable?: ReadableTables,
 ): ParsedFilter {
-  const all = parseFilter(model, filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX });
-  return withBoth(all, parseAlternatives(model, orFilter, { name: "orFilter", conditionsMax: OR_CONDITIONS_MAX }));
+  const relations = readable === undefined ? {} : { readable };
+  const all = parseFilter(model, filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX, ...relations });
+  const any = { name: "orFilter", conditionsMax: OR_CONDITIONS_MAX, ...relations };
+  return withBoth(all, parseAlternatives(model, orFilter, any));
 }
 
 /** Returns `limit`, or its alias `perPage`, clamped to the maximum. */

@@ -24,6 +24,7 @@ import { prepareList } from "./list-sql.ts";
 import type { Matches } from "./matches.ts";
 import { type Page, pagesOf } from "./pages.ts";
 import { preparedOf } from "./prepared-reads.ts";
+import { createReadableTables, NO_RELATIONS } from "./readable-tables.ts";
 
 export const tooManyToAsk = (): AppError =>
   badRequest(
@@ -113,6 +114,7 @@ export function createReads({ rights, expanding }: { rights: RecordRights; expan
   /** Turns of lists, which do not wait for long records. */
   const listTurns = new Scheduler();
   const find = createFinding();
+  const readableTables = createReadableTables(rights);
 
   const get = (asked: ReadRequest<GetValues>, source: Source, id: string): MaybePromise<TableRecord> => {
     const { principal } = asked;
@@ -144,30 +146,40 @@ export function createReads({ rights, expanding }: { rights: RecordRights; expan
 
   const { listOf } = createListing(expanding, allReadable, listTurns);
   const list = (asked: ReadRequest<ListValues>, source: Source): MaybePromise<ListResult> =>
-    chain(grant(asked.principal, source), (granted) =>
-      listOf(asked, source, { request: parseListRequest(source.table.model, asked.query()), granted }),
-    );
+    chain(grant(asked.principal, source), (granted) => {
+      const query = asked.query();
+      return chain(readableTables(asked.principal, source, query), (readable) =>
+        listOf(asked, source, { request: parseListRequest(source.table.model, query, readable), granted }),
+      );
+    });
 
-  const listed = createListed(grant, listOf);
+  const listed = createListed(grant, listOf, readableTables);
 
   const count = (asked: ReadRequest<CountValues>, source: Source): MaybePromise<{ total: number }> =>
     chain(grant(asked.principal, source), (granted) => {
       const { table, file } = source;
       if (granted.kind === "record") throw notByRecord(asked.principal);
-      const filter = parseFilters(table.model, asked.query());
-      if (file === null) return { total: 0 };
-      const counted = () => pagesOf(table).count(file, preparedOf(table).count(filter, granted), asked);
-      return chain(
-        listTurns.soon(() => chain(file.ready(), counted)),
-        (total) => ({ total }),
-      );
+      const query = asked.query();
+      return chain(readableTables(asked.principal, source, query), (readable) => {
+        const filter = parseFilters(table.model, query, readable);
+        if (file === null) return { total: 0 };
+        const counted = () => pagesOf(table).count(file, preparedOf(table).count(filter, granted), asked);
+        return chain(
+          listTurns.soon(() => chain(file.ready(), counted)),
+          (total) => ({ total }),
+        );
+      });
     });
 
-  return { get, list, listed, count, grant };
+  return { get, list, listed, count, grant, readableTables };
 }
 
 /** Returns the list of a request, which may be a cached text for requests like it. */
-function createListed(grant: ReadRights["grant"], listOf: ReturnType<typeof createListing>["listOf"]) {
+function createListed(
+  grant: ReadRights["grant"],
+  listOf: ReturnType<typeof createListing>["listOf"],
+  readableTables: ReturnType<typeof createReadableTables>,
+) {
   const kept = new KeptLists();
   return (asked: ReadRequest<ListValues>, source: Source): MaybePromise<ListResult | ListText> =>
     chain(grant(asked.principal, source), (granted) => {
@@ -179,10 +191,14 @@ function createListed(grant: ReadRights["grant"], listOf: ReturnType<typeof crea
         countRows(known.records);
         return known;
       }
-      const request = parseListRequest(table.model, asked.query());
-      const found = listOf(asked, source, { request, granted });
-      // Related records change without their table.
-      return known === null || request.expand !== null ? found : chain(found, known);
+      const query = asked.query();
+      return chain(readableTables(asked.principal, source, query), (readable) => {
+        const request = parseListRequest(table.model, query, readable);
+        const found = listOf(asked, source, { request, granted });
+        // Related records change without their table, and are others for another caller.
+        const isAlone = request.expand === null && readable === NO_RELATIONS;
+        return known === null || !isAlone ? found : chain(found, known);
+      });
     });
 }
 

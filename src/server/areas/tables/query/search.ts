@@ -35,7 +35,7 @@ export function createSearch(deps: { reads: Reads; expanding: Expanding }): Sear
       const offset = searchOffset(query, limit);
       const fields = parseFields(model, query.fields);
       const expand = parseExpand(model, query.expand);
-      const filter = parseFilters(model, query);
+      const filter = parseFilters(model, query, await deps.reads.readableTables(principal, source, query));
       const ruleFilter = granted.kind === "filter" ? granted.filter : NO_FILTER;
       const sort = sortOf(model, query, { isNarrowed: granted.kind === "filter" });
       const page = { page: Math.floor(offset / limit) + 1, perPage: limit, hasMore: null, cursor: null };

@@ -38,8 +38,9 @@ export class Shape {
     for (const group of groups) {
       this.key += `(${group.kind}`;
       if (group.kind === "join") this.key += ` ${group.field.column.sql} ${group.operator} ${group.outer.column.sql}`;
-      if (isRelation(group)) this.key += ` ${group.model.sql}`;
+      if (isRelation(group)) this.key += ` ${group.model.sql}${group.isRequested ? " requested" : ""}`;
       for (const filter of group.filters) this.addFilter(filter);
+      if (isRelation(group) && group.readable !== null) this.add("readable").addFilter(group.readable);
       this.key += ")";
     }
     return this;

@@ -1,0 +1,50 @@
+import { forbidden } from "../../../../kernel/errors.ts";
+import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
+import type { Principal } from "../../../access/principal.ts";
+import { filterJson, type ReadableTables } from "../filters/filter.ts";
+import type { TableModel } from "../model/model.ts";
+import type { CountValues } from "../model/requests.ts";
+import type { Table } from "../records/namespaces.ts";
+import type { Asker, Grant, RecordRights } from "../rules/access.ts";
+
+/** For filters without relations. */
+export const NO_RELATIONS: ReadableTables = () => "nothing";
+
+/** Adds the names of the tables that the relations of a filter may ask. Texts of requests have few levels. */
+function addTables(value: unknown, names: Set<string>): void {
+  if (typeof value !== "object" || value === null) return;
+  if ("table" in value && typeof value.table === "string") names.add(value.table);
+  for (const inside of Object.values(value)) addTables(inside, names);
+}
+
+/** Finds what a caller may read of the tables that the relations of its filters may ask, by their read rules. [TB630] */
+export function createReadableTables(rights: RecordRights) {
+  return (
+    principal: Principal,
+    { table, rules }: { table: Table; rules: Asker["rules"] },
+    values: CountValues,
+  ): MaybePromise<ReadableTables> => {
+    const names = new Set<string>();
+    for (const name of ["filter", "orFilter"] as const) {
+      const text = values[name] ?? "";
+      // The usual filter has neither, and is parsed once.
+      if (text.includes('"table"') || text.includes("\\")) addTables(filterJson(text, name), names);
+    }
+    if (names.size === 0) return NO_RELATIONS;
+    const asked = [...table.model.siblings.values()].filter(({ name }) => names.has(name));
+    const grants = new Map<TableModel, Grant>();
+    const pending: Promise<void>[] = [];
+    for (const model of asked) {
+      const kept = chain(rights.grant({ principal, rules }, model, "read"), (grant) => void grants.set(model, grant));
+      if (isPromise(kept)) pending.push(kept);
+    }
+    const readable: ReadableTables = (model) => {
+      const grant = grants.get(model);
+      if (grant === undefined || grant.kind === "none") return "nothing";
+      if (grant.kind === "all") return "all";
+      if (grant.kind === "filter") return grant.filter;
+      throw forbidden(`The read rule of ${model.name} looks at each record, so that no relation can ask this table`);
+    };
+    return pending.length === 0 ? readable : Promise.all(pending).then(() => readable);
+  };
+}
