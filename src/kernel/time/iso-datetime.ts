@@ -9,6 +9,9 @@ export function isIsoDateTime(value: string): boolean {
   return day <= new Date(Date.UTC(year, month, 0)).getUTCDate();
 }
 
+/** Reports whether a text is the date of a day that exists, such as 2024-05-06. */
+export const isIsoDate = (value: string): boolean => value.length === "2024-05-06".length && isIsoDateTime(value);
+
 /**
  * Parses an ISO 8601 text (see `isIsoDateTime`) into milliseconds since 1970. A text without a zone is UTC: `Date.parse` would use
  * the machine's zone, so that the same config would mean different times on different machines.

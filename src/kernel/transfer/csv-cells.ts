@@ -4,7 +4,7 @@ import { isHeld, jsonTextFault } from "../json/text.ts";
 // Values as cells of CSV files, for the command line and for the dashboard.
 
 /** The types of fields. */
-type FieldType = "string" | "text" | "integer" | "number" | "boolean" | "datetime" | "json";
+type FieldType = "string" | "text" | "integer" | "number" | "boolean" | "date" | "datetime" | "json";
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
@@ -39,6 +39,7 @@ export function parseCell({ text, isQuoted }: Cell, type: FieldType | undefined)
       return parseJson(text);
     case "string":
     case "text":
+    case "date":
     case "datetime":
     case undefined:
       return parseText(text);

@@ -41,6 +41,7 @@ const OPERATORS: Readonly<Record<FieldType, readonly Operator[]>> = {
   text: TEXT,
   integer: ORDERED,
   number: ORDERED,
+  date: ORDERED,
   datetime: ORDERED,
   boolean: ["==", "!="],
   json: ["==", "!=", "contains"],

@@ -7,6 +7,7 @@ interface ValueByType {
   number: number;
   integer: number;
   boolean: boolean;
+  date: string;
   datetime: string;
   json: JsonValue;
 }

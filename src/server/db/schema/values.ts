@@ -1,6 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { Compile } from "typebox/schema";
-import { isIsoDateTime } from "../../../kernel/time/iso-datetime.ts";
+import { isIsoDate, isIsoDateTime } from "../../../kernel/time/iso-datetime.ts";
 import { quoteIdentifier as quote } from "../identifiers.ts";
 import type { DeclaredColumn, DeclaredValues } from "./types.ts";
 
@@ -22,6 +22,7 @@ function acceptance({ schema, pattern, form }: DeclaredValues): (value: string |
   const expression = pattern === null ? null : new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, ""));
   return (value) => {
     if (form === "datetime" && !isIsoDateTime(String(value))) return false;
+    if (form === "date" && !isIsoDate(String(value))) return false;
     if (form === "boolean" && value !== 0 && value !== 1) return false;
     return compiled.Check(value) && (expression === null || expression.test(String(value)));
   };
@@ -39,6 +40,7 @@ export function acceptedText({ values, columnKind }: { values: DeclaredValues; c
   if (max !== undefined) parts.push(`${isText ? "have" : "be"} at most ${max}${unit}`);
   if (pattern !== null) parts.push(`match ${pattern.source}`);
   if (form === "datetime") parts.push("be an ISO 8601 date and time");
+  if (form === "date") parts.push("be a date such as 2024-05-06");
   if (form === "boolean") parts.push("be 0 or 1");
   return `must ${parts.join(" and ")}`;
 }

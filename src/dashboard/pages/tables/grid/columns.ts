@@ -36,6 +36,7 @@ const WIDTHS: Readonly<Record<Field["type"], number>> = {
   integer: 120,
   number: 120,
   boolean: 90,
+  date: 120,
   datetime: 180,
   json: 220,
 };

@@ -130,6 +130,7 @@ function useIsOpen(): () => boolean {
 const TYPES: Readonly<Record<Exclude<Field["type"], "json">, string>> = {
   string: "string",
   text: "string",
+  date: "string",
   datetime: "string",
   integer: "number",
   number: "number",

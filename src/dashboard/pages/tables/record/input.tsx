@@ -150,6 +150,7 @@ export function FieldInput({ name, field, address, text, stored, problem, isRead
   return (
     <TextInput
       {...common}
+      type={field.type === "date" ? "date" : "text"}
       placeholder={placeholder}
       value={text}
       onChange={(event) => onChange(event.currentTarget.value)}

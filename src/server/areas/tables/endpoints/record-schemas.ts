@@ -114,11 +114,12 @@ function fieldSchema(column: Column, model: TableModel): JsonSchema {
 
 const LENGTHS = ["minLength", "maxLength"] as const;
 const VALUES = ["minimum", "maximum"] as const;
-const isText = ({ type }: Column): boolean => type === "string" || type === "text" || type === "datetime";
+const isText = ({ type }: Column): boolean => ["string", "text", "date", "datetime"].includes(type);
 
 const TYPES: Readonly<Record<Exclude<Column["type"], "json">, JsonSchema>> = {
   string: { type: "string" },
   text: { type: "string" },
+  date: { type: "string", format: "date" },
   datetime: { type: "string", format: "date-time" },
   number: { type: "number" },
   integer: { type: "integer" },

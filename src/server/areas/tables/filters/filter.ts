@@ -324,7 +324,7 @@ function joinOf(
 /** Returns a name that is equal for fields whose values can be compared. */
 function comparedAs({ column: { type } }: FieldPath): string {
   if (type === "number" || type === "integer") return "number";
-  return type === "boolean" || type === "datetime" ? type : "text";
+  return type === "boolean" || type === "date" || type === "datetime" ? type : "text";
 }
 
 /** Returns the index that fixes most fields by equality; null when none begins with one of them. */

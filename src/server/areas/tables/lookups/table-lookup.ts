@@ -189,7 +189,7 @@ function pointsOf(model: TableModel): ReadonlyMap<string, Point> {
     const [field = "", next] = columns;
     const column = model.byName.get(field);
     const isOrdered = columns.length === 1 ? isUnique : columns.length === 2 && next === "id";
-    if (column === undefined || !isOrdered || !["string", "text", "datetime"].includes(column.type)) continue;
+    if (column === undefined || !isOrdered || !["string", "text", "date", "datetime"].includes(column.type)) continue;
     const from = `${model.sql} INDEXED BY ${quoteIdentifier(name)}`;
     const where = `FROM ${from} WHERE ${column.sql} = ?`;
     made.set(field, {

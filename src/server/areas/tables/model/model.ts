@@ -76,6 +76,7 @@ export const DOCUMENT_COLUMN = "_platform_document";
 const SQL_TYPES: Readonly<Record<FieldType, "TEXT" | "REAL" | "INTEGER">> = {
   string: "TEXT",
   text: "TEXT",
+  date: "TEXT",
   datetime: "TEXT",
   json: "TEXT",
   number: "REAL",
@@ -247,7 +248,7 @@ function declareColumn(model: TableModel, column: Column): DeclaredColumn {
 /** Returns what the validator demands of the field's values, for comparison with stored ones. */
 function declareValues({ field, type }: Column): DeclaredValues | null {
   if (field === null) return null;
-  const form = type === "datetime" || type === "boolean" ? type : null;
+  const form = type === "date" || type === "datetime" || type === "boolean" ? type : null;
   const { min, max, pattern, enum: choices, validate } = field;
   if (validate === "new" || [min, max, pattern, choices].every((one) => one === undefined)) {
     return form === null ? null : { schema: {}, pattern: null, form };

@@ -3,7 +3,7 @@ import { Settings } from "typebox/system";
 import { badRequest, type FieldCode, type FieldProblem, type FieldProblems } from "../../../../kernel/errors.ts";
 import { illFormed, isLonger } from "../../../../kernel/fields.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../../kernel/json/json.ts";
-import { isIsoDateTime } from "../../../../kernel/time/iso-datetime.ts";
+import { isIsoDate, isIsoDateTime } from "../../../../kernel/time/iso-datetime.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import { ID_LENGTH_MAX, INDEXED_TEXT_LENGTH_MAX, PATTERN_TEXT_LENGTH_MAX, PROBLEMS_MAX } from "../limits.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
@@ -33,7 +33,7 @@ export function createValidator(model: TableModel): Validator {
   const partial = compiledOnce({ type: "object", properties, additionalProperties: false });
   // Checks that JSON Schema lacks, or defines differently.
   const textual = model.columns
-    .filter((column) => ["string", "text", "datetime"].includes(column.type))
+    .filter((column) => ["string", "text", "date", "datetime"].includes(column.type))
     .map((column) => ({ column, pattern: patternOf(column) }));
 
   const check = (compiled: Compiled, record: TableRecord): FieldProblems | null => {
@@ -112,6 +112,9 @@ function textProblem(column: Column, pattern: RegExp | null, value: JsonValue | 
   if (!value.isWellFormed()) return invalid(illFormed(name));
   if (column.type === "datetime" && !isIsoDateTime(value)) {
     return invalid(`${name} must be an ISO 8601 date and time, got ${describe(value)}`);
+  }
+  if (column.type === "date" && !isIsoDate(value)) {
+    return invalid(`${name} must be a date such as 2024-05-06, got ${describe(value)}`);
   }
   if (pattern === null) return null;
   if (value.length > PATTERN_TEXT_LENGTH_MAX) {

@@ -133,8 +133,12 @@ function termOfGroup(model: TableModel, name: string): Term {
     const message = `groupBy: "${name}" must be field or field:unit, with one of ${BUCKET_UNITS.join(", ")}`;
     throw badField("groupBy", "invalid_value", message);
   }
-  if (column.type !== "datetime") {
-    throw badField("groupBy", "invalid_type", `groupBy: ${field} is of type ${column.type}; units are for datetime`);
+  if (column.type !== "datetime" && column.type !== "date") {
+    const message = `groupBy: ${field} is of type ${column.type}; units are for date and datetime`;
+    throw badField("groupBy", "invalid_type", message);
+  }
+  if (column.type === "date" && (unit === "minute" || unit === "hour")) {
+    throw badField("groupBy", "invalid_value", `groupBy: ${field} is a date, which has no ${unit}`);
   }
   return { kind: "group", name, column, unit };
 }
@@ -219,7 +223,9 @@ function termSql(term: Term, { alias, timeZone, isCovered }: TermForm): { sql: s
   // The plus prevents SQLite from reading the records in the order of an index, one by one, when a scan and a sort of the groups
   // take a fourth of the time.
   if (term.unit === null) return { sql: isCovered ? column : `+${column}`, params: [] };
-  return { sql: `${BUCKET_FUNCTION}(${column}, ?, ?)`, params: [term.unit, timeZone] };
+  // A date is the same day everywhere.
+  const zone = term.column.type === "date" ? "UTC" : timeZone;
+  return { sql: `${BUCKET_FUNCTION}(${column}, ?, ?)`, params: [term.unit, zone] };
 }
 
 /**

@@ -108,7 +108,7 @@ function fewOf(model: TableModel, query: ListQuery): FewMatches | null {
 
 const selected = ({ columns }: ListQuery): string => columns.map(({ sql }) => sql).join(", ");
 
-const isText = ({ type }: Column): boolean => !["number", "integer", "boolean", "datetime"].includes(type);
+const isText = ({ type }: Column): boolean => !["number", "integer", "boolean", "date", "datetime"].includes(type);
 
 /** Returns the statement for the bytes of the sorted fields whose size varies; null when all are numbers and times. */
 function sortedBytes(model: TableModel, { matches: { where }, sort }: ListQuery, index: string): SqlCondition | null {

@@ -1,4 +1,4 @@
-import { isIsoDateTime } from "../../../../kernel/time/iso-datetime.ts";
+import { isIsoDate, isIsoDateTime } from "../../../../kernel/time/iso-datetime.ts";
 import { describe, type Report } from "../../shape/report.ts";
 import type { Field, FieldType } from "./fields.ts";
 
@@ -104,6 +104,8 @@ function wrongType(type: FieldType, value: unknown): string | null {
       return typeof value === "boolean" ? null : "true or false";
     case "datetime":
       return typeof value === "string" && isIsoDateTime(value) ? null : "an ISO 8601 date and time";
+    case "date":
+      return typeof value === "string" && isIsoDate(value) ? null : "a date such as 2024-05-06";
     case "json":
       return null;
     default:
