@@ -149,7 +149,7 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "an unknown type",
     field({ type: "strng" }),
     `${TITLE}.type`,
-    'must be one of string, text, number, integer, boolean, datetime, json, got "strng" (did you mean "string"?)',
+    'must be one of string, text, number, integer, boolean, date, datetime, json, got "strng" (did you mean "string"?)',
   ],
   [
     "[CF7]",
