@@ -1,4 +1,4 @@
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { quoteText } from "../identifiers.ts";
 
 /** A text with the end of its searched part, the start of its next piece, and its marks. */
@@ -22,6 +22,13 @@ export interface HighlightLimits {
   phraseLength: number;
 }
 
+/** An index in memory, with its statements: to compile them for each page would cost a tenth of marking it. */
+interface PieceIndex {
+  database: DatabaseSync;
+  insert: StatementSync;
+  marked: StatementSync;
+}
+
 export type AddSpan = (field: MarkedText, start: number, end: number) => void;
 
 /**
@@ -31,13 +38,21 @@ export type AddSpan = (field: MarkedText, start: number, end: number) => void;
 export function createWordMarks(
   limits: HighlightLimits,
 ): (fields: readonly MarkedText[], tokenize: string, query: string, addSpan: AddSpan) => void {
-  const indexes = new Map<string, DatabaseSync>();
+  const indexes = new Map<string, PieceIndex>();
 
-  function indexOf(tokenize: string): DatabaseSync {
+  function indexOf(tokenize: string): PieceIndex {
     const known = indexes.get(tokenize);
     if (known !== undefined) return known;
-    const index = new DatabaseSync(":memory:");
-    index.exec(`CREATE VIRTUAL TABLE pieces USING fts5(piece, tokenize=${quoteText(tokenize)})`);
+    const database = new DatabaseSync(":memory:");
+    // Without sizes of columns: only a rank asks for them.
+    database.exec(`CREATE VIRTUAL TABLE pieces USING fts5(piece, columnsize=0, tokenize=${quoteText(tokenize)})`);
+    const index = {
+      database,
+      insert: database.prepare("INSERT INTO pieces (rowid, piece) VALUES (?, ?)"),
+      marked: database.prepare(
+        "SELECT rowid AS place, highlight(pieces, 0, char(?), char(?)) AS marked FROM pieces WHERE pieces MATCH ?",
+      ),
+    };
     indexes.set(tokenize, index);
     return index;
   }
@@ -60,23 +75,18 @@ export function createWordMarks(
   }
 
   return function markWords(fields, tokenize, query, addSpan) {
-    const index = indexOf(tokenize);
+    const { database, insert, marked: markedPieces } = indexOf(tokenize);
     for (let rest = fields; rest.length > 0; ) {
       const [open, close] = privateMarks(rest);
       const ends = rest.map(({ text, next, end }) => boundary(text, next + limits.pieceLength, end));
-      index.exec("BEGIN");
-      const insert = index.prepare("INSERT INTO pieces (rowid, piece) VALUES (?, ?)");
+      database.exec("BEGIN");
       for (const [place, { text, next, end }] of rest.entries()) {
         // A phrase that begins in this piece may end after it. highlight() drops a NUL, which separates words as a space does.
         const behind = boundary(text, (ends[place] ?? end) + limits.phraseLength, end);
         insert.run(place, text.slice(next, behind).replaceAll("\0", " "));
       }
-      const found = index
-        .prepare(
-          "SELECT rowid AS place, highlight(pieces, 0, char(?), char(?)) AS marked FROM pieces WHERE pieces MATCH ?",
-        )
-        .all(open, close, query) as { place: number; marked: string }[];
-      index.exec("ROLLBACK");
+      const found = markedPieces.all(open, close, query) as { place: number; marked: string }[];
+      database.exec("ROLLBACK");
       for (const { place, marked } of found) {
         const field = rest[place];
         if (field === undefined) continue;
