@@ -21,7 +21,7 @@ let before: string;
 const path = (table: string): string => `/api/db/shared/tables/${table}`;
 
 beforeAll(async () => {
-  const fields = `owner: { type: "string" }, title: { type: "text" }, n: { type: "number" }, i: { type: "integer" }, b: { type: "boolean" }, at: { type: "datetime" }, j: { type: "json" }, slug: { type: "string", unique: true }`;
+  const fields = `owner: { type: "string" }, title: { type: "text" }, n: { type: "number" }, i: { type: "integer" }, b: { type: "boolean" }, at: { type: "datetime" }, on: { type: "date" }, j: { type: "json" }, slug: { type: "string", unique: true }`;
   const access = `read: (auth) => auth === null ? false : [["owner", "==", auth.id]], update: true, delete: (auth) => [["owner", "==", auth.id]]`;
   const table = (name: string, tokenize: string) =>
     `${name}: { schema: { ${fields} }, fts: { fields: ["title"], tokenize: "${tokenize}" }, access: { ${access} } }`;
@@ -34,7 +34,12 @@ beforeAll(async () => {
   for (const name of TABLES) {
     const record = (owner: string, index: number): JsonObject => ({
       ...{ id: `${owner === ann.id ? "a" : "b"}${index}`, owner, n: index / 2, i: index, b: index % 2 === 0 },
-      ...{ at: "2026-01-01T00:00:00Z", j: { tags: ["x"], deep: { k: index } }, slug: `${owner}-${index}` },
+      ...{
+        at: "2026-01-01T00:00:00Z",
+        on: "2026-01-01",
+        j: { tags: ["x"], deep: { k: index } },
+        slug: `${owner}-${index}`,
+      },
       title: owner === ann.id ? `running words e\u0301 ${index}` : `${CANARY} running words ${index}`,
     });
     const inserts = [ann, bob].flatMap(({ id }) =>
@@ -51,7 +56,11 @@ const recordsOfBob = async (): Promise<string> => {
   return JSON.stringify(lists.map(({ body }) => body.items));
 };
 
-const FIELDS = ["id", "owner", "title", "n", "i", "b", "at", "j", "j.tags", "j.deep.k", "createdAt", "slug", "nothing"];
+const FIELDS = ["id", "owner", "title", "n", "i", "b", "at", "on", "createdAt", "slug", "nothing"].concat([
+  "j",
+  "j.tags",
+  "j.deep.k",
+]);
 const OPERATORS = ["==", "!=", ">", ">=", "<", "<=", "contains", "icontains", "startsWith", "istartsWith"].concat([
   "in",
   "not in",

@@ -98,6 +98,9 @@ export const others = [
 holds<
   Equal<RecordOf<{ createdAt: false; updatedAt: false; a: { type: "boolean" } }>, { id: string; a: boolean | null }>
 >();
+holds<
+  Equal<RecordOf<{ createdAt: false; updatedAt: false; on: { type: "date" } }>, { id: string; on: string | null }>
+>();
 
 defineConfig({
   // @ts-expect-error: no such member

@@ -12,7 +12,7 @@ export type SelectionOf<R> = string extends keyof R
   ? string
   : "count()" | `${"sum" | "avg"}(${NumbersOf<R>})` | `${"min" | "max"}(${ColumnsOf<R>})`;
 
-/** Grouping of an aggregate: a field, or a datetime by its minutes, hours and so on. */
+/** Grouping of an aggregate: a field, or a datetime or date by its minutes, hours, days and so on. */
 export type GroupingOf<R> = string extends keyof R
   ? string
   : ColumnsOf<R> | `${TextsOf<R>}:${"minute" | "hour" | "day" | "week" | "month" | "year"}`;

@@ -216,6 +216,17 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "must be a whole number",
   ],
   [
+    "[CF319]",
+    "no day",
+    field({ type: "date", default: "2025-02-29" }),
+    `${TITLE}.default`,
+    "a date such as 2024-05-06",
+  ],
+  ["[CF319]", "a bound of a date", field({ type: "date", min: 1 }), `${TITLE}.min`, "not for date"],
+  ["[CF319]", "choices of a date", field({ type: "date", enum: ["2025-02-28"] }), `${TITLE}.enum`, "not for date"],
+  ["[CF319]", "a pattern of a date", field({ type: "date", pattern: "2" }), `${TITLE}.pattern`, "not for date"],
+  ["[CF319]", "onUpdate of a date", field({ type: "date", onUpdate: "now" }), `${TITLE}.onUpdate`, "not for date"],
+  [
     "[CF7]",
     "a default that is no day",
     field({ type: "datetime", default: "2025-02-31x" }),

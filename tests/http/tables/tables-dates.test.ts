@@ -7,6 +7,7 @@ const config = (type: string) => `{ api: { schemaEndpoint: true }, databases: { 
     indexes: [{ fields: ["due"] }],
     access: { read: true, insert: true, update: true, delete: true },
   },
+  odd: { schema: { due: { type: "${type}" } }, access: { read: () => [["due", "!=", "never"]], insert: true } },
 } } } }`;
 
 let platform: TestPlatform;
@@ -84,4 +85,33 @@ test("[TB160] the types of records say that it is a date", async () => {
     "/swagger/json",
   );
   expect(JSON.stringify(body.components.schemas["shared.tasks"])).toContain('"format":"date"');
+});
+
+test("[TB680] filters compare dates with days that exist alone", async () => {
+  const wrong = [
+    ["==", "2024-02-30"],
+    ["!=", "today"],
+    [">", "2024-05-06T00:00:00Z"],
+    ["<=", ""],
+    ["in", ["2024-05-06", "2024-5-6"]],
+    ["not in", ["x"]],
+  ];
+  for (const [operator, value] of wrong) {
+    const filter = JSON.stringify([["due", operator, value]]);
+    for (const query of [{ filter }, { orFilter: filter }, { filter: `[{"not":${filter}}]` }]) {
+      const { status, body } = await platform.get<ErrorAnswer>(P, { query });
+      expect([query, status, body.message.includes("takes a date such as 2024-05-06")]).toEqual([query, 400, true]);
+    }
+  }
+  const { status } = await platform.get(P, { query: { filter: '[["due","startsWith","2024-0"],["due","!=",null]]' } });
+  expect(status).toBe(200);
+});
+
+test("[TB680] a rule denies whose filter compares a date with another text", async () => {
+  const odd = "/api/db/shared/tables/odd";
+  expect((await platform.service.post(odd, { id: "o", due: "2024-05-06" })).status).toBe(201);
+  for (const path of [odd, `${odd}/o`, `${odd}/count`]) {
+    const { status, body } = await platform.get(path);
+    expect([path, status, JSON.stringify(body).includes("2024-05-06")]).toEqual([path, 401, false]);
+  }
 });

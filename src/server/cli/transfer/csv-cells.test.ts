@@ -30,6 +30,7 @@ describe("parseCell", () => {
     ["yes", "boolean", "yes"],
     ['{"a":[1]}', "json", { a: [1] }],
     ["2024-01-01", "datetime", "2024-01-01"],
+    ["2024-05-06", "date", "2024-05-06"],
     ["42", "string", "42"],
     [" x ", "text", " x "],
     ["42", undefined, "42"],
@@ -41,7 +42,7 @@ describe("parseCell", () => {
   }
 
   test("[CL15] an empty cell is null, a quoted one an empty text where the field is text", () => {
-    for (const type of ["string", "text", "number", "boolean", "json", "datetime", undefined] as const) {
+    for (const type of ["string", "text", "number", "boolean", "json", "datetime", "date", undefined] as const) {
       expect(parseCell(bare(""), type)).toBeNull();
     }
     expect(parseCell(quoted(""), "string")).toBe("");

@@ -30,7 +30,7 @@ export interface ListResult<R = TableRecord> {
 export interface AggregateQuery<R = TableRecord> {
   /** The aggregates: `count()`, `sum(field)`, `avg(field)`, `min(field)`, `max(field)`, comma-separated. Default `count()`. */
   select?: string;
-  /** The fields to group by, comma-separated; a datetime may have `:minute`, `:hour`, `:day`, `:week`, `:month` or `:year`. */
+  /** The fields to group by, comma-separated; a datetime may have `:minute`, `:hour`, `:day`, `:week`, `:month` or `:year`, a date those from `:day`. */
   groupBy?: string;
   filter?: FilterOf<R>;
   orFilter?: FilterOf<R>;

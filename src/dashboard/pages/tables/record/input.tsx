@@ -150,7 +150,8 @@ export function FieldInput({ name, field, address, text, stored, problem, isRead
   return (
     <TextInput
       {...common}
-      type={field.type === "date" ? "date" : "text"}
+      // An input for dates shows a text that is no date as empty.
+      type={field.type === "date" && /^(?:\d{4}-\d\d-\d\d)?$/.test(text) ? "date" : "text"}
       placeholder={placeholder}
       value={text}
       onChange={(event) => onChange(event.currentTarget.value)}

@@ -4,6 +4,7 @@ import { jsonCopy } from "../../../../kernel/json/copy.ts";
 import { isJsonObject, isTextWithinDepth, type JsonObject, type JsonValue } from "../../../../kernel/json/json.ts";
 import { JSON_DEPTH_MAX } from "../../../../kernel/limits.ts";
 import type { MatchFilter } from "../../../../kernel/records/filter-match.ts";
+import { isIsoDate } from "../../../../kernel/time/iso-datetime.ts";
 import type { FilterOperator } from "../../../config/types.ts";
 import {
   FILTER_CONDITIONS_MAX,
@@ -428,6 +429,10 @@ function checkValue(field: FieldPath, operator: FilterOperator, value: JsonValue
   const wanted = field.column.type === "boolean" ? "boolean" : isNumeric(field) ? "number" : "string";
   if (isText && wanted !== "string") wrong("a text field");
   if (typeof value !== wanted) wrong(wanted === "string" ? "text" : `a ${wanted}`);
+  if (field.column.type === "date" && !isText && !isIsoDate(String(value))) {
+    const message = `${name}: ${field.name} ${operator} takes a date such as 2024-05-06, got ${shown(value)}`;
+    throw badField(name, "invalid_value", message);
+  }
 }
 
 function shown(value: JsonValue): string {

@@ -70,7 +70,7 @@ export const CountQuery = { filter, orFilter };
 export const AggregateQuery = {
   select: text("count(), sum(field), avg(field), min(field) and max(field), comma-separated; count() by default"),
   groupBy: text(
-    "Fields, comma-separated; a datetime may have :minute, :hour, :day, :week, :month or :year. Without it: one group",
+    "Fields, comma-separated; a datetime may have :minute, :hour, :day, :week, :month or :year, a date those from :day. Without it: one group",
   ),
   filter,
   orFilter,
