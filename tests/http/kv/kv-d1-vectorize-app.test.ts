@@ -56,7 +56,7 @@ test("[KV11] app.kv does what the endpoint does, with the same checks", async ()
     ["kv", "nowhere", "get", "a"],
   );
   expect(results).toEqual([
-    ...[null, null, { deep: [1] }, { keys: ["a"], cursor: null }, null, null],
+    ...[null, null, { deep: [1] }, { items: ["a"], hasMore: false, cursor: null, keys: ["a"] }, null, null],
     ...[{ status: 400 }, { status: 400 }, { status: 413 }, { status: 404 }],
   ]);
   const seen = await platform.service.post("/api/kv/cache", { action: "get", key: "b" });

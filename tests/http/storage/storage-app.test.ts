@@ -38,7 +38,13 @@ afterAll(async () => {
 });
 
 interface Outcome {
-  value?: { objects: { key: string }[]; truncated: boolean; cursor: string | null };
+  value?: {
+    items: { key: string }[];
+    hasMore: boolean;
+    objects: { key: string }[];
+    truncated: boolean;
+    cursor: string | null;
+  };
   status?: number;
   message?: string;
 }
@@ -60,6 +66,7 @@ test("[ST81] app.storage lists within the limits of the endpoint", async () => {
   }
   const first = (await call("files", "list", { limit: 2 })).value;
   expect([first?.objects.map(({ key }) => key), first?.truncated]).toEqual([["a", "b"], true]);
+  expect([first?.items, first?.hasMore]).toEqual([first?.objects ?? [], true]);
   const second = (await call("files", "list", { limit: 5000, cursor: first?.cursor ?? "" })).value;
   expect([second?.objects.map(({ key }) => key), second?.truncated]).toEqual([["c"], false]);
   expect((await call("files", "list", { prefix: null, limit: null, cursor: null })).value?.objects.length).toBe(3);

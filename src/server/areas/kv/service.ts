@@ -73,7 +73,8 @@ export function createKeyValueAccessor(service: KeyValueService): KeyValueAccess
     },
     async list(options = {}) {
       actions.parse(jsonCopy({ action: "list", ...options }));
-      return service.list(options, SERVER_CALLER);
+      const page = await service.list(options, SERVER_CALLER);
+      return { ...page, items: page.keys, hasMore: page.cursor !== null };
     },
   };
 }

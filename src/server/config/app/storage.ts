@@ -22,9 +22,14 @@ export interface BucketAccessor {
    */
   list(options?: { prefix?: string; delimiter?: "/"; limit?: number; cursor?: string }): Promise<{
     /** The files of the page; `contentType` is present with `delimiter`. */
-    objects: { key: string; size: number; contentType?: string; uploaded: string }[];
+    items: { key: string; size: number; contentType?: string; uploaded: string }[];
     folders?: string[];
-    truncated: boolean;
+    /** Whether more files follow. */
+    hasMore: boolean;
     cursor: string | null;
+    /** The former name of `items`, until 0.4. */
+    objects: { key: string; size: number; contentType?: string; uploaded: string }[];
+    /** The former name of `hasMore`, until 0.4. */
+    truncated: boolean;
   }>;
 }

@@ -5,11 +5,14 @@ export interface KeyValueAccessor {
   get(key: string): Promise<JsonValue>;
   set(key: string, value: JsonValue, options?: { /** Seconds. */ ttl?: number }): Promise<void>;
   delete(key: string): Promise<void>;
-  list(options?: {
-    prefix?: string;
-    limit?: number;
-    cursor?: string;
-  }): Promise<{ keys: string[]; cursor: string | null }>;
+  list(options?: { prefix?: string; limit?: number; cursor?: string }): Promise<{
+    /** The keys of the page, in order. */
+    items: string[];
+    hasMore: boolean;
+    cursor: string | null;
+    /** The former name of `items`, until 0.4. */
+    keys: string[];
+  }>;
 }
 
 export interface SqlAccessor {

@@ -73,9 +73,10 @@ export function createBucketAccessor(
         throw cause;
       }
     },
-    list: (options = {}) =>
-      listObjects({ store, gates, cursors, paces }, principal, bucket, () =>
-        listOptions.parse(jsonCopy({ ...options })),
-      ),
+    async list(options = {}) {
+      const parsed = () => listOptions.parse(jsonCopy({ ...options }));
+      const page = await listObjects({ store, gates, cursors, paces }, principal, bucket, parsed);
+      return { ...page, items: page.objects, hasMore: page.truncated };
+    },
   };
 }
