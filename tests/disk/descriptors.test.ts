@@ -89,3 +89,31 @@ describe.if(process.platform !== "win32")("a process that may open few files", (
     await (await open(1)).close();
   });
 });
+
+describe.if(process.platform !== "win32")("a process that may open hardly more files than a server needs", () => {
+  let platform: TestPlatform;
+  beforeAll(async () => {
+    platform = await testPlatform({
+      config: `{ databases: { tenants: { instance: true, tables: { lines: {} } } } }`,
+      descriptorLimit: 64,
+    });
+  });
+  afterAll(async () => {
+    expect(await platform.stop()).toBe(0);
+  });
+
+  test("[DB355] answers 503 where a file of an instance or of the platform cannot be opened, and never 500", async () => {
+    const { hostname, port } = new URL(platform.url);
+    // Opens the connection that all that follows is asked on.
+    expect((await platform.service.get("/api/admin/backups")).status).toBe(200);
+    const idle = Array.from({ length: 64 }, () => connect(Number(port), hostname).on("error", () => {}));
+    await Bun.sleep(500);
+    const statuses = new Set<number>();
+    for (let tenant = 0; tenant < 5; tenant += 1) {
+      statuses.add((await platform.service.post(`/api/db/tenants/t${tenant}/tables/lines`, {})).status);
+      statuses.add((await platform.service.post("/api/admin/backups")).status);
+    }
+    for (const socket of idle) socket.destroy();
+    expect([...statuses].filter((status) => ![201, 202, 409, 503].includes(status))).toEqual([]);
+  });
+});

@@ -8,6 +8,7 @@ import {
   RESERVE_DESCRIPTORS_MAX,
   RESERVE_REFILL_MS,
 } from "../limits.ts";
+import { shortage } from "./sqlite-errors.ts";
 
 /** The limit assumed for systems that report none (Windows has no practical limit). */
 const LIMIT_UNKNOWN = 16_384;
@@ -56,14 +57,20 @@ export function boundsOf(openMax: number): InstanceBounds {
 /** Returns the bound on WebSockets: half of all descriptors. A WebSocket uses one until its client disconnects. */
 export const socketsMax = (limit: number): number => Math.floor(limit / 2);
 
-/** Reports whether no descriptor is available now. SQLite reports only that a file cannot be opened. */
-export function lacksDescriptors(): boolean {
+/** What opening a file takes: its descriptors, and those that are closed again. */
+const TAKEN_BY_OPENING = DESCRIPTORS_PER_FILE + 2;
+
+/** Reports whether fewer descriptors are available than opening a file takes. SQLite reports only that a file cannot be opened. */
+function lacksDescriptors(): boolean {
   if (process.platform === "win32") return false;
+  const probes: number[] = [];
   try {
-    fs.closeSync(fs.openSync("/dev/null", "r"));
+    while (probes.length < TAKEN_BY_OPENING) probes.push(fs.openSync("/dev/null", "r"));
     return false;
   } catch (error) {
     return error instanceof Error && "code" in error && /^(EMFILE|ENFILE)$/.test(String(error.code));
+  } finally {
+    for (const probe of probes) fs.closeSync(probe);
   }
 }
 
@@ -83,18 +90,25 @@ export class DescriptorReserve {
     this.#refill();
   }
 
-  /** Runs `open`. If it finds no descriptor, runs it once more with a part of the reserve released. Errors: those of `open`. */
+  /**
+   * Runs `open`. If it finds no descriptor, runs it once more with a part of the reserve released. Errors: those of `open`; 503 if
+   * there are too few descriptors even then.
+   */
   lend<T>(open: () => T): T {
     try {
       return open();
     } catch (error) {
       if (!lacksDescriptors()) throw error;
     }
-    for (const descriptor of this.#held.splice(0, DESCRIPTORS_PER_FILE + 2)) fs.closeSync(descriptor);
+    for (const descriptor of this.#held.splice(0, TAKEN_BY_OPENING)) fs.closeSync(descriptor);
     try {
-      return open();
-    } finally {
+      const opened = open();
       this.#refill();
+      return opened;
+    } catch (error) {
+      // The failed attempt has closed what it opened: whether that was too little shows when the reserve has its part again.
+      this.#refill();
+      throw lacksDescriptors() ? shortage(error) : error;
     }
   }
 

@@ -320,6 +320,29 @@ test("[DB27] processes close an instance that is closed at once, and read nothin
   expect(await read()).toEqual([["new"]]);
 });
 
+test("[DB355] fewer descriptors than a file needs are a lack of them, whatever the error says; with enough, the error stays", () => {
+  const cause = new Error("unable to open database file");
+  const fail = () => {
+    throw cause;
+  };
+  const reserve = new DescriptorReserve(64, testClock());
+  const openSync = fs.openSync;
+  let left = 3;
+  const open = spyOn(fs, "openSync").mockImplementation((...args) => {
+    if (left === 0) throw Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" });
+    left -= 1;
+    return openSync(...args);
+  });
+  try {
+    expect(() => reserve.lend(fail)).toThrow(expect.objectContaining({ status: 503, cause }));
+    left = 100;
+    expect(() => reserve.lend(fail)).toThrow(cause);
+  } finally {
+    open.mockRestore();
+    reserve.close();
+  }
+});
+
 test("[DB103] however often the reserve is used while there are no descriptors, one timer refills it", () => {
   const clock = testClock();
   const shortage = Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" });
@@ -333,7 +356,7 @@ test("[DB103] however often the reserve is used while there are no descriptors, 
         reserve.lend(() => {
           throw shortage;
         }),
-      ).toThrow(shortage);
+      ).toThrow("short of memory or of file descriptors");
     }
     expect(clock.waiting).toBe(1);
   } finally {

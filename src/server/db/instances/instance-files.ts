@@ -2,9 +2,8 @@ import type { Database } from "bun:sqlite";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { AppError, insufficientStorage, isDiskFull, notFound } from "../../../kernel/errors.ts";
-import { type InstanceBounds, lacksDescriptors } from "../files/descriptors.ts";
+import type { InstanceBounds } from "../files/descriptors.ts";
 import { createTemplate } from "../files/new-file.ts";
-import { shortage } from "../files/sqlite-errors.ts";
 import { DELETIONS_KNOWN_MAX, FACTS_AT_ONCE, INSTANCE_CACHE_KIB, INSTANCE_STATEMENTS_MAX } from "../limits.ts";
 import { readMeta, writeMeta } from "../meta.ts";
 import { mayHaveOutboxRows } from "../outbox/rows.ts";
@@ -286,7 +285,7 @@ class Instances implements InstanceFiles, InstanceUses {
     } catch (error) {
       // Opening a file writes some pages to the disk, even for a read.
       if (isDiskFull(error)) throw insufficientStorage(error);
-      throw lacksDescriptors() ? shortage(error) : this.#unfit.refusal(instanceId, error);
+      throw this.#unfit.refusal(instanceId, error);
     }
   }
 
