@@ -79,14 +79,19 @@ export function createWordMarks(
     for (let rest = fields; rest.length > 0; ) {
       const [open, close] = privateMarks(rest);
       const ends = rest.map(({ text, next, end }) => boundary(text, next + limits.pieceLength, end));
+      let found: { place: number; marked: string }[];
       database.exec("BEGIN");
-      for (const [place, { text, next, end }] of rest.entries()) {
-        // A phrase that begins in this piece may end after it. highlight() drops a NUL, which separates words as a space does.
-        const behind = boundary(text, (ends[place] ?? end) + limits.phraseLength, end);
-        insert.run(place, text.slice(next, behind).replaceAll("\0", " "));
+      try {
+        for (const [place, { text, next, end }] of rest.entries()) {
+          // A phrase that begins in this piece may end after it. highlight() drops a NUL, which separates words as a space does.
+          const behind = boundary(text, (ends[place] ?? end) + limits.phraseLength, end);
+          insert.run(place, text.slice(next, behind).replaceAll("\0", " "));
+        }
+        found = markedPieces.all(open, close, query) as typeof found; // The columns of the statement.
+      } finally {
+        // The next page uses the same index, after an error too.
+        database.exec("ROLLBACK");
       }
-      const found = markedPieces.all(open, close, query) as { place: number; marked: string }[];
-      database.exec("ROLLBACK");
       for (const { place, marked } of found) {
         const field = rest[place];
         if (field === undefined) continue;
