@@ -27,7 +27,7 @@ export default defineConfig({
         reviews: {
           schema: {
             filmId: { type: "string", required: true, references: { table: "films", onDelete: "cascade" } },
-            authorId: { type: "string", references: "people" },
+            authorId: { references: "people" },
             text: { type: "text", default: "" },
           },
           access: { read: true, insert: true, update: true, delete: true },

@@ -144,6 +144,7 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
   ["[CF6]", "another field false", schema({ title: false }), TITLE, "must be an object, got false"],
   ["[CF6]", "ID", schema({ ID: { type: "string" } }), `${POSTS}.schema.ID`, "differs from id only in case"],
   ["[CF7]", "no type", field({}), `${TITLE}.type`, "is required"],
+  ["[CF7]", "no type, with a default", field({ default: 1 }), `${TITLE}.type`, "is required"],
   [
     "[CF7]",
     "an unknown type",

@@ -6,7 +6,7 @@ import { type ErrorAnswer, type SignedIn, signIn, type TestPlatform, testPlatfor
 const any = "access: { read: true, insert: true, update: true, delete: true }";
 const CONFIG = `{ api: { schemaEndpoint: true }, databases: { shared: { tables: {
   people: { schema: { name: { type: "string" } }, access: { read: (auth) => [["name", "==", auth?.id ?? ""]] } },
-  open: { schema: { to: { type: "string", references: "people", mayBeHidden: true, onDelete: "setNull" } }, ${any} },
+  open: { schema: { to: { references: "people", mayBeHidden: true, onDelete: "setNull" } }, ${any} },
   strict: { schema: { to: { type: "string", references: "people", onDelete: "cascade" } }, ${any} },
   older: { schema: { to: { type: "string", references: { table: "people", onDelete: "set null" } } }, ${any} },
 } } } }`;
@@ -53,9 +53,10 @@ test("[TB641] onDelete beside references clears and deletes as it does within", 
   expect((await left("strict")).status).toBe(404);
 });
 
-test("[TB641] the schema shows a reference as it is declared", async () => {
+test("[TB641] [TB642] the schema shows a reference as it is declared, as text where it has no type", async () => {
   const { body } = await platform.service.get("/api/schema");
   const text = JSON.stringify(body);
+  expect(body).toMatchObject({ namespaces: { shared: { tables: { open: { fields: { to: { type: "string" } } } } } } });
   expect(text).toContain('{"table":"people","column":"id","onDelete":"set null","mayBeHidden":true}');
   expect(text).toContain('{"table":"people","column":"id","onDelete":"cascade"}');
 });

@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import { nullable } from "../../../kernel/schema/types.ts";
-import { type DeclaredReference, referenceOf } from "../../config/sections/tables/fields.ts";
+import { type DeclaredReference, referenceOf, typeOf } from "../../config/sections/tables/fields.ts";
 import type { Field, FieldType, PlatformConfig, TableConfig } from "../../config/types.ts";
 
 const FieldDescription = Type.Object({
@@ -92,10 +92,10 @@ const generated = (type: FieldType, more: Partial<FieldDescription> = {}): Field
 });
 
 function describeField(field: Field): FieldDescription {
-  const { type, default: fallback, min, max, pattern, enum: choices, check, onUpdate, validate } = field;
+  const { default: fallback, min, max, pattern, enum: choices, check, onUpdate, validate } = field;
   const references = referenceOf(field);
   return {
-    type,
+    type: typeOf(field),
     required: field.required === true,
     unique: field.unique === true,
     generated: false,

@@ -3,6 +3,7 @@ import * as platformModule from "../../../index.ts";
 import { isJsonObject, type JsonObject } from "../../../kernel/json/json.ts";
 import { loadConfig } from "../../config/loading/load.ts";
 import { ownProduct } from "../../config/loading/product.ts";
+import { typeOf } from "../../config/sections/tables/fields.ts";
 import type { FieldType, PlatformConfig } from "../../config/types.ts";
 import { requireDataDirectory } from "../data-directory.ts";
 import { CommandError } from "../errors.ts";
@@ -105,7 +106,7 @@ function typesFromConfig(config: PlatformConfig, target: Target): FieldTypes | n
   const schema = config.databases?.[target.namespace]?.tables[target.table]?.schema;
   if (schema === undefined) return null;
   const types = new Map<string, FieldType>([["id", "string"]]);
-  for (const [name, field] of Object.entries(schema)) if (field !== false) types.set(name, field.type);
+  for (const [name, field] of Object.entries(schema)) if (field !== false) types.set(name, typeOf(field));
   for (const name of ["createdAt", "updatedAt"]) if (schema[name] !== false) types.set(name, "datetime");
   return types;
 }

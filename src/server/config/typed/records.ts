@@ -24,7 +24,9 @@ type ValueOf<F> =
     ? Choice
     : Member<F, "type"> extends infer Type extends keyof ValueByType
       ? ValueByType[Type]
-      : JsonValue;
+      : "references" extends keyof F
+        ? string
+        : JsonValue;
 
 type FieldValue<F> = Member<F, "required"> extends true ? ValueOf<F> : ValueOf<F> | null;
 

@@ -1,4 +1,4 @@
-import { referenceOf } from "../../../config/sections/tables/fields.ts";
+import { referenceOf, typeOf } from "../../../config/sections/tables/fields.ts";
 import type { Field, FieldType, FullTextSearch, Index, NamespaceConfig, TableConfig } from "../../../config/types.ts";
 import {
   type DeclaredColumn,
@@ -143,7 +143,7 @@ function compileColumns(config: TableConfig): [Column, ...Column[]] {
     if (field === false) continue;
     columns.push({
       name,
-      type: field.type,
+      type: typeOf(field),
       field,
       sql: quoteIdentifier(name),
       isNullable: field.required !== true,

@@ -1,6 +1,6 @@
 import { isIsoDate, isIsoDateTime } from "../../../../kernel/time/iso-datetime.ts";
 import { describe, type Report } from "../../shape/report.ts";
-import type { Field, FieldType } from "./fields.ts";
+import { type Field, type FieldType, typeOf } from "./fields.ts";
 
 const TEXTUAL: ReadonlySet<string> = new Set(["string", "text"]);
 const NUMERIC: ReadonlySet<string> = new Set(["number", "integer"]);
@@ -10,13 +10,14 @@ const BOUNDS = ["enum", "min", "max", "pattern"] as const;
 /** Checks the relations between the members of a field. */
 export function checkField(field: Field, report: Report): void {
   const before = report.problems.length;
+  if (field.type === undefined && field.references === undefined) report.at("type").say("is required");
   checkBounds(field, report);
   checkChoices(field, report);
-  if (field.pattern !== undefined && !TEXTUAL.has(field.type)) {
-    report.at("pattern").say(`is for string and text, not for ${field.type}`);
+  if (field.pattern !== undefined && !TEXTUAL.has(typeOf(field))) {
+    report.at("pattern").say(`is for string and text, not for ${typeOf(field)}`);
   }
-  if (field.onUpdate !== undefined && field.type !== "datetime") {
-    report.at("onUpdate").say(`is for datetime, not for ${field.type}`);
+  if (field.onUpdate !== undefined && typeOf(field) !== "datetime") {
+    report.at("onUpdate").say(`is for datetime, not for ${typeOf(field)}`);
   }
   if (field.validate !== undefined && BOUNDS.every((name) => field[name] === undefined)) {
     report.at("validate").say(`is for fields with ${BOUNDS.join(", ")}`);
@@ -30,11 +31,11 @@ function checkBounds(field: Field, report: Report): void {
     const bound = field[name];
     if (bound === undefined) continue;
     const at = report.at(name);
-    if (TEXTUAL.has(field.type)) {
+    if (TEXTUAL.has(typeOf(field))) {
       const isLength = Number.isSafeInteger(bound) && bound >= 0;
       if (!isLength) at.say(`counts characters and must be a whole number, 0 or more, got ${bound}`);
-    } else if (!NUMERIC.has(field.type)) {
-      at.say(`is for string, text, number and integer, not for ${field.type}`);
+    } else if (!NUMERIC.has(typeOf(field))) {
+      at.say(`is for string, text, number and integer, not for ${typeOf(field)}`);
     }
   }
   if (field.min !== undefined && field.max !== undefined && field.min > field.max) {
@@ -45,14 +46,14 @@ function checkBounds(field: Field, report: Report): void {
 function checkChoices(field: Field, report: Report): void {
   if (field.enum === undefined) return;
   const at = report.at("enum");
-  const wanted = TEXTUAL.has(field.type) ? "string" : NUMERIC.has(field.type) ? "number" : null;
+  const wanted = TEXTUAL.has(typeOf(field)) ? "string" : NUMERIC.has(typeOf(field)) ? "number" : null;
   if (wanted === null) {
-    at.say(`is for string, text, number and integer, not for ${field.type}`);
+    at.say(`is for string, text, number and integer, not for ${typeOf(field)}`);
     return;
   }
   for (const [index, value] of field.enum.entries()) {
     if (typeof value !== wanted) at.at(index).say(`must be a ${wanted}, like the field, got ${describe(value)}`);
-    else if (field.type === "integer" && !Number.isSafeInteger(value)) at.at(index).say("must be a whole number");
+    else if (typeOf(field) === "integer" && !Number.isSafeInteger(value)) at.at(index).say("must be a whole number");
     if (field.enum.indexOf(value) !== index) at.at(index).say(`is listed twice: ${describe(value)}`);
   }
 }
@@ -63,7 +64,7 @@ function checkDefault(field: Field, report: Report): void {
     if (field.required === true) report.say("must not be null, since the field is required");
     return;
   }
-  const wanted = wrongType(field.type, value);
+  const wanted = wrongType(typeOf(field), value);
   if (wanted !== null) {
     report.say(`must be ${wanted}, like the field, got ${describe(value)}`);
     return;

@@ -41,6 +41,9 @@ const ReferenceShape = Type.Object({
 });
 export interface Reference extends Static<typeof ReferenceShape> {}
 
+/** Returns the type of a field; one with references may leave it out. */
+export const typeOf = ({ type = "string" }: Field): FieldType => type;
+
 /** A reference with its defaults. */
 export interface DeclaredReference {
   table: string;
@@ -60,7 +63,8 @@ export function referenceOf({ references, onDelete, mayBeHidden = false }: Field
 
 /** A field by itself. `field-rules.ts` checks the relations between its members. */
 export const FieldShape = Type.Object({
-  type: Type.Unsafe<FieldType>(Type.Enum(FIELD_TYPES)),
+  /** Required, but for a field with `references`, which is a `string` then. */
+  type: Type.Optional(Type.Unsafe<FieldType>(Type.Enum(FIELD_TYPES))),
   required: Type.Optional(Type.Boolean()),
   default: Type.Optional(jsonValue),
   unique: Type.Optional(Type.Boolean()),

@@ -34,7 +34,7 @@ function fieldsOf(table: PlainObject): Fields {
   }
   for (const [name, field] of Object.entries(schema)) {
     if (AUTOMATIC_FIELDS.includes(name) || !isPlainObject(field)) continue;
-    fields.set(name, { type: String(field["type"]), isUnique: field["unique"] === true });
+    fields.set(name, { type: String(field["type"] ?? "string"), isUnique: field["unique"] === true });
   }
   return fields;
 }
@@ -83,7 +83,7 @@ const unknownField = (name: string, fields: Fields): string =>
   `${describe(name)} is not a declared field; the fields are ${[...fields.keys()].join(", ")}`;
 
 function checkReference(declaration: PlainObject, tables: ReadonlyMap<string, Fields>, report: Report): void {
-  const { references, required, type } = declaration;
+  const { references, required, type = "string" } = declaration;
   if (references === undefined) {
     for (const member of ["onDelete", "mayBeHidden"]) {
       if (declaration[member] !== undefined) report.at(member).say("is for a field with references");
