@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { leased, type Turn } from "../auth/lease.ts";
 import type { ClientContext } from "../context.ts";
 import { systemRuntime } from "../runtime.ts";
 import { createUnfinishedUploads, type Unfinished } from "./upload-parts.ts";
@@ -6,13 +7,16 @@ import { createUnfinishedUploads, type Unfinished } from "./upload-parts.ts";
 test("[TC84] uploads that begin and end at the same time in two tabs are all known in a store that answers later", async () => {
   const values = new Map<string, string>();
   const later = <T>(work: () => T) => new Promise<T>((resolve) => setTimeout(() => resolve(work()), 1));
+  const store = {
+    get: (key: string) => later(() => values.get(key) ?? null),
+    set: (key: string, value: string) => later(() => void values.set(key, value)),
+    remove: (key: string) => later(() => void values.delete(key)),
+  };
+  const runtime = { ...systemRuntime, now: () => 0 };
   const context = {
-    store: {
-      get: (key: string) => later(() => values.get(key) ?? null),
-      set: (key: string, value: string) => later(() => void values.set(key, value)),
-      remove: (key: string) => later(() => void values.delete(key)),
-    },
-    runtime: { ...systemRuntime, now: () => 0 },
+    store,
+    runtime,
+    inTurn: <T>(turn: Turn<T>) => leased(store, runtime, turn),
     transport: { url: () => "http://localhost" },
   } as unknown as ClientContext;
   const upload = (of: string): Unfinished => ({ of, uploadId: of, partBytes: 1, beganAt: 0 });

@@ -132,7 +132,7 @@ export default defineConfig({
 });
 `;
 
-const WRONG: readonly (readonly [right: string, wrong: string, error: string])[] = [
+const WRONG: readonly (readonly [right: string, wrong: string, error: string | RegExp])[] = [
   ["note.points === null || ", "", "'note.points' is possibly 'null'"],
   ['note.kind === "a"', 'note.kind === "c"', "This comparison appears to be unintentional"],
   ['next.updatedAt !== ""', 'next.createdAt !== ""', "Property 'createdAt' does not exist"],
@@ -141,7 +141,12 @@ const WRONG: readonly (readonly [right: string, wrong: string, error: string])[]
     'table("member").get(auth?.id ?? "")',
     `Argument of type '"member"' is not assignable`,
   ],
-  ['[["role", "==", "owner"]]', '[["rule", "==", "owner"]]', `Type '"rule"' is not assignable`],
+  // A condition of an unknown field, or an element that is neither a condition nor a group: by the compiler's version.
+  [
+    '[["role", "==", "owner"]]',
+    '[["rule", "==", "owner"]]',
+    /Type '(?:"rule"|\["rule", "==", "owner"\])' is not assignable/,
+  ],
   ["note.title.length", "note.name.length", "Property 'name' does not exist"],
 ];
 
@@ -162,7 +167,7 @@ for (const name of ["typescript", ...OLDER_TYPESCRIPTS] as const) {
     const wrong = WRONG.reduce((config, [right, replacement]) => config.replace(right, replacement), TYPED);
     const { exitCode, output } = typesOf(() => wrong, compiler(name));
     expect(exitCode).not.toBe(0);
-    for (const [, , error] of WRONG) expect(output).toContain(error);
+    for (const [, , error] of WRONG) expect(output).toMatch(error);
   });
 
   test(`[CF212] ${name}: a mistake in a helper that tables share is one line`, () => {
