@@ -638,6 +638,19 @@ test.each(NAMES)("[AU300] %s is configured by its name and signs in", async (nam
   expect(second["id"]).toBe(user["id"]);
 });
 
+test("[AU301] a posted callback needs a state, and has at most 64 KiB", async () => {
+  const callback = "/api/auth/oauth/apple/callback";
+  const post = async (body?: string) => {
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    return (await platform.fetch(callback, { method: "POST", headers, ...(body === undefined ? {} : { body }) }))
+      .status;
+  };
+  expect([await post(), await post("code=right"), await post("state="), await post("state=x")]).toEqual([
+    400, 400, 400, 303,
+  ]);
+  expect(await post(`state=x&user=${"x".repeat(70_000)}`)).toBe(413);
+});
+
 test("[AU301] Apple's secret is a token that the key of the config signs", () => {
   // The last sign-in at Apple was that of the test above.
   const secrets: string[] = [];

@@ -138,6 +138,7 @@ const posted = (deps: EndpointDeps): Endpoint =>
     async ({ request, params, query }) => {
       query();
       const form = new URLSearchParams(await formOf(request));
+      if (!form.get("state")) throw badField("state", "required", "state is required");
       const passedOn = new URLSearchParams();
       for (const name of POSTED) {
         const value = form.get(name);
