@@ -938,6 +938,10 @@ describe("configWarnings", () => {
     expect(access({ insert: true, upsert: "matching" })).toEqual([]);
     expect(access({ insert: true, update: own })).toEqual([]);
     expect(access({ insert: own, update: rule })).toEqual([]);
+    // Where one returns a filter, the fitting rule decides.
+    const filter = (auth: { id: string } | null) => [["owner", "==", auth?.id ?? ""]];
+    expect(access({ insert: (auth: { id: string }) => ({ or: [filter(auth)] }), update: rule })).toEqual([]);
+    expect(access({ insert: () => true, update: filter })).toEqual([]);
     expect(access({ insert: true, update: true, upsert: "either" })).toEqual([]);
     expect(access({ insert: false, update: rule, upsert: "either" })).toEqual([]);
     expect(access({ insert: rule, update: rule })).toEqual([]);

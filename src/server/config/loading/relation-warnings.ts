@@ -16,7 +16,7 @@ export function relationWarnings({ databases = {} }: PlatformConfig): ConfigProb
       for (const [action, rule] of Object.entries(declared.access ?? {})) {
         if (typeof rule !== "function" || isAsyncFunction(rule)) continue;
         const path = `databases.${namespace}.tables.${table}.access.${action}`;
-        for (const message of problemsOf(answerOf(rule), declared, tables)) {
+        for (const message of problemsOf(triedAnswer(rule), declared, tables)) {
           problems.set(`${path} ${message}`, { path, message: `has a relation that makes it deny: ${message}` });
         }
       }
@@ -25,7 +25,8 @@ export function relationWarnings({ databases = {} }: PlatformConfig): ConfigProb
   return [...problems.values()];
 }
 
-function answerOf(rule: unknown): unknown {
+/** Returns what a synchronous rule answers to somebody, about stand-ins for records; null where it throws. */
+export function triedAnswer(rule: unknown): unknown {
   try {
     return (rule as (...args: unknown[]) => unknown)(SOMEBODY, STAND_IN, STAND_IN);
   } catch {

@@ -3,7 +3,7 @@ import type { ConfigProblem } from "../problems.ts";
 import type { PlatformConfig, Rule, SignUpFacts, TableAccess, TableConfig, UpdateRule } from "../types.ts";
 import { fixedWarnings } from "./fixed-warnings.ts";
 import { isAsyncFunction, lookupWarnings } from "./lookup-warnings.ts";
-import { relationWarnings } from "./relation-warnings.ts";
+import { relationWarnings, triedAnswer } from "./relation-warnings.ts";
 import { slowTextOf } from "./slow-pattern.ts";
 
 /** Returns warnings for settings that are allowed and probably a mistake. */
@@ -131,7 +131,12 @@ function overwriting({ insert = false, update = false, upsert }: TableAccess): s
 }
 
 /**
- * Whether a rule reads the record, judged by its parameters. Whether a rule without the record returns true or a filter is unknown
- * here.
+ * Whether the record decides a rule, judged by its parameters, and by its answer to somebody: a filter. What it answers to others
+ * is unknown here.
  */
-const looksAtRecord = (rule: Rule | UpdateRule): boolean => typeof rule === "function" && rule.length > 1;
+const looksAtRecord = (rule: Rule | UpdateRule): boolean => {
+  if (typeof rule !== "function") return false;
+  if (rule.length > 1 || isAsyncFunction(rule)) return rule.length > 1;
+  const answer = triedAnswer(rule);
+  return typeof answer === "object" && answer !== null;
+};
