@@ -1,4 +1,4 @@
-import { AppError } from "../../../kernel/errors.ts";
+import { AppError, badField } from "../../../kernel/errors.ts";
 import { jsonCopy, plainCopy } from "../../../kernel/json/copy.ts";
 import { isJsonObject } from "../../../kernel/json/json.ts";
 import { createParser } from "../../../kernel/schema/parser.ts";
@@ -15,10 +15,10 @@ import { createQueryParser, type QueryParser } from "../../http/exchange/query-p
 import { AggregateQuery, BatchBody, CountQuery, ListQuery, type ReadRequest, SearchQuery } from "./model/requests.ts";
 import type { TableService } from "./service.ts";
 
-const listParser = createQueryParser(ListQuery, { takesOthers: true });
-const countParser = createQueryParser(CountQuery, { takesOthers: true });
-const aggregateParser = createQueryParser(AggregateQuery, { takesOthers: true });
-const searchParser = createQueryParser(SearchQuery, { takesOthers: true });
+const listParser = createQueryParser(ListQuery);
+const countParser = createQueryParser(CountQuery);
+const aggregateParser = createQueryParser(AggregateQuery);
+const searchParser = createQueryParser(SearchQuery);
 const batchParser = createParser(BatchBody);
 
 /** Returns `app.db(…)` or `app.as(auth).db(…)`: the service behind HTTP, called as the server itself or as a user. */
@@ -42,11 +42,12 @@ function createTableAccessor(service: TableService, principal: Principal, addres
   /** Returns a read with the options as the query string that a client would send. */
   const asked = <Values>(
     parser: QueryParser,
-    options: (ListOptions & { q?: string }) | AggregateOptions,
+    options: ListOptions | AggregateOptions,
+    q?: string,
   ): ReadRequest<Values> => {
-    const text = queryOf(options);
+    const text = queryOf(options, q);
     // The type of the values comes from the parser's schema.
-    return { ...asker, query: () => parser.parse(new Query(text)) as Values, queryText: () => text };
+    return { ...asker, query: () => parser.parse(new Query(text, parser.known)) as Values, queryText: () => text };
   };
   return {
     async get(id) {
@@ -60,7 +61,7 @@ function createTableAccessor(service: TableService, principal: Principal, addres
     list: async (options = {}) => service.list(asked(listParser, options), address),
     count: async (options = {}) => (await service.count(asked(countParser, options), address)).total,
     aggregate: async (options = {}) => service.aggregate(asked(aggregateParser, options), address),
-    search: async (q, options = {}) => service.search(asked(searchParser, { ...options, q }), address),
+    search: async (q, options = {}) => service.search(asked(searchParser, options, q), address),
     // Copies: the caller may change its object before the write runs, and the answer while it is announced to others.
     async insert(record) {
       const copy = jsonCopy(record);
@@ -85,9 +86,13 @@ function createTableAccessor(service: TableService, principal: Principal, addres
   };
 }
 
-function queryOf(options: (ListOptions & { q?: string }) | AggregateOptions): string {
+/** Returns the query string. Errors: 400 for a filter in place of the options, which would not be looked at. */
+function queryOf(options: ListOptions | AggregateOptions, q: string | undefined): string {
+  if (Array.isArray(options)) {
+    throw badField("filter", "invalid_value", 'A filter is a member of the options: { filter: [["year", ">", 1999]] }');
+  }
   const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(options)) {
+  for (const [name, value] of Object.entries({ ...options, q })) {
     if (value !== undefined) parameters.set(name, typeof value === "object" ? JSON.stringify(value) : String(value));
   }
   return parameters.toString();

@@ -54,7 +54,10 @@ export interface BatchResult<R = TableRecord> {
   deleted: { id: string }[];
 }
 
-/** A table without its rules: validation and limits apply; the calling code checks rights. */
+/**
+ * A table without its rules: validation and limits apply; the calling code checks rights. An option that a method does not have is
+ * 400, never ignored.
+ */
 export interface TableAccessor<R = TableRecord> {
   /** Returns the record; null when there is none. */
   get(id: string): Promise<R | null>;
