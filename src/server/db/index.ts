@@ -29,7 +29,14 @@ export {
   type StoredOutboxRow,
 } from "./outbox/types.ts";
 export type { AnswerText } from "./processes/text-answer.ts";
-export { BUCKET_FUNCTION, type HighlightRequest, type PageBounds } from "./reads/requests.ts";
+export {
+  BUCKET_FUNCTION,
+  type HighlightRequest,
+  type PageBounds,
+  type RankedWords,
+  type RankRequest,
+  type SentStatement,
+} from "./reads/requests.ts";
 export {
   type DeclaredColumn,
   type DeclaredTable,

@@ -124,6 +124,9 @@ export const HIGHLIGHT_PIECE_LENGTH = 4_096;
 /** A phrase that begins in one piece may end this many characters after it: the maximum length of a query. */
 export const HIGHLIGHT_PHRASE_LENGTH = 1_000;
 
+/** Characters at the beginning of a record's texts in which the words of a search are counted to rank it. */
+export const RANKED_TEXT_LENGTH = 64 * 1024;
+
 /** Minimum size of an answer from a process that counts as large. */
 export const LARGE_ANSWER_BYTES = 1024 * 1024;
 /** Bytes of large texts that an area holds at once. */

@@ -5,7 +5,7 @@ import type { JsonObject } from "../../kernel/json/json.ts";
 import type { AuditActor } from "../../kernel/observing/request-trace.ts";
 import type { AboutChange, AuditedChange } from "./audit/types.ts";
 import type { Actor, Cause, Origin, OutboxRow } from "./outbox/types.ts";
-import type { HighlightRequest, PageBounds, SqlValue } from "./reads/requests.ts";
+import type { HighlightRequest, PageBounds, RankRequest, SqlValue } from "./reads/requests.ts";
 import type { MigrationRequest } from "./schema/types.ts";
 import type { Commits } from "./writer/commit-gate.ts";
 
@@ -105,6 +105,8 @@ export interface ReadPageOptions<R> extends ReadOptions {
   page: PageBounds;
   /** Appends the marked texts to the values of each row, null for a text without marks. Default null: no marks. */
   highlight?: HighlightRequest | null | undefined;
+  /** Orders the rows by relevance. Default null: in the order of the statement. */
+  rank?: RankRequest | null | undefined;
   /** Called for each row when it arrives, so that a large page is decoded over several turns of the event loop. */
   decode: (values: unknown[]) => R;
 }

@@ -311,8 +311,7 @@ export class OpenFile implements OpenedFile {
   }
 
   async read(sql: string, params: readonly SqlValue[], options: ReadOptions = {}): Promise<unknown[][]> {
-    return (await this.#read(sql, params, { ...options, page: null, highlight: null, decode: (values) => values }))
-      .rows;
+    return (await this.#read(sql, params, { ...options, page: null, decode: (values) => values })).rows;
   }
 
   readPage<R>(sql: string, params: readonly SqlValue[], options: ReadPageOptions<R>): Promise<ReadResult<R>> {
@@ -322,14 +321,15 @@ export class OpenFile implements OpenedFile {
   async #read<R>(
     sql: string,
     params: readonly SqlValue[],
-    options: ReadOptions & Pick<LongRead<R>, "page" | "decode"> & Pick<ReadPageOptions<R>, "highlight">,
+    options: ReadOptions & Pick<LongRead<R>, "page" | "decode"> & Pick<ReadPageOptions<R>, "highlight" | "rank">,
   ): Promise<ReadResult<R>> {
     if (this.#closing !== null || this.#isClosed) throw serverStopping();
     this.assertReadable();
-    const { timeoutMs = READ_TIMEOUT_MS, caller = SERVER_CALLER, highlight = null, signal, page, decode } = options;
+    const { timeoutMs = READ_TIMEOUT_MS, caller = SERVER_CALLER, signal, page, decode } = options;
+    const { highlight = null, rank = null } = options;
     this.#readsUnderWay += 1;
     try {
-      const statement = { path: this.path, extensions: this.#extensions, sql, params, page, highlight };
+      const statement = { path: this.path, extensions: this.#extensions, sql, params, page, highlight, rank };
       const read = { ...statement, timeoutMs, caller, signal, ended: this.#ended.signal, decode };
       const result = await this.#dependencies.queries.query(read);
       // If a sync has failed meanwhile, the rows read may not be on the disk.

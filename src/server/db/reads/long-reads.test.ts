@@ -19,6 +19,7 @@ import { SERVER_CALLER } from "../server-caller.ts";
 import type { DatabaseFile, SqlValue, StorageEngine } from "../types.ts";
 import { FileWork } from "../writer/file-work.ts";
 import { LongReads } from "./long-reads.ts";
+import type { RankRequest } from "./requests.ts";
 
 const ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c";
 const ENDLESS_ROWS =
@@ -94,6 +95,43 @@ test("[DB17] a read over its time limit is 408, and has really ended", async () 
   expect(await reading).toMatchObject({ status: 408 });
   if (process.platform === "linux") expect(busyChildren()).toBe(0);
   expect(await file.read("SELECT 1", [])).toEqual([[1]]);
+});
+
+test("[TB803] a read that ranks is ended past its time, in whichever of its statements", async () => {
+  const rows = (sql: string) => ({ sql, params: [] });
+  const candidates = rows(`SELECT 2, column1, column2 FROM (VALUES (1, 'a of b'), (2, 'a a'))`);
+  const rank: RankRequest = {
+    candidates,
+    counts: [rows("SELECT 0, 2")],
+    words: { by: "words", tokenize: "unicode61", queries: ['"a"'] },
+    recordsMax: 10,
+    offset: 0,
+    limit: 2,
+    others: rows("SELECT 2, 7"),
+  };
+  const read = (changed: Partial<RankRequest>) =>
+    file
+      .readPage("SELECT ?, value FROM json_each(?)", [], {
+        rank: { ...rank, ...changed },
+        page: { bytesMax: 1_000, rowBytes: 1, jsonColumns: [] },
+        decode: (values) => values,
+        timeoutMs: 500,
+      })
+      .then(({ rows: found }) => found)
+      .catch((error: unknown) => error);
+  expect(await read({})).toEqual([
+    [2, 2],
+    [2, 1],
+    [2, 7],
+  ]);
+  const endless = rows(ENDLESS);
+  for (const changed of [{ candidates: endless }, { counts: [endless] }, { others: endless }]) {
+    expect(await read(changed)).toMatchObject({ status: 408 });
+  }
+  expect(await read({ others: null })).toEqual([
+    [2, 2],
+    [2, 1],
+  ]);
 });
 
 test("[DB17] a read whose signal is aborted ends with the signal's reason", async () => {
@@ -260,6 +298,7 @@ test("[DB125] a checkpoint, and a process that closes a file, have a deadline", 
       params: [],
       page: null,
       highlight: null,
+      rank: null,
       timeoutMs: 1_000,
       caller: SERVER_CALLER,
       signal: undefined,

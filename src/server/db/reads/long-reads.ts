@@ -10,11 +10,11 @@ import {
 import type { Job, Refusals } from "../processes/job.ts";
 import { ProcessPool } from "../processes/pool.ts";
 import { queryError } from "../processes/query-error.ts";
-import { sentValues } from "../processes/sent-values.ts";
+import { type SentValues, sentValues } from "../processes/sent-values.ts";
 import { SERVER_CALLER } from "../server-caller.ts";
 import type { ReadCaller, ReadResult, SqlValue } from "../types.ts";
 import { PagePlaces, shareOf } from "./page-places.ts";
-import type { ForgetRequest, QueryAnswer, QueryRequest } from "./requests.ts";
+import type { ForgetRequest, QueryAnswer, QueryRequest, RankRequest, SentStatement } from "./requests.ts";
 
 export interface LongRead<R> extends Omit<QueryRequest, "op" | "params"> {
   params: readonly SqlValue[];
@@ -61,10 +61,12 @@ export class LongReads {
     ended,
     decode,
     params,
+    rank,
     ...statement
   }: LongRead<R>): Promise<ReadResult<R>> {
     const { callerName } = caller;
-    const request: QueryRequest = { ...statement, params: sentValues(params), op: "query" };
+    const sent = { params: sentValues(params), rank: rank === null ? null : sentRank(rank) };
+    const request: QueryRequest = { ...statement, ...sent, op: "query" };
     let rows: R[] = [];
     let endPage = (): void => {};
     const take = (part: unknown): void => {
@@ -79,7 +81,7 @@ export class LongReads {
     const job: Job = {
       request,
       caller: callerName,
-      places: 1 + Math.floor(bytesOf(params) / READ_PLACE_BYTES),
+      places: 1 + Math.floor((bytesOf(params) + rankBytes(request)) / READ_PLACE_BYTES),
       waitMs: timeoutMs,
       runMs: timeoutMs,
       signals: ends.flatMap(({ signal, reason }) => (signal === undefined ? [] : [{ signal, reason }])),
@@ -142,8 +144,31 @@ const refusals = (subject: string, timeoutMs: number): Refusals => ({
   ended: (exit) => new Error(`a query process ended by itself (${exit})`),
 });
 
+/** Encodes the values of the statements that rank. */
+function sentRank(rank: RankRequest): RankRequest {
+  const sent = ({ sql, params }: SentStatement): SentStatement =>
+    typeof params === "string" ? { sql, params } : { sql, params: sentValues(params) };
+  const { candidates, counts, others } = rank;
+  return {
+    ...rank,
+    candidates: sent(candidates),
+    counts: counts.map(sent),
+    others: others === null ? null : sent(others),
+  };
+}
+
+function rankBytes({ rank }: QueryRequest): number {
+  if (rank === null) return 0;
+  const { candidates, counts, others } = rank;
+  return [candidates, ...counts, ...(others === null ? [] : [others])].reduce(
+    (sum, { params }) => sum + bytesOf(params),
+    0,
+  );
+}
+
 /** Estimates the memory that the values of a statement take. */
-function bytesOf(params: readonly SqlValue[]): number {
+function bytesOf(params: SentValues<SqlValue>): number {
+  if (typeof params === "string") return params.length;
   let bytes = 0;
   for (const value of params) {
     if (typeof value === "string") bytes += value.length;

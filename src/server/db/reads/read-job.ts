@@ -1,4 +1,4 @@
-import type { SQLInputValue } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { READ_PART_BYTES, READ_RESULT_BYTES_MAX } from "../limits.ts";
 import { type JobContext, serveJobs } from "../processes/program.ts";
 import { sqliteFailure } from "../processes/query-error.ts";
@@ -6,15 +6,16 @@ import { receivedValues } from "../processes/sent-values.ts";
 import type { SqlValue } from "../types.ts";
 import { createConnections } from "./connections.ts";
 import { createHighlighter } from "./highlight.ts";
-import type { PageBounds, QueryAnswer, QueryRequest, ReadRequest } from "./requests.ts";
+import { rankedRows } from "./ranked-rows.ts";
+import type { PageBounds, QueryAnswer, QueryRequest, ReadRequest, SentStatement } from "./requests.ts";
 
 /** Starts the program of long reads: queries on read-only connections. [DB16] [DB19] [DB124] */
 export function start(): void {
   const connections = createConnections();
   const highlightRows = createHighlighter();
 
-  function* found({ path, extensions, sql, params }: QueryRequest): Iterable<unknown[]> {
-    const statement = connections.of(path, extensions).prepare(sql);
+  function* rowsOf(connection: DatabaseSync, { sql, params }: SentStatement): Iterable<unknown[]> {
+    const statement = connection.prepare(sql);
     statement.setReturnArrays(true);
     // Without it, one integer beyond 2^53 would make the whole query fail.
     statement.setReadBigInts(true);
@@ -23,6 +24,21 @@ export function start(): void {
       const values = row as unknown[];
       for (let i = 0; i < values.length; i += 1) if (typeof values[i] === "bigint") values[i] = Number(values[i]);
       yield values;
+    }
+  }
+
+  function* found({ path, extensions, rank, ...statement }: QueryRequest): Iterable<unknown[]> {
+    const connection = connections.of(path, extensions);
+    if (rank === null) {
+      yield* rowsOf(connection, statement);
+      return;
+    }
+    // All statements that rank see one commit.
+    connection.exec("BEGIN");
+    try {
+      yield* rankedRows((other) => rowsOf(connection, other), statement.sql, rank);
+    } finally {
+      connection.exec("ROLLBACK");
     }
   }
 

@@ -34,7 +34,39 @@ export interface QueryRequest {
   page: PageBounds | null;
   /** Marks appended to the rows of a page; null: none. */
   highlight: HighlightRequest | null;
+  /** Order by relevance; null: that of the statement. */
+  rank: RankRequest | null;
 }
+
+/** A statement with its values. */
+export interface SentStatement {
+  sql: string;
+  params: SentValues<SqlValue>;
+}
+
+/**
+ * Order of a page by relevance, which is computed from what these statements find, and from nothing else. The statement of the query
+ * finds the ranked records of the page, in the order of their rowids in a JSON array: it binds the number of all matches, which is
+ * its first column, and that array.
+ */
+export interface RankRequest {
+  /** Finds the number of all matches, the rowid and the texts of each record to rank, in the order of equal scores. */
+  candidates: SentStatement;
+  /** Each finds the places of words, and how many records have these: `recordsMax` at most. None of a single word. */
+  counts: readonly SentStatement[];
+  words: RankedWords;
+  /** Maximum number of candidates. */
+  recordsMax: number;
+  offset: number;
+  limit: number;
+  /** Finds the rows of the page that follow the ranked ones; null: none. */
+  others: SentStatement | null;
+}
+
+/** Words of a search, as FTS5 queries or as substrings. */
+export type RankedWords =
+  | { by: "words"; tokenize: string; queries: readonly string[] }
+  | { by: "substrings"; terms: readonly string[] };
 
 /** Name of the SQL function `name(text, unit, zone)`, which exists in the processes only: see `bucketLabel`. */
 export const BUCKET_FUNCTION = "_platform_bucket";

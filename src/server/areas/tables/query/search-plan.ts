@@ -1,11 +1,12 @@
 import { badField, badRequest } from "../../../../kernel/errors.ts";
-import { ftsTokenizer, type HighlightRequest } from "../../../db/index.ts";
+import { ftsTokenizer, type HighlightRequest, type RankedWords } from "../../../db/index.ts";
 import type { ParsedFilter } from "../filters/filter.ts";
 import { behindRule, filterToSql, join, type SqlCondition } from "../filters/filter-sql.ts";
 import { orderBy, type Sort } from "../filters/sort.ts";
-import { QUERY_WORDS_MAX, TRIGRAM_LENGTH_MIN } from "../limits.ts";
+import { QUERY_WORDS_MAX, TRIGRAM_LENGTH_MIN, VISIBLE_RECORDS_FEW } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
 import type { SearchValues } from "../model/requests.ts";
+import { isBounded } from "./index-choice.ts";
 
 const MARK_DEFAULTS = { pre: "<mark>", post: "</mark>" };
 
@@ -17,8 +18,14 @@ export interface SearchPlan {
   match: SqlCondition | null;
   /** Condition for a scan of the table `t`; null when there is none. */
   like: SqlCondition | null;
+  /** The different words, for the order by relevance. */
+  words: readonly SearchWord[];
+  ranked: RankedWords;
   highlight: HighlightRequest;
 }
+
+/** A word as a query of the index, or as patterns of which one must match, where it is too short for the index. */
+export type SearchWord = { by: "index"; query: string } | { by: "patterns"; patterns: readonly string[] };
 
 type Marks = Pick<HighlightRequest, "columns" | "pre" | "post" | "isEscaped">;
 
@@ -42,7 +49,7 @@ function parseMarks(query: SearchValues, columns: readonly number[]): Marks {
   return { columns, pre, post, isEscaped };
 }
 
-type Fts = NonNullable<TableModel["fts"]>;
+export type Fts = NonNullable<TableModel["fts"]>;
 
 /**
  * Splits `q` at white space and NUL, at which FTS5 would end the query. A trigram index has all characters, the others only
@@ -57,13 +64,17 @@ function wordsOf(q: string, { tokenize }: Fts): string[] {
 const quoted = (word: string): string => `"${word.replaceAll('"', '""')}"`;
 
 function planWords(fts: Fts, words: readonly string[], marks: Marks): SearchPlan {
-  const phrases = words.map(quoted);
+  // All words must occur; the last one may be a prefix.
+  const phrases = words.map((word, place) => (place < words.length - 1 ? quoted(word) : `${quoted(word)}*`));
+  const tokenize = ftsTokenizer(fts.tokenize);
+  const queries = [...new Set(phrases)];
   return {
     fts: fts.sql,
-    // All words must occur; the last one may be a prefix.
-    match: { sql: `f.${fts.sql} MATCH ?`, params: [`${phrases.join(" ")}*`] },
+    match: { sql: `f.${fts.sql} MATCH ?`, params: [phrases.join(" ")] },
     like: null,
-    highlight: { ...marks, by: "words", tokenize: ftsTokenizer(fts.tokenize), query: `${phrases.join(" OR ")}*` },
+    words: queries.map((query) => ({ by: "index", query })),
+    ranked: { by: "words", tokenize, queries },
+    highlight: { ...marks, by: "words", tokenize, query: phrases.join(" OR ") },
   };
 }
 
@@ -71,24 +82,38 @@ function planTrigram(model: TableModel, fts: Fts, words: readonly string[], mark
   const isLong = (word: string) => [...word].length >= TRIGRAM_LENGTH_MIN;
   const long = words.filter(isLong);
   const likes = words.filter((word) => !isLong(word)).map((word) => anyFieldLike(model, fts, word));
+  const terms = [...new Set(words)];
   return {
     fts: fts.sql,
     match: long.length === 0 ? null : { sql: `f.${fts.sql} MATCH ?`, params: [long.map(quoted).join(" ")] },
     like: likes.length === 0 ? null : join(likes, "AND"),
+    words: terms.map((term) =>
+      isLong(term) ? { by: "index", query: quoted(term) } : { by: "patterns", patterns: patternsOf(term) },
+    ),
+    ranked: { by: "substrings", terms },
     highlight: { ...marks, by: "substrings", terms: words },
   };
 }
 
 function anyFieldLike(model: TableModel, fts: Fts, word: string): SqlCondition {
-  const columns = fts.fields.map((field) => model.byName.get(field)).filter((column) => column !== undefined);
-  const patterns = casesOf(word).map((text) => `%${text.replace(/[\\%_]/g, "\\$&")}%`);
+  const patterns = patternsOf(word);
   return join(
-    columns.flatMap((column) =>
-      patterns.map((pattern) => ({ sql: `t.${column.sql} LIKE ? ESCAPE '\\'`, params: [pattern] })),
+    textsOf(model, fts).flatMap((column) =>
+      patterns.map((pattern) => ({ sql: likeSql(column, "?"), params: [pattern] })),
     ),
     "OR",
   );
 }
+
+/** Returns the searched columns of the table `t`. */
+export const textsOf = (model: TableModel, fts: Fts): string[] =>
+  fts.fields
+    .map((field) => model.byName.get(field))
+    .flatMap((column) => (column === undefined ? [] : `t.${column.sql}`));
+
+export const likeSql = (column: string, pattern: string): string => `${column} LIKE ${pattern} ESCAPE '\\'`;
+
+const patternsOf = (word: string): string[] => casesOf(word).map((text) => `%${text.replace(/[\\%_]/g, "\\$&")}%`);
 
 /** Returns the case variants of a word of one or two characters: LIKE ignores the case of ASCII only. */
 function casesOf(word: string): string[] {
@@ -106,37 +131,74 @@ const FOUND = "_platform_found";
 const PAGE = "_platform_page";
 const ROW = "_platform_row";
 const RANK = "_platform_rank";
+const VISIBLE = "_platform_visible";
 
 export interface FoundQuery {
   plan: SearchPlan;
   filter: ParsedFilter;
   /** Filter of the read rule. */
   ruleFilter: ParsedFilter;
-  /** Whether the best match comes first. */
+  /** Whether matches have the rank of the index of all records. */
   isRanked: boolean;
 }
 
 /** Returns the statement for the rowid of every match, and its rank when matches are ranked. */
 export function foundSql(model: TableModel, { plan, filter, ruleFilter, isRanked }: FoundQuery): SqlCondition {
   const asked = [plan.like, filterToSql(filter, "t.")].filter((part) => part !== null);
-  const onTable = behindRule(ruleFilter, asked.length === 0 ? null : join(asked, "AND"), "t.");
-  const where = join(
-    [plan.match, onTable].filter((part) => part !== null),
-    "AND",
-  );
+  const own = asked.length === 0 ? null : join(asked, "AND");
   const rank = isRanked && plan.match !== null ? "f.rank" : "0";
-  const from =
-    plan.match === null
-      ? `${model.sql} AS t`
-      : `${plan.fts} AS f${onTable !== null ? ` JOIN ${model.sql} AS t ON t.rowid = f.rowid` : ""}`;
+  const columns = `${plan.match === null ? "t" : "f"}.rowid AS ${ROW}, ${rank} AS ${RANK}`;
+  const visible = plan.match === null ? null : visibleOf(model, ruleFilter);
+  const matches = matchesSql(model, {
+    match: plan.match,
+    own,
+    ruleFilter,
+    fts: plan.fts,
+    isPrepared: visible !== null,
+  });
   return {
-    sql: `SELECT ${plan.match === null ? "t" : "f"}.rowid AS ${ROW}, ${rank} AS ${RANK} FROM ${from} WHERE ${where.sql}`,
-    params: where.params,
+    sql: `${visible === null ? "" : `WITH ${visible.sql} `}SELECT ${columns} FROM ${matches.sql}`,
+    params: [...(visible?.params ?? []), ...matches.params],
   };
 }
 
+/**
+ * Returns the CTE of the records that the rule's filter shows; null where no index has them next to each other. It ends behind
+ * VISIBLE_RECORDS_FEW records, and is not used where there are more.
+ */
+export function visibleOf(model: TableModel, ruleFilter: ParsedFilter): SqlCondition | null {
+  if (!isBounded(model, ruleFilter)) return null;
+  const rule = filterToSql(ruleFilter, `${model.sql}.`);
+  if (rule === null) return null;
+  const rows = `SELECT rowid AS ${ROW} FROM ${model.sql} WHERE ${rule.sql} LIMIT ${VISIBLE_RECORDS_FEW + 1}`;
+  return { sql: `${VISIBLE} AS MATERIALIZED (${rows})`, params: rule.params };
+}
+
+export interface MatchesQuery {
+  /** Condition on the index `f`; null: the table alone is read. */
+  match: SqlCondition | null;
+  /** The caller's condition on the table `t`; null: none. */
+  own: SqlCondition | null;
+  ruleFilter: ParsedFilter;
+  fts: string;
+  /** Whether the statement has the CTE of `visibleOf`: a hidden match is then left out without a look into the table. */
+  isPrepared: boolean;
+}
+
+/** Returns FROM and WHERE of the matches that the rule's filter shows. */
+export function matchesSql(model: TableModel, { match, own, ruleFilter, fts, isPrepared }: MatchesQuery): SqlCondition {
+  const onTable = behindRule(ruleFilter, own, "t.");
+  const isVisible = `CASE WHEN (SELECT count(*) FROM ${VISIBLE}) > ${VISIBLE_RECORDS_FEW} THEN 1 ELSE f.rowid IN (SELECT ${ROW} FROM ${VISIBLE}) END`;
+  const prepared = isPrepared && match !== null ? { sql: isVisible, params: [] } : null;
+  const parts = [match, prepared, onTable].filter((part) => part !== null);
+  const where = parts.length === 0 ? { sql: "1", params: [] } : join(parts, "AND");
+  const joined = onTable === null ? "" : ` JOIN ${model.sql} AS t ON t.rowid = f.rowid`;
+  const from = match === null ? `${model.sql} AS t` : `${fts} AS f${joined}`;
+  return { sql: `${from} WHERE ${where.sql}`, params: where.params };
+}
+
 export interface PageQuery {
-  /** Order of the matches; null for the best match first. */
+  /** Order of the matches; null for the best match first, by the rank of the index. */
   sort: Sort | null;
   limit: number;
   offset: number;
@@ -146,19 +208,30 @@ export interface PageQuery {
  * Returns the statement for one page, with the number of all matches in its first column. It scans the matches once and reads
  * only the records of the page. In the end, records of equal rank are ordered by id.
  */
-export function pageSql(model: TableModel, found: SqlCondition, { sort, limit, offset }: PageQuery): SqlCondition {
-  const orderIn = (cte: string) =>
-    sort === null ? { sql: `${cte}.${RANK}, t."id"`, params: [] } : orderBy(sort, { reverse: false, alias: "t." });
-  const [inFound, inPage] = [orderIn(FOUND), orderIn(PAGE)];
+export function pageSql(model: TableModel, found: SqlCondition, query: PageQuery): SqlCondition {
+  const columns = model.columns.map((column) => `t.${column.sql}`);
+  return pageOf(model, found, query, { columns, order: orderIn(query.sort, PAGE) });
+}
+
+const orderIn = (sort: Sort | null, cte: string): SqlCondition =>
+  sort === null ? { sql: `${cte}.${RANK}, t."id"`, params: [] } : orderBy(sort, { reverse: false, alias: "t." });
+
+/** Returns the statement for columns of the records of a page, behind the number of all matches. */
+export function pageOf(
+  model: TableModel,
+  found: SqlCondition,
+  { sort, limit, offset }: PageQuery,
+  { columns, order }: { columns: readonly string[]; order: SqlCondition },
+): SqlCondition {
+  const inFound = orderIn(sort, FOUND);
   const edge = `SELECT ${RANK} FROM ${FOUND} ORDER BY ${RANK} LIMIT 1 OFFSET ${offset + limit - 1}`;
   const within = sort === null ? ` WHERE ${FOUND}.${RANK} <= ifnull((${edge}), 9e999)` : "";
   const joined = (cte: string): string => `${cte} CROSS JOIN ${model.sql} AS t ON t.rowid = ${cte}.${ROW}`;
-  const columns = model.columns.map((column) => `t.${column.sql}`);
   return {
     sql:
       `WITH ${FOUND} AS MATERIALIZED (${found.sql}), ` +
       `${PAGE} AS MATERIALIZED (SELECT ${FOUND}.* FROM ${joined(FOUND)}${within} ORDER BY ${inFound.sql} LIMIT ${limit} OFFSET ${offset}) ` +
-      `SELECT ${[`(SELECT count(*) FROM ${FOUND})`, ...columns].join(", ")} FROM ${joined(PAGE)} ORDER BY ${inPage.sql}`,
-    params: [...found.params, ...inFound.params, ...inPage.params],
+      `SELECT ${[`(SELECT count(*) FROM ${FOUND})`, ...columns].join(", ")} FROM ${joined(PAGE)} ORDER BY ${order.sql}`,
+    params: [...found.params, ...inFound.params, ...order.params],
   };
 }

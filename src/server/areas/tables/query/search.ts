@@ -2,19 +2,20 @@ import { badField, tooLarge } from "../../../../kernel/errors.ts";
 import type { MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { ListResult } from "../../../config/app/index.ts";
 import type { TableRecord } from "../../../config/types.ts";
-import type { DatabaseFile, HighlightRequest, ReadCaller } from "../../../db/index.ts";
+import type { DatabaseFile, HighlightRequest, RankRequest, ReadCaller } from "../../../db/index.ts";
 import type { Expanding } from "../expand/expand.ts";
 import { parseExpand } from "../expand/paths.ts";
 import { NO_FILTER } from "../filters/filter.ts";
 import type { SqlCondition } from "../filters/filter-sql.ts";
 import { parseSort, type Sort } from "../filters/sort.ts";
-import { SEARCH_PAGE_BYTES_MAX, SEARCH_TIMEOUT_MS } from "../limits.ts";
+import { RANKED_RECORDS_MAX, SEARCH_PAGE_BYTES_MAX, SEARCH_TIMEOUT_MS } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
 import type { ReadRequest, SearchValues } from "../model/requests.ts";
 import type { Table } from "../records/namespaces.ts";
 import { limitOf, parseFields, parseFilters, pick } from "./list-query.ts";
 import { notByRecord, type Reads, type Source } from "./reads.ts";
 import { foundSql, pageSql, planSearch } from "./search-plan.ts";
+import { rankedPageSql, rankRequest } from "./search-rank.ts";
 
 export interface Search {
   /** Searches the table. Errors: 400 without `q` or without full-text search, 413 for a page that is too large. [TB41] */
@@ -37,16 +38,21 @@ export function createSearch(deps: { reads: Reads; expanding: Expanding }): Sear
       const expand = parseExpand(model, query.expand);
       const filter = parseFilters(model, query, await deps.reads.readableTables(principal, source, query));
       const ruleFilter = granted.kind === "filter" ? granted.filter : NO_FILTER;
-      const sort = sortOf(model, query, { isNarrowed: granted.kind === "filter" });
+      const newest = granted.kind === "filter" && query.sort === undefined ? newestFirst(model) : null;
+      const sort = query.sort === undefined ? newest : parseSort(model, query.sort);
       const page = { page: Math.floor(offset / limit) + 1, perPage: limit, hasMore: null, cursor: null };
-      if (plan === null || file === null) return { items: [], total: 0, ...page };
+      if (plan === null || file === null || model.fts === null) return { items: [], total: 0, ...page };
 
       const found = foundSql(model, { plan, filter, ruleFilter, isRanked: sort === null });
-      const hits = await readHits(
-        { table, file, caller: asked },
-        pageSql(model, found, { sort, limit, offset }),
-        plan.highlight,
-      );
+      // The scores of the index depend on the words of hidden records. [TB123]
+      const rank =
+        newest !== null && offset < RANKED_RECORDS_MAX
+          ? rankRequest(model, { plan, fts: model.fts, ruleFilter, found, newest, limit, offset })
+          : null;
+      const statement =
+        rank === null ? pageSql(model, found, { sort, limit, offset }) : { sql: rankedPageSql(model), params: [] };
+      const shape = { highlight: plan.highlight, rank };
+      const hits = await readHits({ table, file, caller: asked }, statement, shape);
       const records = hits.map(({ record }) => record);
       const shown = (record: TableRecord, place: number) => ({
         ...pick(record, fields),
@@ -75,7 +81,7 @@ interface Hit {
 async function readHits(
   { table: { model, store }, file, caller }: { table: Table; file: DatabaseFile; caller: ReadCaller | undefined },
   { sql, params }: SqlCondition,
-  highlight: HighlightRequest,
+  { highlight, rank }: { highlight: HighlightRequest; rank: RankRequest | null },
 ): Promise<Hit[]> {
   const names = [...model.columns.map(({ name }) => name), ...(model.fts?.fields ?? []), "highlights"];
   const page = {
@@ -88,7 +94,7 @@ async function readHits(
     highlights: highlightsOf(model, values.slice(model.columns.length)),
     total: Number(total),
   });
-  const options = { page, highlight, decode, timeoutMs: SEARCH_TIMEOUT_MS, caller };
+  const options = { page, highlight, rank, decode, timeoutMs: SEARCH_TIMEOUT_MS, caller };
   const { rows, bytes, isCut } = await file.readPage(sql, params, options);
   if (!isCut && bytes <= SEARCH_PAGE_BYTES_MAX) return rows;
   throw tooLarge(`The page holds more than ${SEARCH_PAGE_BYTES_MAX} bytes; request fewer records with a lower limit`);
@@ -107,15 +113,9 @@ function highlightsOf(model: TableModel, marked: readonly unknown[]): Record<str
   return highlights;
 }
 
-/**
- * Returns the order of the matches; null for the best match first. bm25 depends on how many records contain a word, hidden ones
- * included; so when a rule's filter applies, the newest records come first.
- */
-function sortOf(model: TableModel, query: SearchValues, { isNarrowed }: { isNarrowed: boolean }): Sort | null {
-  if (query.sort !== undefined) return parseSort(model, query.sort);
-  if (!isNarrowed) return null;
-  return parseSort(model, model.hasCreatedAt ? "createdAt:desc,id:desc" : "id:desc");
-}
+/** Returns the order of the matches that are not ranked, and by which the ranked ones are chosen. */
+const newestFirst = (model: TableModel): Sort =>
+  parseSort(model, model.hasCreatedAt ? "createdAt:desc,id:desc" : "id:desc");
 
 function searchOffset({ page, offset }: SearchValues, limit: number): number {
   if (page === undefined) return offset ?? 0;
