@@ -38,6 +38,8 @@ interface ThumbsDeps {
   config: StorageConfig["thumbs"];
   ids: Ids;
   clock: Clock;
+  /** Processor time that decoding may take at the default of `maxMegapixels`; by default 2,000. */
+  decodeMs?: number;
 }
 
 /**
@@ -53,12 +55,12 @@ export class Thumbs {
   /** Files that took too long to decode: a page that shows one would occupy a process for each of its visitors. */
   readonly #refused = new LRUCache<string, AppError>({ max: THUMBS_REFUSED_MAX, ttl: THUMBS_REFUSED_MS });
 
-  constructor({ directory, config, ids, clock }: ThumbsDeps) {
+  constructor({ directory, config, ids, clock, decodeMs = THUMB_PROCESSOR_MS }: ThumbsDeps) {
     const { atOnce = THUMBS_AT_ONCE_DEFAULT, maxMegapixels = THUMB_SOURCE_MEGAPIXELS_DEFAULT } = config ?? {};
     this.#directory = directory;
     this.#ids = ids;
     this.#pixelsMax = maxMegapixels * PIXELS_PER_MEGAPIXEL;
-    this.#decodeMs = THUMB_PROCESSOR_MS * Math.max(1, maxMegapixels / THUMB_SOURCE_MEGAPIXELS_DEFAULT);
+    this.#decodeMs = decodeMs * Math.max(1, maxMegapixels / THUMB_SOURCE_MEGAPIXELS_DEFAULT);
     this.#pool = new ProcessPool({
       clock,
       program: "areas/storage/contents/thumb-job",
