@@ -16,9 +16,9 @@ const CONFIG = `{
 
 const BUILD_TIMEOUT_MS = 120_000;
 
-const COUNT_SEEN = `new Promise((resolve) => {
+const countOf = (store: "seen" | "writes") => `new Promise((resolve) => {
   indexedDB.open("platform.notes").onsuccess = ({ target: { result } }) => {
-    result.transaction("seen").objectStore("seen").count().onsuccess = ({ target }) => {
+    result.transaction("${store}").objectStore("${store}").count().onsuccess = ({ target }) => {
       result.close();
       resolve(target.result);
     };
@@ -69,12 +69,13 @@ browserTest("[TC126] a page that is reloaded without a server shows what was see
   await until("the note is there", async () => String(await texts()) === "online");
   await page.reload();
   await page.locator("body[data-kept]").waitFor();
-  await until("what was seen is stored", async () => (await page.evaluate(COUNT_SEEN)) === 1);
+  await until("what was seen is stored", async () => (await page.evaluate(countOf("seen"))) === 1);
   await platform.kill("SIGKILL");
   await page.reload();
   await until("what was seen is shown", async () => String(await texts()) === "online");
   await insert("written without a server");
   await until("it is shown", async () => (await texts()).length === 2);
+  await until("it is stored", async () => (await page.evaluate(countOf("writes"))) === 1);
   await page.reload();
   await until("it is still shown", async () => (await texts()).length === 2);
   await platform.restart();

@@ -146,6 +146,21 @@ test("[TC65] what one user writes while the code of offline is loading is not wr
   client.close();
 });
 
+test("[TC60] what a live query had loaded before the storage was open is stored", async () => {
+  await clear();
+  expect((await platform.service.post(path, { title: "early" })).status).toBe(201);
+  const context = createContext({ url: network.url, store: browser.store }, browser.runtime);
+  const client = clientOf(context);
+  await client.auth.signInAnonymously();
+  const live = notesOf(client).live();
+  live.subscribe(() => {});
+  await until("the query is live", () => live.status === "live");
+  const { name, storage } = browser;
+  await startOffline(context, { name, storage, direct: context.deliver, refused: () => {} });
+  await until("it is stored", async () => JSON.stringify(await storage.seen(await onlyKey())).includes('"early"'));
+  client.close();
+});
+
 test("[TC60] live queries start from what was seen", async () => {
   await clear();
   const first = await openPage();

@@ -146,7 +146,10 @@ function createLive(context: ClientContext, socket: Socket): Live {
     },
     useSeen(given) {
       seen = given;
-      for (const { view } of shared.values()) seedFrom(view, given);
+      for (const { view } of shared.values()) {
+        if (view.status === "live") given.changed(view);
+        else seedFrom(view, given);
+      }
     },
   };
 }
