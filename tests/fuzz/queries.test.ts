@@ -21,7 +21,7 @@ let before: string;
 const path = (table: string): string => `/api/db/shared/tables/${table}`;
 
 beforeAll(async () => {
-  const fields = `owner: { type: "string" }, title: { type: "text" }, n: { type: "number" }, i: { type: "integer" }, b: { type: "boolean" }, at: { type: "datetime" }, on: { type: "date" }, j: { type: "json" }, slug: { type: "string", unique: true }`;
+  const fields = `owner: { type: "string" }, title: { type: "text" }, n: { type: "number" }, i: { type: "integer" }, b: { type: "boolean" }, at: { type: "datetime" }, on: { type: "date" }, place: { type: "geo" }, j: { type: "json" }, slug: { type: "string", unique: true }`;
   const access = `read: (auth) => auth === null ? false : [["owner", "==", auth.id]], update: true, delete: (auth) => [["owner", "==", auth.id]]`;
   const table = (name: string, tokenize: string) =>
     `${name}: { schema: { ${fields} }, fts: { fields: ["title"], tokenize: "${tokenize}" }, access: { ${access} } }`;
@@ -37,6 +37,7 @@ beforeAll(async () => {
       ...{
         at: "2026-01-01T00:00:00Z",
         on: "2026-01-01",
+        place: { lat: index, lng: 180 - index },
         j: { tags: ["x"], deep: { k: index } },
         slug: `${owner}-${index}`,
       },
@@ -56,7 +57,7 @@ const recordsOfBob = async (): Promise<string> => {
   return JSON.stringify(lists.map(({ body }) => body.items));
 };
 
-const FIELDS = ["id", "owner", "title", "n", "i", "b", "at", "on", "createdAt", "slug", "nothing"].concat([
+const FIELDS = ["id", "owner", "title", "n", "i", "b", "at", "on", "place", "createdAt", "slug", "nothing"].concat([
   "j",
   "j.tags",
   "j.deep.k",
@@ -64,6 +65,8 @@ const FIELDS = ["id", "owner", "title", "n", "i", "b", "at", "on", "createdAt", 
 const OPERATORS = ["==", "!=", ">", ">=", "<", "<=", "contains", "icontains", "startsWith", "istartsWith"].concat([
   "in",
   "not in",
+  "within",
+  "inBox",
   "LIKE",
   "=",
   "is",
@@ -75,7 +78,18 @@ function condition(r: Random): JsonValue {
   const field = r.chance(0.15)
     ? `${r.pick(FIELDS)}${r.pick([".", "..", ".a", ". ", "[0]", '"', "' OR 1=1"])}`
     : r.pick(FIELDS);
-  const value = r.chance(0.4) ? oddValue(r) : r.pick<JsonValue>(["running", 1, true, null, ["x", 1, null], { k: 1 }]);
+  const value = r.chance(0.4)
+    ? oddValue(r)
+    : r.pick<JsonValue>([
+        "running",
+        1,
+        true,
+        null,
+        ["x", 1, null],
+        { k: 1 },
+        { lat: 1, lng: 180, meters: 5e6 },
+        { south: -9, west: 9, north: 9, east: -9 },
+      ]);
   const tuple: JsonValue[] = [r.chance(0.1) ? r.pick(ODD_TEXTS) : field, r.pick(OPERATORS), value];
   if (r.chance(0.1)) return tuple.slice(0, r.below(3));
   return r.chance(0.05) ? [...tuple, 1] : tuple;

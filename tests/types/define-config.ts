@@ -99,6 +99,33 @@ holds<
   Equal<RecordOf<{ createdAt: false; updatedAt: false; a: { type: "boolean" } }>, { id: string; a: boolean | null }>
 >();
 holds<
+  Equal<
+    RecordOf<{ createdAt: false; updatedAt: false; at: { type: "geo"; required: true } }>,
+    { id: string; at: { lat: number; lng: number } }
+  >
+>();
+defineConfig({
+  databases: {
+    shared: {
+      tables: {
+        places: {
+          schema: { at: { type: "geo" }, name: { type: "string" } },
+          access: {
+            read: () => [
+              ["at", "==", null],
+              ["at", "inBox", { south: 0, west: 170, north: 1, east: -170 }],
+            ],
+            // @ts-expect-error: a circle has meters
+            update: () => [["at", "within", { lat: 48.2, lng: 16.37 }]],
+            // @ts-expect-error: a text has no place
+            delete: () => [["name", "within", { lat: 48.2, lng: 16.37, meters: 5 }]],
+          },
+        },
+      },
+    },
+  },
+});
+holds<
   Equal<RecordOf<{ createdAt: false; updatedAt: false; on: { type: "date" } }>, { id: string; on: string | null }>
 >();
 

@@ -1,9 +1,16 @@
 import type { JsonValue } from "../../kernel/json/json.ts";
+import type { GeoBox, GeoCircle, GeoPoint } from "../../kernel/records/geo.ts";
 import type { FilterOperator } from "../../server/config/records.ts";
 
 type NumbersOf<R> = { [Name in keyof R & string]: [NonNullable<R[Name]>] extends [number] ? Name : never }[keyof R &
   string];
-type ColumnsOf<R> = { [Name in keyof R & string]: JsonValue extends R[Name] ? never : Name }[keyof R & string];
+type ColumnsOf<R> = {
+  [Name in keyof R & string]: JsonValue extends R[Name]
+    ? never
+    : [NonNullable<R[Name]>] extends [GeoPoint]
+      ? never
+      : Name;
+}[keyof R & string];
 type TextsOf<R> = { [Name in keyof R & string]: [NonNullable<R[Name]>] extends [string] ? Name : never }[keyof R &
   string];
 
@@ -36,6 +43,7 @@ export type GroupOf<R, Selected extends string, Grouped extends string> = string
 
 type Equality = "==" | "!=";
 type Membership = "in" | "not in";
+type Area = "within" | "inBox";
 type TextSearch = "contains" | "icontains" | "startsWith" | "istartsWith";
 
 /** Fields of a record, and paths into JSON fields: `address.city`. */
@@ -49,17 +57,25 @@ export type ValueAt<R, Field> = Field extends keyof R ? R[Field] : JsonValue;
 /** Operators for a field of this type. */
 export type OperatorOf<Value> = JsonValue extends Value
   ? FilterOperator
-  : [NonNullable<Value>] extends [string]
-    ? FilterOperator
-    : Exclude<FilterOperator, TextSearch>;
+  : [NonNullable<Value>] extends [GeoPoint]
+    ? Equality | Area
+    : [NonNullable<Value>] extends [string]
+      ? Exclude<FilterOperator, Area>
+      : Exclude<FilterOperator, Area | TextSearch>;
 
 /** Operand type for a field of this type. */
 export type OperandOf<Value, Operator> = JsonValue extends Value
   ? JsonValue | readonly JsonValue[]
-  : Operator extends Membership
-    ? readonly (Value | null)[]
-    : Operator extends Equality
-      ? Value | null
-      : Operator extends TextSearch
-        ? string
-        : NonNullable<Value>;
+  : [NonNullable<Value>] extends [GeoPoint]
+    ? Operator extends "within"
+      ? GeoCircle
+      : Operator extends "inBox"
+        ? GeoBox
+        : null
+    : Operator extends Membership
+      ? readonly (Value | null)[]
+      : Operator extends Equality
+        ? Value | null
+        : Operator extends TextSearch
+          ? string
+          : NonNullable<Value>;

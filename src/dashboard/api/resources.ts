@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { server } from "./server.ts";
 
-export type FieldType = "string" | "text" | "integer" | "number" | "boolean" | "date" | "datetime" | "json";
+export type FieldType = "string" | "text" | "integer" | "number" | "boolean" | "date" | "datetime" | "geo" | "json";
 
 export interface Field {
   type: FieldType;

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "../json/json.ts";
 import { includesText } from "../text/includes-text.ts";
+import { type GeoBox, type GeoCircle, isInArea } from "./geo.ts";
 import { compareText, lowerAscii } from "./text-match.ts";
 import { type ValuePath, valueAt } from "./value-path.ts";
 
@@ -8,6 +9,7 @@ type SingleOperator = "==" | "!=" | ">" | ">=" | "<" | "<=" | "contains" | "icon
 /** A condition whose value has the type that its operator takes. */
 export type MatchCondition =
   | { readonly field: ValuePath; readonly operator: SingleOperator; readonly value: JsonValue }
+  | { readonly field: ValuePath; readonly operator: "within" | "inBox"; readonly value: GeoCircle | GeoBox }
   | { readonly field: ValuePath; readonly operator: "in" | "not in"; readonly value: readonly JsonValue[] };
 
 /** `or`: one of the filters must match; `and`: all; `not`: none of them, of which there is one. */
@@ -42,6 +44,9 @@ function matchesCondition(condition: MatchCondition, record: JsonObject): boolea
       return isWanted(value, condition.value, condition);
     case "not in":
       return !isWanted(value, condition.value, condition);
+    case "within":
+    case "inBox":
+      return isInArea(value, condition.value);
     case "contains":
       return contains(value, condition.value, condition);
     case "icontains":

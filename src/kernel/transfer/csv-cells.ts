@@ -4,7 +4,7 @@ import { isHeld, jsonTextFault } from "../json/text.ts";
 // Values as cells of CSV files, for the command line and for the dashboard.
 
 /** The types of fields. */
-type FieldType = "string" | "text" | "integer" | "number" | "boolean" | "date" | "datetime" | "json";
+type FieldType = "string" | "text" | "integer" | "number" | "boolean" | "date" | "datetime" | "geo" | "json";
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
@@ -35,6 +35,7 @@ export function parseCell({ text, isQuoted }: Cell, type: FieldType | undefined)
       return NUMBER.test(text.trim()) && isExact(text.trim()) ? Number(text) : text;
     case "boolean":
       return parseBoolean(text);
+    case "geo":
     case "json":
       return parseJson(text);
     case "string":

@@ -150,7 +150,7 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "an unknown type",
     field({ type: "strng" }),
     `${TITLE}.type`,
-    'must be one of string, text, number, integer, boolean, date, datetime, json, got "strng" (did you mean "string"?)',
+    'must be one of string, text, number, integer, boolean, date, datetime, geo, json, got "strng" (did you mean "string"?)',
   ],
   [
     "[CF7]",
@@ -200,6 +200,24 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     field({ type: "text", max: 3, validate: "all" }),
     `${TITLE}.validate`,
     'must be "new", got "all"',
+  ],
+  ["[CF335]", "a unique point", field({ type: "geo", unique: true }), `${TITLE}.unique`, "is not for geo"],
+  ["[CF335]", "a pattern of points", field({ type: "geo", pattern: "x" }), `${TITLE}.pattern`, "not for geo"],
+  [
+    "[CF335]",
+    "a default that is no point",
+    field({ type: "geo", default: { lat: 91, lng: 0 } }),
+    `${TITLE}.default`,
+    "must be a point such as",
+  ],
+  [
+    "[CF335]",
+    "an index of points",
+    {
+      databases: { shared: { tables: { posts: { schema: { at: { type: "geo" } }, indexes: [{ fields: ["at"] }] } } } },
+    },
+    "databases.shared.tables.posts.indexes.0.fields.0",
+    "has an index of its own",
   ],
   ["[CF7]", "onUpdate of text", field({ type: "text", onUpdate: "now" }), `${TITLE}.onUpdate`, "is for datetime"],
   [

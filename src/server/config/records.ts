@@ -17,6 +17,8 @@ export type FilterOperator =
   | "icontains"
   | "startsWith"
   | "istartsWith"
+  | "within"
+  | "inBox"
   | "in"
   | "not in";
 

@@ -42,6 +42,7 @@ export {
   type DeclaredTable,
   declaredMigration,
 } from "./schema/declared.ts";
+export { geoIndexName } from "./schema/geo-index.ts";
 export { holdsRecords } from "./schema/holds-records.ts";
 export { type RehearsalJob, type RehearsedFile, rehearseFiles } from "./schema/schema-rehearsal.ts";
 export { indexName, primaryKeyIndexName } from "./schema/sql.ts";

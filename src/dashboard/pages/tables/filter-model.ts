@@ -13,6 +13,8 @@ export type Operator =
   | "icontains"
   | "startsWith"
   | "istartsWith"
+  | "within"
+  | "inBox"
   | "in"
   | "not in";
 
@@ -44,6 +46,7 @@ const OPERATORS: Readonly<Record<FieldType, readonly Operator[]>> = {
   date: ORDERED,
   datetime: ORDERED,
   boolean: ["==", "!="],
+  geo: ["within", "inBox", "==", "!="],
   json: ["==", "!=", "contains"],
 };
 
@@ -60,7 +63,7 @@ function single(text: string, { type }: Pick<Field, "type">): unknown {
   if (type === "boolean") return text === "true";
   // Text that is not a number, or that a number cannot represent exactly, stays text: the server reports the problem.
   if (type === "integer" || type === "number") return text.trim() !== "" && isNumber(text) ? Number(text) : text;
-  if (type !== "json") return text;
+  if (type !== "json" && type !== "geo") return text;
   try {
     return parseJson(text);
   } catch {

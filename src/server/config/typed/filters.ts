@@ -1,17 +1,24 @@
 import type { JsonValue } from "../../../kernel/json/json.ts";
 import type { Conditions } from "../../../kernel/records/filter-group.ts";
+import type { GeoBox, GeoCircle, GeoPoint } from "../../../kernel/records/geo.ts";
 import type { AnyField, AnyFilter, FilterOperator } from "../records.ts";
 
 type Equality = "==" | "!=";
 type Ordering = ">" | ">=" | "<" | "<=";
 type Membership = "in" | "not in";
-type TextSearch = Exclude<FilterOperator, Equality | Ordering | Membership>;
+type TextSearch = Exclude<FilterOperator, Equality | Ordering | Membership | "within" | "inBox">;
 
 type ColumnCondition<Name extends string, Value> =
   | readonly [field: Name, operator: Equality, value: Value | null]
   | readonly [field: Name, operator: Ordering, value: Value]
   | readonly [field: Name, operator: Membership, value: readonly (Value | null)[]]
   | ([Value] extends [string] ? readonly [field: Name, operator: TextSearch, value: string] : never);
+
+/** A condition on a field with points. */
+type GeoCondition<Name extends string> =
+  | readonly [field: Name, operator: Equality, value: null]
+  | readonly [field: Name, operator: "within", value: GeoCircle]
+  | readonly [field: Name, operator: "inBox", value: GeoBox];
 
 /** A condition on a JSON field, or on a path into it such as `address.city`. */
 type JsonCondition<Name extends string> = readonly [
@@ -22,7 +29,9 @@ type JsonCondition<Name extends string> = readonly [
 
 type ConditionOf<Name extends string, Value> = JsonValue extends Value
   ? JsonCondition<Name>
-  : ColumnCondition<Name, NonNullable<Value>>;
+  : NonNullable<Value> extends GeoPoint
+    ? GeoCondition<Name>
+    : ColumnCondition<Name, NonNullable<Value>>;
 
 type TupleOf<R> =
   | { [Name in keyof R & string]: ConditionOf<Name, R[Name]> }[keyof R & string]

@@ -1,4 +1,5 @@
 import type { JsonValue } from "../../../kernel/json/json.ts";
+import type { GeoPoint } from "../../../kernel/records/geo.ts";
 import type { TableRecord } from "../records.ts";
 
 interface ValueByType {
@@ -9,6 +10,7 @@ interface ValueByType {
   boolean: boolean;
   date: string;
   datetime: string;
+  geo: GeoPoint;
   json: JsonValue;
 }
 

@@ -8,6 +8,7 @@ import { type Commits, unnumbered } from "../writer/commit-gate.ts";
 import { countRows, forgetCounts } from "../writer/row-counts.ts";
 import { applyFts, applyIndexes, applyPlan, dropFts, dropFtsTriggers } from "./apply.ts";
 import { isDoneAlready } from "./done-already.ts";
+import { applyGeo, dropGeo, dropGeoTriggers } from "./geo-index.ts";
 import { DECLARED_KEY, isEmpty, readIndexNames, readStored, readTableSql, type StoredTable } from "./inspect.ts";
 import { addition, brokenReference, planTable } from "./plan.ts";
 import { lostTables } from "./renames.ts";
@@ -118,8 +119,13 @@ function migrate(
   for (const table of tables) {
     applyIndexes(sqlite, table);
     applyFts(sqlite, table, { isStale, rebuild: rebuildTexts });
+    applyGeo(sqlite, table, { isStale });
   }
-  for (const name of stored.keys()) if (!tables.some((table) => table.name === name)) dropFts(sqlite, name);
+  for (const name of stored.keys()) {
+    if (tables.some((table) => table.name === name)) continue;
+    dropFts(sqlite, name);
+    dropGeo(sqlite, name);
+  }
   // These tables are empty.
   for (const name of missing) sqlite.run(`DROP TABLE ${quote(name)}`);
   if (planned.length > 0) assertReferences(sqlite, pathOf);
@@ -201,7 +207,10 @@ function runMigrations(sqlite: Database, tables: readonly DeclaredTable[], conte
   if (due.length > 0) {
     // The server's indexes would prevent dropping and renaming columns; all of them are created again afterwards.
     for (const name of readIndexNames(sqlite)) sqlite.run(`DROP INDEX ${quote(name)}`);
-    for (const name of context.stored.keys()) dropFtsTriggers(sqlite, name);
+    for (const name of context.stored.keys()) {
+      dropFtsTriggers(sqlite, name);
+      dropGeoTriggers(sqlite, name);
+    }
   }
   const record = sqlite.prepare(
     `INSERT INTO "_platform_migrations" ("table", "version", "description") VALUES (?, ?, ?)`,

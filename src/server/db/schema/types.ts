@@ -17,7 +17,7 @@ export interface DeclaredValues {
   };
   pattern: { source: string; flags: string } | null;
   /** Notation that a value must have; null: any. */
-  form: "date" | "datetime" | "boolean" | null;
+  form: "date" | "datetime" | "geo" | "boolean" | null;
 }
 
 export interface DeclaredColumn {

@@ -1,5 +1,6 @@
 import type { Database } from "bun:sqlite";
 import { Compile } from "typebox/schema";
+import { isGeoText } from "../../../kernel/records/geo-values.ts";
 import { isIsoDate, isIsoDateTime } from "../../../kernel/time/iso-datetime.ts";
 import { quoteIdentifier as quote } from "../identifiers.ts";
 import type { DeclaredColumn, DeclaredValues } from "./types.ts";
@@ -23,6 +24,7 @@ function acceptance({ schema, pattern, form }: DeclaredValues): (value: string |
   return (value) => {
     if (form === "datetime" && !isIsoDateTime(String(value))) return false;
     if (form === "date" && !isIsoDate(String(value))) return false;
+    if (form === "geo" && !isGeoText(String(value))) return false;
     if (form === "boolean" && value !== 0 && value !== 1) return false;
     return compiled.Check(value) && (expression === null || expression.test(String(value)));
   };
@@ -41,6 +43,7 @@ export function acceptedText({ values, columnKind }: { values: DeclaredValues; c
   if (pattern !== null) parts.push(`match ${pattern.source}`);
   if (form === "datetime") parts.push("be an ISO 8601 date and time");
   if (form === "date") parts.push("be a date such as 2024-05-06");
+  if (form === "geo") parts.push('be a point such as {"lat":48.2,"lng":16.37}');
   if (form === "boolean") parts.push("be 0 or 1");
   return `must ${parts.join(" and ")}`;
 }

@@ -32,7 +32,7 @@ const BREAKS = /\r\n?|\n/g;
 /** Formats a value for an editor, where every line break is `\n`. */
 export function editText(value: unknown, field: Pick<Field, "type" | "enum">): string {
   if (value === null || value === undefined) return "";
-  if (field.type === "json") return JSON.stringify(value, null, 2);
+  if (field.type === "json" || field.type === "geo") return JSON.stringify(value, null, 2);
   // Options are chosen unchanged.
   return field.enum === undefined ? String(value).replace(BREAKS, "\n") : String(value);
 }
@@ -55,7 +55,7 @@ export function parsed(text: string, field: Pick<Field, "type" | "required" | "e
     return field.enum === undefined ? withBreaksOf(before, text) : text;
   }
   if (text.trim() === "") return null;
-  if (type === "json") return parseJson(text);
+  if (type === "json" || type === "geo") return parseJson(text);
   if (type === "boolean") return text === "true";
   // Text that is not a number, or that a number cannot represent exactly, stays text: the server reports the problem.
   if (type === "integer" || type === "number") return isNumber(text) ? Number(text) : text;

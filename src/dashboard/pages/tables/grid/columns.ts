@@ -38,6 +38,7 @@ const WIDTHS: Readonly<Record<Field["type"], number>> = {
   boolean: 90,
   date: 120,
   datetime: 180,
+  geo: 220,
   json: 220,
 };
 const ID_WIDTH = 150;

@@ -41,7 +41,8 @@ export function CellEditor({ address, name, field: declared, value, save, close 
     }
   };
   const options = field.type === "boolean" ? ["true", "false"] : field.enum?.map(String);
-  const isMany = field.type === "json" || field.type === "text" || editText(value, field).includes("\n");
+  const isMany =
+    field.type === "json" || field.type === "geo" || field.type === "text" || editText(value, field).includes("\n");
   const onKeyDown = (event: KeyboardEvent): void => {
     event.stopPropagation();
     if (event.key === "Escape") close();
@@ -135,6 +136,7 @@ const TYPES: Readonly<Record<Exclude<Field["type"], "json">, string>> = {
   integer: "number",
   number: "number",
   boolean: "boolean",
+  geo: "object",
 };
 
 /** Returns whether a value has the type of the field. In a table without a schema, records may differ from the first ones. */

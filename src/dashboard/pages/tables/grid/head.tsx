@@ -34,7 +34,7 @@ export const Head = memo(function Head({ columns, table, sort, onSort, ...summar
         const isSorted = column.id === sortedBy;
         const isDescending = isSorted && direction === "desc";
         const next = !isSorted ? `${column.id}:asc` : isDescending ? null : `${column.id}:desc`;
-        const isSortable = column.field?.type !== "json";
+        const isSortable = column.field?.type !== "json" && column.field?.type !== "geo";
         return (
           <div
             key={column.id}

@@ -105,7 +105,7 @@ export function FieldInput({ name, field, address, text, stored, problem, isRead
       />
     );
   }
-  if (field.type === "json") {
+  if (field.type === "json" || field.type === "geo") {
     return (
       <JsonInput
         validationError="This is no JSON"

@@ -121,6 +121,15 @@ const TYPES: Readonly<Record<Exclude<Column["type"], "json">, JsonSchema>> = {
   text: { type: "string" },
   date: { type: "string", format: "date" },
   datetime: { type: "string", format: "date-time" },
+  geo: {
+    type: "object",
+    properties: {
+      lat: { type: "number", minimum: -90, maximum: 90 },
+      lng: { type: "number", minimum: -180, maximum: 180 },
+    },
+    required: ["lat", "lng"],
+    additionalProperties: false,
+  },
   number: { type: "number" },
   integer: { type: "integer" },
   boolean: { type: "boolean" },

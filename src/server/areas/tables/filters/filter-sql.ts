@@ -2,6 +2,7 @@ import { unreachable } from "../../../../kernel/errors.ts";
 import type { JsonValue } from "../../../../kernel/json/json.ts";
 import { quoteIdentifier, type SqlValue } from "../../../db/index.ts";
 import type { FieldPath } from "../model/field-path.ts";
+import { areaToSql } from "./areas.ts";
 import {
   type Condition,
   type Group,
@@ -166,6 +167,9 @@ function columnToSql(condition: Condition, column: string, { equality }: Form): 
     case "startsWith":
     case "istartsWith":
       return textToSql(needleOf(condition.operator, condition.value), { sql: column, params: [] });
+    case "within":
+    case "inBox":
+      return areaToSql(column, condition.value);
     case "in":
       return columnIn(column, condition.value);
     case "not in":
@@ -270,6 +274,9 @@ function jsonToSql(condition: Condition, alias: string): SqlCondition {
     case "<":
     case "<=":
       return typed(place, condition.value, condition.operator);
+    case "within":
+    case "inBox":
+      throw new Error(`${condition.operator} was parsed for a JSON field`);
     default:
       return unreachable(condition);
   }

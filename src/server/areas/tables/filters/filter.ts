@@ -4,6 +4,7 @@ import { jsonCopy } from "../../../../kernel/json/copy.ts";
 import { isJsonObject, isTextWithinDepth, type JsonObject, type JsonValue } from "../../../../kernel/json/json.ts";
 import { JSON_DEPTH_MAX } from "../../../../kernel/limits.ts";
 import type { MatchFilter } from "../../../../kernel/records/filter-match.ts";
+import type { GeoBox, GeoCircle } from "../../../../kernel/records/geo.ts";
 import { isIsoDate } from "../../../../kernel/time/iso-datetime.ts";
 import type { FilterOperator } from "../../../config/types.ts";
 import {
@@ -15,7 +16,16 @@ import {
 } from "../limits.ts";
 import { type FieldPath, resolveField } from "../model/field-path.ts";
 import type { TableModel } from "../model/model.ts";
-import { isFilterOperator, isListOperator, type ListOperator, OPERATOR_NAMES, OPERATORS } from "../model/operators.ts";
+import {
+  type AreaOperator,
+  isAreaOperator,
+  isFilterOperator,
+  isListOperator,
+  type ListOperator,
+  OPERATOR_NAMES,
+  OPERATORS,
+} from "../model/operators.ts";
+import { areaIn } from "./areas.ts";
 
 interface ListCondition {
   field: FieldPath;
@@ -23,12 +33,21 @@ interface ListCondition {
   value: readonly JsonValue[];
 }
 
+interface AreaCondition {
+  field: FieldPath;
+  operator: AreaOperator;
+  value: GeoCircle | GeoBox;
+}
+
 /** A condition validated against its table. */
 export type Condition =
-  | { field: FieldPath; operator: Exclude<FilterOperator, ListOperator>; value: JsonValue }
+  | { field: FieldPath; operator: Exclude<FilterOperator, ListOperator | AreaOperator>; value: JsonValue }
+  | AreaCondition
   | ListCondition;
 
 export const isListCondition = (condition: Condition): condition is ListCondition => isListOperator(condition.operator);
+
+export const isAreaCondition = (condition: Condition): condition is AreaCondition => isAreaOperator(condition.operator);
 
 /** Validated filter: all of `all` and of `groups` must match. */
 export interface ParsedFilter {
@@ -316,7 +335,7 @@ function joinOf(
       `${name}: a field is compared by ${JOIN_OPERATORS.join(", ")}, got ${String(operator)}`,
     );
   }
-  if (found.isJson || other.isJson || comparedAs(found) !== comparedAs(other)) {
+  if (found.isJson || other.isJson || found.column.type === "geo" || comparedAs(found) !== comparedAs(other)) {
     throw badField(name, "invalid_type", `${name}: ${found.name} and ${other.name} must be fields of one type`);
   }
   return { kind: "join", filters: [], field: found, operator: known, outer: other };
@@ -325,7 +344,7 @@ function joinOf(
 /** Returns a name that is equal for fields whose values can be compared. */
 function comparedAs({ column: { type } }: FieldPath): string {
   if (type === "number" || type === "integer") return "number";
-  return type === "boolean" || type === "date" || type === "datetime" ? type : "text";
+  return type === "boolean" || type === "date" || type === "datetime" || type === "geo" ? type : "text";
 }
 
 /** Returns the index that fixes most fields by equality; null when none begins with one of them. */
@@ -355,6 +374,8 @@ function listIn(group: JsonObject, kind: "or" | "and", name: string): readonly u
  */
 export const withOwnValues = (filter: ParsedFilter): ParsedFilter =>
   mapConditions(filter, (condition): Condition => {
+    // Its own already.
+    if (isAreaCondition(condition)) return condition;
     if (!isListCondition(condition)) return { ...condition, value: jsonCopy(condition.value) };
     return { ...condition, value: condition.value.filter((one) => one !== undefined).map((one) => jsonCopy(one)) };
   });
@@ -385,6 +406,7 @@ function parseTuple(model: TableModel, tuple: unknown, name: string): Condition 
     throw badField(name, "invalid_value", `${name}: "${operator}" is not one of ${OPERATOR_NAMES}`);
   }
   if (value === undefined) throw badField(name, "invalid_value", `${name} must be [field, operator, value]`);
+  if (isAreaOperator(operator)) return { field, operator, value: areaIn(field, operator, value, name) };
   if (isListOperator(operator)) {
     if (!Array.isArray(value)) throw badField(name, "invalid_type", `${name}: ${operator} takes an array of values`);
     if (value.length > IN_VALUES_MAX) {
@@ -426,6 +448,7 @@ function checkValue(field: FieldPath, operator: FilterOperator, value: JsonValue
     if (!isOrdered && takes === "ordered") wrong("text or a number");
     return;
   }
+  if (field.column.type === "geo") wrong("null alone; points are found by within and inBox");
   const wanted = field.column.type === "boolean" ? "boolean" : isNumeric(field) ? "number" : "string";
   if (isText && wanted !== "string") wrong("a text field");
   if (typeof value !== wanted) wrong(wanted === "string" ? "text" : `a ${wanted}`);

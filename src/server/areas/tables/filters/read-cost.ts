@@ -1,6 +1,6 @@
 import type { SqlValue } from "../../../db/index.ts";
 import type { FieldPath } from "../model/field-path.ts";
-import { OPERATORS } from "../model/operators.ts";
+import { isAreaOperator, OPERATORS } from "../model/operators.ts";
 import { type Condition, isListCondition, type ParsedFilter, type Relation, relationsIn } from "./filter.ts";
 import { lengthOf } from "./slots.ts";
 import type { Sort } from "./sort.ts";
@@ -16,6 +16,8 @@ const COLUMN_CONDITION_NS = 10;
 /** Cost per condition on a JSON value, and per byte of it: the value is parsed once per row, and searched for each condition. */
 const JSON_CONDITION_NS = 400;
 const JSON_PARSED_BYTE_NS = 2;
+/** Cost per condition on a point: of its distance, or of finding it in an R-tree. */
+const AREA_CONDITION_NS = 2_500;
 /** Cost per byte of a substring search: `instr` compares at each byte of the text, as when it searches for `aaab` in `aaaa…`. */
 const SUBSTRING_BYTE_NS = 15;
 const SUBSTRING_NEEDLE_NS = 0.03;
@@ -41,6 +43,7 @@ export function scanCost(conditions: readonly Condition[], params: readonly SqlV
   const cost = { fixedNs: params.length * PARAM_NS, rowNs: ROW_NS, byteNs: BYTE_NS };
   let isParsed = false;
   for (const { field, operator, value } of conditions) {
+    if (isAreaOperator(operator)) cost.rowNs += AREA_CONDITION_NS;
     cost.rowNs += field.isJson ? JSON_CONDITION_NS : COLUMN_CONDITION_NS;
     isParsed ||= field.isJson;
     const { isSearch, isAnyCase } = OPERATORS[operator];

@@ -38,6 +38,13 @@ export function parseSort(model: TableModel, text: string | null): Sort {
     if ((direction !== "asc" && direction !== "desc") || rest.length > 0) {
       throw badField("sort", "invalid_value", `sort: "${part}" must be field:asc or field:desc`);
     }
+    if (field.column.type === "geo") {
+      throw badField(
+        "sort",
+        "invalid_type",
+        `sort: ${name} is a geo field, whose values have no order; near sorts by distance`,
+      );
+    }
     if (terms.some((term) => term.field.name === name)) continue;
     terms.push({ field, direction });
     // The id is unique, so later terms have no effect.

@@ -1,7 +1,7 @@
 import type { JsonValue } from "../../../../kernel/json/json.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { SqlValue } from "../../../db/index.ts";
-import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
+import { type Column, DOCUMENT_COLUMN, isJsonText, type TableModel } from "./model.ts";
 
 /**
  * JSON of values that one request is about to write, by value, and of its new schemaless records, by record. No other code holds
@@ -48,7 +48,7 @@ export function createCodec(model: TableModel): Codec {
 
 function toValue(column: Column, value: JsonValue, texts: JsonTexts = NO_TEXTS): SqlValue {
   if (value === null || value === undefined) return null;
-  if (column.type === "json") return textOf(value, texts);
+  if (isJsonText(column.type)) return textOf(value, texts);
   if (typeof value === "boolean") return value ? 1 : 0;
   // Validated: the other types are text and numbers.
   return value as string | number;
@@ -57,14 +57,14 @@ function toValue(column: Column, value: JsonValue, texts: JsonTexts = NO_TEXTS):
 function fromValue(column: Column, value: unknown): JsonValue {
   if (value === null || value === undefined) return null;
   if (column.type === "boolean") return value === 1;
-  if (column.type === "json") return JSON.parse(value as string);
+  if (isJsonText(column.type)) return JSON.parse(value as string);
   // STRICT tables have only text and numbers in the other columns.
   return value as string | number;
 }
 
 function schemaCodec(model: TableModel): Codec {
   const { columns } = model;
-  const converted = columns.filter((column) => column.type === "boolean" || column.type === "json");
+  const converted = columns.filter((column) => column.type === "boolean" || isJsonText(column.type));
   const fromRow = (row: Row): TableRecord => {
     const record = row as TableRecord;
     for (const column of converted) record[column.name] = fromValue(column, row[column.name]);

@@ -4,6 +4,7 @@ import {
   type DeclaredColumn,
   type DeclaredTable,
   type DeclaredValues,
+  geoIndexName,
   indexName,
   primaryKeyIndexName,
   quoteIdentifier,
@@ -19,6 +20,8 @@ export interface Column {
   sql: string;
   isNullable: boolean;
   isUnique: boolean;
+  /** Quoted name of the R-tree of a `geo` field; null for other types. */
+  geoIndex: string | null;
 }
 
 /** An index in the file. */
@@ -78,11 +81,15 @@ const SQL_TYPES: Readonly<Record<FieldType, "TEXT" | "REAL" | "INTEGER">> = {
   text: "TEXT",
   date: "TEXT",
   datetime: "TEXT",
+  geo: "TEXT",
   json: "TEXT",
   number: "REAL",
   integer: "INTEGER",
   boolean: "INTEGER",
 };
+
+/** Whether values of the type are stored as JSON. */
+export const isJsonText = (type: FieldType): boolean => type === "json" || type === "geo";
 
 /** Compiles the models of one namespace and the references between them. */
 export function compileTables(
@@ -100,7 +107,7 @@ export function compileTables(
 const NO_SIBLINGS: TableModel["siblings"] = new Map();
 
 function compileTable(namespace: string, name: string, config: TableConfig): TableModel {
-  const [id, ...others] = compileColumns(config);
+  const [id, ...others] = compileColumns(name, config);
   const columns = [id, ...others];
   const fts = compileFts(config.fts);
   return {
@@ -109,7 +116,7 @@ function compileTable(namespace: string, name: string, config: TableConfig): Tab
     config,
     isSchemaless: config.schema === undefined,
     jsonFields:
-      config.schema === undefined ? null : columns.flatMap(({ name, type }) => (type === "json" ? [name] : [])),
+      config.schema === undefined ? null : columns.flatMap(({ name, type }) => (isJsonText(type) ? [name] : [])),
     columns,
     byName: new Map(columns.map((column) => [column.name, column])),
     id,
@@ -128,7 +135,7 @@ function compileTable(namespace: string, name: string, config: TableConfig): Tab
 }
 
 /** Returns the columns; the first one is the id. */
-function compileColumns(config: TableConfig): [Column, ...Column[]] {
+function compileColumns(table: string, config: TableConfig): [Column, ...Column[]] {
   const auto = (name: string, type: FieldType): Column => ({
     name,
     type,
@@ -136,6 +143,7 @@ function compileColumns(config: TableConfig): [Column, ...Column[]] {
     sql: quoteIdentifier(name),
     isNullable: false,
     isUnique: name === "id",
+    geoIndex: null,
   });
   const columns: [Column, ...Column[]] = [auto("id", "string")];
   if (config.schema === undefined) columns.push(auto(DOCUMENT_COLUMN, "json"));
@@ -148,6 +156,7 @@ function compileColumns(config: TableConfig): [Column, ...Column[]] {
       sql: quoteIdentifier(name),
       isNullable: field.required !== true,
       isUnique: field.unique === true,
+      geoIndex: typeOf(field) === "geo" ? quoteIdentifier(geoIndexName(table, name)) : null,
     });
   }
   for (const name of ["createdAt", "updatedAt"]) {
@@ -248,7 +257,7 @@ function declareColumn(model: TableModel, column: Column): DeclaredColumn {
 /** Returns what the validator demands of the field's values, for comparison with stored ones. */
 function declareValues({ field, type }: Column): DeclaredValues | null {
   if (field === null) return null;
-  const form = type === "date" || type === "datetime" || type === "boolean" ? type : null;
+  const form = type === "date" || type === "datetime" || type === "geo" || type === "boolean" ? type : null;
   const { min, max, pattern, enum: choices, validate } = field;
   if (validate === "new" || [min, max, pattern, choices].every((one) => one === undefined)) {
     return form === null ? null : { schema: {}, pattern: null, form };
@@ -268,7 +277,7 @@ function declareValues({ field, type }: Column): DeclaredValues | null {
 }
 
 function encodeDefault(column: Column, value: NonNullable<Field["default"]>): string | number {
-  if (column.type === "json") return JSON.stringify(value);
+  if (isJsonText(column.type)) return JSON.stringify(value);
   if (typeof value === "boolean") return value ? 1 : 0;
   return typeof value === "number" ? value : String(value);
 }

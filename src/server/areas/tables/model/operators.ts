@@ -3,9 +3,9 @@ import type { FilterOperator } from "../../../config/types.ts";
 interface Operator {
   /**
    * Form of the operator's value: any, one with an order, a part of a text or an element of a JSON array, a text, or a list of
-   * values.
+   * values, an area of points.
    */
-  takes: "value" | "ordered" | "part" | "text" | "list";
+  takes: "value" | "ordered" | "part" | "text" | "list" | "area";
   /** Sides on which the operator's value bounds a range of an index. */
   bounds: readonly ("lower" | "upper")[];
   /** Whether the operator searches the whole text. */
@@ -26,6 +26,8 @@ const PROPERTIES = {
   // The beginning of a text bounds a range on both sides.
   startsWith: { takes: "text", bounds: ["lower", "upper"], isSearch: false, isAnyCase: false },
   istartsWith: { takes: "text", bounds: [], isSearch: false, isAnyCase: true },
+  within: { takes: "area", bounds: [], isSearch: false, isAnyCase: false },
+  inBox: { takes: "area", bounds: [], isSearch: false, isAnyCase: false },
   in: { takes: "list", bounds: [], isSearch: false, isAnyCase: false },
   "not in": { takes: "list", bounds: [], isSearch: false, isAnyCase: false },
 } as const satisfies Record<FilterOperator, Operator>;
@@ -42,6 +44,7 @@ type Taking<Form extends Operator["takes"]> = {
 
 export type ListOperator = Taking<"list">;
 export type TextOperator = Taking<"text">;
+export type AreaOperator = Taking<"area">;
 
 export const OPERATOR_NAMES = Object.keys(OPERATORS).join(", ");
 
@@ -49,6 +52,9 @@ export const isFilterOperator = (name: string): name is FilterOperator => Object
 
 export const isListOperator = (operator: FilterOperator): operator is ListOperator =>
   OPERATORS[operator].takes === "list";
+
+export const isAreaOperator = (operator: FilterOperator): operator is AreaOperator =>
+  OPERATORS[operator].takes === "area";
 
 export const isTextOperator = (operator: FilterOperator): operator is TextOperator =>
   OPERATORS[operator].takes === "text";

@@ -10,7 +10,7 @@ import {
   STORED_BYTES_MAX,
   UNIT_BYTES_MAX,
 } from "../limits.ts";
-import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
+import { type Column, DOCUMENT_COLUMN, isJsonText, type TableModel } from "./model.ts";
 
 /**
  * Counts the bytes of the stored records that one write has changed or deleted: short requests can concern long records. [TB148]
@@ -131,7 +131,7 @@ function sum(columns: readonly Column[], bytesOf: (column: Column, index: number
 /** Returns an upper bound of the bytes without serialising the value. */
 function bytesAtMost(column: Column, value: SqlValue): number {
   if (typeof value !== "string") return SCALAR_BYTES_MAX;
-  return column.type === "json" ? Buffer.byteLength(value) : value.length * UNIT_BYTES_MAX;
+  return isJsonText(column.type) ? Buffer.byteLength(value) : value.length * UNIT_BYTES_MAX;
 }
 
 /**
@@ -141,7 +141,7 @@ function bytesAtMost(column: Column, value: SqlValue): number {
 function jsonBytes(column: Column, value: SqlValue, maxBytes: number): number {
   if (typeof value !== "string") return column.type === "boolean" ? "false".length : String(value).length;
   if (value.length > maxBytes) return value.length + '""'.length;
-  return Buffer.byteLength(column.type === "json" ? value : JSON.stringify(value));
+  return Buffer.byteLength(isJsonText(column.type) ? value : JSON.stringify(value));
 }
 
 /** Returns the largest member by an estimate, so that the document is not serialised again, member by member. */

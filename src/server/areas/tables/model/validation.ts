@@ -3,6 +3,7 @@ import { Settings } from "typebox/system";
 import { badRequest, type FieldCode, type FieldProblem, type FieldProblems } from "../../../../kernel/errors.ts";
 import { illFormed, isLonger } from "../../../../kernel/fields.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../../kernel/json/json.ts";
+import { pointFault } from "../../../../kernel/records/geo-values.ts";
 import { isIsoDate, isIsoDateTime } from "../../../../kernel/time/iso-datetime.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import { ID_LENGTH_MAX, INDEXED_TEXT_LENGTH_MAX, PATTERN_TEXT_LENGTH_MAX, PROBLEMS_MAX } from "../limits.ts";
@@ -36,6 +37,8 @@ export function createValidator(model: TableModel): Validator {
     .filter((column) => ["string", "text", "date", "datetime"].includes(column.type))
     .map((column) => ({ column, pattern: patternOf(column) }));
 
+  const points = model.columns.filter((column) => column.type === "geo");
+
   const check = (compiled: Compiled, record: TableRecord): FieldProblems | null => {
     const problems: FieldProblems = Object.create(null);
     if (!compiled.Check(record)) {
@@ -48,6 +51,11 @@ export function createValidator(model: TableModel): Validator {
       if (problems[column.name] !== undefined) continue;
       const problem = textProblem(column, pattern, record[column.name]);
       if (problem !== null) problems[column.name] = problem;
+    }
+    for (const { name } of points) {
+      const value = record[name] ?? null;
+      const fault = value === null || problems[name] !== undefined ? null : pointFault(value);
+      if (fault !== null) problems[name] = { code: "invalid_value", message: `${name} ${fault}` };
     }
     return Object.keys(problems).length === 0 ? null : problems;
   };
@@ -91,6 +99,9 @@ function schemalessValidator(model: TableModel): Validator {
 function propertySchema(model: TableModel, column: Column): Record<string, unknown> {
   const { field } = column;
   if (column.type === "json") return {};
+  // What a point must be is checked apart: any fault of it has one code.
+  if (column.type === "geo")
+    return column.isNullable ? {} : { type: ["object", "array", "string", "number", "boolean"] };
   const isText = column.type !== "number" && column.type !== "integer" && column.type !== "boolean";
   const type = isText ? "string" : column.type;
   const schema: Record<string, unknown> = { type: column.isNullable ? [type, "null"] : type };

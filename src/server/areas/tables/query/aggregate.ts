@@ -7,7 +7,7 @@ import { BUCKET_FUNCTION, type SqlValue } from "../../../db/index.ts";
 import { type Condition, conditionsIn, NO_FILTER, type ParsedFilter, type ReadableTables } from "../filters/filter.ts";
 import type { SqlCondition } from "../filters/filter-sql.ts";
 import { AGGREGATE_GROUPS_DEFAULT, AGGREGATE_GROUPS_MAX, AGGREGATE_TERMS_MAX, PAGE_BYTES_MAX } from "../limits.ts";
-import { type Column, DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
+import { type Column, DOCUMENT_COLUMN, isJsonText, type TableModel } from "../model/model.ts";
 import type { AggregateValues, ReadRequest } from "../model/requests.ts";
 import { parseFilters } from "./list-query.ts";
 import { matchesOf } from "./matches.ts";
@@ -118,8 +118,12 @@ function columnOf(model: TableModel, parameter: "select" | "groupBy", name: stri
     const reason = model.isSchemaless ? "is not a declared field" : "is not a field";
     throw badField(parameter, "unknown_field", `${parameter}: ${name} ${reason} of ${model.name}`);
   }
-  if (column.type === "json") {
-    throw badField(parameter, "invalid_type", `${parameter}: ${name} is a json field, whose values are of any type`);
+  if (isJsonText(column.type)) {
+    throw badField(
+      parameter,
+      "invalid_type",
+      `${parameter}: ${name} is a ${column.type} field, whose values have no order`,
+    );
   }
   return column;
 }

@@ -77,8 +77,10 @@ export function testedWalk(model: TableModel, page: WalkedPage, path: Path): Ind
 }
 
 /** Returns the SQL for the bytes of the values whose size varies. */
-function sizeOf(model: TableModel): string {
-  const varying = model.columns.filter(({ name, type }) => name !== "id" && ["string", "text", "json"].includes(type));
+export function sizeOf(model: TableModel): string {
+  const varying = model.columns.filter(
+    ({ name, type }) => name !== "id" && ["string", "text", "geo", "json"].includes(type),
+  );
   return varying.length === 0
     ? "0"
     : varying.map(({ sql }) => `ifnull(octet_length(${model.sql}.${sql}), 0)`).join(" + ");

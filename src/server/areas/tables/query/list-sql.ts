@@ -4,7 +4,7 @@ import { type ReadCost, sortedCost } from "../filters/read-cost.ts";
 import { type Beyond, orderBy, type Sort } from "../filters/sort.ts";
 import { QUICK_OFFSET_MAX, QUICK_STEPS_MAX } from "../limits.ts";
 import type { Column, TableModel } from "../model/model.ts";
-import { type IndexWalk, limitSql, ROW, recordsAt, testedWalk } from "./index-walk.ts";
+import { type IndexWalk, limitSql, ROW, recordsAt, sizeOf, testedWalk } from "./index-walk.ts";
 import type { Matches, Path } from "./matches.ts";
 
 export interface ListQuery {
@@ -42,6 +42,8 @@ export interface PreparedList {
 }
 
 export interface FewMatches {
+  /** Counts what an R-tree finds up to a limit, and its bytes; null where an index has matches only. */
+  candidates: SqlCondition | null;
   /** Counts the matches up to a limit. */
   count: SqlCondition;
   /** Whether the values of a condition bound the number of matches, so that they need not be counted first. */
@@ -56,7 +58,7 @@ export interface PreparedCount {
   /** Counts the matches; null when the total is the row count of the table. */
   total: SqlCondition | null;
   /** Counts few matches by their index; null when none has them next to each other. */
-  few: SqlCondition | null;
+  few: Pick<FewMatches, "candidates" | "count"> | null;
   cost: ReadCost;
 }
 
@@ -86,29 +88,42 @@ export const prepareCount = (model: TableModel, matches: Matches): PreparedCount
 const countOf = (model: TableModel, { where }: Matches): SqlCondition | null =>
   where === null ? null : { sql: `SELECT count(*) FROM ${model.sql}${whereSql([where])}`, params: where.params };
 
-/** Returns the statement that counts the matches up to a limit; null when no index finds them. */
-function countOfFew(model: TableModel, { where, index }: Matches): SqlCondition | null {
-  if (where === null || index === null) return null;
-  const found = `SELECT 1 FROM ${from(model, index.name)}${whereSql([where])} LIMIT ${QUICK_STEPS_MAX + 1}`;
-  return { sql: `SELECT count(*) FROM (${found})`, params: where.params };
+/** Returns the statements that count few matches by an index, or among what an R-tree finds; null when neither finds them. */
+function countOfFew(model: TableModel, { where, index, candidates }: Matches): PreparedCount["few"] {
+  if (where === null || (index === null && candidates === null)) return null;
+  const found = `SELECT 1 FROM ${from(model, index?.name ?? BY_ROW)}${whereSql([where])} LIMIT ${QUICK_STEPS_MAX + 1}`;
+  return {
+    candidates: index === null && candidates !== null ? sizeOfCandidates(model, candidates) : null,
+    count: { sql: `SELECT count(*) FROM (${found})`, params: where.params },
+  };
+}
+
+/** Returns the statement for the number of candidates, up to a limit, and their bytes. */
+function sizeOfCandidates(model: TableModel, { sql, params }: SqlCondition): SqlCondition {
+  const found = `SELECT ${sizeOf(model)} AS "bytes" FROM (${sql}) AS "_platform_candidates" CROSS JOIN ${model.sql} ON ${model.sql}.rowid = "_platform_candidates"."id" LIMIT ${QUICK_STEPS_MAX + 1}`;
+  return { sql: `SELECT count(*), sum("bytes") FROM (${found})`, params };
 }
 
 function fewOf(model: TableModel, query: ListQuery): FewMatches | null {
   const { matches, sort } = query;
-  const count = countOfFew(model, matches);
-  if (count === null || matches.index === null) return null;
+  const counted = countOfFew(model, matches);
+  if (counted === null) return null;
+  if (matches.index === null) {
+    return { ...counted, isBounded: false, bytes: null, page: sortedPage(model, query, BY_ROW) };
+  }
   const { name, column, by } = matches.index;
   const isBounded = by === "value";
   // SQLite visits the values of `in` in their order.
   if (isBounded && sort.terms[0]?.field.name === column) {
-    return { count, isBounded, bytes: null, page: pageBy(model, query, name) };
+    return { ...counted, isBounded, bytes: null, page: pageBy(model, query, name) };
   }
-  return { count, isBounded, bytes: sortedBytes(model, query, name), page: sortedPage(model, query, name) };
+  return { ...counted, isBounded, bytes: sortedBytes(model, query, name), page: sortedPage(model, query, name) };
 }
 
 const selected = ({ columns }: ListQuery): string => columns.map(({ sql }) => sql).join(", ");
 
-const isText = ({ type }: Column): boolean => !["number", "integer", "boolean", "date", "datetime"].includes(type);
+const isText = ({ type }: Column): boolean =>
+  !["number", "integer", "boolean", "date", "datetime", "geo"].includes(type);
 
 /** Returns the statement for the bytes of the sorted fields whose size varies; null when all are numbers and times. */
 function sortedBytes(model: TableModel, { matches: { where }, sort }: ListQuery, index: string): SqlCondition | null {
@@ -197,5 +212,10 @@ function whereSql(conditions: Conditions): string {
 
 const paramsOf = (conditions: Conditions): SqlValue[] => conditions.filter(isPresent).flatMap(({ params }) => params);
 
-const from = (model: TableModel, index: string | null): string =>
-  index === null ? model.sql : `${model.sql} INDEXED BY ${quoteIdentifier(index)}`;
+/** In place of an index: records are found by their row ids alone. */
+const BY_ROW = "rowid";
+
+function from(model: TableModel, index: string | null): string {
+  if (index === BY_ROW) return `${model.sql} NOT INDEXED`;
+  return index === null ? model.sql : `${model.sql} INDEXED BY ${quoteIdentifier(index)}`;
+}

@@ -1,4 +1,5 @@
-import { type Condition, conditionsIn, NO_FILTER, type ParsedFilter } from "../filters/filter.ts";
+import { candidatesOf } from "../filters/areas.ts";
+import { type Condition, conditionsIn, isAreaCondition, NO_FILTER, type ParsedFilter } from "../filters/filter.ts";
 import { behindRule, filterToSql, join, type SqlCondition } from "../filters/filter-sql.ts";
 import { hasHeavyRelation, isHeavy, type ReadCost, relatedCost, scanCost } from "../filters/read-cost.ts";
 import type { TableModel } from "../model/model.ts";
@@ -11,6 +12,8 @@ export interface Matches {
   where: SqlCondition | null;
   /** Index that finds the matches without examining other records; null when there is none. */
   index: CoveringIndex | null;
+  /** SELECT of the row ids that an R-tree has where the matches are; null where no condition has an area. */
+  candidates: SqlCondition | null;
   /** Cost of testing each record. */
   cost: ReadCost;
   /** Part of the condition that comes from the read rule. */
@@ -32,11 +35,24 @@ export function matchesOf(
   const conditions = conditionsOf(filter, grant);
   const index = conditions === null || conditions.some(isHeavy) ? null : coveringIndex(model, conditions);
   const isGuarded = rule !== null && !isWalk && index?.by !== "range";
-  const where = isGuarded ? guarded(model, filter, rule) : both(filter, rule, alias);
+  const tested = isGuarded ? guarded(model, filter, rule) : both(filter, rule, alias);
+  const candidates = isWalk ? null : candidatesFor(filter, rule);
+  const where = tested === null || candidates === null ? tested : join([amongSql(model, candidates), tested], "AND");
   const all = [...conditionsIn(filter), ...conditionsIn(rule ?? NO_FILTER)];
   const cost = relatedCost(relatedCost(scanCost(all, where?.params ?? []), filter), rule ?? NO_FILTER);
-  return { where, index, cost, rule };
+  return { where, index, candidates, cost, rule };
 }
+
+/** Returns the candidates of the first condition with an area that every match meets: an R-tree is entered for one. */
+function candidatesFor(filter: ParsedFilter, rule: ParsedFilter | null): SqlCondition | null {
+  const area = [...filter.all, ...(rule?.all ?? [])].find(isAreaCondition);
+  return area === undefined ? null : candidatesOf(area.field.column, area.value);
+}
+
+const amongSql = ({ sql }: TableModel, candidates: SqlCondition): SqlCondition => ({
+  sql: `${sql}.rowid IN (${candidates.sql})`,
+  params: candidates.params,
+});
 
 function both(filter: ParsedFilter, rule: ParsedFilter | null, alias: string): SqlCondition | null {
   const parts = [filterToSql(filter, alias), rule === null ? null : filterToSql(rule, alias)];

@@ -14,7 +14,7 @@ import { pageBounds } from "../records/store.ts";
 import { idsOf, type PreparedCount, type PreparedList } from "./list-sql.ts";
 import type { Matches } from "./matches.ts";
 import type { Shaped } from "./prepared-reads.ts";
-import { createQuickReads, fewer, firstNumber, number } from "./quick-reads.ts";
+import { createQuickReads, fewer, firstNumber, hasFewCandidates, number } from "./quick-reads.ts";
 
 interface Total {
   value: number;
@@ -163,7 +163,10 @@ function createPages(model: TableModel, codec: Codec): Pages {
       const known = totals.get(file, counting);
       if (known !== null) return known;
       const isHere = quickReads.isScan(file, cost);
-      const matching = !isHere && few !== null && isLight(cost) ? fewer(file, bound(few, values)) : null;
+      const matching =
+        !isHere && few !== null && isLight(cost) && hasFewCandidates(file, few, values)
+          ? fewer(file, bound(few.count, values))
+          : null;
       return matching ?? count(file, counting, { isHere, caller });
     },
     async ids(file, matches, { limit, caller }) {

@@ -160,10 +160,11 @@ const lengthOf = (condition: SqlCondition | null | undefined): number =>
   condition === null || condition === undefined ? 0 : condition.sql.length + condition.params.length * SLOT_LENGTH;
 const SLOT_LENGTH = 16;
 
-const lengthOfCount = ({ total, few }: PreparedCount): number => lengthOf(total) + lengthOf(few);
+const lengthOfCount = ({ total, few }: PreparedCount): number =>
+  lengthOf(total) + lengthOf(few?.count) + lengthOf(few?.candidates);
 
 function lengthOfList({ page, total, ofFew, walk }: PreparedList): number {
   const walked = (walk?.ranges ?? []).flatMap((range) => [range.page, range.rest]);
-  const all = [page, total?.sql, ofFew?.count, ofFew?.bytes, ofFew?.page, ...walked];
+  const all = [page, total?.sql, ofFew?.candidates, ofFew?.count, ofFew?.bytes, ofFew?.page, ...walked];
   return all.reduce((sum, condition) => sum + lengthOf(condition), 0);
 }

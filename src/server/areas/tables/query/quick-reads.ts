@@ -59,6 +59,18 @@ export function fewer(file: DatabaseFile, count: SqlCondition): number | null {
 /** Bytes of the sorted fields of the few records that an index finds. */
 const QUICK_STEPS_BYTES = 4 * 1024 * 1024;
 
+/** Whether an R-tree finds so few candidates that they may be tested on the main thread; always true where no R-tree is entered. */
+export function hasFewCandidates(
+  file: DatabaseFile,
+  { candidates }: Pick<FewMatches, "candidates">,
+  values: readonly SqlValue[],
+): boolean {
+  if (candidates === null) return true;
+  const { sql, params } = bound(candidates, values);
+  const [[count, bytes] = []] = file.query(sql).values(...params);
+  return Number(count) <= QUICK_STEPS_MAX && Number(bytes) <= QUICK_STEPS_BYTES;
+}
+
 /** Part of a list found on the main thread. */
 interface QuickPage {
   /** Records of the page; null when it has to be read in a query process. */
@@ -117,10 +129,11 @@ export function createQuickReads(model: TableModel, codec: Codec): QuickReads {
 
   return {
     isScan: (file, cost) => scanned(file, cost) !== null,
-    page(file, { page, ofFew, walk, cost }, values, { known, isTotalWanted }) {
+    page(file, { page, ofFew: found, walk, cost }, values, { known, isTotalWanted }) {
       const bytes = scanned(file, cost);
       if (bytes !== null) return { records: read(file, bound(page, values), bytes), matching: null, isScan: true };
       if (!isLight(cost)) return { records: null, matching: null, isScan: false };
+      const ofFew = found !== null && hasFewCandidates(file, found, values) ? found : null;
       const few = (): number | null => {
         if (known !== null) return known <= QUICK_STEPS_MAX ? known : null;
         return ofFew === null ? null : fewer(file, bound(ofFew.count, values));

@@ -9,7 +9,7 @@ import { NO_FILTER } from "../filters/filter.ts";
 import type { SqlCondition } from "../filters/filter-sql.ts";
 import { parseSort, type Sort } from "../filters/sort.ts";
 import { RANKED_RECORDS_MAX, SEARCH_PAGE_BYTES_MAX, SEARCH_TIMEOUT_MS } from "../limits.ts";
-import type { TableModel } from "../model/model.ts";
+import { isJsonText, type TableModel } from "../model/model.ts";
 import type { ReadRequest, SearchValues } from "../model/requests.ts";
 import type { Table } from "../records/namespaces.ts";
 import { limitOf, parseFields, parseFilters, pick } from "./list-query.ts";
@@ -87,7 +87,7 @@ async function readHits(
   const page = {
     bytesMax: SEARCH_PAGE_BYTES_MAX,
     rowBytes: JSON.stringify(names).length + names.length,
-    jsonColumns: model.columns.flatMap(({ type }, index) => (type === "json" ? [1 + index] : [])),
+    jsonColumns: model.columns.flatMap(({ type }, index) => (isJsonText(type) ? [1 + index] : [])),
   };
   const decode = ([total, ...values]: unknown[]): Hit => ({
     record: store.codec.fromValues(values),

@@ -1,5 +1,6 @@
 import type { JsonValue } from "../../../../kernel/json/json.ts";
 import type { SqlValue } from "../../../db/index.ts";
+import { areaValues } from "../filters/areas.ts";
 import { type Condition, isListCondition, isRelation, mapConditions, type ParsedFilter } from "../filters/filter.ts";
 import { scalar, slotCount } from "../filters/filter-sql.ts";
 import {
@@ -12,7 +13,7 @@ import {
   Slot,
   type ValueKind,
 } from "../filters/slots.ts";
-import { isTextOperator, OPERATORS } from "../model/operators.ts";
+import { isAreaOperator, isTextOperator, OPERATORS } from "../model/operators.ts";
 
 /**
  * Shape of a request, on which its statements depend, and the values, on which they do not. Requests of equal keys have the same
@@ -68,7 +69,8 @@ export class Shape {
       const { by, values } = needleOf(operator, value);
       this.key += ` ${by} ${values.length} ${by === "anywhere" ? lengthOf(value) : ""}`;
       this.values.push(...values);
-    } else if (OPERATORS[operator].takes === "part") this.#addTyped(value as JsonValue, lengthOf(value));
+    } else if (isAreaOperator(operator)) this.values.push(...areaValues(value).all);
+    else if (OPERATORS[operator].takes === "part") this.#addTyped(value as JsonValue, lengthOf(value));
     else if (field.isJson) this.#addTyped(value as JsonValue, 0);
     else this.#addScalar(scalar(value as JsonValue));
   }
@@ -141,6 +143,10 @@ export class Template {
     if (isTextOperator(operator)) {
       const { by, values } = needleOf(operator, value);
       return having(new NeedleSlots(by, this.#slots("text", values.length) as unknown as SqlValue[], lengthOf(value)));
+    }
+    if (isAreaOperator(operator)) {
+      const area = areaValues(value);
+      return having(area.with(this.#slots("number", area.all.length) as unknown as SqlValue[]));
     }
     const kind = kindOf(value as JsonValue);
     if (kind === "null" || (field.isJson && isWritten(kind))) return condition;

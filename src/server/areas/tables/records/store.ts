@@ -5,7 +5,7 @@ import type { SqlCondition } from "../filters/filter-sql.ts";
 import { LONG_RECORD_LENGTH, PAGE_BYTES_MAX, SAMPLED_RECORD_MAX_BYTES, SAMPLED_RECORDS } from "../limits.ts";
 import type { JsonTexts } from "../model/codec.ts";
 import { type Codec, createCodec, type Row } from "../model/codec.ts";
-import { type Column, DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
+import { type Column, DOCUMENT_COLUMN, isJsonText, type TableModel } from "../model/model.ts";
 import { recordSizeProblem } from "../model/record-size.ts";
 
 /** Executes statements: a file for reads on the main thread, or a transaction. */
@@ -107,7 +107,7 @@ export function createTableStore(model: TableModel): TableStore {
 /** Returns the bytes of a record as JSON without its values: names, colons, commas and braces. */
 export function pageBounds({ columns, isSchemaless }: Pick<TableModel, "columns" | "isSchemaless">): PageBounds {
   const jsonColumns = columns.flatMap(({ type, name }, index) =>
-    type === "json" || (isSchemaless && name === DOCUMENT_COLUMN) ? [index] : [],
+    isJsonText(type) || (isSchemaless && name === DOCUMENT_COLUMN) ? [index] : [],
   );
   const rowBytes = columns.reduce((bytes, { name }) => bytes + Buffer.byteLength(JSON.stringify(name)) + 2, 2);
   return { bytesMax: PAGE_BYTES_MAX, rowBytes, jsonColumns };

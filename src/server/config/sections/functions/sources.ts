@@ -74,6 +74,8 @@ const OPERATORS: Readonly<Record<FilterOperator, true>> = {
   icontains: true,
   startsWith: true,
   istartsWith: true,
+  within: true,
+  inBox: true,
   in: true,
   "not in": true,
 };

@@ -1,3 +1,4 @@
+import { POINT_EXAMPLE, pointFault } from "../../../../kernel/records/geo-values.ts";
 import { isIsoDate, isIsoDateTime } from "../../../../kernel/time/iso-datetime.ts";
 import { describe, type Report } from "../../shape/report.ts";
 import { type Field, type FieldType, typeOf } from "./fields.ts";
@@ -16,6 +17,7 @@ export function checkField(field: Field, report: Report): void {
   if (field.pattern !== undefined && !TEXTUAL.has(typeOf(field))) {
     report.at("pattern").say(`is for string and text, not for ${typeOf(field)}`);
   }
+  if (field.unique === true && typeOf(field) === "geo") report.at("unique").say("is not for geo");
   if (field.onUpdate !== undefined && typeOf(field) !== "datetime") {
     report.at("onUpdate").say(`is for datetime, not for ${typeOf(field)}`);
   }
@@ -107,6 +109,8 @@ function wrongType(type: FieldType, value: unknown): string | null {
       return typeof value === "string" && isIsoDateTime(value) ? null : "an ISO 8601 date and time";
     case "date":
       return typeof value === "string" && isIsoDate(value) ? null : "a date such as 2024-05-06";
+    case "geo":
+      return pointFault(value) === null ? null : `a point such as ${POINT_EXAMPLE}`;
     case "json":
       return null;
     default:

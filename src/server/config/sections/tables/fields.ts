@@ -3,7 +3,17 @@ import { reasonOf } from "../../../../kernel/errors.ts";
 import { type JsonValue, jsonFault } from "../../../../kernel/json/json.ts";
 import { checkedBy, list, text, valueThat } from "../../shape/schema.ts";
 
-export const FIELD_TYPES = ["string", "text", "number", "integer", "boolean", "date", "datetime", "json"] as const;
+export const FIELD_TYPES = [
+  "string",
+  "text",
+  "number",
+  "integer",
+  "boolean",
+  "date",
+  "datetime",
+  "geo",
+  "json",
+] as const;
 export type FieldType = (typeof FIELD_TYPES)[number];
 
 function isJson(value: unknown): boolean {

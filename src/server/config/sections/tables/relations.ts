@@ -73,7 +73,9 @@ function checkIndexes(indexes: unknown, fields: Fields, report: Report): void {
     const at = report.at(position).at("fields");
     for (const [place, name] of names.entries()) {
       if (typeof name !== "string") continue;
-      if (!fields.has(name)) at.at(place).say(unknownField(name, fields));
+      const type = fields.get(name)?.type;
+      if (type === undefined) at.at(place).say(unknownField(name, fields));
+      if (type === "geo") at.at(place).say(`cannot be named: the geo field ${name} has an index of its own`);
       if (names.indexOf(name) !== place) at.at(place).say(`is listed twice: ${describe(name)}`);
     }
   }
