@@ -31,37 +31,13 @@ export function distanceBetween(from: GeoPoint, to: GeoPoint): number {
   return 2 * EARTH_RADIUS * Math.asin(Math.min(1, Math.sqrt(lat * lat + fromPole * toPole * (lng * lng))));
 }
 
-/** Returns the stored value of a `geo` field; null for none. */
-export const pointOf = (value: JsonValue | undefined): GeoPoint | null =>
-  // Stored values have been validated.
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as GeoPoint) : null;
-
-/** Returns the ranges of longitudes of a box, one or two. A range that ends at 180 has −180 too. */
-export function meridiansOf({ west, east }: GeoBox): [west: number, east: number][] {
-  if (west > east) {
-    return [
-      [west, 180],
-      [-180, east],
-    ];
-  }
-  if (west === -180 && east < 180)
-    return [
-      [west, east],
-      [180, 180],
-    ];
-  if (east === 180 && west > -180)
-    return [
-      [west, east],
-      [-180, -180],
-    ];
-  return [[west, east]];
-}
-
-/** Reports whether a stored value is a point in the circle or box of a condition. */
+/** Reports whether a stored value, a point or null, is in the circle or box of a condition. */
 export function isInArea(value: JsonValue, area: GeoCircle | GeoBox): boolean {
-  const point = pointOf(value);
-  if (point === null) return false;
-  if ("meters" in area) return distanceBetween(area, point) <= area.meters;
-  const { lat, lng } = point;
-  return area.south <= lat && lat <= area.north && meridiansOf(area).some(([west, east]) => west <= lng && lng <= east);
+  if (value === null) return false;
+  // Validated when it was stored.
+  const { lat, lng } = value as GeoPoint;
+  if ("meters" in area) return distanceBetween(area, value as GeoPoint) <= area.meters;
+  const { south, west, north, east } = area;
+  const isAt = (one: number) => (west > east ? one >= west || one <= east : one >= west && one <= east);
+  return lat >= south && lat <= north && (isAt(lng) || ((lng === 180 || lng === -180) && isAt(-lng)));
 }

@@ -1,19 +1,17 @@
 import { badField } from "../../../../kernel/errors.ts";
 import type { JsonValue } from "../../../../kernel/json/json.ts";
-import {
-  DEGREE,
-  EARTH_RADIUS,
-  type GeoBox,
-  type GeoCircle,
-  type GeoPoint,
-  meridiansOf,
-} from "../../../../kernel/records/geo.ts";
+import { DEGREE, EARTH_RADIUS, type GeoBox, type GeoCircle, type GeoPoint } from "../../../../kernel/records/geo.ts";
 import { areaOf } from "../../../../kernel/records/geo-values.ts";
 import type { SqlValue } from "../../../db/index.ts";
 import type { FieldPath } from "../model/field-path.ts";
 import type { Column } from "../model/model.ts";
 import type { AreaOperator } from "../model/operators.ts";
-import type { SqlCondition } from "./filter-sql.ts";
+
+/** An SQL expression or SELECT with its values. */
+interface AreaSql {
+  sql: string;
+  params: SqlValue[];
+}
 
 /** Returns a copy of the area of a condition. Errors: 400 for a field of another type, and an area that does not exist. */
 export function areaIn(field: FieldPath, operator: AreaOperator, value: JsonValue, name: string): GeoCircle | GeoBox {
@@ -27,14 +25,35 @@ export function areaIn(field: FieldPath, operator: AreaOperator, value: JsonValu
 
 /** Degrees by which the bounds of a circle are widened, because they are calculated otherwise than its distances. */
 const MARGIN = 1e-6;
+type Range = [west: number, east: number];
 /** A range of longitudes with no point in it. */
-const NOWHERE: [west: number, east: number] = [1000, -1000];
+const NOWHERE: Range = [1000, -1000];
 
 /** Bounds of latitude, and two ranges of longitude, in which all points of an area are. */
 interface Bounds {
   south: number;
   north: number;
-  meridians: readonly [west: number, east: number][];
+  meridians: readonly [Range, Range];
+}
+
+/** Returns the ranges of longitudes of a box. A range that ends at 180 has −180 too. */
+function meridiansOf({ west, east }: GeoBox): Bounds["meridians"] {
+  if (west > east)
+    return [
+      [west, 180],
+      [-180, east],
+    ];
+  if (west === -180 && east < 180)
+    return [
+      [west, east],
+      [180, 180],
+    ];
+  return east === 180 && west > -180
+    ? [
+        [west, east],
+        [-180, -180],
+      ]
+    : [[west, east], NOWHERE];
 }
 
 /** Returns the bounds of a circle: all longitudes where it reaches a pole. */
@@ -99,8 +118,10 @@ export function areaValues(value: unknown): AreaValues {
   const area = value as GeoCircle | GeoBox;
   const isCircle = "meters" in area;
   const { south, north, meridians } = isCircle ? boundsOf(area) : { ...area, meridians: meridiansOf(area) };
-  const [first = NOWHERE, second = NOWHERE] = meridians;
-  return new AreaValues([south, north, ...first, ...second], isCircle ? [...centreOf(area), area.meters] : null);
+  return new AreaValues(
+    [south, north, ...meridians[0], ...meridians[1]],
+    isCircle ? [...centreOf(area), area.meters] : null,
+  );
 }
 
 /** Returns what the SQL of distances from a point needs: latitude, longitude, and the sine of the distance from the pole. */
@@ -110,7 +131,7 @@ const latOf = (column: string): string => `json_extract(${column}, '$.lat')`;
 const lngOf = (column: string): string => `json_extract(${column}, '$.lng')`;
 
 /** Returns the distance of a column's point as `distanceBetween` calculates it; `from` as `centreOf` returns it. */
-export function distanceSql(column: string, from: readonly SqlValue[]): SqlCondition {
+export function distanceSql(column: string, from: readonly SqlValue[]): AreaSql {
   const [lat = null, lng = null, fromPole = null] = from;
   const latSine = `sin((${latOf(column)} - ?) * ${DEGREE} / 2)`;
   const turn = `abs(${lngOf(column)} - ?)`;
@@ -124,7 +145,7 @@ export function distanceSql(column: string, from: readonly SqlValue[]): SqlCondi
 }
 
 /** Returns the SQL of a condition with an area, tested on the record itself. */
-export function areaToSql(column: string, value: unknown): SqlCondition {
+export function areaToSql(column: string, value: unknown): AreaSql {
   const { bounds, circle } = areaValues(value);
   if (circle !== null) {
     const { sql, params } = distanceSql(column, circle);
@@ -138,7 +159,7 @@ export function areaToSql(column: string, value: unknown): SqlCondition {
  * Returns a SELECT of the row ids that an R-tree has in the bounds of an area. Its coordinates are rounded outwards, so that it
  * has all points of the area, and some near it.
  */
-export function candidatesOf({ geoIndex }: Column, value: unknown): SqlCondition {
+export function candidatesOf({ geoIndex }: Column, value: unknown): AreaSql {
   const [south = null, north = null, ...meridians] = areaValues(value).bounds;
   const [west = null, east = null, otherWest = null, otherEast = null] = meridians;
   const part = `SELECT "id" FROM ${geoIndex} WHERE "south" <= ? AND "north" >= ? AND "west" <= ? AND "east" >= ?`;
