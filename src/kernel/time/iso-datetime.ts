@@ -24,3 +24,25 @@ export function parseIsoDateTime(value: string): number {
 
 /** Formats a time in UTC with milliseconds, like all times in answers. */
 export const isoTime = (millis: number): string => new Date(millis).toISOString();
+
+const INSTANT = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d)(?::(\d\d)(?:\.(\d+))?)?([Zz]|[+-]\d\d:?\d\d)$/;
+/** The form in which instants are stored, on a day that every month has. */
+const STORED = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
+
+/**
+ * Returns an instant as UTC with milliseconds, such as 2024-05-06T04:00:00.000Z, so that the order of texts is that of time. Takes
+ * RFC 3339 with any number of digits, of which those beyond milliseconds are cut off; also without seconds, and an offset without a
+ * colon. null: the text has no offset, no such time exists, or its year as UTC has not four digits.
+ */
+export function instantOf(text: string): string | null {
+  if (STORED.test(text)) return text;
+  const [, date = "", minute = "", second = "00", digits = "", offset = ""] = INSTANT.exec(text) ?? [];
+  const isLeap = second === "60";
+  const zone = offset.toUpperCase().replace(/^([+-]\d\d)(\d\d)$/, "$1:$2");
+  const whole = `${date}T${minute}:${isLeap ? "59" : second}.${digits.slice(0, 3).padEnd(3, "0")}${zone}`;
+  if (!isIsoDateTime(whole)) return null;
+  const utc = isoTime(Date.parse(whole) + (isLeap ? 1_000 : 0));
+  // A leap second is the last of a day as UTC, and counts as the first of the next one.
+  if (utc.length !== whole.length - zone.length + 1 || (isLeap && !utc.includes("T00:00:00"))) return null;
+  return utc;
+}

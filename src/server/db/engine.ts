@@ -9,6 +9,7 @@ import { DescriptorReserve, descriptorLimit } from "./files/descriptors.ts";
 import { createDirectorySync } from "./files/directory-sync.ts";
 import { QUERY_PROCESSES_MAX } from "./limits.ts";
 import { LongReads } from "./reads/long-reads.ts";
+import type { FormerDatetimes } from "./schema/datetimes.ts";
 import { MigrationProcess } from "./schema/migration-process.ts";
 import type { MigrationRequest } from "./schema/types.ts";
 import type { EngineLoad, LastSync, OpenOptions, StorageEngine } from "./types.ts";
@@ -52,7 +53,7 @@ class Engine implements StorageEngine {
   refusal: AppError | null = null;
   readonly #indexing = new Scheduler();
   readonly #files = new Map<string, OpenFile>();
-  #isStopped = false;
+  isStopped = false;
 
   constructor(options: StorageEngineOptions) {
     this.#options = options;
@@ -95,7 +96,7 @@ class Engine implements StorageEngine {
 
   open(path: string, options: OpenOptions): OpenFile {
     // Another process may own the directory by now.
-    if (this.#isStopped) throw serverStopping();
+    if (this.isStopped) throw serverStopping();
     if (this.refusal !== null) throw this.refusal;
     const absolute = resolve(path);
     // Two writers of one file in one process would block each other.
@@ -105,7 +106,7 @@ class Engine implements StorageEngine {
     return file;
   }
 
-  migrate(request: Omit<MigrationRequest, "place">, signal: AbortSignal): Promise<void> {
+  migrate(request: Omit<MigrationRequest, "place">, signal: AbortSignal): Promise<readonly FormerDatetimes[]> {
     const place = this.#order.take(MIGRATION_PLACES) - MIGRATION_PLACES;
     return this.#migrations.run({ ...request, place }, signal);
   }
@@ -133,7 +134,7 @@ class Engine implements StorageEngine {
 
   /** Aborts running long reads, so that files close without waiting for their statements. */
   async stop(): Promise<void> {
-    this.#isStopped = true;
+    this.isStopped = true;
     await Promise.all([this.#queries.stop(), this.#migrations.stop()]);
     const closed = await Promise.allSettled([...this.#files.values()].map((file) => file.close()));
     await Promise.all([this.#checkpointer.stop(), this.#indexer.stop()]);

@@ -13,6 +13,7 @@ export { entryText, originOf, startOfAction, startOfTarget } from "./audit/write
 export { createStorageEngine } from "./engine.ts";
 export { instanceBounds, socketsMax } from "./files/descriptors.ts";
 export { DirectoryInUse, type DirectoryLock, lockDirectory } from "./files/directory-lock.ts";
+export { openUpgraded } from "./files/upgraded-file.ts";
 export { isEmptyFile } from "./files/file-identity.ts";
 export { quoteIdentifier } from "./identifiers.ts";
 export { createInstanceFiles, type InstanceFiles } from "./instances/instance-files.ts";
@@ -42,6 +43,7 @@ export {
   type DeclaredTable,
   declaredMigration,
 } from "./schema/declared.ts";
+export type { FormerDatetimes } from "./schema/datetimes.ts";
 export { geoIndexName } from "./schema/geo-index.ts";
 export { holdsRecords } from "./schema/holds-records.ts";
 export { type RehearsalJob, type RehearsedFile, rehearseFiles } from "./schema/schema-rehearsal.ts";

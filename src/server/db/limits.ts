@@ -109,6 +109,11 @@ export const MIGRATION_TIMEOUT_MS = 3_600_000;
 export const MIGRATIONS_WAITING_MAX = 10_000;
 /** Time for which a request waits for the migration of its instance. */
 export const MIGRATION_WAIT_MS = 20_000;
+/** Delay before the datetimes of a file are rewritten again, when that has failed. */
+export const UPGRADE_RETRY_MS = 30_000;
+/** Records of a field that are rewritten from one query, and records whose ids the log names. */
+export const REWRITTEN_AT_ONCE = 1_000;
+export const NAMED_RECORDS_MAX = 20;
 /** Cached instances that do not fit the declaration: maximum number, and time. */
 export const UNFIT_INSTANCES_MAX = 1_000;
 export const UNFIT_KEPT_MS = 10_000;

@@ -6,6 +6,7 @@ import type { AuditActor } from "../../kernel/observing/request-trace.ts";
 import type { AboutChange, AuditedChange } from "./audit/types.ts";
 import type { Actor, Cause, Origin, OutboxRow } from "./outbox/types.ts";
 import type { HighlightRequest, PageBounds, RankRequest, SqlValue } from "./reads/requests.ts";
+import type { FormerDatetimes } from "./schema/datetimes.ts";
 import type { MigrationRequest } from "./schema/types.ts";
 import type { Commits } from "./writer/commit-gate.ts";
 
@@ -251,10 +252,13 @@ export interface StorageEngine {
   /** Opens or creates the file; its directory must exist. Errors name the path and the problem. */
   open(path: string, options: OpenOptions): OpenedFile;
   /**
-   * Migrates a file that is not open, in another process, and settles when no process has it open any more. Errors: those of
+   * Migrates a file that is not open, in another process, and settles when no process has it open any more. Returns the fields whose
+   * datetimes could not all be rewritten. Errors: those of
    * `declaredMigration`, after which the file is unchanged; the reason of `signal`; 503 when too many wait.
    */
-  migrate(request: Omit<MigrationRequest, "place">, signal: AbortSignal): Promise<void>;
+  migrate(request: Omit<MigrationRequest, "place">, signal: AbortSignal): Promise<readonly FormerDatetimes[]>;
+  /** Whether `stop` has begun, after which no file is opened. */
+  readonly isStopped: boolean;
   /** Closes every file and ends the processes of the engine. */
   stop(): Promise<void>;
   readonly openFiles: number;

@@ -9,7 +9,7 @@ import { CHANNEL_CONDITIONS_MAX } from "./limits.ts";
 import type { TableLookups } from "./lookups/session.ts";
 import { isInstanceId } from "./model/model.ts";
 import type { Sources } from "./query/sources.ts";
-import type { Namespace, Table } from "./records/namespaces.ts";
+import { type Namespace, readable, type Table } from "./records/namespaces.ts";
 import { type Asker, denied, type Grant, hasRelations, type RecordRights } from "./rules/access.ts";
 import type { InstanceRights } from "./rules/instance-access.ts";
 
@@ -40,7 +40,7 @@ export function createTableDoor(deps: {
       };
       const asking = asker(watch);
       const open = (): MaybePromise<DatabaseFile | null> =>
-        namespace.kind === "static" ? namespace.file : deps.instances.open(asking, namespace, address.instanceId);
+        namespace.kind === "static" ? readable(namespace) : deps.instances.open(asking, namespace, address.instanceId);
       const recordAccess = (grant: Grant, file: DatabaseFile | null): ReadAccess => {
         // What the relations of a filter look at is known without a record, and watched by the right itself.
         const seen = grant.kind === "record" ? sight : undefined;

@@ -7,6 +7,7 @@ import { createTemplate } from "../files/new-file.ts";
 import { DELETIONS_KNOWN_MAX, FACTS_AT_ONCE, INSTANCE_CACHE_KIB, INSTANCE_STATEMENTS_MAX } from "../limits.ts";
 import { readMeta, writeMeta } from "../meta.ts";
 import { mayHaveOutboxRows } from "../outbox/rows.ts";
+import type { FormerDatetimes } from "../schema/datetimes.ts";
 import { declaredMigration } from "../schema/declared.ts";
 import type { Declaration } from "../schema/types.ts";
 import type { Change, DatabaseFile, OpenedFile, OutboxOptions, StorageEngine, Sync, Transaction } from "../types.ts";
@@ -22,7 +23,7 @@ import {
   listInstances,
   removeDatabase,
 } from "./instance-listing.ts";
-import { InstanceMigrations } from "./instance-migrations.ts";
+import { InstanceMigrations, type OnFormer } from "./instance-migrations.ts";
 import { CountedCreations, type InstanceCreations, type InstanceQuota, withinQuota } from "./instance-quota.ts";
 import { OpenInstances } from "./open-instances.ts";
 import { UnfitInstances } from "./unfit-instances.ts";
@@ -39,6 +40,8 @@ export interface InstanceFilesOptions {
   outbox?(instanceId: string): OutboxOptions | undefined;
   /** Called when a file does not fit the declaration; requests to it are answered with 503. */
   onUnfit?(instanceId: string, cause: Error): void;
+  /** Called when the datetimes of a file could not all be rewritten. */
+  onFormer?(instanceId: string, former: readonly FormerDatetimes[]): void;
   /** Called when an instance is removed, before another one of its id can be created. */
   onDelete?(instanceId: string): void;
   /** Absent: an instance may have any size. */
@@ -86,7 +89,7 @@ class Instances implements InstanceFiles, InstanceUses {
   readonly #open: OpenInstances;
   readonly #unfit: UnfitInstances;
   readonly #migrations: InstanceMigrations;
-  readonly #migrate: (sqlite: Database, commits?: Commits) => void;
+  readonly #migrate: ReturnType<typeof declaredMigration>;
   /** The initial content of a new instance; created for the first one. */
   #template: Uint8Array | null = null;
   #rehearsal: Rehearsal | null = null;
@@ -102,7 +105,8 @@ class Instances implements InstanceFiles, InstanceUses {
     this.#options = options;
     this.#open = new OpenInstances(engine.clock, options.bounds, (id) => this.#openFile(id));
     this.#unfit = new UnfitInstances(engine.clock, options.onUnfit);
-    this.#migrations = new InstanceMigrations(engine, options.declaration, this.#unfit);
+    const onFormer: OnFormer = (id, former) => options.onFormer?.(id, former);
+    this.#migrations = new InstanceMigrations(engine, options.declaration, { unfit: this.#unfit, onFormer });
     this.#migrate = declaredMigration(options.declaration.tables, options.declaration.options);
     const { creations } = options;
     const exists = (id: string) => this.exists(id);
@@ -269,7 +273,7 @@ class Instances implements InstanceFiles, InstanceUses {
       mkdirSync(this.#options.directory, { recursive: true });
       return this.#engine.open(this.#pathOf(instanceId), {
         migrate: (sqlite, commits = unnumbered(sqlite)) => {
-          this.#migrate(sqlite, commits);
+          this.#migrate(sqlite, commits, (former) => this.#options.onFormer?.(instanceId, former));
           assertIdentity(sqlite, instanceId, commits);
         },
         template: () => {

@@ -5,6 +5,7 @@ import { DeadlineError, within } from "../../../kernel/time/deadline.ts";
 import { MIGRATED_NOW_BYTES_MAX, MIGRATION_WAIT_MS } from "../limits.ts";
 import { hasWal, openUnchanged } from "../open-unchanged.ts";
 import { isAsDeclared } from "../schema/declared.ts";
+import type { FormerDatetimes } from "../schema/datetimes.ts";
 import type { Declaration } from "../schema/types.ts";
 import type { StorageEngine } from "../types.ts";
 import type { UnfitInstances } from "./unfit-instances.ts";
@@ -15,16 +16,25 @@ interface UnderWay {
   stopping: AbortController;
 }
 
+/** Called with the fields whose datetimes could not all be rewritten. */
+export type OnFormer = (instanceId: string, former: readonly FormerDatetimes[]) => void;
+
 /** Migrates large instances in another process before they are opened, because that takes long. [DB310] */
 export class InstanceMigrations {
   readonly #engine: StorageEngine;
   readonly #unfit: UnfitInstances;
   readonly #declaration: Declaration;
   readonly #isAsDeclared: (sqlite: Database) => boolean;
+  readonly #onFormer: OnFormer;
   readonly #underWay = new Map<string, UnderWay>();
 
-  constructor(engine: StorageEngine, declaration: Declaration, unfit: UnfitInstances) {
+  constructor(
+    engine: StorageEngine,
+    declaration: Declaration,
+    { unfit, onFormer }: { unfit: UnfitInstances; onFormer: OnFormer },
+  ) {
     this.#engine = engine;
+    this.#onFormer = onFormer;
     this.#unfit = unfit;
     this.#declaration = declaration;
     this.#isAsDeclared = isAsDeclared(declaration.tables);
@@ -42,6 +52,7 @@ export class InstanceMigrations {
     const stopping = new AbortController();
     const ended = this.#engine
       .migrate({ path, ...this.#declaration }, stopping.signal)
+      .then((former) => this.#onFormer(instanceId, former))
       .catch((cause: unknown) => {
         throw isDiskFull(cause) ? insufficientStorage(cause) : this.#unfit.refusal(instanceId, cause);
       })
@@ -52,7 +63,7 @@ export class InstanceMigrations {
 
   /** Throws a 503 error while another process migrates the file. */
   refuseUnderWay(instanceId: string): void {
-    if (this.#underWay.has(instanceId)) throw underWay();
+    if (this.#underWay.has(instanceId)) throw changeUnderWay("The instance");
   }
 
   /** Aborts the migration of the file, whose tables stay as they were. Never rejects. */
@@ -82,12 +93,12 @@ export class InstanceMigrations {
     try {
       await within(this.#engine.clock, MIGRATION_WAIT_MS, ended);
     } catch (cause) {
-      throw cause instanceof DeadlineError ? underWay() : cause;
+      throw cause instanceof DeadlineError ? changeUnderWay("The instance") : cause;
     }
   }
 }
 
-const underWay = (): AppError =>
-  new AppError(503, "The instance is being changed to what is declared; the request may be sent again", {
+export const changeUnderWay = (what: string): AppError =>
+  new AppError(503, `${what} is being changed to what is declared; the request may be sent again`, {
     headers: { "retry-after": "1" },
   });

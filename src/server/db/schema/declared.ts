@@ -7,6 +7,7 @@ import { isUpToDate, layOut } from "../migrations.ts";
 import { type Commits, unnumbered } from "../writer/commit-gate.ts";
 import { countRows, forgetCounts } from "../writer/row-counts.ts";
 import { applyFts, applyIndexes, applyPlan, dropFts, dropFtsTriggers } from "./apply.ts";
+import { type FormerDatetimes, hasFormerDatetimes, noteRewritten, rewriteDatetimes } from "./datetimes.ts";
 import { isDoneAlready } from "./done-already.ts";
 import { applyGeo, dropGeo, dropGeoTriggers } from "./geo-index.ts";
 import { DECLARED_KEY, isEmpty, readIndexNames, readStored, readTableSql, type StoredTable } from "./inspect.ts";
@@ -46,16 +47,20 @@ const FORMAT = 3;
 export function declaredMigration(
   tables: readonly DeclaredTable[],
   options: DeclaredOptions = {},
-): (sqlite: Database, commits?: Commits) => void {
+): DeclaredMigrationRun {
   const hash = hashOf(tables);
   const layOutServerTables = layOut(tablesLayout);
-  return (sqlite, commits = unnumbered(sqlite)) => {
+  return (sqlite, commits = unnumbered(sqlite), onFormer = () => {}) => {
     layOutServerTables(sqlite, commits);
-    if (readMeta(sqlite, HASH_KEY) === hash) return;
+    const isRewritten = options.datetimes === "later" || !hasFormerDatetimes(sqlite);
+    if (readMeta(sqlite, HASH_KEY) === hash && isRewritten) return;
+    let former: FormerDatetimes[] = [];
     // With foreign keys enforced, dropping a table deletes the rows that refer to it. Cannot be set inside a transaction.
     sqlite.run("PRAGMA foreign_keys = OFF");
     try {
-      commits.transaction(() => migrate(sqlite, tables, hash, options));
+      commits.transaction(() => {
+        former = migrate(sqlite, tables, hash, options);
+      });
     } catch (error) {
       if (error instanceof TransactionLost) {
         attempt(
@@ -67,8 +72,16 @@ export function declaredMigration(
     } finally {
       sqlite.run("PRAGMA foreign_keys = ON");
     }
+    if (former.length > 0) onFormer(former);
   };
 }
+
+/** Migrates a file. `onFormer` is called after the commit with the fields whose datetimes could not all be rewritten. */
+type DeclaredMigrationRun = (
+  sqlite: Database,
+  commits?: Commits,
+  onFormer?: (former: readonly FormerDatetimes[]) => void,
+) => void;
 
 function hashOf(tables: readonly DeclaredTable[]): string {
   const declaration = JSON.stringify(tables, (_, value: unknown) => (typeof value === "bigint" ? `${value}n` : value));
@@ -78,7 +91,8 @@ function hashOf(tables: readonly DeclaredTable[]): string {
 /** Reports whether a file was last migrated to exactly these tables. Does not change the file. */
 export function isAsDeclared(tables: readonly DeclaredTable[]): (sqlite: Database) => boolean {
   const hash = hashOf(tables);
-  return (sqlite) => isUpToDate(sqlite, tablesLayout) && readMeta(sqlite, HASH_KEY) === hash;
+  return (sqlite) =>
+    isUpToDate(sqlite, tablesLayout) && readMeta(sqlite, HASH_KEY) === hash && !hasFormerDatetimes(sqlite);
 }
 
 /** Thrown when a migration ended the shared transaction, so that some changes could not be rolled back. */
@@ -88,8 +102,8 @@ function migrate(
   sqlite: Database,
   tables: readonly DeclaredTable[],
   hash: string,
-  { namespace, rebuildTexts = "now" }: DeclaredOptions,
-): void {
+  { namespace, rebuildTexts = "now", datetimes = "now" }: DeclaredOptions,
+): FormerDatetimes[] {
   const pathOf = pathIn(namespace);
   const isUnknown = readMeta(sqlite, HASH_KEY) === UNKNOWN_HASH;
   const stored = readStored(sqlite);
@@ -128,6 +142,11 @@ function migrate(
   }
   // These tables are empty.
   for (const name of missing) sqlite.run(`DROP TABLE ${quote(name)}`);
+  const isUpgrade = hasFormerDatetimes(sqlite);
+  // Migrations of the config write datetimes in any form.
+  const rewritten = isUpgrade && datetimes === "now" ? tables : tables.filter(isMigrated);
+  const former = rewriteDatetimes(sqlite, { tables: rewritten, all: tables, pathOf });
+  if (isUpgrade && datetimes === "now") noteRewritten(sqlite);
   if (planned.length > 0) assertReferences(sqlite, pathOf);
   countRows(
     sqlite,
@@ -137,6 +156,7 @@ function migrate(
   forgetCounts(sqlite, missing);
   writeMeta(sqlite, DECLARED_KEY, JSON.stringify(tables.map(({ migrations: _, ...table }): StoredTable => table)));
   writeMeta(sqlite, HASH_KEY, hash);
+  return former;
 }
 
 interface PlanContext {

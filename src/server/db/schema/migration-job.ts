@@ -5,6 +5,7 @@ import { systemIds } from "../../../kernel/ids.ts";
 import { BUSY_TIMEOUT_MS, CACHE_KIB } from "../limits.ts";
 import { serveJobs } from "../processes/program.ts";
 import { CommitGate, CommitOrder } from "../writer/commit-gate.ts";
+import type { FormerDatetimes } from "./datetimes.ts";
 import { declaredMigration } from "./declared.ts";
 import type { MigrationFailure } from "./migration-process.ts";
 import { MigrationFailed, type MigrationRequest, SchemaMismatch } from "./types.ts";
@@ -15,7 +16,7 @@ export function start(): void {
 }
 
 /** Migrates a file, which is complete by itself afterwards: closing the only connection checkpoints, syncs and removes the WAL. */
-function migrate({ path, tables, options, place }: MigrationRequest): void {
+function migrate({ path, tables, options, place }: MigrationRequest): FormerDatetimes[] {
   using sqlite = new Database(path, { create: false, readwrite: true });
   sqlite.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
   sqlite.run("PRAGMA temp_store = MEMORY");
@@ -23,8 +24,10 @@ function migrate({ path, tables, options, place }: MigrationRequest): void {
   const order = new CommitOrder({ now: () => 0 });
   order.raise(place);
   const gate = new CommitGate(sqlite, { order, clock: systemClock, ids: systemIds });
-  gate.open(() => declaredMigration(tables, options)(sqlite, gate));
+  const found: FormerDatetimes[] = [];
+  gate.open(() => declaredMigration(tables, options)(sqlite, gate, (former) => found.push(...former)));
   gate.close();
+  return found;
 }
 
 function failureOf(cause: unknown): MigrationFailure {

@@ -4,6 +4,7 @@ import { openError } from "../files/sqlite-errors.ts";
 import { MIGRATION_TIMEOUT_MS, MIGRATIONS_WAITING_MAX, READ_PROCESS_IDLE_MS } from "../limits.ts";
 import { ProcessPool } from "../processes/pool.ts";
 import { SERVER_CALLER } from "../server-caller.ts";
+import type { FormerDatetimes } from "./datetimes.ts";
 import { MigrationFailed, type MigrationRequest, SchemaMismatch } from "./types.ts";
 
 /** An error as the process reports it. */
@@ -29,12 +30,12 @@ export class MigrationProcess {
   }
 
   /**
-   * Migrates a file as `declaredMigration` does. Settles when no process has the file open. Errors: those of `declaredMigration`,
+   * Migrates a file as `declaredMigration` does, and returns what it passes to `onFormer`. Settles when no process has the file open. Errors: those of `declaredMigration`,
    * after which the file is unchanged; one that names the file; the reason of `signal`; 503 when too many files wait.
    */
-  async run(request: MigrationRequest, signal: AbortSignal): Promise<void> {
+  async run(request: MigrationRequest, signal: AbortSignal): Promise<readonly FormerDatetimes[]> {
     const { path } = request;
-    await this.#pool.run({
+    const former = await this.#pool.run({
       request,
       caller: SERVER_CALLER.callerName,
       places: 1,
@@ -51,6 +52,8 @@ export class MigrationProcess {
       failed: (failure) => errorOf(path, failure as MigrationFailure),
       restart: () => {},
     });
+    // The answer of the program.
+    return former as readonly FormerDatetimes[];
   }
 
   stop(): Promise<void> {

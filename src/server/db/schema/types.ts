@@ -69,6 +69,8 @@ export interface DeclaredOptions {
   namespace?: string;
   /** When the full-text index of a large table is rebuilt: in the migration (default), or by the file's TextIndexer. */
   rebuildTexts?: "now" | "later";
+  /** When the datetimes of a file of 0.2 are rewritten: in the migration (default), or by the process of `StorageEngine.migrate`. */
+  datetimes?: "now" | "later";
 }
 
 /** All tables of a file. */

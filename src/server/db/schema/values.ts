@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { Compile } from "typebox/schema";
 import { isGeoText } from "../../../kernel/records/geo-values.ts";
-import { isIsoDate, isIsoDateTime } from "../../../kernel/time/iso-datetime.ts";
+import { instantOf, isIsoDate } from "../../../kernel/time/iso-datetime.ts";
 import { quoteIdentifier as quote } from "../identifiers.ts";
 import type { DeclaredColumn, DeclaredValues } from "./types.ts";
 
@@ -22,7 +22,7 @@ function acceptance({ schema, pattern, form }: DeclaredValues): (value: string |
   const compiled = Compile(schema);
   const expression = pattern === null ? null : new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, ""));
   return (value) => {
-    if (form === "datetime" && !isIsoDateTime(String(value))) return false;
+    if (form === "datetime" && instantOf(String(value)) === null) return false;
     if (form === "date" && !isIsoDate(String(value))) return false;
     if (form === "geo" && !isGeoText(String(value))) return false;
     if (form === "boolean" && value !== 0 && value !== 1) return false;
@@ -41,7 +41,7 @@ export function acceptedText({ values, columnKind }: { values: DeclaredValues; c
   if (min !== undefined) parts.push(`${isText ? "have" : "be"} at least ${min}${unit}`);
   if (max !== undefined) parts.push(`${isText ? "have" : "be"} at most ${max}${unit}`);
   if (pattern !== null) parts.push(`match ${pattern.source}`);
-  if (form === "datetime") parts.push("be an ISO 8601 date and time");
+  if (form === "datetime") parts.push("be a date and time with an offset, such as 2024-05-06T04:00:00.000Z");
   if (form === "date") parts.push("be a date such as 2024-05-06");
   if (form === "geo") parts.push('be a point such as {"lat":48.2,"lng":16.37}');
   if (form === "boolean") parts.push("be 0 or 1");

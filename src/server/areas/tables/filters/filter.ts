@@ -5,7 +5,7 @@ import { isJsonObject, isTextWithinDepth, type JsonObject, type JsonValue } from
 import { JSON_DEPTH_MAX } from "../../../../kernel/limits.ts";
 import type { MatchFilter } from "../../../../kernel/records/filter-match.ts";
 import type { GeoBox, GeoCircle } from "../../../../kernel/records/geo.ts";
-import { isIsoDate } from "../../../../kernel/time/iso-datetime.ts";
+import { instantOf, isIsoDate } from "../../../../kernel/time/iso-datetime.ts";
 import type { FilterOperator } from "../../../config/types.ts";
 import {
   FILTER_CONDITIONS_MAX,
@@ -417,11 +417,18 @@ function parseTuple(model: TableModel, tuple: unknown, name: string): Condition 
       );
     }
     for (const one of value) if (one !== null) checkValue(field, "==", one, name);
-    return { field, operator, value };
+    return { field, operator, value: value.map((one) => storedValue(field, "==", one)) };
   }
   checkValue(field, operator, value, name);
-  return { field, operator, value };
+  return { field, operator, value: storedValue(field, operator, value) };
 }
+
+const isInstant = (field: FieldPath, operator: FilterOperator): boolean =>
+  field.column.type === "datetime" && OPERATORS[operator].takes !== "text" && OPERATORS[operator].takes !== "part";
+
+/** Returns the value in the form in which values of the field are stored. */
+const storedValue = (field: FieldPath, operator: FilterOperator, value: JsonValue): JsonValue =>
+  typeof value === "string" && isInstant(field, operator) ? instantOf(value) : value;
 
 function checkValue(field: FieldPath, operator: FilterOperator, value: JsonValue, name: string): void {
   const wrong = (wanted: string): never => {
@@ -455,6 +462,14 @@ function checkValue(field: FieldPath, operator: FilterOperator, value: JsonValue
   if (field.column.type === "date" && !isText && !isIsoDate(String(value))) {
     const message = `${name}: ${field.name} ${operator} takes a date such as 2024-05-06, got ${shown(value)}`;
     throw badField(name, "invalid_value", message);
+  }
+  if (isInstant(field, operator) && instantOf(String(value)) === null) {
+    const wantedTime = "a date and time with an offset, such as 2024-05-06T04:00:00.000Z";
+    throw badField(
+      name,
+      "invalid_value",
+      `${name}: ${field.name} ${operator} takes ${wantedTime}, got ${shown(value)}`,
+    );
   }
 }
 

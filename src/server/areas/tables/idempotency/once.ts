@@ -11,7 +11,7 @@ import type { BodyHash } from "../../../http/exchange/request-context.ts";
 import { Reply } from "../../../http/reply.ts";
 import type { TableLookups } from "../lookups/session.ts";
 import type { FileAddress } from "../query/sources.ts";
-import type { Namespace } from "../records/namespaces.ts";
+import { type Namespace, readable } from "../records/namespaces.ts";
 import type { RecordRights } from "../rules/access.ts";
 import type { InstanceRights } from "../rules/instance-access.ts";
 import type { KeepAnswer } from "../write/writes.ts";
@@ -69,7 +69,7 @@ export function createOnce(deps: {
     if (namespace === undefined) return null;
     const { tables } = namespace;
     const asker = { principal, rules: deps.lookups.begin().scope({ namespace: name, instanceId }) };
-    if (namespace.kind === "static") return { tables, file: namespace.file, table, asker };
+    if (namespace.kind === "static") return { tables, file: await readable(namespace), table, asker };
     const file = await deps.instances.open(asker, namespace, instanceId);
     return file === null ? null : { tables, file, table, asker };
   };

@@ -1,3 +1,4 @@
+import { instantOf } from "../../../../kernel/time/iso-datetime.ts";
 import { referenceOf, typeOf } from "../../../config/sections/tables/fields.ts";
 import type { Field, FieldType, FullTextSearch, Index, NamespaceConfig, TableConfig } from "../../../config/types.ts";
 import {
@@ -57,6 +58,8 @@ export interface TableModel {
   id: Column;
   /** Names of the fields that only service keys and the server may change. */
   fixed: readonly string[];
+  /** Names of the fields that hold instants. */
+  datetimes: readonly string[];
   indexes: readonly TableIndex[];
   /** Fields that each `check` compares. */
   checks: readonly ReadonlySet<string>[];
@@ -121,6 +124,7 @@ function compileTable(namespace: string, name: string, config: TableConfig): Tab
     byName: new Map(columns.map((column) => [column.name, column])),
     id,
     fixed: columns.filter(({ field }) => field?.fixed === true).map(({ name }) => name),
+    datetimes: columns.filter(({ type }) => type === "datetime").map(({ name }) => name),
     indexes: compileIndexes(name, columns, config),
     checks: checkedFields(columns),
     sql: quoteIdentifier(name),
@@ -152,7 +156,7 @@ function compileColumns(table: string, config: TableConfig): [Column, ...Column[
     columns.push({
       name,
       type: typeOf(field),
-      field,
+      field: withStoredDefault(field),
       sql: quoteIdentifier(name),
       isNullable: field.required !== true,
       isUnique: field.unique === true,
@@ -163,6 +167,12 @@ function compileColumns(table: string, config: TableConfig): [Column, ...Column[
     if (config.schema?.[name] !== false) columns.push(auto(name, "datetime"));
   }
   return columns;
+}
+
+/** Returns the field with its default as it is stored, which for an instant is another text than the config may have. */
+function withStoredDefault(field: Field): Field {
+  if (typeOf(field) !== "datetime" || typeof field.default !== "string") return field;
+  return { ...field, default: instantOf(field.default) ?? field.default };
 }
 
 /** Returns the columns of an index. One that is not unique ends with the id, as every sort does, so that it can serve a sort. */

@@ -4,7 +4,7 @@ import { badRequest, type FieldCode, type FieldProblem, type FieldProblems } fro
 import { illFormed, isLonger } from "../../../../kernel/fields.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../../kernel/json/json.ts";
 import { pointFault } from "../../../../kernel/records/geo-values.ts";
-import { isIsoDate, isIsoDateTime } from "../../../../kernel/time/iso-datetime.ts";
+import { instantOf, isIsoDate } from "../../../../kernel/time/iso-datetime.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import { ID_LENGTH_MAX, INDEXED_TEXT_LENGTH_MAX, PATTERN_TEXT_LENGTH_MAX, PROBLEMS_MAX } from "../limits.ts";
 import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
@@ -121,9 +121,7 @@ function textProblem(column: Column, pattern: RegExp | null, value: JsonValue | 
   const { name } = column;
   const invalid = (message: string): FieldProblem => ({ code: "invalid_value", message });
   if (!value.isWellFormed()) return invalid(illFormed(name));
-  if (column.type === "datetime" && !isIsoDateTime(value)) {
-    return invalid(`${name} must be an ISO 8601 date and time, got ${describe(value)}`);
-  }
+  if (column.type === "datetime" && instantOf(value) === null) return noInstant(name, value);
   if (column.type === "date" && !isIsoDate(value)) {
     return invalid(`${name} must be a date such as 2024-05-06, got ${describe(value)}`);
   }
@@ -136,6 +134,12 @@ function textProblem(column: Column, pattern: RegExp | null, value: JsonValue | 
   }
   return null;
 }
+
+/** Returns the problem of a text that is no instant. [TB681] */
+export const noInstant = (name: string, value: string): FieldProblem => ({
+  code: "invalid_value",
+  message: `${name} must be a date and time with an offset, such as 2024-05-06T04:00:00.000Z, got ${describe(value)}`,
+});
 
 /** Returns the pattern of a field, or null. */
 function patternOf({ field }: Column): RegExp | null {

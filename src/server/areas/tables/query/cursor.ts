@@ -1,4 +1,5 @@
 import { badField } from "../../../../kernel/errors.ts";
+import { instantOf } from "../../../../kernel/time/iso-datetime.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { SqlValue } from "../../../db/index.ts";
 import { jsonNumber } from "../filters/slots.ts";
@@ -7,7 +8,9 @@ import { CURSOR_LENGTH_MAX } from "../limits.ts";
 import { idProblem } from "../model/validation.ts";
 
 /** Prefix that distinguishes a cursor from a record id, which is also accepted in the order by id. */
-const PREFIX = "c1~";
+const PREFIX = "c2~";
+/** Prefix of cursors of 0.2, whose datetimes may be of another form than the stored ones are now. [TB683] */
+const FORMER_PREFIX = "c1~";
 
 /**
  * Encodes the position of a record in an order. The cursor contains the values, so that it stays valid when the record is
@@ -23,7 +26,8 @@ export function decodeCursor(sort: Sort, text: string, name: "after" | "before")
   const fail = (message: string): never => {
     throw badField(name, "invalid_value", `${name}: ${message}`);
   };
-  if (!text.startsWith(PREFIX)) {
+  const isFormer = text.startsWith(FORMER_PREFIX);
+  if (!isFormer && !text.startsWith(PREFIX)) {
     if (isById(sort) && idProblem(text) === null) return [text];
     return fail("this is not a cursor");
   }
@@ -35,7 +39,9 @@ export function decodeCursor(sort: Sort, text: string, name: "after" | "before")
     return fail(`this cursor belongs to another sort than ${sort.key}`);
   return sort.terms.map(({ field }, index) => {
     const value = values[index] ?? null;
-    return field.isJson ? jsonNumber(value) : value;
+    if (field.isJson) return jsonNumber(value);
+    const isText = isFormer && field.column.type === "datetime" && typeof value === "string";
+    return isText ? (instantOf(value) ?? value) : value;
   });
 }
 

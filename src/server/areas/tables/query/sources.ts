@@ -3,7 +3,7 @@ import { chain, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { TableAddress } from "../../../access/table-door.ts";
 import type { TableLookups } from "../lookups/session.ts";
-import type { Namespace, Table } from "../records/namespaces.ts";
+import { type Namespace, readable, type Table } from "../records/namespaces.ts";
 import type { InstanceRights } from "../rules/instance-access.ts";
 import type { Source, WritableSource } from "./reads.ts";
 
@@ -67,7 +67,7 @@ export function createSources(deps: {
     forReading(principal, address) {
       const { namespace, table } = find(address);
       const rules = deps.lookups.begin().scope(address);
-      if (namespace.kind === "static") return { table, file: namespace.file, rules };
+      if (namespace.kind === "static") return chain(readable(namespace), (file) => ({ table, file, rules }));
       return chain(deps.instances.open({ principal, rules }, namespace, address.instanceId), (file) => ({
         table,
         file,
@@ -79,14 +79,14 @@ export function createSources(deps: {
       checkInstance(namespace, address);
       const { tables } = namespace;
       const rules = deps.lookups.begin().scope(address);
-      if (namespace.kind === "static") return { tables, file: namespace.file, rules };
+      if (namespace.kind === "static") return chain(readable(namespace), (file) => ({ tables, file, rules }));
       const opened = deps.instances.openForWriting({ principal, rules }, namespace, address.instanceId);
       return chain(opened, (file) => ({ tables, file, rules }));
     },
     forInserting(principal, address) {
       const { namespace, table } = find(address);
       const rules = deps.lookups.begin().scope(address);
-      if (namespace.kind === "static") return { table, file: namespace.file, rules };
+      if (namespace.kind === "static") return chain(readable(namespace), (file) => ({ table, file, rules }));
       return chain(deps.instances.openForWriting({ principal, rules }, namespace, address.instanceId), (file) => ({
         table,
         file,

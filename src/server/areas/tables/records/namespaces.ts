@@ -2,15 +2,17 @@ import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { LRUCache } from "lru-cache";
 import type { Logger } from "../../../../kernel/logger.ts";
+import { chain, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { NamespaceConfig } from "../../../config/types.ts";
 import {
   type Change,
   createInstanceFiles,
   type DatabaseFile,
-  declaredMigration,
+  type FormerDatetimes,
   holdsRecords,
   type InstanceFiles,
   instanceBounds,
+  openUpgraded,
   type OutboxOptions,
   type StorageEngine,
 } from "../../../db/index.ts";
@@ -55,6 +57,10 @@ export type Namespace = {
   config: NamespaceConfig;
   tables: ReadonlyMap<string, Table>;
 } & ({ kind: "static"; file: DatabaseFile } | { kind: "dynamic"; instances: InstanceFiles });
+
+/** Returns the file of a static namespace once it can be read: one of 0.2 is rewritten first. Errors: 503. [DB320] */
+export const readable = ({ file }: { file: DatabaseFile }): MaybePromise<DatabaseFile> =>
+  chain(file.ready(), () => file);
 
 /** Called with changes in order, as soon as they are committed. `instanceId` is null in a static namespace. */
 export type TablesCommitListener = (
@@ -131,6 +137,7 @@ export function openNamespaces(deps: {
         onDelete: (instanceId) => deps.onDelete({ namespace: name, instanceId }),
         onCommit: (instanceId, groups) => deps.onCommit({ namespace: name, instanceId }, groups),
         outbox: (instanceId) => deps.outbox?.({ namespace: name, instanceId }),
+        onFormer: (instanceId, former) => logFormer(deps.logger, former, instanceId),
         onUnfit: (instanceId, cause) =>
           deps.logger.error(`databases.${name}: an instance does not fit what is declared: its requests are 503`, {
             instanceId,
@@ -139,8 +146,13 @@ export function openNamespaces(deps: {
       });
       namespaces.set(name, { name, config, tables, kind: "dynamic", instances });
     } else {
-      const file = deps.engine.open(join(deps.directory, `${name}.db`), {
-        migrate: declaredMigration(declared, { namespace: name }),
+      const file = openUpgraded(deps.engine, join(deps.directory, `${name}.db`), {
+        declaration: { tables: declared, options: { namespace: name } },
+        onFormer: (former) => logFormer(deps.logger, former, null),
+        onFailure: (cause) =>
+          deps.logger.error(`databases.${name}: its datetimes could not be rewritten, and its requests are 503`, {
+            cause,
+          }),
         onChange: (groups, seqs) => deps.onChange({ namespace: name, instanceId: null }, groups, seqs),
         onCommit: (groups) => deps.onCommit({ namespace: name, instanceId: null }, groups),
         outbox: deps.outbox?.({ namespace: name, instanceId: null }),
@@ -149,6 +161,21 @@ export function openNamespaces(deps: {
     }
   }
   return namespaces;
+}
+
+/** Logs which fields have datetimes that were not rewritten, and how many. */
+function logFormer(logger: Logger, fields: readonly FormerDatetimes[], instanceId: string | null): void {
+  const about = instanceId === null ? {} : { instanceId };
+  for (const { path, unread, kept, keptIds } of fields) {
+    const at = `databases.${path}`;
+    if (unread > 0) logger.warn(`${at}: ${unread} datetimes have no offset and stay as they were`, about);
+    if (kept === 0) continue;
+    const ids = `${keptIds.join(", ")}${kept > keptIds.length ? ", …" : ""}`;
+    logger.warn(
+      `${at}: ${kept} datetimes break a constraint as UTC and stay as they were, in the records ${ids}`,
+      about,
+    );
+  }
 }
 
 const ENDING = ".db";

@@ -19,7 +19,7 @@ import { type Asker, createRecordRights, denied, type Grant, type RecordRights }
 import type { TableAction } from "../rules/calling.ts";
 import { Decisions, Suspended } from "../rules/decisions.ts";
 import { createInstanceRights, type InstanceRights } from "../rules/instance-access.ts";
-import { type Patch, parsePatch } from "../write/changes.ts";
+import { type Patch, parsePatch, settledPatch } from "../write/changes.ts";
 import { createMutations, type Mutations } from "../write/mutations.ts";
 import { preparedRecord, type RecordWrites } from "../write/record-writes.ts";
 import { NOT_PREPARED, type WriteContext } from "../write/write-context.ts";
@@ -78,7 +78,7 @@ export function createTrials(deps: TrialDeps): TryRules {
     const { file } = await sources.forReading(SERVER, address);
     const record = recordOf(deps, table, file, request);
     const sent = request.record ?? record;
-    const patch = parsePatch(table.model, table.validator, request.data);
+    const patch = settledPatch(parsePatch(table.model, table.validator, request.data), record, () => true);
     const results: TrialResult[] = [];
     // One after another, so that each is measured alone.
     for (const operation of operations) {

@@ -1,6 +1,7 @@
 import type { TableRecord } from "../../../config/types.ts";
 import type { SqlCondition } from "../filters/filter-sql.ts";
 import type { RuleCall } from "../lookups/calls.ts";
+import { withInstants } from "../model/instants.ts";
 import type { TableModel } from "../model/model.ts";
 import { preparedOf } from "../query/prepared-reads.ts";
 import type { Table } from "../records/namespaces.ts";
@@ -104,7 +105,7 @@ export function createAsking(rights: RecordRights): Asking {
         const value = sent[name];
         if (value !== undefined) shown[name] = value;
       }
-      return shown;
+      return withInstants(table.model, shown);
     },
     telling(context, grants, table, { record, sent }, change) {
       try {

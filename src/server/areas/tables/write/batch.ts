@@ -16,7 +16,7 @@ import type { Asker, Grant, RecordRights } from "../rules/access.ts";
 import { Suspended } from "../rules/decisions.ts";
 import { touch, type WriteGrants } from "./asking.ts";
 import { type CascadeSteps, mayDeleteInSteps } from "./cascade-steps.ts";
-import { type Patch, parsePatch } from "./changes.ts";
+import { type Patch, parsePatch, settledPatch } from "./changes.ts";
 import type { Mutations } from "./mutations.ts";
 import { Operations, type PlacedRecord } from "./operations.ts";
 import { costOf } from "./preconditions.ts";
@@ -97,7 +97,9 @@ export function parseByFilter(table: Table, body: ByFilterBody): ByFilter {
   if (isEmpty(filter)) {
     throw badField("filter", "required", "filter or orFilter must have a condition");
   }
-  return { filter, patch: body.action === "delete" ? null : parsePatch(model, validator, body.data) };
+  if (body.action === "delete") return { filter, patch: null };
+  // No record's own texts are sent back to several.
+  return { filter, patch: settledPatch(parsePatch(model, validator, body.data), {}, () => false) };
 }
 
 /**

@@ -1,9 +1,11 @@
 import { badRequest, type FieldProblems } from "../../../../kernel/errors.ts";
 import { type JsonObject, type JsonValue, ownValue } from "../../../../kernel/json/json.ts";
+import { instantOf } from "../../../../kernel/time/iso-datetime.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import { PROBLEMS_MAX } from "../limits.ts";
+import { formerTexts, withInstants } from "../model/instants.ts";
 import { DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
-import { isOperator, refuse, type Validator } from "../model/validation.ts";
+import { isOperator, noInstant, refuse, type Validator } from "../model/validation.ts";
 
 /** Fields that the server sets. A client may send them back with a whole record; they are ignored. [TB25] */
 const SERVER_FIELDS = ["id", "createdAt", "updatedAt"];
@@ -11,6 +13,8 @@ const SERVER_FIELDS = ["id", "createdAt", "updatedAt"];
 /** Changes of a request: values, and operators that need the stored record. */
 export interface Patch {
   values: TableRecord;
+  /** Texts of datetimes that stay as they are where they are the stored ones. `values` has the instants of those that have one. */
+  former: ReadonlyMap<string, string>;
   increments: ReadonlyMap<string, number>;
   /** Fields to delete: null in a column, absent in a schemaless record. */
   deletions: readonly string[];
@@ -49,13 +53,37 @@ export function parsePatch(model: TableModel, validator: Validator, body: JsonOb
     else deletions.push(name);
   }
   // One copy at most: a body may have tens of thousands of members.
-  const values: TableRecord = leftOut.length === 0 ? body : { ...body };
-  for (const name of leftOut) delete values[name];
-  for (const name of deletions) if (!model.isSchemaless) values[name] = null;
-  Object.assign(problems, { ...validator.ofChanges(values), ...problems });
+  const sent: TableRecord = leftOut.length === 0 ? body : { ...body };
+  for (const name of leftOut) delete sent[name];
+  for (const name of deletions) if (!model.isSchemaless) sent[name] = null;
+  const former = formerTexts(model, sent);
+  const values = withInstants(model, sent);
+  const found = validator.ofChanges(values);
+  // These are compared with the stored record.
+  if (found !== null) for (const name of former.keys()) delete found[name];
+  Object.assign(problems, { ...found, ...problems });
   if (Object.keys(problems).length > 0) refuse(problems);
-  return { values, increments, deletions, sent: () => sentNames(body) };
+  return { values, former, increments, deletions, sent: () => sentNames(body) };
 }
+
+/**
+ * Returns the patch with the stored text of a datetime where that was sent back. Only who may read the record may compare: to others
+ * the outcome would tell the text. Errors: 400 for another text without an offset. [TB684]
+ */
+export function settledPatch(patch: Patch, stored: TableRecord, isReadable: () => boolean): Patch {
+  if (patch.former.size === 0) return patch;
+  const mayCompare = isReadable();
+  const values = { ...patch.values };
+  const problems: FieldProblems = {};
+  for (const [name, text] of patch.former) {
+    if (mayCompare && stored[name] === text) values[name] = text;
+    else if (instantOf(text) === null) problems[name] = noInstant(name, text);
+  }
+  if (Object.keys(problems).length > 0) refuse(problems);
+  return { ...patch, values, former: NO_TEXTS };
+}
+
+const NO_TEXTS: Patch["former"] = new Map();
 
 type Operator =
   | { kind: "increment"; amount: number }
@@ -138,7 +166,7 @@ export function withDefaults(model: TableModel, body: JsonObject, auto: { id: st
     else if (name !== DOCUMENT_COLUMN) record[name] = given(name, auto.now);
   }
   if (!model.isSchemaless) addUnknown(record, model, body);
-  return record;
+  return withInstants(model, record);
 }
 
 /** Adds unknown fields to the record, no more of them than an answer names. */

@@ -5,7 +5,7 @@ import type { Table } from "../records/namespaces.ts";
 import { denied, type Grant, type RecordRights } from "../rules/access.ts";
 import { together } from "../rules/decisions.ts";
 import { createAsking, touch, type WriteGrants } from "./asking.ts";
-import { applyChanges, type Patch, resolvePatch, sentNames } from "./changes.ts";
+import { applyChanges, type Patch, resolvePatch, sentNames, settledPatch } from "./changes.ts";
 import { refuseFixed } from "./fixed.ts";
 import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
 import type { RecordWrites } from "./record-writes.ts";
@@ -99,16 +99,17 @@ export function createMutations(deps: { rights: RecordRights; writes: RecordWrit
       return shown(context, grants, table, { record: inserted, sent: body });
     },
 
-    update(context, granted, table, id, patch, { known, condition = null } = {}) {
+    update(context, granted, table, id, asked, { known, condition = null } = {}) {
       const grants = present(context, granted, table, ["update"]);
       const record = find(context, grants, table, { id, known }, grants.update);
+      const isReadable = () => covers(context, grants.read, table, { record });
+      const patch = settledPatch(asked, record, isReadable);
       const filter = filterOf(condition);
       const changes = resolved(context, grants, table, patch, record);
       const next = () => applyChanges(table.model, record, changes, patch.deletions);
       const mayUpdate = () => covers(context, grants.update, table, { record, next, sent: patch.sent });
       const isAllowed = filter === null ? mayUpdate : () => mayAsk(context, grants, table, record, mayUpdate);
       if (!mayChange(context, record, isAllowed)) throw denied(context.principal);
-      const isReadable = () => covers(context, grants.read, table, { record });
       refuseFixed(context, table.model, { stored: record, changes }, isReadable);
       if (filter !== null) assertMeets(context, filter, record);
       const isEmpty = Object.keys(changes).length === 0 && patch.deletions.length === 0;

@@ -5,6 +5,7 @@ import type { Logger } from "../../../../kernel/logger.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { AppAccess } from "../../../config/app/index.ts";
 import type { TableRecord } from "../../../config/types.ts";
+import { withInstants } from "../model/instants.ts";
 import type { TableModel } from "../model/model.ts";
 import { constraintProblem } from "../model/problems.ts";
 import { idProblem, refuse } from "../model/validation.ts";
@@ -83,7 +84,7 @@ export function createRecordWrites(deps: {
         const shown = { ...changes, ...Object.fromEntries(deletions.map((name) => [name, null])) };
         const replaced = call(context, table, before, { hook: "beforeUpdate", records: [stored, shown] });
         if (replaced !== undefined && replaced !== null) {
-          changes = changesOf(table, jsonCopy(replaced), wanted);
+          changes = changesOf(table, jsonCopy(replaced), { stored, sent: wanted });
           deletions = model.isSchemaless ? deletions.filter((name) => ownValue(changes, name) === null) : [];
         }
       }
@@ -181,11 +182,23 @@ function unquoted(problems: FieldProblems, record: TableRecord, sent: TableRecor
 const QUOTED = /, got .*$/s;
 
 /** Returns the changes that a hook returned for those that were sent. Errors: 400 when they are invalid. */
-function changesOf(table: Table, replaced: TableRecord, sent: TableRecord): TableRecord {
+function changesOf(
+  table: Table,
+  replaced: TableRecord,
+  { stored, sent }: { stored: TableRecord; sent: TableRecord },
+): TableRecord {
   const { id: _id, createdAt: _createdAt, updatedAt: _updatedAt, ...named } = replaced;
   // Undefined members are left out.
   const changes: TableRecord = Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined));
-  const problems = table.validator.ofChanges(changes);
-  if (problems !== null) refuse(unquoted(problems, changes, sent));
-  return changes;
+  // A datetime of 0.2 that was left as it is may be returned with the whole record. [TB684]
+  const kept: TableRecord = {};
+  for (const name of table.model.datetimes) {
+    if (changes[name] === undefined || changes[name] !== stored[name]) continue;
+    kept[name] = changes[name];
+    delete changes[name];
+  }
+  const next = withInstants(table.model, changes);
+  const problems = table.validator.ofChanges(next);
+  if (problems !== null) refuse(unquoted(problems, next, sent));
+  return { ...next, ...kept };
 }

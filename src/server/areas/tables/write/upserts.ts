@@ -1,6 +1,7 @@
 import { badField } from "../../../../kernel/errors.ts";
 import { type JsonObject, type JsonValue, ownValue } from "../../../../kernel/json/json.ts";
 import type { TableRecord } from "../../../config/types.ts";
+import { withInstants } from "../model/instants.ts";
 import type { Column, TableModel } from "../model/model.ts";
 import { idProblem, refuse } from "../model/validation.ts";
 import { preparedOf } from "../query/prepared-reads.ts";
@@ -8,7 +9,7 @@ import type { Table } from "../records/namespaces.ts";
 import { denied, type Grant } from "../rules/access.ts";
 import { together } from "../rules/decisions.ts";
 import { type Asking, touch, type WriteGrants } from "./asking.ts";
-import { applyChanges, parsePatch, refuseOperators, resolvePatch, sentNames } from "./changes.ts";
+import { applyChanges, parsePatch, refuseOperators, resolvePatch, sentNames, settledPatch } from "./changes.ts";
 import { refuseFixed } from "./fixed.ts";
 import { assertMeets, filterOf, type Precondition } from "./preconditions.ts";
 import type { RecordWrites } from "./record-writes.ts";
@@ -31,7 +32,7 @@ export function createUpsert({ asking, writes }: { asking: Asking; writes: Recor
     refuseOperators(body);
     const grants = present(context, granted, table, ["insert", "update"]);
     const asked = upsertAsks(context, grants, table);
-    const wanted = ownValue(body, target.name) ?? null;
+    const wanted = ownValue(withInstants(table.model, body), target.name) ?? null;
     checkTarget(table, target, wanted);
     const filter = filterOf(condition);
     const reading = asked.read || filter !== null ? readingNow(context, grants.read, table) : ANY;
@@ -51,7 +52,8 @@ export function createUpsert({ asking, writes }: { asking: Asking; writes: Recor
       return { record: shown(context, grants, table, { record: inserted, sent: body }), isNew: true };
     }
     touch(context, table, String(stored["id"]));
-    const patch = parsePatch(table.model, table.validator, body);
+    const isReadable = () => covers(context, grants.read, table, { record: stored });
+    const patch = settledPatch(parsePatch(table.model, table.validator, body), stored, isReadable);
     const depending = dependingField(table.model, patch);
     const changes = resolvePatch(table.validator, patch, stored);
     const next = applyChanges(table.model, stored, changes, patch.deletions);
@@ -64,7 +66,6 @@ export function createUpsert({ asking, writes }: { asking: Asking; writes: Recor
       return isReadable === true && (byUpdate === true || byInsert === true);
     };
     if (!mayChange(context, stored, isAllowed)) throw denied(context.principal);
-    const isReadable = () => covers(context, grants.read, table, { record: stored });
     refuseFixed(context, table.model, { stored, changes, target: target.name }, isReadable);
     if (depending !== null && !covers(context, grants.read, table, { record: stored })) {
       throw mayNotTell(context.principal, depending);

@@ -1,5 +1,5 @@
 import { POINT_EXAMPLE, pointFault } from "../../../../kernel/records/geo-values.ts";
-import { isIsoDate, isIsoDateTime } from "../../../../kernel/time/iso-datetime.ts";
+import { instantOf, isIsoDate } from "../../../../kernel/time/iso-datetime.ts";
 import { describe, type Report } from "../../shape/report.ts";
 import { type Field, type FieldType, typeOf } from "./fields.ts";
 
@@ -106,7 +106,8 @@ function wrongType(type: FieldType, value: unknown): string | null {
     case "boolean":
       return typeof value === "boolean" ? null : "true or false";
     case "datetime":
-      return typeof value === "string" && isIsoDateTime(value) ? null : "an ISO 8601 date and time";
+      if (typeof value === "string" && instantOf(value) !== null) return null;
+      return "a date and time with an offset, such as 2024-05-06T04:00:00.000Z";
     case "date":
       return typeof value === "string" && isIsoDate(value) ? null : "a date such as 2024-05-06";
     case "geo":
