@@ -69,8 +69,8 @@ export function planOf(query: QueryDescription): Plan {
     spare: Math.max(SPARE_MIN, Math.ceil(limit / SPARE_PARTS)),
     parameters: listParameters({ ...query, fields: kept === null ? null : [...kept] }),
     compare: (left, right) => compareRecords(terms, left, right),
-    belongs: (record) => matches(judged, record),
-    matches: (record) => matches(whole, record),
+    belongs: judging(judged),
+    matches: judging(whole),
     kept: kept === null ? (record) => record : (record) => pick(record, kept),
     shown: kept === null || kept.size === shown.size ? (record) => record : picking(shown),
   };
@@ -103,9 +103,37 @@ function picking(names: ReadonlySet<string>): (record: JsonObject) => JsonObject
 
 const pathOf = (name: string) => ({ keys: name.split(".") });
 
+/**
+ * Returns a value with instants in the form that the server stores. A client does not know the types of fields: it goes by the form of
+ * texts.
+ */
+const asStored = (value: JsonValue): JsonValue => {
+  if (Array.isArray(value)) return value.map(asStored);
+  const time = Date.parse(isInstant(value) ? value.toUpperCase().replace(" ", "T") : "");
+  return Number.isNaN(time) ? value : new Date(time).toISOString();
+};
+
+const isInstant = (value: JsonValue): value is string =>
+  typeof value === "string" && /^\d{4}-\d\d-\d\d[T ]\d\d:\d.*(Z|[+-]\d\d:?\d\d)$/i.test(value);
+
 /** The types of the query's builder, or the server, have checked that values fit operators. */
 const conditionOf = ([field, operator, value]: Condition) =>
-  ({ field: pathOf(field), operator, value }) as MatchCondition;
+  ({ field: pathOf(field), operator, value: asStored(value as JsonValue) }) as MatchCondition;
+
+/** Returns the evaluation of a filter. Changes that the server has not answered yet may have instants in any form. */
+function judging(filter: MatchFilter): (record: JsonObject) => boolean {
+  const instants = instantsIn(filter);
+  return (record) => {
+    const stored = Object.fromEntries(instants.map((name) => [name, asStored(record[name] ?? null)]));
+    return matches(filter, instants.length === 0 ? record : { ...record, ...stored });
+  };
+}
+
+/** Returns the names of the fields that a filter compares with instants. */
+const instantsIn = ({ all, groups }: MatchFilter): string[] => [
+  ...all.flatMap(({ field: { keys }, value }) => (keys[1] === undefined && [value].flat().some(isInstant) ? keys : [])),
+  ...groups.flatMap(({ filters }) => filters.flatMap(instantsIn)),
+];
 
 const isCondition = (one: Element): one is Condition => Array.isArray(one);
 const listOf = (filter: Conditions<Condition>): readonly Element[] =>

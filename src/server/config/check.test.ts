@@ -250,7 +250,7 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "a default that is no day",
     field({ type: "datetime", default: "2025-02-31x" }),
     `${TITLE}.default`,
-    "ISO 8601",
+    "with an offset",
   ],
   [
     "[CF7]",

@@ -622,7 +622,7 @@ describe("import and export", () => {
   test("[CL13][CL15] CSV into a stopped server: values of the declared types, hooks and defaults included", async () => {
     write(
       "films.csv",
-      'id,title,year,tags,premiere\r\na,"  Alien, ""the"" first ",1979,"[""space""]",1979-05-25\r\nb,Up,,,\r\n,Brazil,1985,"{}",\r\n',
+      'id,title,year,tags,premiere\r\na,"  Alien, ""the"" first ",1979,"[""space""]",1979-05-25T00:00Z\r\nb,Up,,,\r\n,Brazil,1985,"{}",\r\n',
     );
     expect(await run(["import", "shared/films", "films.csv"], { cwd })).toEqual({
       code: 0,
@@ -636,7 +636,7 @@ describe("import and export", () => {
       year: 1979,
       isSeen: false,
       tags: ["space"],
-      premiere: "1979-05-25",
+      premiere: "1979-05-25T00:00:00.000Z",
     });
     expect(all.find(({ id }) => id === "b")).toMatchObject({ title: "Up", year: null, tags: null, premiere: null });
   });

@@ -3,7 +3,8 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject } from "../../../src/kernel/json/json.ts";
-import { type ListAnswer, signIn, type TestPlatform, testPlatform } from "../../support/index.ts";
+import { type ListAnswer, signIn, type TestPlatform, temporaryDirectory, testPlatform } from "../../support/index.ts";
+import { timedPlatform } from "../../support/timed-platform.ts";
 import { until } from "../../support/until.ts";
 import { connect, subscribe } from "../../ws/realtime/realtime-support.ts";
 
@@ -46,9 +47,18 @@ const INSTANCE = "/api/db/spaces/a/tables";
 const fileOf = (path: string) =>
   join(platform.dataDirectory, "databases", path === STATIC ? "shared.db" : "spaces/a.db");
 
-/** Makes the file one of 0.2, with these statements. */
-function asOf02(path: string, ...statements: string[]): void {
-  using sqlite = new Database(fileOf(path), { readwrite: true });
+/** Opens a file, once the processes of a killed server have left it. */
+function openOf(file: string): Database {
+  const sqlite = new Database(file, { readwrite: true });
+  sqlite.run("PRAGMA busy_timeout = 20000");
+  return sqlite;
+}
+
+const asOf02 = (path: string, ...statements: string[]): void => make02(fileOf(path), statements);
+
+/** Makes a file one of 0.2, with these statements. */
+function make02(file: string, statements: readonly string[]): void {
+  using sqlite = openOf(file);
   const triggers = sqlite
     .query<{ name: string; sql: string }, []>(
       "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND name = 'touched'",
@@ -106,7 +116,7 @@ test.each([STATIC, INSTANCE])(
     expect((await platform.get(`${path}/events/r0`)).body).toMatchObject({ title: "touched" });
     // Once: what another program writes later is left alone.
     await platform.kill();
-    using sqlite = new Database(fileOf(path), { readwrite: true });
+    using sqlite = openOf(fileOf(path));
     sqlite.run("UPDATE events SET at = '2024-05-06T06:00:00+02:00' WHERE id = 'r1'");
     sqlite.close();
     await platform.restart({});
@@ -200,7 +210,7 @@ const COUNT = 60_000;
 const LAST = new Date((1_700_000_000 + COUNT * 60) * 1000 - 7_200_000).toISOString().slice(0, 17);
 
 test.each([STATIC, INSTANCE])(
-  "[DB320] requests to a large file wait while another process rewrites it, in %p",
+  "[TB685] requests to a large file wait while another process rewrites it, in %p",
   async (path) => {
     asOf02(path, many(COUNT));
     expect(statSync(fileOf(path)).size).toBeGreaterThan(2 * 1024 * 1024);
@@ -228,7 +238,7 @@ test.each([STATIC, INSTANCE])(
 );
 
 test.each([STATIC, INSTANCE])(
-  "[DB320] a server that is killed meanwhile finds the file as it was, and begins again, in %p",
+  "[TB685] a server that is killed meanwhile finds the file as it was, and begins again, in %p",
   async (path) => {
     asOf02(path, many(COUNT));
     await platform.restart({});
@@ -243,6 +253,42 @@ test.each([STATIC, INSTANCE])(
     await platform.restart({});
     expect((await platform.get(`${path}/events/m${COUNT}`)).body).toMatchObject({ at: expect.stringContaining(LAST) });
     const query = { filter: '[["id","!=",""]]' };
-  expect((await platform.get(`${path}/events/count`, { query })).body).toMatchObject({ total: COUNT + 1 });
+    expect((await platform.get(`${path}/events/count`, { query })).body).toMatchObject({ total: COUNT + 1 });
   },
 );
+
+/** Returns the processes that this one has started, of which one rewrites. */
+function ownProcesses(): number[] {
+  const lines = Bun.spawnSync(["ps", "-A", "-o", "pid=,ppid=,comm="]).stdout.toString().split("\n");
+  const all = lines.map((line) => line.trim().split(/\s+/));
+  return all.flatMap(([pid, parent, name]) => (Number(parent) === process.pid && name !== "ps" ? [Number(pid)] : []));
+}
+
+test("[TB685] a request waits for 20 seconds at most, then it is 503; others are answered", async () => {
+  const config = {
+    databases: {
+      shared: {
+        tables: { events: { schema: { at: { type: "datetime" }, title: { type: "string" } }, access: { read: true } } },
+      },
+      other: { tables: { notes: { access: { read: true } } } },
+    },
+  } as const;
+  const dataDirectory = temporaryDirectory();
+  await (await timedPlatform(config, { dataDirectory })).stop();
+  make02(join(dataDirectory, "databases/shared.db"), [many(COUNT)]);
+  const timed = await timedPlatform(config, { dataDirectory });
+  try {
+    const own = ownProcesses();
+    expect(own).not.toEqual([]);
+    for (const pid of own) process.kill(pid, "SIGSTOP");
+    const waiting = timed.get(`${STATIC}/events/m1`);
+    expect((await timed.get("/api/db/other/tables/notes")).status).toBe(200);
+    await timed.clock.advanceAsync(20_000);
+    const { status, headers } = await waiting;
+    expect([status, headers.get("retry-after")]).toEqual([503, "1"]);
+    for (const pid of own) process.kill(pid, "SIGCONT");
+    expect((await timed.get(`${STATIC}/events/m${COUNT}`)).body).toMatchObject({ at: expect.stringContaining(LAST) });
+  } finally {
+    await timed.stop();
+  }
+});

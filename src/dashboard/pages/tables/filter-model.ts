@@ -63,12 +63,20 @@ function single(text: string, { type }: Pick<Field, "type">): unknown {
   if (type === "boolean") return text === "true";
   // Text that is not a number, or that a number cannot represent exactly, stays text: the server reports the problem.
   if (type === "integer" || type === "number") return text.trim() !== "" && isNumber(text) ? Number(text) : text;
+  if (type === "datetime") return instantText(text.trim());
   if (type !== "json" && type !== "geo") return text;
   try {
     return parseJson(text);
   } catch {
     return text;
   }
+}
+
+/** Returns a day, or a time without an offset, as the instant in local time. Other text stays, for the server to report. */
+function instantText(text: string): string {
+  const [, day, time = "T00:00"] = /^(\d{4}-\d\d-\d\d)([T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?$/.exec(text) ?? [];
+  const local = new Date(`${day}${time.replace(" ", "T")}`);
+  return Number.isNaN(local.getTime()) ? text : local.toISOString();
 }
 
 export const textOf = (value: unknown): string =>

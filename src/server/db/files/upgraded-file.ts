@@ -20,7 +20,7 @@ interface UpgradeOptions extends Omit<OpenOptions, "migrate" | "template"> {
 
 /**
  * Opens the file of a namespace and migrates its tables. The datetimes of a large file of 0.2 are rewritten by another process, for
- * which requests to the file wait; all others are rewritten at once. Errors: those of `StorageEngine.open`. [DB320]
+ * which requests to the file wait; all others are rewritten at once. Errors: those of `StorageEngine.open`. [TB685]
  */
 export function openUpgraded(engine: StorageEngine, path: string, options: UpgradeOptions): DatabaseFile {
   const { declaration, onFormer, onFailure: _, ...open } = options;

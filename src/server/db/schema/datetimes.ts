@@ -25,8 +25,10 @@ export interface FormerDatetimes {
   keptIds: readonly string[];
 }
 
+const SAVEPOINT = `"_platform_datetime"`;
+
 /** Pattern of GLOB for the form in which instants are stored. */
-const STORED = `${"0000-00-00T00:00:00.000Z".replaceAll("0", "[0-9]")}`;
+const STORED = "0000-00-00T00:00:00.000Z".replaceAll("0", "[0-9]");
 
 const isFormer = (column: string): string => `${column} IS NOT NULL AND ${column} NOT GLOB '${STORED}'`;
 
@@ -126,7 +128,7 @@ class Rewriting {
     }
     try {
       if (this.#referring.length === 0) update(instant);
-      else this.#sqlite.transaction(() => this.#follow(value, instant, update))();
+      else this.#follow(value, instant, update);
     } catch (cause) {
       if (!isConstraint(cause)) throw cause;
       this.#left.kept += 1;
@@ -134,14 +136,20 @@ class Rewriting {
     }
   }
 
-  /** Rewrites the value, and the references to it. */
+  /** Rewrites the value, and the references to it: all or none. */
   #follow(value: string, instant: string, update: (instant: string) => unknown): void {
-    update(instant);
-    for (const { table, column } of this.#referring) {
-      this.#sqlite.run(`UPDATE ${quote(table)} SET ${quote(column)} = ?1 WHERE ${quote(column)} = ?2`, [
-        instant,
-        value,
-      ]);
+    this.#sqlite.run(`SAVEPOINT ${SAVEPOINT}`);
+    try {
+      update(instant);
+      for (const { table, column } of this.#referring) {
+        const name = quote(column);
+        this.#sqlite.run(`UPDATE ${quote(table)} SET ${name} = ?1 WHERE ${name} = ?2`, [instant, value]);
+      }
+    } catch (cause) {
+      this.#sqlite.run(`ROLLBACK TO ${SAVEPOINT}`);
+      throw cause;
+    } finally {
+      this.#sqlite.run(`RELEASE ${SAVEPOINT}`);
     }
   }
 }

@@ -58,7 +58,7 @@ export type Namespace = {
   tables: ReadonlyMap<string, Table>;
 } & ({ kind: "static"; file: DatabaseFile } | { kind: "dynamic"; instances: InstanceFiles });
 
-/** Returns the file of a static namespace once it can be read: one of 0.2 is rewritten first. Errors: 503. [DB320] */
+/** Returns the file of a static namespace once it can be read: one of 0.2 is rewritten first. Errors: 503. [TB685] */
 export const readable = ({ file }: { file: DatabaseFile }): MaybePromise<DatabaseFile> =>
   chain(file.ready(), () => file);
 
