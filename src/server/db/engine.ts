@@ -45,6 +45,8 @@ class Engine implements StorageEngine {
   readonly #queries: LongReads;
   readonly #checkpointer: FileWork;
   readonly #migrations: MigrationProcess;
+  /** A separate process, so that no instance waits for the file of a namespace. */
+  readonly #upgrades: MigrationProcess;
   readonly #order: CommitOrder;
   readonly #directories = createDirectorySync();
   /** A separate process, because a file's writer waits for it. */
@@ -69,6 +71,7 @@ class Engine implements StorageEngine {
     this.#checkpointer = new FileWork(options.clock);
     this.#indexer = new FileWork(options.clock);
     this.#migrations = new MigrationProcess(options.clock);
+    this.#upgrades = new MigrationProcess(options.clock);
   }
 
   get lastSeq(): number {
@@ -111,6 +114,11 @@ class Engine implements StorageEngine {
     return this.#migrations.run({ ...request, place }, signal);
   }
 
+  upgrade(request: Omit<MigrationRequest, "place">): Promise<readonly FormerDatetimes[]> {
+    const place = this.#order.take(MIGRATION_PLACES) - MIGRATION_PLACES;
+    return this.#upgrades.run({ ...request, place }, new AbortController().signal);
+  }
+
   #openFile(absolute: string, options: OpenOptions): OpenFile {
     return new OpenFile(absolute, options, {
       clock: this.#options.clock,
@@ -135,7 +143,7 @@ class Engine implements StorageEngine {
   /** Aborts running long reads, so that files close without waiting for their statements. */
   async stop(): Promise<void> {
     this.isStopped = true;
-    await Promise.all([this.#queries.stop(), this.#migrations.stop()]);
+    await Promise.all([this.#queries.stop(), this.#migrations.stop(), this.#upgrades.stop()]);
     const closed = await Promise.allSettled([...this.#files.values()].map((file) => file.close()));
     await Promise.all([this.#checkpointer.stop(), this.#indexer.stop()]);
     this.#reserve.close();

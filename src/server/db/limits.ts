@@ -104,6 +104,8 @@ export const DELETIONS_KNOWN_MAX = 10_000;
 export const FACTS_AT_ONCE = 64;
 /** Size above which the tables of an instance are migrated by another process. */
 export const MIGRATED_NOW_BYTES_MAX = 2 * 1024 * 1024;
+/** Size above which the datetimes of an instance of 0.2 are rewritten by another process: every value is read. */
+export const REWRITTEN_NOW_BYTES_MAX = 512 * 1024;
 /** Time limit of such a migration, and the number of instances that may wait for one. */
 export const MIGRATION_TIMEOUT_MS = 3_600_000;
 export const MIGRATIONS_WAITING_MAX = 10_000;

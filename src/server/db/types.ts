@@ -257,6 +257,8 @@ export interface StorageEngine {
    * `declaredMigration`, after which the file is unchanged; the reason of `signal`; 503 when too many wait.
    */
   migrate(request: Omit<MigrationRequest, "place">, signal: AbortSignal): Promise<readonly FormerDatetimes[]>;
+  /** Migrates the file of a namespace, like `migrate`, in a process of its own. */
+  upgrade(request: Omit<MigrationRequest, "place">): Promise<readonly FormerDatetimes[]>;
   /** Whether `stop` has begun, after which no file is opened. */
   readonly isStopped: boolean;
   /** Closes every file and ends the processes of the engine. */

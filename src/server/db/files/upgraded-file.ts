@@ -56,10 +56,9 @@ class Upgrade implements InstanceUses {
   /** Rewrites the file, until it has succeeded. */
   async #run(): Promise<void> {
     const { declaration, opened, onFormer, onFailure } = this.#options;
-    const { signal } = new AbortController();
     while (!this.#isClosed) {
       try {
-        const former = await this.#engine.migrate({ path: this.#path, ...declaration }, signal);
+        const former = await this.#engine.upgrade({ path: this.#path, ...declaration });
         this.#file = opened();
         if (former.length > 0) onFormer(former);
         return;

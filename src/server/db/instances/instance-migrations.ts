@@ -2,10 +2,10 @@ import type { Database } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { AppError, insufficientStorage, isDiskFull } from "../../../kernel/errors.ts";
 import { DeadlineError, within } from "../../../kernel/time/deadline.ts";
-import { MIGRATED_NOW_BYTES_MAX, MIGRATION_WAIT_MS } from "../limits.ts";
+import { MIGRATED_NOW_BYTES_MAX, MIGRATION_WAIT_MS, REWRITTEN_NOW_BYTES_MAX } from "../limits.ts";
 import { hasWal, openUnchanged } from "../open-unchanged.ts";
 import { isAsDeclared } from "../schema/declared.ts";
-import type { FormerDatetimes } from "../schema/datetimes.ts";
+import { type FormerDatetimes, hasFormerDatetimes } from "../schema/datetimes.ts";
 import type { Declaration } from "../schema/types.ts";
 import type { StorageEngine } from "../types.ts";
 import type { UnfitInstances } from "./unfit-instances.ts";
@@ -79,10 +79,10 @@ export class InstanceMigrations {
    */
   #isLongWork(path: string): boolean {
     const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-    if (size <= MIGRATED_NOW_BYTES_MAX || hasWal(path)) return false;
+    if (size <= REWRITTEN_NOW_BYTES_MAX || hasWal(path)) return false;
     try {
       using sqlite = openUnchanged(path);
-      return !this.#isAsDeclared(sqlite);
+      return size > MIGRATED_NOW_BYTES_MAX ? !this.#isAsDeclared(sqlite) : hasFormerDatetimes(sqlite);
     } catch {
       // Opening the file reports the problem.
       return false;
