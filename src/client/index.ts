@@ -35,6 +35,15 @@ export type { QueryDescription } from "./tables/description.ts";
 export type { TableWrite, WriteOperation } from "./tables/writes.ts";
 export { deleteField, increment } from "./tables/writes.ts";
 export { type ErrorCode, type FieldProblem, PlatformError } from "./transport/errors.ts";
-export type { Found, ListOptions, Page, Query, Queryable, WriteCounts } from "./types/query.ts";
+export type {
+  Found,
+  ListOptions,
+  Page,
+  Query,
+  Queryable,
+  SearchOptions,
+  SearchResults,
+  WriteCounts,
+} from "./types/query.ts";
 export type { InsertOf, RecordOf } from "./types/records.ts";
 export type { Database, Operation, Table } from "./types/table.ts";

@@ -9,6 +9,7 @@ import {
   usePresence,
   useRecord,
   useRoom,
+  useSearch,
   useUpload,
 } from "../../src/client/react/index.ts";
 import type config from "./react-config.ts";
@@ -74,6 +75,24 @@ function Servers(): ReactNode {
     setOwn(createClient<typeof config>({ url: `${location.origin}/` }));
   };
   return createElement(PlatformProvider, { client: own }, createElement(Films), button("change-server", change));
+}
+
+function Found(): ReactNode {
+  const [text, setText] = useState("");
+  const { items, status, hasMore } = useSearch(client.db("shared").table("films").limit(5), text);
+  return createElement(
+    "div",
+    null,
+    show("found", {
+      // Without a mark the search has found nothing in the title, whose type is that of the table.
+      marked: items.map(({ title, highlights }) => highlights["title"] ?? title.length),
+      ...{ status, hasMore },
+    }),
+    createElement("input", {
+      ...{ id: "text", value: text },
+      onChange: ({ target }: { target: HTMLInputElement }) => setText(target.value),
+    }),
+  );
 }
 
 function Film({ id }: { id: string | null }): ReactNode {
@@ -142,6 +161,7 @@ function Suspended(): ReactNode {
 const PARTS: Record<string, () => ReactNode> = {
   Films: () => createElement(Films),
   Servers: () => createElement(Servers),
+  Found: () => createElement(Found),
   Film: () => createElement(Film, { id: new URLSearchParams(location.search).get("film") }),
   Quiz: () => createElement(Quiz, { id: new URLSearchParams(location.search).get("room") }),
   People: () => createElement(People, { channel: new URLSearchParams(location.search).get("channel") ?? "lobby" }),

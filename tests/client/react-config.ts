@@ -11,6 +11,7 @@ export default defineConfig({
       tables: {
         films: {
           schema: { title: { type: "string", required: true } },
+          fts: ["title"],
           access: { read: true, insert: (auth) => auth !== null, update: true, delete: true },
         },
       },

@@ -8,6 +8,7 @@ import {
   usePresence,
   useRecord,
   useRoom,
+  useSearch,
   useUpload,
 } from "../../src/client/react/index.ts";
 import type config from "./react-config.ts";
@@ -34,11 +35,21 @@ function Page(): ReactNode {
   const live = useLive(films.sort("title"));
   const none = useLive(null);
   const { record } = useRecord(films, "f1");
+  const found = useSearch(films, "a film");
   const { user } = useAuth();
   const room = useRoom(client.rooms("quiz"), "friday");
   const presence = usePresence(client.presence<{ mood: string }>("lobby"), { mood: "fine" });
   const { status } = useUpload(client.storage("files"));
-  const all = [live.status, none.items.length, record, user?.id, room.status, presence.users.length, status];
+  const all = [
+    live.status,
+    none.items.length,
+    record,
+    found.items.length,
+    user?.id,
+    room.status,
+    presence.users.length,
+    status,
+  ];
   return createElement("p", null, JSON.stringify(all));
 }
 

@@ -8,6 +8,7 @@ import {
   usePresence,
   useRecord,
   useRoom,
+  useSearch,
   useUpload,
 } from "../../src/client/react/index.ts";
 
@@ -43,7 +44,7 @@ interface Case {
   changes: Record<string, () => unknown>;
 }
 
-function liveCase(): Case {
+function liveCase(hook: "useLive" | "useSearch"): Case {
   const { source, tell } = sourceOf({
     items: [],
     status: "loading",
@@ -51,15 +52,16 @@ function liveCase(): Case {
     hasMore: false,
     isPending: () => false,
   });
-  const query = { description: { own: "live" }, live: () => source };
+  const query = { description: { own: hook }, live: () => source };
+  const use = () => (hook === "useLive" ? useLive(query as never) : useSearch({ search: () => query } as never, "a"));
   const become = (member: string, value: unknown) => () => {
     source[member] = value;
     tell();
     return value;
   };
   return {
-    hook: "useLive",
-    use: () => ({ ...useLive(query as never) }),
+    hook,
+    use: () => ({ ...use() }),
     changes: {
       items: become("items", [{ id: "a" }]),
       status: become("status", "live"),
@@ -239,7 +241,16 @@ const rendered = async (): Promise<void> => {
 async function run(): Promise<string[]> {
   const problems: string[] = [];
   const own = createClient({ url: location.origin });
-  for (const one of [liveCase(), recordCase(), presenceCase(), refusedCase(), roomCase(), uploadCase(), authCase()]) {
+  for (const one of [
+    liveCase("useLive"),
+    liveCase("useSearch"),
+    recordCase(),
+    presenceCase(),
+    refusedCase(),
+    roomCase(),
+    uploadCase(),
+    authCase(),
+  ]) {
     const client = (one as { client?: typeof own }).client ?? own;
     const root = createRoot(document.createElement("div"));
     root.render(

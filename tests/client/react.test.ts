@@ -61,7 +61,7 @@ for (const version of REACT_VERSIONS) {
     test("[TC114] on a server the hooks give what is there without a network, and send nothing", async () => {
       const { html, sent } = JSON.parse(await runReact("react-server.ts", version, join(temporaryDirectory(), "ssr")));
       const text = html.replace(/<[^>]+>/g, "").replaceAll("&quot;", '"');
-      expect(JSON.parse(text)).toEqual(["loading", 0, null, "ann", "joining", 0, "idle"]);
+      expect(JSON.parse(text)).toEqual(["loading", 0, null, 0, "ann", "joining", 0, "idle"]);
       expect(sent).toEqual([]);
     });
 
@@ -97,6 +97,32 @@ for (const version of REACT_VERSIONS) {
       await untilShown(page, "films", { titles: ["B2", "C"], status: "live" });
       await films.delete(b.id);
       await untilShown(page, "film", { title: null, status: "live" });
+      expect(problems).toEqual([]);
+      client.close();
+    });
+
+    browserTest("[TC144] useSearch follows the text and the server", async () => {
+      const client = await other();
+      const films = client.db("shared").table("films");
+      const [one, word] = [await films.insert({ title: `blue ${version}` }), `teal${version}`];
+      const { page, problems } = await open(version);
+      const searches: string[] = [];
+      page.on("request", (request) => {
+        if (request.url().includes("/search?")) searches.push(request.url());
+      });
+      await page.click("#show-Found");
+      await untilShown(page, "found", { marked: [], status: "loading", hasMore: false });
+      await page.fill("#text", " ");
+      expect(searches).toEqual([]);
+      await page.fill("#text", "blue");
+      await untilShown(page, "found", { marked: [`<mark>blue</mark> ${version}`], status: "live" });
+      await page.fill("#text", word);
+      await untilShown(page, "found", { marked: [], status: "live" });
+      const { id } = await films.insert({ title: word });
+      await untilShown(page, "found", { marked: [`<mark>${word}</mark>`] });
+      await films.update(id, { title: "gone" });
+      await untilShown(page, "found", { marked: [], status: "live" });
+      for (const film of [one.id, id]) await films.delete(film);
       expect(problems).toEqual([]);
       client.close();
     });

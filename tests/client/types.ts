@@ -56,6 +56,24 @@ export async function reads() {
   few.items[0]?.genre;
 }
 
+export async function searches() {
+  const search = films.fields("title").search("blade", { highlightPre: "[" });
+  type Item = { id: string; title: string } & { highlights: { [field: string]: string } };
+  const { items, total, hasMore } = await search;
+  holds<Equal<(typeof items)[number], Item>>();
+  holds<Equal<[typeof total, typeof hasMore], [number | null, boolean]>>();
+  const live = search.live();
+  holds<Equal<(typeof live.items)[number], Item>>();
+  const found = films.expand("directorId").search("blade").live();
+  const director: string | undefined = found.items[0]?.expand.directorId?.name;
+  const mark: string | undefined = found.items[0]?.highlights["title"];
+  // @ts-expect-error: a search has no cursor
+  (await search).cursor;
+  // @ts-expect-error: not one of the fields
+  live.items[0]?.genre;
+  return [director, mark];
+}
+
 export async function expands() {
   const { items } = await films.expand("directorId", "reviews(filmId).authorId").list();
   const [film] = items;

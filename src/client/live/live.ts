@@ -49,7 +49,8 @@ export function liveOf(context: ClientContext): Live {
   return live;
 }
 
-const isOf = (write: TableWrite, { query }: Plan) => tableKey(write) === tableKey(query);
+/** Whether a query shows a write before the server has told of it. A search does not know whether it finds the record. */
+const isOf = (write: TableWrite, { query, isSearch }: Plan) => !isSearch && tableKey(write) === tableKey(query);
 
 const show = ({ write, overlays }: OwnWrite, view: View) =>
   overlays.set(

@@ -11,8 +11,8 @@ const QUEUED_CHANGES_MAX = 10_000;
 
 interface ListAnswer {
   items: JsonObject[];
-  hasMore: boolean;
   cursor: string | null;
+  total: number | null;
 }
 
 /** Receiver of the pages. */
@@ -29,6 +29,8 @@ interface Target {
  * when it was requested. So changes that arrive from then on are applied to it, in order.
  */
 export interface Loading {
+  /** Whether a request is in flight. */
+  readonly isBusy: boolean;
   /** Reloads everything, and cancels the current request. */
   begin(): void;
   /** Loads what is wanted, unless a request is in flight. */
@@ -58,15 +60,21 @@ export function createLoading(
   const read = async (count: number, after: string | null) => {
     const own = new AbortController();
     current = own;
-    const query = { ...plan.parameters, limit: Math.min(count, RECORDS_MAX), total: false, after };
+    const paging = plan.isSearch ? {} : { total: false, after };
+    const query = { ...plan.parameters, limit: Math.min(count, RECORDS_MAX), ...paging };
     try {
-      const answer = await transport.request<ListAnswer>("GET", plan.path, { query, signal: own.signal });
+      const { items, cursor, total } = await transport.request<ListAnswer>("GET", plan.path, {
+        query,
+        signal: own.signal,
+      });
       if (current !== own) return;
       current = null;
       const arrived = changes;
       changes = [];
       retries.succeeded();
-      target.take({ records: answer.items, cursor: answer.cursor }, { isFirst: after === null, changes: arrived });
+      // Other results may follow those of a search, which has no cursor.
+      const isCut = plan.isSearch && (plan.query.search?.offset ?? 0) + items.length < Number(total);
+      target.take({ records: items, cursor: isCut ? "" : cursor }, { isFirst: after === null, changes: arrived });
       next();
     } catch (error) {
       if (current !== own) return;
@@ -95,6 +103,9 @@ export function createLoading(
     if (wanted !== null) void read(wanted.count, wanted.after);
   };
   return {
+    get isBusy() {
+      return current !== null;
+    },
     begin,
     continue: next,
     note(more) {

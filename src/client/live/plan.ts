@@ -18,6 +18,8 @@ export const RECORDS_MAX = 1_000;
 /** Fraction of the limit that is loaded beyond it, so that a window that loses records is refilled at once: a tenth. */
 const SPARE_PARTS = 10;
 const SPARE_MIN = 3;
+/** Default limit of a search, as the server has it. */
+const SEARCH_RESULTS = 100;
 /** Number of conditions that a subscription takes; the filter length stays below that from which the server meters messages. */
 const CONDITIONS_MAX = 5;
 const CONDITIONS_LENGTH_MAX = 3_000;
@@ -28,6 +30,8 @@ export interface Plan {
   /** Key, equal for equal queries. */
   readonly key: string;
   readonly path: string;
+  /** Whether the server alone knows which records belong to the query, and their order. */
+  readonly isSearch: boolean;
   /** Subscription of the query. Queries with equal subscriptions share it. */
   readonly subscription: { readonly key: string; readonly channel: string; readonly filters: object };
   readonly limit: number;
@@ -50,24 +54,26 @@ export const tableKey = ({ namespace, instance, table }: TableAddress): string =
 
 export function planOf(query: QueryDescription): Plan {
   const { namespace, instance, table, sort } = query;
-  const limit = Math.min(query.limit ?? RECORDS_MAX, RECORDS_MAX);
+  const isSearch = query.search !== undefined;
+  const limit = Math.min(query.limit ?? (isSearch ? SEARCH_RESULTS : RECORDS_MAX), RECORDS_MAX);
   const channel = ["realtime", namespace, ...(instance === null ? [] : [instance]), table].join(":");
   const elements = elementsOf(query);
   const sent = elementsToSend(elements);
   const judged = filterOf(elements.filter((one) => !sent.includes(one)));
   const whole = filterOf(elements);
   const terms = termsOf(sort);
-  const kept = query.fields === null ? null : keptFields(whole, terms, query.fields);
+  const kept = query.fields === null || isSearch ? null : keptFields(whole, terms, query.fields);
   const shown = new Set(["id", ...(query.fields ?? [])]);
-  const key = JSON.stringify([channel, elements, sort, limit, query.fields, query.expand]);
+  const key = JSON.stringify([channel, elements, sort, limit, query.fields, query.expand, query.search]);
   return {
     query,
     key,
-    path: tablePath(query),
+    path: tablePath(query) + (isSearch ? "/search" : ""),
+    isSearch,
     subscription: { key: JSON.stringify([channel, sent]), channel, filters: { filters: sent } },
     limit,
     spare: Math.max(SPARE_MIN, Math.ceil(limit / SPARE_PARTS)),
-    parameters: listParameters({ ...query, fields: kept === null ? null : [...kept] }),
+    parameters: { ...listParameters(kept === null ? query : { ...query, fields: [...kept] }), ...query.search },
     compare: (left, right) => compareRecords(terms, left, right),
     belongs: judging(judged),
     matches: judging(whole),

@@ -49,6 +49,9 @@ export function createNotify(runtime: Runtime): (work: () => void) => void {
   };
 }
 
+/** Delays before a search is repeated after a change. The last one is for long texts, which are indexed later. */
+const SEARCH_AGAIN_MS = [300, 5_000];
+
 /** Number of records left out of one message that are reread one by one; with more the list is reloaded. */
 const REREADS_MAX = 20;
 
@@ -92,6 +95,9 @@ export class View implements FeedMember {
   /** Whether the items match the server, and changes keep them so. */
   #isCurrent = false;
   #needsList = true;
+  /** The next of the delays before a search is repeated; beyond them: it is not. */
+  #again = SEARCH_AGAIN_MS.length;
+  #cancelAgain = () => {};
   /** Writes that were completed when the list was requested. */
   #inList: readonly Overlay[] = [];
   #items: readonly JsonObject[] = NONE;
@@ -106,7 +112,7 @@ export class View implements FeedMember {
     this.#loading = createLoading(deps, plan, {
       take: (page, about) => this.#take(page, about),
       failed: (failure) => this.#fail(failure),
-      wanted: () => (this.#window.isShort ? this.#window.wanted : null),
+      wanted: () => (this.#window.isShort && !plan.isSearch ? this.#window.wanted : null),
     });
   }
 
@@ -187,6 +193,7 @@ export class View implements FeedMember {
   end(): void {
     this.#hasEnded = true;
     this.#leave?.();
+    this.#cancelAgain();
     this.#stop();
     this.#retries.stop();
     this.#expansions?.stop();
@@ -256,7 +263,8 @@ export class View implements FeedMember {
 
   subscribed(isWhole: boolean): void {
     this.#isSubscribed = true;
-    if (!isWhole) this.#needsList = true;
+    // A search that was to be repeated may have missed its time.
+    if (!isWhole || this.plan.isSearch) this.#needsList = true;
     this.#failure = null;
     if (this.#needsList) {
       this.#load();
@@ -268,9 +276,26 @@ export class View implements FeedMember {
   }
 
   changed(changes: readonly Change[]): void {
+    if (this.plan.isSearch) {
+      // The first repetition is not put off: it comes while changes go on.
+      if (this.#again > 0) this.#searchAgain(0);
+      return;
+    }
     this.#loading.note(changes);
     this.#apply(changes);
     this.#loading.continue();
+  }
+
+  /** Repeats a search after a while, but not before the request in flight is answered. */
+  #searchAgain(next: number): void {
+    this.#again = next;
+    const waitMs = SEARCH_AGAIN_MS[next];
+    if (waitMs === undefined || this.#loading.isBusy) return;
+    this.#cancelAgain();
+    this.#cancelAgain = this.#deps.runtime.after(waitMs, () => {
+      this.#again++;
+      if (this.#isSubscribed) this.#load();
+    });
   }
 
   lost(): void {
@@ -304,6 +329,7 @@ export class View implements FeedMember {
     this.#settle();
     this.#changed();
     this.#deps.loaded(this);
+    this.#searchAgain(this.#again);
   }
 
   #fail(failure: Failure): void {

@@ -1,6 +1,6 @@
 "use client";
 // Public exports of "platform/react".
-export { type LiveResult, type RecordResult, useLive, useRecord } from "./live.ts";
+export { type LiveResult, type RecordResult, useLive, useRecord, useSearch } from "./live.ts";
 export { type PresenceResult, usePresence } from "./presence.ts";
 export { type AuthResult, PlatformProvider, useAuth, useClient } from "./provider.ts";
 export { type RoomResult, useRoom } from "./room.ts";

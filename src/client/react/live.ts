@@ -3,6 +3,7 @@ import type { RecordOf } from "../../server/config/typed/records.ts";
 import type { LiveQuery, LiveStatus } from "../live/types.ts";
 import type { QueryDescription } from "../tables/description.ts";
 import type { PlatformError } from "../transport/errors.ts";
+import type { SearchOptions } from "../types/query.ts";
 import type { Table } from "../types/table.ts";
 import { keepEqual, useProvidedClient } from "./provider.ts";
 
@@ -64,6 +65,22 @@ export function useLive<Item>(query: LiveSource<Item> | null): LiveResult<Item> 
   // biome-ignore lint/correctness/useExhaustiveDependencies: queries of one client with the same description are the same
   const store = useMemo(() => createStore(query), [key, client]);
   return useSyncExternalStore(store.subscribe, store.read, () => NOTHING);
+}
+
+interface SearchSource<Item> {
+  search(text: string, options?: SearchOptions): LiveSource<Item>;
+}
+
+/**
+ * Returns the results of a search, each with `highlights`, which follow the server while the component is mounted. `query`: the table,
+ * or a query of it. Without a text there are none.
+ */
+export function useSearch<Item>(
+  query: SearchSource<Item> | null,
+  text: string | null,
+  options?: Omit<SearchOptions, "signal">,
+): LiveResult<Item> {
+  return useLive(query === null || text === null || text.trim() === "" ? null : query.search(text, options));
 }
 
 export interface RecordResult<Row> {

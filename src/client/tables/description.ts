@@ -28,6 +28,8 @@ export interface QueryDescription extends TableAddress {
   /** Names of the fields; null: all. */
   readonly fields: readonly string[] | null;
   readonly expand: readonly string[];
+  /** Parameters of a search, beside those of a list; absent: it is no search. */
+  readonly search?: { readonly q: string; readonly offset?: number } & Readonly<Record<string, string | number>>;
 }
 
 export const everything = (address: TableAddress): QueryDescription => ({

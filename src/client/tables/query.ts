@@ -3,7 +3,16 @@ import type { Conditions } from "../../kernel/records/filter-group.ts";
 import type { ClientContext } from "../context.ts";
 import { liveOf } from "../live/live.ts";
 import type { LiveQuery } from "../live/types.ts";
-import type { Cancellable, Found, ListOptions, Page, SearchOptions, WriteCounts } from "../types/query.ts";
+import type {
+  Cancellable,
+  Found,
+  ListOptions,
+  Page,
+  SearchOptions,
+  SearchPage,
+  SearchResults,
+  WriteCounts,
+} from "../types/query.ts";
 import { type Condition, filterParameters, listParameters, type QueryDescription, tablePath } from "./description.ts";
 import type { Aggregate } from "./wide-queries.ts";
 
@@ -71,8 +80,25 @@ export class TableQuery {
     return (await this.#read<{ total: number }>("/count", filterParameters(this.description), options)).total;
   }
 
-  async search(text: string, options?: SearchOptions): Promise<Omit<Page<Found<Item>>, "cursor">> {
-    return (await wide()).search(this.#context.transport, this.description, text, options);
+  search(text: string, { signal, ...marks }: SearchOptions = {}): SearchResults<Found<Item>> {
+    const query = this.#with({ search: { ...marks, q: text } });
+    const { description } = query;
+    let sent: Promise<SearchPage<Found<Item>>> | undefined;
+    // Sent when it is awaited: `live` needs no page.
+    const page = () => {
+      sent ??= wide().then((loaded) => loaded.search(this.#context.transport, description, signal));
+      return sent;
+    };
+    return {
+      description,
+      // The records of a search have `highlights`.
+      live: () => query.live() as LiveQuery<Found<Item>>,
+      // biome-ignore lint/suspicious/noThenProperty: it is a promise, too
+      then: (...given) => page().then(...given),
+      catch: (given) => page().catch(given),
+      finally: (given) => page().finally(given),
+      [Symbol.toStringTag]: "Promise",
+    };
   }
 
   async aggregate(options: Aggregate): Promise<Item[]> {

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "../../kernel/json/json.ts";
 import { localError } from "../transport/errors.ts";
 import type { Transport } from "../transport/types.ts";
-import type { Cancellable, Found, Page, SearchOptions, WriteCounts } from "../types/query.ts";
+import type { Cancellable, Found, Page, SearchPage, WriteCounts } from "../types/query.ts";
 import { elementsOf, filterParameters, listParameters, type QueryDescription, tablePath } from "./description.ts";
 
 /** Options of an aggregate over untyped field names. */
@@ -16,14 +16,13 @@ export interface Aggregate extends Cancellable {
 export async function search(
   transport: Transport,
   query: QueryDescription,
-  text: string,
-  { signal, ...marks }: SearchOptions = {},
-): Promise<Omit<Page<Found<JsonObject>>, "cursor">> {
-  const parameters = { ...listParameters(query), ...marks, q: text };
+  signal: AbortSignal | undefined,
+): Promise<SearchPage<Found<JsonObject>>> {
+  const parameters = { ...listParameters(query), ...query.search };
   const path = `${tablePath(query)}/search`;
   const found = await transport.request<Page<Found<JsonObject>>>("GET", path, { query: parameters, signal });
   const { items, total } = found;
-  return { items, total, hasMore: (marks.offset ?? 0) + items.length < (total ?? 0) };
+  return { items, total, hasMore: (query.search?.offset ?? 0) + items.length < (total ?? 0) };
 }
 
 export async function aggregate(

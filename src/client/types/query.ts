@@ -41,6 +41,16 @@ export interface SearchOptions extends Cancellable {
   highlightPost?: string;
 }
 
+/** Page of a search. */
+export type SearchPage<Item> = Omit<Page<Item>, "cursor">;
+
+/** Results of a search. Awaited, it is sent, and gives one page. */
+export interface SearchResults<Item> extends Promise<SearchPage<Item>> {
+  readonly description: QueryDescription;
+  /** Starts a live query of the results, in their order. Without `limit` it has up to 100 items. */
+  live(): LiveQuery<Item>;
+}
+
 /** Record found by a search. `highlights` has the matching texts with marks, by field. */
 export type Found<Item> = Item & { highlights: { [field: string]: string } };
 
@@ -114,10 +124,7 @@ export interface Query<Tables, Name extends keyof Tables & string, Row, Path ext
   first(options?: Cancellable): Promise<WithRelated<Tables, Name, Row, Path> | null>;
   count(options?: Cancellable): Promise<number>;
   /** Searches the texts of the table's `fts`. All words must occur; the last one may be a prefix. */
-  search(
-    text: string,
-    options?: SearchOptions,
-  ): Promise<Omit<Page<Found<WithRelated<Tables, Name, Row, Path>>>, "cursor">>;
+  search(text: string, options?: SearchOptions): SearchResults<Found<WithRelated<Tables, Name, Row, Path>>>;
   /** Counts, sums and compares the matching records, by groups. */
   aggregate<
     const Selected extends SelectionOf<RecordOf<Tables[Name]>>,
