@@ -1,4 +1,4 @@
-import { errors, type JWTPayload, jwtVerify } from "jose";
+import { errors, type JWTHeaderParameters, type JWTPayload, jwtVerify } from "jose";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { Clock } from "../../kernel/clock.ts";
 import { unauthorized } from "../../kernel/errors.ts";
@@ -31,9 +31,30 @@ export interface TokenVerifier {
   verify(token: string): MaybePromise<AccessClaims>;
 }
 
-/** Creates the verifier. The UTF-8 bytes of `secret` are the HS256 key. No other algorithm is accepted. [AC7] */
-export function createTokenVerifier(deps: { secret: string; clock: Clock }): TokenVerifier {
-  const key = new TextEncoder().encode(deps.secret);
+/** The public keys of ES256 tokens. */
+export interface TokenPublicKeys {
+  /** Returns the key of that id; null: there is none. */
+  publicKey(kid: string): CryptoKey | null;
+}
+
+/**
+ * Creates the verifier. The UTF-8 bytes of `secret` are the HS256 key; with `keys` ES256 is accepted too. No other algorithm is, and
+ * a key fits one algorithm alone. [AC7]
+ */
+export function createTokenVerifier(deps: {
+  secret: string;
+  keys: TokenPublicKeys | null;
+  clock: Clock;
+}): TokenVerifier {
+  const { keys } = deps;
+  const secretKey = new TextEncoder().encode(deps.secret);
+  const algorithms = keys === null ? ["HS256"] : ["HS256", "ES256"];
+  const keyOf = ({ alg, kid }: JWTHeaderParameters): Uint8Array | CryptoKey => {
+    if (alg === "HS256") return secretKey;
+    const key = kid === undefined ? null : (keys?.publicKey(kid) ?? null);
+    if (key === null) throw new errors.JWKSNoMatchingKey();
+    return key;
+  };
   const verified = new BoundedMap<string, AccessClaims>(VERIFIED_TOKENS_MAX);
 
   const unexpired = (claims: AccessClaims): AccessClaims => {
@@ -44,7 +65,7 @@ export function createTokenVerifier(deps: { secret: string; clock: Clock }): Tok
   };
 
   const check = async (token: string): Promise<AccessClaims> => {
-    const claims = await jwtVerify(token, key, { algorithms: ["HS256"], clockTolerance: ANY_AGE_SECONDS })
+    const claims = await jwtVerify(token, keyOf, { algorithms, clockTolerance: ANY_AGE_SECONDS })
       .then((result) => readClaims(result.payload))
       .catch((cause: unknown) => {
         if (cause instanceof errors.JOSEError) return null;

@@ -928,6 +928,14 @@ describe("checkConfig", () => {
 });
 
 describe("configWarnings", () => {
+  test("[CF350] tokens for others whose issuer could change", () => {
+    const warned = (config: Parameters<typeof configWarnings>[0]) => configWarnings(config).map(({ path }) => path);
+    const tokens = { audience: "api" };
+    expect(warned({ auth: { tokens } })).toEqual(["auth.tokens.issuer"]);
+    expect(warned({ auth: { tokens: { ...tokens, issuer: "https://id.example.com" } } })).toEqual([]);
+    expect(warned({ auth: { tokens }, server: { publicUrl: "https://id.example.com" } })).toEqual([]);
+  });
+
   const warningsOf = (config: unknown) => configWarnings(checkedConfig(config)).map(({ path }) => path);
   const rule = () => true;
   const access = (declared: unknown) => warningsOf(table({ access: declared }));

@@ -18,6 +18,8 @@ export const THUMB_MEGAPIXELS_MAX = 256;
 export const KEEP_MAX = 10_000;
 /** The maximum of `minLength` of passwords: hashing reads no more bytes. */
 export const PASSWORD_LENGTH_MAX = 1_024;
+/** The maximum of `auth.tokens.rotateDays`: ten years. */
+export const ROTATE_DAYS_MAX = 3_650;
 export const PORT_MAX = 65_535;
 /** The maximum number of chained proxies whose entries of `X-Forwarded-For` are examined. */
 export const PROXY_HOPS_MAX = 20;

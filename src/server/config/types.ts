@@ -2,7 +2,14 @@
 export type * from "./context.ts";
 export type * from "./identity.ts";
 export type * from "./records.ts";
-export type { AuthConfig, CaptchaConfig, MailTemplate, OAuthProvider, SignUpFacts } from "./sections/auth.ts";
+export type {
+  AuthConfig,
+  CaptchaConfig,
+  MailTemplate,
+  OAuthProvider,
+  SignUpFacts,
+  TokensConfig,
+} from "./sections/auth.ts";
 export type { BackupsConfig } from "./sections/backups.ts";
 export type { VectorMetric } from "./sections/declared.ts";
 export type { CronConfig, CronJobConfig, CronRun } from "./sections/functions/cron.ts";

@@ -115,6 +115,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
       onWrongGuess: ({ userId, email, way }) =>
         base.audit.failed(userId === null ? "users" : `users/${userId}`, { email, way }),
       lookups: () => areas.tables.lookups,
+      userOf: adminUser,
     }),
   ),
   access: lasting(({ config, base: { secrets, clock }, areas }) => {
@@ -123,7 +124,7 @@ const AREAS: { readonly [Name in keyof Areas]: Definition<Areas[Name]> } = {
     const serviceKeys = createServiceKeys({ rootKey: secrets.serviceKey, secret, declared, clock });
     const principals = createPrincipals({
       serviceKeys,
-      tokens: createTokenVerifier({ secret, clock }),
+      tokens: createTokenVerifier({ secret, keys: areas.auth.tokenKeys, clock }),
       sessions: areas.auth.sessions,
       administrators: () => areas.admin.sessions,
       account: areas.auth.accounts.get,

@@ -1,10 +1,12 @@
 import type { Clock } from "../../../kernel/clock.ts";
 import type { Ids } from "../../../kernel/ids.ts";
 import type { Logger } from "../../../kernel/logger.ts";
-import type { AccountNotes, Accounts } from "../../access/accounts.ts";
+import { DAY_MS, SECOND_MS } from "../../../kernel/time/duration.ts";
+import type { Account, AccountNotes, Accounts } from "../../access/accounts.ts";
 import type { Lookups } from "../../access/lookups/lookups.ts";
 import type { SessionEvents, SessionLookup, UserEvents } from "../../access/sessions.ts";
-import type { MailAccessor } from "../../config/app/index.ts";
+import type { MailAccessor, User } from "../../config/app/index.ts";
+import type { TokenPublicKeys } from "../../access/tokens.ts";
 import type { AuthConfig, PlatformConfig } from "../../config/types.ts";
 import type { DatabaseFile } from "../../db/types.ts";
 import type { Endpoint } from "../../http/endpoint.ts";
@@ -18,11 +20,18 @@ import type { EndpointDeps } from "./endpoints/parts.ts";
 import { passkeyEndpoints } from "./endpoints/passkeys.ts";
 import { sessionEndpoints } from "./endpoints/sessions.ts";
 import { signUpEndpoints } from "./endpoints/sign-up.ts";
-import { ACCESS_TOKEN_TTL_SECONDS, ADDRESS_CHANGES_PER_USER, MAILS_PER_ADDRESS } from "./limits.ts";
+import { tokenKeyEndpoints } from "./endpoints/token-keys.ts";
+import {
+  ACCESS_TOKEN_TTL_SECONDS,
+  ADDRESS_CHANGES_PER_USER,
+  MAILS_PER_ADDRESS,
+  TOKEN_KEYS_DAYS_DEFAULT,
+} from "./limits.ts";
 import { createMailAccessor, Mailer } from "./mail/mailer.ts";
 import { Captcha } from "./means/captcha.ts";
 import { type GuessAbout, Guesses } from "./means/guesses.ts";
 import { Passwords } from "./means/passwords.ts";
+import { TokenKeys } from "./means/token-keys.ts";
 import { TokenSigner } from "./means/tokens.ts";
 import { createAccounts } from "./service/accounts.ts";
 import type { AuthDeps } from "./sessions/deps.ts";
@@ -49,6 +58,8 @@ export interface AuthAreaDeps {
   dataDirectory: string;
   /** For the rule of sign-ups; called when a visitor comes, and not before. */
   lookups: () => Lookups;
+  /** Returns the user as the config's code gets it. */
+  userOf: (account: Account) => User;
   /** What links in mail begin with, without a slash at the end. */
   publicUrl: () => string;
   clock: Clock;
@@ -62,6 +73,8 @@ export interface AuthArea {
   readonly sessions: SessionLookup & SessionEvents & UserEvents;
   /** For the administration of users. */
   readonly accounts: Accounts;
+  /** The keys of access tokens that others verify; null: nobody else does. */
+  readonly tokenKeys: TokenPublicKeys | null;
   /** `app.mail`. */
   readonly mail: MailAccessor;
   /** Counts one request of this address in the group `auth`. Errors: 429. */
@@ -73,7 +86,8 @@ export interface AuthArea {
 export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   const { config, rateLimits, clock, logger } = deps;
   const sessions = new SessionCache({ sql: deps.file, clock, logger });
-  const auth = await createDeps(deps, sessions);
+  const tokenKeys = await openTokenKeys(deps);
+  const auth = await createDeps(deps, { sessions, tokenKeys });
   const { file, mailer } = auth;
   const stopCleanup = startCleanup({ file, clock, logger });
   const authLimiter = createRateLimiter(rateLimits?.auth ?? RATE_LIMITS.auth, clock);
@@ -91,6 +105,7 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
   return {
     sessions,
     accounts: createAccounts(auth),
+    tokenKeys,
     mail: createMailAccessor(mailer),
     limit: authLimiter.hit,
     endpoints: [
@@ -101,25 +116,46 @@ export async function createAuthArea(deps: AuthAreaDeps): Promise<AuthArea> {
       ...mfaEndpoints(endpointDeps),
       ...oauthEndpoints(endpointDeps),
       ...passkeyEndpoints(endpointDeps),
+      ...(tokenKeys === null ? [] : tokenKeyEndpoints(endpointDeps, tokenKeys)),
     ],
     async stop() {
       mailer.stop();
+      await tokenKeys?.stop();
       await stopCleanup();
       await auth.passwords.stop();
     },
   };
 }
 
-async function createDeps(deps: AuthAreaDeps, sessions: SessionCache): Promise<AuthDeps> {
+/** Opens the keys of access tokens for others; null where the config declares none. */
+async function openTokenKeys(deps: AuthAreaDeps): Promise<TokenKeys | null> {
+  const { config } = deps;
+  if (config.tokens === undefined) return null;
+  const { rotateDays = TOKEN_KEYS_DAYS_DEFAULT } = config.tokens;
+  const tokenTtlMs = accessTtlSecondsOf(config) * SECOND_MS;
+  return TokenKeys.open({ ...deps, sealing: new Sealing(deps.secret), tokenTtlMs, rotateMs: rotateDays * DAY_MS });
+}
+
+const accessTtlSecondsOf = ({ session }: AuthConfig): number => session?.accessTokenTtl ?? ACCESS_TOKEN_TTL_SECONDS;
+
+async function createDeps(
+  deps: AuthAreaDeps,
+  { sessions, tokenKeys }: { sessions: SessionCache; tokenKeys: TokenKeys | null },
+): Promise<AuthDeps> {
   const { config, isDrill, dataDirectory, lookups, publicUrl, queue, clock, ids, logger } = deps;
   const sealing = new Sealing(deps.secret);
   const file = new AccountFile({ file: deps.file, sessions, clock, notes: deps.notes });
-  const accessTtlSeconds = config.session?.accessTokenTtl ?? ACCESS_TOKEN_TTL_SECONDS;
+  const accessTtlSeconds = accessTtlSecondsOf(config);
+  const { tokens } = config;
+  const forOthers =
+    tokenKeys === null || tokens === undefined
+      ? null
+      : { keys: tokenKeys, config: tokens, issuer: publicUrl, userOf: deps.userOf };
   const product = () => productName(config, publicUrl());
   return {
     file,
     sealing,
-    tokens: await TokenSigner.of(deps.secret, { sealing, clock, accessTtlSeconds }),
+    tokens: await TokenSigner.of(deps.secret, { sealing, clock, accessTtlSeconds, forOthers }),
     passwords: new Passwords(clock),
     guesses: new Guesses(clock, deps.onWrongGuess),
     mailer: new Mailer({ config: config.mail ?? {}, isDrill, dataDirectory, clock, ids, logger, queue, product }),

@@ -2,6 +2,11 @@ import { availableParallelism } from "node:os";
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../kernel/time/duration.ts";
 
 export const ACCESS_TOKEN_TTL_SECONDS = 900;
+/** Keys of access tokens that are kept at a time; each is published. */
+export const TOKEN_KEYS_MAX = 50;
+/** How often a request for a new key, and the age of the newest, are looked at. */
+export const TOKEN_KEYS_CHECK_MS = 2 * SECOND_MS;
+export const TOKEN_KEYS_DAYS_DEFAULT = 90;
 export const REFRESH_TOKEN_TTL_SECONDS = (28 * DAY_MS) / SECOND_MS;
 /** How long a refresh token that has been replaced stays good: two tabs may refresh at once. */
 export const REFRESH_GRACE_MS = 30 * SECOND_MS;

@@ -26,7 +26,9 @@ const DATABASE = new RegExp(
 );
 const MAY_BE_EMPTY = new RegExp(`^(?:d1/${NAME}|databases/${NAME}/${INSTANCE})\\.db$`);
 const OBJECT = new RegExp(`^storage/(?:objects|parts)/([0-9a-f]{2})/${UUID}$`);
-const PLAIN = new RegExp(`^(?:${SECRETS_FILE.replace(".", "\\.")}|webhooks\\.json|outbox/${UUID}\\.json)$`);
+const PLAIN = new RegExp(
+  `^(?:${SECRETS_FILE.replace(".", "\\.")}|webhooks\\.json|token-keys\\.json|outbox/${UUID}\\.json)$`,
+);
 
 /** Files that the server recreates, or needs only while it runs. */
 const PASSING = new RegExp(
@@ -38,7 +40,9 @@ const PASSING = new RegExp(
     "\\.db\\.new$",
     // Copies made by an upgrade before it began.
     "\\.db\\.v\\d+(?:\\.new(?:-wal|-shm|-journal)?)?$",
-    "^(?:secrets|webhooks)\\.json\\.\\d+\\.new$",
+    "^(?:secrets|webhooks|token-keys)\\.json\\.\\d+\\.new$",
+    // A request of the command line that the server has not yet carried out.
+    "^token-keys\\.rotate(?:\\.\\d+\\.new)?$",
     // A restored copy gets certificates and links of its own.
     "^(?:tls|admin-links)(?:/|$)",
     // The executable writes this file under a name derived from its content.

@@ -43,6 +43,12 @@ export function configWarnings(config: PlatformConfig): ConfigProblem[] {
     ...fixedWarnings(config),
     ...signUpWarnings(config),
   );
+  if (config.auth?.tokens !== undefined && (config.auth.tokens.issuer ?? config.server?.publicUrl) === undefined) {
+    warnings.push({
+      path: "auth.tokens.issuer",
+      message: "is missing, and so is server.publicUrl: tokens name the address where the server listens",
+    });
+  }
   if (config.cors?.credentials === true && [config.cors.origin ?? "*"].flat().includes("*")) {
     warnings.push({
       path: "cors",

@@ -4,7 +4,7 @@ import type { MaybePromise } from "../../../kernel/maybe-promise.ts";
 import type { AppAccess } from "../app/index.ts";
 import type { User } from "../app/users.ts";
 import type { RuleContext } from "../context.ts";
-import { PASSWORD_LENGTH_MAX, PORT_MAX } from "../limits.ts";
+import { PASSWORD_LENGTH_MAX, PORT_MAX, ROTATE_DAYS_MAX } from "../limits.ts";
 import { describe, isPlainObject } from "../shape/report.ts";
 import {
   func,
@@ -156,6 +156,19 @@ const Hooks = Type.Object({
   afterDelete: Type.Optional(func<(user: User, app: AppAccess) => unknown>()),
 });
 export interface AuthHooks extends Static<typeof Hooks> {}
+
+const Tokens = Type.Object({
+  /** The claim `iss`; `server.publicUrl` by default. */
+  issuer: Type.Optional(url("https", "http")),
+  /** The claim `aud`: who is to accept the tokens. */
+  audience: Type.Union([text(), list(text())]),
+  /** Returns further claims, when a token is issued. If it throws or takes more than 5 s, no tokens are issued: 500. */
+  claims: Type.Optional(func<(user: User) => MaybePromise<Readonly<Record<string, unknown>>>>()),
+  /** Days after which a new key signs; 90 by default. */
+  rotateDays: Type.Optional(whole({ min: 1, max: ROTATE_DAYS_MAX, unit: "days" })),
+});
+export interface TokensConfig extends Static<typeof Tokens> {}
+
 /** The facts about a visitor who would become a user. */
 export interface SignUpFacts {
   method: "password" | "magicLink" | "emailOtp" | "oauth" | "anonymous";
@@ -180,6 +193,8 @@ export const AuthSection = Type.Object({
   anonymous: Type.Optional(Type.Boolean()),
   magicLink: Type.Optional(Type.Boolean()),
   emailOtp: Type.Optional(Type.Boolean()),
+  /** Access tokens that others verify: ES256, with public keys at `/.well-known/jwks.json`. Absent: only this server verifies them. */
+  tokens: Type.Optional(Type.Unsafe<TokensConfig>(Tokens)),
   mfa: Type.Optional(Type.Object({ totp: Type.Optional(Type.Boolean()) })),
   session: Type.Optional(
     Type.Object({

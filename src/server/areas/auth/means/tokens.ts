@@ -1,10 +1,16 @@
 import { SignJWT } from "jose";
 import type { Clock, Millis } from "../../../../kernel/clock.ts";
+import { isJsonObject, type JsonObject } from "../../../../kernel/json/json.ts";
+import { within } from "../../../../kernel/time/deadline.ts";
 import { SECOND_MS } from "../../../../kernel/time/duration.ts";
 import type { Account } from "../../../access/accounts.ts";
+import { RULE_TIMEOUT_MS, TOKEN_LENGTH_MAX } from "../../../access/limits.ts";
+import type { User } from "../../../config/app/index.ts";
+import type { TokensConfig } from "../../../config/types.ts";
 import { REFRESH_GRACE_MS, REFRESH_ROTATIONS_KEPT } from "../limits.ts";
 import type { SessionRow } from "../statements/sessions.ts";
 import { equalsConstantTime, type Sealing } from "../store/sealing.ts";
+import type { TokenKeys } from "./token-keys.ts";
 
 interface RefreshToken {
   sessionId: string;
@@ -13,33 +19,68 @@ interface RefreshToken {
 
 const REFRESH_TOKEN = /^([\w-]{1,64})\.(\d{1,12})\.([\w-]{43})$/;
 
+/** The claims that the server sets, and those of the standard, which it keeps for itself. */
+const RESERVED = new Set([
+  "sub",
+  "sid",
+  "ver",
+  "role",
+  "email",
+  "custom",
+  "anon",
+  "iss",
+  "aud",
+  "iat",
+  "nbf",
+  "exp",
+  "jti",
+]);
+
+/** What access tokens for others need beside the account. */
+export interface TokensForOthers {
+  readonly keys: TokenKeys;
+  readonly config: TokensConfig;
+  /** The issuer where the config names none. */
+  readonly issuer: () => string;
+  readonly userOf: (account: Account) => User;
+}
+
+interface SignerDeps {
+  sealing: Sealing;
+  clock: Clock;
+  accessTtlSeconds: number;
+  /** null: only this server verifies its tokens. */
+  forOthers: TokensForOthers | null;
+}
+
 /** Access and refresh tokens. */
 export class TokenSigner {
   readonly #key: CryptoKey;
+  readonly #forOthers: TokensForOthers | null;
   readonly #sealing: Sealing;
   readonly #clock: Clock;
   readonly #accessTtlSeconds: number;
 
-  private constructor(key: CryptoKey, deps: { sealing: Sealing; clock: Clock; accessTtlSeconds: number }) {
+  private constructor(key: CryptoKey, deps: SignerDeps) {
     this.#key = key;
+    this.#forOthers = deps.forOthers;
     this.#sealing = deps.sealing;
     this.#clock = deps.clock;
     this.#accessTtlSeconds = deps.accessTtlSeconds;
   }
 
-  static async of(
-    secret: string,
-    deps: { sealing: Sealing; clock: Clock; accessTtlSeconds: number },
-  ): Promise<TokenSigner> {
+  static async of(secret: string, deps: SignerDeps): Promise<TokenSigner> {
     const bytes = new TextEncoder().encode(secret);
     const key = await crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
     return new TokenSigner(key, deps);
   }
 
-  /** Returns a JWT with the claims of the account. [AU15] */
-  access(account: Account, sessionId: string, version: number): Promise<string> {
+  /** Returns a JWT with the claims of the account. Errors: those of `auth.tokens.claims`. [AU15] [AU320] */
+  async access(account: Account, sessionId: string, version: number): Promise<string> {
+    const forOthers = this.#forOthers;
+    const added = forOthers === null ? null : await this.#claims(account, forOthers);
     const issuedAtSeconds = Math.floor(this.#clock.now() / SECOND_MS);
-    return new SignJWT({
+    const claims = {
       sub: account.id,
       sid: sessionId,
       role: account.role,
@@ -50,9 +91,38 @@ export class TokenSigner {
       ...(version === 0 ? {} : { ver: version }),
       iat: issuedAtSeconds,
       exp: issuedAtSeconds + this.#accessTtlSeconds,
+    };
+    if (forOthers === null) {
+      return new SignJWT(claims).setProtectedHeader({ alg: "HS256", typ: "JWT" }).sign(this.#key);
+    }
+    const { config, issuer, keys } = forOthers;
+    const { kid, key } = keys.signing;
+    const token = await new SignJWT({
+      ...added,
+      ...claims,
+      iss: config.issuer ?? issuer(),
+      aud: [config.audience].flat(),
     })
-      .setProtectedHeader({ alg: "HS256", typ: "JWT" })
-      .sign(this.#key);
+      .setProtectedHeader({ alg: "ES256", typ: "JWT", kid })
+      .sign(key);
+    if (token.length > TOKEN_LENGTH_MAX)
+      throw new Error(`auth.tokens.claims makes a token of ${token.length} characters`);
+    return token;
+  }
+
+  /** Asks the config for further claims. Errors: it throws, takes too long, or returns no object or a reserved claim. */
+  async #claims(account: Account, { config, userOf }: TokensForOthers): Promise<JsonObject> {
+    const { claims } = config;
+    if (claims === undefined) return {};
+    const user = structuredClone(userOf(account));
+    const asked = async () => JSON.parse(JSON.stringify(await claims(user)) ?? "null");
+    const added: unknown = await within(this.#clock, RULE_TIMEOUT_MS, asked()).catch((cause: unknown) => {
+      throw new Error("auth.tokens.claims threw, or took too long", { cause });
+    });
+    if (!isJsonObject(added)) throw new Error("auth.tokens.claims must return an object");
+    const reserved = Object.keys(added).find((name) => RESERVED.has(name));
+    if (reserved !== undefined) throw new Error(`auth.tokens.claims must not set "${reserved}"`);
+    return added;
   }
 
   /**

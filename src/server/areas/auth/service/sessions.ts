@@ -5,7 +5,7 @@ import type { OwnUser, ProfileChanges } from "../../../config/shapes/users.ts";
 import { SESSIONS_PER_USER_MAX } from "../limits.ts";
 import { rotate } from "../means/tokens.ts";
 import { type AuthDeps, type Client, ownUser } from "../sessions/deps.ts";
-import { invalidToken, type OpenSession, refreshTtlMsOf, tokensOf, userAgentOf } from "../sessions/sign-in.ts";
+import { invalidToken, type OpenSession, refreshTtlMsOf, renewedTokens, userAgentOf } from "../sessions/sign-in.ts";
 import { emailNotVerified, isUnproved } from "../sessions/verification.ts";
 import { requireRecentProof } from "../sessions/ways-in.ts";
 import { deleteSession, newestSessions, sessionById, touchSession } from "../statements/sessions.ts";
@@ -65,7 +65,7 @@ export async function refresh(deps: AuthDeps, refreshToken: string, client: Clie
     return { account, sessionId: session.id, generation, tokenVersion: session.tokenVersion };
   });
   if (result instanceof AppError) throw result;
-  return tokensOf(deps, result);
+  return renewedTokens(deps, result);
 }
 
 /** Ends the session of a refresh token; an unknown one has no effect. */

@@ -21,6 +21,7 @@ import {
   countSessions,
   deleteLeastUsedSessions,
   deleteOldestSessions,
+  deleteSession,
   insertSession,
   renewSession,
   sessionById,
@@ -149,7 +150,8 @@ export function renewTokens(
   return { account, sessionId: session.id, generation, tokenVersion };
 }
 
-export const tokensOf = async (
+/** Returns the tokens of a session that goes on. Errors: those of `auth.tokens.claims`. */
+export const renewedTokens = async (
   { tokens }: AuthDeps,
   { account, sessionId, generation, tokenVersion }: OpenSession,
 ): Promise<Tokens> => ({
@@ -157,6 +159,19 @@ export const tokensOf = async (
   accessToken: await tokens.access(account, sessionId, tokenVersion),
   refreshToken: tokens.refresh({ sessionId, generation }),
 });
+
+/** Returns the tokens of a session that has just begun. Errors: those of `auth.tokens.claims`; the session is over then. */
+export async function tokensOf(deps: AuthDeps, session: OpenSession): Promise<Tokens> {
+  try {
+    return await renewedTokens(deps, session);
+  } catch (cause) {
+    await deps.file.write((write) => {
+      deleteSession.run(write.tx, { id: session.sessionId });
+      write.ended([session.sessionId]);
+    });
+    throw cause;
+  }
+}
 
 /**
  * Returns the answer to a sign-in. For an account whose address has to be proved first it mails the link again, to `redirect`.
