@@ -150,7 +150,7 @@ test("[AU321] tokens of before go on, and a start without `tokens` publishes and
   await platform.restart({ config: FOR_OTHERS });
 });
 
-test("[AU322] keys --rotate-tokens has a running server sign with a new key; the old one stays for its tokens", async () => {
+test("[AU322] [CL406] keys --rotate-tokens has a running server sign with a new key; the old one stays for its tokens", async () => {
   const { accessToken } = await signUp(platform);
   const { kid } = decodeProtectedHeader(accessToken);
   const run = async (...more: string[]) => {
