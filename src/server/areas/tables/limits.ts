@@ -61,6 +61,15 @@ export const PAGE_BYTES_MAX = 8 * 1024 * 1024;
 export const LONG_RECORD_LENGTH = 32 * 1024;
 /** Matches that an index finds on the main thread. */
 export const QUICK_STEPS_MAX = 2_000;
+/** Bytes of the records that an index or R-tree finds, as far as they are compared or sorted on the main thread. */
+export const QUICK_STEPS_BYTES = 4 * 1024 * 1024;
+/** Radius in metres of the first circle in which the nearest records are looked for, and those between which it lies. */
+export const NEAR_FIRST_METERS = 1_000;
+export const NEAR_METERS_MIN = 0.001;
+/** Beyond half of the way around the earth. */
+export const NEAR_METERS_MAX = 20_100_000;
+/** Circles that one list tries on the main thread. */
+export const NEAR_STEPS_MAX = 24;
 /** Records skipped before a page along an index alone, on the main thread: about three milliseconds. */
 export const QUICK_OFFSET_MAX = 200_000;
 /** Records that a list tests along an index on the main thread: so many per record of its answer, within these bounds. */

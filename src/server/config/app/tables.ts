@@ -8,6 +8,8 @@ export interface ListQuery<R = TableRecord> {
   orFilter?: FilterOf<R>;
   /** The order: `field:asc`, `field:desc`, comma-separated. */
   sort?: string;
+  /** The order by the distance of a `geo` field, in place of `sort`: `at:48.2:16.37`. Each record with a point then has `distance`. */
+  near?: string;
   limit?: number;
   offset?: number;
   after?: string;

@@ -107,6 +107,9 @@ export function sortedCost(cost: ReadCost, sort: Sort, kept: number): ReadCost {
   };
 }
 
+/** Returns the cost with that of calculating a distance for each record. */
+export const areaCost = (cost: ReadCost): ReadCost => ({ ...cost, rowNs: cost.rowNs + AREA_CONDITION_NS });
+
 export const isQuick = (cost: ReadCost, rows: number, bytes: number): boolean =>
   cost.fixedNs + cost.rowNs * rows + cost.byteNs * bytes <= QUICK_READ_NS;
 

@@ -49,10 +49,15 @@ const expand = text(
   `References to follow, comma-separated: a field with references, or table(field) for the records that refer here; at most ${EXPAND_PATHS_MAX} paths of ${EXPAND_DEPTH_MAX} steps, such as author,comments(postId).author`,
 );
 
+const near = text(
+  "field:lat:lng, such as at:48.2:16.37: the nearest records first, each with its `distance` in metres. Without sort, after and before",
+);
+
 export const ListQuery = {
   filter,
   orFilter,
   sort,
+  near,
   limit,
   perPage: whole("The same as limit", 1),
   page,

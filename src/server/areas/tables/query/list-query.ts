@@ -16,6 +16,7 @@ import type { TableModel } from "../model/model.ts";
 import type { CountValues, ListValues } from "../model/requests.ts";
 import type { Grant } from "../rules/access.ts";
 import { decodeCursor } from "./cursor.ts";
+import { type Near, parseNear, withDistance } from "./near.ts";
 
 export type Paging =
   | { mode: "first" }
@@ -25,6 +26,8 @@ export type Paging =
 export interface ListRequest {
   filter: ParsedFilter;
   sort: Sort;
+  /** Order by distance, in place of the sort; null for none. */
+  near: Near | null;
   limit: number;
   paging: Paging;
   /** Whether the client accepts a total: false for `total=false`. */
@@ -37,10 +40,12 @@ export interface ListRequest {
 
 /** Parses a list request. Errors: 400 naming the parameter. [TB1]–[TB7] */
 export function parseListRequest(model: TableModel, values: ListValues, readable: ReadableTables): ListRequest {
+  for (const other of ["sort", "after", "before"] as const) refuseTogether(values, ["near", other]);
   const sort = parseSort(model, values.sort ?? null);
   return {
     filter: parseFilters(model, values, readable),
     sort,
+    near: parseNear(model, values.near),
     limit: limitOf(values),
     paging: parsePaging(values, sort),
     isTotalAsked: values.total ?? true,
@@ -111,6 +116,14 @@ export function parseFields(model: TableModel, text: string | undefined): Readon
   }
   return fields;
 }
+
+/** Returns a record as a list answers it. */
+export function shownIn({ fields, near }: ListRequest, record: TableRecord): TableRecord {
+  const shown = pick(record, fields);
+  return near === null ? shown : withDistance(shown, record, near);
+}
+
+export const offsetOf = (paging: Paging): number => (paging.mode === "offset" ? paging.offset : 0);
 
 /** Returns the record with only these fields and the id; the whole record for null. */
 export function pick(record: TableRecord, fields: ReadonlySet<string> | null): TableRecord {

@@ -1,11 +1,13 @@
 import { quoteIdentifier, type SqlValue } from "../../../db/index.ts";
+import type { AreaValues } from "../filters/areas.ts";
 import { behindRule, join, type SqlCondition } from "../filters/filter-sql.ts";
-import { type ReadCost, sortedCost } from "../filters/read-cost.ts";
+import { areaCost, type ReadCost, sortedCost } from "../filters/read-cost.ts";
 import { type Beyond, orderBy, type Sort } from "../filters/sort.ts";
 import { QUICK_OFFSET_MAX, QUICK_STEPS_MAX } from "../limits.ts";
 import type { Column, TableModel } from "../model/model.ts";
 import { type IndexWalk, limitSql, ROW, recordsAt, sizeOf, testedWalk } from "./index-walk.ts";
 import type { Matches, Path } from "./matches.ts";
+import { type NearWalk, nearestOfAll, nearWalk } from "./near.ts";
 
 export interface ListQuery {
   /** Columns read of each record. */
@@ -18,6 +20,8 @@ export interface ListQuery {
   reverse: boolean;
   limit: number;
   offset: number;
+  /** Order by distance, in place of the sort; null for none. `isWalked`: whether the nearest may be looked for on the main thread. */
+  near: { column: Column; area: AreaValues; isWalked: boolean } | null;
   /** Index in the requested order that can be entered where the page begins; null when there is none. */
   path: Path | null;
   isTotalWanted: boolean;
@@ -34,6 +38,8 @@ export interface PreparedList {
   ofFew: FewMatches | null;
   /** Reads the page along an index in the requested order; null when there is none, or too many records are examined. */
   walk: IndexWalk | null;
+  /** Looks for the nearest records; null where the list is not ordered by distance, or too many are examined. */
+  near: NearWalk | null;
   /** Cost without an index. */
   cost: ReadCost;
   /** Records of the page, and those skipped before it (`offset`). */
@@ -63,6 +69,7 @@ export interface PreparedCount {
 }
 
 export function prepareList(model: TableModel, query: ListQuery): PreparedList {
+  if (query.near !== null) return prepareNear(model, { ...query, near: query.near });
   const { matches, isTotalWanted, path, limit, offset } = query;
   const isExact = path !== null && path.tested === null;
   const page = isExact ? walkedPage(model, query, path.index) : pageBy(model, query, null);
@@ -72,8 +79,24 @@ export function prepareList(model: TableModel, query: ListQuery): PreparedList {
     page,
     total: isTotalWanted ? { sql: countOf(model, matches) } : null,
     ofFew: fewOf(model, query),
+    near: null,
     walk: isExact ? exactWalk : path === null ? null : testedWalk(model, query, path),
     cost: sortedCost(matches.cost, query.sort, offset + limit),
+    limit,
+    offset,
+  };
+}
+
+function prepareNear(model: TableModel, query: ListQuery & { near: NonNullable<ListQuery["near"]> }): PreparedList {
+  const { matches, columns, isTotalWanted, near, limit, offset } = query;
+  return {
+    columns,
+    page: nearestOfAll(model, query),
+    total: isTotalWanted ? { sql: countOf(model, matches) } : null,
+    ofFew: null,
+    near: near.isWalked ? nearWalk(model, query) : null,
+    walk: null,
+    cost: areaCost(sortedCost(matches.cost, query.sort, offset + limit)),
     limit,
     offset,
   };

@@ -10,6 +10,8 @@ import type { ListRequest } from "./list-query.ts";
 /** Matches of a request. The condition is null for all records. */
 export interface Matches {
   where: SqlCondition | null;
+  /** The same condition without entering an R-tree. */
+  tested: SqlCondition | null;
   /** Index that finds the matches without examining other records; null when there is none. */
   index: CoveringIndex | null;
   /** SELECT of the row ids that an R-tree has where the matches are; null where no condition has an area. */
@@ -40,7 +42,7 @@ export function matchesOf(
   const where = tested === null || candidates === null ? tested : join([amongSql(model, candidates), tested], "AND");
   const all = [...conditionsIn(filter), ...conditionsIn(rule ?? NO_FILTER)];
   const cost = relatedCost(relatedCost(scanCost(all, where?.params ?? []), filter), rule ?? NO_FILTER);
-  return { where, index, candidates, cost, rule };
+  return { where, tested, index, candidates, cost, rule };
 }
 
 /** Returns the candidates of the first condition with an area that every match meets: an R-tree is entered for one. */
@@ -80,6 +82,13 @@ function conditionsOf(filter: ParsedFilter, grant: Grant): readonly Condition[] 
   return filter.groups.length + rule.groups.length > 0 ? null : [...filter.all, ...rule.all];
 }
 
+/** Whether a condition of the request or of its rule may take long for one record. */
+export function mayTakeLong(filter: ParsedFilter, grant: Grant): boolean {
+  const rule = grant.kind === "filter" ? grant.filter : NO_FILTER;
+  const isLong = (one: ParsedFilter) => [...conditionsIn(one)].some(isHeavy) || hasHeavyRelation(one);
+  return isLong(filter) || isLong(rule);
+}
+
 /** A walk along an index in the order of a list. */
 export interface Path {
   index: string;
@@ -96,8 +105,8 @@ export function pathOf(
   grant: Grant,
 ): Path | null {
   const rule = grant.kind === "filter" ? grant.filter : NO_FILTER;
+  if (mayTakeLong(filter, grant)) return null;
   const all = [...conditionsIn(filter), ...conditionsIn(rule)];
-  if (all.some(isHeavy) || hasHeavyRelation(filter) || hasHeavyRelation(rule)) return null;
   const alias = `${model.sql}.`;
   const enteredBy = (entering: readonly Condition[]) => filterToSql({ ...NO_FILTER, all: entering }, alias);
   const conditions = conditionsOf(filter, grant);

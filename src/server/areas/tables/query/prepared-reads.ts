@@ -1,13 +1,15 @@
 import type { SqlValue } from "../../../db/index.ts";
+import type { AreaValues } from "../filters/areas.ts";
 import { NO_FILTER, type ParsedFilter } from "../filters/filter.ts";
 import { bound, filterToSql, type SqlCondition } from "../filters/filter-sql.ts";
 import { beyond } from "../filters/sort.ts";
 import type { Column, TableModel } from "../model/model.ts";
 import { perTable, type ShapeCache } from "../records/namespaces.ts";
 import type { Grant } from "../rules/access.ts";
-import { isMoreCounted, isTotalWanted, type ListRequest } from "./list-query.ts";
+import { isMoreCounted, isTotalWanted, type ListRequest, offsetOf } from "./list-query.ts";
 import { firstOf, type PreparedCount, type PreparedList, prepareCount, prepareList } from "./list-sql.ts";
-import { matchesOf, pathOf } from "./matches.ts";
+import { matchesOf, mayTakeLong, pathOf } from "./matches.ts";
+import { nearValues } from "./near.ts";
 import { Shape, Template } from "./shape.ts";
 
 /**
@@ -39,6 +41,8 @@ interface Parts {
   grant: Grant;
   /** Values of the cursor. */
   position: readonly SqlValue[];
+  /** Values of the order by distance; null for none. */
+  area: AreaValues | null;
 }
 
 /** Statements of a table, memoised. */
@@ -70,25 +74,31 @@ export function createPreparedReads(model: TableModel, cache: ShapeCache): Prepa
       const { filter, paging, sort, limit } = request;
       const isTotal = isTotalWanted(request, grant);
       const position = paging.mode === "after" || paging.mode === "before" ? paging.values : [];
-      const offset = paging.mode === "offset" ? paging.offset : 0;
+      const offset = offsetOf(paging);
       const columns = columnsOf(model, request, grant);
       const read = columns === model.columns ? "" : columns.map(({ name }) => name).join();
-      const kind = `list ${limit} ${paging.mode} ${offset} ${isTotal} ${isMoreCounted(request, grant)} ${sort.key.length} ${sort.key} ${read}`;
+      const kind = `list ${limit} ${paging.mode} ${offset} ${isTotal} ${isMoreCounted(request, grant)} ${sort.key.length} ${sort.key} ${request.near?.column.sql ?? ""} ${read}`;
       const make = (parts: Parts) => makeList(model, { ...request, columns }, parts);
-      return shaped(kind, { filter, grant, position }, make, lengthOfList);
+      const area = request.near === null ? null : nearValues(request.near);
+      return shaped(kind, { filter, grant, position, area }, make, lengthOfList);
     },
     count(filter, grant) {
       const make = (parts: Parts) => prepareCount(model, matchesOf(model, parts.filter, parts.grant));
-      return shaped("count", { filter, grant, position: [] }, make, lengthOfCount);
+      return shaped("count", { filter, grant, position: [], area: null }, make, lengthOfCount);
     },
     first(filter, grant, limit) {
       const make = (parts: Parts) => firstOf(model, matchesOf(model, parts.filter, parts.grant), limit);
-      const { made, values } = shaped(`first ${limit}`, { filter, grant, position: [] }, make, lengthOf);
+      const { made, values } = shaped(`first ${limit}`, { filter, grant, position: [], area: null }, make, lengthOf);
       return bound(made, values);
     },
     one(column, grant) {
       const make = (parts: Parts) => oneOf(model, column, parts.grant);
-      const { made, values } = shaped(`one ${column.name}`, { filter: NO_FILTER, grant, position: [] }, make, lengthOf);
+      const { made, values } = shaped(
+        `one ${column.name}`,
+        { filter: NO_FILTER, grant, position: [], area: null },
+        make,
+        lengthOf,
+      );
       return bound(made, values);
     },
   };
@@ -103,53 +113,55 @@ function oneOf({ selectList, sql }: TableModel, column: Column, grant: Grant): S
   };
 }
 
-function shapeOf(kind: string, { filter, grant, position }: Parts): Shape {
+function shapeOf(kind: string, { filter, grant, position, area }: Parts): Shape {
   const shape = new Shape().add(kind).addScalars(position).addFilter(filter).add(grant.kind);
-  return grant.kind === "filter" ? shape.addFilter(grant.filter) : shape;
+  if (grant.kind === "filter") shape.addFilter(grant.filter);
+  // Last: a search for the nearest records replaces these values by others.
+  return area === null ? shape : shape.addArea(area);
 }
 
 /** Returns the parts with slots, in the order of `shapeOf`. */
-function templateOf({ filter, grant, position }: Parts): Parts {
+function templateOf({ filter, grant, position, area }: Parts): Parts {
   const template = new Template();
   const slots = template.scalars(position);
   const own = template.filter(filter);
-  return {
-    position: slots,
-    filter: own,
-    grant: grant.kind === "filter" ? { ...grant, filter: template.filter(grant.filter) } : grant,
-  };
+  const granted = grant.kind === "filter" ? { ...grant, filter: template.filter(grant.filter) } : grant;
+  return { position: slots, filter: own, grant: granted, area: area === null ? null : template.area(area) };
 }
 
 /**
  * Returns the columns of a page. With `fields`: these, and those of its cursor. All when a rule, or `expand`, looks at the
  * records.
  */
-function columnsOf(model: TableModel, { fields, expand, sort }: ListRequest, grant: Grant): readonly Column[] {
+function columnsOf(model: TableModel, { fields, expand, sort, near }: ListRequest, grant: Grant): readonly Column[] {
   if (fields === null || expand !== null || grant.kind === "record" || model.isSchemaless) return model.columns;
   const isSorted = (name: string) => sort.terms.some(({ field }) => field.column.name === name);
-  return model.columns.filter(({ name }) => name === "id" || fields.has(name) || isSorted(name));
+  return model.columns.filter(
+    ({ name }) => name === "id" || fields.has(name) || isSorted(name) || near?.column.name === name,
+  );
 }
 
 function makeList(
   model: TableModel,
   request: ListRequest & { columns: readonly Column[] },
-  { filter, grant, position }: Parts,
+  { filter, grant, position, area }: Parts,
 ): PreparedList {
-  const { paging, sort, limit, columns } = request;
+  const { paging, sort, near, limit, columns } = request;
   const reverse = paging.mode === "before";
   const isKeyset = paging.mode === "after" || paging.mode === "before";
   const behind = isKeyset ? beyond(sort, position, { reverse }) : null;
   // After a cursor, the index must be entered where the page begins.
   const isEntered = behind === null || behind.ranges !== null;
-  const path = isEntered ? pathOf(model, { filter, sort }, grant) : null;
+  const path = isEntered && near === null ? pathOf(model, { filter, sort }, grant) : null;
   return prepareList(model, {
     columns,
     matches: matchesOf(model, filter, grant, { isWalk: path !== null && path.tested === null }),
     behind,
     sort,
+    near: near === null || area === null ? null : { column: near.column, area, isWalked: !mayTakeLong(filter, grant) },
     reverse,
     limit: isMoreCounted(request, grant) ? limit : limit + 1,
-    offset: paging.mode === "offset" ? paging.offset : 0,
+    offset: offsetOf(paging),
     path,
     isTotalWanted: isTotalWanted(request, grant),
   });
@@ -163,8 +175,19 @@ const SLOT_LENGTH = 16;
 const lengthOfCount = ({ total, few }: PreparedCount): number =>
   lengthOf(total) + lengthOf(few?.count) + lengthOf(few?.candidates);
 
-function lengthOfList({ page, total, ofFew, walk }: PreparedList): number {
+function lengthOfList({ page, total, ofFew, near, walk }: PreparedList): number {
   const walked = (walk?.ranges ?? []).flatMap((range) => [range.page, range.rest]);
-  const all = [page, total?.sql, ofFew?.candidates, ofFew?.count, ofFew?.bytes, ofFew?.page, ...walked];
+  const all = [
+    page,
+    total?.sql,
+    ofFew?.candidates,
+    ofFew?.count,
+    ofFew?.bytes,
+    ofFew?.page,
+    near?.count,
+    near?.bytes,
+    near?.page,
+    ...walked,
+  ];
   return all.reduce((sum, condition) => sum + lengthOf(condition), 0);
 }

@@ -2,11 +2,12 @@ import type { TableRecord } from "../../../config/types.ts";
 import type { DatabaseFile, SqlValue } from "../../../db/index.ts";
 import { bound, type SqlCondition } from "../filters/filter-sql.ts";
 import { isLight, isQuick, type ReadCost } from "../filters/read-cost.ts";
-import { QUICK_STEPS_MAX } from "../limits.ts";
+import { QUICK_STEPS_BYTES, QUICK_STEPS_MAX } from "../limits.ts";
 import type { Codec, Row } from "../model/codec.ts";
 import type { TableModel } from "../model/model.ts";
 import type { IndexWalk } from "./index-walk.ts";
 import type { FewMatches, PreparedList } from "./list-sql.ts";
+import { walkNear } from "./near.ts";
 
 /** Bytes of a page read on the main thread: two or three milliseconds with its JSON. */
 const QUICK_PAGE_BYTES = 256 * 1024;
@@ -55,9 +56,6 @@ export function fewer(file: DatabaseFile, count: SqlCondition): number | null {
   const matching = number(file, count);
   return matching <= QUICK_STEPS_MAX ? matching : null;
 }
-
-/** Bytes of the sorted fields of the few records that an index finds. */
-const QUICK_STEPS_BYTES = 4 * 1024 * 1024;
 
 /** Whether an R-tree finds so few candidates that they may be tested on the main thread; always true where no R-tree is entered. */
 export function hasFewCandidates(
@@ -129,10 +127,14 @@ export function createQuickReads(model: TableModel, codec: Codec): QuickReads {
 
   return {
     isScan: (file, cost) => scanned(file, cost) !== null,
-    page(file, { page, ofFew: found, walk, cost }, values, { known, isTotalWanted }) {
+    page(file, { page, ofFew: found, walk, near, cost }, values, { known, isTotalWanted }) {
       const bytes = scanned(file, cost);
       if (bytes !== null) return { records: read(file, bound(page, values), bytes), matching: null, isScan: true };
       if (!isLight(cost)) return { records: null, matching: null, isScan: false };
+      if (near !== null) {
+        const records = walkNear(near, { file, values, read: (statement) => read(file, statement, null) });
+        return { records, matching: null, isScan: false };
+      }
       const ofFew = found !== null && hasFewCandidates(file, found, values) ? found : null;
       const few = (): number | null => {
         if (known !== null) return known <= QUICK_STEPS_MAX ? known : null;

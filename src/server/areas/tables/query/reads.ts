@@ -19,7 +19,16 @@ import { LongRecord } from "../records/store.ts";
 import { denied, type Grant, type RecordRights } from "../rules/access.ts";
 import { encodeCursor } from "./cursor.ts";
 import { KeptLists, ListText } from "./kept-lists.ts";
-import { isTotalWanted, type ListRequest, parseFields, parseFilters, parseListRequest, pick } from "./list-query.ts";
+import {
+  isTotalWanted,
+  type ListRequest,
+  offsetOf,
+  parseFields,
+  parseFilters,
+  parseListRequest,
+  pick,
+  shownIn,
+} from "./list-query.ts";
 import { prepareList } from "./list-sql.ts";
 import type { Matches } from "./matches.ts";
 import { type Page, pagesOf } from "./pages.ts";
@@ -50,7 +59,8 @@ const tooLargePage = (): AppError =>
   tooLarge("The records of this page are larger than 8 MiB; request fewer, or use a cursor");
 
 /** Whether the request has no conditions and is ordered by id. */
-const isPlain = ({ filter, sort }: ListRequest): boolean => isEmpty(filter) && sort.terms[0]?.field.name === "id";
+const isPlain = ({ filter, sort, near }: ListRequest): boolean =>
+  isEmpty(filter) && near === null && sort.terms[0]?.field.name === "id";
 
 /** A table and its file; the file is null when the instance does not exist yet. */
 export interface Source {
@@ -236,13 +246,14 @@ function createListing(expanding: Expanding, allReadable: ReadRights["allReadabl
       // With `total=false`, the page may be complete, and only the record behind it does not fit.
       if (isCut && request.paging.mode === "offset" && records.length < request.limit) throw tooLargePage();
       // Without a total, one record more than requested shows whether there are more.
-      const hasMore = isCut || (total === null ? records.length > request.limit : total > records.length);
+      const hasMore =
+        isCut || (total === null ? records.length > request.limit : total > offsetOf(request.paging) + records.length);
       if (records.length > request.limit) records.length = request.limit;
       if (request.paging.mode === "before") records.reverse();
       return chain(allReadable(principal, source, granted, records), () => {
         const answer = envelope(request, records, hasMore, total);
         if (request.expand === null) return answer;
-        const shown = (record: TableRecord) => pick(record, request.fields);
+        const shown = (record: TableRecord) => shownIn(request, record);
         const expanded = expanding.answers(principal, source, request.expand, records, shown, asked);
         return chain(expanded, (items) => ({ ...answer, items }));
       });
@@ -267,24 +278,32 @@ export async function firstById(
 ): Promise<Page> {
   const { model } = table;
   const { columns } = model;
-  const query = { columns, matches, behind: null, sort: parseSort(model, null), reverse: false, limit, offset: 0 };
+  const query = {
+    columns,
+    matches,
+    behind: null,
+    sort: parseSort(model, null),
+    near: null,
+    reverse: false,
+    limit,
+    offset: 0,
+  };
   const made = prepareList(model, { ...query, path: null, isTotalWanted: false });
   return pagesOf(table).list(file, { made, values: [] }, caller);
 }
 
 /** Returns the answer of a list. [TB1] [TB2] [TB3] */
 function envelope(request: ListRequest, records: TableRecord[], hasMore: boolean, total: number | null): ListResult {
-  const { paging, limit, sort, fields, isTotalAsked } = request;
+  const { paging, limit, sort, fields, near, isTotalAsked } = request;
   const isKeyset = paging.mode === "after" || paging.mode === "before";
   const last = paging.mode === "before" ? records[0] : records.at(-1);
   const cursor = hasMore && last !== undefined ? encodeCursor(sort, last) : null;
-  const offset = paging.mode === "offset" ? paging.offset : 0;
   return {
-    items: fields === null ? records : records.map((record) => pick(record, fields)),
+    items: fields === null && near === null ? records : records.map((record) => shownIn(request, record)),
     total,
-    page: isKeyset ? null : Math.floor(offset / limit) + 1,
+    page: isKeyset ? null : Math.floor(offsetOf(paging) / limit) + 1,
     perPage: isKeyset ? null : limit,
-    hasMore: paging.mode === "offset" && isTotalAsked ? null : hasMore,
-    cursor: paging.mode === "offset" ? null : cursor,
+    hasMore: paging.mode === "offset" && isTotalAsked && near === null ? null : hasMore,
+    cursor: paging.mode === "offset" || near !== null ? null : cursor,
   };
 }

@@ -41,11 +41,11 @@ const EVERYTHING: Grant = { kind: "all", saidBy: "rule", again: null };
 
 function requestOf(filter: ParsedFilter, sort: string | null = null, paging: Paging = { mode: "first" }): ListRequest {
   const order = { sort: parseSort(posts, sort), limit: 20, paging };
-  return { filter, ...order, isTotalAsked: true, fields: null, expand: null };
+  return { filter, ...order, near: null, isTotalAsked: true, fields: null, expand: null };
 }
 
 /** Returns the statements as they run. */
-function statements({ made: { page, total, ofFew, walk, ...others }, values }: Shaped<PreparedList>) {
+function statements({ made: { page, total, ofFew, walk, near: _, ...others }, values }: Shaped<PreparedList>) {
   const bind = (statement: PreparedList["page"] | null | undefined) =>
     statement === null || statement === undefined ? null : bound(statement, values);
   return {

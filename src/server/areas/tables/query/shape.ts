@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../../../kernel/json/json.ts";
 import type { SqlValue } from "../../../db/index.ts";
-import { areaValues } from "../filters/areas.ts";
+import { type AreaValues, areaValues } from "../filters/areas.ts";
 import { type Condition, isListCondition, isRelation, mapConditions, type ParsedFilter } from "../filters/filter.ts";
 import { scalar, slotCount } from "../filters/filter-sql.ts";
 import {
@@ -53,6 +53,12 @@ export class Shape {
     return this;
   }
 
+  /** Adds the values of an area of which nothing but values differs. */
+  addArea(area: AreaValues): this {
+    this.values.push(...area.all);
+    return this;
+  }
+
   #addScalar(value: SqlValue): void {
     this.key += value === null ? " null" : " ?";
     if (value !== null) this.values.push(value);
@@ -69,7 +75,7 @@ export class Shape {
       const { by, values } = needleOf(operator, value);
       this.key += ` ${by} ${values.length} ${by === "anywhere" ? lengthOf(value) : ""}`;
       this.values.push(...values);
-    } else if (isAreaOperator(operator)) this.values.push(...areaValues(value).all);
+    } else if (isAreaOperator(operator)) this.addArea(areaValues(value));
     else if (OPERATORS[operator].takes === "part") this.#addTyped(value as JsonValue, lengthOf(value));
     else if (field.isJson) this.#addTyped(value as JsonValue, 0);
     else this.#addScalar(scalar(value as JsonValue));
@@ -125,6 +131,10 @@ export class Template {
     return values.map((value) => (value === null ? null : (this.#slot("text") as unknown as SqlValue)));
   }
 
+  area(area: AreaValues): AreaValues {
+    return area.with(this.#slots("number", area.all.length) as unknown as SqlValue[]);
+  }
+
   #slot(kind: ValueKind, length = 0): Slot {
     return new Slot(this.#count++, kind, length);
   }
@@ -145,8 +155,7 @@ export class Template {
       return having(new NeedleSlots(by, this.#slots("text", values.length) as unknown as SqlValue[], lengthOf(value)));
     }
     if (isAreaOperator(operator)) {
-      const area = areaValues(value);
-      return having(area.with(this.#slots("number", area.all.length) as unknown as SqlValue[]));
+      return having(this.area(areaValues(value)));
     }
     const kind = kindOf(value as JsonValue);
     if (kind === "null" || (field.isJson && isWritten(kind))) return condition;
