@@ -143,3 +143,29 @@ test("[TB408] record types have the references that a request may expand", async
     await own.stop();
   }
 });
+
+test("[TB758] points are described, and the distance that `near` adds to their records", async () => {
+  const at = { type: "geo", required: true } as const;
+  const own = await testPlatform({
+    config: {
+      api: { schemaEndpoint: true },
+      databases: {
+        shared: {
+          tables: { places: { schema: { at } }, taken: { schema: { at, distance: { type: "string" } } }, no: {} },
+        },
+      } as never,
+    },
+  });
+  try {
+    const { body } = await own.get<Document>("/swagger/json");
+    expect(await new Validator().validate(structuredClone(body) as never)).toEqual({ valid: true });
+    const propertiesOf = (name: string) =>
+      (body.components.schemas[`shared.${name}`] as { properties: Record<string, Schema> }).properties;
+    expect(propertiesOf("places")["at"]).toMatchObject({ type: "object", required: ["lat", "lng"] });
+    expect(propertiesOf("places")["distance"]?.["type"]).toBe("number");
+    expect(propertiesOf("taken")["distance"]?.["type"]).toEqual(["string", "null"]);
+    expect(propertiesOf("no")["distance"]).toBeUndefined();
+  } finally {
+    await own.stop();
+  }
+});

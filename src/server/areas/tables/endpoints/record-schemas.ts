@@ -33,7 +33,12 @@ export const schemaRef = (name: string): TSchema => ({ $ref: `#/components/schem
 export function answeredRecord(model: TableModel): JsonSchema {
   return {
     type: "object",
-    properties: { ...propertiesOf(model, fieldSchema), ...expandProperty(model), ...highlightsProperty(model) },
+    properties: {
+      ...propertiesOf(model, fieldSchema),
+      ...expandProperty(model),
+      ...highlightsProperty(model),
+      ...distanceProperty(model),
+    },
     required: model.columns.flatMap(({ name }) => (name === DOCUMENT_COLUMN ? [] : [name])),
     additionalProperties: model.isSchemaless,
   };
@@ -59,6 +64,12 @@ function expandProperty(model: TableModel): JsonSchema {
 /** Returns the property that a search adds to a record; none when the table has no search. */
 function highlightsProperty(model: TableModel): JsonSchema {
   return model.fts === null ? {} : { highlights: HIGHLIGHTS };
+}
+
+/** Returns the property that `near` adds to a record; none when the table has no points, or a field has the name. [TB758] */
+function distanceProperty(model: TableModel): JsonSchema {
+  if (model.byName.has("distance") || !model.columns.some(({ type }) => type === "geo")) return {};
+  return { distance: { type: "number", minimum: 0, description: "Metres from the point of `near`" } };
 }
 
 /** Returns the schema of records as a client inserts them. Fields that a hook may fill in are not required. */
