@@ -7,7 +7,7 @@ import { QUICK_OFFSET_MAX, QUICK_STEPS_MAX } from "../limits.ts";
 import type { Column, TableModel } from "../model/model.ts";
 import { type IndexWalk, limitSql, ROW, recordsAt, sizeOf, testedWalk } from "./index-walk.ts";
 import type { Matches, Path } from "./matches.ts";
-import { type NearWalk, nearestOfAll, nearWalk } from "./near.ts";
+import { type NearWalk, nearestOfAll, nearWalk } from "./nearest.ts";
 
 export interface ListQuery {
   /** Columns read of each record. */

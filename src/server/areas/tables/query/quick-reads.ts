@@ -7,7 +7,7 @@ import type { Codec, Row } from "../model/codec.ts";
 import type { TableModel } from "../model/model.ts";
 import type { IndexWalk } from "./index-walk.ts";
 import type { FewMatches, PreparedList } from "./list-sql.ts";
-import { walkNear } from "./near.ts";
+import { walkNear } from "./nearest.ts";
 
 /** Bytes of a page read on the main thread: two or three milliseconds with its JSON. */
 const QUICK_PAGE_BYTES = 256 * 1024;

@@ -1,0 +1,129 @@
+import type { TableRecord } from "../../../config/types.ts";
+import type { DatabaseFile, SqlValue } from "../../../db/index.ts";
+import { type AreaValues, areaValues, candidatesOf, distanceSql } from "../filters/areas.ts";
+import { bound, join, type SqlCondition } from "../filters/filter-sql.ts";
+import {
+  NEAR_FIRST_METERS,
+  NEAR_METERS_MAX,
+  NEAR_METERS_MIN,
+  NEAR_STEPS_MAX,
+  QUICK_STEPS_BYTES,
+  QUICK_STEPS_MAX,
+} from "../limits.ts";
+import type { Column, TableModel } from "../model/model.ts";
+import { limitSql, ROW, recordsAt, sizeOf } from "./index-walk.ts";
+import type { Matches } from "./matches.ts";
+
+const DISTANCE = '"_platform_distance"';
+
+/** A page to read, as in `ListQuery`; `area` are the values or slots of `nearValues`. */
+interface NearPage {
+  columns: readonly Column[];
+  matches: Matches;
+  near: { column: Column; area: AreaValues };
+  limit: number;
+  offset: number;
+}
+
+const distanceOf = (model: TableModel, { column, area }: NearPage["near"]): SqlCondition =>
+  distanceSql(`${model.sql}.${column.sql}`, area.circle ?? []);
+
+const selected = (model: TableModel, { columns }: NearPage): string =>
+  columns.map(({ sql }) => `${model.sql}.${sql}`).join(", ");
+
+const skipped = (offset: number): SqlValue[] => (offset === 0 ? [] : [offset]);
+
+/** Returns the page that calculates the distance of every match. */
+export function nearestOfAll(model: TableModel, page: NearPage): SqlCondition {
+  const { matches, near, limit, offset } = page;
+  const distance = distanceOf(model, near);
+  const where = matches.where === null ? "" : ` WHERE ${matches.where.sql}`;
+  const places = `SELECT ${model.sql}.rowid AS ${ROW}, ${distance.sql} AS ${DISTANCE} FROM ${model.sql}${where} ORDER BY ${DISTANCE} NULLS LAST, ${model.sql}."id" ${limitSql(limit, offset)}`;
+  return {
+    sql: recordsAt(model, selected(model, page), places),
+    params: [...distance.params, ...(matches.where?.params ?? []), ...skipped(offset)],
+  };
+}
+
+/** Statements that find the nearest records in a growing circle. */
+export interface NearWalk {
+  /** Counts the candidates of the circle, up to a limit. */
+  count: SqlCondition;
+  /** Sums the bytes of the candidates. */
+  bytes: SqlCondition;
+  /** Reads the page among the candidates; it is the page of the list where it is full. */
+  page: SqlCondition;
+  limit: number;
+  offset: number;
+}
+
+/** Returns a walk; null where a page needs more records than the main thread examines. */
+export function nearWalk(model: TableModel, page: NearPage): NearWalk | null {
+  const { matches, near, limit, offset } = page;
+  if (offset + limit > QUICK_STEPS_MAX / 2) return null;
+  const found = candidatesOf(near.column, near.area);
+  const joined = `(${found.sql}) AS "_platform_candidates" CROSS JOIN ${model.sql} ON ${model.sql}.rowid = "_platform_candidates"."id"`;
+  const distance = distanceOf(model, near);
+  const radius = near.area.circle?.at(-1) ?? null;
+  const tested = { sql: `${DISTANCE} <= ?`, params: [radius] };
+  const where = matches.tested === null ? tested : join([tested, matches.tested], "AND");
+  const places = `SELECT ${model.sql}.rowid AS ${ROW}, ${distance.sql} AS ${DISTANCE} FROM ${joined} WHERE ${where.sql} ORDER BY ${DISTANCE}, ${model.sql}."id" ${limitSql(limit, offset)}`;
+  return {
+    count: { sql: `SELECT count(*) FROM (${found.sql} LIMIT ${QUICK_STEPS_MAX + 1})`, params: found.params },
+    bytes: { sql: `SELECT sum(${sizeOf(model)}) FROM ${joined}`, params: found.params },
+    page: {
+      sql: recordsAt(model, selected(model, page), places),
+      params: [...distance.params, ...found.params, ...where.params, ...skipped(offset)],
+    },
+    limit,
+    offset,
+  };
+}
+
+/** What a walk reads with. */
+interface Reading {
+  file: DatabaseFile;
+  values: readonly SqlValue[];
+  read(statement: SqlCondition): TableRecord[] | null;
+}
+
+/**
+ * Reads the nearest records in a circle that grows until it has enough of them for certain, and shrinks where it has too many
+ * candidates. null: too many have to be examined, or records without a point belong to the page.
+ */
+export function walkNear({ count, bytes, page, limit, offset }: NearWalk, { file, values, read }: Reading) {
+  const wanted = offset + limit;
+  const number = ({ sql, params }: SqlCondition): number => Number(file.query(sql).values(...params)[0]?.[0] ?? 0);
+  const others = values.slice(0, -AREA_VALUES);
+  const [lat, lng] = values.slice(-CIRCLE_VALUES).map(Number);
+  const point = { lat: lat ?? 0, lng: lng ?? 0 };
+  let [examined, low, high] = [0, 0, Number.POSITIVE_INFINITY];
+  let meters = NEAR_FIRST_METERS;
+  for (let step = 0; step < NEAR_STEPS_MAX; step++) {
+    const present = [...others, ...areaValues({ ...point, meters }).all];
+    const found = number(bound(count, present));
+    if (found > QUICK_STEPS_MAX) high = meters;
+    else {
+      low = meters;
+      if (found >= wanted) {
+        examined += found;
+        if (examined > 2 * QUICK_STEPS_MAX || number(bound(bytes, present)) > QUICK_STEPS_BYTES) return null;
+        const records = read(bound(page, present));
+        if (records === null || records.length === limit) return records;
+      }
+      if (meters === NEAR_METERS_MAX) return null;
+    }
+    if (high < NEAR_METERS_MIN || high / low < 1.01) return null;
+    // As many as are wanted twice over, if points lie evenly.
+    const grown = low * Math.min(8, Math.max(1.5, Math.sqrt((2 * wanted) / Math.max(1, found))));
+    meters =
+      high === Number.POSITIVE_INFINITY
+        ? Math.min(grown, NEAR_METERS_MAX)
+        : Math.sqrt(Math.max(low, high / 1000) * high);
+  }
+  return null;
+}
+
+/** Numbers of `AreaValues.all`, and of its circle. */
+const CIRCLE_VALUES = 4;
+const AREA_VALUES = 6 + CIRCLE_VALUES;
