@@ -99,16 +99,21 @@ test("[US360] sessions, factors, identities and passkeys of a user are listed wi
 
 test("[US360] [US361] reading needs auth:admin:*:read, removing auth:admin:*:write", async () => {
   const { user } = await signUp(platform);
-  const path = `${pathOf(user.id)}/means`;
-  expect((await platform.get(path)).status).toBe(401);
-  expect((await platform.withKey("other-key-0123456789abcdef").get(path)).status).toBe(403);
-  expect((await platform.withKey(READER).get(path)).status).toBe(200);
+  for (const listed of ["means", "sessions"]) {
+    const path = `${pathOf(user.id)}/${listed}`;
+    expect((await platform.get(path)).status).toBe(401);
+    expect((await platform.withKey("other-key-0123456789abcdef").get(path)).status).toBe(403);
+    expect((await platform.withKey(READER).get(path)).status).toBe(200);
+    expect((await platform.service.get(`${pathOf("nobody")}/${listed}`)).status).toBe(404);
+  }
+  const { sessions } = await meansOf(user.id);
+  expect(sessions).toHaveLength(1);
+  expect((await platform.service.get(`${pathOf(user.id)}/sessions`)).body).toEqual({ sessions });
   for (const part of ["sessions", "identities", "passkeys"]) {
     expect((await platform.delete(`${pathOf(user.id)}/${part}/x`)).status).toBe(401);
     expect((await platform.withKey(READER).delete(`${pathOf(user.id)}/${part}/x`)).status).toBe(403);
     expect((await platform.service.delete(`${pathOf(user.id)}/${part}/x`)).status).toBe(404);
   }
-  expect((await platform.service.get(`${pathOf("nobody")}/means`)).status).toBe(404);
 });
 
 test("[US361] a session ends at once, and the others stay", async () => {

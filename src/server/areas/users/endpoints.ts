@@ -292,6 +292,21 @@ function means({ accounts, limit }: EndpointDeps): readonly Endpoint[] {
       return accounts.means(params.id);
     },
   );
+  const sessions = endpoint(
+    "GET /api/auth/admin/users/:id/sessions",
+    {
+      ...common,
+      summary: "List a user's live sessions, newest first, at most 100",
+      path: OF_USER,
+      answers: { 200: Type.Pick(SignInMeans, ["sessions"]) },
+      errors: [404],
+    },
+    ({ principal, params, query }) => {
+      requireRight(principal, "read");
+      query();
+      return { sessions: accounts.means(params.id).sessions };
+    },
+  );
   const removals = REMOVALS.map(({ kind, path, summary }) =>
     endpoint(
       `DELETE /api/auth/admin/users/:id/${path}/:means`,
@@ -311,5 +326,5 @@ function means({ accounts, limit }: EndpointDeps): readonly Endpoint[] {
       },
     ),
   );
-  return [read, ...removals];
+  return [read, sessions, ...removals];
 }
