@@ -32,6 +32,14 @@ export default defineConfig({
           },
           access: { read: true, insert: true, update: true, delete: true },
         },
+        evenings: {
+          schema: {
+            name: { type: "string" },
+            filmIds: { type: "references", references: "films", max: 20 },
+            guestIds: { type: "references", references: "people", required: true },
+          },
+          access: { read: true, insert: true, update: true, delete: true },
+        },
         drafts: { access: { read: true, insert: true, update: true, delete: true } },
       },
     },

@@ -26,6 +26,7 @@ const CONFIG = `{
             owner: { type: "string" },
             author: { type: "string", references: { table: "people", onDelete: "set null" } },
             note: { type: "string", references: { table: "mine" } },
+            helpers: { type: "references", references: "people" },
           },
           access: {
             read: true,
@@ -261,6 +262,36 @@ test("[TC50] with expand, records follow what they refer to", () =>
     await put("tasks", { id: "x1", title: "x1c", owner: "exp", author: null });
     await until("none is none", () => String(authors()) === "x1c,,x2,Bob");
     expect(live.items as JsonObject[]).toEqual((await query.list()).items);
+  }));
+
+test("[TB653] [TB656] live queries of several references follow their ids, and expand them", () =>
+  visit(async ({ client }) => {
+    for (const id of ["h1", "h2"]) await put("people", { id, name: id.toUpperCase() });
+    await put("tasks", { id: "s1", title: "s1", owner: "s", helpers: ["h2", "h1"] });
+    await put("tasks", { id: "s2", title: "s2", owner: "s" });
+    const tasks = client.db("shared").table("tasks").where("owner", "==", "s");
+    const live = tasks
+      .where("helpers", "has", "h1")
+      .sort("title")
+      .expand("helpers" as never)
+      .live();
+    const names = () =>
+      live.items.map((item) => (item["expand"] as { helpers: JsonObject[] }).helpers.map((one) => one["name"]));
+    await until("the first one is there", () => JSON.stringify(names()) === '[["H2","H1"]]');
+    const others = tasks.where("helpers", "hasAny", ["h1", "h2"]).sort("title").live();
+    await until("it is live", () => others.status === "live");
+    const change = client
+      .db("shared")
+      .table("tasks")
+      .update("s2", { helpers: { $op: "add", value: "h1" } });
+    // At once, before the server has answered.
+    await until("an own change is shown", () => others.items.length === 2);
+    await change;
+    await until("both are there", () => JSON.stringify(names()) === '[["H2","H1"],["H1"]]');
+    await platform.service.patch(`${at("tasks")}/s1`, { helpers: { $op: "remove", value: "h1" } });
+    await until("one that has it no more is gone", () => JSON.stringify(names()) === '[["H1"]]');
+    await remove("people", "h1");
+    await until("none has it", () => live.items.length === 0 && titles(others).join() === "s1");
   }));
 
 test("[TC50] [TC47] the code of expand is asked for again where it did not load", () =>

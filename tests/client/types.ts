@@ -128,6 +128,39 @@ export async function writes() {
   await client.db("shared").transaction([{ table: "people", action: "insert", data: { title: "A" } }]);
 }
 
+export async function several() {
+  const evenings = client.db("shared").table("evenings");
+  await evenings.insert({ guestIds: ["ann"] });
+  // @ts-expect-error: guestIds is required
+  await evenings.insert({ filmIds: ["1"] });
+  // @ts-expect-error: several references are never null
+  await evenings.insert({ guestIds: ["ann"], filmIds: null });
+  await evenings.update("1", { filmIds: { $op: "add", value: "1" }, guestIds: { $op: "remove", value: "ann" } });
+  // @ts-expect-error: an id is a text
+  await evenings.update("1", { filmIds: { $op: "add", value: 1 } });
+  // @ts-expect-error: a name is one text
+  await evenings.update("1", { name: { $op: "add", value: "a" } });
+  const query = evenings.where("filmIds", "has", "1").where("guestIds", "hasAll", ["ann", "bob"]);
+  evenings.where(anyOf([["filmIds", "hasAny", ["1", "2"]]], [["name", "==", "Noir"]]));
+  // @ts-expect-error: only ids compare several references
+  evenings.where("filmIds", "==", "1");
+  // @ts-expect-error: a list of ids
+  evenings.where("filmIds", "hasAny", "1");
+  // @ts-expect-error: one text has no ids
+  evenings.where("name", "has", "1");
+  // @ts-expect-error: several references are no group
+  await evenings.aggregate({ groupBy: ["filmIds"] });
+  const { items } = await query.expand("filmIds.directorId").list();
+  const [evening] = items;
+  if (evening === undefined) return;
+  holds<Equal<typeof evening.filmIds, string[]>>();
+  const titles: string[] = evening.expand.filmIds.map((film) => film.title);
+  const directors: (string | undefined)[] = evening.expand.filmIds.map((film) => film.expand.directorId?.name);
+  const back = await films.expand("evenings(filmIds)").first();
+  const names: (string | null)[] | undefined = back?.expand["evenings(filmIds)"].items.map(({ name }) => name);
+  return [titles, directors, names];
+}
+
 export async function aggregates() {
   const groups = await films.aggregate({ select: ["count()", "avg(rating)"], groupBy: ["genre", "released:year"] });
   const [group] = groups;

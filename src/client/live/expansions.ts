@@ -85,17 +85,22 @@ export function createExpansions({ transport, plan, retries, window, changed }: 
   // The expansion of `comments(postId)` depends on the id alone.
   const fields = paths.map((path) => path.split(".", 1)[0] ?? path).filter((name) => !name.includes("("));
   const keyOf = (record: JsonObject) => JSON.stringify(fields.map((name) => record[name] ?? null));
-  const nothing: JsonObject = {};
-  for (const path of paths) {
-    const name = path.split(".", 1)[0] ?? path;
-    nothing[name] = name.includes("(") ? { items: [], hasMore: false } : null;
-  }
+  /** Returns the expansion of a record of which nothing is known but its references. */
+  const nothingOf = (key: string): JsonObject =>
+    Object.fromEntries(
+      paths.map((path) => {
+        const name = path.split(".", 1)[0] ?? path;
+        const one = Array.isArray(JSON.parse(key)[fields.indexOf(name)]) ? [] : null;
+        return [name, name.includes("(") ? { items: [], hasMore: false } : one];
+      }),
+    );
 
   const learn: Expansions["learn"] = (records) =>
     records.map((record) => {
       const { expand, ...own } = record;
       const before = known.get(idOf(own));
-      const next = { key: keyOf(own), expand: (expand ?? nothing) as JsonObject };
+      const key = keyOf(own);
+      const next = { key, expand: (expand ?? nothingOf(key)) as JsonObject };
       const isSame = before !== undefined && JSON.stringify(before.expand) === JSON.stringify(next.expand);
       if (!isSame || before.key !== next.key) known.set(idOf(own), next);
       return own;
@@ -111,7 +116,7 @@ export function createExpansions({ transport, plan, retries, window, changed }: 
       for (const [id, key] of asked) {
         missing.delete(id);
         // The record may be deleted by now. A change reports that, or newer references.
-        known.set(id, { key, expand: nothing });
+        known.set(id, { key, expand: nothingOf(key) });
       }
       learn(records);
       if (known.size > KNOWN_MAX) for (const id of known.keys()) if (window.get(id) === undefined) known.delete(id);
@@ -133,7 +138,7 @@ export function createExpansions({ transport, plan, retries, window, changed }: 
       const key = keyOf(record);
       const found = known.get(id);
       if (found === undefined || found.key !== key) {
-        if (isOwn) return { ...record, expand: nothing };
+        if (isOwn) return { ...record, expand: nothingOf(key) };
         missing.set(id, key);
         // All requests made during one read of the items are batched.
         queueMicrotask(() => void read());

@@ -28,11 +28,16 @@ function changed(record: JsonObject, changes: JsonObject, now: string): JsonObje
 
 const isOperator = (value: JsonValue): value is JsonObject => isJsonObject(value) && typeof value["$op"] === "string";
 
-/** Applies a value to a field. `increment` and `deleteField` are objects with `$op`. */
+/** Applies a value to a field. `increment`, `deleteField`, and the changes of references by one id are objects with `$op`. */
 function valueAfter(before: JsonValue, value: JsonValue): JsonValue {
   if (!isOperator(value)) return value;
-  if (value["$op"] === "deleteField") return null;
-  return (typeof before === "number" ? before : 0) + Number(value["value"]);
+  const { $op: operator, value: operand = null } = value;
+  if (Array.isArray(before)) {
+    if (operator === "add") return [...new Set([...before, operand])];
+    return before.filter((one) => operator === "remove" && one !== operand);
+  }
+  if (operator === "deleteField") return null;
+  return (typeof before === "number" ? before : 0) + Number(operand);
 }
 
 /**

@@ -70,10 +70,21 @@ type Related<Tables, Name, Path> = WithRelated<
   Path
 >;
 
+/** Whether a step is a field of several references. */
+type IsSeveral<Tables, Name, Step> = Name extends keyof Tables
+  ? Step extends keyof Tables[Name]
+    ? "references" extends Member<Tables[Name][Step], "type">
+      ? true
+      : false
+    : false
+  : false;
+
 type Expanded<Tables, Name, Path> = {
   [Step in FirstOf<Path> & string]: Step extends `${infer Table}(${string})`
     ? { items: Related<Tables, Table, RestOf<Path, Step>>[]; hasMore: boolean }
-    : Related<Tables, EndOf<Tables, Name, Step>, RestOf<Path, Step>> | null;
+    : IsSeveral<Tables, Name, Step> extends true
+      ? Related<Tables, EndOf<Tables, Name, Step>, RestOf<Path, Step>>[]
+      : Related<Tables, EndOf<Tables, Name, Step>, RestOf<Path, Step>> | null;
 };
 
 /** Record with the `expand` of these paths; the record itself without any. */

@@ -7,7 +7,7 @@ type NumbersOf<R> = { [Name in keyof R & string]: [NonNullable<R[Name]>] extends
 type ColumnsOf<R> = {
   [Name in keyof R & string]: JsonValue extends R[Name]
     ? never
-    : [NonNullable<R[Name]>] extends [GeoPoint]
+    : [NonNullable<R[Name]>] extends [GeoPoint | string[]]
       ? never
       : Name;
 }[keyof R & string];
@@ -44,6 +44,7 @@ export type GroupOf<R, Selected extends string, Grouped extends string> = string
 type Equality = "==" | "!=";
 type Membership = "in" | "not in";
 type Area = "within" | "inBox";
+type Several = "has" | "hasAny" | "hasAll";
 type TextSearch = "contains" | "icontains" | "startsWith" | "istartsWith";
 
 /** Fields of a record, and paths into JSON fields: `address.city`. */
@@ -59,9 +60,9 @@ export type OperatorOf<Value> = JsonValue extends Value
   ? FilterOperator
   : [NonNullable<Value>] extends [GeoPoint]
     ? Equality | Area
-    : [NonNullable<Value>] extends [string]
-      ? Exclude<FilterOperator, Area>
-      : Exclude<FilterOperator, Area | TextSearch>;
+    : [Value] extends [string[]]
+      ? Several
+      : Exclude<FilterOperator, Area | Several | ([NonNullable<Value>] extends [string] ? never : TextSearch)>;
 
 /** Operand type for a field of this type. */
 export type OperandOf<Value, Operator> = JsonValue extends Value
@@ -72,10 +73,14 @@ export type OperandOf<Value, Operator> = JsonValue extends Value
       : Operator extends "inBox"
         ? GeoBox
         : null
-    : Operator extends Membership
-      ? readonly (Value | null)[]
-      : Operator extends Equality
-        ? Value | null
-        : Operator extends TextSearch
-          ? string
-          : NonNullable<Value>;
+    : [Value] extends [string[]]
+      ? Operator extends "has"
+        ? string
+        : readonly string[]
+      : Operator extends Membership
+        ? readonly (Value | null)[]
+        : Operator extends Equality
+          ? Value | null
+          : Operator extends TextSearch
+            ? string
+            : NonNullable<Value>;

@@ -11,6 +11,12 @@ export interface FieldDeletion {
   $op: "deleteField";
 }
 
+/** Atomic change of several references by one id. An id that is there already, or is not there, changes nothing. */
+export interface ReferenceChange {
+  $op: "add" | "remove";
+  value: string;
+}
+
 type Member<Field, Name extends string> = Name extends keyof Field ? Field[Name] : undefined;
 /** Fields that the server sets. */
 type Timestamps = "createdAt" | "updatedAt";
@@ -42,8 +48,10 @@ export type InsertOfSchema<Schema> =
       }
     : Untyped;
 
-type OperatorsOf<Value> = FieldDeletion | (Extract<Value, number> extends never ? never : Increment);
-type NumberOperator<Value> = Extract<Value, number> extends never ? never : Increment;
+type OperatorsOf<Value> = FieldDeletion | AtomicOperator<Value>;
+type AtomicOperator<Value> =
+  | (Extract<Value, number> extends never ? never : Increment)
+  | ([Value] extends [string[]] ? ReferenceChange : never);
 
 /**
  * Changes of an update of a table with this schema. `id` and the timestamps are ignored, so that a whole record can be sent back.
@@ -56,7 +64,7 @@ export type ChangesOfSchema<Schema> =
           | (Name extends "id" | Timestamps
               ? never
               : Name extends RequiredOf<Schema>
-                ? NumberOperator<RecordOfSchema<Schema>[Name]>
+                ? AtomicOperator<RecordOfSchema<Schema>[Name]>
                 : OperatorsOf<RecordOfSchema<Schema>[Name]>);
       }
     : Untyped;

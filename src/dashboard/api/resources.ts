@@ -1,7 +1,27 @@
 import { useQuery } from "@tanstack/react-query";
 import { server } from "./server.ts";
 
-export type FieldType = "string" | "text" | "integer" | "number" | "boolean" | "date" | "datetime" | "geo" | "json";
+export type FieldType =
+  | "string"
+  | "text"
+  | "integer"
+  | "number"
+  | "boolean"
+  | "date"
+  | "datetime"
+  | "geo"
+  | "json"
+  | "references";
+
+interface Reference {
+  table: string;
+  column: string;
+  onDelete: string;
+}
+
+/** Returns what a field of one reference refers to; undefined for other fields, those of several references too. */
+export const referenceOf = (field: Field | undefined): Reference | undefined =>
+  field?.type === "references" ? undefined : field?.references;
 
 export interface Field {
   type: FieldType;
@@ -17,7 +37,7 @@ export interface Field {
   check?: string;
   enum?: readonly (string | number)[];
   default?: unknown;
-  references?: { table: string; column: string; onDelete: string };
+  references?: Reference;
   onUpdate?: string;
   validate?: string;
 }

@@ -4,13 +4,28 @@ import { type GeoBox, type GeoCircle, isInArea } from "./geo.ts";
 import { compareText, lowerAscii } from "./text-match.ts";
 import { type ValuePath, valueAt } from "./value-path.ts";
 
-type SingleOperator = "==" | "!=" | ">" | ">=" | "<" | "<=" | "contains" | "icontains" | "startsWith" | "istartsWith";
+type SingleOperator =
+  | "=="
+  | "!="
+  | ">"
+  | ">="
+  | "<"
+  | "<="
+  | "contains"
+  | "icontains"
+  | "startsWith"
+  | "istartsWith"
+  | "has";
 
 /** A condition whose value has the type that its operator takes. */
 export type MatchCondition =
   | { readonly field: ValuePath; readonly operator: SingleOperator; readonly value: JsonValue }
   | { readonly field: ValuePath; readonly operator: "within" | "inBox"; readonly value: GeoCircle | GeoBox }
-  | { readonly field: ValuePath; readonly operator: "in" | "not in"; readonly value: readonly JsonValue[] };
+  | {
+      readonly field: ValuePath;
+      readonly operator: "in" | "not in" | "hasAny" | "hasAll";
+      readonly value: readonly JsonValue[];
+    };
 
 /** `or`: one of the filters must match; `and`: all; `not`: none of them, of which there is one. */
 export interface MatchGroup {
@@ -63,6 +78,15 @@ function matchesCondition(condition: MatchCondition, record: JsonObject): boolea
       return orderOf(value, condition.value) < 0;
     case "<=":
       return orderOf(value, condition.value) <= 0;
+    case "has":
+    case "hasAny":
+    case "hasAll": {
+      // There may be a thousand on both sides.
+      const ids = new Set([value].flat());
+      const wanted = [condition.value].flat();
+      const isThere = (id: JsonValue) => ids.has(id);
+      return condition.operator === "hasAny" ? wanted.some(isThere) : wanted.every(isThere);
+    }
   }
 }
 

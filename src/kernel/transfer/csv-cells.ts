@@ -4,7 +4,17 @@ import { isHeld, jsonTextFault } from "../json/text.ts";
 // Values as cells of CSV files, for the command line and for the dashboard.
 
 /** The types of fields. */
-type FieldType = "string" | "text" | "integer" | "number" | "boolean" | "date" | "datetime" | "geo" | "json";
+type FieldType =
+  | "string"
+  | "text"
+  | "integer"
+  | "number"
+  | "boolean"
+  | "date"
+  | "datetime"
+  | "geo"
+  | "json"
+  | "references";
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
@@ -37,6 +47,7 @@ export function parseCell({ text, isQuoted }: Cell, type: FieldType | undefined)
       return parseBoolean(text);
     case "geo":
     case "json":
+    case "references":
       return parseJson(text);
     case "string":
     case "text":

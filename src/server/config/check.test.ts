@@ -150,7 +150,7 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     "an unknown type",
     field({ type: "strng" }),
     `${TITLE}.type`,
-    'must be one of string, text, number, integer, boolean, date, datetime, geo, json, got "strng" (did you mean "string"?)',
+    'must be one of string, text, number, integer, boolean, date, datetime, geo, json, references, got "strng" (did you mean "string"?)',
   ],
   [
     "[CF7]",
@@ -342,6 +342,73 @@ const CASES: [rule: string, what: string, config: unknown, path: string, words: 
     field({ type: "string", mayBeHidden: true }),
     `${TITLE}.mayBeHidden`,
     "is for a field with references",
+  ],
+  [
+    "[CF320]",
+    "several references without a table",
+    field({ type: "references" }),
+    `${TITLE}.references`,
+    "the table whose ids",
+  ],
+  [
+    "[CF320]",
+    "a default of several references",
+    field({ type: "references", references: "posts", default: [] }),
+    `${TITLE}.default`,
+    "is not for references",
+  ],
+  [
+    "[CF320]",
+    "unique several references",
+    field({ type: "references", references: "posts", unique: true }),
+    `${TITLE}.unique`,
+    "is not for references",
+  ],
+  [
+    "[CF320]",
+    "too many references",
+    field({ type: "references", references: "posts", max: 1001 }),
+    `${TITLE}.max`,
+    "from 1 to 1000",
+  ],
+  [
+    "[CF320]",
+    "several references to another column",
+    schema({
+      title: { type: "references", references: { table: "posts", column: "name" } },
+      name: { type: "string", unique: true },
+    }),
+    `${TITLE}.references.column`,
+    "several references are ids",
+  ],
+  [
+    "[CF321]",
+    "several references that cascade",
+    field({ type: "references", references: "posts", onDelete: "cascade" }),
+    `${TITLE}.onDelete`,
+    "must be remove or restrict",
+  ],
+  [
+    "[CF321]",
+    "one reference that is taken out",
+    field({ references: "posts", onDelete: "remove" }),
+    `${TITLE}.onDelete`,
+    "alone",
+  ],
+  [
+    "[CF320]",
+    "an index of several references",
+    {
+      databases: {
+        shared: {
+          tables: {
+            posts: { schema: { title: { type: "references", references: "posts" } }, indexes: [{ fields: ["title"] }] },
+          },
+        },
+      },
+    },
+    "databases.shared.tables.posts.indexes.0.fields.0",
+    "an index of their own",
   ],
   [
     "[CF8]",

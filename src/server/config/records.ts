@@ -20,7 +20,10 @@ export type FilterOperator =
   | "within"
   | "inBox"
   | "in"
-  | "not in";
+  | "not in"
+  | "has"
+  | "hasAny"
+  | "hasAll";
 
 /** A field that the table's type does not declare. No text has this type. */
 export type AnyField = string & { readonly "~anyField": never };

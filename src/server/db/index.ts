@@ -47,6 +47,7 @@ export type { FormerDatetimes } from "./schema/datetimes.ts";
 export { geoIndexName } from "./schema/geo-index.ts";
 export { holdsRecords } from "./schema/holds-records.ts";
 export { type RehearsalJob, type RehearsedFile, rehearseFiles } from "./schema/schema-rehearsal.ts";
+export { linksName } from "./schema/links.ts";
 export { indexName, primaryKeyIndexName } from "./schema/sql.ts";
 export { ftsTokenizer } from "./schema/tokenizer.ts";
 export type { DeclaredValues } from "./schema/types.ts";

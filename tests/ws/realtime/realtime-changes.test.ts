@@ -10,6 +10,10 @@ const CONFIG = `{
       access: ${OPEN} },
     comments: { schema: { postId: { type: "string", references: { table: "posts", onDelete: "cascade" } } }, access: ${OPEN} },
     notes: { schema: { postId: { type: "string", references: { table: "posts", onDelete: "set null" } } }, access: ${OPEN} },
+    lists: { schema: { posts: { type: "references", references: "posts" }, members: { type: "json" } }, access: ${OPEN} },
+    teams: { schema: { members: { type: "references", references: "people" } },
+      access: { ...${OPEN}, read: (auth) => auth !== null && [["members", "has", auth.id]] } },
+    people: { schema: { name: { type: "string" } }, access: ${OPEN} },
     owned: { schema: { ownerId: { type: "string" }, text: { type: "string" } },
       access: { ...${OPEN}, read: (auth) => auth !== null && [["ownerId", "==", auth.id]] } },
     judged: { schema: { ownerId: { type: "string" }, text: { type: "string" } },
@@ -135,6 +139,35 @@ test("[TB74] a reference that a delete clears is sent as a modified record with 
   expect(event).toMatchObject({ changeType: "modified", docId: noteId, data: { postId: null } });
   expect(event["data"]).toEqual(after.body);
   expect(String(after.body["updatedAt"]) > String(before.body["updatedAt"])).toBe(true);
+  await socket.close();
+});
+
+test("[TB653] [TB654] filters and rules with ids of several references decide about changes; [TB657] a deletion is one", async () => {
+  const socket = await connect(platform, user);
+  const [first, second] = [await insert("posts", { title: "one" }), await insert("posts", { title: "two" })];
+  await subscribe(socket, "realtime:shared:lists", { filters: [["posts", "hasAll", [first, second]]] });
+  const id = await insert("lists", { posts: [first] });
+  await user.patch(`${table("lists")}/${id}`, { posts: { $op: "add", value: second } });
+  await socket.expect({ changeType: "added", docId: id, data: { posts: [first, second] } });
+  await user.delete(`${table("posts")}/${first}`);
+  await socket.expect({ changeType: "removed", docId: id, data: null });
+  await subscribe(socket, "realtime:shared:lists");
+  await user.delete(`${table("posts")}/${second}`);
+  await socket.expect({ changeType: "modified", docId: id, data: { posts: [] } });
+  socket.send({ type: "subscribe", channel: "realtime:shared:lists", filters: [["posts", "==", "x"]] });
+  await socket.expect({ type: "error", code: "INVALID_FILTER" });
+
+  for (const person of [user.id, other.id]) await insert("people", { id: person });
+  await subscribe(socket, "realtime:shared:teams");
+  const team = await platform.service.post<{ id: string }>(table("teams"), { members: [other.id] });
+  const change = (members: JsonObject) => platform.service.patch(`${table("teams")}/${team.body.id}`, { members });
+  await change({ $op: "add", value: user.id });
+  await socket.expect({ changeType: "added", docId: team.body.id, data: { members: [other.id, user.id] } });
+  await change({ $op: "remove", value: other.id });
+  await socket.expect({ changeType: "modified", docId: team.body.id, data: { members: [user.id] } });
+  await change({ $op: "remove", value: user.id });
+  await socket.expect({ changeType: "removed", docId: team.body.id, data: null });
+  await settled(socket);
   await socket.close();
 });
 

@@ -16,7 +16,10 @@ export type Operator =
   | "within"
   | "inBox"
   | "in"
-  | "not in";
+  | "not in"
+  | "has"
+  | "hasAny"
+  | "hasAll";
 
 /** Condition in the server's form. */
 export type Condition = readonly [field: string, operator: Operator, value: unknown];
@@ -48,17 +51,22 @@ const OPERATORS: Readonly<Record<FieldType, readonly Operator[]>> = {
   boolean: ["==", "!="],
   geo: ["within", "inBox", "==", "!="],
   json: ["==", "!=", "contains"],
+  references: ["has", "hasAny", "hasAll"],
 };
 
 export const operatorsOf = ({ type }: Pick<Field, "type">): readonly Operator[] => OPERATORS[type];
 
-/** Parses typed text as a value of the field. `null` is null; a list for `in` is separated by commas. */
+/** Whether the operator takes a list. */
+export const takesList = (operator: Operator): boolean => ["in", "not in", "hasAny", "hasAll"].includes(operator);
+
+/** Parses typed text as a value of the field. `null` is null; a list is separated by commas. */
 export function typedValue(text: string, operator: Operator, field: Pick<Field, "type">): unknown {
-  if (operator === "in" || operator === "not in") return text.split(",").map((part) => single(part.trim(), field));
+  if (takesList(operator)) return text.split(",").map((part) => single(part.trim(), field));
   return single(text, field);
 }
 
 function single(text: string, { type }: Pick<Field, "type">): unknown {
+  if (type === "references") return text;
   if (text === "null") return null;
   if (type === "boolean") return text === "true";
   // Text that is not a number, or that a number cannot represent exactly, stays text: the server reports the problem.

@@ -4,7 +4,15 @@ import { type SyntheticEvent, useState } from "react";
 import type { TableSchema } from "../../api/resources.ts";
 import { SEARCH_DELAY_MS } from "../../limits.ts";
 import { IconFilter, IconSearch } from "../../parts/icons.tsx";
-import { type Condition, type Conditions, type Operator, operatorsOf, textOf, typedValue } from "./filter-model.ts";
+import {
+  type Condition,
+  type Conditions,
+  type Operator,
+  operatorsOf,
+  takesList,
+  textOf,
+  typedValue,
+} from "./filter-model.ts";
 
 interface FilterProps {
   schema: TableSchema;
@@ -79,7 +87,7 @@ export function FilterButton({ schema, conditions, onChange }: FilterProps) {
                 label="Value"
                 value={text}
                 onChange={(event) => setText(event.currentTarget.value)}
-                description={used === "in" || used === "not in" ? "Separated by commas" : undefined}
+                description={takesList(used) ? "Separated by commas" : undefined}
               />
             )}
             <SegmentedControl

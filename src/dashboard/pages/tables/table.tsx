@@ -2,7 +2,7 @@ import { Button, Tabs } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useCallback, useMemo, useState } from "react";
-import { declaredAs, type TableSchema, useResources } from "../../api/resources.ts";
+import { declaredAs, referenceOf, type TableSchema, useResources } from "../../api/resources.ts";
 import { useRights } from "../../api/session.tsx";
 import { numberText } from "../../parts/format.tsx";
 import { IconPlus, IconTrash } from "../../parts/icons.tsx";
@@ -265,8 +265,9 @@ function useFollow(address: TableAddress) {
   const targetOf = useReferenceTarget(address);
   return (row: Row, { id, field }: GridColumn): void => {
     const value = row[id];
-    if (field?.references === undefined || value === null || value === undefined) return;
-    const target = targetOf(field.references, String(value));
+    const references = referenceOf(field);
+    if (references === undefined || value === null || value === undefined) return;
+    const target = targetOf(references, String(value));
     if (target !== null) void navigate(target);
   };
 }

@@ -1,6 +1,6 @@
 import { useQueries } from "@tanstack/react-query";
 import { useMemo } from "react";
-import { declaredAs, type TableSchema, useResources } from "../../api/resources.ts";
+import { declaredAs, referenceOf, type TableSchema, useResources } from "../../api/resources.ts";
 import { useRights } from "../../api/session.tsx";
 import { useServer, useViewAs } from "../../shell/view-as.tsx";
 import { keyOf, pathOf, type TableAddress } from "./address.ts";
@@ -17,7 +17,8 @@ export function useTitles(address: TableAddress, schema: TableSchema, pages: rea
   const as = useViewAs();
   const { may } = useRights();
   const tables = useResources().data?.namespaces[address.namespace]?.tables;
-  const asked = Object.entries(schema.fields).flatMap(([column, { references }]) => {
+  const asked = Object.entries(schema.fields).flatMap(([column, field]) => {
+    const references = referenceOf(field);
     const target = references === undefined ? undefined : declaredAs(tables, references.table);
     const title = target === undefined ? null : titleOf(target);
     if (references === undefined || target === undefined || title === null) return [];

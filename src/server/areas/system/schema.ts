@@ -5,13 +5,13 @@ import { type DeclaredReference, referenceOf, typeOf } from "../../config/sectio
 import type { Field, FieldType, PlatformConfig, TableConfig } from "../../config/types.ts";
 
 const FieldDescription = Type.Object({
-  type: Type.Enum(["string", "text", "number", "integer", "boolean", "date", "datetime", "geo", "json"]),
+  type: Type.Enum(["string", "text", "number", "integer", "boolean", "date", "datetime", "geo", "json", "references"]),
   required: Type.Boolean({ description: "Never null; an insert must provide it unless it has a default" }),
   unique: Type.Boolean(),
   fixed: Type.Optional(Type.Literal(true, { description: "Only service keys may change it after the insert" })),
   generated: Type.Boolean({ description: "The server fills it in when an insert omits it" }),
   default: Type.Optional(Type.Unsafe<JsonValue>({})),
-  min: Type.Optional(Type.Number({ description: "Characters of text, value of numbers" })),
+  min: Type.Optional(Type.Number({ description: "Characters of text, value of numbers, number of references" })),
   max: Type.Optional(Type.Number()),
   pattern: Type.Optional(Type.String({ description: "The source of a regular expression" })),
   patternFlags: Type.Optional(Type.String()),

@@ -211,6 +211,12 @@ export const PAGES_PER_TURN = 200;
 /** Referring records read before their cost is computed: few enough to fit in memory at any size. */
 export const UNASKED_RECORDS_MAX = 2;
 
+/**
+ * Ids of several references that one request adds and removes: each is looked up and linked, which together holds the event loop for
+ * about 20 ms.
+ */
+export const LINKED_IDS_MAX = 5_000;
+
 // Lookups
 
 /** Records that one lookup returns. */

@@ -6,7 +6,8 @@ import type { AnyField, AnyFilter, FilterOperator } from "../records.ts";
 type Equality = "==" | "!=";
 type Ordering = ">" | ">=" | "<" | "<=";
 type Membership = "in" | "not in";
-type TextSearch = Exclude<FilterOperator, Equality | Ordering | Membership | "within" | "inBox">;
+type Several = "has" | "hasAny" | "hasAll";
+type TextSearch = Exclude<FilterOperator, Equality | Ordering | Membership | Several | "within" | "inBox">;
 
 type ColumnCondition<Name extends string, Value> =
   | readonly [field: Name, operator: Equality, value: Value | null]
@@ -27,11 +28,18 @@ type JsonCondition<Name extends string> = readonly [
   value: JsonValue | readonly JsonValue[],
 ];
 
+/** A condition on the ids of several references. */
+type SeveralCondition<Name extends string> =
+  | readonly [field: Name, operator: "has", value: string]
+  | readonly [field: Name, operator: "hasAny" | "hasAll", value: readonly string[]];
+
 type ConditionOf<Name extends string, Value> = JsonValue extends Value
   ? JsonCondition<Name>
   : NonNullable<Value> extends GeoPoint
     ? GeoCondition<Name>
-    : ColumnCondition<Name, NonNullable<Value>>;
+    : [Value] extends [string[]]
+      ? SeveralCondition<Name>
+      : ColumnCondition<Name, NonNullable<Value>>;
 
 type TupleOf<R> =
   | { [Name in keyof R & string]: ConditionOf<Name, R[Name]> }[keyof R & string]

@@ -12,6 +12,7 @@ interface ValueByType {
   datetime: string;
   geo: GeoPoint;
   json: JsonValue;
+  references: string[];
 }
 
 /**
@@ -30,7 +31,13 @@ type ValueOf<F> =
         ? string
         : JsonValue;
 
-type FieldValue<F> = Member<F, "required"> extends true ? ValueOf<F> : ValueOf<F> | null;
+/** References to several records are never null: without any they are `[]`. */
+type FieldValue<F> =
+  Member<F, "required"> extends true
+    ? ValueOf<F>
+    : Member<F, "type"> extends "references"
+      ? ValueOf<F>
+      : ValueOf<F> | null;
 
 interface AutoFields {
   id: string;
@@ -39,7 +46,7 @@ interface AutoFields {
 }
 
 /**
- * A record of a table with this schema. `required` fields are never null, all others may be; `enum` becomes the union of its
+ * A record of a table with this schema. `required` fields and `references` are never null, all others may be; `enum` becomes the union of its
  * values. Without a schema it is `TableRecord`, whose fields have any JSON value.
  */
 export type RecordOf<Schema> = unknown extends Schema
@@ -59,7 +66,11 @@ export type WrittenOf<R> = string extends keyof R ? TableRecord : { [Name in key
 
 type FieldOperator<Value> =
   | { $op: "deleteField" }
-  | (Extract<Value, number> extends never ? never : { $op: "increment"; value: number });
+  | (Extract<Value, number> extends never ? never : { $op: "increment"; value: number })
+  | (IsIds<Value> extends true ? { $op: "add" | "remove"; value: string } : never);
+
+/** Whether these are the values of several references. A `json` field takes any value, of which lists of texts are some. */
+type IsIds<Value> = [Value] extends [string[]] ? true : false;
 
 /** The changes of a record: values and operators. */
 export type ChangesOf<R> = string extends keyof R

@@ -12,6 +12,7 @@ import { isDoneAlready } from "./done-already.ts";
 import { applyGeo, dropGeo, dropGeoTriggers } from "./geo-index.ts";
 import { DECLARED_KEY, isEmpty, readIndexNames, readStored, readTableSql, type StoredTable } from "./inspect.ts";
 import { addition, brokenReference, planTable } from "./plan.ts";
+import { applyLinks, dropLinkTriggers } from "./links.ts";
 import { lostTables } from "./renames.ts";
 import { createTableSql } from "./sql.ts";
 import {
@@ -108,6 +109,7 @@ function migrate(
   const isUnknown = readMeta(sqlite, HASH_KEY) === UNKNOWN_HASH;
   const stored = readStored(sqlite);
   const before = readTableSql(sqlite);
+  dropLinkTriggers(sqlite);
   const migrated = runMigrations(sqlite, tables, { stored, before, pathOf });
   const present = migrated.size > 0 ? readTableSql(sqlite) : before;
   const isAltered = ({ name }: DeclaredTable): boolean =>
@@ -140,6 +142,7 @@ function migrate(
     dropFts(sqlite, name);
     dropGeo(sqlite, name);
   }
+  applyLinks(sqlite, tables, { isStale, pathOf });
   // These tables are empty.
   for (const name of missing) sqlite.run(`DROP TABLE ${quote(name)}`);
   const isUpgrade = hasFormerDatetimes(sqlite);

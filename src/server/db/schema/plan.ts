@@ -128,7 +128,12 @@ function planChange(
     plan.rebuild = true;
     planReference(sqlite, table.name, column, path, problems);
   }
-  planValues(sqlite, { table, column, before, path, problems, isRetyped });
+  if (column.linksTo !== undefined && column.linksTo !== before?.linksTo) {
+    planLinks(sqlite, table.name, column, path, problems);
+  }
+  // A migration may have written anything into several references.
+  const isRewritten = isRetyped || (isMigrated && column.linksTo !== undefined);
+  planValues(sqlite, { table, column, before, path, problems, isRetyped: isRewritten });
 }
 
 /** Plans a reference. It counts broken ones here too, because a large file is compared without being rebuilt. */
@@ -144,6 +149,19 @@ function planReference(
   const known = `SELECT ${quote(references.column)} FROM ${quote(references.table)}`;
   const broken = countBreaking(sqlite, table, `${from} IS NULL OR ${from} IN (${known})`);
   if (broken > 0) problems.push(brokenReference(path, broken, references.table));
+}
+
+/** Counts the records with an id that no record has, for a large file that is compared without being changed. */
+function planLinks(
+  sqlite: Database,
+  table: string,
+  { name, linksTo = "" }: DeclaredColumn,
+  path: string,
+  problems: string[],
+): void {
+  const missing = `SELECT 1 FROM json_each(${quote(name)}) WHERE value NOT IN (SELECT "id" FROM ${quote(linksTo)})`;
+  const broken = countBreaking(sqlite, table, `NOT EXISTS (${missing})`);
+  if (broken > 0) problems.push(brokenReference(path, broken, linksTo));
 }
 
 export const brokenReference = (path: string, count: number, target: string): string =>

@@ -14,10 +14,12 @@ export interface DeclaredValues {
     maxLength?: number;
     minimum?: number;
     maximum?: number;
+    minItems?: number;
+    maxItems?: number;
   };
   pattern: { source: string; flags: string } | null;
   /** Notation that a value must have; null: any. */
-  form: "date" | "datetime" | "geo" | "boolean" | null;
+  form: "date" | "datetime" | "geo" | "boolean" | "ids" | null;
 }
 
 export interface DeclaredColumn {
@@ -28,6 +30,8 @@ export interface DeclaredColumn {
   /** An SQL expression over the columns of the row; null for none. */
   check: string | null;
   references: DeclaredReference | null;
+  /** The table whose ids the column has, as a JSON array. Absent in other columns. */
+  linksTo?: string;
   /** Accepted values; null: any that the column's type can hold. Absent in the declaration that a file of 0.2 has. */
   values?: DeclaredValues | null;
   /** The value for existing rows when the column is added or becomes required. */

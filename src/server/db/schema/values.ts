@@ -22,12 +22,27 @@ function acceptance({ schema, pattern, form }: DeclaredValues): (value: string |
   const compiled = Compile(schema);
   const expression = pattern === null ? null : new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, ""));
   return (value) => {
+    if (form === "ids") {
+      const ids = idsIn(String(value));
+      return ids !== null && compiled.Check(ids);
+    }
     if (form === "datetime" && instantOf(String(value)) === null) return false;
     if (form === "date" && !isIsoDate(String(value))) return false;
     if (form === "geo" && !isGeoText(String(value))) return false;
     if (form === "boolean" && value !== 0 && value !== 1) return false;
     return compiled.Check(value) && (expression === null || expression.test(String(value)));
   };
+}
+
+/** Returns the ids in a JSON array of texts, none of them twice; null for another value. */
+function idsIn(text: string): string[] | null {
+  try {
+    const ids: unknown = JSON.parse(text);
+    const isIds = Array.isArray(ids) && ids.every((id) => typeof id === "string") && new Set(ids).size === ids.length;
+    return isIds ? ids : null;
+  } catch {
+    return null;
+  }
 }
 
 /** Describes what a column accepts: `must be one of "a", "b"`. */
@@ -40,6 +55,9 @@ export function acceptedText({ values, columnKind }: { values: DeclaredValues; c
   const [min, max] = [schema.minLength ?? schema.minimum, schema.maxLength ?? schema.maximum];
   if (min !== undefined) parts.push(`${isText ? "have" : "be"} at least ${min}${unit}`);
   if (max !== undefined) parts.push(`${isText ? "have" : "be"} at most ${max}${unit}`);
+  if (form === "ids") parts.push("be a JSON array of ids, none of them twice");
+  if (schema.minItems !== undefined) parts.push("have an id");
+  if (schema.maxItems !== undefined) parts.push(`have at most ${schema.maxItems} ids`);
   if (pattern !== null) parts.push(`match ${pattern.source}`);
   if (form === "datetime") parts.push("be a date and time with an offset, such as 2024-05-06T04:00:00.000Z");
   if (form === "date") parts.push("be a date such as 2024-05-06");

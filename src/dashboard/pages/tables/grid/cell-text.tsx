@@ -23,16 +23,20 @@ function shortened(text: string): string {
 /** Formats a value in one line, for a cell. */
 export function cellText(value: unknown, field: Pick<Field, "type"> | undefined): string {
   if (value === null || value === undefined) return "";
+  if (field?.type === "references" && Array.isArray(value)) return shortened(value.join(", "));
   if (field?.type === "datetime" && typeof value === "string") return timeText(value);
   return typeof value === "object" ? jsonText(value) : shortened(String(value));
 }
+
+/** Whether values of the field are edited as JSON: any value, a point, or the array of several references. */
+export const isJsonText = ({ type }: Pick<Field, "type">): boolean => ["json", "geo", "references"].includes(type);
 
 const BREAKS = /\r\n?|\n/g;
 
 /** Formats a value for an editor, where every line break is `\n`. */
 export function editText(value: unknown, field: Pick<Field, "type" | "enum">): string {
   if (value === null || value === undefined) return "";
-  if (field.type === "json" || field.type === "geo") return JSON.stringify(value, null, 2);
+  if (isJsonText(field)) return JSON.stringify(value, null, 2);
   // Options are chosen unchanged.
   return field.enum === undefined ? String(value).replace(BREAKS, "\n") : String(value);
 }
@@ -55,7 +59,7 @@ export function parsed(text: string, field: Pick<Field, "type" | "required" | "e
     return field.enum === undefined ? withBreaksOf(before, text) : text;
   }
   if (text.trim() === "") return null;
-  if (type === "json" || type === "geo") return parseJson(text);
+  if (isJsonText(field)) return parseJson(text);
   if (type === "boolean") return text === "true";
   // Text that is not a number, or that a number cannot represent exactly, stays text: the server reports the problem.
   if (type === "integer" || type === "number") return isNumber(text) ? Number(text) : text;

@@ -40,6 +40,7 @@ const WIDTHS: Readonly<Record<Field["type"], number>> = {
   datetime: 180,
   geo: 220,
   json: 220,
+  references: 220,
 };
 const ID_WIDTH = 150;
 /** Width of the checkbox column. */

@@ -1,12 +1,12 @@
 import { Loader, Popover, Select, Text, Textarea, TextInput } from "@mantine/core";
 import { notifications } from "@mantine/notifications";
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
-import type { Field } from "../../../api/resources.ts";
+import { type Field, referenceOf } from "../../../api/resources.ts";
 import { messageOf } from "../../../api/server.ts";
 import { textHeight } from "../../../parts/json.tsx";
 import type { TableAddress } from "../address.ts";
 import { ReferenceInput } from "../record/reference.tsx";
-import { editText, parsed } from "./cell-text.tsx";
+import { editText, isJsonText, parsed } from "./cell-text.tsx";
 
 interface EditorProps {
   address: TableAddress;
@@ -41,8 +41,8 @@ export function CellEditor({ address, name, field: declared, value, save, close 
     }
   };
   const options = field.type === "boolean" ? ["true", "false"] : field.enum?.map(String);
-  const isMany =
-    field.type === "json" || field.type === "geo" || field.type === "text" || editText(value, field).includes("\n");
+  const references = referenceOf(field);
+  const isMany = isJsonText(field) || field.type === "text" || editText(value, field).includes("\n");
   const onKeyDown = (event: KeyboardEvent): void => {
     event.stopPropagation();
     if (event.key === "Escape") close();
@@ -85,11 +85,11 @@ export function CellEditor({ address, name, field: declared, value, save, close 
                 void submit(next ?? "");
               }}
             />
-          ) : field.references !== undefined ? (
+          ) : references !== undefined ? (
             <ReferenceInput
               {...common}
               address={address}
-              references={field.references}
+              references={references}
               isOpenAtFirst
               value={text}
               onChange={setText}
@@ -128,7 +128,7 @@ function useIsOpen(): () => boolean {
   return () => isOpen.current;
 }
 
-const TYPES: Readonly<Record<Exclude<Field["type"], "json">, string>> = {
+const TYPES: Readonly<Record<Exclude<Field["type"], "json" | "references">, string>> = {
   string: "string",
   text: "string",
   date: "string",
@@ -141,4 +141,7 @@ const TYPES: Readonly<Record<Exclude<Field["type"], "json">, string>> = {
 
 /** Returns whether a value has the type of the field. In a table without a schema, records may differ from the first ones. */
 const isOf = (value: unknown, { type }: Field): boolean =>
-  value === null || value === undefined || type === "json" || typeof value === TYPES[type];
+  value === null ||
+  value === undefined ||
+  type === "json" ||
+  (type === "references" ? Array.isArray(value) : typeof value === TYPES[type]);

@@ -11,6 +11,7 @@ import {
   IconPinnedOff,
   IconSum,
 } from "../../../parts/icons.tsx";
+import { isJsonText } from "./cell-text.tsx";
 import { type Columns, canMove, type GridColumn, moveColumn } from "./columns.ts";
 
 interface HeadProps {
@@ -34,7 +35,7 @@ export const Head = memo(function Head({ columns, table, sort, onSort, ...summar
         const isSorted = column.id === sortedBy;
         const isDescending = isSorted && direction === "desc";
         const next = !isSorted ? `${column.id}:asc` : isDescending ? null : `${column.id}:desc`;
-        const isSortable = column.field?.type !== "json" && column.field?.type !== "geo";
+        const isSortable = column.field === undefined || !isJsonText(column.field);
         return (
           <div
             key={column.id}

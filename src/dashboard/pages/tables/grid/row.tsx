@@ -1,4 +1,5 @@
 import { memo } from "react";
+import { referenceOf } from "../../../api/resources.ts";
 import { IconExternalLink } from "../../../parts/icons.tsx";
 import type { TableAddress } from "../address.ts";
 import type { Row } from "../rows.ts";
@@ -106,11 +107,12 @@ function CellContent({ column, row, titleOf }: { column: GridColumn; row: Row; t
   if (value === null || value === undefined) return <span className="is-null">–</span>;
   const marked = row.highlights?.[column.id];
   const text = marked?.includes(MARKS.pre) === true ? <Marked text={marked} /> : cellText(value, column.field);
-  if (column.field?.references === undefined) return text;
+  const references = referenceOf(column.field);
+  if (references === undefined) return text;
   const title = titleOf(column.id, String(value));
   return (
     <>
-      <span className="grid-follow" title={`Open in ${column.field.references.table}`} data-follow aria-hidden>
+      <span className="grid-follow" title={`Open in ${references.table}`} data-follow aria-hidden>
         <IconExternalLink size={14} aria-hidden />
       </span>
       {title === undefined ? text : <span title={String(value)}>{title}</span>}

@@ -1,10 +1,11 @@
 import { ActionIcon, JsonInput, Select, Textarea, TextInput, type TextInputProps } from "@mantine/core";
 import { useRef } from "react";
-import type { Field } from "../../../api/resources.ts";
+import { type Field, referenceOf } from "../../../api/resources.ts";
 import { timeText } from "../../../parts/format.tsx";
 import { IconCalendar } from "../../../parts/icons.tsx";
 import { textHeight } from "../../../parts/json.tsx";
 import type { TableAddress } from "../address.ts";
+import { isJsonText } from "../grid/cell-text.tsx";
 import { ReferenceInput, ReferenceLink } from "./reference.tsx";
 
 interface TimeInputProps extends Omit<TextInputProps, "value" | "onChange"> {
@@ -105,7 +106,7 @@ export function FieldInput({ name, field, address, text, stored, problem, isRead
       />
     );
   }
-  if (field.type === "json" || field.type === "geo") {
+  if (isJsonText(field)) {
     return (
       <JsonInput
         validationError="This is no JSON"
@@ -126,7 +127,7 @@ export function FieldInput({ name, field, address, text, stored, problem, isRead
       />
     );
   }
-  const { references } = field;
+  const references = referenceOf(field);
   if (references !== undefined) {
     return (
       <ReferenceInput

@@ -1,7 +1,7 @@
 import { type TSchema, Type } from "typebox";
 import { referringName } from "../expand/paths.ts";
 import { EXPANDED_PER_RECORD_MAX, ID_LENGTH_MAX, INDEXED_TEXT_LENGTH_MAX } from "../limits.ts";
-import { type Column, DOCUMENT_COLUMN, type TableModel } from "../model/model.ts";
+import { type Column, DOCUMENT_COLUMN, idsMax, type TableModel } from "../model/model.ts";
 
 type JsonSchema = Record<string, unknown>;
 
@@ -17,6 +17,12 @@ export const OPERATOR_SCHEMAS = {
     type: "object",
     properties: { $op: { const: "deleteField" } },
     required: ["$op"],
+    additionalProperties: false,
+  },
+  FieldReference: {
+    type: "object",
+    properties: { $op: { enum: ["add", "remove"] }, value: { type: "string" } },
+    required: ["$op", "value"],
     additionalProperties: false,
   },
 } satisfies Record<string, JsonSchema>;
@@ -50,7 +56,10 @@ export function answeredRecord(model: TableModel): JsonSchema {
  */
 function expandProperty(model: TableModel): JsonSchema {
   const recordOf = ({ namespace, name }: TableModel) => schemaRef(`${namespace}.${name}`);
-  const one = model.outgoing.map(({ column, to }) => [column.name, { anyOf: [recordOf(to), { type: "null" }] }]);
+  const one = model.outgoing.map(({ column, to }) => {
+    const several = { type: "array", items: recordOf(to), maxItems: idsMax(column) };
+    return [column.name, column.links === null ? { anyOf: [recordOf(to), { type: "null" }] } : several];
+  });
   const many = model.incoming.map((edge) => {
     const items = { type: "array", items: recordOf(edge.from), maxItems: EXPANDED_PER_RECORD_MAX };
     const properties = { items, hasMore: { type: "boolean" } };
@@ -75,8 +84,8 @@ function distanceProperty(model: TableModel): JsonSchema {
 /** Returns the schema of records as a client inserts them. Fields that a hook may fill in are not required. */
 export function insertedRecord(model: TableModel): JsonSchema {
   const isFilledIn = model.config.hooks?.beforeInsert !== undefined;
-  const isRequired = ({ field, isNullable }: Column): boolean =>
-    !isFilledIn && field !== null && !isNullable && field.default === undefined && field.onUpdate === undefined;
+  const isRequired = ({ field }: Column): boolean =>
+    !isFilledIn && field?.required === true && field.default === undefined && field.onUpdate === undefined;
   return {
     type: "object",
     properties: propertiesOf(model, (column) => withDefault(column, withNote(column, fieldSchema(column, model)))),
@@ -92,7 +101,11 @@ export function updatedRecord(model: TableModel): JsonSchema {
     properties: propertiesOf(model, (column) => {
       if (column.field === null) return { description: "Ignored, whatever it is" };
       const isNumeric = column.type === "number" || column.type === "integer";
-      const operators = [...(isNumeric ? [schemaRef("FieldIncrement")] : []), schemaRef("FieldDeletion")];
+      const operators = [
+        ...(isNumeric ? [schemaRef("FieldIncrement")] : []),
+        ...(column.links === null ? [] : [schemaRef("FieldReference")]),
+        schemaRef("FieldDeletion"),
+      ];
       return { anyOf: [fieldSchema(column, model), ...operators] };
     }),
     additionalProperties: model.isSchemaless,
@@ -107,6 +120,7 @@ function propertiesOf(model: TableModel, schemaOf: (column: Column, model: Table
 function fieldSchema(column: Column, model: TableModel): JsonSchema {
   const { field, isNullable, name } = column;
   if (column.type === "json") return {};
+  if (column.type === "references") return severalSchema(column);
   const schema: JsonSchema = { ...TYPES[column.type] };
   if (isNullable) schema["type"] = [schema["type"], "null"];
   if (name === "id") schema["maxLength"] = ID_LENGTH_MAX;
@@ -127,7 +141,7 @@ const LENGTHS = ["minLength", "maxLength"] as const;
 const VALUES = ["minimum", "maximum"] as const;
 const isText = ({ type }: Column): boolean => ["string", "text", "date", "datetime"].includes(type);
 
-const TYPES: Readonly<Record<Exclude<Column["type"], "json">, JsonSchema>> = {
+const TYPES: Readonly<Record<Exclude<Column["type"], "json" | "references">, JsonSchema>> = {
   string: { type: "string" },
   text: { type: "string" },
   date: { type: "string", format: "date" },
@@ -145,6 +159,15 @@ const TYPES: Readonly<Record<Exclude<Column["type"], "json">, JsonSchema>> = {
   integer: { type: "integer" },
   boolean: { type: "boolean" },
 };
+
+/** Returns the schema of several references. */
+const severalSchema = (column: Column): JsonSchema => ({
+  type: "array",
+  items: { type: "string", maxLength: ID_LENGTH_MAX },
+  uniqueItems: true,
+  maxItems: idsMax(column),
+  ...(column.field?.required === true ? { minItems: 1 } : {}),
+});
 
 function withDefault({ field }: Column, schema: JsonSchema): JsonSchema {
   return field?.default === undefined ? schema : { ...schema, default: field.default };

@@ -125,15 +125,19 @@ function expandNext(work: Work, step: ExpandStep, found: readonly Occurring[]): 
   });
 }
 
-/** Returns the record that each parent refers to, or null. */
+/** Returns the record that each parent refers to, or null; of several references those that may be read, in their order. */
 function expandOne(work: Work, step: ExpandStep, parents: readonly Occurring[]): MaybePromise<JsonValue[]> {
   const { column } = step.edge;
+  const valuesOf = ({ record }: Occurring): readonly JsonValue[] => {
+    const value = record[column.name] ?? null;
+    return Array.isArray(value) ? value : value === null ? [] : [value];
+  };
   const times = new Map<JsonValue, number>();
   for (const parent of parents) {
-    const value = parent.record[column.name] ?? null;
-    if (value !== null) times.set(value, (times.get(value) ?? 0) + parent.times);
+    for (const value of valuesOf(parent)) times.set(value, (times.get(value) ?? 0) + parent.times);
   }
-  if (times.size === 0) return parents.map(() => null);
+  if (column.links !== null && sumOf(times) > EXPANDED_RECORDS_MAX) throw tooLargeAnswer();
+  if (times.size === 0) return parents.map(() => (column.links === null ? null : []));
   return chain(work.readable.referredBy(step.edge, [...times.keys()]), (byValue) => {
     let total = 0;
     const found: Occurring[] = [];
@@ -144,10 +148,19 @@ function expandOne(work: Work, step: ExpandStep, parents: readonly Occurring[]):
     }
     work.budget.take(total);
     return chain(expandNext(work, step, found), () =>
-      parents.map(({ record }) => byValue.get(record[column.name] ?? null)?.record ?? null),
+      parents.map((parent) => {
+        const records = valuesOf(parent).flatMap((value) => byValue.get(value)?.record ?? []);
+        return column.links === null ? (records[0] ?? null) : records;
+      }),
     );
   });
 }
+
+const sumOf = (times: ReadonlyMap<JsonValue, number>): number => {
+  let sum = 0;
+  for (const count of times.values()) sum += count;
+  return sum;
+};
 
 /** Returns the records that refer to each parent: `{ items, hasMore }`. */
 function expandMany(work: Work, step: ExpandStep, parents: readonly Occurring[]): MaybePromise<JsonValue[]> {

@@ -32,6 +32,8 @@ export interface RelatedRecord {
   record: TableRecord;
   /** Estimated bytes as JSON. */
   bytes: number;
+  /** The value by which it was found, where the record refers by several. */
+  of?: JsonValue;
 }
 
 export interface RelatedPage {
@@ -74,7 +76,7 @@ function createRelatedStore(model: TableModel, codec: Codec): RelatedStore {
   const texts = columns.filter(({ type }) => !["number", "integer", "boolean"].includes(type)).map(({ name }) => name);
   const bounds = pageBounds(model);
   const baseBytes = bounds.rowBytes + columns.length * VALUE_BYTES;
-  const octets = columns.map(({ sql }) => `ifnull(octet_length(${sql}), 0)`).join(" + ");
+  const octets = columns.map(({ sql }) => `ifnull(octet_length(${table}.${sql}), 0)`).join(" + ");
 
   /** Reads a page on the main thread; null when the records are too large for it. */
   const quick = (file: DatabaseFile, { sql, params }: SqlCondition): RelatedPage | null => {
@@ -88,14 +90,20 @@ function createRelatedStore(model: TableModel, codec: Codec): RelatedStore {
       for (const text of texts) bytes += lengthOf(row[text]);
       total += bytes;
       if (total > QUICK_BYTES) return null;
-      found.push({ record: codec.fromRow(row), bytes });
+      const of = row[TARGET];
+      if (of === undefined) found.push({ record: codec.fromRow(row), bytes });
+      else {
+        delete row[TARGET];
+        found.push({ record: codec.fromRow(row), bytes, of: String(of) });
+      }
     }
     return { found, isCut: false };
   };
   const decode = (values: unknown[]): RelatedRecord => {
     let bytes = baseBytes;
     for (const value of values) bytes += lengthOf(value);
-    return { record: codec.fromValues(values), bytes };
+    const of = values[columns.length];
+    return { record: codec.fromValues(values), bytes, ...(of === undefined ? {} : { of: String(of) }) };
   };
   const read = (file: DatabaseFile, statement: SqlCondition, isQuick: boolean, caller: ReadCaller | undefined) => {
     const here = isQuick ? quick(file, statement) : null;
@@ -127,10 +135,9 @@ function createRelatedStore(model: TableModel, codec: Codec): RelatedStore {
       return read(file, statement, isHere, caller);
     },
     referringTo(file, referred, { column, rule, caller }) {
-      const index = model.indexes.find(({ columns: [first] }) => first === column.name);
-      const from = index === undefined ? table : `${table} INDEXED BY ${quoteIdentifier(index.name)}`;
+      const { from, key } = referringFrom(model, column, rule);
       const values = columnIn(
-        column.sql,
+        key,
         referred.map(({ value }) => value),
       );
       const { cost, isRuleHeavy } = costOf(rule, values);
@@ -139,7 +146,7 @@ function createRelatedStore(model: TableModel, codec: Codec): RelatedStore {
         (isLight(cost) &&
           !isRuleHeavy &&
           isFew(file, { sql: `${from} WHERE ${values.sql}`, params: values.params }, rule));
-      return chain(read(file, referringSql(model, from, referred, { column, rule }), isHere, caller), (page) =>
+      return chain(read(file, referringSql(model, referred, { column, rule }), isHere, caller), (page) =>
         page.found.length > EXPANDED_RECORDS_MAX ? { ...page, isCut: true } : page,
       );
     },
@@ -169,6 +176,22 @@ function listed(
     params: [...found.params, ...(filter?.params ?? [])],
   };
 }
+
+/** Returns where the records are found that refer by a column, and its key: an index, or that of several references. */
+function referringFrom({ sql: table, indexes }: TableModel, column: Column, rule: ParsedFilter | null) {
+  const { links } = column;
+  if (links !== null) {
+    // The record itself is read for a rule alone.
+    const from = rule === null ? links : `${links} CROSS JOIN ${table} ON ${table}."id" = ${links}."id"`;
+    return { from, key: `${links}."target"`, id: `${links}."id"` };
+  }
+  const index = indexes.find(({ columns: [first] }) => first === column.name);
+  const from = index === undefined ? table : `${table} INDEXED BY ${quoteIdentifier(index.name)}`;
+  return { from, key: column.sql, id: `"id"` };
+}
+
+/** Column with the value by which a record was found. */
+const TARGET = "_platform_target";
 
 /** Name of the joined values. No table has it: names do not begin with `_platform`. */
 const REFERRED = "_platform_referred";
@@ -205,14 +228,15 @@ function joinSql(model: TableModel, column: Column, slots: number): string {
  */
 function referringSql(
   model: TableModel,
-  from: string,
   referred: readonly Referred[],
   { column, rule }: Pick<RelatedQuery, "column" | "rule">,
 ): SqlCondition {
   const filter = filterToSql(rule ?? NO_FILTER, `${model.sql}.`);
-  const own = `${column.sql} = ${REFERRED}.column1 AND "id" > ${REFERRED}.column2`;
-  const ids = `SELECT "id" FROM ${from} WHERE ${own}${filter === null ? "" : ` AND (${filter.sql})`} ORDER BY "id" LIMIT ${EXPANDED_PER_RECORD_MAX + 1}`;
-  const list = model.columns.map(({ sql }) => `${RECORD}.${sql}`).join(", ");
+  const { from, key, id } = referringFrom(model, column, rule);
+  const own = `${key} = ${REFERRED}.column1 AND ${id} > ${REFERRED}.column2`;
+  const ids = `SELECT ${id} FROM ${from} WHERE ${own}${filter === null ? "" : ` AND (${filter.sql})`} ORDER BY ${id} LIMIT ${EXPANDED_PER_RECORD_MAX + 1}`;
+  const target = column.links === null ? "" : `, ${REFERRED}.column1 AS ${TARGET}`;
+  const list = model.columns.map(({ sql }) => `${RECORD}.${sql}`).join(", ") + target;
   const values = `VALUES ${referred.map(() => "(?, ?)").join(", ")}`;
   return {
     sql: `SELECT ${list} FROM (${values}) AS ${REFERRED} CROSS JOIN ${model.sql} AS ${RECORD} WHERE ${RECORD}."id" IN (${ids}) LIMIT ${EXPANDED_RECORDS_MAX + 1}`,

@@ -1,12 +1,13 @@
 import { unreachable } from "../../../../kernel/errors.ts";
 import type { JsonValue } from "../../../../kernel/json/json.ts";
-import { quoteIdentifier, type SqlValue } from "../../../db/index.ts";
+import { primaryKeyIndexName, quoteIdentifier, type SqlValue } from "../../../db/index.ts";
 import type { FieldPath } from "../model/field-path.ts";
 import { areaToSql } from "./areas.ts";
 import {
   type Condition,
   type Group,
   hasRelations,
+  isLinked,
   isRelation,
   type Join,
   type ParsedFilter,
@@ -34,11 +35,16 @@ export function bound({ sql, params }: SqlCondition, values: readonly SqlValue[]
  * Operator for equality. For `column = value` SQLite replaces the column by the value elsewhere in the WHERE, also in the CASE of
  * a rule, which would then not test the record. `IS` uses the same indexes and is not replaced.
  */
-interface Form {
+export interface Form {
   equality: "=" | "IS";
+  /**
+   * How several references are compared: `test` looks each record up in their index, `enter` finds the records by it. The latter takes
+   * as long as there are records with the id.
+   */
+  links: "test" | "enter";
 }
 
-const EQUALS: Form = { equality: "=" };
+const EQUALS: Form = { equality: "=", links: "test" };
 
 /**
  * Returns the SQL of a filter; null for one without conditions. `alias` (a name and a dot) precedes each column, because inside
@@ -85,10 +91,11 @@ function relationToSql(
 ): SqlCondition {
   const alias = `${RELATED}${level}`;
   const inside = { level, outer };
+  const form: Form = { ...EQUALS, links: index === primaryKeyIndexName(model.name) ? "enter" : "test" };
   const where =
     readable === null
-      ? filterToSql(filters[0], `${alias}.`, EQUALS, inside)
-      : readableToSql(filters[0], readable, `${alias}.`, inside);
+      ? filterToSql(filters[0], `${alias}.`, form, inside)
+      : readableToSql(filters[0], readable, `${alias}.`, { inside, form });
   const from = `${model.sql} AS ${alias} INDEXED BY ${quoteIdentifier(index)}`;
   // The sign keeps SQLite from making a join of it, by which a record is found in several times as long.
   const sql = `${kind === "none" ? "NOT " : "+"}EXISTS (SELECT 1 FROM ${from} WHERE ${where?.sql ?? "1"})`;
@@ -103,15 +110,18 @@ function readableToSql(
   { all, groups }: ParsedFilter,
   readable: ParsedFilter,
   alias: string,
-  inside: Inside,
+  { inside, form }: { inside: Inside; form: Form },
 ): SqlCondition | null {
-  const isEntering = ({ field, operator }: Condition) => !field.isJson && (operator === "==" || operator === "in");
+  const isEntering = (one: Condition) =>
+    !one.field.isJson && (one.operator === "==" || one.operator === "in" || isLinked(one));
   const entering = { all: all.filter(isEntering), groups: groups.filter((one) => one.kind === "join") };
   const others = { all: all.filter((one) => !isEntering(one)), groups: groups.filter((one) => one.kind !== "join") };
   const rule = filterToSql(readable, alias, EQUALS, inside) ?? { sql: "1", params: [] };
   const own = filterToSql(others, alias, EQUALS, inside) ?? { sql: "1", params: [] };
   const guarded = { sql: `CASE WHEN ${rule.sql} THEN ${own.sql} ELSE 0 END`, params: [...rule.params, ...own.params] };
-  const parts = [filterToSql(entering, alias, { equality: "IS" }, inside), guarded].filter((part) => part !== null);
+  const parts = [filterToSql(entering, alias, { ...form, equality: "IS" }, inside), guarded].filter(
+    (part) => part !== null,
+  );
   return join(parts, "AND");
 }
 
@@ -130,23 +140,52 @@ export function join(parts: readonly SqlCondition[], word: "AND" | "OR"): SqlCon
 
 /**
  * Combines the rule's filter and the caller's conditions. CASE makes SQLite evaluate the rule first: the caller's conditions
- * never run on hidden records, so neither their time nor an error reveals the contents of these. [TB110]
+ * never run on hidden records, so neither their time nor an error reveals the contents of these. `links`: of the conditions by which
+ * an index may be entered. [TB110]
  */
-export function behindRule(rule: ParsedFilter, own: SqlCondition | null, alias: string): SqlCondition | null {
+export function behindRule(
+  rule: ParsedFilter,
+  own: SqlCondition | null,
+  alias: string,
+  links: Form["links"] = "test",
+): SqlCondition | null {
+  if (own === null) return filterToSql(rule, alias, { ...EQUALS, links });
   const asked = filterToSql(rule, alias);
-  if (asked === null || own === null) return asked ?? own;
+  if (asked === null) return own;
   const guarded = {
     sql: `CASE WHEN ${asked.sql} THEN ${own.sql} ELSE 0 END`,
     params: [...asked.params, ...own.params],
   };
   // By these an index may be entered. Relations enter none, and are asked once.
-  const beside = filterToSql(hasRelations(rule) ? { ...rule, groups: [] } : rule, alias, { equality: "IS" });
+  const beside = filterToSql(hasRelations(rule) ? { ...rule, groups: [] } : rule, alias, {
+    equality: "IS",
+    links,
+  });
   return beside === null ? guarded : join([beside, guarded], "AND");
 }
 
 function conditionToSql(condition: Condition, alias: string, form: Form): SqlCondition {
   const { field } = condition;
+  if (field.column.links !== null) return linkedToSql(condition, field.column.links, `${alias}"id"`, form);
   return field.isJson ? jsonToSql(condition, alias) : columnToSql(condition, `${alias}${field.column.sql}`, form);
+}
+
+/** Returns a condition on several references, of whose ids `links` is the index. */
+function linkedToSql({ operator, value }: Condition, links: string, id: string, form: Form): SqlCondition {
+  const isOne = operator === "has";
+  const target = isOne ? `"target" = ?` : `"target" IN (SELECT value FROM json_each(?))`;
+  const params = [isOne ? (value as SqlValue) : jsonText(value as JsonValue)];
+  const isAll = operator === "hasAll";
+  // Each id is listed once, and linked once.
+  if (isAll) params.push(...params);
+  if (form.links === "enter") {
+    const all = isAll ? ` GROUP BY "id" HAVING count(*) = json_array_length(?)` : "";
+    return { sql: `${id} IN (SELECT "id" FROM ${links} WHERE ${target}${all})`, params };
+  }
+  const found = `FROM ${links} WHERE ${target} AND "id" = ${id}`;
+  // The sign keeps SQLite from making a join of it.
+  const sql = isAll ? `(SELECT count(*) ${found}) = json_array_length(?)` : `+EXISTS (SELECT 1 ${found})`;
+  return { sql, params };
 }
 
 /** Returns a value other than an object as stored in SQLite. */
@@ -174,6 +213,10 @@ function columnToSql(condition: Condition, column: string, { equality }: Form): 
       return columnIn(column, condition.value);
     case "not in":
       return negate(columnIn(column, condition.value));
+    case "has":
+    case "hasAny":
+    case "hasAll":
+      throw new Error("only several references are compared by ids");
     case ">":
     case ">=":
     case "<":
@@ -260,6 +303,10 @@ function jsonToSql(condition: Condition, alias: string): SqlCondition {
       return jsonIn(place, condition.value);
     case "not in":
       return negate(jsonIn(place, condition.value));
+    case "has":
+    case "hasAny":
+    case "hasAll":
+      throw new Error("only several references are compared by ids");
     case "contains":
       return jsonContains(condition.field, alias, condition.value);
     case "icontains":

@@ -1,12 +1,12 @@
 import { badField } from "../../../../kernel/errors.ts";
 import { illFormed } from "../../../../kernel/fields.ts";
 import { jsonCopy } from "../../../../kernel/json/copy.ts";
-import { isJsonObject, isTextWithinDepth, type JsonObject, type JsonValue } from "../../../../kernel/json/json.ts";
-import { JSON_DEPTH_MAX } from "../../../../kernel/limits.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../../../kernel/json/json.ts";
 import type { MatchFilter } from "../../../../kernel/records/filter-match.ts";
 import type { GeoBox, GeoCircle } from "../../../../kernel/records/geo.ts";
 import { instantOf, isIsoDate } from "../../../../kernel/time/iso-datetime.ts";
 import type { FilterOperator } from "../../../config/types.ts";
+import { primaryKeyIndexName } from "../../../db/index.ts";
 import {
   FILTER_CONDITIONS_MAX,
   FILTER_LEVELS_MAX,
@@ -18,14 +18,17 @@ import { type FieldPath, resolveField } from "../model/field-path.ts";
 import type { TableModel } from "../model/model.ts";
 import {
   type AreaOperator,
+  type IdsOperator,
   isAreaOperator,
   isFilterOperator,
+  isIdsOperator,
   isListOperator,
   type ListOperator,
   OPERATOR_NAMES,
   OPERATORS,
 } from "../model/operators.ts";
 import { areaIn } from "./areas.ts";
+import { idsOf, refuseOthers } from "./linked.ts";
 
 interface ListCondition {
   field: FieldPath;
@@ -39,11 +42,24 @@ interface AreaCondition {
   value: GeoCircle | GeoBox;
 }
 
+/** A condition on several references, with an id, or a list of ids of which none is there twice. */
+type LinkedCondition =
+  | { field: FieldPath; operator: "has"; value: JsonValue }
+  | { field: FieldPath; operator: IdsOperator; value: readonly JsonValue[] };
+
 /** A condition validated against its table. */
 export type Condition =
-  | { field: FieldPath; operator: Exclude<FilterOperator, ListOperator | AreaOperator>; value: JsonValue }
+  | {
+      field: FieldPath;
+      operator: Exclude<FilterOperator, ListOperator | AreaOperator | LinkedCondition["operator"]>;
+      value: JsonValue;
+    }
   | AreaCondition
-  | ListCondition;
+  | ListCondition
+  | LinkedCondition;
+
+/** Whether the condition asks for ids of several references, which have an index of their own. */
+export const isLinked = (condition: Condition): condition is LinkedCondition => condition.field.column.links !== null;
 
 export const isListCondition = (condition: Condition): condition is ListCondition => isListOperator(condition.operator);
 
@@ -106,6 +122,8 @@ export const hasRelations = (filter: ParsedFilter): boolean =>
   filter.groups.length > 0 && relationsIn(filter).next().done !== true;
 
 export const NO_FILTER: ParsedFilter = { all: [], groups: [] };
+/** Matches every record by a condition that does. */
+const EVERYTHING: ParsedFilter = { all: [], groups: [{ kind: "not", filters: [] }] };
 
 /** Whether the filter matches every record because it has no condition. */
 export const isEmpty = ({ all, groups }: ParsedFilter): boolean => all.length + groups.length === 0;
@@ -263,7 +281,9 @@ class Parsing {
     const [field, operator, wanted]: unknown[] = Array.isArray(value) && value.length === 3 ? value : [];
     const outer = this.#outer;
     if (outer === null || !isJsonObject(wanted) || typeof wanted["field"] !== "string") {
-      return { all: [parseTuple(this.#model, value, name)], groups: [] };
+      const condition = parseTuple(this.#model, value, name);
+      const isEverything = condition.operator === "hasAll" && condition.value.length === 0;
+      return isEverything ? EVERYTHING : { all: [condition], groups: [] };
     }
     return { all: [], groups: [joinOf(this.#model, outer, { field, operator, wanted: wanted["field"] }, name)] };
   }
@@ -292,7 +312,7 @@ class Parsing {
     const filter = parsing.filter(where, `${name}.where`, level + 1);
     const joins = filter.groups.filter((one) => one.kind === "join");
     const equal = joins.filter(({ operator }) => operator === "==").map(({ field }) => field.name);
-    const index = enteredIndex(model, filter.all, equal);
+    const index = enteredIndex(model, filter.all, equal) ?? (filter.all.some(isLinked) ? primaryKeyOf(model) : null);
     if (index === null) {
       const fields = [...equal, ...filter.all.filter(({ operator }) => operator === "==").map((one) => one.field.name)];
       const wanted =
@@ -335,7 +355,9 @@ function joinOf(
       `${name}: a field is compared by ${JOIN_OPERATORS.join(", ")}, got ${String(operator)}`,
     );
   }
-  if (found.isJson || other.isJson || found.column.type === "geo" || comparedAs(found) !== comparedAs(other)) {
+  const isSeveral = found.column.links !== null || other.column.links !== null;
+  const isPoint = found.column.type === "geo";
+  if (isSeveral || isPoint || found.isJson || other.isJson || comparedAs(found) !== comparedAs(other)) {
     throw badField(name, "invalid_type", `${name}: ${found.name} and ${other.name} must be fields of one type`);
   }
   return { kind: "join", filters: [], field: found, operator: known, outer: other };
@@ -361,6 +383,9 @@ function enteredIndex(model: TableModel, all: readonly Condition[], joined: read
   return best;
 }
 
+/** Returns the index of the ids, by which the records are found that several references name. */
+const primaryKeyOf = (model: TableModel): string => primaryKeyIndexName(model.name);
+
 function listIn(group: JsonObject, kind: "or" | "and", name: string): readonly unknown[] {
   const list = group[kind];
   if (Array.isArray(list)) return list;
@@ -374,24 +399,11 @@ function listIn(group: JsonObject, kind: "or" | "and", name: string): readonly u
  */
 export const withOwnValues = (filter: ParsedFilter): ParsedFilter =>
   mapConditions(filter, (condition): Condition => {
-    // Its own already.
-    if (isAreaCondition(condition)) return condition;
+    // Their own already.
+    if (isAreaCondition(condition) || isLinked(condition)) return condition;
     if (!isListCondition(condition)) return { ...condition, value: jsonCopy(condition.value) };
     return { ...condition, value: condition.value.filter((one) => one !== undefined).map((one) => jsonCopy(one)) };
   });
-
-/** Parses the text of a query parameter into JSON; null for none. Errors: 400. */
-export function filterJson(text: string | null | undefined, name: string): unknown {
-  if (text === null || text === undefined || text === "") return null;
-  if (!isTextWithinDepth(text)) {
-    throw badField(name, "invalid_value", `${name} nests deeper than ${JSON_DEPTH_MAX} levels`);
-  }
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw badField(name, "invalid_value", `${name} is not valid JSON`);
-  }
-}
 
 function parseTuple(model: TableModel, tuple: unknown, name: string): Condition {
   if (!Array.isArray(tuple) || tuple.length !== 3 || typeof tuple[0] !== "string" || typeof tuple[1] !== "string") {
@@ -407,6 +419,8 @@ function parseTuple(model: TableModel, tuple: unknown, name: string): Condition 
   }
   if (value === undefined) throw badField(name, "invalid_value", `${name} must be [field, operator, value]`);
   if (isAreaOperator(operator)) return { field, operator, value: areaIn(field, operator, value, name) };
+  refuseOthers(field, operator, name);
+  if (isIdsOperator(operator)) return { field, operator, value: idsOf(value, `${name}: ${operator}`, name) };
   if (isListOperator(operator)) {
     if (!Array.isArray(value)) throw badField(name, "invalid_type", `${name}: ${operator} takes an array of values`);
     if (value.length > IN_VALUES_MAX) {
@@ -450,6 +464,7 @@ function checkValue(field: FieldPath, operator: FilterOperator, value: JsonValue
     return;
   }
   if (takes === "text" && typeof value !== "string") wrong("text");
+  if (takes === "id" && typeof value !== "string") wrong("an id");
   if (field.isJson) {
     const isOrdered = typeof value === "string" || typeof value === "number";
     if (!isOrdered && takes === "ordered") wrong("text or a number");

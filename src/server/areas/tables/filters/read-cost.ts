@@ -1,7 +1,7 @@
 import type { SqlValue } from "../../../db/index.ts";
 import type { FieldPath } from "../model/field-path.ts";
 import { isAreaOperator, OPERATORS } from "../model/operators.ts";
-import { type Condition, isListCondition, type ParsedFilter, type Relation, relationsIn } from "./filter.ts";
+import { type Condition, isLinked, isListCondition, type ParsedFilter, type Relation, relationsIn } from "./filter.ts";
 import { lengthOf } from "./slots.ts";
 import type { Sort } from "./sort.ts";
 
@@ -28,6 +28,10 @@ const SORTED_ROW_NS = 150;
 const KEPT_ROWS_FEW = 200;
 const SORTED_ALL_ROW_NS = 2_000;
 const SORTED_ALL_BYTE_NS = 1;
+/** Cost of one id that several references are compared with, for each record. */
+const LINK_NS = 1_500;
+/** Ids of several references that are looked up for each record on the main thread. */
+const LINKS_FEW = 4;
 /** Cost per bound value: SQLite builds an index of the values of `in` for each execution. */
 const PARAM_NS = 1_500;
 
@@ -42,7 +46,12 @@ export interface ReadCost {
 export function scanCost(conditions: readonly Condition[], params: readonly SqlValue[]): ReadCost {
   const cost = { fixedNs: params.length * PARAM_NS, rowNs: ROW_NS, byteNs: BYTE_NS };
   let isParsed = false;
-  for (const { field, operator, value } of conditions) {
+  for (const condition of conditions) {
+    const { field, operator, value } = condition;
+    if (isLinked(condition)) {
+      cost.rowNs += LINK_NS * idCount(condition);
+      continue;
+    }
     if (isAreaOperator(operator)) cost.rowNs += AREA_CONDITION_NS;
     cost.rowNs += field.isJson ? JSON_CONDITION_NS : COLUMN_CONDITION_NS;
     isParsed ||= field.isJson;
@@ -116,6 +125,13 @@ export const isQuick = (cost: ReadCost, rows: number, bytes: number): boolean =>
 /** Whether a statement may run on the main thread when an index bounds the examined records. */
 export const isLight = ({ fixedNs }: ReadCost): boolean => fixedNs <= QUICK_READ_NS / 2;
 
+/** Returns the number of ids that a condition on several references names. */
+const idCount = ({ operator, value }: Condition): number =>
+  operator === "has" ? 1 : Array.isArray(value) ? value.length : lengthOf(value);
+
 /** Whether a condition may take long for one record. */
-export const isHeavy = ({ field, operator }: Condition): boolean =>
+export const isHeavy = (condition: Condition): boolean =>
+  isLinked(condition) ? idCount(condition) > LINKS_FEW : isHeavyValue(condition);
+
+const isHeavyValue = ({ field, operator }: Condition): boolean =>
   field.isJson || OPERATORS[operator].isSearch || OPERATORS[operator].isAnyCase;

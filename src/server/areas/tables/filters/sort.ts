@@ -35,6 +35,9 @@ export function parseSort(model: TableModel, text: string | null): Sort {
     const [name = "", direction = "asc", ...rest] = part.trim().split(":");
     const field = resolveField(model, name);
     if (field === null) throw badField("sort", "unknown_field", `sort: ${name} is not a field of ${model.name}`);
+    if (field.column.links !== null) {
+      throw badField("sort", "invalid_type", `sort: ${name} has several references, which have no order`);
+    }
     if ((direction !== "asc" && direction !== "desc") || rest.length > 0) {
       throw badField("sort", "invalid_value", `sort: "${part}" must be field:asc or field:desc`);
     }

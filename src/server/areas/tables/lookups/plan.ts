@@ -1,11 +1,12 @@
 import type { JsonValue } from "../../../../kernel/json/json.ts";
-import type { Condition, ParsedFilter } from "../filters/filter.ts";
+import { primaryKeyIndexName } from "../../../db/index.ts";
+import { type Condition, isLinked, type ParsedFilter } from "../filters/filter.ts";
 import type { TableIndex, TableModel } from "../model/model.ts";
 
 /** Plan by which an index answers a lookup. */
 export interface LookupPlan {
   index: string;
-  /** Fields by which the index is entered, each fixed by `==` or `in`. */
+  /** Fields by which the index is entered, each fixed by `==` or `in`; none where it is by several references. */
   entering: readonly string[];
   /** Whether the index has exactly the matches next to each other, ordered by id. */
   isExact: boolean;
@@ -33,7 +34,10 @@ export function planLookup(model: TableModel, { all: conditions, groups }: Parse
       best = { index, entering };
     }
   }
-  if (best === null) return null;
+  if (best === null) {
+    const byLinks = { index: primaryKeyIndexName(model.name), entering: [], isExact: false };
+    return conditions.some(isLinked) ? byLinks : null;
+  }
   const { index, entering } = best;
   const rest = index.columns.slice(entering.length);
   const isOrdered = rest.length === 0 ? index.isUnique : rest.length === 1 && rest[0] === "id";

@@ -5,8 +5,8 @@ import { compareText } from "../../../../kernel/records/text-match.ts";
 import type { AnyFilter, Lookup, TableRecord } from "../../../config/types.ts";
 import type { Transaction } from "../../../db/index.ts";
 import { quoteIdentifier } from "../../../db/index.ts";
-import { type Condition, NO_FILTER, type ParsedFilter, parseFilter } from "../filters/filter.ts";
-import { filterToSql } from "../filters/filter-sql.ts";
+import { type Condition, isLinked, NO_FILTER, type ParsedFilter, parseFilter } from "../filters/filter.ts";
+import { type Form, filterToSql } from "../filters/filter-sql.ts";
 import { FILTER_CONDITIONS_MAX, LOOKUP_EXAMINED_MAX, LOOKUP_LIMIT_MAX, LOOKUP_PLANS_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
 import type { Table } from "../records/namespaces.ts";
@@ -222,9 +222,13 @@ interface Reading {
 
 function read(queries: NonNullable<Queries>, { model, store }: Table, { filter, plan, limit }: Reading): TableRecord[] {
   const from = `${model.sql} INDEXED BY ${quoteIdentifier(plan.index)}`;
-  const where = (those: ParsedFilter) => filterToSql(those, `${model.sql}.`);
+  const isByLinks = plan.entering.length === 0;
+  const form: Form = { equality: "=", links: isByLinks ? "enter" : "test" };
+  const where = (those: ParsedFilter) => filterToSql(those, `${model.sql}.`, form);
   if (!plan.isExact) {
-    const all = filter.all.filter(({ field, operator }) => isEntering(plan, field.name, operator));
+    const all = filter.all.filter((one) =>
+      isByLinks ? isLinked(one) : isEntering(plan, one.field.name, one.operator),
+    );
     const entering = where({ ...NO_FILTER, all });
     const count = `SELECT count(*) AS "count" FROM (SELECT 1 FROM ${from} WHERE ${entering?.sql ?? "1"} LIMIT ${LOOKUP_EXAMINED_MAX + 1})`;
     const examined = queries.query<{ count: number }>(count).get(...(entering?.params ?? []))?.count ?? 0;

@@ -1,5 +1,5 @@
 import { instantOf } from "../../../../kernel/time/iso-datetime.ts";
-import { referenceOf, typeOf } from "../../../config/sections/tables/fields.ts";
+import { IDS_DEFAULT, referenceOf, typeOf } from "../../../config/sections/tables/fields.ts";
 import type { Field, FieldType, FullTextSearch, Index, NamespaceConfig, TableConfig } from "../../../config/types.ts";
 import {
   type DeclaredColumn,
@@ -7,6 +7,7 @@ import {
   type DeclaredValues,
   geoIndexName,
   indexName,
+  linksName,
   primaryKeyIndexName,
   quoteIdentifier,
   type RehearsalJob,
@@ -23,7 +24,12 @@ export interface Column {
   isUnique: boolean;
   /** Quoted name of the R-tree of a `geo` field; null for other types. */
   geoIndex: string | null;
+  /** Quoted table that indexes the ids of several references by `target` and `id`; null for other fields. */
+  links: string | null;
 }
+
+/** Returns the most ids that a field of several references takes. */
+export const idsMax = ({ field }: Pick<Column, "field">): number => field?.max ?? IDS_DEFAULT;
 
 /** An index in the file. */
 export interface TableIndex {
@@ -38,7 +44,7 @@ export interface ReferenceEdge {
   column: Column;
   to: TableModel;
   toColumn: Column;
-  onDelete: "restrict" | "cascade" | "set null";
+  onDelete: "restrict" | "cascade" | "set null" | "remove";
   /** Whether callers who may not read the referenced record may refer to it. */
   mayBeHidden: boolean;
 }
@@ -56,6 +62,8 @@ export interface TableModel {
   columns: readonly Column[];
   byName: ReadonlyMap<string, Column>;
   id: Column;
+  /** Names of the fields of several references. */
+  several: readonly string[];
   /** Names of the fields that only service keys and the server may change. */
   fixed: readonly string[];
   /** Names of the fields that hold instants. */
@@ -86,13 +94,14 @@ const SQL_TYPES: Readonly<Record<FieldType, "TEXT" | "REAL" | "INTEGER">> = {
   datetime: "TEXT",
   geo: "TEXT",
   json: "TEXT",
+  references: "TEXT",
   number: "REAL",
   integer: "INTEGER",
   boolean: "INTEGER",
 };
 
 /** Whether values of the type are stored as JSON. */
-export const isJsonText = (type: FieldType): boolean => type === "json" || type === "geo";
+export const isJsonText = (type: FieldType): boolean => ["json", "geo", "references"].includes(type);
 
 /** Compiles the models of one namespace and the references between them. */
 export function compileTables(
@@ -123,6 +132,7 @@ function compileTable(namespace: string, name: string, config: TableConfig): Tab
     columns,
     byName: new Map(columns.map((column) => [column.name, column])),
     id,
+    several: columns.filter(({ links }) => links !== null).map(({ name }) => name),
     fixed: columns.filter(({ field }) => field?.fixed === true).map(({ name }) => name),
     datetimes: columns.filter(({ type }) => type === "datetime").map(({ name }) => name),
     indexes: compileIndexes(name, columns, config),
@@ -148,6 +158,7 @@ function compileColumns(table: string, config: TableConfig): [Column, ...Column[
     isNullable: false,
     isUnique: name === "id",
     geoIndex: null,
+    links: null,
   });
   const columns: [Column, ...Column[]] = [auto("id", "string")];
   if (config.schema === undefined) columns.push(auto(DOCUMENT_COLUMN, "json"));
@@ -158,9 +169,10 @@ function compileColumns(table: string, config: TableConfig): [Column, ...Column[
       type: typeOf(field),
       field: withStoredDefault(field),
       sql: quoteIdentifier(name),
-      isNullable: field.required !== true,
+      isNullable: field.required !== true && field.type !== "references",
       isUnique: field.unique === true,
       geoIndex: typeOf(field) === "geo" ? quoteIdentifier(geoIndexName(table, name)) : null,
+      links: field.type === "references" ? quoteIdentifier(linksName(table, name)) : null,
     });
   }
   for (const name of ["createdAt", "updatedAt"]) {
@@ -187,7 +199,8 @@ function indexesOf(columns: readonly Column[], config: TableConfig): Index[] {
   const declared = config.indexes ?? [];
   const first = new Set(declared.map(({ fields }) => fields[0]));
   const references = columns.filter(
-    ({ name, field, isUnique }) => field?.references !== undefined && !isUnique && !first.has(name),
+    ({ name, field, isUnique, links }) =>
+      field?.references !== undefined && links === null && !isUnique && !first.has(name),
   );
   return [...declared, ...references.map(({ name }) => ({ fields: [name] }))];
 }
@@ -247,7 +260,7 @@ export function declareTable(model: TableModel): DeclaredTable {
 
 function declareColumn(model: TableModel, column: Column): DeclaredColumn {
   const edge = model.outgoing.find((outgoing) => outgoing.column === column);
-  const fallback = column.field?.default;
+  const fallback = column.links === null ? column.field?.default : [];
   const onDelete = { restrict: "RESTRICT", cascade: "CASCADE", "set null": "SET NULL" } as const;
   return {
     name: column.name,
@@ -256,17 +269,23 @@ function declareColumn(model: TableModel, column: Column): DeclaredColumn {
     unique: column.isUnique && column.name !== "id",
     check: column.field?.check ?? null,
     references:
-      edge === undefined
+      edge === undefined || edge.onDelete === "remove" || column.links !== null
         ? null
         : { table: edge.to.name, column: edge.toColumn.name, onDelete: onDelete[edge.onDelete] },
+    ...(edge === undefined || column.links === null ? {} : { linksTo: edge.to.name }),
     values: declareValues(column),
     ...(fallback === undefined || fallback === null ? {} : { default: encodeDefault(column, fallback) }),
   };
 }
 
 /** Returns what the validator demands of the field's values, for comparison with stored ones. */
-function declareValues({ field, type }: Column): DeclaredValues | null {
+function declareValues(column: Column): DeclaredValues | null {
+  const { field, type } = column;
   if (field === null) return null;
+  if (type === "references") {
+    const required = field.required === true ? { minItems: 1 } : {};
+    return { schema: { ...required, maxItems: idsMax(column) }, pattern: null, form: "ids" };
+  }
   const form = type === "date" || type === "datetime" || type === "geo" || type === "boolean" ? type : null;
   const { min, max, pattern, enum: choices, validate } = field;
   if (validate === "new" || [min, max, pattern, choices].every((one) => one === undefined)) {

@@ -2,10 +2,10 @@ import type { FilterOperator } from "../../../config/types.ts";
 
 interface Operator {
   /**
-   * Form of the operator's value: any, one with an order, a part of a text or an element of a JSON array, a text, or a list of
-   * values, an area of points.
+   * Form of the operator's value: any, one with an order, a part of a text or an element of a JSON array, a text, a list of values, an
+   * area of points, or one or several ids, which only several references take.
    */
-  takes: "value" | "ordered" | "part" | "text" | "list" | "area";
+  takes: "value" | "ordered" | "part" | "text" | "list" | "area" | "id" | "ids";
   /** Sides on which the operator's value bounds a range of an index. */
   bounds: readonly ("lower" | "upper")[];
   /** Whether the operator searches the whole text. */
@@ -30,6 +30,9 @@ const PROPERTIES = {
   inBox: { takes: "area", bounds: [], isSearch: false, isAnyCase: false },
   in: { takes: "list", bounds: [], isSearch: false, isAnyCase: false },
   "not in": { takes: "list", bounds: [], isSearch: false, isAnyCase: false },
+  has: { takes: "id", bounds: [], isSearch: false, isAnyCase: false },
+  hasAny: { takes: "ids", bounds: [], isSearch: false, isAnyCase: false },
+  hasAll: { takes: "ids", bounds: [], isSearch: false, isAnyCase: false },
 } as const satisfies Record<FilterOperator, Operator>;
 
 /**
@@ -45,6 +48,7 @@ type Taking<Form extends Operator["takes"]> = {
 export type ListOperator = Taking<"list">;
 export type TextOperator = Taking<"text">;
 export type AreaOperator = Taking<"area">;
+export type IdsOperator = Taking<"ids">;
 
 export const OPERATOR_NAMES = Object.keys(OPERATORS).join(", ");
 
@@ -55,6 +59,11 @@ export const isListOperator = (operator: FilterOperator): operator is ListOperat
 
 export const isAreaOperator = (operator: FilterOperator): operator is AreaOperator =>
   OPERATORS[operator].takes === "area";
+export const isIdsOperator = (operator: FilterOperator): operator is IdsOperator => OPERATORS[operator].takes === "ids";
+
+/** Whether the operator is one of several references, and takes ids. */
+export const isOfReferences = (operator: FilterOperator): boolean =>
+  isIdsOperator(operator) || OPERATORS[operator].takes === "id";
 
 export const isTextOperator = (operator: FilterOperator): operator is TextOperator =>
   OPERATORS[operator].takes === "text";

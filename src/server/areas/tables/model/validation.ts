@@ -7,7 +7,7 @@ import { pointFault } from "../../../../kernel/records/geo-values.ts";
 import { instantOf, isIsoDate } from "../../../../kernel/time/iso-datetime.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import { ID_LENGTH_MAX, INDEXED_TEXT_LENGTH_MAX, PATTERN_TEXT_LENGTH_MAX, PROBLEMS_MAX } from "../limits.ts";
-import { type Column, DOCUMENT_COLUMN, type TableModel } from "./model.ts";
+import { type Column, DOCUMENT_COLUMN, idsMax, type TableModel } from "./model.ts";
 
 const RESERVED_IDS = new Set(["count", "search", "aggregate", "batch", "batch-by-filter"]);
 /** Names with a meaning in JavaScript objects, which fields cannot have. */
@@ -36,6 +36,7 @@ export function createValidator(model: TableModel): Validator {
   const textual = model.columns
     .filter((column) => ["string", "text", "date", "datetime"].includes(column.type))
     .map((column) => ({ column, pattern: patternOf(column) }));
+  const several = model.columns.filter(({ links }) => links !== null);
 
   const points = model.columns.filter((column) => column.type === "geo");
 
@@ -56,6 +57,11 @@ export function createValidator(model: TableModel): Validator {
       const value = record[name] ?? null;
       const fault = value === null || problems[name] !== undefined ? null : pointFault(value);
       if (fault !== null) problems[name] = { code: "invalid_value", message: `${name} ${fault}` };
+    }
+    for (const column of several) {
+      const value = record[column.name];
+      const problem = value === undefined ? null : idsProblem(column, value);
+      if (problem !== null) problems[column.name] = problem;
     }
     return Object.keys(problems).length === 0 ? null : problems;
   };
@@ -98,7 +104,8 @@ function schemalessValidator(model: TableModel): Validator {
 
 function propertySchema(model: TableModel, column: Column): Record<string, unknown> {
   const { field } = column;
-  if (column.type === "json") return {};
+  // References have a check of their own.
+  if (column.type === "json" || column.links !== null) return {};
   // What a point must be is checked apart: any fault of it has one code.
   if (column.type === "geo")
     return column.isNullable ? {} : { type: ["object", "array", "string", "number", "boolean"] };
@@ -140,6 +147,30 @@ export const noInstant = (name: string, value: string): FieldProblem => ({
   code: "invalid_value",
   message: `${name} must be a date and time with an offset, such as 2024-05-06T04:00:00.000Z, got ${describe(value)}`,
 });
+
+/** Returns the problem of several references; null when they are valid ids, within the bound. */
+function idsProblem(column: Column, value: JsonValue): FieldProblem | null {
+  const { name, field } = column;
+  if (!Array.isArray(value)) {
+    return { code: "invalid_type", message: `${name} must be an array of ids, got ${describe(value)}` };
+  }
+  if (value.length === 0 && field?.required === true) {
+    return { code: "required", message: `${name} is required and must have an id` };
+  }
+  if (value.length > idsMax(column)) {
+    return { code: "too_long", message: `${name} must have at most ${idsMax(column)} ids, got ${value.length}` };
+  }
+  const seen = new Set<string>();
+  for (const id of value) {
+    if (typeof id !== "string") {
+      return { code: "invalid_type", message: `${name} must have ids, which are texts, got ${describe(id)}` };
+    }
+    if (idProblem(id) !== null) return { code: "invalid_value", message: `${name} must have ids, got ${describe(id)}` };
+    if (seen.has(id)) return { code: "invalid_value", message: `${name} must have no id twice, got ${describe(id)}` };
+    seen.add(id);
+  }
+  return null;
+}
 
 /** Returns the pattern of a field, or null. */
 function patternOf({ field }: Column): RegExp | null {

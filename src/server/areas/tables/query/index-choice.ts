@@ -1,4 +1,4 @@
-import type { Condition, ParsedFilter } from "../filters/filter.ts";
+import { type Condition, isLinked, type ParsedFilter } from "../filters/filter.ts";
 import type { Sort } from "../filters/sort.ts";
 import type { TableIndex, TableModel } from "../model/model.ts";
 import { OPERATORS } from "../model/operators.ts";
@@ -51,12 +51,16 @@ export function isBounded(model: TableModel, { all, groups }: ParsedFilter): boo
 
 /**
  * Returns the conditions by which SQLite may enter an index: at most one equality or list, and one bound on either side, of the
- * first column of an index. They take the same time for hidden records as for others.
+ * first column of an index, and one on several references. They take the same time for hidden records as for others.
  */
 export function enteringConditions(model: TableModel, conditions: readonly Condition[]): ReadonlySet<Condition> {
   const chosen = new Map<string, Condition>();
   for (const condition of conditions) {
     const { field, operator } = condition;
+    if (isLinked(condition)) {
+      if (!chosen.has("linked")) chosen.set("linked", condition);
+      continue;
+    }
     const isFirst = field.name === "id" || model.indexes.some(({ columns }) => columns[0] === field.name);
     const isEqual = operator === "==" || operator === "in";
     if (field.isJson || !isFirst || (!isEqual && !isRange(condition))) continue;

@@ -79,7 +79,7 @@ export function testedWalk(model: TableModel, page: WalkedPage, path: Path): Ind
 /** Returns the SQL for the bytes of the values whose size varies. */
 export function sizeOf(model: TableModel): string {
   const varying = model.columns.filter(
-    ({ name, type }) => name !== "id" && ["string", "text", "geo", "json"].includes(type),
+    ({ name, type }) => name !== "id" && ["string", "text", "geo", "json", "references"].includes(type),
   );
   return varying.length === 0
     ? "0"

@@ -2,14 +2,8 @@ import { badField, badRequest } from "../../../../kernel/errors.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { SqlValue } from "../../../db/index.ts";
 import { type ExpandStep, parseExpand } from "../expand/paths.ts";
-import {
-  filterJson,
-  type ParsedFilter,
-  parseAlternatives,
-  parseFilter,
-  type ReadableTables,
-  withBoth,
-} from "../filters/filter.ts";
+import { type ParsedFilter, parseAlternatives, parseFilter, type ReadableTables, withBoth } from "../filters/filter.ts";
+import { filterJson } from "../filters/filter-json.ts";
 import { parseSort, type Sort } from "../filters/sort.ts";
 import { FILTER_CONDITIONS_MAX, LIMIT_DEFAULT, LIMIT_MAX, OR_CONDITIONS_MAX } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";

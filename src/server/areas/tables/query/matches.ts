@@ -1,6 +1,13 @@
 import { candidatesOf } from "../filters/areas.ts";
-import { type Condition, conditionsIn, isAreaCondition, NO_FILTER, type ParsedFilter } from "../filters/filter.ts";
-import { behindRule, filterToSql, join, type SqlCondition } from "../filters/filter-sql.ts";
+import {
+  type Condition,
+  conditionsIn,
+  isAreaCondition,
+  isLinked,
+  NO_FILTER,
+  type ParsedFilter,
+} from "../filters/filter.ts";
+import { behindRule, type Form, filterToSql, join, type SqlCondition } from "../filters/filter-sql.ts";
 import { hasHeavyRelation, isHeavy, type ReadCost, relatedCost, scanCost } from "../filters/read-cost.ts";
 import type { TableModel } from "../model/model.ts";
 import type { Grant } from "../rules/access.ts";
@@ -35,9 +42,12 @@ export function matchesOf(
   const alias = `${model.sql}.`;
   const rule = grant.kind === "filter" ? grant.filter : null;
   const conditions = conditionsOf(filter, grant);
-  const index = conditions === null || conditions.some(isHeavy) ? null : coveringIndex(model, conditions);
+  const index =
+    conditions === null || conditions.some((one) => isLinked(one) || isHeavy(one))
+      ? null
+      : coveringIndex(model, conditions);
   const isGuarded = rule !== null && !isWalk && index?.by !== "range";
-  const tested = isGuarded ? guarded(model, filter, rule) : both(filter, rule, alias);
+  const tested = isGuarded ? guarded(model, filter, rule, "enter") : both(filter, rule, alias);
   const candidates = isWalk ? null : candidatesFor(filter, rule);
   const where = tested === null || candidates === null ? tested : join([amongSql(model, candidates), tested], "AND");
   const all = [...conditionsIn(filter), ...conditionsIn(rule ?? NO_FILTER)];
@@ -57,17 +67,23 @@ const amongSql = ({ sql }: TableModel, candidates: SqlCondition): SqlCondition =
 });
 
 function both(filter: ParsedFilter, rule: ParsedFilter | null, alias: string): SqlCondition | null {
-  const parts = [filterToSql(filter, alias), rule === null ? null : filterToSql(rule, alias)];
+  const form: Form = { equality: "=", links: "enter" };
+  const parts = [filterToSql(filter, alias, form), rule === null ? null : filterToSql(rule, alias, form)];
   const present = parts.filter((part) => part !== null);
   return present.length === 0 ? null : join(present, "AND");
 }
 
 /** Returns the condition with the rule first; only conditions by which SQLite may enter an index are next to it. */
-function guarded(model: TableModel, filter: ParsedFilter, rule: ParsedFilter): SqlCondition | null {
+function guarded(
+  model: TableModel,
+  filter: ParsedFilter,
+  rule: ParsedFilter,
+  links: Form["links"],
+): SqlCondition | null {
   const alias = `${model.sql}.`;
   const [entering, others] = split(filter, enteringConditions(model, filter.all));
-  const behind = behindRule(rule, filterToSql(others, alias), alias);
-  const parts = [behind, filterToSql(entering, alias, { equality: "IS" })].filter((part) => part !== null);
+  const behind = behindRule(rule, filterToSql(others, alias), alias, links);
+  const parts = [behind, filterToSql(entering, alias, { equality: "IS", links })].filter((part) => part !== null);
   return parts.length === 0 ? null : join(parts, "AND");
 }
 
@@ -120,6 +136,6 @@ export function pathOf(
   const walk = walkOf(model, [...own, ...rule.all], sort);
   if (walk === null) return null;
   const others = { ...filter, all: filter.all.filter((one) => !walk.entering.includes(one)) };
-  const tested = grant.kind === "filter" ? guarded(model, filter, grant.filter) : filterToSql(others, alias);
+  const tested = grant.kind === "filter" ? guarded(model, filter, grant.filter, "test") : filterToSql(others, alias);
   return { index: walk.index, entering: enteredBy(walk.entering), tested };
 }

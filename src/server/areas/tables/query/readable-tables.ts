@@ -1,7 +1,8 @@
 import { forbidden } from "../../../../kernel/errors.ts";
 import { chain, isPromise, type MaybePromise } from "../../../../kernel/maybe-promise.ts";
 import type { Principal } from "../../../access/principal.ts";
-import { filterJson, type ReadableTables } from "../filters/filter.ts";
+import type { ReadableTables } from "../filters/filter.ts";
+import { filterJson } from "../filters/filter-json.ts";
 import type { TableModel } from "../model/model.ts";
 import type { CountValues } from "../model/requests.ts";
 import type { Table } from "../records/namespaces.ts";

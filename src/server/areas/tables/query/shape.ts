@@ -13,7 +13,7 @@ import {
   Slot,
   type ValueKind,
 } from "../filters/slots.ts";
-import { isAreaOperator, isTextOperator, OPERATORS } from "../model/operators.ts";
+import { isAreaOperator, isIdsOperator, isTextOperator, OPERATORS } from "../model/operators.ts";
 
 /**
  * Shape of a request, on which its statements depend, and the values, on which they do not. Requests of equal keys have the same
@@ -71,6 +71,9 @@ export class Shape {
     if (isListCondition(condition)) {
       if (field.isJson) this.#addJsonList(condition.value);
       else this.#addList(condition.value);
+    } else if (isIdsOperator(operator)) {
+      const ids = value as readonly JsonValue[];
+      this.add(` ${slotsOf(ids)}`).#addScalar(JSON.stringify(ids));
     } else if (isTextOperator(operator)) {
       const { by, values } = needleOf(operator, value);
       this.key += ` ${by} ${values.length} ${by === "anywhere" ? lengthOf(value) : ""}`;
@@ -157,6 +160,7 @@ export class Template {
     if (isAreaOperator(operator)) {
       return having(this.area(areaValues(value)));
     }
+    if (isIdsOperator(operator)) return having(this.#slot("json", slotsOf(value as readonly JsonValue[])));
     const kind = kindOf(value as JsonValue);
     if (kind === "null" || (field.isJson && isWritten(kind))) return condition;
     return having(this.#slot(kind, lengthOf(value)));

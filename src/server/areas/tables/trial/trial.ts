@@ -226,6 +226,7 @@ class Trial {
           written: new Set(),
           prepared: NOT_PREPARED,
           cascadeCost: 0,
+          linkedIds: 0,
           conditionCost: 0,
           grantsAsked: 0,
           stored: new StoredBytes(),

@@ -1,9 +1,11 @@
 import { conflict } from "../../../../kernel/errors.ts";
+import type { JsonValue } from "../../../../kernel/json/json.ts";
 import { nextTurn } from "../../../../kernel/time/scheduler.ts";
 import type { Principal } from "../../../access/principal.ts";
 import type { DatabaseFile, SqlValue } from "../../../db/index.ts";
 import { IDS_PER_PAGE, PAGES_PER_TURN, STEP_COST_MAX, STEPPED_RECORDS_MAX } from "../limits.ts";
-import type { ReferenceEdge, TableModel } from "../model/model.ts";
+import type { Codec } from "../model/codec.ts";
+import type { Column, ReferenceEdge, TableModel } from "../model/model.ts";
 import type { Table } from "../records/namespaces.ts";
 import type { Asker } from "../rules/access.ts";
 import { type CascadeContext, clearReferences, deleteCascading, inOrder, referred } from "./cascade.ts";
@@ -39,7 +41,7 @@ interface Node {
   referring: { edge: ReferenceEdge; key: string }[];
 }
 
-/** Step for one record. `edge`: the reference that is set to null; null when the record is deleted. */
+/** Step for one record. `edge`: the reference that is set to null, or loses an id; null when the record is deleted. */
 interface Step {
   table: Table;
   id: string;
@@ -57,8 +59,9 @@ export function createCascadeSteps(deps: { writes: Writes; tableOf(model: TableM
     const record = store.get(context.tx, id);
     if (record === null) return;
     if (edge === null) deleteCascading(context, tableOf, table, record);
-    else if (store.codec.toValue(edge.column, record[edge.column.name] ?? null) === value) {
-      clearReferences(context, { table, record, cleared: [edge] });
+    else if (refersTo(edge.column, record[edge.column.name] ?? null, store.codec, value)) {
+      // What several references have is an id, which is stored as it is.
+      clearReferences(context, { table, record, cleared: [{ edge, value: value as JsonValue }] });
     }
   };
 
@@ -109,9 +112,9 @@ async function collected({ file, tableOf }: Place, leaving: Map<string, Node>) {
     if (++count.found > STEPPED_RECORDS_MAX) throw tooMany();
     const from = tableOf(edge.from);
     const key = keyOf(from, id);
-    node.referring.push({ edge, key });
+    if (edge.column.links === null) node.referring.push({ edge, key });
     if (edge.onDelete === "restrict") restricting.push({ edge, key });
-    else if (edge.onDelete === "set null") cleared.push({ table: from, id, edge, value });
+    else if (edge.onDelete !== "cascade") cleared.push({ table: from, id, edge, value });
     else if (!leaving.has(key)) leaving.set(key, { table: from, id, referring: [] });
   };
   // The iteration includes the nodes added during it.
@@ -154,6 +157,12 @@ function referredValue(file: DatabaseFile, { table, id }: Node, { toColumn }: Re
   if (toColumn.name === "id") return id;
   return table.store.codec.toValue(toColumn, table.store.get(file, id)?.[toColumn.name] ?? null);
 }
+
+/** Whether a column has this value, or has it among several. */
+const refersTo = (column: Column, stored: JsonValue, codec: Codec, value: SqlValue): boolean =>
+  column.links === null
+    ? codec.toValue(column, stored) === value
+    : Array.isArray(stored) && stored.includes(String(value));
 
 const keyOf = ({ model }: Table, id: string): string => `${model.name} ${id}`;
 

@@ -22,8 +22,14 @@ interface Affected {
   table: Table;
   record: TableRecord;
   referring: { edge: ReferenceEdge; key: string }[];
-  /** Own references that are set to null. */
-  cleared: ReferenceEdge[];
+  /** Own references that are set to null, or from which an id is taken out. */
+  cleared: Cleared[];
+}
+
+/** A reference to a deleted record. `value`: what it has of that record. */
+export interface Cleared {
+  edge: ReferenceEdge;
+  value: JsonValue;
 }
 
 type TableOf = (model: TableModel) => Table;
@@ -37,8 +43,8 @@ export function deleteCascading(context: CascadeContext, tableOf: TableOf, table
   const { leaving, staying } = collect(context, tableOf, table, stored);
   for (const [key, affected] of staying) {
     if (leaving.has(key)) continue;
-    const restricting = affected.cleared.find(({ onDelete }) => onDelete === "restrict");
-    if (restricting !== undefined) throw referred(restricting);
+    const restricting = affected.cleared.find(({ edge }) => edge.onDelete === "restrict");
+    if (restricting !== undefined) throw referred(restricting.edge);
     clearReferences(context, affected);
   }
   const releaseOfRing = (key: string, { column }: ReferenceEdge): void => release(context.tx, leaving.get(key), column);
@@ -57,12 +63,13 @@ function collect(context: CascadeContext, tableOf: TableOf, table: Table, stored
   const leaving = new Map<string, Affected>();
   const staying = new Map<string, Affected>();
   leaving.set(keyOf(table.model, stored), { table, record: stored, referring: [], cleared: [] });
-  const add = (edge: ReferenceEdge, from: Table, record: TableRecord, cost: number): string => {
+  const add = (cleared: Cleared, from: Table, record: TableRecord, cost: number): string => {
+    const { edge } = cleared;
     const key = keyOf(edge.from, record);
     const list = edge.onDelete === "cascade" ? leaving : staying;
     if (!leaving.has(key) && !staying.has(key)) spend(context, edge, cost);
     const affected = list.get(key) ?? { table: from, record, referring: [], cleared: [] };
-    if (edge.onDelete !== "cascade") affected.cleared.push(edge);
+    if (edge.onDelete !== "cascade") affected.cleared.push(cleared);
     list.set(key, affected);
     return key;
   };
@@ -73,7 +80,9 @@ function collect(context: CascadeContext, tableOf: TableOf, table: Table, stored
       if (value === null) continue;
       const from = tableOf(edge.from);
       for (const found of recordsReferring(context.tx, from, edge, value)) {
-        referring.push({ edge, key: add(edge, from, found.record, found.cost) });
+        const key = add({ edge, value }, from, found.record, found.cost);
+        // Several references have no foreign key, which would want an order.
+        if (edge.column.links === null) referring.push({ edge, key });
       }
     }
   }
@@ -84,7 +93,7 @@ function collect(context: CascadeContext, tableOf: TableOf, table: Table, stored
 function recordsReferring(tx: Transaction, table: Table, edge: ReferenceEdge, value: JsonValue) {
   const { column } = edge;
   const referring = referringOf(table);
-  const to = { column, value: table.store.codec.toValue(column, value) };
+  const to = { column, value: table.store.codec.toValue(edge.toColumn, value) };
   const work = workOf(edge);
   const few = referring.records(tx, work, to, UNASKED_RECORDS_MAX);
   if (few.length < UNASKED_RECORDS_MAX) return few;
@@ -155,14 +164,18 @@ function release(tx: Transaction, affected: Affected | undefined, column: Column
   }
 }
 
-/** Sets references to null. Errors: 409 when that violates a check. */
+/** Sets references to null, or takes ids out of them. Errors: 409 when that violates a check, or leaves a required field empty. */
 export function clearReferences(
   { tx, now }: CascadeContext,
   { table, record, cleared }: Pick<Affected, "table" | "record" | "cleared">,
 ): void {
   const { model, store } = table;
-  const names = cleared.map(({ column }) => column.name);
-  const changes = { ...Object.fromEntries(names.map((name) => [name, null])), ...serverChanges(model, now) };
+  const names = [...new Set(cleared.map(({ edge }) => edge.column.name))];
+  const changes: TableRecord = serverChanges(model, now);
+  for (const { edge, value } of cleared) {
+    const { name, links } = edge.column;
+    changes[name] = links === null ? null : withoutId(edge, changes[name] ?? record[name], value);
+  }
   const next = { ...record, ...changes };
   const id = String(record["id"]);
   try {
@@ -175,6 +188,15 @@ export function clearReferences(
     );
   }
   tx.change({ table: model.name, id, before: record, after: next });
+}
+
+/** Returns several references without an id. Errors: 409 where a required field would have none. */
+function withoutId(edge: ReferenceEdge, ids: JsonValue | undefined, id: JsonValue): JsonValue {
+  const others = Array.isArray(ids) ? ids.filter((one) => one !== id) : [];
+  if (others.length === 0 && edge.column.field?.required === true) {
+    throw conflict(`Records of ${edge.from.name} refer to this one alone by ${edge.column.name}, which is required`);
+  }
+  return others;
 }
 
 const keyOf = (model: TableModel, record: TableRecord): string => `${model.name} ${String(record["id"])}`;

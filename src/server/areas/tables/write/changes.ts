@@ -16,10 +16,18 @@ export interface Patch {
   /** Texts of datetimes that stay as they are where they are the stored ones. `values` has the instants of those that have one. */
   former: ReadonlyMap<string, string>;
   increments: ReadonlyMap<string, number>;
+  /** Changes of several references by one id. */
+  listed: ReadonlyMap<string, ListedChange>;
   /** Fields to delete: null in a column, absent in a schemaless record. */
   deletions: readonly string[];
   /** Returns the names of all members of the body, ignored ones too. */
   sent(): readonly string[];
+}
+
+/** An id that is added to the end of several references, or taken out. */
+interface ListedChange {
+  kind: "add" | "remove";
+  id: string;
 }
 
 /** Returns the names of the members of a body. Undefined ones, which the server's own code may pass, are left out. */
@@ -29,6 +37,7 @@ export const sentNames = (body: JsonObject): readonly string[] =>
 /** Parses the changes in a body. Errors: 400 naming each unknown field or operator and each invalid value. [TB25] [TB27] */
 export function parsePatch(model: TableModel, validator: Validator, body: JsonObject): Patch {
   const increments = new Map<string, number>();
+  const listed = new Map<string, ListedChange>();
   const deletions: string[] = [];
   const leftOut: string[] = [];
   const problems: FieldProblems = {};
@@ -50,6 +59,7 @@ export function parsePatch(model: TableModel, validator: Validator, body: JsonOb
       // An answer names no more of them.
       if (++problemCount === PROBLEMS_MAX) refuse(problems);
     } else if (operator.kind === "increment") increments.set(name, operator.amount);
+    else if (operator.kind !== "deleteField") listed.set(name, operator);
     else deletions.push(name);
   }
   // One copy at most: a body may have tens of thousands of members.
@@ -57,13 +67,13 @@ export function parsePatch(model: TableModel, validator: Validator, body: JsonOb
   for (const name of leftOut) delete sent[name];
   for (const name of deletions) if (!model.isSchemaless) sent[name] = null;
   const former = formerTexts(model, sent);
-  const values = withInstants(model, sent);
+  const values = withoutNull(model, withInstants(model, sent));
   const found = validator.ofChanges(values);
   // These are compared with the stored record.
   if (found !== null) for (const name of former.keys()) delete found[name];
   Object.assign(problems, { ...found, ...problems });
   if (Object.keys(problems).length > 0) refuse(problems);
-  return { values, former, increments, deletions, sent: () => sentNames(body) };
+  return { values, former, increments, listed, deletions, sent: () => sentNames(body) };
 }
 
 /**
@@ -88,7 +98,10 @@ const NO_TEXTS: Patch["former"] = new Map();
 type Operator =
   | { kind: "increment"; amount: number }
   | { kind: "deleteField" }
+  | ListedChange
   | { kind: "problem"; problem: FieldProblems[string] };
+
+const OPERATORS = ["increment", "deleteField", "add", "remove"] as const;
 
 function parseOperator(model: TableModel, name: string, value: JsonObject): Operator {
   const problem = (code: FieldProblems[string]["code"], message: string): Operator => ({
@@ -99,14 +112,22 @@ function parseOperator(model: TableModel, name: string, value: JsonObject): Oper
   if (column === undefined && !model.isSchemaless)
     return problem("unknown_field", `${name} is not a field of this table`);
   const operator = value["$op"];
-  const members = operator === "increment" ? ["$op", "value"] : ["$op"];
-  if (operator !== "increment" && operator !== "deleteField") {
-    return problem("invalid_value", `${name}: ${JSON.stringify(operator)} is not one of increment, deleteField`);
+  const known = OPERATORS.find((one) => one === operator);
+  if (known === undefined) {
+    return problem("invalid_value", `${name}: ${JSON.stringify(operator)} is not one of ${OPERATORS.join(", ")}`);
   }
+  const members = known === "deleteField" ? ["$op"] : ["$op", "value"];
   const unknown = Object.keys(value).find((member) => !members.includes(member));
-  if (unknown !== undefined) return problem("unknown_field", `${name}: ${unknown} is not a member of ${operator}`);
-  if (operator === "deleteField") return { kind: "deleteField" };
+  if (unknown !== undefined) return problem("unknown_field", `${name}: ${unknown} is not a member of ${known}`);
+  if (known === "deleteField") return { kind: known };
   const amount = value["value"];
+  if (known !== "increment") {
+    if (column === undefined || column.links === null) {
+      return problem("invalid_type", `${name} has not several references, to which ${known} applies`);
+    }
+    if (typeof amount !== "string") return problem("invalid_type", `${name}: ${known} takes an id as its value`);
+    return { kind: known, id: amount };
+  }
   if (typeof amount !== "number") return problem("invalid_type", `${name}: increment takes a number as its value`);
   if (column !== undefined && column.type !== "number" && column.type !== "integer") {
     return problem("invalid_type", `${name} is not numeric and cannot be incremented`);
@@ -118,12 +139,17 @@ function parseOperator(model: TableModel, name: string, value: JsonObject): Oper
 }
 
 /**
- * Returns the changed fields with their new values; `patch.values` itself if that is all. Errors: 400 for an increment beyond a
- * field's bounds.
+ * Returns the changed fields with their new values; `patch.values` itself if that is all. Errors: 400 for an increment, or an id,
+ * beyond a field's bounds.
  */
 export function resolvePatch(validator: Validator, patch: Patch, stored: TableRecord): TableRecord {
-  if (patch.increments.size === 0) return patch.values;
+  if (patch.increments.size + patch.listed.size === 0) return patch.values;
   const incremented: TableRecord = {};
+  for (const [name, change] of patch.listed) {
+    const ids = idsAfter(stored[name] ?? null, change);
+    // An id that is there already, or is not there, changes nothing.
+    if (ids !== null) incremented[name] = ids;
+  }
   for (const [name, amount] of patch.increments) {
     const present: JsonValue = ownValue(stored, name) ?? 0;
     if (typeof present !== "number") {
@@ -135,6 +161,19 @@ export function resolvePatch(validator: Validator, patch: Patch, stored: TableRe
   const problems = validator.ofChanges(incremented);
   if (problems !== null) refuse(problems);
   return { ...patch.values, ...incremented };
+}
+
+/** Returns several references after a change by one id; null when it changes nothing. */
+function idsAfter(stored: JsonValue, { kind, id }: ListedChange): JsonValue[] | null {
+  const ids = Array.isArray(stored) ? stored : [];
+  if (ids.includes(id) === (kind === "add")) return null;
+  return kind === "add" ? [...ids, id] : ids.filter((one) => one !== id);
+}
+
+/** Returns the values with `[]` in place of null for several references, which are never null. */
+export function withoutNull(model: TableModel, values: TableRecord): TableRecord {
+  const cleared = model.several.filter((name) => values[name] === null);
+  return cleared.length === 0 ? values : { ...values, ...Object.fromEntries(cleared.map((name) => [name, []])) };
 }
 
 /** Returns the record with the changes applied. */
@@ -160,8 +199,9 @@ export function withDefaults(model: TableModel, body: JsonObject, auto: { id: st
   };
   // Members are copied at once: one by one, those of a large document take four times as long.
   const record: TableRecord = model.isSchemaless ? { id: auto.id, ...body } : {};
-  for (const { name, field } of model.columns) {
-    if (field !== null) record[name] = given(name, field.default ?? (field.onUpdate === "now" ? auto.now : null));
+  for (const { name, field, links } of model.columns) {
+    if (links !== null) record[name] = given(name, null) ?? [];
+    else if (field !== null) record[name] = given(name, field.default ?? (field.onUpdate === "now" ? auto.now : null));
     else if (name === "id") record[name] = given(name, auto.id);
     else if (name !== DOCUMENT_COLUMN) record[name] = given(name, auto.now);
   }

@@ -6,12 +6,13 @@ import type { TableRecord } from "../../../config/types.ts";
 import {
   type Condition,
   conditionsIn,
-  filterJson,
+  isLinked,
   isListCondition,
   type ParsedFilter,
   parseFilter,
   plain,
 } from "../filters/filter.ts";
+import { filterJson } from "../filters/filter-json.ts";
 import { ANY_CASE_COST, CONDITION_COST_MAX, FILTER_CONDITIONS_MAX, LISTED_VALUE_COST, SAME_COST } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
 import { OPERATORS } from "../model/operators.ts";
@@ -76,7 +77,10 @@ export function costOf(filter: ParsedFilter, record: TableRecord): number {
 /** Returns the characters that a condition examines, each counted as often as it is examined. */
 function costOfOne(condition: Condition, value: JsonValue): number {
   if (isListCondition(condition)) return costOfList(condition.value, value);
-  const { value: wanted, operator } = condition;
+  // Looked up in a set.
+  if (isLinked(condition)) return roughBytes(value) + roughBytes(condition.value as JsonValue);
+  const { operator } = condition;
+  const wanted = condition.value as JsonValue; // Only those above have read-only lists.
   const { isSearch, isAnyCase } = OPERATORS[operator];
   if (typeof value !== "object" || value === null) {
     const length = typeof value === "string" ? value.length : 0;

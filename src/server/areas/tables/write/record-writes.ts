@@ -11,7 +11,7 @@ import { constraintProblem } from "../model/problems.ts";
 import { idProblem, refuse } from "../model/validation.ts";
 import type { Table } from "../records/namespaces.ts";
 import type { RecordRights } from "../rules/access.ts";
-import { applyChanges, refuseOperators, serverChanges, withDefaults } from "./changes.ts";
+import { applyChanges, refuseOperators, serverChanges, withDefaults, withoutNull } from "./changes.ts";
 import { createHookCalls, hook, later } from "./hook-calls.ts";
 import { createReferences } from "./references.ts";
 import { recordKey, type WriteContext } from "./write-context.ts";
@@ -197,7 +197,7 @@ function changesOf(
     kept[name] = changes[name];
     delete changes[name];
   }
-  const next = withInstants(table.model, changes);
+  const next = withoutNull(table.model, withInstants(table.model, changes));
   const problems = table.validator.ofChanges(next);
   if (problems !== null) refuse(unquoted(problems, next, sent));
   return { ...next, ...kept };

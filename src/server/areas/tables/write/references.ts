@@ -1,9 +1,11 @@
+import { type AppError, badField, tooLarge } from "../../../../kernel/errors.ts";
+import type { JsonValue } from "../../../../kernel/json/json.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { Transaction } from "../../../db/index.ts";
 import { filterToSql, type SqlCondition } from "../filters/filter-sql.ts";
+import { LINKED_IDS_MAX } from "../limits.ts";
 import type { RuleCall } from "../lookups/calls.ts";
 import type { ReferenceEdge, TableModel } from "../model/model.ts";
-import { refuse } from "../model/validation.ts";
 import type { Table } from "../records/namespaces.ts";
 import type { Asker, RecordRights } from "../rules/access.ts";
 import { deleteCascading, referred } from "./cascade.ts";
@@ -60,30 +62,74 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; righ
 
   const isReferred = (tx: Transaction, edge: ReferenceEdge, value: NonNullable<TableRecord[string]>): boolean => {
     const from = tableOf(edge.from);
+    // Several references are ids, which do not change.
+    if (edge.column.links !== null) return false;
     return referringOf(from).exists(tx, { column: edge.column, value: from.store.codec.toValue(edge.column, value) });
   };
 
+  const checkOne = (context: WriteContext, { model }: Table, edge: ReferenceEdge, change: ReferringChange): void => {
+    const { stored, asked, next } = change;
+    const { name } = edge.column;
+    const value = next[name] ?? null;
+    if (value === null || value === stored?.[name]) return;
+    // A new record may refer to itself.
+    if (edge.to === model && next[edge.toColumn.name] === value) return;
+    const to = tableOf(edge.to);
+    const isOwnWord = asked[name] === value && value !== edge.column.field?.default;
+    // The referenced record is not read: hundreds of short records may refer to a long one.
+    const toValue = { column: edge.toColumn, value: to.store.codec.toValue(edge.toColumn, value) };
+    const condition = isOwnWord && !edge.mayBeHidden ? visibility(context, to) : null;
+    if (referringOf(to).exists(context.tx, toValue, condition)) return;
+    if (isOwnWord && isWritten(context, to, toValue)) return;
+    throw unknown(edge, isOwnWord ? value : null);
+  };
+
+  /** Checks the ids that a change adds to several references, by one statement for those of the caller and one for a hook's. */
+  const checkSeveral = (
+    context: WriteContext,
+    { model }: Table,
+    edge: ReferenceEdge,
+    change: ReferringChange,
+  ): void => {
+    const { name } = edge.column;
+    const [before, after] = [idsIn(change.stored?.[name]), idsIn(change.next[name])];
+    const [known, present] = [new Set(before), new Set(after)];
+    const added = after.filter((id) => !known.has(id));
+    context.linkedIds += added.length + before.filter((id) => !present.has(id)).length;
+    if (context.linkedIds > LINKED_IDS_MAX) {
+      throw tooLarge(
+        `One request adds and removes at most ${LINKED_IDS_MAX} references of fields with several; send fewer`,
+      );
+    }
+    const asked = new Set(idsIn(change.asked[name]));
+    const to = tableOf(edge.to);
+    const isSelf = (id: string): boolean => edge.to === model && id === change.next["id"];
+    const check = (ids: readonly string[], isOwnWord: boolean): void => {
+      if (ids.length === 0) return;
+      const condition = isOwnWord && !edge.mayBeHidden ? visibility(context, to) : null;
+      const missing = referringOf(to).missing(context.tx, ids, condition);
+      const isOwn = (id: string) => isOwnWord && isWritten(context, to, { column: edge.toColumn, value: id });
+      const unfound = missing.find((id) => !isOwn(id));
+      if (unfound !== undefined) throw unknown(edge, isOwnWord ? unfound : null);
+    };
+    const others = added.filter((id) => !isSelf(id));
+    check(
+      others.filter((id) => asked.has(id)),
+      true,
+    );
+    check(
+      others.filter((id) => !asked.has(id)),
+      false,
+    );
+  };
+
   return {
-    check(context, table, { stored, asked, next }) {
+    check(context, table, change) {
       for (const edge of table.model.outgoing) {
-        const { name } = edge.column;
-        const value = next[name] ?? null;
-        if (value === null || value === stored?.[name]) continue;
-        // A new record may refer to itself.
-        if (edge.to === table.model && next[edge.toColumn.name] === value) continue;
-        const to = tableOf(edge.to);
-        const isOwnWord = asked[name] === value && value !== edge.column.field?.default;
-        // The referenced record is not read: hundreds of short records may refer to a long one.
-        const toValue = { column: edge.toColumn, value: to.store.codec.toValue(edge.toColumn, value) };
-        if (
-          referringOf(to).exists(context.tx, toValue, isOwnWord && !edge.mayBeHidden ? visibility(context, to) : null)
-        )
-          continue;
-        if (isOwnWord && isWritten(context, to, toValue)) continue;
-        const which = `with ${edge.toColumn.name} ${JSON.stringify(value)}${edge.mayBeHidden ? "" : " that you may read"}`;
-        // The caller must not learn what a hook or a default has set.
-        const message = `${name}: there is no record of ${edge.to.name} ${isOwnWord ? which : "that it could refer to"}`;
-        refuse({ [name]: { code: "unknown_reference", message } });
+        if (edge.column.links === null) checkOne(context, table, edge, change);
+        else if (change.next[edge.column.name] !== change.stored?.[edge.column.name]) {
+          checkSeveral(context, table, edge, change);
+        }
       }
     },
     checkReferred(tx, table, stored, next) {
@@ -94,4 +140,14 @@ export function createReferences(deps: { tableOf(model: TableModel): Table; righ
     },
     delete: (context, table, stored) => deleteCascading(context, tableOf, table, stored),
   };
+}
+
+/** Returns the ids of several references. */
+export const idsIn = (value: JsonValue | undefined): string[] => (Array.isArray(value) ? value.map(String) : []);
+
+/** Error 400 for a reference to no record. `value`: null for one that the caller must not learn, as a hook or a default has set it. */
+function unknown({ column: { name }, to, toColumn, mayBeHidden }: ReferenceEdge, value: JsonValue): AppError {
+  const which = `with ${toColumn.name} ${JSON.stringify(value)}${mayBeHidden ? "" : " that you may read"}`;
+  const message = `${name}: there is no record of ${to.name} ${value === null ? "that it could refer to" : which}`;
+  return badField(name, "unknown_reference", message);
 }

@@ -17,8 +17,10 @@ export interface ReferredValue {
 
 /** SQL for the referring records of one table, and for the cost of deleting them. */
 export interface ReferringStore {
-  /** Whether a record with this value in this column meets the condition. The record itself is not read. */
+  /** Whether a record with this value in this column, of one value, meets the condition. The record itself is not read. */
   exists(queries: Queries, referred: ReferredValue, condition?: SqlCondition | null): boolean;
+  /** Returns those of the ids of which no record exists that meets the condition, by one statement. */
+  missing(queries: Queries, ids: readonly string[], condition?: SqlCondition | null): string[];
   /** Returns at most `limit` records, each with the cost of `work` on it. */
   records(
     queries: Queries,
@@ -45,28 +47,41 @@ function createReferringStore(model: TableModel, codec: Codec): ReferringStore {
       const where = condition === null ? `${column.sql} = ?` : `${column.sql} = ? AND (${sql})`;
       return queries.query(`SELECT 1 FROM ${table} WHERE ${where} LIMIT 1`).get(value, ...params) !== null;
     },
+    missing(queries, ids, condition = null) {
+      const found = `SELECT 1 FROM ${table} WHERE ${table}."id" = e.value${condition === null ? "" : ` AND (${condition.sql})`}`;
+      return queries
+        .query(`SELECT e.value FROM json_each(?) AS e WHERE NOT EXISTS (${found})`)
+        .values(JSON.stringify(ids), ...(condition?.params ?? []))
+        .map(([id]) => String(id));
+    },
     records: (queries, work, { column, value }, limit) =>
       queries
-        .query(`SELECT ${selectList}, ${costs[work]} FROM ${table} WHERE ${column.sql} = ? LIMIT ?`)
+        .query(`SELECT ${selectList}, ${costs[work]} FROM ${table} WHERE ${firstReferringTo(column)}`)
         .values(value, limit)
         .map((values) => ({ record: codec.fromValues(values), cost: Number(values.at(-1)) })),
     cost: (queries, work, { column, value }, limit) =>
       firstNumber(
         queries
           .query(
-            `SELECT sum("cost") FROM (SELECT ${costs[work]} AS "cost" FROM ${table} WHERE ${column.sql} = ? LIMIT ?)`,
+            `SELECT sum("cost") FROM (SELECT ${costs[work]} AS "cost" FROM ${table} WHERE ${firstReferringTo(column)})`,
           )
           .values(value, limit),
       ),
-    ids: (queries, { column, value }, { after, limit }) =>
+    ids: (queries, { column: { sql, links }, value }, { after, limit }) =>
       queries
-        .query(`SELECT "id" FROM ${table} WHERE ${column.sql} = ? AND "id" > ? ORDER BY "id" LIMIT ?`)
+        .query(
+          `SELECT "id" FROM ${links ?? table} WHERE ${links === null ? sql : '"target"'} = ? AND "id" > ? ORDER BY "id" LIMIT ?`,
+        )
         .values(value, after, limit)
         .map(([id]) => String(id)),
     costOf: (queries, id) =>
       firstNumber(queries.query(`SELECT ${costs.delete} FROM ${table} WHERE "id" = ?`).values(id)),
   };
 }
+
+/** Returns the condition for the first records whose column has a value, or has it among several: a value and a limit. */
+const firstReferringTo = ({ sql, links }: Column): string =>
+  links === null ? `${sql} = ? LIMIT ?` : `"id" IN (SELECT "id" FROM ${links} WHERE "target" = ? LIMIT ?)`;
 
 const firstNumber = (found: unknown[][]): number => Number(found[0]?.[0] ?? 0);
 
@@ -76,6 +91,9 @@ const BYTES_PER_UNIT = 2048;
  * character.
  */
 const SEARCHED_BYTES_PER_UNIT = { unicode61: 32, porter: 32, trigram: 8 };
+
+/** Bytes of several references per unit of cost: of each id the link is removed. */
+const LINKED_BYTES_PER_UNIT = 128;
 
 /** Effect on a record that refers to a deleted one. */
 export type CascadeWork = "delete" | "clear";
@@ -97,8 +115,11 @@ export const tooMuch = (): CascadeTooLarge =>
 export function costSql(model: TableModel, work: CascadeWork): string {
   const bytes = (names: readonly string[]): string =>
     names.map((sql) => `coalesce(octet_length(${sql}), 0)`).join(" + ") || "0";
-  const long = model.columns.filter(({ type }) => ["string", "text", "json"].includes(type)).map(({ sql }) => sql);
-  const read = `(${bytes(long)}) / ${BYTES_PER_UNIT}`;
+  const long = model.columns
+    .filter(({ type }) => ["string", "text", "json", "references"].includes(type))
+    .map(({ sql }) => sql);
+  const linked = model.columns.filter(({ links }) => links !== null).map(({ sql }) => sql);
+  const read = `(${bytes(long)}) / ${BYTES_PER_UNIT} + (${bytes(linked)}) / ${LINKED_BYTES_PER_UNIT}`;
   // The row is read and written; its full-text index does not change.
   if (work === "clear") return `(2 + ${read})`;
   const searched = (model.fts?.fields ?? []).flatMap((name) => model.byName.get(name)?.sql ?? []);

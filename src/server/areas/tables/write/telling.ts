@@ -10,9 +10,12 @@ import type { Patch } from "./changes.ts";
 
 /**
  * Returns a changed field whose outcome depends on stored values, so that success or failure would reveal them: an increment of a
- * field with bounds, or a value that a `check` compares with a field that was not sent. null: there is none. [TB113]
+ * field with bounds, an id of several references that is added or removed, or a value that a `check` compares with a field that was
+ * not sent. null: there is none. [TB113]
  */
-export function dependingField(model: TableModel, { values, increments }: Patch): string | null {
+export function dependingField(model: TableModel, { values, increments, listed }: Patch): string | null {
+  // The number of ids, and which ones are there, decide.
+  for (const name of listed.keys()) return name;
   for (const [name, amount] of increments) if (isBounded(model, name, amount)) return name;
   const isKnown = (name: string): boolean =>
     Object.hasOwn(values, name) || KNOWN.includes(name) || model.byName.get(name)?.field?.onUpdate !== undefined;

@@ -50,6 +50,8 @@ export interface WriteContext {
   prepared: Prepared;
   /** Cost of the deletions so far; one budget for the whole request. [TB141] */
   cascadeCost: number;
+  /** Ids of several references that were added or removed so far. [TB652] */
+  linkedIds: number;
   /** Cost of the conditions of `if` so far. [TB303] */
   conditionCost: number;
   /** Number of grants determined again in this transaction. */

@@ -133,6 +133,7 @@ export function createWrites(deps: {
                 touched,
                 written: new Set(),
                 cascadeCost: 0,
+                linkedIds: 0,
                 grantsAsked: 0,
                 conditionCost: 0,
                 stored: new StoredBytes(),

@@ -78,6 +78,9 @@ const OPERATORS: Readonly<Record<FilterOperator, true>> = {
   inBox: true,
   in: true,
   "not in": true,
+  has: true,
+  hasAny: true,
+  hasAll: true,
 };
 
 /** A filter, whose values are checked against the table when the server starts. */

@@ -1,7 +1,7 @@
 import { POINT_EXAMPLE, pointFault } from "../../../../kernel/records/geo-values.ts";
 import { instantOf, isIsoDate } from "../../../../kernel/time/iso-datetime.ts";
 import { describe, type Report } from "../../shape/report.ts";
-import { type Field, type FieldType, typeOf } from "./fields.ts";
+import { type Field, type FieldType, IDS_MAX, typeOf } from "./fields.ts";
 
 const TEXTUAL: ReadonlySet<string> = new Set(["string", "text"]);
 const NUMERIC: ReadonlySet<string> = new Set(["number", "integer"]);
@@ -12,6 +12,7 @@ const BOUNDS = ["enum", "min", "max", "pattern"] as const;
 export function checkField(field: Field, report: Report): void {
   const before = report.problems.length;
   if (field.type === undefined && field.references === undefined) report.at("type").say("is required");
+  if (field.type === "references") return checkSeveral(field, report);
   checkBounds(field, report);
   checkChoices(field, report);
   if (field.pattern !== undefined && !TEXTUAL.has(typeOf(field))) {
@@ -26,6 +27,17 @@ export function checkField(field: Field, report: Report): void {
   }
   // A default can only be checked against a field without other problems.
   if (field.default !== undefined && report.problems.length === before) checkDefault(field, report.at("default"));
+}
+
+/** Checks a field of several references. */
+function checkSeveral(field: Field, report: Report): void {
+  if (field.references === undefined) report.at("references").say("is required: the table whose ids the field has");
+  for (const name of ["default", "unique", "min", "pattern", "enum", "validate", "onUpdate"] as const) {
+    if (field[name] !== undefined) report.at(name).say("is not for references, which are [] without any");
+  }
+  const { max } = field;
+  if (max === undefined || (Number.isSafeInteger(max) && max >= 1 && max <= IDS_MAX)) return;
+  report.at("max").say(`counts ids and must be a whole number from 1 to ${IDS_MAX}, got ${max}`);
 }
 
 function checkBounds(field: Field, report: Report): void {
@@ -113,6 +125,7 @@ function wrongType(type: FieldType, value: unknown): string | null {
     case "geo":
       return pointFault(value) === null ? null : `a point such as ${POINT_EXAMPLE}`;
     case "json":
+    case "references":
       return null;
     default:
       return type satisfies never;

@@ -13,6 +13,7 @@ export const FIELD_TYPES = [
   "datetime",
   "geo",
   "json",
+  "references",
 ] as const;
 export type FieldType = (typeof FIELD_TYPES)[number];
 
@@ -40,7 +41,11 @@ const choice = valueThat<string | number>(
   (value) => typeof value === "string" || Number.isFinite(value),
 );
 
-const OnDelete = Type.Enum(["restrict", "cascade", "set null", "setNull"]);
+const OnDelete = Type.Enum(["restrict", "cascade", "set null", "setNull", "remove"]);
+
+/** Ids of a field of several: by default, and at most. */
+export const IDS_DEFAULT = 100;
+export const IDS_MAX = 1_000;
 
 const ReferenceShape = Type.Object({
   table: text(),
@@ -58,22 +63,22 @@ export const typeOf = ({ type = "string" }: Field): FieldType => type;
 export interface DeclaredReference {
   table: string;
   column: string;
-  onDelete: "restrict" | "cascade" | "set null";
+  onDelete: "restrict" | "cascade" | "set null" | "remove";
   mayBeHidden: boolean;
 }
 
 /** Returns what a field refers to; null for one that refers to nothing. */
-export function referenceOf({ references, onDelete, mayBeHidden = false }: Field): DeclaredReference | null {
+export function referenceOf({ type, references, onDelete, mayBeHidden = false }: Field): DeclaredReference | null {
   if (references === undefined) return null;
   const given: Reference = typeof references === "string" ? { table: references } : references;
-  const action = onDelete ?? given.onDelete ?? "restrict";
+  const action = onDelete ?? given.onDelete ?? (type === "references" ? "remove" : "restrict");
   const { table, column = "id" } = given;
   return { table, column, onDelete: action === "setNull" ? "set null" : action, mayBeHidden };
 }
 
 /** A field by itself. `field-rules.ts` checks the relations between its members. */
 export const FieldShape = Type.Object({
-  /** Required, but for a field with `references`, which is a `string` then. */
+  /** Required, but for a field with `references`, which is a `string` then. `references`: the ids of several records. */
   type: Type.Optional(Type.Unsafe<FieldType>(Type.Enum(FIELD_TYPES))),
   required: Type.Optional(Type.Boolean()),
   default: Type.Optional(jsonValue),
@@ -82,12 +87,16 @@ export const FieldShape = Type.Object({
   fixed: Type.Optional(Type.Boolean()),
   /** The minimum: length in characters for text, value for numbers. */
   min: Type.Optional(Type.Number()),
+  /** The maximum, as `min`; of `references` the number of ids, 100 by default and at most 1,000. */
   max: Type.Optional(Type.Number()),
   /** A regular expression that the whole or a part of the text must match. */
   pattern: Type.Optional(pattern),
   enum: Type.Optional(list(choice)),
   references: Type.Optional(Type.Union([text(), Type.Unsafe<Reference>(ReferenceShape)])),
-  /** The action on this record when the referenced one is deleted; `restrict` by default. `setNull` and `set null` are the same. */
+  /**
+   * The action on this record when the referenced one is deleted; `restrict` by default. `setNull` and `set null` are the same. Of
+   * several references `remove`, which takes the id out and is the default, or `restrict`.
+   */
   onDelete: Type.Optional(OnDelete),
   /** Whether a record may be referred to by callers who may not read it: its existence is no secret. */
   mayBeHidden: Type.Optional(Type.Boolean()),

@@ -76,6 +76,7 @@ function checkIndexes(indexes: unknown, fields: Fields, report: Report): void {
       const type = fields.get(name)?.type;
       if (type === undefined) at.at(place).say(unknownField(name, fields));
       if (type === "geo") at.at(place).say(`cannot be named: the geo field ${name} has an index of its own`);
+      if (type === "references") at.at(place).say(`cannot be named: the references ${name} have an index of their own`);
       if (names.indexOf(name) !== place) at.at(place).say(`is listed twice: ${describe(name)}`);
     }
   }
@@ -105,6 +106,10 @@ function checkReference(declaration: PlainObject, tables: ReadonlyMap<string, Fi
     if ((onDelete === "set null" || onDelete === "setNull") && required === true) {
       place.at("onDelete").say("cannot be set null, since the field is required");
     }
+    const isSeveral = type === "references";
+    if (onDelete !== undefined && onDelete !== "restrict" && isSeveral !== (onDelete === "remove")) {
+      place.at("onDelete").say(isSeveral ? "must be remove or restrict" : 'can be remove for type: "references" alone');
+    }
   }
   if (typeof table !== "string" || typeof column !== "string") return;
   const fields = tables.get(table);
@@ -113,7 +118,9 @@ function checkReference(declaration: PlainObject, tables: ReadonlyMap<string, Fi
     return;
   }
   const field = fields.get(column);
-  if (field === undefined) at.at("column").say(unknownField(column, fields));
+  if (type === "references") {
+    if (column !== "id") at.at("column").say("must be id, or left out: several references are ids");
+  } else if (field === undefined) at.at("column").say(unknownField(column, fields));
   else if (!field.isUnique) at.at("column").say(`must be id or a unique field, ${table}.${column} is not unique`);
   else if (kindOf(String(type)) !== kindOf(field.type)) {
     at.say(`must have the type of ${table}.${column}, which is ${field.type}, got ${type}`);
