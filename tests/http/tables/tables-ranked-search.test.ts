@@ -15,6 +15,8 @@ const RULES = {
   byText: '[["whoText", "==", "seen"]]',
   byGroup: 'anyOf([["who", "==", "seen"]], [["n", "==", -1]])',
   byRelation: '[some("shown", [["who", "==", field("who")]])]',
+  byMember:
+    '[["n", ">=", 0], some("members", [["team", "==", field("who")], ["user", "in", ["u", "v"]], ["level", ">", 1]])]',
 } as const;
 const TOKENIZERS = ["unicode61", "porter", "trigram"] as const;
 const TABLES = Object.keys(RULES).flatMap((rule) => TOKENIZERS.map((tokenize) => `${rule}_${tokenize}`));
@@ -36,6 +38,7 @@ beforeAll(async () => {
     ),
   );
   const namespace = `{ tables: { ${tables.join("\n")}
+    members: { schema: { team: { type: "string" }, user: { type: "string" }, level: { type: "integer" } }, indexes: [{ fields: ["user", "team"] }] },
     shown: { schema: { who: { type: "string", unique: true } } },
     notes: { schema: { title: { type: "string" }, who: { type: "string" } }, fts: ["title"], indexes: [{ fields: ["who"] }],
       access: { read: (auth) => auth !== null && [["who", "==", "seen"]] } },
@@ -111,8 +114,15 @@ const WRONG: readonly Record<string, string | number>[] = [
 ];
 
 test(`[TB801] no answer of a search tells of hidden records (seed ${SEED})`, async () => {
-  await insert("bare", "shown", [{ id: "s", who: "seen" }]);
-  await insert("full", "shown", [{ id: "s", who: "seen" }]);
+  for (const namespace of ["bare", "full"]) {
+    await insert(namespace, "shown", [{ id: "s", who: "seen" }]);
+    await insert(namespace, "members", [
+      { team: "seen", user: "v", level: 2 },
+      { team: "other", user: "u", level: 1 },
+      { team: null, user: "u", level: 3 },
+      { team: "hidden", user: "w", level: 3 },
+    ]);
+  }
   for (const table of TABLES) {
     const visible = Array.from({ length: 25 }, (_, n) => recordOf(n, "seen"));
     const hidden = Array.from({ length: 60 }, (_, n) => {

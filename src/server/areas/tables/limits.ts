@@ -132,7 +132,7 @@ export const MARK_LENGTH_MAX = 32;
 export const SEARCH_PAGE_BYTES_MAX = 8 * 1024 * 1024;
 /** Matches that are ranked where a rule's filter applies, the newest ones, and records in which a word is counted for that. */
 export const RANKED_RECORDS_MAX = 1_000;
-/** Records shown by a rule's filter up to which these are looked up before the matches of a search. */
+/** Records that a rule's filter may show up to which these are looked up before the matches of a search. */
 export const VISIBLE_RECORDS_FEW = 10_000;
 /** Time that a search may run, and that it may wait before it runs. */
 export const SEARCH_TIMEOUT_MS = 10_000;

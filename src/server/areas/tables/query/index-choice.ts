@@ -1,4 +1,4 @@
-import { type Condition, isLinked, type ParsedFilter } from "../filters/filter.ts";
+import { type Condition, isLinked } from "../filters/filter.ts";
 import type { Sort } from "../filters/sort.ts";
 import type { TableIndex, TableModel } from "../model/model.ts";
 import { OPERATORS } from "../model/operators.ts";
@@ -38,15 +38,6 @@ export function coveringIndex(model: TableModel, conditions: readonly Condition[
     model.indexes.find((index) => covers(index, conditions)),
     "range",
   );
-}
-
-/** Whether an index has the matches of a filter next to each other, or in one place for each value of a list. */
-export function isBounded(model: TableModel, { all, groups }: ParsedFilter): boolean {
-  if (groups.length > 0) return false;
-  const [only] = all;
-  const isList = all.length === 1 && only?.operator === "in" && !only.field.isJson;
-  const isIndexed = model.indexes.some(({ columns }) => columns[0] === only?.field.name);
-  return (isList && isIndexed) || coveringIndex(model, all) !== null;
 }
 
 /**

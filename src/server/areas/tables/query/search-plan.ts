@@ -6,7 +6,7 @@ import { orderBy, type Sort } from "../filters/sort.ts";
 import { QUERY_WORDS_MAX, TRIGRAM_LENGTH_MIN, VISIBLE_RECORDS_FEW } from "../limits.ts";
 import type { TableModel } from "../model/model.ts";
 import type { SearchValues } from "../model/requests.ts";
-import { isBounded } from "./index-choice.ts";
+import { boundedPart } from "./bounded-part.ts";
 
 const MARK_DEFAULTS = { pre: "<mark>", post: "</mark>" };
 
@@ -163,15 +163,14 @@ export function foundSql(model: TableModel, { plan, filter, ruleFilter, isRanked
 }
 
 /**
- * Returns the CTE of the records that the rule's filter shows; null where no index has them next to each other. It ends behind
+ * Returns the CTE of the records that the rule's filter may show; null where no index has them next to each other. It ends behind
  * VISIBLE_RECORDS_FEW records, and is not used where there are more.
  */
 export function visibleOf(model: TableModel, ruleFilter: ParsedFilter): SqlCondition | null {
-  if (!isBounded(model, ruleFilter)) return null;
-  const rule = filterToSql(ruleFilter, `${model.sql}.`);
-  if (rule === null) return null;
-  const rows = `SELECT rowid AS ${ROW} FROM ${model.sql} WHERE ${rule.sql} LIMIT ${VISIBLE_RECORDS_FEW + 1}`;
-  return { sql: `${VISIBLE} AS MATERIALIZED (${rows})`, params: rule.params };
+  const part = boundedPart(model, ruleFilter);
+  if (part === null) return null;
+  const rows = `SELECT rowid AS ${ROW} FROM ${model.sql} WHERE ${part.sql} LIMIT ${VISIBLE_RECORDS_FEW + 1}`;
+  return { sql: `${VISIBLE} AS MATERIALIZED (${rows})`, params: part.params };
 }
 
 export interface MatchesQuery {
