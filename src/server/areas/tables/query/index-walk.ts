@@ -1,4 +1,4 @@
-import { quoteIdentifier } from "../../../db/index.ts";
+import { quoteIdentifier, type SqlValue } from "../../../db/index.ts";
 import { join, type SqlCondition } from "../filters/filter-sql.ts";
 import { type Beyond, orderBy, type Sort } from "../filters/sort.ts";
 import { TESTED_BYTES_MAX, TESTED_ROWS_MAX, TESTED_ROWS_MIN, TESTED_ROWS_PER_RECORD } from "../limits.ts";
@@ -19,7 +19,7 @@ export const recordsAt = (model: TableModel, columns: string, places: string): s
  * Returns the LIMIT clause. The limit is part of the text: with a bound limit, SQLite would prepare the statement again for each
  * execution.
  */
-export const limitSql = (limit: number, offset: number): string => `LIMIT ${limit}${offset === 0 ? "" : " OFFSET ?"}`;
+export const limitSql = (limit: number, offset: SqlValue): string => `LIMIT ${limit}${offset === 0 ? "" : " OFFSET ?"}`;
 
 /** A page along an index that has its order; at most a bounded number of records is examined. [TB471] */
 export interface IndexWalk {
@@ -40,14 +40,15 @@ interface WalkedPage {
   sort: Sort;
   reverse: boolean;
   limit: number;
-  offset: number;
+  offset: SqlValue;
+  offsetMax: number;
   behind: Beyond | null;
 }
 
 /** Returns a walk that tests records along the index of `path`; null when too many for the main thread. */
 export function testedWalk(model: TableModel, page: WalkedPage, path: Path): IndexWalk | null {
   const { sort, reverse, limit, offset, behind } = page;
-  const wanted = offset + limit;
+  const wanted = page.offsetMax + limit;
   if (wanted > TESTED_ROWS_MAX) return null;
   const rowsMax = Math.min(TESTED_ROWS_MAX, Math.max(TESTED_ROWS_MIN, wanted * TESTED_ROWS_PER_RECORD));
   const rows = `FROM ${model.sql} INDEXED BY ${quoteIdentifier(path.index)}`;

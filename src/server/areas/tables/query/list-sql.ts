@@ -19,7 +19,10 @@ export interface ListQuery {
   /** Whether the order is reversed. */
   reverse: boolean;
   limit: number;
-  offset: number;
+  /** Number of records to skip, or its slot; 0 for none. */
+  offset: SqlValue;
+  /** Most records that requests of this shape skip. */
+  offsetMax: number;
   /** Order by distance, in place of the sort; null for none. `isWalked`: whether the nearest may be looked for on the main thread. */
   near: { column: Column; area: AreaValues; isWalked: boolean } | null;
   /** Index in the requested order that can be entered where the page begins; null when there is none. */
@@ -42,9 +45,8 @@ export interface PreparedList {
   near: NearWalk | null;
   /** Cost without an index. */
   cost: ReadCost;
-  /** Records of the page, and those skipped before it (`offset`). */
+  /** Records of the page. */
   limit: number;
-  offset: number;
 }
 
 export interface FewMatches {
@@ -69,11 +71,11 @@ export interface PreparedCount {
 }
 
 export function prepareList(model: TableModel, query: ListQuery): PreparedList {
-  if (query.near !== null) return prepareNear(model, { ...query, near: query.near });
-  const { matches, isTotalWanted, path, limit, offset } = query;
+  if (query.near !== null) return prepareNear(model, { ...query, near: query.near, offset: query.offsetMax });
+  const { matches, isTotalWanted, path, limit, offsetMax } = query;
   const isExact = path !== null && path.tested === null;
   const page = isExact ? walkedPage(model, query, path.index) : pageBy(model, query, null);
-  const exactWalk = offset <= QUICK_OFFSET_MAX ? { ranges: [{ page, rest: null }], limit } : null;
+  const exactWalk = offsetMax <= QUICK_OFFSET_MAX ? { ranges: [{ page, rest: null }], limit } : null;
   return {
     columns: query.columns,
     page,
@@ -81,13 +83,14 @@ export function prepareList(model: TableModel, query: ListQuery): PreparedList {
     ofFew: fewOf(model, query),
     near: null,
     walk: isExact ? exactWalk : path === null ? null : testedWalk(model, query, path),
-    cost: sortedCost(matches.cost, query.sort, offset + limit),
+    cost: sortedCost(matches.cost, query.sort, offsetMax + limit),
     limit,
-    offset,
   };
 }
 
-function prepareNear(model: TableModel, query: ListQuery & { near: NonNullable<ListQuery["near"]> }): PreparedList {
+type NearQuery = ListQuery & { near: NonNullable<ListQuery["near"]>; offset: number };
+
+function prepareNear(model: TableModel, query: NearQuery): PreparedList {
   const { matches, columns, isTotalWanted, near, limit, offset } = query;
   return {
     columns,
@@ -98,7 +101,6 @@ function prepareNear(model: TableModel, query: ListQuery & { near: NonNullable<L
     walk: null,
     cost: areaCost(sortedCost(matches.cost, query.sort, offset + limit)),
     limit,
-    offset,
   };
 }
 

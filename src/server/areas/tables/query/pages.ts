@@ -13,7 +13,7 @@ import { perTable } from "../records/namespaces.ts";
 import { pageBounds } from "../records/store.ts";
 import { idsOf, type PreparedCount, type PreparedList } from "./list-sql.ts";
 import type { Matches } from "./matches.ts";
-import type { Shaped } from "./prepared-reads.ts";
+import type { Shaped, ShapedList } from "./prepared-reads.ts";
 import { createQuickReads, fewer, firstNumber, hasFewCandidates, number } from "./quick-reads.ts";
 
 interface Total {
@@ -84,7 +84,7 @@ export interface Page {
 
 /** Lists and counts. They run on the main thread when that takes a few milliseconds at most, else in a query process. [TB102] */
 export interface Pages {
-  list(file: DatabaseFile, prepared: Shaped<PreparedList>, caller?: ReadCaller): MaybePromise<Page>;
+  list(file: DatabaseFile, prepared: ShapedList, caller?: ReadCaller): MaybePromise<Page>;
   count(file: DatabaseFile, prepared: Shaped<PreparedCount>, caller?: ReadCaller): MaybePromise<number>;
   /** Returns the ids of the first `limit` matches. */
   ids(
@@ -133,8 +133,8 @@ function createPages(model: TableModel, codec: Codec): Pages {
   };
 
   return {
-    list(file, { made, values }, caller) {
-      const { total, limit, offset } = made;
+    list(file, { made, values, offset }, caller) {
+      const { total, limit } = made;
       const counting = total === null || total.sql === null ? null : countingOf(bound(total.sql, values));
       const known = counting === null ? null : totals.get(file, counting);
       const quick = quickReads.page(file, made, values, { known, isTotalWanted: total !== null });

@@ -3,6 +3,7 @@ import type { AreaValues } from "../filters/areas.ts";
 import { NO_FILTER, type ParsedFilter } from "../filters/filter.ts";
 import { bound, filterToSql, type SqlCondition } from "../filters/filter-sql.ts";
 import { beyond } from "../filters/sort.ts";
+import { QUICK_OFFSET_MAX } from "../limits.ts";
 import type { Column, TableModel } from "../model/model.ts";
 import { perTable, type ShapeCache } from "../records/namespaces.ts";
 import type { Grant } from "../rules/access.ts";
@@ -17,7 +18,7 @@ import { Shape, Template } from "./shape.ts";
  * of its rule, and the position of its cursor, are bound values. [TB473]
  */
 export interface PreparedReads {
-  list(request: ListRequest, grant: Grant): Shaped<PreparedList>;
+  list(request: ListRequest, grant: Grant): ShapedList;
   count(filter: ParsedFilter, grant: Grant): Shaped<PreparedCount>;
   /** Returns the statement for the first `limit` matches by id. */
   first(filter: ParsedFilter, grant: Grant, limit: number): SqlCondition;
@@ -35,11 +36,14 @@ export interface Shaped<T> {
   values: readonly SqlValue[];
 }
 
+/** Statements of a list, and the number of records that this request skips. */
+export type ShapedList = Shaped<PreparedList> & { offset: number };
+
 /** Parts of a request that have slots in its statements. */
 interface Parts {
   filter: ParsedFilter;
   grant: Grant;
-  /** Values of the cursor. */
+  /** Values of the cursor, or the number of records to skip. */
   position: readonly SqlValue[];
   /** Values of the order by distance; null for none. */
   area: AreaValues | null;
@@ -73,14 +77,16 @@ export function createPreparedReads(model: TableModel, cache: ShapeCache): Prepa
     list(request, grant) {
       const { filter, paging, sort, limit } = request;
       const isTotal = isTotalWanted(request, grant);
-      const position = paging.mode === "after" || paging.mode === "before" ? paging.values : [];
       const offset = offsetOf(paging);
+      const offsetMax = offsetMaxOf(request);
+      const isKeyset = paging.mode === "after" || paging.mode === "before";
+      const position = isKeyset ? paging.values : offset > 0 ? [offset] : [];
       const columns = columnsOf(model, request, grant);
       const read = columns === model.columns ? "" : columns.map(({ name }) => name).join();
-      const kind = `list ${limit} ${paging.mode} ${offset} ${isTotal} ${isMoreCounted(request, grant)} ${sort.key.length} ${sort.key} ${request.near?.column.sql ?? ""} ${read}`;
+      const kind = `list ${limit} ${paging.mode} ${offsetMax} ${isTotal} ${isMoreCounted(request, grant)} ${sort.key.length} ${sort.key} ${request.near?.column.sql ?? ""} ${read}`;
       const make = (parts: Parts) => makeList(model, { ...request, columns }, parts);
       const area = request.near === null ? null : nearValues(request.near);
-      return shaped(kind, { filter, grant, position, area }, make, lengthOfList);
+      return { ...shaped(kind, { filter, grant, position, area }, make, lengthOfList), offset };
     },
     count(filter, grant) {
       const make = (parts: Parts) => prepareCount(model, matchesOf(model, parts.filter, parts.grant));
@@ -141,6 +147,18 @@ function columnsOf(model: TableModel, { fields, expand, sort, near }: ListReques
   );
 }
 
+/**
+ * Returns the most records that requests of this one's shape skip: at most a fourth more, so that the pages of a list share few shapes.
+ * A search for the nearest records has to know how many it skips.
+ */
+function offsetMaxOf({ paging, near }: ListRequest): number {
+  const offset = offsetOf(paging);
+  if (near !== null) return offset;
+  const step = 2 ** Math.max(0, Math.floor(Math.log2(offset)) - 2);
+  const most = Math.ceil(offset / step) * step;
+  return offset <= QUICK_OFFSET_MAX ? Math.min(most, QUICK_OFFSET_MAX) : most;
+}
+
 function makeList(
   model: TableModel,
   request: ListRequest & { columns: readonly Column[] },
@@ -161,7 +179,8 @@ function makeList(
     near: near === null || area === null ? null : { column: near.column, area, isWalked: !mayTakeLong(filter, grant) },
     reverse,
     limit: isMoreCounted(request, grant) ? limit : limit + 1,
-    offset: offsetOf(paging),
+    offset: isKeyset ? 0 : (position[0] ?? 0),
+    offsetMax: offsetMaxOf(request),
     path,
     isTotalWanted: isTotalWanted(request, grant),
   });

@@ -287,9 +287,10 @@ export async function firstById(
     reverse: false,
     limit,
     offset: 0,
+    offsetMax: 0,
   };
   const made = prepareList(model, { ...query, path: null, isTotalWanted: false });
-  return pagesOf(table).list(file, { made, values: [] }, caller);
+  return pagesOf(table).list(file, { made, values: [], offset: 0 }, caller);
 }
 
 /** Returns the answer of a list. [TB1] [TB2] [TB3] */

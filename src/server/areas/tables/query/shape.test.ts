@@ -76,7 +76,7 @@ const SAME: [Filter, Filter][] = [
       ["writtenAt", "<", "2026-11-22T14:00:00Z"],
     ],
     [
-      ["writtenAt", ">=", "1970-01-01"],
+      ["writtenAt", ">=", "1970-01-01T00:00:00.000Z"],
       ["writtenAt", "<", "2026-11-22T14:00:00.123+02:00"],
     ],
   ],
@@ -218,6 +218,16 @@ describe("the statements of a shape", () => {
       JSON.stringify(filter, (name, value) => (name === "field" ? value.name : value)),
     );
     expect(new Set(keys).size).toBe(new Set(written).size);
+  });
+
+  test("[TB473] are shared by pages of a list, each of which skips its own number of records", () => {
+    const reads = createPreparedReads(posts, createShapeCache());
+    const at = (offset: number) =>
+      reads.list(requestOf(filterOf([["score", ">", 1]]), "score,category", { mode: "offset", offset }), EVERYTHING);
+    expect(at(890).made).toBe(at(800).made);
+    expect(statements(at(800)).page?.params.at(-1)).toBe(800);
+    expect(at(20).made).not.toBe(at(0).made);
+    expect(at(200_000).made).not.toBe(at(200_001).made);
   });
 
   test("[TB473] have the values of the request alone: none of the one that they were made for", () => {
