@@ -12,36 +12,24 @@ import { walkNear } from "./nearest.ts";
 /** Bytes of a page read on the main thread: two or three milliseconds with its JSON. */
 const QUICK_PAGE_BYTES = 256 * 1024;
 
-/** Reads the rows of a page on the main thread. */
-export interface Rows {
-  /** Reads the rows; null when the page is too large. `tableBytes`: bytes of the whole table, if known. */
-  read(file: DatabaseFile, statement: SqlCondition, tableBytes: number | null): TableRecord[] | null;
-  /** Returns a function that sums the sizes of rows, and returns whether they are too large together. */
-  sized(): (row: Row) => boolean;
-}
-
-export function createRows({ columns }: TableModel, codec: Codec): Rows {
+/**
+ * Returns the function that reads the rows of a page on the main thread; it returns null when the page is too large. `tableBytes`:
+ * bytes of the whole table, if known.
+ */
+function createRead({ columns }: TableModel, codec: Codec) {
   const texts = columns.filter(({ type }) => !["number", "integer", "boolean"].includes(type)).map((one) => one.name);
-  const sized = () => {
-    let bytes = 0;
-    return (row: Row): boolean => {
-      for (let index = 0; index < texts.length; index++) bytes += lengthOf(row[texts[index] ?? ""]);
-      return bytes > QUICK_PAGE_BYTES;
-    };
-  };
-
-  const read = (file: DatabaseFile, { sql, params }: SqlCondition, tableBytes: number | null): TableRecord[] | null => {
+  return (file: DatabaseFile, { sql, params }: SqlCondition, tableBytes: number | null): TableRecord[] | null => {
     const statement = file.query<Row>(sql);
     if (tableBytes !== null && tableBytes <= QUICK_PAGE_BYTES) return codec.fromRows(statement.all(...params));
     const rows: Row[] = [];
-    const isTooLarge = sized();
+    let bytes = 0;
     for (const row of statement.iterate(...params)) {
-      if (isTooLarge(row)) return null;
+      for (let index = 0; index < texts.length; index++) bytes += lengthOf(row[texts[index] ?? ""]);
+      if (bytes > QUICK_PAGE_BYTES) return null;
       rows.push(row);
     }
     return codec.fromRows(rows);
   };
-  return { read, sized };
 }
 
 const lengthOf = (value: SqlValue | undefined): number => (typeof value === "string" ? value.length : 0);
@@ -104,7 +92,7 @@ export function createQuickReads(model: TableModel, codec: Codec): QuickReads {
     return bytes !== null && isQuick(cost, file.rowCount(name), bytes) ? bytes : null;
   };
 
-  const { read } = createRows(model, codec);
+  const read = createRead(model, codec);
 
   /** Reads a walk range by range; null for too many records, too large ones or too large a page. */
   const walked = (
