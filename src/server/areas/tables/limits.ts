@@ -70,8 +70,8 @@ export const NEAR_METERS_MIN = 0.001;
 export const NEAR_METERS_MAX = 20_100_000;
 /** Circles that one list tries on the main thread. */
 export const NEAR_STEPS_MAX = 24;
-/** Records skipped before a page along an index alone, on the main thread: about three milliseconds. */
-export const QUICK_OFFSET_MAX = 200_000;
+/** Records counted, or skipped before a page, along an index alone, on the main thread: about three milliseconds. */
+export const QUICK_INDEX_ROWS_MAX = 200_000;
 /** Records that a list tests along an index on the main thread: so many per record of its answer, within these bounds. */
 export const TESTED_ROWS_PER_RECORD = 10;
 export const TESTED_ROWS_MIN = 200;

@@ -3,7 +3,7 @@ import type { AreaValues } from "../filters/areas.ts";
 import { behindRule, join, type SqlCondition } from "../filters/filter-sql.ts";
 import { areaCost, type ReadCost, sortedCost } from "../filters/read-cost.ts";
 import { type Beyond, orderBy, type Sort } from "../filters/sort.ts";
-import { QUICK_OFFSET_MAX, QUICK_STEPS_MAX } from "../limits.ts";
+import { QUICK_INDEX_ROWS_MAX, QUICK_STEPS_MAX } from "../limits.ts";
 import type { Column, TableModel } from "../model/model.ts";
 import { type IndexWalk, limitSql, ROW, recordsAt, sizeOf, testedWalk } from "./index-walk.ts";
 import type { Matches, Path } from "./matches.ts";
@@ -67,6 +67,8 @@ export interface PreparedCount {
   total: SqlCondition | null;
   /** Counts few matches by their index; null when none has them next to each other. */
   few: Pick<FewMatches, "candidates" | "count"> | null;
+  /** Whether one index alone tells the total. */
+  isInIndex: boolean;
   cost: ReadCost;
 }
 
@@ -75,7 +77,7 @@ export function prepareList(model: TableModel, query: ListQuery): PreparedList {
   const { matches, isTotalWanted, path, limit, offsetMax } = query;
   const isExact = path !== null && path.tested === null;
   const page = isExact ? walkedPage(model, query, path.index) : pageBy(model, query, null);
-  const exactWalk = offsetMax <= QUICK_OFFSET_MAX ? { ranges: [{ page, rest: null }], limit } : null;
+  const exactWalk = offsetMax <= QUICK_INDEX_ROWS_MAX ? { ranges: [{ page, rest: null }], limit } : null;
   return {
     columns: query.columns,
     page,
@@ -107,11 +109,15 @@ function prepareNear(model: TableModel, query: NearQuery): PreparedList {
 export const prepareCount = (model: TableModel, matches: Matches): PreparedCount => ({
   total: countOf(model, matches),
   few: countOfFew(model, matches),
+  isInIndex: matches.index?.by === "range",
   cost: matches.cost,
 });
 
-const countOf = (model: TableModel, { where }: Matches): SqlCondition | null =>
-  where === null ? null : { sql: `SELECT count(*) FROM ${model.sql}${whereSql([where])}`, params: where.params };
+function countOf(model: TableModel, { where, index }: Matches): SqlCondition | null {
+  if (where === null) return null;
+  const source = from(model, index?.by === "range" ? index.name : null);
+  return { sql: `SELECT count(*) FROM ${source}${whereSql([where])}`, params: where.params };
+}
 
 /** Returns the statements that count few matches by an index, or among what an R-tree finds; null when neither finds them. */
 function countOfFew(model: TableModel, { where, index, candidates }: Matches): PreparedCount["few"] {

@@ -6,7 +6,7 @@ import type { TableRecord } from "../../../config/types.ts";
 import type { DatabaseFile, ReadCaller, SqlValue } from "../../../db/index.ts";
 import { bound, RELATED, type SqlCondition } from "../filters/filter-sql.ts";
 import { isLight } from "../filters/read-cost.ts";
-import { TOTAL_KEY_LENGTH_MAX, TOTALS_MAX } from "../limits.ts";
+import { QUICK_INDEX_ROWS_MAX, TOTAL_KEY_LENGTH_MAX, TOTALS_MAX } from "../limits.ts";
 import type { Codec } from "../model/codec.ts";
 import type { TableModel } from "../model/model.ts";
 import { perTable } from "../records/namespaces.ts";
@@ -72,7 +72,7 @@ export function createTotals(table: string): Totals {
 }
 
 const keyOf = ({ sql, params }: SqlCondition): string =>
-  `${sql}\n${JSON.stringify(params, (_, value: unknown) => (typeof value === "bigint" ? { integer: `${value}` } : value))}`;
+  `${sql}\n${JSON.stringify(params.map((value) => (typeof value === "bigint" ? { integer: `${value}` } : value)))}`;
 
 export interface Page {
   records: TableRecord[];
@@ -156,13 +156,13 @@ function createPages(model: TableModel, codec: Codec): Pages {
         return { ...read, total: number };
       });
     },
-    count(file, { made: { total, few, cost }, values }, caller) {
+    count(file, { made: { total, few, isInIndex, cost }, values }, caller) {
       if (total === null) return file.rowCount(name);
       const counting = countingOf(bound(total, values));
       file.assertReadable();
       const known = totals.get(file, counting);
       if (known !== null) return known;
-      const isHere = quickReads.isScan(file, cost);
+      const isHere = (isInIndex && file.rowCount(name) <= QUICK_INDEX_ROWS_MAX) || quickReads.isScan(file, cost);
       const matching =
         !isHere && few !== null && isLight(cost) && hasFewCandidates(file, few, values)
           ? fewer(file, bound(few.count, values))

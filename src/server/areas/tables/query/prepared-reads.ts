@@ -3,7 +3,7 @@ import type { AreaValues } from "../filters/areas.ts";
 import { NO_FILTER, type ParsedFilter } from "../filters/filter.ts";
 import { bound, filterToSql, type SqlCondition } from "../filters/filter-sql.ts";
 import { beyond } from "../filters/sort.ts";
-import { QUICK_OFFSET_MAX } from "../limits.ts";
+import { QUICK_INDEX_ROWS_MAX } from "../limits.ts";
 import type { Column, TableModel } from "../model/model.ts";
 import { perTable, type ShapeCache } from "../records/namespaces.ts";
 import type { Grant } from "../rules/access.ts";
@@ -156,7 +156,7 @@ function offsetMaxOf({ paging, near }: ListRequest): number {
   if (near !== null) return offset;
   const step = 2 ** Math.max(0, Math.floor(Math.log2(offset)) - 2);
   const most = Math.ceil(offset / step) * step;
-  return offset <= QUICK_OFFSET_MAX ? Math.min(most, QUICK_OFFSET_MAX) : most;
+  return offset <= QUICK_INDEX_ROWS_MAX ? Math.min(most, QUICK_INDEX_ROWS_MAX) : most;
 }
 
 function makeList(
