@@ -1,4 +1,4 @@
-import { badRequest, type FieldCode, type FieldProblems, noProblems } from "../../../kernel/errors.ts";
+import { type AppError, badRequest, type FieldCode, type FieldProblems, noProblems } from "../../../kernel/errors.ts";
 import { UNKNOWN_NAMED_MAX } from "../limits.ts";
 
 /** The parameters that an endpoint declares; null: any, as for an OAuth callback. */
@@ -38,23 +38,22 @@ export class Query {
    */
   assertValid(): void {
     if (this.#isChecked || this.text === "" || this.#known === null) return;
+    const unknown = [...this.#parse().keys()].filter((sent) => this.#known?.has(sent) === false);
+    if (unknown.length + this.#repeated.length > 0) throw this.#refusal(unknown);
+    this.#isChecked = true;
+  }
+
+  #refusal(unknown: readonly string[]): AppError {
     const problems: FieldProblems = noProblems();
     const name = (one: string, code: FieldCode, what: string): void => {
       if (Object.keys(problems).length < UNKNOWN_NAMED_MAX) problems[one] ??= { code, message: `${one} ${what}` };
     };
-    for (const sent of this.#parse().keys()) {
-      if (!this.#known.has(sent)) name(sent, "unknown_field", "is not a query parameter of this request");
-    }
+    for (const sent of unknown) name(sent, "unknown_field", "is not a query parameter of this request");
     for (const one of this.#repeated)
       name(one, "invalid_value", "is a query parameter that can be sent once, and was repeated");
     const [first, ...others] = Object.values(problems);
-    if (first !== undefined) {
-      throw badRequest(
-        others.length === 0 ? first.message : "Several query parameters are unknown or repeated",
-        problems,
-      );
-    }
-    this.#isChecked = true;
+    const message = others.length === 0 ? first?.message : undefined;
+    return badRequest(message ?? "Several query parameters are unknown or repeated", problems);
   }
 
   #parse(): ReadonlyMap<string, string> {

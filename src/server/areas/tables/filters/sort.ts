@@ -28,7 +28,15 @@ const keyOf = (terms: readonly SortTerm[]): string =>
  * index is walked in one direction. Errors: 400 for an unknown field or direction. [TB6]
  */
 export function parseSort(model: TableModel, text: string | null): Sort {
-  const parts = text === null || text === "" ? [] : text.split(",");
+  if (text !== null && text !== "") return sortOf(model, text.split(","));
+  const known = ordersById.get(model) ?? sortOf(model, []);
+  ordersById.set(model, known);
+  return known;
+}
+
+const ordersById = new WeakMap<TableModel, Sort>();
+
+function sortOf(model: TableModel, parts: readonly string[]): Sort {
   if (parts.length > SORT_TERMS_MAX) throw badField("sort", "too_long", `sort takes at most ${SORT_TERMS_MAX} fields`);
   const terms: SortTerm[] = [];
   for (const part of parts) {

@@ -2,7 +2,14 @@ import { badField, badRequest } from "../../../../kernel/errors.ts";
 import type { TableRecord } from "../../../config/types.ts";
 import type { SqlValue } from "../../../db/index.ts";
 import { type ExpandStep, parseExpand } from "../expand/paths.ts";
-import { type ParsedFilter, parseAlternatives, parseFilter, type ReadableTables, withBoth } from "../filters/filter.ts";
+import {
+  NO_FILTER,
+  type ParsedFilter,
+  parseAlternatives,
+  parseFilter,
+  type ReadableTables,
+  withBoth,
+} from "../filters/filter.ts";
 import { filterJson } from "../filters/filter-json.ts";
 import { parseSort, type Sort } from "../filters/sort.ts";
 import { FILTER_CONDITIONS_MAX, LIMIT_DEFAULT, LIMIT_MAX, OR_CONDITIONS_MAX } from "../limits.ts";
@@ -61,6 +68,7 @@ export function parseFilters(
   { filter, orFilter }: CountValues,
   readable: ReadableTables,
 ): ParsedFilter {
+  if (filter === undefined && orFilter === undefined) return NO_FILTER;
   const parsed = { filter: filterJson(filter, "filter"), orFilter: filterJson(orFilter, "orFilter") };
   return filtersOf(model, parsed, readable);
 }
@@ -74,7 +82,8 @@ export function filtersOf(
   const relations = readable === undefined ? {} : { readable };
   const all = parseFilter(model, filter, { name: "filter", conditionsMax: FILTER_CONDITIONS_MAX, ...relations });
   const any = { name: "orFilter", conditionsMax: OR_CONDITIONS_MAX, ...relations };
-  return withBoth(all, parseAlternatives(model, orFilter, any));
+  // Most requests have no alternatives.
+  return orFilter === null || orFilter === undefined ? all : withBoth(all, parseAlternatives(model, orFilter, any));
 }
 
 /** Returns `limit`, or its alias `perPage`, clamped to the maximum. */

@@ -25,6 +25,7 @@ export function createReadableTables(rights: RecordRights) {
     { table, rules }: { table: Table; rules: Asker["rules"] },
     values: CountValues,
   ): MaybePromise<ReadableTables> => {
+    if (values.filter === undefined && values.orFilter === undefined) return NO_RELATIONS;
     const names = new Set<string>();
     for (const name of ["filter", "orFilter"] as const) {
       const text = values[name] ?? "";

@@ -298,13 +298,13 @@ function envelope(request: ListRequest, records: TableRecord[], hasMore: boolean
   const { paging, limit, sort, fields, near, isTotalAsked } = request;
   const isKeyset = paging.mode === "after" || paging.mode === "before";
   const last = paging.mode === "before" ? records[0] : records.at(-1);
-  const cursor = hasMore && last !== undefined ? encodeCursor(sort, last) : null;
+  const hasCursor = hasMore && paging.mode !== "offset" && near === null;
   return {
     items: fields === null && near === null ? records : records.map((record) => shownIn(request, record)),
     total,
     page: isKeyset ? null : Math.floor(offsetOf(paging) / limit) + 1,
     perPage: isKeyset ? null : limit,
     hasMore: paging.mode === "offset" && isTotalAsked && near === null ? null : hasMore,
-    cursor: paging.mode === "offset" || near !== null ? null : cursor,
+    cursor: hasCursor && last !== undefined ? encodeCursor(sort, last) : null,
   };
 }
